@@ -1,0 +1,18 @@
+import { SWC_OPTIONS } from './tools/swc-options.mjs';
+
+/** Jest on native ES modules; swc strips the types, `tsc` checks them in `npm run typecheck`. */
+export default {
+  testEnvironment: '<rootDir>/test/support/environment.mjs',
+  roots: ['<rootDir>/test'],
+  testRegex: '\\.spec\\.ts$',
+  extensionsToTreatAsEsm: ['.ts'],
+  resolver: '<rootDir>/test/support/jest.resolver.cjs',
+  moduleNameMapper: { '^nestjs-delay-queue$': '<rootDir>/src/delay-queue/index.ts' },
+  transform: { '^.+\\.ts$': ['@swc/jest', SWC_OPTIONS] },
+  globalSetup: '<rootDir>/test/support/global-setup.mjs',
+  globalTeardown: '<rootDir>/test/support/global-teardown.mjs',
+  reporters: ['default', '<rootDir>/test/support/summary-reporter.js'],
+  // Each worker runs processes and a database beside it; more workers than this gain nothing.
+  maxWorkers: 2,
+  testTimeout: 60_000,
+};

@@ -1,0 +1,70 @@
+import { EventEmitter } from 'node:events';
+import { Injectable } from '@nestjs/common';
+
+/** What all events about one attempt say. Never the payload. */
+export interface AttemptEvent {
+  id: string;
+  name: string;
+  key: string | null;
+  attempt: number;
+  maxAttempts: number;
+  /** Start of the attempt minus due, on the database's clock. */
+  latenessMs: number;
+}
+
+/** Everything that happens on this node, by name. Listeners get one argument each. */
+export interface DelayEventMap {
+  /** A handler was called. */
+  started: [AttemptEvent];
+  /** Ended well, and the row is gone. */
+  completed: [AttemptEvent];
+  /** Failed; the next attempt comes after `waitMs`. */
+  retrying: [AttemptEvent & { error: string; waitMs: number }];
+  /** Failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter. */
+  dead: [{ id: string; name: string; key: string | null; attempt: number; error: string }];
+  /** `PostponeDelay`: again after `waitMs`, no attempt spent. */
+  postponed: [AttemptEvent & { waitMs: number }];
+  /** Given back unfinished at shutdown, no attempt spent. */
+  released: [AttemptEvent];
+  /** The handler scheduled its own key: the row moved on. */
+  superseded: [AttemptEvent];
+  /** The lease was lost: whatever the handler did, the result was ignored. */
+  lost: [AttemptEvent];
+  /** A handler outlived its timeout and still runs; `lingering` of its kind do. */
+  lingering: [AttemptEvent & { lingering: number }];
+  /** A statement of the engine failed and will be tried again. */
+  trouble: [{ during: string; error: unknown }];
+  /** What failed before works again. */
+  recovered: [{ during: string }];
+  /** The node works, or only schedules. */
+  ready: [{ node: string; names: string[]; worker: boolean; listens: boolean }];
+  /** Nothing runs any more. */
+  stopped: [{ node: string; unfinished: number }];
+  /** Something an operator should know once. */
+  advice: [{ message: string }];
+}
+
+/**
+ * What this node does, as events. A listener that throws is ignored: watching never disturbs.
+ *
+ * ```ts
+ * events.on('dead', ({ name, key, error }) => pager.send(`${name} ${key}: ${error}`));
+ * ```
+ */
+@Injectable()
+export class DelayEvents extends EventEmitter<DelayEventMap> {
+  constructor() {
+    super();
+    this.setMaxListeners(0);
+  }
+
+  override emit<K extends keyof DelayEventMap>(event: K, ...args: DelayEventMap[K]): boolean {
+    if (this.listenerCount(event) === 0) return false;
+    try {
+      // The cast undoes what the generic of EventEmitter cannot see through.
+      return super.emit(event, ...(args as never));
+    } catch {
+      return true;
+    }
+  }
+}

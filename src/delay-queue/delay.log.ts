@@ -1,0 +1,54 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { DelayEvents, type DelayEventMap } from './delay.events.js';
+import { describeError } from './error-text.js';
+
+/**
+ * Every line the library logs, in one place, under the context `DelayQueue`. Payloads are never
+ * logged. A healthy node says two lines: that it began, and that it ended.
+ */
+@Injectable()
+export class DelayLog {
+  readonly #logger = new Logger('DelayQueue');
+  /** Said once until it works again: an outage of an hour is one line, not ten thousand. */
+  readonly #troubled = new Set<string>();
+
+  constructor(events: DelayEvents) {
+    events.on('ready', (ready) => this.#ready(ready));
+    events.on('stopped', ({ node, unfinished }) => {
+      const rest = unfinished > 0 ? `; ${unfinished} unfinished delays were given back` : '';
+      this.#logger.log(`node ${node} stopped${rest}`);
+    });
+    events.on('advice', ({ message }) => this.#logger.warn(message));
+    events.on('retrying', ({ waitMs, error, ...of }) =>
+      this.#logger.warn(`${shown(of)} failed, again in ${Math.round(waitMs)} ms: ${error}`),
+    );
+    events.on('dead', (of) =>
+      this.#logger.error(`${shown(of)} is a dead letter after ${of.attempt} attempts: ${of.error}`),
+    );
+    events.on('lost', (of) =>
+      this.#logger.warn(`${shown(of)} lost its lease; the result of its attempt was ignored`),
+    );
+    events.on('lingering', ({ lingering, ...of }) =>
+      this.#logger.warn(`${shown(of)} is over but its handler still runs (${lingering} do)`),
+    );
+    events.on('trouble', ({ during, error }) => {
+      if (this.#troubled.has(during)) return;
+      this.#troubled.add(during);
+      this.#logger.error(`${during} failed and is tried again: ${describeError(error)}`);
+    });
+    events.on('recovered', ({ during }) => {
+      if (this.#troubled.delete(during)) this.#logger.log(`${during} works again`);
+    });
+  }
+
+  #ready({ node, names, worker, listens }: DelayEventMap['ready'][0]): void {
+    if (!worker) this.#logger.log(`node ${node} schedules and runs no handlers`);
+    else {
+      const how = listens ? '' : ', without LISTEN';
+      this.#logger.log(`node ${node} serves ${names.join(', ')}${how}`);
+    }
+  }
+}
+
+const shown = (of: { id: string; name: string; key: string | null }): string =>
+  `${of.name} #${of.id}${of.key === null ? '' : ` (${of.key})`}`;

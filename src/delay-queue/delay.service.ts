@@ -1,0 +1,349 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DataSource, type EntityManager } from 'typeorm';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
+import { DelayInvalidError } from './delay.errors.js';
+import type {
+  CancelResult,
+  DelayInfo,
+  DelayName,
+  DelayRecord,
+  InTransaction,
+  PayloadOf,
+  RescheduleResult,
+  RescheduleTo,
+  RetryDeadResult,
+  ScheduleItem,
+  ScheduleOptions,
+  ScheduleResult,
+  When,
+} from './delay.js';
+import type { Attempt } from './engine/attempt.js';
+import { currentAttempt } from './engine/current-attempt.js';
+import { Engine } from './engine/engine.js';
+import {
+  DelayStore,
+  slotOf,
+  type Placed,
+  type Placement,
+  type Runner,
+} from './store/delay.store.js';
+import { checkKnownOptions } from './validation/known-options.js';
+import { checkKey, checkName } from './validation/names.js';
+import { encodePayload } from './validation/payload.js';
+import { parseScheduleOptions } from './validation/schedule-options.js';
+import { parseRescheduleTo } from './validation/when.js';
+
+/** Items of one `scheduleMany`; more belong into several transactions. */
+const ITEMS_MAX = 10_000;
+
+/** Lines of one `history`. */
+const HISTORY_MAX = 100;
+
+/**
+ * What producers call. Every write takes `manager` and then lives and dies with the caller's
+ * transaction; inside a transactional handler that transaction is the default.
+ *
+ * ```ts
+ * await this.dataSource.transaction(async (manager) => {
+ *   const order = await manager.save(Order, { ... });
+ *   await this.delays.schedule(
+ *     'order.close', { orderId: order.id }, { after: '30m', key: order.id, manager });
+ * });
+ * ```
+ *
+ * What is not acceptable throws `DelayInvalidError`, which names the field, before anything is
+ * written. A caller in REPEATABLE READ can get Postgres's 40001, and two callers who touch two keys
+ * in opposite orders 40P01, as with any rows.
+ */
+@Injectable()
+export class DelayService {
+  readonly #store: DelayStore;
+
+  constructor(
+    @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
+    private readonly dataSource: DataSource,
+    private readonly engine: Engine,
+  ) {
+    const withHistory = options.historyKeepMs !== null;
+    this.#store = new DelayStore(options.schema, withHistory, options.nodeName);
+  }
+
+  /**
+   * Schedules one delay. With a `key` there is one live delay per (name, key), and `onConflict` says
+   * what becomes of one that waits already; a dead letter of that key is revived in any case.
+   *
+   * In a handler, scheduling its own name and key moves the very row on: recurring work.
+   *
+   * @param payload plain JSON, up to `payloadBytesMax` (64 KiB)
+   * @returns the verdict with `id` and `dueAt`; a row that shows the deadline stores that `dueAt`
+   * @throws DelayInvalidError, DelayConflictError (`onConflict: 'error'`), DelayUnstableError
+   */
+  async schedule<N extends DelayName>(
+    name: N,
+    payload: PayloadOf<N>,
+    options: When & ScheduleOptions & InTransaction,
+  ): Promise<ScheduleResult> {
+    const placement = this.#placement(name, payload, parseScheduleOptions(options));
+    const { manager, runner } = this.#transaction(options.manager);
+    const [placed] = await this.#place(runner, [placement]);
+    return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
+  }
+
+  /**
+   * Schedules up to 10,000 delays, all or none, a few statements in all.
+   *
+   * @returns one result per item, in the order of the items
+   * @throws DelayInvalidError also for a key that stands twice; DelayConflictError
+   */
+  async scheduleMany(
+    items: readonly ScheduleItem[],
+    options: InTransaction = {},
+  ): Promise<ScheduleResult[]> {
+    checkKnownOptions(options, 'options', ['manager']);
+    const placements = this.#placements(items);
+    if (placements.length === 0) return [];
+    const { manager } = this.#transaction(options.manager);
+    // A savepoint in the caller's transaction: what a conflict leaves behind is undone even if the
+    // caller catches the error and commits.
+    return (manager ?? this.dataSource.manager).transaction(async (inner) => {
+      const sorted = [...placements.keys()].sort((a, b) =>
+        compareSlots(placements[a] as Placement, placements[b] as Placement),
+      );
+      const inOrder = sorted.map((index) => placements[index] as Placement);
+      const placed = await this.#place(runnerOf(inner), inOrder);
+      const results = Array.from<ScheduleResult>({ length: placements.length });
+      for (const [position, index] of sorted.entries()) {
+        results[index] = this.#announced(
+          inner,
+          (placements[index] as Placement).name,
+          placed[position] as Placed<ScheduleResult['verdict']>,
+        );
+      }
+      return results;
+    });
+  }
+
+  /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
+  async cancel<N extends DelayName>(
+    name: N,
+    key: string,
+    options: InTransaction = {},
+  ): Promise<CancelResult> {
+    const slot = slotFrom(name, key, options);
+    const { manager, runner } = this.#transaction(options.manager);
+    const own = ownAttempt(slot);
+    const { verdict, id, dueMs } = await this.#store.cancel(runner, slot.name, slot.key, own);
+    if (verdict === 'absent') return { verdict };
+    if (verdict === 'cancelled') this.engine.afterCommit.run(manager, () => this.engine.disarm(id));
+    return { verdict, id: String(id), dueAt: new Date(dueMs) };
+  }
+
+  /**
+   * Moves a delay that no attempt holds to another time and gives it all its attempts again.
+   * `extendBy` counts from its present due time. See {@link RescheduleResult}.
+   */
+  async reschedule<N extends DelayName>(
+    name: N,
+    key: string,
+    to: RescheduleTo,
+    options: InTransaction = {},
+  ): Promise<RescheduleResult> {
+    const slot = slotFrom(name, key, options);
+    checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']);
+    const move = parseRescheduleTo(to);
+    const { manager, runner } = this.#transaction(options.manager);
+    const moved = await this.#moveOn(slot, (own) =>
+      this.#store.moveOn(runner, own, move, {
+        verdict: 'rescheduled',
+        payload: null,
+        maxAttempts: null,
+      }),
+    );
+    const placed = moved ?? (await this.#store.reschedule(runner, slot.name, slot.key, move));
+    if (placed.verdict === 'absent') return { verdict: 'absent' };
+    return this.#announced(manager, slot.name, placed as Placed<'rescheduled' | 'running'>);
+  }
+
+  /** The live delay of that key, dead letters included; null when there is none. */
+  async find<N extends DelayName>(
+    name: N,
+    key: string,
+    options: InTransaction = {},
+  ): Promise<DelayInfo<N> | null> {
+    const slot = slotFrom(name, key, options);
+    const { runner } = this.#transaction(options.manager);
+    const row = await this.#store.find(runner, slot.name, slot.key);
+    if (row === undefined) return null;
+    return {
+      id: row.id,
+      name,
+      key: row.key,
+      payload: JSON.parse(row.payload) as PayloadOf<N>,
+      state: row.state,
+      dueAt: new Date(row.due_ms),
+      wakeAt: row.wake_ms === null ? null : new Date(row.wake_ms),
+      attempts: row.attempts,
+      maxAttempts: row.max_attempts,
+      lastError: row.last_error,
+      createdAt: new Date(row.created_ms),
+    };
+  }
+
+  /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
+  async history<N extends DelayName>(
+    name: N,
+    key: string,
+    options: InTransaction = {},
+  ): Promise<DelayRecord[]> {
+    const slot = slotFrom(name, key, options);
+    const { runner } = this.#transaction(options.manager);
+    const rows = await this.#store.history(runner, slot.name, slot.key, HISTORY_MAX);
+    return rows.map((row) => ({
+      id: row.id,
+      name: row.name,
+      key: row.key,
+      state: row.state,
+      dueAt: new Date(row.due_ms),
+      createdAt: new Date(row.created_ms),
+      endedAt: new Date(row.ended_ms),
+      latenessMs: row.lateness_ms,
+      attempts: row.attempts,
+      node: row.node,
+      error: row.error,
+    }));
+  }
+
+  /** Makes the dead letter of that key due now, with all its attempts. */
+  async retryDead<N extends DelayName>(
+    name: N,
+    key: string,
+    options: InTransaction = {},
+  ): Promise<RetryDeadResult> {
+    const slot = slotFrom(name, key, options);
+    const { manager, runner } = this.#transaction(options.manager);
+    const placed = await this.#store.retryDead(runner, slot.name, slot.key);
+    if (placed === undefined) return { verdict: 'absent' };
+    return this.#announced(manager, slot.name, placed as Placed<'retried'>);
+  }
+
+  #placements(items: readonly ScheduleItem[]): Placement[] {
+    if (!Array.isArray(items)) throw new DelayInvalidError('items', 'must be an array');
+    if (items.length > ITEMS_MAX) {
+      throw new DelayInvalidError('items', `must be at most ${ITEMS_MAX}, not ${items.length}`);
+    }
+    const seen = new Set<string>();
+    return items.map((item: ScheduleItem, index) => {
+      const field = `items[${index}]`;
+      try {
+        const options = parseScheduleOptions(item, ['name', 'payload']);
+        const placement = this.#placement(item.name, item.payload, options);
+        const slot = slotOf(placement);
+        if (placement.key !== null && seen.has(slot)) {
+          throw new DelayInvalidError('key', 'stands twice for this name');
+        }
+        seen.add(slot);
+        return placement;
+      } catch (error) {
+        if (!(error instanceof DelayInvalidError)) throw error;
+        throw new DelayInvalidError(`${field}.${error.field}`, error.why);
+      }
+    });
+  }
+
+  #placement(
+    name: unknown,
+    payload: unknown,
+    options: ReturnType<typeof parseScheduleOptions>,
+  ): Placement {
+    return {
+      name: checkName(name),
+      payload: encodePayload(payload, this.options.payloadBytesMax),
+      ...options,
+    };
+  }
+
+  /** The handler's own key first: that row moves on in place instead of being in its own way. */
+  async #place(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
+    const attempt = currentAttempt();
+    const ownIndex = placements.findIndex(
+      ({ name, key }) => key !== null && attempt?.key === key && attempt.name === name,
+    );
+    const own = placements[ownIndex];
+    if (own?.key == null) return this.#store.place(runner, placements);
+    const moved = await this.#moveOn({ name: own.name, key: own.key }, (claim) =>
+      this.#store.moveOn(runner, claim, own.to, { ...own, verdict: 'scheduled' }),
+    );
+    if (moved === undefined) return this.#store.place(runner, placements);
+    const others = placements.filter((_, index) => index !== ownIndex);
+    const placed = others.length > 0 ? await this.#store.place(runner, others) : [];
+    return placed.toSpliced(ownIndex, 0, moved);
+  }
+
+  async #moveOn<Result>(
+    slot: { name: string; key: string },
+    move: (own: Attempt) => Promise<Result | undefined>,
+  ): Promise<Result | undefined> {
+    const own = ownAttempt(slot);
+    if (own === undefined) return undefined;
+    const moved = await move(own);
+    if (moved !== undefined) own.movedOn = true;
+    return moved;
+  }
+
+  /**
+   * The transaction a write runs in: the caller's, or inside a transactional handler the handler's
+   * own, since a second connection would wait on the handler's own row without end.
+   */
+  #transaction(manager: EntityManager | undefined): {
+    manager: EntityManager | undefined;
+    runner: Runner;
+  } {
+    const chosen = manager ?? currentAttempt()?.manager;
+    if (chosen === undefined) return { manager: undefined, runner: runnerOf(this.dataSource) };
+    if (chosen.dataSource !== this.dataSource) {
+      throw new DelayInvalidError(
+        'manager',
+        'belongs to another DataSource than the delays: the two could not commit together',
+      );
+    }
+    return { manager: chosen, runner: runnerOf(chosen) };
+  }
+
+  #announced<Verdict extends string>(
+    manager: EntityManager | undefined,
+    name: string,
+    placed: Placed<Verdict>,
+  ): { verdict: Verdict; id: string; dueAt: Date } {
+    const { verdict, id, epoch, wakeMs, nowMs, dueMs } = placed;
+    if (epoch !== null && wakeMs !== null) {
+      const wake = { id, epoch, name, wakeMs, suspect: false };
+      this.engine.afterCommit.run(manager, () => this.engine.announce(wake, nowMs));
+    }
+    return { verdict, id: String(id), dueAt: new Date(dueMs) };
+  }
+}
+
+/** The attempt on whose behalf this call is made, if it runs on that very delay. */
+function ownAttempt(slot: { name: string; key: string }): Attempt | undefined {
+  const attempt = currentAttempt();
+  return attempt?.name === slot.name && attempt.key === slot.key ? attempt : undefined;
+}
+
+function slotFrom(name: unknown, key: unknown, options: unknown): { name: string; key: string } {
+  checkKnownOptions(options, 'options', ['manager']);
+  return { name: checkName(name), key: checkKey(key) };
+}
+
+function runnerOf(source: Pick<EntityManager, 'query'>): Runner {
+  return {
+    query: <Row>(sql: string, parameters: unknown[]) => source.query<Row[]>(sql, parameters),
+  };
+}
+
+/** The same order for every caller, whatever its locale: two callers lock in the same order. */
+function compareSlots(a: Placement, b: Placement): number {
+  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
+  const [keyA, keyB] = [a.key ?? '', b.key ?? ''];
+  if (keyA === keyB) return 0;
+  return keyA < keyB ? -1 : 1;
+}

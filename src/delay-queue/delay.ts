@@ -1,0 +1,201 @@
+/**
+ * Glossary. The same words stand in code, SQL, logs and docs.
+ *
+ * - **delay**: one row; something that will happen later. **name**: what kind (`order.close`).
+ *   **key**: the caller's business key, unique per name.
+ * - **due**: the instant the caller asked for. **wake**: the next instant at which some node must
+ *   look at the row (due, retry, or the end of a lease).
+ * - **wheel**, **slot**, **tick**: the in-memory structure. **horizon**: how far ahead it is loaded.
+ * - **claim**: taking rows to run. **lease**: how long a claim holds. **epoch**: the fencing token,
+ *   +1 on every write that starts or ends an attempt, or moves the delay.
+ * - **attempt**, **backoff**, **dead letter**. **fence**: proving, inside a transaction, that the
+ *   claim still holds. **drain**: finishing in-flight work at shutdown.
+ * - **lateness**: handler start minus due, on the database's clock.
+ * - **verdict**: what a write answers.
+ */
+import type { EntityManager } from 'typeorm';
+
+/**
+ * Names and payloads of all delays, typed in one place by augmentation:
+ *
+ * ```ts
+ * declare module 'nestjs-delay-queue' {
+ *   interface DelayPayloads {
+ *     'order.close': { orderId: string };
+ *   }
+ * }
+ * ```
+ *
+ * While it is empty every name is allowed and payloads are `unknown`.
+ */
+// oxlint-disable-next-line typescript/no-empty-object-type -- exists to be augmented
+export interface DelayPayloads {}
+
+/** A name declared in {@link DelayPayloads}; any string while none is declared. */
+export type DelayName = keyof DelayPayloads extends never
+  ? string
+  : Extract<keyof DelayPayloads, string>;
+
+/** What `schedule(name, payload)` takes and the handler of `name` gets. */
+export type PayloadOf<N extends DelayName> = N extends keyof DelayPayloads
+  ? DelayPayloads[N]
+  : unknown;
+
+/** Milliseconds, or a text of the `ms` package: `'250ms'`, `'90s'`, `'30m'`, `'48h'`, `'14d'`. */
+export type Duration =
+  number | `${number}` | `${number}${DurationUnit}` | `${number} ${DurationUnit}`;
+type DurationUnit =
+  | 'ms'
+  | 'msecs'
+  | 'milliseconds'
+  | 's'
+  | 'sec'
+  | 'secs'
+  | 'second'
+  | 'seconds'
+  | 'm'
+  | 'min'
+  | 'mins'
+  | 'minute'
+  | 'minutes'
+  | 'h'
+  | 'hr'
+  | 'hrs'
+  | 'hour'
+  | 'hours'
+  | 'd'
+  | 'day'
+  | 'days'
+  | 'w'
+  | 'week'
+  | 'weeks';
+
+/** When a delay is due: `after` counts from the database's clock, `at` is an absolute instant. */
+export type When = { after: Duration; at?: never } | { at: Date; after?: never };
+
+/** `replace` (default) rewrites the waiting delay, `keep` leaves it, `error` throws `DelayConflictError`. */
+export type OnConflict = 'replace' | 'keep' | 'error';
+
+/** Options of one schedule, beside {@link When}. */
+export interface ScheduleOptions {
+  /** Business key, 1 to 255 characters. One live delay per (name, key). */
+  key?: string;
+  /** What to do when a delay with that key waits already. Default `replace`. */
+  onConflict?: OnConflict;
+  /** Attempts before it becomes a dead letter, 1 to 1,000. Default: the handler's. */
+  maxAttempts?: number;
+}
+
+/** Makes a write part of the caller's transaction: it lives and dies with it. */
+export interface InTransaction {
+  manager?: EntityManager;
+}
+
+/** One item of `scheduleMany`. */
+export type ScheduleItem<N extends DelayName = DelayName> = {
+  [K in N]: { name: K; payload: PayloadOf<K> } & When & ScheduleOptions;
+}[N];
+
+/**
+ * - `scheduled`: a new delay waits.
+ * - `replaced`: the waiting delay of that key has the new payload and time.
+ * - `kept`: the waiting delay of that key stays as it was (`onConflict: 'keep'`).
+ * - `running`: an attempt of that key's delay holds the lease now; nothing was written.
+ *
+ * `id` and `dueAt` are those of the delay that stands in the table.
+ */
+export interface ScheduleResult {
+  verdict: 'scheduled' | 'replaced' | 'kept' | 'running';
+  id: string;
+  dueAt: Date;
+}
+
+/**
+ * - `cancelled`: no attempt will start any more, and none can commit through the fence.
+ * - `running`: an attempt holds the lease now; the business row decides.
+ * - `absent`: there is no delay of that key.
+ */
+export type CancelResult =
+  | { verdict: 'cancelled'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date }
+  | { verdict: 'absent' };
+
+/** Like {@link CancelResult}; a dead letter counts as `absent` (see `retryDead`). */
+export type RescheduleResult =
+  | { verdict: 'rescheduled'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date }
+  | { verdict: 'absent' };
+
+/** `retried`: the dead letter is due now, with all its attempts. `absent`: no dead letter of that key. */
+export type RetryDeadResult =
+  { verdict: 'retried'; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/** Where a reschedule moves the delay: `extendBy` counts from its present due time. */
+export type RescheduleTo = When | { extendBy: Duration; after?: never; at?: never };
+
+/** What a handler gets. */
+export interface Delay<N extends DelayName = DelayName> {
+  id: string;
+  name: N;
+  key: string | null;
+  payload: PayloadOf<N>;
+  dueAt: Date;
+  createdAt: Date;
+  /** This attempt, counted from 1. */
+  attempt: number;
+  maxAttempts: number;
+  /** Start of this attempt minus due, in milliseconds, on the database's clock. */
+  latenessMs: number;
+}
+
+/** Second argument of a plain handler. */
+export interface DelayContext {
+  /** Aborts at the timeout, when the lease is lost, and at shutdown; `signal.reason` says which. */
+  signal: AbortSignal;
+}
+
+/** Second argument of a transactional handler. */
+export interface TransactionalDelayContext extends DelayContext {
+  /** The attempt's own transaction: what it writes commits together with the delay's removal. */
+  manager: EntityManager;
+}
+
+/** States of a delay that is still in the table. */
+export type LiveState = 'scheduled' | 'running' | 'retrying' | 'dead';
+
+/** States in history. `discarded` is a dead letter that was removed or revived. */
+export type EndState = 'completed' | 'cancelled' | 'discarded' | 'superseded';
+
+/** What `find` answers. */
+export interface DelayInfo<N extends DelayName = DelayName> {
+  id: string;
+  name: N;
+  key: string | null;
+  payload: PayloadOf<N>;
+  state: LiveState;
+  dueAt: Date;
+  /** When it is looked at next; `null` for a dead letter. */
+  wakeAt: Date | null;
+  attempts: number;
+  /** `null`: the handler's. */
+  maxAttempts: number | null;
+  lastError: string | null;
+  createdAt: Date;
+}
+
+/** One line of `history`. */
+export interface DelayRecord {
+  id: string;
+  name: string;
+  key: string | null;
+  state: EndState;
+  dueAt: Date;
+  createdAt: Date;
+  endedAt: Date;
+  /** Start of the last attempt minus due; `null` when no attempt started. */
+  latenessMs: number | null;
+  attempts: number;
+  /** The node that ran the last attempt; `null` when none did. */
+  node: string | null;
+  error: string | null;
+}

@@ -1,0 +1,125 @@
+import type { DelayEvents } from '../delay.events.js';
+import { describeError } from '../error-text.js';
+import type { Completion, Settlement, Wake, WorkStore } from '../store/work.store.js';
+import type { Attempt, Outcome } from './attempt.js';
+import { Batcher } from './batcher.js';
+
+/** What ends an attempt whose delay stays, without the attempt's own id and epoch. */
+type Ending = Omit<Settlement, 'id' | 'epoch'>;
+
+const GIVE_BACK: Ending = { waitMs: 0, movesDue: false, refund: 1, error: null };
+
+/** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
+export class Acknowledger {
+  readonly #completions: Batcher<Completion>;
+  readonly #settlements: Batcher<Settlement>;
+
+  /** @param onMoved told where a settled delay waits now */
+  constructor(
+    store: WorkStore,
+    private readonly events: DelayEvents,
+    onMoved: (wake: Wake) => void,
+  ) {
+    const lookAt = (ids: readonly number[]) => store.lookAt(ids);
+    const onTrouble = (error: unknown): void => {
+      events.emit('trouble', { during: 'acknowledge', error });
+    };
+    const complete = (items: readonly Completion[]) => store.complete(items);
+    const settle = async (items: readonly Settlement[]): Promise<number[]> => {
+      const rows = await store.settle(items);
+      for (const { id, epoch, name, wake_ms: wakeMs } of rows) {
+        if (wakeMs !== null) onMoved({ id, epoch, name, wakeMs, suspect: false });
+      }
+      return rows.map((row) => row.id);
+    };
+    this.#completions = new Batcher({ write: complete, lookAt, onTrouble });
+    this.#settlements = new Batcher({ write: settle, lookAt, onTrouble });
+  }
+
+  /** Attempts that ended and are not written down yet. */
+  get size(): number {
+    return this.#completions.size + this.#settlements.size;
+  }
+
+  /** Takes over an attempt whose outcome is decided. */
+  report(attempt: Attempt, outcome: Outcome): void {
+    switch (outcome.kind) {
+      case 'completed':
+        return this.#complete(attempt);
+      case 'failed':
+        return this.#fail(attempt, outcome);
+      case 'discarded':
+        return this.#bury(attempt, outcome.reason);
+      case 'postponed':
+        return this.#settle(
+          attempt,
+          { waitMs: outcome.waitMs, movesDue: true, refund: 1, error: null },
+          () => this.events.emit('postponed', { ...attempt.event, waitMs: outcome.waitMs }),
+        );
+      case 'released':
+        return this.#settle(attempt, GIVE_BACK, () => this.events.emit('released', attempt.event));
+      case 'lost':
+        this.events.emit('lost', attempt.event);
+    }
+  }
+
+  /** Gives back a claimed row whose handler was not called. */
+  giveBack(id: number, epoch: number): void {
+    this.#settlements.add({ id, epoch, ...GIVE_BACK }, () => {});
+  }
+
+  /** Resolves when everything is written down, or after `withinMs`. */
+  async drain(withinMs: number): Promise<void> {
+    await Promise.all([
+      this.#completions.whenEmpty(withinMs),
+      this.#settlements.whenEmpty(withinMs),
+    ]);
+  }
+
+  #complete(attempt: Attempt): void {
+    // A transactional attempt removed its row itself, in its own transaction.
+    if (attempt.handler.transactional) {
+      this.events.emit(attempt.movedOn ? 'superseded' : 'completed', attempt.event);
+      return;
+    }
+    const { id, epoch, latenessMs } = attempt;
+    this.#completions.add({ id, epoch, latenessMs }, (result) => {
+      if (result === 'written') this.events.emit('completed', attempt.event);
+      else this.#gone(attempt);
+    });
+  }
+
+  #fail(attempt: Attempt, outcome: Outcome & { kind: 'failed' }): void {
+    const error = describeError(outcome.error);
+    const { attempts, max_attempts: maxAttempts } = attempt.row;
+    if (attempts >= maxAttempts) return this.#bury(attempt, error);
+    const waitMs = attempt.handler.backoffMs(attempts);
+    this.#settle(
+      attempt,
+      { waitMs, movesDue: false, refund: 0, error },
+      () => this.events.emit('retrying', { ...attempt.event, error, waitMs }),
+      outcome.unsure,
+    );
+  }
+
+  #bury(attempt: Attempt, error: string): void {
+    this.#settle(attempt, { waitMs: null, movesDue: false, refund: 0, error }, () => {
+      const { id, name, key, attempt: number } = attempt.event;
+      this.events.emit('dead', { id, name, key, attempt: number, error });
+    });
+  }
+
+  #settle(attempt: Attempt, ending: Ending, onWritten: () => void, unsure = false): void {
+    const { id, epoch } = attempt;
+    this.#settlements.add({ id, epoch, ...ending }, (result) => {
+      if (result === 'written') onWritten();
+      // The connection broke at COMMIT, and the row is gone: it was committed.
+      else if (unsure) this.events.emit('completed', attempt.event);
+      else this.#gone(attempt);
+    });
+  }
+
+  #gone(attempt: Attempt): void {
+    this.events.emit(attempt.movedOn ? 'superseded' : 'lost', attempt.event);
+  }
+}

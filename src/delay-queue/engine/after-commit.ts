@@ -1,0 +1,46 @@
+import type { DataSource, EntityManager, EntitySubscriberInterface, QueryRunner } from 'typeorm';
+import type { TransactionCommitEvent } from 'typeorm/subscriber/event/TransactionCommitEvent.js';
+import type { TransactionRollbackEvent } from 'typeorm/subscriber/event/TransactionRollbackEvent.js';
+
+/**
+ * Runs things when the caller's transaction commits. A rolled-back one forgets them; a rolled-back
+ * savepoint does not, and what it leaves behind does no harm: a claim finds no row.
+ */
+export class AfterCommit implements EntitySubscriberInterface {
+  readonly #pending = new WeakMap<QueryRunner, (() => void)[]>();
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  start(): void {
+    this.dataSource.subscribers.push(this);
+  }
+
+  stop(): void {
+    const index = this.dataSource.subscribers.indexOf(this);
+    if (index >= 0) this.dataSource.subscribers.splice(index, 1);
+  }
+
+  /** Runs `callback` after the commit of the manager's transaction, or now if there is none. */
+  run(manager: EntityManager | undefined, callback: () => void): void {
+    const runner = manager?.queryRunner;
+    if (!runner?.isTransactionActive) {
+      callback();
+      return;
+    }
+    const pending = this.#pending.get(runner);
+    if (pending) pending.push(callback);
+    else this.#pending.set(runner, [callback]);
+  }
+
+  afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
+    // Also called for a released savepoint, while the transaction goes on.
+    if (queryRunner.isTransactionActive) return;
+    const pending = this.#pending.get(queryRunner) ?? [];
+    this.#pending.delete(queryRunner);
+    for (const callback of pending) callback();
+  }
+
+  afterTransactionRollback({ queryRunner }: TransactionRollbackEvent): void {
+    if (!queryRunner.isTransactionActive) this.#pending.delete(queryRunner);
+  }
+}

@@ -1,0 +1,121 @@
+import type { LookedRow } from '../store/work.store.js';
+import { retryPauseMs } from './chore.js';
+
+/** Rows of one statement. */
+const BATCH_MAX = 500;
+
+/** A row that somebody holds is tried again after pauses that double from the first to the last. */
+const LOCKED_FIRST_MS = 5;
+const LOCKED_LAST_MS = 1_000;
+
+/** What a batcher needs from outside. */
+export interface BatcherParts<Item> {
+  /** Writes in one statement; answers the ids it wrote. */
+  write: (items: readonly Item[]) => Promise<readonly number[]>;
+  /** The committed state of the rows that were not written. */
+  lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
+  onTrouble: (error: unknown) => void;
+}
+
+interface Pending<Item> {
+  item: Item;
+  settle: (result: 'written' | 'gone') => void;
+  /** Times it was found locked. */
+  misses: number;
+  /** A statement with it failed, and may have been committed all the same. */
+  unsure: boolean;
+}
+
+/**
+ * Writes fenced by epoch, many per statement: one statement is on its way at a time, and what
+ * gathers meanwhile makes the next. Alone it waits for nothing; under load the batches grow by
+ * themselves. Never waits for a locked row, never gives up, keeps no order.
+ */
+export class Batcher<Item extends { id: number; epoch: number }> {
+  #waiting: Pending<Item>[] = [];
+  #open = 0;
+  #flushing = false;
+  #failures = 0;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(private readonly parts: BatcherParts<Item>) {}
+
+  /** Items that are not settled yet. */
+  get size(): number {
+    return this.#open;
+  }
+
+  /** @param settle `written`, or `gone`: the row is no longer the item's */
+  add(item: Item, settle: Pending<Item>['settle']): void {
+    this.#open += 1;
+    this.#enqueue({ item, settle, misses: 0, unsure: false });
+  }
+
+  /** Resolves when all is settled, or after `withinMs`. */
+  async whenEmpty(withinMs: number): Promise<void> {
+    if (this.#open === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#onEmpty = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  #enqueue(pending: Pending<Item>): void {
+    this.#waiting.push(pending);
+    if (this.#flushing) return;
+    this.#flushing = true;
+    // All that ends in this turn of the event loop travels together.
+    setImmediate(() => void this.#flush());
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      const batch = this.#waiting.splice(0, BATCH_MAX);
+      try {
+        await this.#write(batch);
+        this.#failures = 0;
+      } catch (error) {
+        for (const pending of batch) pending.unsure = true;
+        this.#waiting.unshift(...batch);
+        this.#failures += 1;
+        this.parts.onTrouble(error);
+        await new Promise((resolve) => setTimeout(resolve, retryPauseMs(this.#failures)));
+      }
+    }
+    this.#flushing = false;
+  }
+
+  async #write(batch: readonly Pending<Item>[]): Promise<void> {
+    const written = new Set(await this.parts.write(batch.map((pending) => pending.item)));
+    const missing: Pending<Item>[] = [];
+    for (const pending of batch) {
+      if (written.has(pending.item.id)) this.#settle(pending, 'written');
+      else missing.push(pending);
+    }
+    if (missing.length > 0) await this.#lookAfter(missing);
+  }
+
+  async #lookAfter(missing: readonly Pending<Item>[]): Promise<void> {
+    const rows = await this.parts.lookAt(missing.map((pending) => pending.item.id));
+    const epochs = new Map(rows.map((row) => [row.id, row.epoch]));
+    for (const pending of missing) {
+      if (epochs.get(pending.item.id) === pending.item.epoch) this.#locked(pending);
+      else this.#settle(pending, pending.unsure ? 'written' : 'gone');
+    }
+  }
+
+  #locked(pending: Pending<Item>): void {
+    const pauseMs = Math.min(LOCKED_LAST_MS, LOCKED_FIRST_MS * 2 ** Math.min(pending.misses, 16));
+    pending.misses += 1;
+    setTimeout(() => this.#enqueue(pending), pauseMs);
+  }
+
+  #settle(pending: Pending<Item>, result: 'written' | 'gone'): void {
+    this.#open -= 1;
+    pending.settle(result);
+    if (this.#open === 0) this.#onEmpty?.();
+  }
+}

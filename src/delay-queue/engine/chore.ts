@@ -1,0 +1,77 @@
+/** Pauses after a failure: doubled from the first to the last, each cut by up to half at random. */
+const RETRY_FIRST_MS = 100;
+const RETRY_LAST_MS = 5_000;
+
+/**
+ * One thing the engine does over and over: never twice at once, again after its pause, sooner when
+ * kicked, and with growing pauses while it fails.
+ */
+export class Chore {
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #again = false;
+  #stopped = true;
+  #failures = 0;
+
+  /**
+   * @param run answers the pause until its next run, in milliseconds
+   * @param onTrouble told of every failure; `undefined` once it works again
+   */
+  constructor(
+    private readonly run: () => Promise<number>,
+    private readonly onTrouble: (error: unknown) => void,
+    private readonly onRecovered: () => void,
+  ) {}
+
+  start(afterMs = 0): void {
+    this.#stopped = false;
+    this.#sleep(afterMs);
+  }
+
+  /** Runs now, or right after the present run. */
+  kick(): void {
+    if (this.#stopped) return;
+    if (this.#running) this.#again = true;
+    else this.#begin();
+  }
+
+  /** Begins no further run, and ends with the present one. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #sleep(ms: number): void {
+    clearTimeout(this.#timer);
+    if (!this.#stopped) this.#timer = setTimeout(() => this.#begin(), ms);
+  }
+
+  #begin(): void {
+    clearTimeout(this.#timer);
+    this.#again = false;
+    this.#running = this.#once().then((pauseMs) => {
+      this.#running = undefined;
+      this.#sleep(this.#again ? 0 : pauseMs);
+    });
+  }
+
+  async #once(): Promise<number> {
+    try {
+      const pauseMs = await this.run();
+      if (this.#failures > 0) this.onRecovered();
+      this.#failures = 0;
+      return pauseMs;
+    } catch (error) {
+      this.#failures += 1;
+      this.onTrouble(error);
+      return retryPauseMs(this.#failures);
+    }
+  }
+}
+
+/** How long to wait after so many failures in a row, in milliseconds. */
+export function retryPauseMs(failures: number): number {
+  const full = Math.min(RETRY_LAST_MS, RETRY_FIRST_MS * 2 ** Math.min(failures - 1, 16));
+  return full * (0.5 + Math.random() / 2);
+}

@@ -1,0 +1,199 @@
+import type { DelayEvents } from '../delay.events.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import type { ClaimedRow, ClaimRequest, Wake, WorkStore } from '../store/work.store.js';
+import type { DatabaseClock } from '../wheel/database-clock.js';
+import type { Acknowledger } from './acknowledger.js';
+import { Attempt } from './attempt.js';
+import { retryPauseMs } from './chore.js';
+import type { Executor } from './executor.js';
+import type { InFlight } from './in-flight.js';
+import type { Missed } from './missed.js';
+import type { Entry, ReadAhead } from './read-ahead.js';
+import type { ReadyQueue } from './ready-queue.js';
+import type { Slots } from './slots.js';
+
+/** Claims on their way at once: one runs while the next one's rows are coming due. */
+const CLAIMS_MAX = 2;
+
+/** Due entries kept in memory; what does not fit is found again by the sweep. */
+export const READY_MAX = 10_000;
+
+/** Ended attempts that are not acknowledged yet, before no more are claimed. */
+const UNACKNOWLEDGED_MAX = 10_000;
+
+interface Parts {
+  store: WorkStore;
+  registry: HandlerRegistry;
+  clock: DatabaseClock;
+  slots: Slots;
+  ready: ReadyQueue;
+  readAhead: ReadAhead;
+  missed: Missed;
+  inFlight: InFlight;
+  executor: Executor;
+  acknowledger: Acknowledger;
+  events: DelayEvents;
+}
+
+/** Turns what is due into claims, and claims into attempts: only what has a free slot is claimed. */
+export class Dispatcher {
+  readonly #claims = new Set<Promise<void>>();
+  #pump: NodeJS.Immediate | undefined;
+  #rest: NodeJS.Timeout | undefined;
+  #failures = 0;
+  #suspectRuns = false;
+  #stopped = false;
+
+  /**
+   * @param claimBatch rows per claim, at most
+   * @param onHungry told when there is room for more overdue rows than are known
+   */
+  constructor(
+    private readonly parts: Parts,
+    private readonly claimBatch: number,
+    private readonly onHungry: () => void,
+  ) {}
+
+  /**
+   * Keeps an eye on a wake, unless its claim runs here or nobody here could run it.
+   * @returns false when there was no room for it
+   */
+  offer(wake: Wake): boolean {
+    const { registry, inFlight, readAhead } = this.parts;
+    if (this.#stopped || registry.get(wake.name) === undefined) return true;
+    if (inFlight.has(wake.id, wake.epoch)) return true;
+    return readAhead.arm(wake);
+  }
+
+  /** Whether a page of overdue rows would find something to do soon. */
+  get hasRoom(): boolean {
+    return !this.#stopped && this.parts.ready.size < this.claimBatch * 2;
+  }
+
+  /** Entries whose wake has come. */
+  due(entries: readonly Entry[]): void {
+    const { ready, readAhead } = this.parts;
+    let room = READY_MAX - ready.size;
+    for (const entry of entries) {
+      if (room > 0) ready.push(entry);
+      else readAhead.forget(entry);
+      room -= 1;
+    }
+    this.pump();
+  }
+
+  /** Claims what has a slot, once for everything that happens in this turn of the event loop. */
+  pump(): void {
+    if (this.#stopped || this.#rest) return;
+    this.#pump ??= setImmediate(() => {
+      this.#pump = undefined;
+      this.#claimAll();
+    });
+  }
+
+  /** Claims nothing more, and ends when the claims on their way have been answered. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearImmediate(this.#pump);
+    clearTimeout(this.#rest);
+    while (this.#claims.size > 0) await Promise.all(this.#claims);
+  }
+
+  #claimAll(): void {
+    const { ready, slots, acknowledger } = this.parts;
+    const reserve = (name: string): boolean => slots.take(name);
+    while (this.#claims.size < CLAIMS_MAX && acknowledger.size < UNACKNOWLEDGED_MAX) {
+      const suspect = this.#suspectRuns ? undefined : ready.takeSuspect(reserve);
+      if (suspect) this.#suspectRuns = true;
+      const entries = suspect ? [suspect] : ready.take(this.claimBatch, reserve);
+      if (entries.length === 0) break;
+      const claim = this.#claim(entries).finally(() => {
+        this.#claims.delete(claim);
+        this.pump();
+      });
+      this.#claims.add(claim);
+    }
+    if (ready.size < this.claimBatch) this.onHungry();
+  }
+
+  async #claim(entries: readonly Entry[]): Promise<void> {
+    const requests = entries.map((entry) => this.#request(entry));
+    const askedAtMs = performance.now();
+    let rows: ClaimedRow[];
+    try {
+      rows = await this.parts.store.claim(requests);
+    } catch (error) {
+      this.#claimFailed(entries, error);
+      return;
+    }
+    this.#failures = 0;
+    const claimed = new Map(rows.map((row) => [row.id, row]));
+    const missing: Entry[] = [];
+    for (const entry of entries) {
+      const row = claimed.get(entry.id);
+      if (row === undefined) missing.push(entry);
+      else this.#begin(entry, row, askedAtMs + row.lease_ms);
+    }
+    for (const entry of missing) this.#giveSlot(entry);
+    if (missing.length > 0) {
+      await this.parts.missed.lookAfter(missing, (wake) => this.offer(wake));
+    }
+  }
+
+  #request(entry: Entry): ClaimRequest {
+    entry.place = 'claiming';
+    const handler = this.parts.registry.get(entry.name);
+    if (handler === undefined) throw new Error(`no handler for ${entry.name}`);
+    return {
+      id: entry.id,
+      epoch: entry.epoch,
+      leaseMs: handler.leaseMs,
+      maxAttempts: handler.maxAttempts,
+    };
+  }
+
+  #begin(entry: Entry, row: ClaimedRow, leaseEndsAtMs: number): void {
+    const { registry, clock, inFlight, executor, readAhead, acknowledger } = this.parts;
+    readAhead.forget(entry);
+    const handler = registry.get(row.name);
+    if (handler === undefined || this.#stopped) {
+      acknowledger.giveBack(row.id, row.epoch);
+      this.#giveSlot(entry);
+      return;
+    }
+    const attempt = new Attempt(row, handler, leaseEndsAtMs, clock.nowMs() - row.due_ms);
+    inFlight.add(attempt);
+    void executor.run(attempt).finally(() => {
+      inFlight.delete(attempt);
+      this.#giveSlot(entry);
+    });
+  }
+
+  #giveSlot(entry: Entry): void {
+    if (entry.suspect) this.#suspectRuns = false;
+    this.parts.slots.give(entry.name);
+    this.pump();
+  }
+
+  /**
+   * Nobody knows whether the claim was committed. If it was, the rows are leased to this node under
+   * the next epoch and no attempt has started: they are given back. Either way they are looked at
+   * again soon.
+   */
+  #claimFailed(entries: readonly Entry[], error: unknown): void {
+    const { acknowledger, readAhead, events } = this.parts;
+    this.#failures += 1;
+    events.emit('trouble', { during: 'claim', error });
+    const pauseMs = retryPauseMs(this.#failures);
+    for (const entry of entries) {
+      acknowledger.giveBack(entry.id, entry.epoch + 1);
+      this.#giveSlot(entry);
+      readAhead.again(entry, pauseMs);
+    }
+    if (this.#stopped) return;
+    this.#rest ??= setTimeout(() => {
+      this.#rest = undefined;
+      this.pump();
+    }, pauseMs);
+  }
+}

@@ -1,0 +1,63 @@
+import type { DataSource } from 'typeorm';
+import type { Client, Pool, PoolConfig } from 'pg';
+import type { Runner } from '../store/delay.store.js';
+
+/** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
+interface PostgresDriver {
+  postgres: { Pool: new (config: PoolConfig) => Pool; Client: new (config: PoolConfig) => Client };
+  master: Pool & { options: PoolConfig };
+}
+
+/** A statement of the engine takes milliseconds; one that hangs is a half-open connection. */
+const QUERY_TIMEOUT_MS = 15_000;
+const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * A few connections of the engine's own, made from the DataSource's options, so that claims,
+ * acknowledgements and renewals go on when the application has taken its whole pool.
+ */
+export class EngineConnections implements Runner {
+  readonly #driver: PostgresDriver;
+  readonly #pool: Pool;
+  readonly #config: PoolConfig;
+
+  constructor(dataSource: DataSource, max: number, applicationName: string) {
+    this.#driver = dataSource.driver as unknown as PostgresDriver;
+    this.#config = {
+      ...this.#driver.master.options,
+      application_name: applicationName,
+      keepAlive: true,
+      // A default `pg` client waits for ever on a connection that died silently.
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      query_timeout: QUERY_TIMEOUT_MS,
+    };
+    this.#pool = new this.#driver.postgres.Pool({
+      ...this.#config,
+      max,
+      min: 0,
+      idleTimeoutMillis: 60_000,
+    });
+    // A connection that dies while idle says so here; the pool has replaced it already, and the
+    // next statement speaks for itself.
+    this.#pool.on('error', () => {});
+  }
+
+  /** The size of the application's own pool: what transactional handlers run on. */
+  get applicationPoolMax(): number {
+    return this.#driver.master.options.max ?? 10;
+  }
+
+  /** Runs one statement; a connection on which one failed is not used again. */
+  async query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    return (await this.#pool.query<Row & object>(sql, parameters)).rows;
+  }
+
+  /** A connection outside the pool, for LISTEN; the caller ends it. */
+  dedicated(): Client {
+    return new this.#driver.postgres.Client(this.#config);
+  }
+
+  async close(): Promise<void> {
+    await this.#pool.end();
+  }
+}

@@ -1,0 +1,102 @@
+import type { DataSource, QueryRunner } from 'typeorm';
+import type { Runner } from '../store/delay.store.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { Attempt, Outcome } from './attempt.js';
+
+export interface FencedParts {
+  dataSource: DataSource;
+  store: WorkStore;
+  /** The engine's own connections: what ends a session that does not answer. */
+  engine: Runner;
+}
+
+/**
+ * The transaction of one transactional attempt: the fence first, the handler in between, the row's
+ * removal last. Effects on the database happen exactly once, because they commit together with the
+ * removal, and the removal must report exactly one row.
+ */
+export class FencedTransaction {
+  readonly #runner: QueryRunner;
+  #pid: number | undefined;
+
+  constructor(
+    private readonly parts: FencedParts,
+    private readonly attempt: Attempt,
+  ) {
+    this.#runner = parts.dataSource.createQueryRunner();
+    void attempt.whenCut.then(() => this.#endSession());
+  }
+
+  async run(handle: () => Promise<Outcome>): Promise<Outcome> {
+    try {
+      await this.#runner.startTransaction('READ COMMITTED');
+      if (!(await this.#fence())) return await this.#rollback({ kind: 'lost' });
+      this.attempt.manager = this.#runner.manager;
+      const outcome = await handle();
+      if (outcome.kind !== 'completed') return await this.#rollback(outcome);
+      if (!(await this.#removeRow())) return await this.#rollback({ kind: 'lost' });
+      return await this.#commit();
+    } catch (error) {
+      return await this.#rollback({ kind: 'failed', error });
+    } finally {
+      await this.#runner.release();
+    }
+  }
+
+  async #fence(): Promise<boolean> {
+    // Cut while it waited for a connection: nobody wants this transaction any more.
+    if (this.attempt.over) return false;
+    const leaseLeftMs = this.attempt.leaseEndsAtMs - performance.now();
+    if (leaseLeftMs <= 0) return false;
+    const fence = await this.parts.store.fence(this.#asRunner(), this.attempt, leaseLeftMs);
+    this.#pid = fence?.pid;
+    return fence !== undefined && !this.attempt.over;
+  }
+
+  /**
+   * The last statement. It throws when the handler swallowed an SQL error, for then the transaction
+   * is aborted and COMMIT would silently roll back.
+   */
+  async #removeRow(): Promise<boolean> {
+    const removed = await this.parts.store.complete([this.attempt], this.#asRunner());
+    return removed.length === 1 || this.attempt.movedOn;
+  }
+
+  async #commit(): Promise<Outcome> {
+    try {
+      await this.#runner.commitTransaction();
+      return { kind: 'completed' };
+    } catch (error) {
+      return { kind: 'failed', error, unsure: true };
+    }
+  }
+
+  async #rollback(outcome: Outcome): Promise<Outcome> {
+    try {
+      if (this.#runner.isTransactionActive) await this.#runner.rollbackTransaction();
+    } catch {
+      // The session is gone, and the transaction with it.
+    }
+    return outcome;
+  }
+
+  /**
+   * The attempt was cut: its session ends, so that its locks are free before the row is given to
+   * another attempt. Not a cancel request, which could hit whoever has the connection next.
+   */
+  async #endSession(): Promise<void> {
+    if (this.#pid === undefined || this.#runner.isReleased) return;
+    try {
+      await this.parts.engine.query('SELECT pg_terminate_backend($1::int)', [this.#pid]);
+    } catch {
+      // Then idle_in_transaction_session_timeout ends it.
+    }
+  }
+
+  #asRunner(): Runner {
+    return {
+      query: <Row>(sql: string, parameters: unknown[]) =>
+        this.#runner.query(sql, parameters) as Promise<Row[]>,
+    };
+  }
+}

@@ -1,0 +1,100 @@
+import { randomUUID } from 'node:crypto';
+import type { Client } from 'pg';
+import type { DelayEvents } from '../delay.events.js';
+import { retryPauseMs } from './chore.js';
+import type { EngineConnections } from './engine-connections.js';
+import { parseHint, probeHint, type Hint } from './hint.js';
+
+/** A server that has not delivered its own notification by then does not. */
+const PROBE_MS = 2_000;
+
+/** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
+export class HintListener {
+  #client: Client | undefined;
+  #reconnect: NodeJS.Timeout | undefined;
+  #failures = 0;
+  #stopped = false;
+  #onProbe: (nonce: string) => void = () => {};
+
+  /** @param onHint also told `nodes` after a gap, in which hints may have been lost */
+  constructor(
+    private readonly connections: EngineConnections,
+    private readonly channel: string,
+    private readonly onHint: (hint: Hint) => void,
+    private readonly events: DelayEvents,
+  ) {}
+
+  /** @returns whether LISTEN works: behind a pooler in transaction mode it does not */
+  async start(): Promise<boolean> {
+    await this.#connect();
+    const works = await this.#probe();
+    if (!works) await this.stop();
+    return works;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#reconnect);
+    const client = this.#client;
+    this.#client = undefined;
+    await client?.end().catch(() => {});
+  }
+
+  async #connect(): Promise<void> {
+    const client = this.connections.dedicated();
+    let lost = false;
+    const lose = (error: unknown): void => {
+      if (lost || this.#stopped) return;
+      lost = true;
+      this.#lost(client, error);
+    };
+    client.on('error', lose);
+    client.on('end', () => lose(new Error('the listening connection ended')));
+    client.on('notification', (message) => this.#heard(message.payload ?? ''));
+    try {
+      await client.connect();
+      await client.query(`LISTEN "${this.channel.replaceAll('"', '""')}"`);
+    } catch (error) {
+      lose(error);
+      return;
+    }
+    this.#client = client;
+    this.#failures = 0;
+    if (this.#stopped) await this.stop();
+  }
+
+  #lost(client: Client, error: unknown): void {
+    this.#client = undefined;
+    this.#failures += 1;
+    this.events.emit('trouble', { during: 'listen', error });
+    void client.end().catch(() => {});
+    this.#reconnect = setTimeout(() => {
+      void this.#connect().then(() => {
+        if (this.#client) this.onHint({ kind: 'nodes' });
+      });
+    }, retryPauseMs(this.#failures));
+  }
+
+  #heard(text: string): void {
+    const hint = parseHint(text);
+    if (hint?.kind === 'probe') this.#onProbe(hint.nonce);
+    else if (hint) this.onHint(hint);
+  }
+
+  async #probe(): Promise<boolean> {
+    const nonce = randomUUID();
+    return new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => resolve(false), PROBE_MS);
+      this.#onProbe = (heard) => {
+        if (heard !== nonce) return;
+        clearTimeout(timer);
+        resolve(true);
+      };
+      const parameters = [this.channel, probeHint(nonce)];
+      this.connections.query('SELECT pg_notify($1::text, $2::text)', parameters).catch(() => {
+        clearTimeout(timer);
+        resolve(false);
+      });
+    });
+  }
+}

@@ -1,0 +1,61 @@
+import type { DelayEvents } from '../delay.events.js';
+import type { Runner } from '../store/delay.store.js';
+import type { Wake } from '../store/work.store.js';
+import { encodeWakes, NODES_HINT } from './hint.js';
+
+/** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */
+const QUEUE_MAX = 10_000;
+
+/**
+ * Tells other nodes of delays that are due soon, off the write path: after the commit, coalesced,
+ * on a connection of the engine's own. A NOTIFY inside the caller's transaction would take a lock
+ * on the whole server at its commit (16 clients: 6,721 against 2,649 transactions/s).
+ */
+export class HintSender {
+  #wakes: Wake[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(
+    private readonly runner: Runner,
+    private readonly channel: string,
+    private readonly events: DelayEvents,
+  ) {}
+
+  send(wake: Wake): void {
+    if (this.#wakes.length < QUEUE_MAX) this.#wakes.push(wake);
+    this.#sending ??= this.#sendAll().finally(() => {
+      this.#sending = undefined;
+    });
+  }
+
+  /** Tells the others that a node came or went. */
+  async nodesChanged(): Promise<void> {
+    await this.#notify([NODES_HINT]);
+  }
+
+  /** Resolves when everything is sent. */
+  async drain(): Promise<void> {
+    await this.#sending;
+  }
+
+  async #sendAll(): Promise<void> {
+    // All that commits in this turn of the event loop travels together.
+    await new Promise(setImmediate);
+    while (this.#wakes.length > 0) {
+      const wakes = this.#wakes;
+      this.#wakes = [];
+      await this.#notify(encodeWakes(wakes));
+    }
+  }
+
+  async #notify(texts: readonly string[]): Promise<void> {
+    try {
+      await this.runner.query('SELECT pg_notify($1::text, hint) FROM unnest($2::text[]) AS hint', [
+        this.channel,
+        texts,
+      ]);
+    } catch (error) {
+      this.events.emit('trouble', { during: 'hint', error });
+    }
+  }
+}

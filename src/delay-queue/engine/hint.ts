@@ -1,0 +1,69 @@
+import type { Wake } from '../store/work.store.js';
+
+/** What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. */
+export type Hint =
+  | { kind: 'wakes'; wakes: Wake[] }
+  /** A node came or went. */
+  | { kind: 'nodes' }
+  /** A node asks itself whether LISTEN works here. */
+  | { kind: 'probe'; nonce: string };
+
+/** Postgres takes less than 8,000 bytes. Names are ASCII, so characters are bytes. */
+const BYTES_MAX = 7_900;
+
+type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number];
+
+/** As few texts as the limit of NOTIFY allows. */
+export function encodeWakes(wakes: readonly Wake[]): string[] {
+  const texts: string[] = [];
+  let items: string[] = [];
+  let bytes = 0;
+  for (const { id, epoch, name, wakeMs } of wakes) {
+    const item = JSON.stringify([id, epoch, name, wakeMs] satisfies WakeTuple);
+    if (bytes + item.length + 3 > BYTES_MAX) {
+      texts.push(`w[${items.join()}]`);
+      items = [];
+      bytes = 0;
+    }
+    items.push(item);
+    bytes += item.length + 1;
+  }
+  if (items.length > 0) texts.push(`w[${items.join()}]`);
+  return texts;
+}
+
+export const NODES_HINT = 'n';
+
+export const probeHint = (nonce: string): string => `p${nonce}`;
+
+/** Undefined for anything that is not a hint: whoever can connect can NOTIFY. */
+export function parseHint(text: string): Hint | undefined {
+  if (text === NODES_HINT) return { kind: 'nodes' };
+  if (text.startsWith('p')) return { kind: 'probe', nonce: text.slice(1) };
+  if (!text.startsWith('w')) return undefined;
+  try {
+    const tuples: unknown = JSON.parse(text.slice(1));
+    if (!Array.isArray(tuples) || !tuples.every(isWakeTuple)) return undefined;
+    const wakes = tuples.map(([id, epoch, name, wakeMs]) => ({
+      id,
+      epoch,
+      name,
+      wakeMs,
+      suspect: false,
+    }));
+    return { kind: 'wakes', wakes };
+  } catch {
+    return undefined;
+  }
+}
+
+function isWakeTuple(value: unknown): value is WakeTuple {
+  if (!Array.isArray(value)) return false;
+  const [id, epoch, name, wakeMs] = value as unknown[];
+  return (
+    Number.isSafeInteger(id) &&
+    Number.isSafeInteger(epoch) &&
+    typeof name === 'string' &&
+    Number.isFinite(wakeMs)
+  );
+}

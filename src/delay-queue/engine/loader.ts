@@ -1,0 +1,101 @@
+import type { DelayEvents } from '../delay.events.js';
+import type { Cursor, Wake, WorkStore } from '../store/work.store.js';
+import type { DatabaseClock } from '../wheel/database-clock.js';
+import { Chore } from './chore.js';
+import type { Nodes } from './nodes.js';
+
+/** Rows of one statement; more than a few thousand would hold up the event loop while parsed. */
+const PAGE_MAX = 5_000;
+
+/** A row may be committed this long after its wake and still be found by the next load. */
+const GRACE_MS = 5_000;
+
+/** A node not heard of for so many loads counts as gone. */
+const LOADS_MISSED_MAX = 3;
+
+export interface LoaderLimits {
+  horizonMs: number;
+  loadEveryMs: number;
+}
+
+/**
+ * The read-ahead of the near future, with this node's heartbeat in the same statement. It begins at
+ * the low-water mark, a little before the previous load: the head of the index, where the dead
+ * entries of everything that fired lie, is not walked again and again. What the mark passes over is
+ * the sweeper's.
+ */
+export class Loader {
+  readonly #chore: Chore;
+  #loadEveryMs: number;
+  #markMs = 0;
+
+  /** @param offer takes a wake; answers false when there is no room for more */
+  constructor(
+    private readonly store: WorkStore,
+    private readonly nodes: Nodes,
+    private readonly clock: DatabaseClock,
+    private readonly limits: LoaderLimits,
+    private readonly offer: (wake: Wake) => boolean,
+    events: DelayEvents,
+  ) {
+    this.#loadEveryMs = limits.loadEveryMs;
+    this.#chore = new Chore(
+      () => this.#load(),
+      (error) => events.emit('trouble', { during: 'load', error }),
+      () => events.emit('recovered', { during: 'load' }),
+    );
+  }
+
+  /** Registers this node, learns of the others, and reads the clock for the first time. */
+  async join(): Promise<void> {
+    const page = await this.#page({ wakeMs: 0, id: 0 }, 0);
+    this.#markMs = page.nowMs - GRACE_MS;
+    this.nodes.update(page.nodes);
+  }
+
+  /** Before the start: more often than configured, when nobody will tell of what is new. */
+  loadEvery(ms: number): void {
+    this.#loadEveryMs = ms;
+  }
+
+  start(): void {
+    this.#chore.start();
+  }
+
+  /** Loads now: a node came or went, or the clock jumped. */
+  kick(): void {
+    this.#chore.kick();
+  }
+
+  stop(): Promise<void> {
+    return this.#chore.stop();
+  }
+
+  async #load(): Promise<number> {
+    let from: Cursor = { wakeMs: this.#markMs, id: 0 };
+    let nextMarkMs: number | undefined;
+    for (;;) {
+      const page = await this.#page(from, PAGE_MAX);
+      nextMarkMs ??= page.nowMs - GRACE_MS;
+      const ownershipChanged = this.nodes.update(page.nodes);
+      const room = page.wakes.every((wake) => this.offer(wake));
+      // Read with the old shares: once more, with the new ones.
+      if (ownershipChanged) return 0;
+      if (!room || page.cursor === null || page.wakes.length < PAGE_MAX) break;
+      from = page.cursor;
+    }
+    this.#markMs = nextMarkMs;
+    return this.#loadEveryMs;
+  }
+
+  async #page(from: Cursor, limit: number) {
+    const askedAtMs = performance.now();
+    const page = await this.store.load(this.nodes.shares, from, {
+      horizonMs: this.limits.horizonMs,
+      limit,
+      peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
+    });
+    this.clock.sample(askedAtMs, performance.now(), page.nowMs);
+    return page;
+  }
+}

@@ -1,0 +1,99 @@
+import type { DelayEvents } from '../delay.events.js';
+import type { Cursor, SweptPage, Wake, WorkStore } from '../store/work.store.js';
+import { Chore } from './chore.js';
+import type { Nodes } from './nodes.js';
+
+/** Overdue rows taken by one statement. */
+const PAGE_MAX = 2_000;
+
+/** Rows one statement looks at: a little more than a page, or many while they are foreign. */
+const SCAN_MIN = PAGE_MAX * 2;
+const SCAN_MAX = 50_000;
+
+/** Overdue for so long, a row of another node's share is anybody's: its owner is gone or busy. */
+const HELP_AFTER_MS = 1_000;
+
+/**
+ * Finds everything overdue without the low-water mark, page by page with a cursor across
+ * statements: late commits, expired leases, rows of dead nodes, the backlog at start. First its own
+ * share; then, when nothing of it is left, what others have left lying.
+ */
+export class Sweeper {
+  readonly #chore: Chore;
+  #pass: 'none' | 'own' | 'help' = 'none';
+  #cursor: Cursor | null = null;
+  #scan = SCAN_MIN;
+  #overflowed = false;
+
+  /**
+   * @param everyMs pause between passes; at most half of a lease
+   * @param hasRoom whether more overdue rows would be taken at once
+   * @param offer takes a wake; answers false when there is no room
+   */
+  constructor(
+    private readonly store: WorkStore,
+    private readonly nodes: Nodes,
+    private readonly everyMs: number,
+    private readonly hasRoom: () => boolean,
+    private readonly offer: (wake: Wake) => boolean,
+    events: DelayEvents,
+  ) {
+    this.#chore = new Chore(
+      () => this.#sweep(),
+      (error) => events.emit('trouble', { during: 'sweep', error }),
+      () => events.emit('recovered', { during: 'sweep' }),
+    );
+  }
+
+  start(): void {
+    this.#chore.start();
+  }
+
+  /** The ready queue runs low: goes on with a pass that waits for room. */
+  hungry(): void {
+    if (this.#pass !== 'none') this.#chore.kick();
+  }
+
+  stop(): Promise<void> {
+    return this.#chore.stop();
+  }
+
+  async #sweep(): Promise<number> {
+    if (this.#pass === 'none') this.#begin('own');
+    while (this.#pass !== 'none' && this.hasRoom()) {
+      const page = await this.store.sweep(this.nodes.shares, this.#cursor, {
+        scan: this.#scan,
+        limit: PAGE_MAX,
+        helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
+        aheadMs: this.everyMs,
+      });
+      for (const wake of page.wakes) {
+        if (!this.offer(wake)) this.#overflowed = true;
+      }
+      this.#next(page);
+    }
+    return this.everyMs;
+  }
+
+  #next(page: SweptPage): void {
+    const sawOverdue = this.#cursor !== null || page.cursor !== null;
+    if (!page.done) {
+      this.#cursor = page.cursor;
+      const foreign = page.wakes.length < PAGE_MAX / 4;
+      this.#scan = foreign ? Math.min(this.#scan * 4, SCAN_MAX) : SCAN_MIN;
+    } else if (this.#overflowed) {
+      this.#begin('own');
+    } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
+      this.#begin('help');
+    } else {
+      this.#begin('none');
+    }
+  }
+
+  #begin(pass: 'none' | 'own' | 'help'): void {
+    this.#pass = pass;
+    this.#cursor = null;
+    this.#scan = SCAN_MIN;
+    this.#overflowed = false;
+  }
+}

@@ -1,0 +1,82 @@
+import { inspect } from 'node:util';
+
+/** Enough for the first lines of any message; the row stays small. */
+export const ERROR_BYTES_MAX = 4_096;
+
+const ELLIPSIS = '…';
+const ELLIPSIS_BYTES = Buffer.byteLength(ELLIPSIS);
+const REPLACEMENT = '\u{FFFD}';
+
+/**
+ * Text of anything that can be thrown, fit to be stored in Postgres: `Name: message`, the first
+ * cause appended. No NUL, well-formed, at most `bytesMax` bytes of UTF-8. Never throws.
+ *
+ * ```ts
+ * describeError(new Error('no stock', { cause: new Error('23514') }));
+ * // 'Error: no stock (cause: Error: 23514)'
+ * ```
+ */
+export function describeError(error: unknown, bytesMax: number = ERROR_BYTES_MAX): string {
+  try {
+    return fit(withCause(error), bytesMax);
+  } catch {
+    return fit('an error that cannot be described', bytesMax);
+  }
+}
+
+/** One cause and no further: chains may be cycles, and the first says most. */
+function withCause(error: unknown): string {
+  const cause = read(error, 'cause');
+  if (cause !== undefined && cause !== null)
+    return `${headline(error)} (cause: ${headline(cause)})`;
+  const errors = read(error, 'errors');
+  if (Array.isArray(errors) && errors.length > 0) {
+    return `${headline(error)} (first of ${errors.length}: ${headline(errors[0])})`;
+  }
+  return headline(error);
+}
+
+function headline(error: unknown): string {
+  if (typeof error === 'string') return error;
+  const message = read(error, 'message');
+  if (typeof message !== 'string') return inspected(error);
+  const name = read(error, 'name');
+  const label = typeof name === 'string' && name !== '' ? name : 'Error';
+  return message === '' ? label : `${label}: ${message}`;
+}
+
+function read(error: unknown, property: string): unknown {
+  if (typeof error !== 'object' || error === null) return undefined;
+  try {
+    return Reflect.get(error, property);
+  } catch {
+    return undefined;
+  }
+}
+
+function inspected(value: unknown): string {
+  try {
+    return inspect(value, {
+      depth: 1,
+      customInspect: false,
+      maxArrayLength: 10,
+      maxStringLength: 500,
+      breakLength: Infinity,
+    });
+  } catch {
+    return 'a value that cannot be described';
+  }
+}
+
+function fit(text: string, bytesMax: number): string {
+  // Each unit takes at least one byte, so nothing behind `bytesMax` units can stay.
+  const clean = text
+    .slice(0, bytesMax)
+    .replaceAll('\0', REPLACEMENT)
+    .replace(/\p{Surrogate}/gu, REPLACEMENT);
+  if (text.length <= bytesMax && Buffer.byteLength(clean) <= bytesMax) return clean;
+  // `encodeInto` stops before the first character that does not fit whole.
+  const room = new Uint8Array(Math.max(0, bytesMax - ELLIPSIS_BYTES));
+  const { read: fitting } = new TextEncoder().encodeInto(clean, room);
+  return clean.slice(0, fitting) + ELLIPSIS;
+}

@@ -1,0 +1,82 @@
+import type { ResolvedOptions } from '../delay-queue.options.js';
+import { checkConcurrency, parseTimeoutMs } from '../delay-queue.options.js';
+import { DelayInvalidError } from '../delay.errors.js';
+import type { OnDelayMetadata, OnDelayOptions } from '../on-delay.decorator.js';
+import { atStart } from '../validation/blame.js';
+import { checkKnownOptions } from '../validation/known-options.js';
+import { checkMaxAttempts, checkName } from '../validation/names.js';
+import { shown } from '../validation/shown.js';
+import {
+  backoffMs,
+  functionPolicy,
+  parseBackoff,
+  type BackoffFunction,
+  type BackoffPolicy,
+  type ExponentialBackoff,
+} from './backoff.js';
+import type { Handler } from './handler.js';
+
+/** The part of a {@link Handler} that its `@OnDelay` and the module's options say. */
+export type HandlerSettings = Pick<
+  Handler,
+  'name' | 'transactional' | 'concurrency' | 'timeoutMs' | 'leaseMs' | 'maxAttempts' | 'backoffMs'
+>;
+
+const ON_DELAY_OPTIONS = Object.keys({
+  concurrency: true,
+  timeout: true,
+  maxAttempts: true,
+  backoff: true,
+  transactional: true,
+} satisfies Record<keyof OnDelayOptions, true>);
+
+/**
+ * @param place whose `@OnDelay` it is, for the message
+ * @param onBackoffFault hears of a backoff function that throws or answers no duration
+ * @throws DelayConfigError naming the place and the option
+ */
+export function handlerSettings(
+  { name, options }: OnDelayMetadata,
+  place: string,
+  defaults: ResolvedOptions,
+  onBackoffFault: (error: unknown) => void,
+): HandlerSettings {
+  return atStart(place, () => {
+    const given = checkKnownOptions(options, 'options', ON_DELAY_OPTIONS);
+    const { concurrency, timeout, maxAttempts, backoff, transactional } = given;
+    const isTransactional = checkTransactional(transactional);
+    const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
+    return {
+      name: checkName(name),
+      transactional: isTransactional,
+      concurrency: concurrency === undefined ? defaults.concurrency : checkConcurrency(concurrency),
+      timeoutMs,
+      // A fenced attempt is not renewed: its lease must last from the start.
+      leaseMs: isTransactional ? Math.max(timeoutMs, defaults.leaseMs) : defaults.leaseMs,
+      maxAttempts: maxAttempts === undefined ? defaults.maxAttempts : checkMaxAttempts(maxAttempts),
+      backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
+    };
+  });
+}
+
+function backoffPolicy(
+  backoff: unknown,
+  defaults: ExponentialBackoff,
+  onFault: (error: unknown) => void,
+): BackoffPolicy {
+  if (isBackoffFunction(backoff)) {
+    return functionPolicy(backoff, (attempt) => backoffMs(defaults, attempt), onFault);
+  }
+  const own = backoff === undefined ? defaults : parseBackoff(backoff, defaults);
+  return (attempt) => backoffMs(own, attempt);
+}
+
+/** What it answers is checked each time. */
+function isBackoffFunction(backoff: unknown): backoff is BackoffFunction {
+  return typeof backoff === 'function';
+}
+
+function checkTransactional(value: unknown = false): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new DelayInvalidError('transactional', `must be true or false, not ${shown(value)}`);
+}

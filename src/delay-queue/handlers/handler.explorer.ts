@@ -1,0 +1,99 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { ContextIdFactory, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../delay-queue.options.js';
+import type { Delay, DelayContext } from '../delay.js';
+import { DelayEvents } from '../delay.events.js';
+import { describeError } from '../error-text.js';
+import { onDelayMetadata } from '../on-delay.decorator.js';
+import { handlerSettings } from './handler-settings.js';
+import type { Handler } from './handler.js';
+import { HandlerRegistry } from './handler.registry.js';
+
+type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** What `@Inject(REQUEST)` gives in a request-scoped provider while it serves a delay. */
+export interface DelayRequest {
+  delay: Delay;
+  ctx: DelayContext;
+}
+
+/** Finds the methods with `@OnDelay` in all providers and controllers of the application. */
+@Injectable()
+export class HandlerExplorer {
+  constructor(
+    @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
+    private readonly discovery: DiscoveryService,
+    private readonly scanner: MetadataScanner,
+    private readonly moduleRef: ModuleRef,
+    private readonly registry: HandlerRegistry,
+    private readonly events: DelayEvents,
+  ) {}
+
+  /**
+   * Fills the registry; to be called once, in `onModuleInit`, when all instances exist.
+   *
+   * @throws DelayConfigError for unusable options, and for two handlers of one name
+   */
+  explore(): void {
+    const seen = new Set<object>();
+    for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
+      const instance: unknown = wrapper.isAlias ? undefined : wrapper.instance;
+      // One instance under several tokens is still one handler.
+      if (typeof instance !== 'object' || instance === null || seen.has(instance)) continue;
+      seen.add(instance);
+      this.exploreInstance(wrapper, instance);
+    }
+  }
+
+  private exploreInstance(wrapper: InstanceWrapper, instance: object): void {
+    const prototype: unknown = Object.getPrototypeOf(instance);
+    if (typeof prototype !== 'object' || prototype === null) return;
+    const className = prototype.constructor?.name ?? String(wrapper.name);
+    for (const methodName of this.scanner.getAllMethodNames(prototype)) {
+      const place = `${className}.${methodName}`;
+      for (const metadata of onDelayMetadata(prototype, methodName)) {
+        this.registry.add({
+          ...handlerSettings(metadata, place, this.options, this.backoffAdvice(place)),
+          className,
+          methodName,
+          place: wrapper.host ? `${place} (${wrapper.host.name})` : place,
+          invoke: this.invoker(wrapper, instance, methodName),
+        });
+      }
+    }
+  }
+
+  /** Said once: a backoff function that fails does so at every retry. */
+  private backoffAdvice(place: string): (error: unknown) => void {
+    let isSaid = false;
+    return (error) => {
+      if (isSaid) return;
+      isSaid = true;
+      const message = `${place}: its backoff fails, so the module's is used: ${describeError(error)}`;
+      this.events.emit('advice', { message });
+    };
+  }
+
+  /**
+   * A request-scoped or transient provider gets an instance of its own for each attempt; for
+   * others, what discovery answers is the instance itself.
+   */
+  private invoker(
+    wrapper: InstanceWrapper,
+    instance: object,
+    methodName: string,
+  ): Handler['invoke'] {
+    const isStatic = wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
+    return async (delay, ctx) => {
+      const target = isStatic ? instance : await this.resolve(wrapper, { delay, ctx });
+      // Looked up at each call, so that a spy or a patch of the method takes effect.
+      await Reflect.get(target, methodName).call(target, delay, ctx);
+    };
+  }
+
+  private async resolve(wrapper: InstanceWrapper, request: DelayRequest): Promise<object> {
+    const contextId = ContextIdFactory.getByRequest(request);
+    this.moduleRef.registerRequestByContextId(request, contextId);
+    return this.moduleRef.resolve<object>(wrapper.token, contextId, { strict: false });
+  }
+}

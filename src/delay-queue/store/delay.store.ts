@@ -1,0 +1,292 @@
+import type { MoveTo } from '../validation/when.js';
+import { DelayConflictError, DelayUnstableError } from '../delay.errors.js';
+import type { OnConflict } from '../delay.js';
+import { tablesOf } from './schema.js';
+import { cancelSql } from './sql/cancel.sql.js';
+import { findSql } from './sql/find.sql.js';
+import { historySql } from './sql/history.sql.js';
+import { moveOnSql } from './sql/move-on.sql.js';
+import { placeAgainSql } from './sql/place-again.sql.js';
+import { placeSql } from './sql/place.sql.js';
+import { rescheduleSql } from './sql/reschedule.sql.js';
+import { retryDeadSql } from './sql/retry-dead.sql.js';
+
+/** Runs one statement and answers its rows: the caller's transaction, or a pool. */
+export interface Runner {
+  query<Row>(sql: string, parameters: unknown[]): Promise<Row[]>;
+}
+
+/** One delay to be written; `payload` is checked JSON text. */
+export interface Placement {
+  name: string;
+  key: string | null;
+  payload: string;
+  to: MoveTo;
+  maxAttempts: number | null;
+  onConflict: OnConflict;
+}
+
+/** An attempt that is running in this process and may move its own row on. */
+export interface OwnAttempt {
+  id: number;
+  epoch: number;
+  latenessMs: number;
+}
+
+/** A write that left a row waiting: where and when. */
+export interface Placed<Verdict extends string = string> {
+  verdict: Verdict;
+  id: number;
+  dueMs: number;
+  /** Null when the row was not written by this call. */
+  epoch: number | null;
+  wakeMs: number | null;
+  nowMs: number;
+}
+
+interface PlacedRow {
+  ord: number;
+  verdict: string;
+  id: number;
+  name: string;
+  key: string | null;
+  epoch: number | null;
+  due_ms: number;
+  wake_ms: number | null;
+  now_ms: number;
+}
+
+/** A key that changed under every one of so many looks is somebody's tight loop, not a race. */
+const LOOKS_MAX = 100;
+
+/**
+ * What producers write. Each method runs in the caller's transaction or in one of its own making,
+ * and looks again with a new statement until its answer is stable: a cancel that waited behind
+ * "cancel and schedule again" must not say `absent` while a new row lives.
+ */
+export class DelayStore {
+  readonly #sql;
+
+  constructor(
+    schema: string,
+    withHistory: boolean,
+    readonly nodeName: string,
+  ) {
+    const tables = tablesOf(schema);
+    this.#sql = {
+      place: placeSql(tables),
+      placeAgain: placeAgainSql(tables, withHistory),
+      moveOn: moveOnSql(tables, withHistory),
+      cancel: cancelSql(tables, withHistory),
+      reschedule: rescheduleSql(tables),
+      find: findSql(tables),
+      history: historySql(tables),
+      retryDead: retryDeadSql(tables),
+    };
+  }
+
+  /**
+   * Writes all placements, or throws and leaves the caller's transaction to be rolled back.
+   * @param placements sorted by (name, key) without duplicate keys, so that two callers lock in
+   * the same order
+   * @throws DelayConflictError for `onConflict: 'error'`
+   */
+  async place(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
+    const results = Array.from<Placed>({ length: placements.length });
+    let open = placements.map((placement, index) => ({ placement, index }));
+    for (let look = 0; open.length > 0; look += 1) {
+      if (look === LOOKS_MAX) throw new DelayUnstableError(LOOKS_MAX);
+      const inserted = await this.#insert(
+        runner,
+        open.map((item) => item.placement),
+      );
+      const taken: typeof open = [];
+      for (const [position, item] of open.entries()) {
+        const placed = inserted[position];
+        if (placed) results[item.index] = placed;
+        else taken.push(item);
+      }
+      if (taken.length === 0) break;
+      open = [];
+      const looked = await this.#placeAgain(
+        runner,
+        taken.map((item) => item.placement),
+      );
+      for (const [position, item] of taken.entries()) {
+        const placed = looked[position] as Placed;
+        if (placed.verdict === 'again') open.push(item);
+        else if (placed.verdict === 'conflict') {
+          throw new DelayConflictError(item.placement.name, item.placement.key ?? '');
+        } else results[item.index] = placed;
+      }
+    }
+    return results;
+  }
+
+  /** The attempt's own row moves on in place; undefined when the row is no longer the attempt's. */
+  async moveOn<Verdict extends string>(
+    runner: Runner,
+    own: OwnAttempt,
+    to: MoveTo,
+    change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
+  ): Promise<Placed<Verdict> | undefined> {
+    const { afterMs, at, extendMs } = columnsOf(to);
+    const [row] = await runner.query<PlacedRow>(this.#sql.moveOn, [
+      own.id,
+      own.epoch,
+      this.nodeName,
+      change.payload,
+      afterMs,
+      at,
+      extendMs,
+      change.maxAttempts,
+      own.latenessMs,
+    ]);
+    return row && (placedOf({ ...row, verdict: change.verdict }) as Placed<Verdict>);
+  }
+
+  /** `cancelled`, `running` or `absent`; an attempt (`own`) does not cancel itself. */
+  cancel(
+    runner: Runner,
+    name: string,
+    key: string,
+    own?: OwnAttempt,
+  ): Promise<Placed<'cancelled' | 'running' | 'absent'>> {
+    const parameters = [[name], [key], own?.id ?? null, own?.epoch ?? null];
+    return this.#untilStable(runner, this.#sql.cancel, parameters);
+  }
+
+  /** `rescheduled`, `running` or `absent`. */
+  reschedule(
+    runner: Runner,
+    name: string,
+    key: string,
+    to: MoveTo,
+  ): Promise<Placed<'rescheduled' | 'running' | 'absent'>> {
+    const { afterMs, at, extendMs } = columnsOf(to);
+    const parameters = [[name], [key], [afterMs], [at], [extendMs]];
+    return this.#untilStable(runner, this.#sql.reschedule, parameters);
+  }
+
+  /** The revived dead letter, if there was one. */
+  async retryDead(runner: Runner, name: string, key: string): Promise<Placed | undefined> {
+    const [row] = await runner.query<PlacedRow>(this.#sql.retryDead, [name, key]);
+    return row && placedOf({ ...row, verdict: 'retried' });
+  }
+
+  async find(runner: Runner, name: string, key: string): Promise<FoundRow | undefined> {
+    const [row] = await runner.query<FoundRow>(this.#sql.find, [name, key]);
+    return row;
+  }
+
+  history(runner: Runner, name: string, key: string, limit: number): Promise<HistoryRow[]> {
+    return runner.query<HistoryRow>(this.#sql.history, [name, key, limit]);
+  }
+
+  /** Inserts what can be inserted; a hole where the key was taken. */
+  async #insert(runner: Runner, placements: readonly Placement[]): Promise<(Placed | undefined)[]> {
+    const rows = await runner.query<PlacedRow>(this.#sql.place, placementColumns(placements));
+    // Rows come by id, and ids follow the order of the input: of the keyless ones, the first is
+    // the first. Keyed ones say which they are.
+    const keyless: PlacedRow[] = [];
+    const keyed = new Map<string, PlacedRow>();
+    for (const row of rows) {
+      if (row.key === null) keyless.push(row);
+      else keyed.set(slotOf(row), row);
+    }
+    let next = 0;
+    return placements.map((placement) => {
+      const row = placement.key === null ? keyless[next++] : keyed.get(slotOf(placement));
+      return row && placedOf({ ...row, verdict: 'scheduled' });
+    });
+  }
+
+  async #placeAgain(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
+    const rows = await runner.query<PlacedRow>(this.#sql.placeAgain, [
+      ...placementColumns(placements),
+      placements.map((placement) => placement.onConflict),
+    ]);
+    return rows.map(placedOf);
+  }
+
+  async #untilStable<Verdict extends string>(
+    runner: Runner,
+    sql: string,
+    parameters: unknown[],
+  ): Promise<Placed<Verdict>> {
+    for (let look = 0; look < LOOKS_MAX; look += 1) {
+      const [row] = await runner.query<PlacedRow>(sql, parameters);
+      if (row && row.verdict !== 'again') return placedOf(row) as Placed<Verdict>;
+    }
+    throw new DelayUnstableError(LOOKS_MAX);
+  }
+}
+
+/** What `find` reads; instants in milliseconds since 1970, payload as JSON text. */
+export interface FoundRow {
+  id: string;
+  name: string;
+  key: string;
+  payload: string;
+  state: 'scheduled' | 'running' | 'retrying' | 'dead';
+  due_ms: number;
+  wake_ms: number | null;
+  attempts: number;
+  max_attempts: number | null;
+  last_error: string | null;
+  created_ms: number;
+}
+
+/** What `history` reads; instants in milliseconds since 1970. */
+export interface HistoryRow {
+  id: string;
+  name: string;
+  key: string | null;
+  state: 'completed' | 'cancelled' | 'discarded' | 'superseded';
+  due_ms: number;
+  created_ms: number;
+  ended_ms: number;
+  lateness_ms: number | null;
+  attempts: number;
+  node: string | null;
+  error: string | null;
+}
+
+/** JSON keeps ('a', 'b,c') and ('a,b', 'c') apart. */
+export const slotOf = (item: { name: string; key: string | null }): string =>
+  JSON.stringify([item.name, item.key]);
+
+function columnsOf(to: MoveTo): {
+  afterMs: number | null;
+  at: string | null;
+  extendMs: number | null;
+} {
+  return {
+    afterMs: to.kind === 'after' ? to.ms : null,
+    at: to.kind === 'at' ? to.iso : null,
+    extendMs: to.kind === 'extend' ? to.ms : null,
+  };
+}
+
+function placementColumns(placements: readonly Placement[]): unknown[] {
+  const to = placements.map((placement) => columnsOf(placement.to));
+  return [
+    placements.map((placement) => placement.name),
+    placements.map((placement) => placement.key),
+    placements.map((placement) => placement.payload),
+    to.map((column) => column.afterMs),
+    to.map((column) => column.at),
+    placements.map((placement) => placement.maxAttempts),
+  ];
+}
+
+function placedOf(row: PlacedRow): Placed {
+  return {
+    verdict: row.verdict,
+    id: row.id,
+    dueMs: row.due_ms,
+    epoch: row.epoch,
+    wakeMs: row.wake_ms,
+    nowMs: row.now_ms,
+  };
+}

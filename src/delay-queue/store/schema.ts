@@ -1,0 +1,45 @@
+/** The tables of one installation, quoted and ready to stand in SQL text. */
+export interface Tables {
+  schema: string;
+  delay: string;
+  history: string;
+  node: string;
+}
+
+/**
+ * @param schema a name that `checkSchema` has accepted; it is quoted all the same, because
+ * identifiers cannot travel as parameters
+ */
+export function tablesOf(schema: string): Tables {
+  const quoted = `"${schema.replaceAll('"', '""')}"`;
+  return {
+    schema: quoted,
+    delay: `${quoted}.delay`,
+    history: `${quoted}.history`,
+    node: `${quoted}.node`,
+  };
+}
+
+/**
+ * SQL for an instant at whole milliseconds, rounded up: a JavaScript `Date` holds no more, so the
+ * `dueAt` a caller gets back is exactly what the row says, and rounding up is never early.
+ */
+export const wholeMs = (instant: string): string =>
+  `date_trunc('milliseconds', ${instant} + interval '999 microseconds')`;
+
+/**
+ * SQL for milliseconds added to an instant. Milliseconds and nothing larger: `interval '14 days'`
+ * is 335 or 337 hours when it crosses a change of daylight saving time.
+ */
+export const plusMs = (instant: string, ms: string): string =>
+  `${instant} + ${ms} * interval '1 millisecond'`;
+
+/** SQL for an instant as milliseconds since 1970; float8, because no type parser touches it. */
+export const epochMs = (instant: string): string =>
+  `(extract(epoch FROM ${instant}) * 1000)::float8`;
+
+/** The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. */
+export const wakeOf = (row: string): string => `GREATEST(${row}.wake_at, ${row}.leased_until)`;
+
+/** The database's clock, read once per statement. */
+export const CLOCK = 'clock AS MATERIALIZED (SELECT clock_timestamp() AS now)';

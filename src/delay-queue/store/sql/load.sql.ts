@@ -1,0 +1,46 @@
+import { CLOCK, epochMs, plusMs, wakeOf, type Tables } from '../schema.js';
+import { spreadSql } from '../spread.js';
+
+/**
+ * SQL that is true for the rows a node looks after: it serves the name, and `spread(id)` picks it
+ * among the nodes that do. The names, how many nodes serve each, and this node's rank among them
+ * are three arrays; a name that is not served yields NULL.
+ */
+export const ownShare = (row: string, names: string, counts: string, ranks: string): string =>
+  `${spreadSql(`${row}.id`)} % (${counts})[array_position(${names}, ${row}.name)]
+       = (${ranks})[array_position(${names}, ${row}.name)]`;
+
+/** A row as a small JSON array: one text to parse instead of five columns for each of thousands. */
+export const wakeJson = (row: string): string =>
+  `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${epochMs(wakeOf(row))},
+                    ${row}.leased_by IS NOT NULL)`;
+
+/**
+ * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
+ * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
+ * peers_within_ms. Answers one row: nodes (the others that live), wakes, cursor, now_ms.
+ */
+export const loadSql = ({ delay, node }: Tables): string => `
+WITH ${CLOCK},
+beat AS (
+  INSERT INTO ${node} (id, names, started_at, seen_at)
+  SELECT $1::text, $2::text[], clock.now, clock.now FROM clock
+  ON CONFLICT (id) DO UPDATE SET names = excluded.names, seen_at = excluded.seen_at
+),
+page AS MATERIALIZED (
+  SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by
+  FROM ${delay} d
+  WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
+    AND d.wake_at <= (SELECT ${plusMs('clock_timestamp()', '$7::float8')})
+    AND ${ownShare('d', '$2::text[]', '$3::int[]', '$4::int[]')}
+  ORDER BY d.wake_at, d.id
+  LIMIT $8::int
+)
+SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id), '[]')::text
+        FROM ${node} n, clock
+        WHERE n.id <> $1::text AND n.seen_at > clock.now - $9::float8 * interval '1 millisecond')
+         AS nodes,
+       (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
+       (SELECT ${epochMs('max(wake_at)')} FROM page) AS cursor_ms,
+       (SELECT id::float8 FROM page ORDER BY wake_at DESC, id DESC LIMIT 1) AS cursor_id,
+       (SELECT ${epochMs('clock.now')} FROM clock) AS now_ms`;

@@ -1,0 +1,55 @@
+import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
+import { endedColumns, freeRows, looked } from './look.sql.js';
+
+/**
+ * The look at keys that were taken when `place` ran. An unleased row is locked, waiting at most for
+ * a claim in flight or another caller's transaction; a leased one answers at once.
+ * Parameters as in `place`, then: on_conflict[]. Answers one row per input: `again` means that
+ * somebody else moved the row meanwhile and the caller has to begin anew with a new statement.
+ */
+export const placeAgainSql = (tables: Tables, withHistory: boolean): string => `
+WITH ${CLOCK},
+input AS MATERIALIZED (
+  SELECT i.*, COALESCE(i.at, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}) AS due
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[],
+              $7::text[])
+       WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, on_conflict, ord), clock
+),
+${looked(tables)},
+${freeRows(tables)},
+placed AS (
+  UPDATE ${tables.delay} d
+  SET payload = i.payload::jsonb, due_at = i.due,
+      wake_at = GREATEST(i.due, ${wholeMs('clock.now')}), max_attempts = i.max_attempts,
+      created_at = clock.now, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
+      leased_by = NULL, last_error = NULL
+  FROM free f JOIN input i USING (ord), clock
+  WHERE d.id = f.id AND (i.on_conflict = 'replace' OR f.dead)
+  RETURNING i.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
+)${
+  withHistory
+    ? `,
+ended AS (
+  INSERT INTO ${tables.history} (${endedColumns})
+  SELECT f.id, clock.now, f.due_at, f.created_at, NULL, f.epoch, f.attempts, 'discarded', f.name,
+         f.key, NULL, f.last_error
+  FROM free f JOIN placed p USING (ord), clock
+  WHERE f.dead
+)`
+    : ''
+}
+SELECT i.ord::float8 AS ord,
+       CASE WHEN p.dead THEN 'scheduled'
+            WHEN p.ord IS NOT NULL THEN 'replaced'
+            WHEN f.ord IS NOT NULL AND i.on_conflict = 'keep' THEN 'kept'
+            WHEN f.ord IS NOT NULL THEN 'conflict'
+            WHEN s.leased THEN 'running'
+            ELSE 'again' END AS verdict,
+       COALESCE(p.id, f.id, s.id)::float8 AS id,
+       p.epoch,
+       ${epochMs('COALESCE(p.due_at, f.due_at, s.due_at)')} AS due_ms,
+       ${epochMs('p.wake_at')} AS wake_ms,
+       ${epochMs('clock.now')} AS now_ms
+FROM input i CROSS JOIN clock
+LEFT JOIN seen s USING (ord) LEFT JOIN free f USING (ord) LEFT JOIN placed p USING (ord)
+ORDER BY i.ord`;

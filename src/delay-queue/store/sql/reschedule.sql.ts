@@ -1,0 +1,44 @@
+import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
+import { freeRows, looked } from './look.sql.js';
+
+/**
+ * Moves the delays of (name, key). Parameters, one array each: names, keys, after_ms, at,
+ * extend_ms; exactly one of the last three is set per item. A dead letter answers `absent`.
+ */
+export const rescheduleSql = (tables: Tables): string => `
+WITH ${CLOCK},
+input AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::timestamptz[], $5::float8[])
+       WITH ORDINALITY AS i(name, key, after_ms, at, extend_ms, ord)
+),
+${looked(tables)},
+${freeRows(tables)},
+target AS MATERIALIZED (
+  SELECT f.id, f.ord,
+         COALESCE(i.at, ${wholeMs(plusMs('clock.now', 'i.after_ms'))},
+                  ${plusMs('f.due_at', 'i.extend_ms')}) AS due
+  FROM free f JOIN input i USING (ord), clock
+  WHERE NOT f.dead
+),
+moved AS (
+  UPDATE ${tables.delay} d
+  SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
+      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL
+  FROM target t, clock
+  WHERE d.id = t.id
+  RETURNING t.ord, d.id, d.epoch, d.due_at, d.wake_at
+)
+SELECT i.ord::float8 AS ord,
+       CASE WHEN m.ord IS NOT NULL THEN 'rescheduled'
+            WHEN f.dead THEN 'absent'
+            WHEN s.leased THEN 'running'
+            WHEN s.ord IS NULL THEN 'absent'
+            ELSE 'again' END AS verdict,
+       COALESCE(m.id, s.id)::float8 AS id,
+       m.epoch,
+       ${epochMs('COALESCE(m.due_at, s.due_at)')} AS due_ms,
+       ${epochMs('m.wake_at')} AS wake_ms,
+       ${epochMs('clock.now')} AS now_ms
+FROM input i CROSS JOIN clock
+LEFT JOIN seen s USING (ord) LEFT JOIN free f USING (ord) LEFT JOIN moved m USING (ord)
+ORDER BY i.ord`;

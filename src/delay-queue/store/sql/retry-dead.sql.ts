@@ -1,0 +1,16 @@
+import { CLOCK, epochMs, wholeMs, type Tables } from '../schema.js';
+
+/** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
+export const retryDeadSql = ({ delay }: Tables): string => `
+WITH ${CLOCK},
+retried AS (
+  UPDATE ${delay} d
+  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
+      attempts = 0, leased_until = NULL, leased_by = NULL
+  FROM clock
+  WHERE d.name = $1::text AND d.key = $2::text AND d.wake_at = 'infinity'
+  RETURNING d.id, d.epoch, d.due_at, d.wake_at
+)
+SELECT r.id::float8 AS id, r.epoch, ${epochMs('r.due_at')} AS due_ms,
+       ${epochMs('r.wake_at')} AS wake_ms, ${epochMs('clock.now')} AS now_ms
+FROM retried r, clock`;

@@ -1,0 +1,289 @@
+import { DelayConfigError } from '../delay.errors.js';
+import type { Runner } from './delay.store.js';
+import { tablesOf } from './schema.js';
+import { burySql } from './sql/bury.sql.js';
+import { claimSql } from './sql/claim.sql.js';
+import { completeSql } from './sql/complete.sql.js';
+import { fenceSql } from './sql/fence.sql.js';
+import { leaveSql } from './sql/leave.sql.js';
+import { loadSql } from './sql/load.sql.js';
+import { lookAtSql } from './sql/look-at.sql.js';
+import { pruneSql } from './sql/prune.sql.js';
+import { renewSql } from './sql/renew.sql.js';
+import { settleSql } from './sql/settle.sql.js';
+import { sweepSql } from './sql/sweep.sql.js';
+
+/** A row that some node must look at: what the read-ahead keeps, never a payload. */
+export interface Wake {
+  id: number;
+  epoch: number;
+  name: string;
+  /** Milliseconds since 1970 on the database's clock. */
+  wakeMs: number;
+  /** An earlier attempt ended without a word: its process may have been killed by this row. */
+  suspect: boolean;
+}
+
+/** What to claim; the lease and the handler's attempts are per row, for names differ. */
+export interface ClaimRequest {
+  id: number;
+  epoch: number;
+  leaseMs: number;
+  maxAttempts: number;
+}
+
+export interface ClaimedRow {
+  id: number;
+  epoch: number;
+  name: string;
+  key: string | null;
+  payload: string;
+  due_ms: number;
+  created_ms: number;
+  attempts: number;
+  max_attempts: number;
+  lease_ms: number;
+  now_ms: number;
+}
+
+export interface LookedRow {
+  id: number;
+  epoch: number;
+  name: string;
+  attempts: number;
+  max_attempts: number | null;
+  leased: boolean;
+  wake_ms: number | null;
+  now_ms: number;
+}
+
+/** An attempt that ended well. */
+export interface Completion {
+  id: number;
+  epoch: number;
+  latenessMs: number;
+}
+
+/** An attempt that ended while its delay stays. */
+export interface Settlement {
+  id: number;
+  epoch: number;
+  /** How long to wait for the next attempt; null: dead letter. */
+  waitMs: number | null;
+  /** The handler asked for another instant: due moves along with wake. */
+  movesDue: boolean;
+  /** Attempts given back: 1 for what was postponed or released. */
+  refund: 0 | 1;
+  /** Null: the last error stays. */
+  error: string | null;
+}
+
+export interface SettledRow {
+  id: number;
+  epoch: number;
+  name: string;
+  wake_ms: number | null;
+}
+
+/** Which rows a node looks after, in the shape of the statements' parameters. */
+export interface Shares {
+  names: string[];
+  counts: number[];
+  ranks: number[];
+}
+
+export interface LoadedPage {
+  nodes: [id: string, names: string[]][];
+  wakes: Wake[];
+  /** Where the next page begins; null when this one was empty. */
+  cursor: Cursor | null;
+  nowMs: number;
+}
+
+export interface SweptPage {
+  wakes: Wake[];
+  /** Where the next page begins; null when nothing was overdue. */
+  cursor: Cursor | null;
+  done: boolean;
+  nowMs: number;
+}
+
+export interface Cursor {
+  wakeMs: number;
+  id: number;
+}
+
+type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, suspect: boolean];
+
+/** What the engine reads and writes, on connections of its own; one statement per method. */
+export class WorkStore {
+  readonly #sql;
+
+  constructor(
+    private readonly runner: Runner,
+    schema: string,
+    withHistory: boolean,
+    readonly nodeName: string,
+  ) {
+    const tables = tablesOf(schema);
+    this.#sql = {
+      claim: claimSql(tables),
+      lookAt: lookAtSql(tables),
+      complete: completeSql(tables, withHistory),
+      settle: settleSql(tables),
+      bury: burySql(tables),
+      renew: renewSql(tables),
+      fence: fenceSql(tables),
+      load: loadSql(tables),
+      sweep: sweepSql(tables),
+      leave: leaveSql(tables),
+      prune: pruneSql(tables),
+    };
+  }
+
+  claim(requests: readonly ClaimRequest[]): Promise<ClaimedRow[]> {
+    return this.runner.query(this.#sql.claim, [
+      requests.map((request) => request.id),
+      requests.map((request) => request.epoch),
+      requests.map((request) => request.leaseMs),
+      requests.map((request) => request.maxAttempts),
+      this.nodeName,
+    ]);
+  }
+
+  lookAt(ids: readonly number[]): Promise<LookedRow[]> {
+    return this.runner.query(this.#sql.lookAt, [ids]);
+  }
+
+  /** Ids that were removed; the others are locked, or no longer this attempt's. */
+  async complete(items: readonly Completion[], runner: Runner = this.runner): Promise<number[]> {
+    const rows = await runner.query<{ id: number }>(this.#sql.complete, [
+      items.map((item) => item.id),
+      items.map((item) => item.epoch),
+      items.map((item) => item.latenessMs),
+    ]);
+    return rows.map((row) => row.id);
+  }
+
+  settle(items: readonly Settlement[]): Promise<SettledRow[]> {
+    return this.runner.query(this.#sql.settle, [
+      items.map((item) => item.id),
+      items.map((item) => item.epoch),
+      items.map((item) => item.waitMs),
+      items.map((item) => item.movesDue),
+      items.map((item) => item.refund),
+      items.map((item) => item.error),
+      this.nodeName,
+    ]);
+  }
+
+  bury(
+    requests: readonly ClaimRequest[],
+    error: string,
+  ): Promise<{ id: number; name: string; key: string | null; attempts: number; error: string }[]> {
+    return this.runner.query(this.#sql.bury, [
+      requests.map((request) => request.id),
+      requests.map((request) => request.epoch),
+      requests.map((request) => request.maxAttempts),
+      error,
+    ]);
+  }
+
+  /** Ids whose lease now ends in `leaseMs`. */
+  async renew(items: readonly { id: number; epoch: number }[], leaseMs: number): Promise<number[]> {
+    const rows = await this.runner.query<{ id: number }>(this.#sql.renew, [
+      items.map((item) => item.id),
+      items.map((item) => item.epoch),
+      leaseMs,
+    ]);
+    return rows.map((row) => row.id);
+  }
+
+  /** Holds the row in the attempt's transaction; undefined when the claim is lost. */
+  async fence(
+    runner: Runner,
+    claim: { id: number; epoch: number },
+    idleMs: number,
+  ): Promise<{ pid: number } | undefined> {
+    const [row] = await runner.query<{ pid: number }>(this.#sql.fence, [
+      claim.id,
+      claim.epoch,
+      String(Math.max(1, Math.floor(idleMs))),
+    ]);
+    return row;
+  }
+
+  async load(
+    shares: Shares,
+    from: Cursor,
+    limits: { horizonMs: number; limit: number; peersWithinMs: number },
+  ): Promise<LoadedPage> {
+    const row = await this.#one<PageRow & { nodes: string }>(this.#sql.load, [
+      this.nodeName,
+      shares.names,
+      shares.counts,
+      shares.ranks,
+      from.wakeMs,
+      from.id,
+      limits.horizonMs,
+      limits.limit,
+      limits.peersWithinMs,
+    ]);
+    return { nodes: JSON.parse(row.nodes) as LoadedPage['nodes'], ...pageOf(row) };
+  }
+
+  async sweep(
+    shares: Shares,
+    from: Cursor | null,
+    limits: { scan: number; limit: number; helpAfterMs: number | null; aheadMs: number },
+  ): Promise<SweptPage> {
+    const row = await this.#one<PageRow & { done: boolean }>(this.#sql.sweep, [
+      shares.names,
+      shares.counts,
+      shares.ranks,
+      from?.wakeMs ?? null,
+      from?.id ?? 0,
+      limits.scan,
+      limits.limit,
+      limits.helpAfterMs,
+      limits.aheadMs,
+    ]);
+    return { done: row.done, ...pageOf(row) };
+  }
+
+  leave(staleMs: number): Promise<unknown> {
+    return this.runner.query(this.#sql.leave, [this.nodeName, staleMs]);
+  }
+
+  async prune(keepMs: number, limit: number): Promise<number> {
+    return (await this.#one<{ count: number }>(this.#sql.prune, [keepMs, limit])).count;
+  }
+
+  async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {
+    const [row] = await this.runner.query<Row>(sql, parameters);
+    if (row === undefined) throw new DelayConfigError('a statement of the engine gave no answer');
+    return row;
+  }
+}
+
+interface PageRow {
+  wakes: string;
+  cursor_ms: number | null;
+  cursor_id: number;
+  now_ms: number;
+}
+
+function pageOf(row: PageRow): { wakes: Wake[]; cursor: Cursor | null; nowMs: number } {
+  const tuples = JSON.parse(row.wakes) as WakeTuple[];
+  return {
+    wakes: tuples.map(([id, epoch, name, wakeMs, suspect]) => ({
+      id,
+      epoch,
+      name,
+      wakeMs,
+      suspect,
+    })),
+    cursor: row.cursor_ms === null ? null : { wakeMs: row.cursor_ms, id: row.cursor_id },
+    nowMs: row.now_ms,
+  };
+}

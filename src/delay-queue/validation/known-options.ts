@@ -1,0 +1,60 @@
+import { DelayInvalidError } from '../delay.errors.js';
+import { shown } from './shown.js';
+
+/**
+ * An options object without names that nobody knows: a misspelt option that is silently ignored
+ * runs in production with the default.
+ *
+ * @param field what the object is called in the message
+ * @throws DelayInvalidError naming the unknown option, with the nearest known one
+ */
+export function checkKnownOptions(
+  options: unknown,
+  field: string,
+  known: readonly string[],
+): Record<string, unknown> {
+  if (!isRecord(options)) {
+    throw new DelayInvalidError(field, `must be an object, not ${shown(options)}`);
+  }
+  for (const name of Object.keys(options)) {
+    if (known.includes(name)) continue;
+    const suggestion = nearest(name, known);
+    throw new DelayInvalidError(
+      `${field}.${name}`,
+      suggestion === undefined
+        ? `is not an option; there are ${known.join(', ')}`
+        : `is not an option; did you mean ${suggestion}?`,
+    );
+  }
+  return options;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Long names are cut, because the distance costs the product of both lengths. */
+const COMPARED_LENGTH_MAX = 40;
+
+function nearest(name: string, known: readonly string[]): string | undefined {
+  const wanted = name.slice(0, COMPARED_LENGTH_MAX).toLowerCase();
+  const distanceMax = Math.max(2, Math.floor(wanted.length / 3));
+  return known
+    .map((option) => ({ option, distance: editDistance(wanted, option.toLowerCase()) }))
+    .filter(({ distance }) => distance <= distanceMax)
+    .toSorted((a, b) => a.distance - b.distance)[0]?.option;
+}
+
+/** Levenshtein, one row at a time. */
+function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, column) => column);
+  for (const [line, letter] of from.split('').entries()) {
+    const next = [line + 1];
+    for (let column = 1; column <= to.length; column++) {
+      const replaced = (row[column - 1] ?? 0) + (letter === to[column - 1] ? 0 : 1);
+      next.push(Math.min(replaced, (row[column] ?? 0) + 1, (next[column - 1] ?? 0) + 1));
+    }
+    row = next;
+  }
+  return row[to.length] ?? 0;
+}

@@ -1,0 +1,67 @@
+import type { OnConflict } from '../delay.js';
+import { DelayInvalidError } from '../delay.errors.js';
+import { checkInteger } from './integer.js';
+import { shown } from './shown.js';
+
+const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
+const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,47}$/;
+const KEY_LENGTH_MAX = 255;
+const MAX_ATTEMPTS_MAX = 1_000;
+const ON_CONFLICT: readonly OnConflict[] = ['replace', 'keep', 'error'];
+
+/** In a `u` pattern only the halves that stand alone are surrogates. */
+export const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** The name of a kind of delay, like `order.close`: 1 to 100 characters. */
+export function checkName(value: unknown, field = 'name'): string {
+  if (typeof value === 'string' && NAME_PATTERN.test(value)) return value;
+  throw new DelayInvalidError(
+    field,
+    `must be a text like 'order.close': 1 to 100 letters, digits and ._:/-, ` +
+      `beginning with a letter or digit, not ${shown(value)}`,
+  );
+}
+
+/**
+ * A business key: 1 to 255 UTF-16 units, anything that Postgres can store as text. Numbers are
+ * refused, not converted: `42` and `'42'` must not be two ways to say one key.
+ */
+export function checkKey(value: unknown, field = 'key'): string {
+  if (typeof value !== 'string') {
+    throw new DelayInvalidError(field, `must be a text, not ${shown(value)}`);
+  }
+  if (value.length < 1 || value.length > KEY_LENGTH_MAX) {
+    throw new DelayInvalidError(
+      field,
+      `must have 1 to ${KEY_LENGTH_MAX} characters, but has ${value.length}`,
+    );
+  }
+  if (value.includes('\0')) {
+    throw new DelayInvalidError(field, 'must not contain NUL, which Postgres cannot store');
+  }
+  if (LONE_SURROGATE.test(value)) {
+    throw new DelayInvalidError(field, 'must be well-formed Unicode, without lone surrogates');
+  }
+  return value;
+}
+
+/** Attempts before a delay becomes a dead letter: 1 to 1,000. */
+export function checkMaxAttempts(value: unknown, field = 'maxAttempts'): number {
+  return checkInteger(value, field, 1, MAX_ATTEMPTS_MAX);
+}
+
+export function checkOnConflict(value: unknown, field = 'onConflict'): OnConflict {
+  const known = ON_CONFLICT.find((choice) => choice === value);
+  if (known !== undefined) return known;
+  throw new DelayInvalidError(field, `must be 'replace', 'keep' or 'error', not ${shown(value)}`);
+}
+
+/** A schema name that needs no quotes and leaves room for suffixes within Postgres's 63 bytes. */
+export function checkSchema(value: unknown, field = 'schema'): string {
+  if (typeof value === 'string' && SCHEMA_PATTERN.test(value)) return value;
+  throw new DelayInvalidError(
+    field,
+    `must be 1 to 48 lower-case letters, digits and _, not beginning with a digit, ` +
+      `not ${shown(value)}`,
+  );
+}

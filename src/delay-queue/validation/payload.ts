@@ -1,0 +1,203 @@
+import { isAnyArrayBuffer, isDate, isMap, isPromise, isSet } from 'node:util/types';
+import { DelayInvalidError } from '../delay.errors.js';
+import { LONE_SURROGATE } from './names.js';
+
+/** 64 KiB: a payload names things, the data lives in tables. */
+export const PAYLOAD_BYTES_MAX = 65_536;
+
+/** Containers inside each other, the payload itself included. Recursion is safe within it. */
+const DEPTH_MAX = 64;
+
+const PATH_KEY_LENGTH_MAX = 40;
+const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
+
+/**
+ * JSON text of a payload that comes back from `jsonb` deeply equal to what went in.
+ *
+ * Accepted: plain objects, arrays, texts, finite numbers, booleans, `null`. Whatever JSON or
+ * `jsonb` would drop, change or refuse is an error instead, so nothing is lost silently. Two
+ * things do change: `-0` becomes `0` (`jsonb` has no other zero), and `jsonb` keeps its own order
+ * of keys. `toJSON` is never called.
+ *
+ * ```ts
+ * encodePayload({ orderId: '42' });             // '{"orderId":"42"}'
+ * encodePayload({ items: [{ price: NaN }] });   // DelayInvalidError: payload.items[0].price: …
+ * ```
+ *
+ * @param bytesMax limit of the text in UTF-8; work stops where it is passed
+ * @throws DelayInvalidError with the exact path; its text never holds payload values
+ */
+export function encodePayload(payload: unknown, bytesMax: number = PAYLOAD_BYTES_MAX): string {
+  return new PayloadEncoder(bytesMax).encode(payload);
+}
+
+class PayloadEncoder {
+  private text = '';
+  private bytes = 0;
+  private readonly path: (string | number)[] = [];
+  /** The containers on the way to the present value: one that comes again is a cycle. */
+  private readonly ancestors = new Set<object>();
+
+  constructor(private readonly bytesMax: number) {}
+
+  encode(payload: unknown): string {
+    try {
+      this.value(payload);
+    } catch (error) {
+      if (error instanceof DelayInvalidError) throw error;
+      // The path still stands where the walk broke off. The thrown text is not repeated: it may
+      // hold anything.
+      throw this.invalid('cannot be read: a getter or proxy throws');
+    }
+    return this.text;
+  }
+
+  private value(value: unknown): void {
+    switch (typeof value) {
+      case 'string':
+        return this.string(value, 'the text');
+      case 'number':
+        return this.number(value);
+      case 'boolean':
+        return this.emit(String(value));
+      case 'object':
+        return value === null ? this.emit('null') : this.container(value);
+      case 'undefined':
+        throw this.invalid('is undefined, which JSON drops; leave it out or send null');
+      case 'bigint':
+        throw this.invalid('is a bigint, which JSON does not have; send it as a string');
+      default:
+        throw this.invalid(`is a ${typeof value}, which JSON does not have`);
+    }
+  }
+
+  private string(text: string, what: string): void {
+    // Each UTF-16 unit takes at least one byte: a huge text is refused before it is copied.
+    if (text.length > this.bytesMax - this.bytes) throw this.tooLarge();
+    if (text.includes('\0')) {
+      throw this.invalid(`${what} contains NUL, which Postgres cannot store`);
+    }
+    if (LONE_SURROGATE.test(text)) {
+      throw this.invalid(`${what} contains a lone surrogate, which is not well-formed Unicode`);
+    }
+    const quoted = JSON.stringify(text);
+    this.emit(quoted, Buffer.byteLength(quoted));
+  }
+
+  private number(number: number): void {
+    if (!Number.isFinite(number)) {
+      throw this.invalid(`is ${number}, which JSON does not have`);
+    }
+    if (Number.isInteger(number) && !Number.isSafeInteger(number)) {
+      throw this.invalid('is an integer beyond 2^53 - 1, no longer exact; send it as a string');
+    }
+    this.emit(JSON.stringify(number));
+  }
+
+  private container(value: object): void {
+    if (this.ancestors.has(value)) throw this.invalid('is a cycle: it contains itself');
+    if (this.ancestors.size === DEPTH_MAX) {
+      throw this.invalid(`is nested deeper than ${DEPTH_MAX} levels`);
+    }
+    this.ancestors.add(value);
+    if (isPlainArray(value)) this.array(value);
+    else if (isPlainObject(value)) this.object(value);
+    else throw this.invalid(notPlain(value));
+    this.ancestors.delete(value);
+  }
+
+  private array(array: unknown[]): void {
+    const { length } = array;
+    if (length * 2 > this.bytesMax - this.bytes) throw this.tooLarge();
+    this.emit('[');
+    for (let index = 0; index < length; index++) {
+      this.path.push(index);
+      if (index > 0) this.emit(',');
+      if (!Object.hasOwn(array, index)) {
+        throw this.invalid('is a hole in the array, which JSON turns into null');
+      }
+      this.value(array[index]);
+      this.path.pop();
+    }
+    if (Reflect.ownKeys(array).length !== length + 1) {
+      throw this.invalid('is an array with properties beside its elements, which JSON drops');
+    }
+    this.emit(']');
+  }
+
+  private object(object: object): void {
+    this.emit('{');
+    let separator = '';
+    for (const key of Reflect.ownKeys(object)) {
+      if (typeof key === 'symbol') {
+        throw this.invalid('has a symbol as a key, which JSON drops; use a text');
+      }
+      this.path.push(key);
+      if (key === '__proto__') {
+        throw this.invalid('is a key that would change the prototype of whoever copies it');
+      }
+      if (!Object.prototype.propertyIsEnumerable.call(object, key)) {
+        throw this.invalid('is not enumerable, so JSON drops it');
+      }
+      this.emit(separator);
+      this.string(key, 'the key');
+      this.emit(':');
+      this.value(Reflect.get(object, key));
+      this.path.pop();
+      separator = ',';
+    }
+    this.emit('}');
+  }
+
+  private emit(piece: string, bytes: number = piece.length): void {
+    this.bytes += bytes;
+    if (this.bytes > this.bytesMax) throw this.tooLarge();
+    this.text += piece;
+  }
+
+  private invalid(why: string): DelayInvalidError {
+    return new DelayInvalidError(`payload${this.path.map(pathStep).join('')}`, why);
+  }
+
+  private tooLarge(): DelayInvalidError {
+    return new DelayInvalidError(
+      'payload',
+      `is larger than ${this.bytesMax} bytes as JSON; store the data in a table and send its id`,
+    );
+  }
+}
+
+function pathStep(step: string | number): string {
+  if (typeof step === 'number') return `[${step}]`;
+  const key = step.length > PATH_KEY_LENGTH_MAX ? `${step.slice(0, PATH_KEY_LENGTH_MAX)}…` : step;
+  return IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+}
+
+/** Subclasses of Array have a prototype that is no array itself. */
+function isPlainArray(value: object): value is unknown[] {
+  return Array.isArray(value) && Array.isArray(Object.getPrototypeOf(value));
+}
+
+/** By shape, not identity: `structuredClone` and `vm` answer objects of another realm. */
+function isPlainObject(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (prototype === null || prototype === Object.prototype) return true;
+  return (
+    typeof prototype === 'object' &&
+    Object.getPrototypeOf(prototype) === null &&
+    Object.hasOwn(prototype, 'isPrototypeOf')
+  );
+}
+
+function notPlain(value: object): string {
+  if (isDate(value)) return 'is a Date; send date.toISOString()';
+  if (isMap(value)) return 'is a Map; send Object.fromEntries(map)';
+  if (isSet(value)) return 'is a Set; send [...set]';
+  if (isPromise(value)) return 'is a Promise; await it first';
+  if (ArrayBuffer.isView(value) || isAnyArrayBuffer(value)) {
+    return 'is binary data; send it as base64 text';
+  }
+  const name: unknown = Reflect.get(value, 'constructor')?.name;
+  const kind = typeof name === 'string' && name !== '' ? name : 'some class';
+  return `is an instance of ${kind.slice(0, PATH_KEY_LENGTH_MAX)}; send a plain object`;
+}

@@ -1,0 +1,75 @@
+import { isDate } from 'node:util/types';
+import { DelayInvalidError } from '../delay.errors.js';
+import { parseDurationMs } from './duration.js';
+import { shown } from './shown.js';
+
+/** `after` counts from the database's clock, so it stays a number of milliseconds until there. */
+export type DueTime = { kind: 'after'; ms: number } | { kind: 'at'; iso: string };
+
+/** `extend` counts from the due time in the table. */
+export type MoveTo = DueTime | { kind: 'extend'; ms: number };
+
+/** Beyond the year 9999 ISO texts change their form, and no deadline lives there. */
+const AT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/**
+ * The due time of a `schedule`.
+ *
+ * ```ts
+ * parseWhen({ after: '30m' });                 // { kind: 'after', ms: 1_800_000 }
+ * parseWhen({ at: new Date('2030-01-01') });   // { kind: 'at', iso: '2030-01-01T00:00:00.000Z' }
+ * ```
+ *
+ * A past `at` is allowed and means due now. Properties beside `after` and `at` are not looked at.
+ *
+ * @throws DelayInvalidError unless exactly one of `after` and `at` is given and usable
+ */
+export function parseWhen(when: unknown): DueTime {
+  const [field, value] = onlyOneOf(when, ['after', 'at']);
+  return field === 'after'
+    ? { kind: 'after', ms: parseDurationMs(value, 'after') }
+    : { kind: 'at', iso: parseAt(value) };
+}
+
+/** The same for a `reschedule`, which knows `extendBy` too. */
+export function parseRescheduleTo(to: unknown): MoveTo {
+  const [field, value] = onlyOneOf(to, ['after', 'at', 'extendBy']);
+  return field === 'extendBy'
+    ? { kind: 'extend', ms: parseDurationMs(value, 'extendBy') }
+    : parseWhen({ [field]: value });
+}
+
+/** A property that is `undefined` counts as absent, as everywhere in TypeScript. */
+function onlyOneOf<F extends string>(when: unknown, fields: readonly F[]): [F, unknown] {
+  const given =
+    typeof when === 'object' && when !== null
+      ? fields
+          .map((field): [F, unknown] => [field, (when as Partial<Record<F, unknown>>)[field]])
+          .filter(([, value]) => value !== undefined)
+      : [];
+  const [only, second] = given;
+  if (only === undefined) {
+    throw new DelayInvalidError(
+      fields.join('|'),
+      `say when, with exactly one of ${fields.join(', ')}: { after: '30m' } or { at: date }`,
+    );
+  }
+  if (second !== undefined) {
+    throw new DelayInvalidError(second[0], `give either ${only[0]} or ${second[0]}, not both`);
+  }
+  return only;
+}
+
+function parseAt(at: unknown): string {
+  if (!isDate(at)) {
+    throw new DelayInvalidError('at', `must be a Date, not ${shown(at)}`);
+  }
+  const atMs = at.getTime();
+  if (Number.isNaN(atMs)) {
+    throw new DelayInvalidError('at', 'must be a valid Date, not an Invalid Date');
+  }
+  if (atMs < 0 || atMs > AT_MS_MAX) {
+    throw new DelayInvalidError('at', 'must lie from 1970-01-01 to 9999-12-31');
+  }
+  return new Date(atMs).toISOString();
+}

@@ -1,0 +1,70 @@
+import { performance } from 'node:perf_hooks';
+
+/** One reading of the database's clock, and when this process asked and heard. */
+interface Sample {
+  heardAtMs: number;
+  offsetMs: number;
+  errorMs: number;
+}
+
+/** Readings kept: the best of the last few minutes at one load every ten seconds. */
+const SAMPLES_MAX = 16;
+
+/** Two ordinary quartz clocks part by less than this: an old reading grows worse with age. */
+const DRIFT = 100e-6;
+
+/** Slack for the drift of two clocks between readings before a difference counts as a jump. */
+const JUMP_MS = 50;
+
+/**
+ * The database's clock, estimated: the only clock that decides what is due. The node's own wall
+ * clock is never read; between two readings the monotonic clock carries on.
+ *
+ * A reading lies somewhere between asking and hearing, so its midpoint is off by at most half of the
+ * round trip (Cristian 1989). The reading that can be off by the least wins.
+ */
+export class DatabaseClock {
+  readonly #samples: Sample[] = [];
+  #best: Sample | undefined;
+  #onJump: (byMs: number) => void = () => {};
+
+  /** Called when the database's clock is no longer where it was: a failover, or somebody set it. */
+  onJump(listener: (byMs: number) => void): void {
+    this.#onJump = listener;
+  }
+
+  /**
+   * Takes one reading.
+   * @param askedAtMs `performance.now()` before the statement was sent
+   * @param heardAtMs `performance.now()` after its answer came
+   * @param databaseMs the database's `clock_timestamp()`, milliseconds since 1970
+   */
+  sample(askedAtMs: number, heardAtMs: number, databaseMs: number): void {
+    const errorMs = (heardAtMs - askedAtMs) / 2;
+    const sample = { heardAtMs, offsetMs: databaseMs - (askedAtMs + heardAtMs) / 2, errorMs };
+    const before = this.#best;
+    const apartMs = before === undefined ? 0 : sample.offsetMs - before.offsetMs;
+    const jumped = before !== undefined && Math.abs(apartMs) > before.errorMs + errorMs + JUMP_MS;
+    if (jumped) this.#samples.length = 0;
+    this.#samples.push(sample);
+    if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();
+    const offBy = (of: Sample): number => of.errorMs + (heardAtMs - of.heardAtMs) * DRIFT;
+    this.#best = this.#samples.reduce((best, next) => (offBy(next) < offBy(best) ? next : best));
+    if (jumped) this.#onJump(apartMs);
+  }
+
+  /** Milliseconds since 1970 on the database's clock, now. */
+  nowMs(): number {
+    return performance.now() + this.#offsetMs();
+  }
+
+  /** The `performance.now()` at which the database's clock shows `databaseMs`. */
+  toMonotonicMs(databaseMs: number): number {
+    return databaseMs - this.#offsetMs();
+  }
+
+  #offsetMs(): number {
+    if (this.#best === undefined) throw new Error('the database clock was not read yet');
+    return this.#best.offsetMs;
+  }
+}

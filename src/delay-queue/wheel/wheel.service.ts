@@ -1,0 +1,339 @@
+import { AsyncResource } from 'node:async_hooks';
+import { performance } from 'node:perf_hooks';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  Logger,
+  type OnApplicationShutdown,
+  Optional,
+} from '@nestjs/common';
+import { DelayError, DelayInvalidError, DelayShutdownError } from '../delay.errors.js';
+import type { Duration } from '../delay.js';
+import { describeError } from '../error-text.js';
+import { parseDurationMs } from '../validation/duration.js';
+import { NO_INDEX, NO_TIMER, TimingWheel } from './timing-wheel.js';
+
+/** Provide a number under this token to change how many entries all wheels may hold together. */
+export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
+
+const CAPACITY_DEFAULT = 1_000_000;
+
+/** Far below 2^31 ms, beyond which `setTimeout` fires at once; an idle process wakes once a minute. */
+const SLEEP_MS_MAX = 60_000;
+
+/** What one channel may expire before other events get their turn. */
+const EXPIRED_PER_TURN = 1_024;
+
+/** A volatile timer, as {@link WheelService.after} names it. */
+export interface WheelTimer {
+  /** Never used twice in this process. */
+  readonly id: number;
+}
+
+/** All wheels together hold as many entries as they may; nothing was added. */
+export class DelayWheelFullError extends DelayError {
+  readonly code = 'DELAY_WHEEL_FULL';
+
+  constructor(readonly capacity: number) {
+    super(`the wheel holds ${capacity} entries, more are not allowed; cancel some or try later`);
+  }
+}
+
+/** A wheel of its owner's own that knows numbers instead of closures: 28 bytes per entry. */
+export interface WheelChannel {
+  /** Entries that wait. */
+  readonly size: number;
+  /**
+   * @param deadlineMs on the scale of {@link WheelService.nowMs}; in the past: the next turn
+   * @param tag what the callback gets
+   * @returns a handle; `undefined` when the wheels are full or this channel is closed
+   */
+  add(deadlineMs: number, tag: number): number | undefined;
+  /** @returns `false` when the entry expired (perhaps in this very turn), went or never was */
+  cancel(handle: number): boolean;
+  /** Another deadline; the handle stays good. Answers like {@link cancel}. */
+  move(handle: number, deadlineMs: number): boolean;
+  /**
+   * Makes room in a full wheel: drops the farthest entry of this channel, as exactly as
+   * `TimingWheel.evictFarthest`, if its deadline is later than `afterMs`.
+   *
+   * @returns its tag; `undefined` when nothing was dropped
+   */
+  evictFarthest(afterMs?: number): number | undefined;
+  /** Drops all entries; the callback is not called again. */
+  close(): void;
+}
+
+type OnExpired = (tags: readonly number[]) => void;
+
+class Channel implements WheelChannel {
+  readonly wheel: TimingWheel;
+  #tags = new Float64Array(0);
+  #closed = false;
+
+  constructor(
+    readonly onExpired: OnExpired,
+    capacity: number,
+    originMs: number,
+    private readonly hasRoom: () => boolean,
+    private readonly wakeBy: (deadlineMs: number) => void,
+    private readonly onClose: (channel: Channel) => void,
+  ) {
+    this.wheel = new TimingWheel({ capacity, originMs });
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get size(): number {
+    return this.#closed ? 0 : this.wheel.size;
+  }
+
+  add(deadlineMs: number, tag: number): number | undefined {
+    if (this.#closed || !this.hasRoom()) return undefined;
+    const handle = this.wheel.add(deadlineMs);
+    if (handle === NO_TIMER) return undefined;
+    if (this.#tags.length < this.wheel.allocated) this.#growTags();
+    this.#tags[this.wheel.indexOf(handle)] = tag;
+    this.wakeBy(deadlineMs);
+    return handle;
+  }
+
+  cancel(handle: number): boolean {
+    return !this.#closed && this.wheel.cancel(handle);
+  }
+
+  move(handle: number, deadlineMs: number): boolean {
+    if (this.#closed || !this.wheel.move(handle, deadlineMs)) return false;
+    this.wakeBy(deadlineMs);
+    return true;
+  }
+
+  evictFarthest(afterMs?: number): number | undefined {
+    const index = this.#closed ? NO_INDEX : this.wheel.evictFarthest(afterMs);
+    return index === NO_INDEX ? undefined : this.#tags[index];
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.onClose(this);
+  }
+
+  /** @param scratch holds the indexes for a moment; its length bounds the work */
+  expire(nowMs: number, scratch: Int32Array): number[] {
+    const count = this.wheel.advance(nowMs, scratch);
+    const tags: number[] = [];
+    for (let at = 0; at < count; at++) tags.push(this.#tags[scratch[at]!]!);
+    return tags;
+  }
+
+  #growTags(): void {
+    const tags = new Float64Array(this.wheel.allocated);
+    tags.set(this.#tags);
+    this.#tags = tags;
+  }
+}
+
+/**
+ * Drives the timing wheels of this process with one `setTimeout`, and none while nothing waits.
+ *
+ * It also runs volatile timers, for work that need not survive a restart. They are as cheap to set
+ * and cancel at a million as at ten; what must survive belongs into `DelayService`.
+ *
+ * ```ts
+ * const timer = this.wheel.after('30s', () => this.sockets.drop(id));
+ * this.wheel.cancel(timer); // true: it will not run
+ * ```
+ *
+ * Time is monotonic (`performance.now()`): setting the wall clock neither fires nor delays a timer.
+ * Nothing fires early. Like `setTimeout`, a waiting volatile timer keeps the process alive; entries
+ * of channels do not, since the rows that they stand for wait in Postgres.
+ */
+@Injectable()
+export class WheelService implements BeforeApplicationShutdown, OnApplicationShutdown {
+  readonly #logger = new Logger('WheelService');
+  readonly #channels: Channel[] = [];
+  readonly #scratch = new Int32Array(EXPIRED_PER_TURN);
+  readonly #volatile: WheelChannel;
+  readonly #timers = new Map<number, { handle: number; fn: () => unknown; scope: AsyncResource }>();
+  /**
+   * Turns run in the async context of the service's birth. Otherwise whoever happened to arm the
+   * timer, perhaps inside a transaction, would lend his AsyncLocalStorage to all who come after.
+   */
+  readonly #onWake = AsyncResource.bind(() => this.#turn());
+  #lastId = 0;
+  #timeout: NodeJS.Timeout | undefined;
+  #immediate: NodeJS.Immediate | undefined;
+  #wakeAtMs = Infinity;
+  #closing = false;
+  #stopped = false;
+
+  /** @param capacity entries of all channels and volatile timers together, up to 16,777,216 */
+  constructor(
+    @Optional() @Inject(WHEEL_CAPACITY) private readonly capacity: number = CAPACITY_DEFAULT,
+  ) {
+    this.#volatile = this.channel((tags) => this.#runTimers(tags));
+  }
+
+  /** The wheel's clock: `performance.now()`, milliseconds with fractions. */
+  nowMs(): number {
+    return performance.now();
+  }
+
+  /**
+   * Runs `fn` once, in this process, `ms` from now or a little later. What it throws, or rejects
+   * with, is logged. It sees the caller's AsyncLocalStorage, as with `setTimeout`.
+   *
+   * @throws DelayInvalidError `ms` is no duration, or `fn` no function
+   * @throws DelayWheelFullError too many entries wait
+   * @throws DelayShutdownError the application is closing; what waited has been cancelled
+   */
+  after(ms: Duration, fn: () => void | Promise<void>): WheelTimer {
+    const delayMs = parseDurationMs(ms, 'after');
+    if (typeof fn !== 'function') throw new DelayInvalidError('fn', 'must be a function');
+    if (this.#closing) throw new DelayShutdownError();
+    const id = ++this.#lastId;
+    const handle = this.#volatile.add(this.nowMs() + delayMs, id);
+    if (handle === undefined) throw new DelayWheelFullError(this.capacity);
+    this.#timers.set(id, { handle, fn, scope: new AsyncResource('WheelTimer') });
+    this.#keepAlive();
+    return { id };
+  }
+
+  /** @returns `true`: it will not run. `false`: it began, was cancelled, or never was. */
+  cancel(timer: WheelTimer): boolean {
+    const known = this.#timers.get(timer.id);
+    if (known === undefined) return false;
+    this.#timers.delete(timer.id);
+    this.#volatile.cancel(known.handle);
+    this.#keepAlive();
+    return true;
+  }
+
+  /**
+   * For owners of many entries, who need no closure for each.
+   *
+   * @param onExpired gets the tags that expired in one turn, in the order of their deadlines. It
+   *   runs after the wheels have moved on: it may add, move, cancel, close and throw (which is
+   *   logged).
+   * @throws DelayShutdownError the application has shut down
+   */
+  channel(onExpired: OnExpired): WheelChannel {
+    if (this.#stopped) throw new DelayShutdownError();
+    const channel = new Channel(
+      onExpired,
+      this.capacity,
+      this.nowMs(),
+      () => this.#size() < this.capacity,
+      (deadlineMs) => this.#wakeBy(deadlineMs),
+      (closed) => {
+        this.#channels.splice(this.#channels.indexOf(closed), 1);
+        this.#arm();
+      },
+    );
+    this.#channels.push(channel);
+    return channel;
+  }
+
+  /** Cancels all volatile timers. Channels go on: their owners are draining. */
+  beforeApplicationShutdown(): void {
+    this.#closing = true;
+    this.#timers.clear();
+    this.#volatile.close();
+  }
+
+  onApplicationShutdown(): void {
+    this.beforeApplicationShutdown();
+    this.#stopped = true;
+    for (const channel of this.#channels.slice()) channel.close();
+  }
+
+  #turn(): void {
+    const nowMs = this.nowMs();
+    const due: { channel: Channel; tags: number[] }[] = [];
+    for (const channel of this.#channels) {
+      const tags = channel.expire(nowMs, this.#scratch);
+      if (tags.length > 0) due.push({ channel, tags });
+    }
+    this.#arm();
+    for (const { channel, tags } of due) {
+      if (!channel.closed) this.#run('a channel of the wheel', () => channel.onExpired(tags));
+    }
+  }
+
+  #runTimers(tags: readonly number[]): void {
+    for (const tag of tags) {
+      const timer = this.#timers.get(tag);
+      // An earlier one of the same turn may have cancelled it.
+      if (timer === undefined) continue;
+      this.#timers.delete(tag);
+      this.#run('a volatile timer', () => timer.scope.runInAsyncScope(timer.fn));
+    }
+    this.#keepAlive();
+  }
+
+  #run(what: string, fn: () => unknown): void {
+    const report = (error: unknown) =>
+      this.#logger.error(
+        `${what} failed: ${describeError(error)}`,
+        error instanceof Error ? error.stack : undefined,
+      );
+    try {
+      const result = fn();
+      if (result !== undefined) Promise.resolve(result).catch(report);
+    } catch (error) {
+      report(error);
+    }
+  }
+
+  #size(): number {
+    let size = 0;
+    for (const channel of this.#channels) size += channel.wheel.size;
+    return size;
+  }
+
+  #wakeBy(deadlineMs: number): void {
+    const wakeAtMs = Math.ceil(deadlineMs);
+    if (wakeAtMs < this.#wakeAtMs) this.#sleepUntil(wakeAtMs);
+  }
+
+  #arm(): void {
+    let wakeAtMs = Infinity;
+    for (const channel of this.#channels) {
+      wakeAtMs = Math.min(wakeAtMs, channel.wheel.nextExpiry());
+    }
+    this.#sleepUntil(wakeAtMs);
+  }
+
+  /**
+   * One sleep at a time. A timer that fires early, as Node's may by a millisecond, finds nothing due
+   * and sleeps again. What is due now, be it the rest of a bounded advance, goes on in the next
+   * turn of the event loop. Cancelling the earliest entry leaves the sleep as it is: that wakes
+   * once for nothing, where a pair of add and cancel would cost two timers.
+   */
+  #sleepUntil(wakeAtMs: number): void {
+    clearTimeout(this.#timeout);
+    clearImmediate(this.#immediate);
+    this.#timeout = this.#immediate = undefined;
+    this.#wakeAtMs = wakeAtMs;
+    if (wakeAtMs === Infinity) return;
+    const sleepMs = Math.ceil(wakeAtMs - this.nowMs());
+    if (sleepMs > 0) {
+      this.#timeout = setTimeout(this.#onWake, Math.min(sleepMs, SLEEP_MS_MAX));
+      this.#keepAlive();
+    } else {
+      // Nothing can be earlier than the next turn.
+      this.#wakeAtMs = -Infinity;
+      this.#immediate = setImmediate(this.#onWake);
+    }
+  }
+
+  /** Immediates stay as they are: for one that is unref'd the event loop does not hurry. */
+  #keepAlive(): void {
+    if (this.#timers.size > 0) this.#timeout?.ref();
+    else this.#timeout?.unref();
+  }
+}

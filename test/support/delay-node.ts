@@ -1,0 +1,145 @@
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
+import { NestFactory } from '@nestjs/core';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import {
+  type Delay,
+  type DelayContext,
+  DelayEvents,
+  type DelayEventMap,
+  DelayQueueModule,
+  type DelayQueueOptions,
+  DelayService,
+  OnDelay,
+  type OnDelayOptions,
+  type TransactionalDelayContext,
+  WheelService,
+} from 'nestjs-delay-queue';
+import { DataSource } from 'typeorm';
+import type { Json } from './delay-payloads.js';
+
+@Module({})
+class TestAppModule {}
+
+/** What a test gives a node to run. */
+export interface NodeSetup {
+  url: string;
+  providers?: Type[];
+  options?: DelayQueueOptions;
+  /** Size of the application's pool. Default 20. */
+  poolMax?: number;
+  logger?: false | ['error' | 'warn' | 'log', ...('error' | 'warn' | 'log')[]];
+}
+
+/** A running application with the delay queue in it. */
+export interface DelayNode {
+  delays: DelayService;
+  events: DelayEvents;
+  dataSource: DataSource;
+  wheel: WheelService;
+  /** The next event of that kind that matches; fails after 30 s. */
+  next<K extends keyof DelayEventMap>(
+    event: K,
+    matches?: (data: DelayEventMap[K][0]) => boolean,
+  ): Promise<DelayEventMap[K][0]>;
+  stop(): Promise<void>;
+}
+
+const EVENT_WITHIN_MS = 30_000;
+
+export function appModule({
+  url,
+  providers = [],
+  options,
+  poolMax = 20,
+}: NodeSetup): DynamicModule {
+  return {
+    module: TestAppModule,
+    imports: [
+      TypeOrmModule.forRoot({ type: 'postgres', url, extra: { max: poolMax }, retryAttempts: 0 }),
+      DelayQueueModule.forRoot(options),
+    ],
+    providers,
+  };
+}
+
+export async function startNode(setup: NodeSetup): Promise<DelayNode> {
+  const app = await NestFactory.createApplicationContext(appModule(setup), {
+    logger: setup.logger ?? false,
+    abortOnError: false,
+  });
+  await app.init();
+  const events = app.get(DelayEvents);
+  let stopped: Promise<void> | undefined;
+  return {
+    delays: app.get(DelayService),
+    events,
+    dataSource: app.get(DataSource),
+    wheel: app.get(WheelService),
+    next: (event, matches = () => true) => nextEvent(events, event, matches),
+    stop: () => (stopped ??= app.close()),
+  };
+}
+
+function nextEvent<K extends keyof DelayEventMap>(
+  events: DelayEvents,
+  event: K,
+  matches: (data: DelayEventMap[K][0]) => boolean,
+): Promise<DelayEventMap[K][0]> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      events.off(event, listener as never);
+      reject(new Error(`no event ${event} within ${EVENT_WITHIN_MS} ms`));
+    }, EVENT_WITHIN_MS);
+    const listener = (data: DelayEventMap[K][0]): void => {
+      if (!matches(data)) return;
+      clearTimeout(timer);
+      events.off(event, listener as never);
+      resolve(data);
+    };
+    events.on(event, listener as never);
+  });
+}
+
+type TestName = `test.${string}`;
+type Run = (delay: Delay<TestName> & { payload: Json }, ctx: DelayContext) => Promise<void> | void;
+type RunFenced = (
+  delay: Delay<TestName> & { payload: Json },
+  ctx: TransactionalDelayContext,
+) => Promise<void> | void;
+
+/** A provider with one plain handler. */
+export function plainHandler(name: TestName, run: Run, options: OnDelayOptions = {}): Type {
+  class PlainHandler {
+    @OnDelay(name, { ...options, transactional: false })
+    handle(delay: Delay<TestName>, ctx: DelayContext): Promise<void> | void {
+      return run(delay, ctx);
+    }
+  }
+  return PlainHandler;
+}
+
+/** A provider with one transactional handler. */
+export function fencedHandler(name: TestName, run: RunFenced, options: OnDelayOptions = {}): Type {
+  class FencedHandler {
+    @OnDelay(name, { ...options, transactional: true })
+    handle(delay: Delay<TestName>, ctx: TransactionalDelayContext): Promise<void> | void {
+      return run(delay, ctx);
+    }
+  }
+  return FencedHandler;
+}
+
+/** A promise and what settles it. */
+export function signal<Value = void>(): {
+  promise: Promise<Value>;
+  resolve: (value: Value) => void;
+  reject: (error: unknown) => void;
+} {
+  let resolve: (value: Value) => void = () => {};
+  let reject: (error: unknown) => void = () => {};
+  const promise = new Promise<Value>((yes, no) => {
+    resolve = yes;
+    reject = no;
+  });
+  return { promise, resolve, reject };
+}

@@ -1,0 +1,2 @@
+// Jest would turn a `.ts` file here into CommonJS; the loader in `tools/` takes it as it is.
+export { default } from './leak-environment.ts';

@@ -1,0 +1,1 @@
+export { closeTestRun as default } from './open-test-run.ts';

@@ -1,0 +1,57 @@
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { migrations } from '../../migrations/index.js';
+import { openTestServer } from './test-server.js';
+import {
+  dropDatabasesOf,
+  dropDatabasesOfDeadRuns,
+  holdRun,
+  newRun,
+  publish,
+  templateOf,
+  urlOf,
+  type TestRun,
+} from './test-run.js';
+
+let close: (() => Promise<void>) | undefined;
+
+/** Before all test files, in Jest's main process: a server, and the template that they clone. */
+export async function openTestRun(): Promise<void> {
+  const server = await openTestServer();
+  const run = newRun(server.url);
+  const client = new Client({ connectionString: server.url });
+  close = async (): Promise<void> => {
+    try {
+      await dropDatabasesOf(client, run);
+      await client.end();
+    } finally {
+      await server.stop();
+    }
+  };
+  try {
+    await client.connect();
+    await holdRun(client, run);
+    await dropDatabasesOfDeadRuns(client);
+    await client.query(`CREATE DATABASE ${templateOf(run)} TEMPLATE template0`);
+    await migrate(run);
+  } catch (error) {
+    await closeTestRun().catch(() => {});
+    throw error;
+  }
+  publish(run);
+}
+
+/** After all test files, also after failed ones. */
+export async function closeTestRun(): Promise<void> {
+  await close?.();
+}
+
+async function migrate(run: TestRun): Promise<void> {
+  const source = new DataSource({ type: 'postgres', url: urlOf(run, templateOf(run)), migrations });
+  await source.initialize();
+  try {
+    await source.runMigrations();
+  } finally {
+    await source.destroy();
+  }
+}

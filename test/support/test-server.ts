@@ -1,0 +1,22 @@
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  startEmbeddedPostgres,
+  type EmbeddedPostgres,
+} from '../../src/embedded-postgres/embedded-postgres.js';
+
+/** Lost with a crash of the machine, and that is fine here: no waiting for the disk. */
+const UNDURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+
+/** `TEST_DATABASE_URL` where it is set (we create and drop databases there), else an embedded one. */
+export async function openTestServer(): Promise<EmbeddedPostgres> {
+  const url = process.env.TEST_DATABASE_URL;
+  if (url) return { url, stop: async () => {} };
+  return startEmbeddedPostgres({
+    dataDir: join(tmpdir(), `delay-queue-test-${randomBytes(5).toString('hex')}`),
+    settings: { ...UNDURABLE, max_connections: 200 },
+    temporary: true,
+    log: (line) => process.stderr.write(`${line}\n`),
+  });
+}

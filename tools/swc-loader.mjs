@@ -1,0 +1,47 @@
+/**
+ * Runs the project's TypeScript as it is: `node --import ./tools/swc-loader.mjs file.ts`.
+ *
+ * For test fixtures in processes of their own, and for `bench/`. Node 20 cannot strip types, and no
+ * Node compiles decorators. Types are not checked here; `npm run typecheck` does that.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import * as nodeModule from 'node:module';
+import { fileURLToPath } from 'node:url';
+import { isMainThread } from 'node:worker_threads';
+import { transformSync } from '@swc/core';
+import { SWC_OPTIONS } from './swc-options.mjs';
+
+const LIBRARY = new URL('../src/delay-queue/index.ts', import.meta.url).href;
+
+/** Imports end in `.js`, as Node wants them; not yet compiled, the file beside is `.ts`. */
+function sourceOf(specifier, parentUrl) {
+  if (specifier === 'nestjs-delay-queue') return LIBRARY;
+  if (!/^(\.{0,2}\/|file:).*\.js$/.test(specifier)) return specifier;
+  const url = new URL(specifier, parentUrl);
+  if (url.pathname.includes('/node_modules/') || existsSync(url)) return specifier;
+  const source = new URL(url.href.replace(/\.js$/, '.ts'));
+  return existsSync(source) ? source.href : specifier;
+}
+
+export function resolve(specifier, context, nextResolve) {
+  return nextResolve(sourceOf(specifier, context.parentURL), context);
+}
+
+export function load(url, context, nextLoad) {
+  if (!url.endsWith('.ts') || url.includes('/node_modules/')) return nextLoad(url, context);
+  const filename = fileURLToPath(url);
+  const { code } = transformSync(readFileSync(filename, 'utf8'), {
+    ...SWC_OPTIONS,
+    filename,
+    swcrc: false,
+  });
+  return { format: 'module', source: code, shortCircuit: true };
+}
+
+// Off the main thread this file is loaded once more, for its hooks.
+if (isMainThread) {
+  process.setSourceMapsEnabled(true);
+  // Hooks on the same thread are newer than Node 20.
+  if (nodeModule.registerHooks) nodeModule.registerHooks({ resolve, load });
+  else nodeModule.register(import.meta.url);
+}
