@@ -18,7 +18,7 @@ import type {
   When,
 } from './delay.js';
 import type { Attempt } from './engine/attempt.js';
-import { currentAttempt } from './engine/current-attempt.js';
+import { currentAttempt, isLateTransaction } from './engine/current-attempt.js';
 import { Engine } from './engine/engine.js';
 import {
   DelayStore,
@@ -299,7 +299,15 @@ export class DelayService {
     runner: Runner;
   } {
     const chosen = manager ?? currentAttempt()?.manager;
-    if (chosen === undefined) return { manager: undefined, runner: runnerOf(this.dataSource) };
+    if (chosen === undefined) {
+      if (isLateTransaction()) {
+        throw new DelayInvalidError(
+          'manager',
+          'the attempt this call belongs to is over, and its transaction with it',
+        );
+      }
+      return { manager: undefined, runner: runnerOf(this.dataSource) };
+    }
     if (chosen.dataSource !== this.dataSource) {
       throw new DelayInvalidError(
         'manager',

@@ -12,3 +12,12 @@ export function currentAttempt(): Attempt | undefined {
   const attempt = storage.getStore();
   return attempt?.over ? undefined : attempt;
 }
+
+/**
+ * Whether the caller is a transactional handler that goes on although its attempt is over. What it
+ * writes now could not be part of its transaction any more.
+ */
+export function isLateTransaction(): boolean {
+  const attempt = storage.getStore();
+  return attempt !== undefined && attempt.over && attempt.handler.transactional;
+}

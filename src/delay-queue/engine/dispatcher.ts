@@ -161,7 +161,9 @@ export class Dispatcher {
       this.#giveSlot(entry);
       return;
     }
-    const attempt = new Attempt(row, handler, leaseEndsAtMs, clock.nowMs() - row.due_ms);
+    // The claim has proven that it was due; the estimate of the clock may be a little behind.
+    const startedMs = Math.max(clock.nowMs(), row.now_ms);
+    const attempt = new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
     inFlight.add(attempt);
     void executor.run(attempt).finally(() => {
       inFlight.delete(attempt);

@@ -58,6 +58,6 @@ export class EngineConnections implements Runner {
   }
 
   async close(): Promise<void> {
-    await this.#pool.end();
+    if (!this.#pool.ending) await this.#pool.end();
   }
 }

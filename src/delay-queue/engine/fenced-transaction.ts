@@ -1,4 +1,5 @@
 import type { DataSource, QueryRunner } from 'typeorm';
+import { DelayLeaseLostError } from '../delay.errors.js';
 import type { Runner } from '../store/delay.store.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { Attempt, Outcome } from './attempt.js';
@@ -34,7 +35,9 @@ export class FencedTransaction {
       this.attempt.manager = this.#runner.manager;
       const outcome = await handle();
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
-      if (!(await this.#removeRow())) return await this.#rollback({ kind: 'lost' });
+      if (!(await this.#removeRow())) {
+        return await this.#rollback({ kind: 'failed', error: new DelayLeaseLostError() });
+      }
       return await this.#commit();
     } catch (error) {
       return await this.#rollback({ kind: 'failed', error });

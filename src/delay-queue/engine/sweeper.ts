@@ -23,7 +23,8 @@ export class Sweeper {
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
   #scan = SCAN_MIN;
-  #overflowed = false;
+  /** A pass stopped halfway because the ready queue was full enough. */
+  #waitsForRoom = false;
 
   /**
    * @param everyMs pause between passes; at most half of a lease
@@ -51,7 +52,7 @@ export class Sweeper {
 
   /** The ready queue runs low: goes on with a pass that waits for room. */
   hungry(): void {
-    if (this.#pass !== 'none') this.#chore.kick();
+    if (this.#waitsForRoom) this.#chore.kick();
   }
 
   stop(): Promise<void> {
@@ -59,6 +60,7 @@ export class Sweeper {
   }
 
   async #sweep(): Promise<number> {
+    this.#waitsForRoom = false;
     if (this.#pass === 'none') this.#begin('own');
     while (this.#pass !== 'none' && this.hasRoom()) {
       const page = await this.store.sweep(this.nodes.shares, this.#cursor, {
@@ -67,11 +69,11 @@ export class Sweeper {
         helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
         aheadMs: this.everyMs,
       });
-      for (const wake of page.wakes) {
-        if (!this.offer(wake)) this.#overflowed = true;
-      }
+      // One that finds no room is met again by the next pass.
+      for (const wake of page.wakes) this.offer(wake);
       this.#next(page);
     }
+    this.#waitsForRoom = this.#pass !== 'none';
     return this.everyMs;
   }
 
@@ -81,8 +83,6 @@ export class Sweeper {
       this.#cursor = page.cursor;
       const foreign = page.wakes.length < PAGE_MAX / 4;
       this.#scan = foreign ? Math.min(this.#scan * 4, SCAN_MAX) : SCAN_MIN;
-    } else if (this.#overflowed) {
-      this.#begin('own');
     } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
       this.#begin('help');
     } else {
@@ -94,6 +94,5 @@ export class Sweeper {
     this.#pass = pass;
     this.#cursor = null;
     this.#scan = SCAN_MIN;
-    this.#overflowed = false;
   }
 }
