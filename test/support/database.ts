@@ -12,7 +12,7 @@ export interface TestDatabase {
    * Drops it. Throws when a connection is still open (after dropping it all the same): somebody
    * forgot to close it. `force` skips that, for tests that kill processes in the middle of a statement.
    */
-  drop(options?: { force?: boolean }): Promise<void>;
+  drop: (options?: { force?: boolean }) => Promise<void>;
 }
 
 /** A database with all migrations, cloned from the run's template (about 30 ms). */

@@ -10,7 +10,7 @@ import {
 const UNDURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
 
 /** `TEST_DATABASE_URL` where it is set (we create and drop databases there), else an embedded one. */
-export async function openTestServer(): Promise<EmbeddedPostgres> {
+export async function openTestServer(): Promise<Pick<EmbeddedPostgres, 'url' | 'stop'>> {
   const url = process.env.TEST_DATABASE_URL;
   if (url) return { url, stop: async () => {} };
   return startEmbeddedPostgres({

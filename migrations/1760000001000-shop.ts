@@ -1,0 +1,122 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+
+/** The shop's tables and five things to sell. Money is in integer cents. */
+export class Shop1760000001000 implements MigrationInterface {
+  readonly name = 'Shop1760000001000';
+
+  async up(runner: QueryRunner): Promise<void> {
+    for (const statement of [...CREATE, SEED]) await runner.query(statement);
+  }
+
+  async down(runner: QueryRunner): Promise<void> {
+    await runner.query(`DROP TABLE "outbox", "review", "payment", "order_item", "orders", "sku"`);
+  }
+}
+
+const CREATE = [
+  // The bounds of price, quantity and lines (20 lines of at most 99) keep a total within an integer.
+  // COLLATE "C": SKUs are locked in id order, and every node must mean the same order by it.
+  `CREATE TABLE "sku" (
+     "sku"           varchar(64) COLLATE "C" NOT NULL,
+     "name"          text NOT NULL,
+     "price"         integer NOT NULL,
+     "stock"         integer NOT NULL,
+     "initial_stock" integer NOT NULL,
+     CONSTRAINT "pk_sku" PRIMARY KEY ("sku"),
+     CONSTRAINT "ck_sku_price" CHECK ("price" BETWEEN 1 AND 1000000),
+     CONSTRAINT "ck_sku_stock" CHECK ("stock" >= 0)
+   )`,
+  // pay_deadline is stored, not computed from placed_at and today's setting: a changed setting
+  // must not move the deadline of an order that exists.
+  `CREATE TABLE "orders" (
+     "id"              uuid NOT NULL,
+     "no"              integer GENERATED ALWAYS AS IDENTITY (START WITH 1001),
+     "status"          varchar(16) NOT NULL,
+     "total"           integer NOT NULL,
+     "pay_deadline"    timestamptz NOT NULL,
+     "auto_confirm_at" timestamptz,
+     "extended"        boolean NOT NULL DEFAULT false,
+     "close_reason"    text,
+     "placed_at"       timestamptz NOT NULL DEFAULT clock_timestamp(),
+     "paid_at"         timestamptz,
+     "shipped_at"      timestamptz,
+     "extended_at"     timestamptz,
+     "completed_at"    timestamptz,
+     "closed_at"       timestamptz,
+     "idempotency_key" varchar(255),
+     "request_hash"    varchar(64),
+     CONSTRAINT "pk_orders" PRIMARY KEY ("id"),
+     CONSTRAINT "uq_orders_no" UNIQUE ("no"),
+     CONSTRAINT "uq_orders_idempotency_key" UNIQUE ("idempotency_key"),
+     CONSTRAINT "ck_orders_status"
+       CHECK ("status" IN ('UNPAID', 'PAID', 'SHIPPED', 'COMPLETED', 'CLOSED')),
+     CONSTRAINT "ck_orders_total" CHECK ("total" > 0),
+     CONSTRAINT "ck_orders_close_reason"
+       CHECK (("status" = 'CLOSED') = ("close_reason" IS NOT NULL)),
+     CONSTRAINT "ck_orders_request_hash"
+       CHECK (("idempotency_key" IS NULL) = ("request_hash" IS NULL))
+   )`,
+  // Serves the reconciler and stays as small as the number of orders that wait for money.
+  `CREATE INDEX "ix_orders_unpaid_pay_deadline" ON "orders" ("pay_deadline")
+     WHERE "status" = 'UNPAID'`,
+  `CREATE TABLE "order_item" (
+     "order_id" uuid NOT NULL,
+     "sku"      varchar(64) COLLATE "C" NOT NULL,
+     "name"     text NOT NULL,
+     "price"    integer NOT NULL,
+     "quantity" integer NOT NULL,
+     CONSTRAINT "pk_order_item" PRIMARY KEY ("order_id", "sku"),
+     CONSTRAINT "fk_order_item_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id"),
+     CONSTRAINT "fk_order_item_sku" FOREIGN KEY ("sku") REFERENCES "sku" ("sku"),
+     CONSTRAINT "ck_order_item_quantity" CHECK ("quantity" > 0)
+   )`,
+  // No foreign key on order_id: a provider may report money for an order that the shop does not
+  // know. That money is written down and paid back; a refused row would only hide it.
+  `CREATE TABLE "payment" (
+     "id"            uuid NOT NULL,
+     "order_id"      uuid NOT NULL,
+     "provider"      varchar(64) NOT NULL,
+     "transaction"   varchar(255) NOT NULL,
+     "amount"        integer NOT NULL,
+     "status"        varchar(16) NOT NULL,
+     "refund_reason" text,
+     "captured_at"   timestamptz NOT NULL DEFAULT clock_timestamp(),
+     "refunded_at"   timestamptz,
+     CONSTRAINT "pk_payment" PRIMARY KEY ("id"),
+     CONSTRAINT "uq_payment_provider_transaction" UNIQUE ("provider", "transaction"),
+     CONSTRAINT "ck_payment_amount" CHECK ("amount" > 0),
+     CONSTRAINT "ck_payment_status" CHECK ("status" IN ('CAPTURED', 'REFUND_PENDING', 'REFUNDED')),
+     CONSTRAINT "ck_payment_refund_reason"
+       CHECK (("status" = 'CAPTURED') = ("refund_reason" IS NULL)),
+     CONSTRAINT "ck_payment_refunded_at"
+       CHECK (("status" = 'REFUNDED') = ("refunded_at" IS NOT NULL))
+   )`,
+  `CREATE INDEX "ix_payment_order_id" ON "payment" ("order_id")`,
+  `CREATE TABLE "review" (
+     "order_id"   uuid NOT NULL,
+     "stars"      smallint NOT NULL,
+     "source"     varchar(16) NOT NULL,
+     "created_at" timestamptz NOT NULL DEFAULT clock_timestamp(),
+     CONSTRAINT "pk_review" PRIMARY KEY ("order_id"),
+     CONSTRAINT "fk_review_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id"),
+     CONSTRAINT "ck_review_stars" CHECK ("stars" BETWEEN 1 AND 5),
+     CONSTRAINT "ck_review_source" CHECK ("source" IN ('buyer', 'automatic'))
+   )`,
+  `CREATE TABLE "outbox" (
+     "id"         bigint GENERATED ALWAYS AS IDENTITY,
+     "order_id"   uuid NOT NULL,
+     "kind"       varchar(64) NOT NULL,
+     "created_at" timestamptz NOT NULL DEFAULT clock_timestamp(),
+     CONSTRAINT "pk_outbox" PRIMARY KEY ("id"),
+     CONSTRAINT "uq_outbox_order_kind" UNIQUE ("order_id", "kind"),
+     CONSTRAINT "fk_outbox_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id")
+   )`,
+];
+
+const SEED = `
+  INSERT INTO "sku" ("sku", "name", "price", "stock", "initial_stock") VALUES
+    ('TEA-GREEN',   'Green tea, 100 g',        890,   500,   500),
+    ('TEA-OOLONG',  'Oolong tea, 100 g',      1490,   300,   300),
+    ('CUP-WHITE',   'Cup, white porcelain',   1250,   200,   200),
+    ('POT-IRON',    'Tea pot, cast iron',     5900,     5,     5),
+    ('TEA-SAMPLE',  'Tea sample, 5 g',         100, 20000, 20000)`;

@@ -1,0 +1,38 @@
+import { Module, type DynamicModule } from '@nestjs/common';
+import { ScheduleModule } from '@nestjs/schedule';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import { DelayQueueModule } from 'nestjs-delay-queue';
+import type { DataSourceOptions } from 'typeorm';
+import { migrations } from '../migrations/index.js';
+import type { ShopConfig } from './shop/shop.config.js';
+import { shopEntities } from './shop/shop.entities.js';
+import { ShopModule } from './shop/shop.module.js';
+
+/** Two shop processes, with the connections of their delay queues, fit into a default Postgres. */
+const POOL_SIZE = 20;
+
+/** The shop's database: entities of the shop, migrations of the shop and of the library. */
+export const databaseOptions = (url: string): DataSourceOptions => ({
+  type: 'postgres',
+  url,
+  applicationName: 'shop',
+  poolSize: POOL_SIZE,
+  entities: shopEntities,
+  migrations,
+  synchronize: false,
+});
+
+@Module({})
+export class AppModule {
+  static forRoot(config: ShopConfig): DynamicModule {
+    return {
+      module: AppModule,
+      imports: [
+        TypeOrmModule.forRoot({ ...databaseOptions(config.databaseUrl), retryAttempts: 1 }),
+        ScheduleModule.forRoot(),
+        DelayQueueModule.forRoot(),
+        ShopModule.forRoot(config),
+      ],
+    };
+  }
+}

@@ -1,0 +1,91 @@
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
+import { startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
+import { messageOf } from './embedded-postgres/embedded-postgres.error.js';
+import { CLUSTER_NAME } from './embedded-postgres/server.js';
+
+/** The shop's database while the shop runs. */
+export interface Database {
+  url: string;
+  /** Call it last, when no connection is needed any more. */
+  stop(): Promise<void>;
+}
+
+/** Nothing is wrong with the program: print the message alone, without a stack. */
+export class DatabaseUnavailableError extends Error {
+  override readonly name = 'DatabaseUnavailableError';
+}
+
+/** Enough to tell whether a server on this machine is up. */
+const PROBE_TIMEOUT_MS = 2_000;
+
+const log = (line: string): void => console.log(line);
+
+/**
+ * `DATABASE_URL` when it is set, else the embedded Postgres in `.data/postgres` of the project.
+ * In production the embedded one is refused.
+ */
+export async function openDatabase(options: {
+  prod: boolean;
+  env?: NodeJS.ProcessEnv;
+}): Promise<Database> {
+  const { prod, env = process.env } = options;
+  const url = env.DATABASE_URL;
+  if (prod && !url) {
+    throw new DatabaseUnavailableError(
+      'DATABASE_URL is not set. In production it names the Postgres to use, for example ' +
+        'DATABASE_URL=postgresql://user:password@host:5432/shop npm run start:prod',
+    );
+  }
+  if (!url) return openEmbedded(join(projectRoot(), '.data', 'postgres'));
+
+  const dataDir = prod ? undefined : await embeddedDataDir(url);
+  if (!dataDir) return { url, stop: async () => {} };
+  const embedded = await openEmbedded(dataDir);
+  return { url, stop: () => embedded.stop() };
+}
+
+async function openEmbedded(dataDir: string): Promise<Database> {
+  try {
+    return await startEmbeddedPostgres({ dataDir, log });
+  } catch (error) {
+    throw new DatabaseUnavailableError(messageOf(error), { cause: error });
+  }
+}
+
+/**
+ * A second shop may be started with the first one's URL. It then counts as a user of that embedded
+ * server, which must outlive the first shop. Asks the server itself, so the folder may be any.
+ */
+async function embeddedDataDir(url: string): Promise<string | undefined> {
+  if (!URL.canParse(url) || new URL(url).hostname !== '127.0.0.1') return undefined;
+  const client = new Client({
+    connectionString: url,
+    connectionTimeoutMillis: PROBE_TIMEOUT_MS,
+    query_timeout: PROBE_TIMEOUT_MS,
+  });
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    const { rows } = await client.query<{ cluster: string; data: string }>(
+      `SELECT current_setting('cluster_name') AS cluster, current_setting('data_directory') AS data`,
+    );
+    return rows[0]?.cluster === CLUSTER_NAME ? dirname(rows[0].data) : undefined;
+  } catch {
+    // Unreachable, or no right to ask: not ours to manage. The shop's own connection says more.
+    return undefined;
+  } finally {
+    await client.end().catch(() => {});
+  }
+}
+
+/** The folder of `package.json`, whether we run from `src` or from `dist`. */
+function projectRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) {
+    folder = dirname(folder);
+  }
+  return folder;
+}

@@ -1,0 +1,64 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { codeOf, EmbeddedPostgresError } from './embedded-postgres.error.js';
+import { canReach, operatingUser, reachableFolder, type OperatingUser } from './operating-user.js';
+
+/**
+ * Where one server lives. The folder appears as a whole (see `initialize.ts`), so what is in it fits
+ * together:
+ *
+ *     data/      Postgres' own files
+ *     password   of the superuser, made once, mode 0600
+ *     port       the last one used, tried first at the next start
+ */
+export interface DataFolder {
+  path: string;
+  /** Who runs the server; `undefined`: whoever we are. */
+  user: OperatingUser | undefined;
+}
+
+/** Chooses the folder, which is `requested` unless root has to keep the data elsewhere. */
+export async function openDataFolder(
+  requested: string,
+  log: (line: string) => void,
+): Promise<DataFolder> {
+  const user = await operatingUser(join(requested, 'data'));
+  await mkdir(dirname(requested), { recursive: true });
+  if (!user || canReach(dirname(requested), user)) return { path: requested, user };
+
+  const id = createHash('sha256').update(requested).digest('hex').slice(0, 12);
+  const outside = await reachableFolder(`embedded-postgres-data-${id}`, user);
+  const path = join(outside, basename(requested));
+  log(
+    `Postgres runs as user ${user.uid}, who cannot enter ${dirname(requested)}: its data is in ${path}`,
+  );
+  return { path, user: (await operatingUser(join(path, 'data'))) ?? user };
+}
+
+export async function isInitialized(folder: DataFolder, majorVersion: string): Promise<boolean> {
+  const file = join(folder.path, 'data', 'PG_VERSION');
+  let found: string;
+  try {
+    found = (await readFile(file, 'utf8')).trim();
+  } catch (error) {
+    const code = codeOf(error);
+    if (code === 'ENOENT' && !(await hasContent(folder))) return false;
+    throw new EmbeddedPostgresError(
+      `${folder.path} cannot be used as the embedded Postgres' folder (${code}: ${file}). ` +
+        'Start as the user who made it, move it away, or set DATABASE_URL.',
+    );
+  }
+  if (found === majorVersion) return true;
+  throw new EmbeddedPostgresError(
+    `${folder.path} holds data of Postgres ${found}, the programs are ${majorVersion}. ` +
+      'Move it away (or dump it with the old version first), or set DATABASE_URL.',
+  );
+}
+
+async function hasContent(folder: DataFolder): Promise<boolean> {
+  return stat(join(folder.path, 'data')).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,66 @@
+/**
+ * The keeper: a small process beside each process that uses the embedded Postgres. It starts or
+ * joins the server, holds a place in it for its parent, and leaves when its parent is gone:
+ *
+ *     parent ──IPC channel──▶ keeper ──connection with a shared advisory lock──▶ Postgres
+ *
+ * The channel closes when the parent stops, crashes or is killed with SIGKILL: one way out for all.
+ * The keeper that then gets the lock exclusively was the last one, and stops the server. The kernel
+ * closes channel and connection, so nothing depends on process ids, which are reused.
+ */
+import { rm } from 'node:fs/promises';
+import { locateBinaries } from './binaries.js';
+import { openDataFolder } from './data-folder.js';
+import { messageOf } from './embedded-postgres.error.js';
+import type { KeeperMessage, KeeperOptions } from './keeper.protocol.js';
+import { joinServer, type Presence } from './presence.js';
+import { Server } from './server.js';
+
+const parentGone = new Promise<'parent gone'>((resolve) => {
+  process.once('disconnect', () => resolve('parent gone'));
+});
+
+// A service manager signals the whole group; our parent needs its database until it has drained.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+
+function tell(message: KeeperMessage): void {
+  // The parent may go at any time; that is what a keeper is for.
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
+}
+
+const log = (line: string): void => tell({ type: 'log', line });
+
+async function openServer(options: KeeperOptions): Promise<Server> {
+  const folder = await openDataFolder(options.dataDir, log);
+  const binaries = await locateBinaries(folder.user);
+  return new Server(binaries, folder, options.settings ?? {});
+}
+
+async function leave(server: Server, presence: Presence, temporary: boolean): Promise<void> {
+  if (!(await presence.leaveAsLast())) return presence.close();
+  await server.stop();
+  await presence.close();
+  if (temporary) await rm(server.folder.path, { recursive: true, force: true });
+}
+
+async function keep(options: KeeperOptions): Promise<void> {
+  const server = await openServer(options);
+  for (let joins = 1; ; joins++) {
+    const presence = await joinServer(server);
+    if (joins === 1) tell({ type: 'ready', url: presence.url });
+    else log('The embedded Postgres is back.');
+    const event = await Promise.race([parentGone, presence.lost]);
+    if (event === 'parent gone') return leave(server, presence, options.temporary ?? false);
+    log('The embedded Postgres went away; starting it again.');
+  }
+}
+
+try {
+  const options: KeeperOptions = JSON.parse(process.argv[2] ?? '{}');
+  await keep(options);
+} catch (error) {
+  tell({ type: 'failed', message: messageOf(error) });
+  process.exitCode = 1;
+} finally {
+  if (process.connected) process.disconnect();
+}

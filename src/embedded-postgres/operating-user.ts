@@ -1,0 +1,60 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { lstat, mkdir, chmod, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { EmbeddedPostgresError } from './embedded-postgres.error.js';
+
+/** Postgres refuses to run as root, so root lends it to another user. */
+export interface OperatingUser {
+  uid: number;
+  gid: number;
+}
+
+const NOBODY: OperatingUser = { uid: 65_534, gid: 65_534 };
+
+/** Root hands over to the owner of existing data, else to `postgres`, else to nobody. */
+export async function operatingUser(existingData: string): Promise<OperatingUser | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const owner = await stat(existingData).catch(() => undefined);
+  if (owner && owner.uid !== 0) return { uid: owner.uid, gid: owner.gid };
+  return accountOf('postgres') ?? accountOf('nobody') ?? NOBODY;
+}
+
+function accountOf(name: string): OperatingUser | undefined {
+  const line = readFileSync('/etc/passwd', 'utf8')
+    .split('\n')
+    .find((entry) => entry.startsWith(`${name}:`));
+  const [, , uid, gid] = line?.split(':') ?? [];
+  return uid && gid ? { uid: Number(uid), gid: Number(gid) } : undefined;
+}
+
+/** Asks the kernel rather than computing modes: access lists and `noexec` mounts count too. */
+export function canReach(path: string, user: OperatingUser | undefined): boolean {
+  if (!user) return true;
+  const test = spawnSync('/bin/sh', ['-c', '[ -x "$1" ]', 'sh', path], {
+    ...user,
+    cwd: '/',
+    stdio: 'ignore',
+  });
+  return test.status === 0;
+}
+
+/**
+ * A folder of ours that `user` can reach, outside the project: same name, same folder. These parents
+ * are writable by everybody, so a folder (or link) that somebody else put there is refused.
+ */
+export async function reachableFolder(name: string, user: OperatingUser): Promise<string> {
+  for (const parent of ['/var/tmp', tmpdir()]) {
+    const folder = join(parent, name);
+    await mkdir(folder, { recursive: true }).catch(() => {});
+    const found = await lstat(folder).catch(() => undefined);
+    if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
+    await chmod(folder, 0o711);
+    if (canReach(folder, user)) return folder;
+  }
+  throw new EmbeddedPostgresError(
+    `Postgres cannot run as root, and neither /var/tmp nor ${tmpdir()} has a folder that user ${user.uid} can reach. ` +
+      'Start as an ordinary user, or set DATABASE_URL to a Postgres server.',
+  );
+}

@@ -1,0 +1,126 @@
+import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Binaries } from './binaries.js';
+import { isInitialized, type DataFolder } from './data-folder.js';
+import { EmbeddedPostgresError } from './embedded-postgres.error.js';
+import { freePort, HOST } from './free-port.js';
+import { initialize, isAlive, SETTINGS_FILE } from './initialize.js';
+import { run } from './program.js';
+
+/** By this a client can tell the embedded server from any other. */
+export const CLUSTER_NAME = 'embedded';
+
+const START_TIMEOUT_SECONDS = 60;
+const STOP_TIMEOUT_SECONDS = 60;
+const LOG_LIMIT_BYTES = 10_000_000;
+
+/** `running` says that Postgres has a port; whether it lets anybody in yet, only a connection tells. */
+export type ServerState =
+  { state: 'stopped' } | { state: 'starting' } | { state: 'running'; url: string };
+
+/** The server of one data folder: starts it, stops it, tells whether it runs. */
+export class Server {
+  private readonly data: string;
+  private readonly pidFile: string;
+  private readonly logFile: string;
+
+  constructor(
+    private readonly binaries: Binaries,
+    readonly folder: DataFolder,
+    private readonly settings: Record<string, string | number>,
+  ) {
+    this.data = join(folder.path, 'data');
+    this.pidFile = join(this.data, 'postmaster.pid');
+    this.logFile = join(this.data, 'server.log');
+  }
+
+  /** Postgres keeps its own record: line 1 of the pid file is its process, line 4 its port. */
+  async look(): Promise<ServerState> {
+    const text = await readFile(this.pidFile, 'utf8').catch(() => undefined);
+    if (text === undefined) return { state: 'stopped' };
+    const [pid, , , port] = text.split('\n');
+    if (!isAlive(Number(pid))) return { state: 'stopped' };
+    if (!(await isPostgres(Number(pid)))) {
+      // After a crash another process got that number. Postgres would refuse to start for as long as
+      // that one lives; without the file it still refuses when its shared memory is in use.
+      await rm(this.pidFile, { force: true });
+      return { state: 'stopped' };
+    }
+    return port ? { state: 'running', url: await this.url(Number(port)) } : { state: 'starting' };
+  }
+
+  async start(): Promise<void> {
+    if (!(await isInitialized(this.folder, this.binaries.majorVersion))) {
+      await initialize(this.binaries, this.folder, this.settings.fsync !== 'off');
+    }
+    await this.writeSettings();
+    await this.dropLargeLog();
+    const args = ['start', '-D', this.data, '-l', this.logFile, '-w', '-t'];
+    try {
+      await run(
+        this.binaries.pgCtl,
+        [...args, String(START_TIMEOUT_SECONDS)],
+        this.folder.user,
+        'ignored',
+      );
+    } catch {
+      // Lost against somebody who started it at the same moment: then it runs, which is what counts.
+      const { state } = await this.look();
+      if (state === 'stopped') throw await this.startFailure();
+    }
+  }
+
+  async stop(): Promise<void> {
+    const args = ['stop', '-D', this.data, '-m', 'fast', '-w', '-t', String(STOP_TIMEOUT_SECONDS)];
+    await run(this.binaries.pgCtl, args, this.folder.user, 'ignored');
+  }
+
+  private async url(port: number): Promise<string> {
+    const password = await readFile(join(this.folder.path, 'password'), 'utf8');
+    return `postgresql://postgres:${password.trim()}@${HOST}:${port}/postgres`;
+  }
+
+  private async writeSettings(): Promise<void> {
+    const portFile = join(this.folder.path, 'port');
+    const remembered = Number(await readFile(portFile, 'utf8').catch(() => '0'));
+    const port = await freePort(remembered);
+    if (port !== remembered) await replace(portFile, String(port));
+
+    const fixed = {
+      port,
+      listen_addresses: HOST,
+      unix_socket_directories: '',
+      cluster_name: CLUSTER_NAME,
+    };
+    const lines = Object.entries({ ...this.settings, ...fixed }).map(
+      ([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'`,
+    );
+    await writeFile(join(this.data, SETTINGS_FILE), `${lines.join('\n')}\n`);
+  }
+
+  private async dropLargeLog(): Promise<void> {
+    const found = await stat(this.logFile).catch(() => undefined);
+    if (found && found.size > LOG_LIMIT_BYTES) await rm(this.logFile, { force: true });
+  }
+
+  private async startFailure(): Promise<EmbeddedPostgresError> {
+    const log = await readFile(this.logFile, 'utf8').catch(() => '');
+    const end = log.trim().split('\n').slice(-5).join('\n');
+    return new EmbeddedPostgresError(
+      `The embedded Postgres in ${this.folder.path} does not start. ` +
+        `Its log ends with:\n${end}\nMove the folder away to begin anew, or set DATABASE_URL.`,
+    );
+  }
+}
+
+/** Where the kernel does not tell (no /proc), a live process counts as the server. */
+async function isPostgres(pid: number): Promise<boolean> {
+  if (process.platform !== 'linux') return true;
+  const name = await readFile(`/proc/${pid}/comm`, 'utf8').catch(() => '');
+  return name.trim() === 'postgres';
+}
+
+async function replace(file: string, text: string): Promise<void> {
+  await writeFile(`${file}.new-${process.pid}`, text);
+  await rename(`${file}.new-${process.pid}`, file);
+}

@@ -1,0 +1,28 @@
+import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** Something to sell. `price` is in cents; `stock` is what no order holds. */
+@Entity('sku')
+@Check('ck_sku_price', `"price" BETWEEN 1 AND 1000000`)
+@Check('ck_sku_stock', `"stock" >= 0`)
+export class Sku {
+  @PrimaryColumn({
+    type: 'varchar',
+    length: 64,
+    collation: 'C',
+    primaryKeyConstraintName: 'pk_sku',
+  })
+  sku!: string;
+
+  @Column('text')
+  name!: string;
+
+  @Column('integer')
+  price!: number;
+
+  @Column('integer')
+  stock!: number;
+
+  /** What was there before the first order; the invariants count against it. */
+  @Column('integer', { name: 'initial_stock' })
+  initialStock!: number;
+}

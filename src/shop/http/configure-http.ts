@@ -1,0 +1,20 @@
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+
+/** The largest order is about 2 KB. */
+const BODY_LIMIT = '64kb';
+
+/** What the shop needs from its HTTP server beside its controllers; `bodyParser: false` goes with it. */
+export function configureHttp(app: NestExpressApplication): void {
+  app.disable('x-powered-by');
+  app.useBodyParser('json', { limit: BODY_LIMIT });
+  const info = new DocumentBuilder()
+    .setTitle('A shop on nestjs-delay-queue')
+    .setDescription('Orders that close, confirm and rate themselves. Money is in integer cents.')
+    .setVersion('1.0')
+    .build();
+  SwaggerModule.setup('docs', app, () => SwaggerModule.createDocument(app, info), {
+    jsonDocumentUrl: 'docs/openapi.json',
+    customSiteTitle: info.info.title,
+  });
+}

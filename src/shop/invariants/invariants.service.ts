@@ -1,0 +1,33 @@
+import { Injectable } from '@nestjs/common';
+import { DataSource } from 'typeorm';
+import type { Check, Invariants } from './invariants.schemas.js';
+import { INVARIANTS } from './invariants.sql.js';
+
+interface Finding {
+  looked_at: number;
+  broken: number;
+  example: string | null;
+}
+
+@Injectable()
+export class InvariantsService {
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** All checks see the same snapshot, so that a check never blames a write between two of them. */
+  check(): Promise<Invariants> {
+    return this.dataSource.transaction('REPEATABLE READ', async (manager) => {
+      await manager.query(`SET TRANSACTION READ ONLY`);
+      const checks: Check[] = [];
+      for (const [name, sql] of Object.entries(INVARIANTS)) {
+        const [finding] = await manager.query<Finding[]>(sql);
+        checks.push(judge(name, finding!));
+      }
+      return { ok: checks.every(({ ok }) => ok), checks };
+    });
+  }
+}
+
+function judge(name: string, { looked_at, broken, example }: Finding): Check {
+  const detail = broken === 0 ? `${looked_at} looked at` : `${broken} broken, such as ${example}`;
+  return { name, ok: broken === 0, detail };
+}

@@ -1,0 +1,51 @@
+/**
+ * What must hold whatever happens, each as one query that answers one row:
+ * `looked_at`, `broken`, and one `example` of what is broken.
+ */
+export const INVARIANTS: Record<string, string> = {
+  'stock and what open orders hold add up to the initial stock': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE stock + held <> initial_stock)::int AS broken,
+           min(format('%s: %s in stock, %s held, %s at first', sku, stock, held, initial_stock))
+             FILTER (WHERE stock + held <> initial_stock) AS example
+    FROM (SELECT sku.sku, sku.stock, sku.initial_stock,
+                 coalesce(sum(item.quantity) FILTER (WHERE orders.status <> 'CLOSED'), 0) AS held
+          FROM sku
+          LEFT JOIN order_item item ON item.sku = sku.sku
+          LEFT JOIN orders ON orders.id = item.order_id
+          GROUP BY sku.sku) AS balance`,
+
+  'no closed order keeps a payment': `
+    SELECT count(*)::int AS looked_at,
+           count(payment.id)::int AS broken,
+           min(payment.id::text) AS example
+    FROM orders
+    LEFT JOIN payment ON payment.order_id = orders.id AND payment.status = 'CAPTURED'
+    WHERE orders.status = 'CLOSED'`,
+
+  'an order has at most one review': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE reviews > 1)::int AS broken,
+           min(order_id::text) FILTER (WHERE reviews > 1) AS example
+    FROM (SELECT order_id, count(*) AS reviews FROM review GROUP BY order_id) AS reviewed`,
+
+  // A dead letter (it wakes at infinity) closes nothing by itself; running or overdue ones still do.
+  'every unpaid order has exactly one live order.close': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE closes <> 1)::int AS broken,
+           min(id::text) FILTER (WHERE closes <> 1) AS example
+    FROM (SELECT orders.id, count(delay.id) AS closes
+          FROM orders
+          LEFT JOIN delay_queue.delay
+            ON delay.name = 'order.close' AND delay.key = orders.id::text
+            AND delay.wake_at < 'infinity'
+          WHERE orders.status = 'UNPAID'
+          GROUP BY orders.id) AS unpaid`,
+
+  'the buyer is told each thing at most once': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE messages > 1)::int AS broken,
+           min(format('%s %s', order_id, kind)) FILTER (WHERE messages > 1) AS example
+    FROM (SELECT order_id, kind, count(*) AS messages
+          FROM outbox GROUP BY order_id, kind) AS told`,
+};

@@ -1,0 +1,48 @@
+import type { DelayRecord } from 'nestjs-delay-queue';
+import type { Payment } from '../payments/payment.entity.js';
+import type { Review } from '../reviews/review.entity.js';
+import type { Order } from './order.entity.js';
+import type { Moment } from './orders.schemas.js';
+
+/** What the timeline is told from. */
+export interface Past {
+  order: Order;
+  payments: Payment[];
+  review: Review | null;
+  /** The delays of this order that have ended. */
+  ended: DelayRecord[];
+}
+
+/** What happened to an order, oldest first; at the same instant, what the shop did comes first. */
+export function timelineOf({ order, payments, review, ended }: Past): Moment[] {
+  return [
+    moment(order.placedAt, 'order placed'),
+    moment(order.paidAt, 'order paid'),
+    moment(order.shippedAt, 'order shipped'),
+    moment(order.extendedAt, 'time to confirm extended'),
+    moment(order.completedAt, 'order completed'),
+    moment(order.closedAt, 'order closed', order.closeReason),
+    ...payments.flatMap((payment) => [
+      moment(payment.capturedAt, 'payment captured', `${payment.amount} by ${payment.provider}`),
+      moment(payment.refundedAt, 'payment refunded', payment.refundReason),
+    ]),
+    moment(review?.createdAt, 'order rated', review && `${review.stars} stars, ${review.source}`),
+    ...ended.map((delay) => moment(delay.endedAt, `${delay.name} ${delay.state}`, endOf(delay))),
+  ]
+    .filter((entry) => entry !== null)
+    .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+}
+
+const moment = (
+  at: Date | null | undefined,
+  event: string,
+  detail: string | null = null,
+): Moment | null => (at ? { at: at.toISOString(), event, detail } : null);
+
+function endOf({ dueAt, latenessMs, attempts, error }: DelayRecord): string {
+  const facts = [`due ${dueAt.toISOString()}`];
+  if (latenessMs !== null) facts.push(`${latenessMs.toFixed(1)} ms late`);
+  if (attempts > 1) facts.push(`${attempts} attempts`);
+  if (error !== null) facts.push(error);
+  return facts.join(', ');
+}

@@ -1,0 +1,116 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  OneToMany,
+  PrimaryColumn,
+  Unique,
+  type Relation,
+} from 'typeorm';
+import { Sku } from '../catalog/sku.entity.js';
+
+export const ORDER_STATUSES = ['UNPAID', 'PAID', 'SHIPPED', 'COMPLETED', 'CLOSED'] as const;
+export type OrderStatus = (typeof ORDER_STATUSES)[number];
+
+@Entity('orders')
+@Check('ck_orders_status', `"status" IN ('UNPAID', 'PAID', 'SHIPPED', 'COMPLETED', 'CLOSED')`)
+@Check('ck_orders_total', `"total" > 0`)
+@Check('ck_orders_close_reason', `("status" = 'CLOSED') = ("close_reason" IS NOT NULL)`)
+@Check('ck_orders_request_hash', `("idempotency_key" IS NULL) = ("request_hash" IS NULL)`)
+@Unique('uq_orders_no', ['no'])
+@Unique('uq_orders_idempotency_key', ['idempotencyKey'])
+@Index('ix_orders_unpaid_pay_deadline', ['payDeadline'], { where: `"status" = 'UNPAID'` })
+export class Order {
+  @PrimaryColumn('uuid', { primaryKeyConstraintName: 'pk_orders' })
+  id!: string;
+
+  /** For people; machines use `id`. */
+  @Column({ type: 'integer', generated: 'identity', generatedIdentity: 'ALWAYS' })
+  no!: number;
+
+  @Column('varchar', { length: 16 })
+  status!: OrderStatus;
+
+  /** Cents. */
+  @Column('integer')
+  total!: number;
+
+  /** Exactly the `dueAt` of the order's `order.close`. */
+  @Column('timestamptz', { name: 'pay_deadline' })
+  payDeadline!: Date;
+
+  /** Exactly the `dueAt` of the order's `order.confirm`; `null` until it is shipped. */
+  @Column('timestamptz', { name: 'auto_confirm_at', nullable: true })
+  autoConfirmAt!: Date | null;
+
+  /** The buyer may extend `autoConfirmAt` once, and did. */
+  @Column('boolean', { default: false })
+  extended!: boolean;
+
+  @Column('text', { name: 'close_reason', nullable: true })
+  closeReason!: string | null;
+
+  @Column('timestamptz', { name: 'placed_at', default: () => 'clock_timestamp()' })
+  placedAt!: Date;
+
+  @Column('timestamptz', { name: 'paid_at', nullable: true })
+  paidAt!: Date | null;
+
+  @Column('timestamptz', { name: 'shipped_at', nullable: true })
+  shippedAt!: Date | null;
+
+  @Column('timestamptz', { name: 'extended_at', nullable: true })
+  extendedAt!: Date | null;
+
+  @Column('timestamptz', { name: 'completed_at', nullable: true })
+  completedAt!: Date | null;
+
+  @Column('timestamptz', { name: 'closed_at', nullable: true })
+  closedAt!: Date | null;
+
+  @Column('varchar', { name: 'idempotency_key', length: 255, nullable: true })
+  idempotencyKey!: string | null;
+
+  /** What was ordered under that key, to tell a retry from a mistake. */
+  @Column('varchar', { name: 'request_hash', length: 64, nullable: true })
+  requestHash!: string | null;
+
+  @OneToMany(() => OrderItem, (item) => item.order)
+  items!: OrderItem[];
+}
+
+/** A line of an order, with name and price as they were when it was placed. */
+@Entity('order_item')
+@Check('ck_order_item_quantity', `"quantity" > 0`)
+export class OrderItem {
+  @PrimaryColumn('uuid', { name: 'order_id', primaryKeyConstraintName: 'pk_order_item' })
+  orderId!: string;
+
+  @PrimaryColumn({
+    type: 'varchar',
+    length: 64,
+    collation: 'C',
+    primaryKeyConstraintName: 'pk_order_item',
+  })
+  sku!: string;
+
+  @Column('text')
+  name!: string;
+
+  @Column('integer')
+  price!: number;
+
+  @Column('integer')
+  quantity!: number;
+
+  @ManyToOne(() => Order, (order) => order.items)
+  @JoinColumn({ name: 'order_id', foreignKeyConstraintName: 'fk_order_item_order' })
+  order!: Relation<Order>;
+
+  @ManyToOne(() => Sku)
+  @JoinColumn({ name: 'sku', foreignKeyConstraintName: 'fk_order_item_sku' })
+  article!: Relation<Sku>;
+}

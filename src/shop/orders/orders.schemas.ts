@@ -1,0 +1,78 @@
+import { z } from 'zod';
+import { cents } from '../catalog/catalog.schemas.js';
+import { PAYMENT_STATUSES } from '../payments/payment.entity.js';
+import { REVIEW_SOURCES } from '../reviews/review.entity.js';
+import { ORDER_STATUSES } from './order.entity.js';
+
+const QUANTITY_MAX = 99;
+const LINES_MAX = 20;
+
+const instant = z.string().meta({ format: 'date-time', example: '2026-11-20T12:30:00.000Z' });
+const sku = z.string().regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots or dashes');
+const status = z.enum(ORDER_STATUSES);
+
+export const placeOrder = z.object({
+  items: z
+    .array(
+      z.object({
+        sku: sku.meta({ example: 'CUP-WHITE' }),
+        quantity: z.int().min(1).max(QUANTITY_MAX).meta({ example: 2 }),
+      }),
+    )
+    .min(1)
+    .max(LINES_MAX),
+});
+export type PlaceOrderRequest = z.infer<typeof placeOrder>;
+
+export const placedOrder = z.object({
+  id: z.string(),
+  status,
+  total: cents,
+  payDeadline: instant,
+  serverNow: instant,
+});
+export type PlacedOrder = z.infer<typeof placedOrder>;
+
+const payment = z.object({
+  id: z.string(),
+  status: z.enum(PAYMENT_STATUSES),
+  amount: cents,
+  provider: z.string(),
+  transaction: z.string(),
+  refundReason: z.string().nullable(),
+  capturedAt: instant,
+  refundedAt: instant.nullable(),
+});
+
+const delay = z.object({
+  name: z.string().meta({ example: 'order.close' }),
+  state: z.enum(['scheduled', 'running', 'retrying', 'dead']),
+  dueAt: instant,
+  attempts: z.int(),
+});
+export type DelayView = z.infer<typeof delay>;
+
+const moment = z.object({
+  at: instant,
+  event: z.string().meta({ example: 'order.close cancelled' }),
+  detail: z.string().nullable(),
+});
+export type Moment = z.infer<typeof moment>;
+
+export const orderView = z.object({
+  id: z.string(),
+  no: z.int().meta({ description: 'For people; machines use the id' }),
+  status,
+  closeReason: z.string().nullable(),
+  total: cents,
+  payDeadline: instant,
+  autoConfirmAt: instant.nullable(),
+  extended: z.boolean(),
+  items: z.array(z.object({ sku: z.string(), name: z.string(), price: cents, quantity: z.int() })),
+  payments: z.array(payment),
+  review: z.object({ stars: z.int().min(1).max(5), source: z.enum(REVIEW_SOURCES) }).nullable(),
+  delays: z.array(delay).meta({ description: 'What is still to happen by itself' }),
+  timeline: z.array(moment).meta({ description: 'What has happened, oldest first' }),
+  serverNow: instant.meta({ description: "The database's clock, for countdowns" }),
+});
+export type OrderView = z.infer<typeof orderView>;

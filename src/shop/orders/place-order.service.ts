@@ -1,0 +1,118 @@
+import { Inject, Injectable, UnprocessableEntityException } from '@nestjs/common';
+import { DelayService } from 'nestjs-delay-queue';
+import { createHash, randomUUID } from 'node:crypto';
+import { DataSource, type EntityManager } from 'typeorm';
+import { priceOf, takeStock, type Quantity } from '../catalog/stock.js';
+import { serverNow } from '../shop.clock.js';
+import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
+import { Order, OrderItem } from './order.entity.js';
+import type { PlacedOrder, PlaceOrderRequest } from './orders.schemas.js';
+
+/** What an answer is made of. */
+type Placed = Pick<Order, 'id' | 'status' | 'total' | 'payDeadline'>;
+
+/** What was asked for, and under which `Idempotency-Key`. */
+interface Request {
+  quantities: Quantity[];
+  key: string | null;
+  hash: string | null;
+}
+
+@Injectable()
+export class PlaceOrderService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly delays: DelayService,
+    @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
+  ) {}
+
+  /**
+   * Takes stock, writes the order and starts its time to pay, all or nothing. The same
+   * `idempotencyKey` with the same items answers the order that it made the first time.
+   *
+   * @throws 409 naming the SKU that is out of stock; 422 when the key stood for other items
+   */
+  async place({ items }: PlaceOrderRequest, idempotencyKey?: string): Promise<PlacedOrder> {
+    const quantities = perSku(items);
+    const key = idempotencyKey ?? null;
+    const request = { quantities, key, hash: key === null ? null : hashOf(quantities) };
+    const placed = (await this.placedBefore(request)) ?? (await this.placeNow(request));
+    return answer(placed, await serverNow(this.dataSource.manager));
+  }
+
+  private async placeNow(request: Request): Promise<Placed> {
+    try {
+      return await this.dataSource.transaction((manager) => this.write(manager, request));
+    } catch (error) {
+      // Two requests with one key at once: the insert of the second has waited for the first.
+      const first = error instanceof KeyTaken ? await this.placedBefore(request) : null;
+      if (first) return first;
+      throw error;
+    }
+  }
+
+  private async write(manager: EntityManager, request: Request): Promise<Placed> {
+    const id = randomUUID();
+    const lines = await priceOf(manager, request.quantities);
+    const { dueAt } = await this.delays.schedule(
+      'order.close',
+      { orderId: id },
+      { after: this.config.payWithinMs, key: id, manager },
+    );
+    const order = {
+      id,
+      status: 'UNPAID' as const,
+      total: lines.reduce((total, { price, quantity }) => total + price * quantity, 0),
+      payDeadline: dueAt,
+      idempotencyKey: request.key,
+      requestHash: request.hash,
+    };
+    const insert = manager.createQueryBuilder().insert().into(Order).values(order).orIgnore();
+    const { raw } = await insert.returning('id').execute();
+    if (raw.length === 0) throw new KeyTaken();
+    await manager.insert(
+      OrderItem,
+      lines.map((line) => ({ ...line, orderId: id })),
+    );
+    // Last, because every other order of the same SKU waits from here to the commit.
+    await takeStock(manager, lines);
+    return order;
+  }
+
+  private async placedBefore({ key, hash }: Request): Promise<Placed | null> {
+    if (key === null) return null;
+    const order = await this.dataSource.manager.findOneBy(Order, { idempotencyKey: key });
+    if (!order) return null;
+    if (order.requestHash !== hash) {
+      throw new UnprocessableEntityException('this Idempotency-Key was used for another order');
+    }
+    return order;
+  }
+}
+
+/** Rolls the second of two requests with one key back. */
+class KeyTaken extends Error {}
+
+/** One line per SKU, in SKU order: also what makes two requests the same request. */
+function perSku(items: Quantity[]): Quantity[] {
+  const quantities = new Map<string, number>();
+  for (const { sku, quantity } of items) {
+    quantities.set(sku, (quantities.get(sku) ?? 0) + quantity);
+  }
+  return [...quantities]
+    .map(([sku, quantity]) => ({ sku, quantity }))
+    .toSorted((a, b) => (a.sku < b.sku ? -1 : 1));
+}
+
+const hashOf = (quantities: Quantity[]): string =>
+  createHash('sha256').update(JSON.stringify(quantities)).digest('hex');
+
+function answer({ id, status, total, payDeadline }: Placed, now: Date): PlacedOrder {
+  return {
+    id,
+    status,
+    total,
+    payDeadline: payDeadline.toISOString(),
+    serverNow: now.toISOString(),
+  };
+}

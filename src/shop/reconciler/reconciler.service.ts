@@ -1,0 +1,54 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { Cron, CronExpression } from '@nestjs/schedule';
+import { DelayService } from 'nestjs-delay-queue';
+import { DataSource } from 'typeorm';
+
+/** A close that is merely late, behind an outage or a burst, is not lost. */
+const GRACE_MS = 5 * 60_000;
+/** One round stays small whatever went wrong; the next one goes on, oldest first. */
+const BATCH = 500;
+
+/**
+ * Looks for what cannot be: an unpaid order past its deadline that nothing will close. The order
+ * and its delay are written in one transaction, so it expects to find none, whatever crashed.
+ */
+@Injectable()
+export class ReconcilerService {
+  private readonly logger = new Logger(ReconcilerService.name);
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly delays: DelayService,
+  ) {}
+
+  /** @returns the ids of the orders that had lost their close, and have one again */
+  @Cron(CronExpression.EVERY_HOUR, { waitForCompletion: true })
+  async reconcile(): Promise<string[]> {
+    const lost = await this.dataSource.query<{ id: string }[]>(
+      `SELECT id FROM orders
+       WHERE status = 'UNPAID'
+         AND pay_deadline < (SELECT clock_timestamp()) - $1 * interval '1 millisecond'
+         AND NOT EXISTS (SELECT FROM delay_queue.delay
+                         WHERE delay.name = 'order.close' AND delay.key = orders.id::text
+                           AND delay.wake_at < 'infinity')
+       ORDER BY pay_deadline LIMIT $2`,
+      [GRACE_MS, BATCH],
+    );
+    const ids = lost.map(({ id }) => id);
+    if (ids.length === 0) return ids;
+    this.logger.error(
+      `${ids.length} unpaid orders had no order.close and get one now: ${ids.slice(0, 10).join(', ')}`,
+    );
+    // `keep`: another node's reconciler may have been first. The close itself checks the state.
+    await this.delays.scheduleMany(
+      ids.map((orderId) => ({
+        name: 'order.close',
+        payload: { orderId },
+        key: orderId,
+        after: 0,
+        onConflict: 'keep',
+      })),
+    );
+    return ids;
+  }
+}

@@ -1,0 +1,104 @@
+import ms from 'ms';
+import { z } from 'zod';
+
+/** What the shop needs to know before it starts; durations in milliseconds. */
+export interface ShopConfig {
+  databaseUrl: string;
+  payWithinMs: number;
+  remindBeforeMs: number;
+  smsAfterMs: number;
+  confirmAfterMs: number;
+  rateAfterMs: number;
+}
+
+/** Where the shop listens. */
+export interface ListenConfig {
+  host: string;
+  port: number;
+}
+
+/** A variable of the environment is not usable; the message names each one and says why. */
+export class ShopConfigError extends Error {
+  override readonly name = 'ShopConfigError';
+}
+
+const REAL = {
+  ORDER_PAY_WITHIN: '30m',
+  ORDER_REMIND_BEFORE: '10m',
+  ORDER_SMS_AFTER: '60s',
+  ORDER_CONFIRM_AFTER: '14d',
+  ORDER_RATE_AFTER: '48h',
+  HOST: '0.0.0.0',
+};
+
+/** Short enough to watch an order go through all its states over a cup of tea. */
+const DEMO: typeof REAL = {
+  ORDER_PAY_WITHIN: '30s',
+  ORDER_REMIND_BEFORE: '10s',
+  ORDER_SMS_AFTER: '5s',
+  ORDER_CONFIRM_AFTER: '20s',
+  ORDER_RATE_AFTER: '20s',
+  HOST: '127.0.0.1',
+};
+
+const DURATION = /^\d+(?:\.\d+)?\s*(?:ms|s|m|h|d|w)$/;
+const isDuration = (text: string): text is ms.StringValue => DURATION.test(text);
+const LONGEST_MS = ms('3650d');
+
+const duration = z.string().transform((text, context) => {
+  const value = isDuration(text) ? ms(text) : Number.NaN;
+  if (value >= 1 && value <= LONGEST_MS) return Math.round(value);
+  context.addIssue({
+    code: 'custom',
+    message: `"${text}" is not a duration from 1ms to 3650d; write it like 90s, 30m, 48h or 14d`,
+  });
+  return z.NEVER;
+});
+
+const environment = z.object({
+  ORDER_PAY_WITHIN: duration,
+  ORDER_REMIND_BEFORE: duration,
+  ORDER_SMS_AFTER: duration,
+  ORDER_CONFIRM_AFTER: duration,
+  ORDER_RATE_AFTER: duration,
+  HOST: z.string(),
+  PORT: z
+    .string()
+    .regex(/^\d{1,5}$/, 'is not a port; write a number from 0 to 65535')
+    .transform(Number)
+    .refine((port) => port <= 65_535, 'is not a port; write a number from 0 to 65535'),
+});
+
+/** Durations and the place to listen, from the environment. */
+export type ShopSettings = Omit<ShopConfig, 'databaseUrl'> & ListenConfig;
+
+/**
+ * Reads the durations, `HOST` and `PORT`. What is not set, or set to nothing, has its default:
+ * the real durations with `prod`, the demo's without.
+ *
+ * @throws ShopConfigError naming every variable that is not usable
+ */
+export function readSettings(env: NodeJS.ProcessEnv, { prod }: { prod: boolean }): ShopSettings {
+  const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
+  const defaults = { PORT: '3000', ...(prod ? REAL : DEMO) };
+  const read = environment.safeParse({ ...defaults, ...Object.fromEntries(given) });
+  const problems = read.success
+    ? []
+    : read.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  if (prod && !env.DATABASE_URL) {
+    problems.push('DATABASE_URL: needed with --prod, like postgres://user:password@host:5432/shop');
+  }
+  if (!read.success || problems.length > 0) throw new ShopConfigError(problems.join('\n'));
+  return {
+    payWithinMs: read.data.ORDER_PAY_WITHIN,
+    remindBeforeMs: read.data.ORDER_REMIND_BEFORE,
+    smsAfterMs: read.data.ORDER_SMS_AFTER,
+    confirmAfterMs: read.data.ORDER_CONFIRM_AFTER,
+    rateAfterMs: read.data.ORDER_RATE_AFTER,
+    host: read.data.HOST,
+    port: read.data.PORT,
+  };
+}
+
+/** Injection token of the {@link ShopConfig}. */
+export const SHOP_CONFIG = Symbol('SHOP_CONFIG');

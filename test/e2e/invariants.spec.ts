@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { RunningShop } from './support/running-shop.js';
+
+describe('GET /invariants', () => {
+  let shop: RunningShop;
+
+  beforeEach(async () => {
+    shop = await RunningShop.open();
+    await shop.orderAfter();
+    await shop.orderAfter('cancel');
+    await shop.orderAfter('pay', 'ship', 'confirm');
+  });
+  afterEach(() => shop.close());
+
+  it('answers one line per check', async () => {
+    const { ok, checks } = await shop.invariants();
+    expect(ok).toBe(true);
+    expect(checks).toHaveLength(5);
+    expect(checks[0]).toEqual({ name: expect.any(String), ok: true, detail: expect.any(String) });
+  });
+
+  // A check that cannot fail proves nothing. What constraints forbid is allowed for a moment.
+  it.each([
+    ['stock', `UPDATE sku SET stock = stock - 1 WHERE sku = 'CUP-WHITE'`],
+    [
+      'no closed order keeps a payment',
+      `INSERT INTO payment (id, order_id, provider, "transaction", amount, status)
+       SELECT gen_random_uuid(), id, 'test', 'kept', 1, 'CAPTURED'
+       FROM orders WHERE status = 'CLOSED' LIMIT 1`,
+    ],
+    [
+      'at most one review',
+      `ALTER TABLE review DROP CONSTRAINT pk_review;
+       INSERT INTO review (order_id, stars, source)
+       SELECT id, 5, 'buyer' FROM orders, generate_series(1, 2) WHERE status = 'COMPLETED'`,
+    ],
+    ['exactly one live order.close', `DELETE FROM delay_queue.delay WHERE name = 'order.close'`],
+    [
+      'told each thing at most once',
+      `ALTER TABLE outbox DROP CONSTRAINT uq_outbox_order_kind;
+       INSERT INTO outbox (order_id, kind) SELECT order_id, kind FROM outbox`,
+    ],
+  ])('notices when this breaks: %s', async (name, damage) => {
+    await shop.sql(damage);
+    expect(await shop.broken()).toEqual([expect.stringContaining(name)]);
+  });
+});

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RunningShop } from './support/running-shop.js';
+
+describe('the OpenAPI document', () => {
+  let shop: RunningShop;
+  let paths: Record<string, any>;
+
+  beforeAll(async () => {
+    shop = await RunningShop.open();
+    paths = (await shop.get('/docs/openapi.json')).body.paths;
+  });
+  afterAll(() => shop.close());
+
+  it('lists every route', () => {
+    const routes = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(routes.toSorted()).toEqual([
+      'GET /invariants',
+      'GET /orders/{id}',
+      'GET /skus',
+      'POST /orders',
+      'POST /orders/{id}/cancel',
+      'POST /orders/{id}/confirm',
+      'POST /orders/{id}/extend',
+      'POST /orders/{id}/pay',
+      'POST /orders/{id}/review',
+      'POST /orders/{id}/ship',
+      'POST /payments/callback',
+    ]);
+  });
+
+  it('describes what goes in and what comes out', () => {
+    const { requestBody, responses, parameters } = paths['/orders'].post;
+    const items = requestBody.content['application/json'].schema.properties.items;
+    expect(items.items.required).toEqual(['sku', 'quantity']);
+    expect(parameters).toMatchObject([{ name: 'Idempotency-Key', in: 'header' }]);
+    expect(Object.keys(responses)).toEqual(['201', '400', '409', '422']);
+
+    const order = paths['/orders/{id}'].get.responses['200'].content['application/json'].schema;
+    expect(order.required).toEqual(
+      expect.arrayContaining(['id', 'status', 'payments', 'review', 'delays', 'timeline']),
+    );
+    expect(order.properties.status.enum).toContain('CLOSED');
+  });
+
+  it('is a page at /docs', async () => {
+    const page = await fetch(`${await shop.app.getUrl()}/docs`);
+    expect(page.status).toBe(200);
+    expect(await page.text()).toContain('swagger-ui');
+  });
+});

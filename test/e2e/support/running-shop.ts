@@ -1,0 +1,166 @@
+import { NestFactory } from '@nestjs/core';
+import type { NestExpressApplication } from '@nestjs/platform-express';
+import { randomUUID } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import { AppModule } from '../../../src/app.module.js';
+import { configureHttp } from '../../../src/shop/http/configure-http.js';
+import { invariants, type Invariants } from '../../../src/shop/invariants/invariants.schemas.js';
+import {
+  orderView,
+  placedOrder,
+  type OrderView,
+  type PlacedOrder,
+} from '../../../src/shop/orders/orders.schemas.js';
+import type { PaymentStatus } from '../../../src/shop/payments/payment.entity.js';
+import type { ShopConfig } from '../../../src/shop/shop.config.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { eventually } from './eventually.js';
+
+const HOUR_MS = 3_600_000;
+
+/** Nothing happens by itself within a test, unless the test says so. */
+const NEVER_IN_A_TEST: Omit<ShopConfig, 'databaseUrl'> = {
+  payWithinMs: HOUR_MS,
+  remindBeforeMs: HOUR_MS,
+  smsAfterMs: HOUR_MS,
+  confirmAfterMs: HOUR_MS,
+  rateAfterMs: HOUR_MS,
+};
+
+export interface Answer {
+  status: number;
+  body: any;
+}
+
+/** The shop over real HTTP on a database of its own. */
+export class RunningShop {
+  private constructor(
+    readonly app: NestExpressApplication,
+    readonly database: TestDatabase,
+    private readonly url: string,
+  ) {}
+
+  static async open(
+    durations: Partial<ShopConfig> = {},
+    database?: TestDatabase,
+  ): Promise<RunningShop> {
+    const own = database ?? (await createTestDatabase());
+    const app = await NestFactory.create<NestExpressApplication>(
+      AppModule.forRoot({ ...NEVER_IN_A_TEST, ...durations, databaseUrl: own.url }),
+      { bodyParser: false, abortOnError: false, logger: ['fatal', 'error', 'warn'] },
+    );
+    configureHttp(app);
+    await app.listen(0, '127.0.0.1');
+    return new RunningShop(app, own, await app.getUrl());
+  }
+
+  /** Stops the process's part and keeps the database, as a restart does. */
+  stop(): Promise<void> {
+    return this.app.close();
+  }
+
+  async close(): Promise<void> {
+    await this.stop();
+    await this.database.drop();
+  }
+
+  get(path: string): Promise<Answer> {
+    return this.send('GET', path);
+  }
+
+  post(path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> {
+    return this.send('POST', path, body === undefined ? undefined : JSON.stringify(body), headers);
+  }
+
+  async send(
+    method: string,
+    path: string,
+    body?: string,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
+    const response = await fetch(this.url + path, {
+      method,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body }),
+    });
+    return { status: response.status, body: await response.json() };
+  }
+
+  /** Straight to the tables, for what HTTP cannot bring about. */
+  sql<T = unknown>(text: string, parameters: unknown[] = []): Promise<T> {
+    return this.app.get(DataSource).query<T>(text, parameters);
+  }
+
+  /** Something to sell that no other test touches. */
+  async newSku({ stock = 10, price = 1000 } = {}): Promise<string> {
+    const sku = `T-${randomUUID()}`;
+    await this.sql(
+      `INSERT INTO sku (sku, name, price, stock, initial_stock) VALUES ($1, 'a test', $2, $3, $3)`,
+      [sku, price, stock],
+    );
+    return sku;
+  }
+
+  async stockOf(sku: string): Promise<number> {
+    const { body } = await this.get('/skus');
+    return body.find((found: { sku: string }) => found.sku === sku).stock;
+  }
+
+  async place(sku: string, quantity = 1): Promise<PlacedOrder> {
+    const { status, body } = await this.post('/orders', { items: [{ sku, quantity }] });
+    if (status !== 201) throw new Error(`${status} ${JSON.stringify(body)}`);
+    return placedOrder.parse(body);
+  }
+
+  async order(id: string): Promise<OrderView> {
+    const { status, body } = await this.get(`/orders/${id}`);
+    if (status !== 200) throw new Error(`${status} ${JSON.stringify(body)}`);
+    return orderView.parse(body);
+  }
+
+  orderWhen(id: string, accept: (order: OrderView) => boolean): Promise<OrderView> {
+    return eventually(() => this.order(id), accept);
+  }
+
+  /** A new order, taken through these actions one after the other. */
+  async orderAfter(...actions: string[]): Promise<OrderView> {
+    const { id } = await this.place(await this.newSku());
+    for (const action of actions) await this.act(id, action);
+    return this.order(id);
+  }
+
+  /** An action that must succeed. */
+  async act(id: string, action: string, body?: unknown): Promise<OrderView> {
+    const answer = await this.post(`/orders/${id}/${action}`, body);
+    if (answer.status !== 200) throw new Error(`${action}: ${JSON.stringify(answer)}`);
+    return orderView.parse(answer.body);
+  }
+
+  callback(orderId: string, amount: number, transaction: string = randomUUID()): Promise<Answer> {
+    return this.post('/payments/callback', { orderId, provider: 'test', transaction, amount });
+  }
+
+  /** For a payment whose order nobody can look at. */
+  async paymentWhen(id: string, status: PaymentStatus): Promise<void> {
+    await eventually(
+      () => this.sql<{ status: string }[]>(`SELECT status FROM payment WHERE id = $1`, [id]),
+      ([payment]) => payment?.status === status,
+    );
+  }
+
+  async invariants(): Promise<Invariants> {
+    return invariants.parse((await this.get('/invariants')).body);
+  }
+
+  /** The checks that do not hold now. */
+  async broken(): Promise<string[]> {
+    const { checks } = await this.invariants();
+    return checks.filter(({ ok }) => !ok).map(({ name, detail }) => `${name}: ${detail}`);
+  }
+
+  /** For after each test: whatever it did, the invariants hold. */
+  async mustHold(): Promise<void> {
+    const broken = await this.broken();
+    if (broken.length > 0) throw new Error(`invariants broken:\n${broken.join('\n')}`);
+  }
+}

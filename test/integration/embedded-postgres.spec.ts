@@ -1,0 +1,194 @@
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Client } from 'pg';
+import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
+import { NodeProcess } from '../support/node-process.js';
+
+type Report = { url?: string; keeperPid?: number; log?: string };
+
+let parent: string;
+let dataDir: string;
+
+beforeEach(async () => {
+  parent = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
+  // Root runs Postgres as another user, who has to get in.
+  await chmod(parent, 0o755);
+  dataDir = join(parent, 'postgres');
+});
+
+afterEach(async () => {
+  await rm(parent, { recursive: true, force: true });
+});
+
+const start = () => startEmbeddedPostgres({ dataDir, settings: { fsync: 'off' } });
+
+async function startUser() {
+  const process = NodeProcess.start<Report>('test/integration/fixtures/postgres-user.ts', {
+    args: [dataDir],
+  });
+  const { url = '', keeperPid = 0 } = await process.waitFor((message) => message.url !== undefined);
+  return { process, url, keeperPid };
+}
+
+async function stopUser(user: NodeProcess<Report>): Promise<void> {
+  user.send({ stop: true });
+  expect(await user.exited).toEqual({ code: 0, signal: null });
+}
+
+async function connect(url: string): Promise<Client> {
+  const client = new Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+async function ask(url: string, sql: string): Promise<unknown[]> {
+  const client = await connect(url);
+  const { rows } = await client.query<unknown[]>({ text: sql, rowMode: 'array' });
+  await client.end();
+  return rows.flat();
+}
+
+const pidFile = () => join(dataDir, 'data', 'postmaster.pid');
+
+async function serverPid(): Promise<number> {
+  return Number((await readFile(pidFile(), 'utf8')).split('\n')[0]);
+}
+
+/** Postgres removes its pid file as the last thing it does. */
+async function serverStopped(): Promise<void> {
+  while (existsSync(pidFile())) await pause(5);
+}
+
+describe('the embedded Postgres', () => {
+  test('keeps its data, its password and its port over a restart', async () => {
+    const first = await start();
+    await ask(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    await first.stop();
+    expect(existsSync(pidFile())).toBe(false);
+
+    const second = await start();
+    expect(second.url).toBe(first.url);
+    expect(await ask(second.url, 'SELECT answer FROM kept')).toEqual([42]);
+    await second.stop();
+  });
+
+  test('listens on the loopback address only and wants the password', async () => {
+    const server = await start();
+    expect(await ask(server.url, 'SHOW listen_addresses')).toEqual(['127.0.0.1']);
+    expect(await ask(server.url, 'SHOW unix_socket_directories')).toEqual(['']);
+    const wrong = new URL(server.url);
+    wrong.password = 'guessed';
+    await expect(connect(wrong.href)).rejects.toMatchObject({ code: '28P01' });
+    await server.stop();
+  });
+
+  test('stops when its user is killed', async () => {
+    const user = await startUser();
+    const witness = await connect(user.url);
+    const cut = new Promise<void>((resolve) => witness.once('end', resolve));
+    await user.process.kill('SIGKILL');
+    await expect(cut).resolves.toBeUndefined();
+    await serverStopped();
+  });
+
+  test('serves two users, and stops only with the last of them', async () => {
+    const [first, second] = await Promise.all([startUser(), startUser()]);
+    expect(second.url).toBe(first.url);
+    const witness = await connect(second.url);
+    const { rows: before } = await witness.query('SELECT pg_postmaster_start_time()');
+
+    await first.process.kill('SIGKILL');
+    // The dead user's keeper is gone from the server once it has decided to leave it running.
+    const keepers = `SELECT count(*)::int FROM pg_stat_activity WHERE application_name = 'embedded-postgres keeper'`;
+    while ((await ask(second.url, keepers))[0] !== 1) await pause(5);
+
+    const { rows: after } = await witness.query('SELECT pg_postmaster_start_time()');
+    expect(after).toEqual(before);
+    await witness.end();
+    await stopUser(second.process);
+    expect(existsSync(pidFile())).toBe(false);
+  });
+
+  test('can be left and joined at the same moment', async () => {
+    let leaving = await start();
+    for (let round = 0; round < 5; round++) {
+      const [joined] = await Promise.all([start(), leaving.stop()]);
+      expect(await ask(joined.url, 'SELECT 1')).toEqual([1]);
+      leaving = joined;
+    }
+    await leaving.stop();
+  });
+
+  test('adopts a server that lost its keeper', async () => {
+    const user = await startUser();
+    const pid = await serverPid();
+    process.kill(user.keeperPid, 'SIGKILL');
+    await user.process.waitFor((message) => message.log?.includes('keeper') ?? false);
+    await user.process.kill('SIGKILL');
+
+    const heir = await start();
+    expect(await serverPid()).toBe(pid);
+    await heir.stop();
+    expect(existsSync(pidFile())).toBe(false);
+  });
+
+  test('comes back when the server itself is killed', async () => {
+    const user = await startUser();
+    await ask(user.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
+    process.kill(await serverPid(), 'SIGKILL');
+    await user.process.waitFor((message) => message.log?.includes('is back') ?? false);
+    expect(await ask(user.url, 'SELECT answer FROM kept')).toEqual([42]);
+    await stopUser(user.process);
+  });
+
+  test.each(['a process that has ended', 'a process that is something else'])(
+    'starts although its pid file names %s',
+    async (which) => {
+      const first = await start();
+      const ended = await serverPid();
+      const content = await readFile(pidFile(), 'utf8');
+      await first.stop();
+      const named = which.endsWith('ended') ? ended : process.pid;
+      await writeFile(pidFile(), content.replace(String(ended), String(named)));
+
+      const second = await start();
+      expect(await ask(second.url, 'SELECT 1')).toEqual([1]);
+      await second.stop();
+    },
+  );
+
+  test('takes another port when its own is in use', async () => {
+    const first = await start();
+    await first.stop();
+    const squatter = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
+    await once(squatter, 'listening');
+
+    const second = await start();
+    expect(new URL(second.url).port).not.toBe(new URL(first.url).port);
+    await second.stop();
+    squatter.close();
+  });
+
+  test('says what to do about data of another version', async () => {
+    await mkdir(join(dataDir, 'data'), { recursive: true });
+    await writeFile(join(dataDir, 'data', 'PG_VERSION'), '9\n');
+    await expect(start()).rejects.toThrow(/holds data of Postgres 9.*Move it away.*DATABASE_URL/s);
+  });
+
+  test('removes a temporary folder with its last user', async () => {
+    const temporary = await startEmbeddedPostgres({
+      dataDir,
+      settings: { fsync: 'off' },
+      temporary: true,
+    });
+    await temporary.stop();
+    expect(existsSync(dataDir)).toBe(false);
+  });
+});

@@ -1,0 +1,108 @@
+import { describe, expect, it } from '@jest/globals';
+import { resolveOptions } from '../../src/delay-queue/delay-queue.options.js';
+import { DelayConfigError } from '../../src/delay-queue/delay.errors.js';
+
+describe('resolveOptions', () => {
+  it('has a default for every option', () => {
+    const { nodeName, ...rest } = resolveOptions();
+    expect(nodeName).toMatch(/^[\x21-\x7e]{1,60}:\d+:[0-9a-f]{4}$/);
+    expect(rest).toEqual({
+      schema: 'delay_queue',
+      worker: true,
+      concurrency: 10,
+      timeoutMs: 30_000,
+      maxAttempts: 10,
+      backoff: { baseMs: 1_000, factor: 2, maxMs: 300_000, jitter: 0.2 },
+      leaseMs: 30_000,
+      horizonMs: 30_000,
+      loadEveryMs: 10_000,
+      claimBatch: 500,
+      connections: 3,
+      historyKeepMs: 86_400_000,
+      drainTimeoutMs: 20_000,
+      payloadBytesMax: 65_536,
+    });
+  });
+
+  it('takes every option, and undefined for a default', () => {
+    expect(
+      resolveOptions({
+        schema: 'timers',
+        worker: false,
+        nodeName: 'shop-1',
+        concurrency: 1,
+        timeout: '2m',
+        maxAttempts: 3,
+        backoff: { base: 500, max: undefined },
+        lease: '1m',
+        horizon: 60_000,
+        loadEvery: '5s',
+        claimBatch: 5_000,
+        connections: 2,
+        history: false,
+        drainTimeout: 0,
+        payloadBytesMax: 1_048_576,
+      }),
+    ).toEqual({
+      schema: 'timers',
+      worker: false,
+      nodeName: 'shop-1',
+      concurrency: 1,
+      timeoutMs: 120_000,
+      maxAttempts: 3,
+      backoff: { baseMs: 500, factor: 2, maxMs: 300_000, jitter: 0.2 },
+      leaseMs: 60_000,
+      horizonMs: 60_000,
+      loadEveryMs: 5_000,
+      claimBatch: 5_000,
+      connections: 2,
+      historyKeepMs: null,
+      drainTimeoutMs: 0,
+      payloadBytesMax: 1_048_576,
+    });
+    expect(resolveOptions({ lease: undefined, nodeName: undefined }).leaseMs).toBe(30_000);
+    expect(resolveOptions({ history: { keep: '7d' } }).historyKeepMs).toBe(604_800_000);
+  });
+
+  it.each<[unknown, string]>([
+    [null, 'options: must be an object, not null'],
+    ['fast', 'options: must be an object, not "fast"'],
+    [{ concurency: 5 }, 'options.concurency: is not an option; did you mean concurrency?'],
+    [{ leaseMs: 5 }, 'options.leaseMs: is not an option; did you mean lease?'],
+    [{ redis: 'x' }, 'options.redis: is not an option; there are schema, worker'],
+    [{ schema: 'a"; DROP SCHEMA public; --' }, 'schema: must be'],
+    [{ worker: 'false' }, 'worker: must be true or false, not "false"'],
+    [{ nodeName: '' }, 'nodeName: must be'],
+    [{ nodeName: 'a\nb' }, 'nodeName: must be'],
+    [{ nodeName: 'ä' }, 'nodeName: must be'],
+    [{ nodeName: 'x'.repeat(81) }, 'nodeName: must be'],
+    [{ concurrency: 0 }, 'concurrency: must be a whole number from 1 to 10000, not 0'],
+    [{ concurrency: null }, 'concurrency: must be a whole number from 1 to 10000, not null'],
+    [{ concurrency: '10' }, 'concurrency: must be a whole number'],
+    [{ timeout: 0 }, 'timeout: must be from 1ms to 24d, not 0'],
+    [{ timeout: '25d' }, 'timeout: must be from 1ms to 24d, not "25d"'],
+    [{ maxAttempts: 1_001 }, 'maxAttempts: must be a whole number from 1 to 1000'],
+    [{ backoff: '1s' }, 'backoff: must be an object, not "1s"'],
+    [{ backoff: { base: '10m' } }, 'backoff.base: must not exceed backoff.max'],
+    [{ backoff: { factor: 0.5 } }, 'backoff.factor: must be a number from 1 to 100, not 0.5'],
+    [{ backoff: { jitter: NaN } }, 'backoff.jitter: must be a number from 0 to 1, not NaN'],
+    [{ backoff: { jiter: 1 } }, 'backoff.jiter: is not an option; did you mean jitter?'],
+    [{ backoff: { max: '5x' } }, 'backoff.max: must be milliseconds or a text'],
+    [{ lease: '500ms' }, 'lease: must be from 1s to 1h'],
+    [{ lease: '2h' }, 'lease: must be from 1s to 1h'],
+    [{ horizon: '5x' }, 'horizon: must be milliseconds or a text'],
+    [{ loadEvery: '1ms' }, 'loadEvery: must be from 100ms to 1h'],
+    [{ loadEvery: '30s' }, 'loadEvery: must be shorter than horizon (30000 ms >= 30000 ms)'],
+    [{ claimBatch: 5_001 }, 'claimBatch: must be a whole number from 1 to 5000'],
+    [{ connections: 1 }, 'connections: must be a whole number from 2 to 20'],
+    [{ history: true }, "history: must be false or { keep: '24h' }, not true"],
+    [{ history: {} }, 'history.keep: must be milliseconds'],
+    [{ history: { keep: 0 } }, 'history.keep: must be from 1s to 36525d'],
+    [{ history: { kep: '1d' } }, 'history.kep: is not an option; did you mean keep?'],
+    [{ drainTimeout: -1 }, 'drainTimeout: must not be negative'],
+    [{ payloadBytesMax: 1_048_577 }, 'payloadBytesMax: must be a whole number from 2 to 1048576'],
+  ])('refuses %j and says why', (options, why) => {
+    expect(() => resolveOptions(options)).toThrow(DelayConfigError);
+    expect(() => resolveOptions(options)).toThrow(`DelayQueueModule: ${why}`);
+  });
+});

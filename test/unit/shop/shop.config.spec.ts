@@ -1,0 +1,60 @@
+import { describe, expect, it } from '@jest/globals';
+import { readSettings, ShopConfigError } from '../../../src/shop/shop.config.js';
+
+const DATABASE_URL = 'postgres://localhost/shop';
+
+describe('settings', () => {
+  it('are short in the demo', () => {
+    expect(readSettings({}, { prod: false })).toEqual({
+      payWithinMs: 30_000,
+      remindBeforeMs: 10_000,
+      smsAfterMs: 5_000,
+      confirmAfterMs: 20_000,
+      rateAfterMs: 20_000,
+      host: '127.0.0.1',
+      port: 3000,
+    });
+  });
+
+  it('are real with --prod', () => {
+    expect(readSettings({ DATABASE_URL }, { prod: true })).toEqual({
+      payWithinMs: 30 * 60_000,
+      remindBeforeMs: 10 * 60_000,
+      smsAfterMs: 60_000,
+      confirmAfterMs: 14 * 24 * 3_600_000,
+      rateAfterMs: 48 * 3_600_000,
+      host: '0.0.0.0',
+      port: 3000,
+    });
+  });
+
+  it('come from the environment; what is set to nothing is not set', () => {
+    const env = { ORDER_PAY_WITHIN: '1.5 h', ORDER_RATE_AFTER: '', PORT: '0', HOST: '::1' };
+    expect(readSettings(env, { prod: false })).toMatchObject({
+      payWithinMs: 5_400_000,
+      rateAfterMs: 20_000,
+      port: 0,
+      host: '::1',
+    });
+  });
+
+  it.each(['30', 'soon', '30 minuts', '-5m', '0s', '1e3s', '4000d', '30m; rm'])(
+    'name the variable that holds no duration: %j',
+    (text) => {
+      const read = () => readSettings({ ORDER_PAY_WITHIN: text }, { prod: false });
+      expect(read).toThrow(ShopConfigError);
+      expect(read).toThrow(/^ORDER_PAY_WITHIN: /);
+    },
+  );
+
+  it.each(['http', '65536', '-1', '30.5'])('name PORT when it is none: %j', (PORT) => {
+    expect(() => readSettings({ PORT }, { prod: false })).toThrow(/^PORT: /);
+  });
+
+  it('name everything that is wrong at once', () => {
+    const env = { ORDER_SMS_AFTER: 'x', PORT: 'y' };
+    expect(() => readSettings(env, { prod: true })).toThrow(
+      /ORDER_SMS_AFTER: [^]*PORT: [^]*DATABASE_URL: /,
+    );
+  });
+});

@@ -1,0 +1,144 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  OnDelay,
+  type Delay,
+  type DelayContext,
+  type DelayName,
+  type Duration,
+  type PayloadOf,
+  type ScheduleItem,
+  type TransactionalDelayContext,
+  type When,
+} from 'nestjs-delay-queue';
+import { onDelayMetadata } from '../../src/delay-queue/on-delay.decorator.js';
+import '../support/delay-payloads.js';
+
+/**
+ * `tsc` is the judge here: each `@ts-expect-error` is a line that must not compile, and one that
+ * does compile fails the type check. The assertions only keep the classes in use.
+ */
+describe('types of @OnDelay', () => {
+  it('a plain handler takes the payload of its name, and may leave arguments out', () => {
+    class Handlers {
+      @OnDelay('test.a')
+      whole(delay: Delay<'test.a'>, ctx: DelayContext): void {
+        expect([delay.payload.n.toFixed(), ctx.signal]).toBeDefined();
+      }
+
+      @OnDelay('test.b', { concurrency: 5, timeout: '10s', backoff: (attempt) => attempt * 1_000 })
+      async noContext(delay: Delay<'test.b'>): Promise<void> {
+        await Promise.resolve(delay.payload.text.length);
+      }
+
+      @OnDelay('test.anything', { transactional: false, backoff: { base: '5s' } })
+      nothing(): void {}
+
+      @OnDelay('test.a')
+      @OnDelay('test.b')
+      both(delay: Delay<'test.a' | 'test.b'>): void {
+        expect(delay.name === 'test.a').toBeDefined();
+      }
+    }
+    expect(onDelayMetadata(Handlers.prototype, 'both').map(({ name }) => name)).toEqual([
+      'test.a',
+      'test.b',
+    ]);
+  });
+
+  it('a transactional handler gets a manager, a plain one does not', () => {
+    class Handlers {
+      @OnDelay('test.a', { transactional: true })
+      right(delay: Delay<'test.a'>, { manager }: TransactionalDelayContext): void {
+        expect([delay, manager]).toBeDefined();
+      }
+
+      @OnDelay('test.a', { transactional: true })
+      needsNoManager(_delay: Delay<'test.a'>, _ctx: DelayContext): void {}
+
+      // @ts-expect-error -- without `transactional: true` there is no manager
+      @OnDelay('test.a')
+      wrong(_delay: Delay<'test.a'>, _ctx: TransactionalDelayContext): void {}
+
+      // @ts-expect-error -- nor with `transactional: false`
+      @OnDelay('test.a', { transactional: false })
+      wrongToo(_delay: Delay<'test.a'>, _ctx: TransactionalDelayContext): void {}
+    }
+    expect(Handlers).toBeDefined();
+  });
+
+  it('a method of another payload, name, shape or result does not compile', () => {
+    class Handlers {
+      // @ts-expect-error -- the payload of another name
+      @OnDelay('test.a')
+      otherName(_delay: Delay<'test.b'>): void {}
+
+      // @ts-expect-error -- a payload that asks for more than is declared
+      @OnDelay('test.a')
+      otherPayload(_delay: { payload: { n: number; more: string } }): void {}
+
+      // @ts-expect-error -- the payload instead of the delay
+      @OnDelay('test.a')
+      payloadOnly(_payload: { n: number }): void {}
+
+      // @ts-expect-error -- a third argument that nobody gives
+      @OnDelay('test.a')
+      third(_delay: Delay<'test.a'>, _ctx: DelayContext, _more: string): void {}
+
+      // @ts-expect-error -- a result that nobody takes
+      @OnDelay('test.a')
+      result(_delay: Delay<'test.a'>): number {
+        return 1;
+      }
+
+      // @ts-expect-error -- a name that is not declared
+      @OnDelay('nobody.declared.this')
+      unknownName(): void {}
+
+      // @ts-expect-error -- an option that does not exist
+      @OnDelay('test.a', { retries: 3 })
+      unknownOption(): void {}
+
+      // @ts-expect-error -- a text that is no duration
+      @OnDelay('test.a', { timeout: '30x' })
+      unknownUnit(): void {}
+    }
+    expect(Handlers).toBeDefined();
+  });
+});
+
+describe('types of names, payloads and times', () => {
+  it('augmentation of nestjs-delay-queue declares names and payloads', () => {
+    const name: DelayName = 'test.a';
+    const payload: PayloadOf<'test.a'> = { n: 1 };
+    // @ts-expect-error -- not the payload of that name
+    const wrong: PayloadOf<'test.a'> = { text: '' };
+    // @ts-expect-error -- not a declared name
+    const typo: DelayName = 'tset.a';
+    expect([name, payload, wrong, typo]).toHaveLength(4);
+  });
+
+  it('an item of scheduleMany couples name, payload and one due time', () => {
+    const items: ScheduleItem[] = [
+      { name: 'test.a', payload: { n: 1 }, after: '30m', key: '1' },
+      { name: 'test.b', payload: { text: '' }, at: new Date() },
+      // @ts-expect-error -- two due times
+      { name: 'test.b', payload: { text: '' }, at: new Date(), after: 5 },
+    ];
+    const foreign: ScheduleItem<'test.a'> = {
+      name: 'test.a',
+      // @ts-expect-error -- the payload of another name
+      payload: { text: '' },
+      after: 1,
+    };
+    expect([...items, foreign]).toHaveLength(4);
+  });
+
+  it('a duration is a number or a text with a unit', () => {
+    const right: Duration[] = [250, '250', '90s', '30 minutes', '14d'];
+    // @ts-expect-error -- no such unit
+    const wrong: Duration = '30x';
+    // @ts-expect-error -- no due time at all
+    const when: When = {};
+    expect([...right, wrong, when]).toHaveLength(7);
+  });
+});

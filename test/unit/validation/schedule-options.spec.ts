@@ -1,0 +1,95 @@
+import { describe, expect, it } from '@jest/globals';
+import { DelayConfigError, DelayInvalidError } from '../../../src/delay-queue/delay.errors.js';
+import { atStart, within } from '../../../src/delay-queue/validation/blame.js';
+import { parseScheduleOptions } from '../../../src/delay-queue/validation/schedule-options.js';
+
+describe('parseScheduleOptions', () => {
+  it('fills in what is left out', () => {
+    expect(parseScheduleOptions({ after: '5s' })).toEqual({
+      to: { kind: 'after', ms: 5_000 },
+      key: null,
+      onConflict: 'replace',
+      maxAttempts: null,
+    });
+  });
+
+  it('takes everything that may be said', () => {
+    const manager = {};
+    expect(
+      parseScheduleOptions({
+        at: new Date(7),
+        key: '42',
+        onConflict: 'keep',
+        maxAttempts: 3,
+        manager,
+      }),
+    ).toEqual({
+      to: { kind: 'at', iso: '1970-01-01T00:00:00.007Z' },
+      key: '42',
+      onConflict: 'keep',
+      maxAttempts: 3,
+    });
+  });
+
+  it.each([
+    ['afer', 'after'],
+    ['delayKey', undefined],
+    ['Key', 'key'],
+    ['ky', 'key'],
+    ['onconflict', 'onConflict'],
+    ['maxAttempt', 'maxAttempts'],
+    ['max_attempts', 'maxAttempts'],
+    ['priority', undefined],
+    ['x'.repeat(100_000), undefined],
+  ])('an unknown option %p is refused, with a suggestion where one is near', (name, suggestion) => {
+    const act = (): unknown => parseScheduleOptions({ after: 1, [name]: 1 });
+    expect(act).toThrow(DelayInvalidError);
+    expect(act).toThrow(
+      suggestion === undefined
+        ? 'is not an option; there are after, at, key, onConflict, maxAttempts, manager'
+        : `options.${name}: is not an option; did you mean ${suggestion}?`,
+    );
+  });
+
+  it('an item of scheduleMany has a name and a payload, but no manager', () => {
+    const item = ['name', 'payload'];
+    expect(parseScheduleOptions({ name: 'a', payload: {}, after: 1 }, item).key).toBeNull();
+    expect(() => parseScheduleOptions({ after: 1, manager: {} }, item)).toThrow(DelayInvalidError);
+  });
+
+  it.each([undefined, null, 5, '5s', []])('refuses %p for options', (options) => {
+    expect(() => parseScheduleOptions(options)).toThrow('options: must be an object');
+  });
+
+  it('a null option is an error, not a default', () => {
+    expect(() => parseScheduleOptions({ after: 1, key: null })).toThrow('key: must be a text');
+    expect(() => parseScheduleOptions({ after: 1, maxAttempts: null })).toThrow('maxAttempts: ');
+  });
+});
+
+describe('blame', () => {
+  it('within puts the part before the field', () => {
+    expect(() => within('items[3]', refuse)).toThrow('items[3].key: must be a text');
+    expect(() => within('items[3]', refuse)).toThrow(DelayInvalidError);
+  });
+
+  it('atStart makes a configuration error of it and says whose', () => {
+    expect(() => atStart('DelayQueueModule', refuse)).toThrow(
+      new DelayConfigError('DelayQueueModule: key: must be a text'),
+    );
+  });
+
+  it('both leave other errors and results alone', () => {
+    const bug = new TypeError('a bug');
+    const fail = (): never => {
+      throw bug;
+    };
+    expect(() => within('a', fail)).toThrow(bug);
+    expect(() => atStart('a', fail)).toThrow(bug);
+    expect([within('a', () => 1), atStart('a', () => 2)]).toEqual([1, 2]);
+  });
+});
+
+function refuse(): never {
+  throw new DelayInvalidError('key', 'must be a text');
+}

@@ -1,0 +1,48 @@
+import { afterEach, beforeEach, jest } from '@jest/globals';
+import { Logger } from '@nestjs/common';
+import { type WheelChannel, WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+
+/** A channel, what it heard so far, and a way to wait for what it hears next. */
+export interface Listener {
+  channel: WheelChannel;
+  heard: number[][];
+  next: () => Promise<readonly number[]>;
+}
+
+/** A fresh wheel per test, stopped afterwards, whose complaints are kept instead of printed. */
+export class WheelUnderTest {
+  wheel = new WheelService();
+  complaints: string[] = [];
+
+  constructor() {
+    beforeEach(() => this.renew());
+    afterEach(() => {
+      this.wheel.onApplicationShutdown();
+      jest.restoreAllMocks();
+    });
+  }
+
+  renew(capacity?: number): void {
+    this.wheel.onApplicationShutdown();
+    this.wheel = new WheelService(capacity);
+    this.complaints = [];
+    jest
+      .spyOn(Logger.prototype, 'error')
+      .mockImplementation((message) => void this.complaints.push(String(message)));
+  }
+
+  listen(): Listener {
+    const heard: number[][] = [];
+    let tell: ((tags: readonly number[]) => void) | undefined;
+    const channel = this.wheel.channel((tags) => {
+      heard.push([...tags]);
+      tell?.(tags);
+    });
+    return { channel, heard, next: () => new Promise((resolve) => (tell = resolve)) };
+  }
+
+  /** Resolves when the wheel has let so much time pass. */
+  passed(ms: number): Promise<void> {
+    return new Promise((resolve) => this.wheel.after(ms, resolve));
+  }
+}

@@ -1,0 +1,171 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { describe, expect, it, jest } from '@jest/globals';
+import { DelayInvalidError, DelayShutdownError } from '../../../src/delay-queue/delay.errors.js';
+import { DelayWheelFullError } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { WheelUnderTest } from './wheel-under-test.js';
+
+const test = new WheelUnderTest();
+
+/** Only those that keep the process alive are listed. */
+const timeouts = () =>
+  process.getActiveResourcesInfo().filter((resource) => resource === 'Timeout').length;
+
+describe('a volatile timer', () => {
+  it('is never early', async () => {
+    for (const ms of [0, 1, 2, 3, 5, 20]) {
+      const startMs = test.wheel.nowMs();
+      await test.passed(ms);
+      expect(test.wheel.nowMs() - startMs).toBeGreaterThanOrEqual(ms);
+    }
+  });
+
+  it('understands durations', async () => {
+    const startMs = test.wheel.nowMs();
+    await new Promise<void>((resolve) => test.wheel.after('5ms', resolve));
+    expect(test.wheel.nowMs() - startMs).toBeGreaterThanOrEqual(5);
+  });
+
+  it('fires in the order of the deadlines, not of the calls', async () => {
+    const order: number[] = [];
+    for (const ms of [30, 10, 20, 0]) test.wheel.after(ms, () => void order.push(ms));
+    await test.passed(31);
+    expect(order).toEqual([0, 10, 20, 30]);
+  });
+
+  it('does not run once cancelled, not even by its neighbour of the same turn', async () => {
+    let ran = 0;
+    const first = test.wheel.after(3, () => void ran++);
+    const [second, third] = [
+      test.wheel.after(5, cancelThird),
+      test.wheel.after(5, () => void ran++),
+    ];
+    let answer: boolean | undefined;
+    function cancelThird(): void {
+      answer = test.wheel.cancel(third);
+    }
+    expect(test.wheel.cancel(first)).toBe(true);
+    expect(test.wheel.cancel(first)).toBe(false);
+    await test.passed(6);
+    expect(answer).toBe(true);
+    expect(test.wheel.cancel(second)).toBe(false);
+    expect(ran).toBe(0);
+  });
+
+  it('cannot cancel itself while it runs', async () => {
+    const answer = await new Promise<boolean>((resolve) => {
+      const timer = test.wheel.after(1, () => resolve(test.wheel.cancel(timer)));
+    });
+    expect(answer).toBe(false);
+  });
+
+  it.each<any>([-1, NaN, Infinity, 'soon', '', undefined, null, {}])('refuses %p', (ms) => {
+    const after = () => test.wheel.after(ms, () => {});
+    expect(after).toThrow(DelayInvalidError);
+    expect(after).toThrow(/^after: /);
+  });
+
+  it('refuses what is no function', () => {
+    // @ts-expect-error -- for callers without types
+    expect(() => test.wheel.after(1, 'work')).toThrow(DelayInvalidError);
+  });
+
+  it('that throws or rejects is test.complaints and harms no other', async () => {
+    test.wheel.after(2, () => {
+      throw new Error('thrown');
+    });
+    test.wheel.after(2, () => Promise.reject(new Error('rejected')));
+    test.wheel.after(2, () => {
+      throw null;
+    });
+    let ran = false;
+    test.wheel.after(2, () => void (ran = true));
+    await test.passed(3);
+    await test.passed(0);
+    expect(ran).toBe(true);
+    expect(test.complaints).toHaveLength(3);
+    expect(test.complaints.join()).toMatch(/thrown.*null.*rejected/s);
+  });
+
+  it('sees the AsyncLocalStorage of whoever set it, and nobody else does', async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen = new Map<string, string | undefined>();
+    const look = (who: string) => void seen.set(who, storage.getStore());
+    const channel = test.wheel.channel(() => look('a channel'));
+    storage.run('a request', () => {
+      channel.add(test.wheel.nowMs() + 2, 1);
+      test.wheel.after(4, () => look('its own timer'));
+    });
+    test.wheel.after(6, () => look('a later timer'));
+    await test.passed(8);
+    expect(Object.fromEntries(seen)).toEqual({
+      'a channel': undefined,
+      'its own timer': 'a request',
+      'a later timer': undefined,
+    });
+  });
+
+  it('that is one too many is refused', async () => {
+    test.renew(2);
+    const { channel } = test.listen();
+    expect(channel.add(test.wheel.nowMs() + 60_000, 1)).toBeDefined();
+    const timer = test.wheel.after('1m', () => {});
+    expect(() => test.wheel.after(1, () => {})).toThrow(DelayWheelFullError);
+    expect(channel.add(test.wheel.nowMs(), 2)).toBeUndefined();
+    test.wheel.cancel(timer);
+    await test.passed(1);
+  });
+});
+
+describe('the one setTimeout', () => {
+  it('keeps the process alive for volatile timers, and only for them', () => {
+    const { channel } = test.listen();
+    const before = timeouts();
+    channel.add(test.wheel.nowMs() + 1_000, 1);
+    expect(timeouts()).toBe(before);
+    const timers = [60_000, 500, 2_000].map((ms) => test.wheel.after(ms, () => {}));
+    expect(timeouts()).toBe(before + 1);
+    for (const timer of timers) test.wheel.cancel(timer);
+    expect(timeouts()).toBe(before);
+  });
+
+  it('lets the process go after the last volatile timer has run', async () => {
+    const { channel } = test.listen();
+    channel.add(test.wheel.nowMs() + 60_000, 1);
+    const before = timeouts();
+    await test.passed(1);
+    await new Promise(setImmediate);
+    expect(timeouts()).toBe(before);
+  });
+
+  it('never sleeps longer than a minute, whatever waits', () => {
+    const spy = jest.spyOn(globalThis, 'setTimeout');
+    for (const ms of ['90d', '1h', 30_000] as const) test.wheel.after(ms, () => {});
+    const sleepsMs = spy.mock.calls.map(([, ms]) => ms);
+    expect(sleepsMs.slice(0, 2)).toEqual([60_000, 60_000]);
+    expect(sleepsMs[2]).toBeLessThanOrEqual(30_001);
+  });
+});
+
+describe('shutdown', () => {
+  it('cancels volatile timers first, while channels go on', async () => {
+    let ran = false;
+    const timer = test.wheel.after(1, () => void (ran = true));
+    const { channel, next } = test.listen();
+    test.wheel.beforeApplicationShutdown();
+    expect(test.wheel.cancel(timer)).toBe(false);
+    expect(() => test.wheel.after(1, () => {})).toThrow(DelayShutdownError);
+    channel.add(test.wheel.nowMs() + 5, 7);
+    expect(await next()).toEqual([7]);
+    expect(ran).toBe(false);
+  });
+
+  it('then stops altogether', async () => {
+    const { channel, heard } = test.listen();
+    channel.add(test.wheel.nowMs() + 1, 7);
+    test.wheel.onApplicationShutdown();
+    expect(channel.add(0, 8)).toBeUndefined();
+    expect(() => test.wheel.channel(() => {})).toThrow(DelayShutdownError);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    expect(heard).toEqual([]);
+  });
+});
