@@ -5,12 +5,12 @@ import { placedOrder, type PlacedOrder } from '../../src/shop/orders/orders.sche
 import { eventually } from './support/eventually.js';
 import { RunningShop } from './support/running-shop.js';
 
-const ORDERS = 300;
-const PLACING_AT_ONCE = 20;
+const ORDERS = 2_000;
+const PLACING_AT_ONCE = 40;
 const HEAD_START_MS = 2_000;
 /** Payments arrive from so long before the deadline to so long after it. */
-const BEFORE_MS = 300;
-const AFTER_MS = 100;
+const BEFORE_MS = 1_000;
+const AFTER_MS = 1_000;
 
 interface Tally {
   unpaid: number;

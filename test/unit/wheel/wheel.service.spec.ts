@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it, jest } from '@jest/globals';
 import { DelayInvalidError, DelayShutdownError } from '../../../src/delay-queue/delay.errors.js';
 import { DelayWheelFullError } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { NodeProcess } from '../../support/node-process.js';
 import { WheelUnderTest } from './wheel-under-test.js';
 
 const test = new WheelUnderTest();
@@ -32,23 +33,43 @@ describe('a volatile timer', () => {
     expect(order).toEqual([0, 10, 20, 30]);
   });
 
+  it('looks again when it was woken early, by the millisecond', async () => {
+    let nowMs = test.wheel.nowMs();
+    const clock = jest.spyOn(test.wheel, 'nowMs').mockImplementation(() => nowMs);
+    const whole = Math.ceil(nowMs);
+    nowMs = whole + 0.4;
+    let ran = false;
+    const done = new Promise<void>((resolve) => {
+      test.wheel.after(5, () => {
+        ran = true;
+        resolve();
+      });
+    });
+    nowMs = whole + 5.99;
+    const looked = clock.mock.calls.length;
+    while (clock.mock.calls.length < looked + 6) await new Promise(setImmediate);
+    expect(ran).toBe(false);
+    nowMs = whole + 6;
+    await done;
+  });
+
   it('does not run once cancelled, not even by its neighbour of the same turn', async () => {
-    let ran = 0;
-    const first = test.wheel.after(3, () => void ran++);
-    const [second, third] = [
-      test.wheel.after(5, cancelThird),
-      test.wheel.after(5, () => void ran++),
-    ];
+    const ran: string[] = [];
+    const early = test.wheel.after(1, () => void ran.push('early'));
+    expect(test.wheel.cancel(early)).toBe(true);
+    expect(test.wheel.cancel(early)).toBe(false);
     let answer: boolean | undefined;
-    function cancelThird(): void {
-      answer = test.wheel.cancel(third);
-    }
-    expect(test.wheel.cancel(first)).toBe(true);
-    expect(test.wheel.cancel(first)).toBe(false);
-    await test.passed(6);
+    const canceller = test.wheel.after(2, () => {
+      answer = test.wheel.cancel(neighbour);
+    });
+    const neighbour = test.wheel.after(2, () => void ran.push('neighbour'));
+    const last = test.passed(2);
+    const startMs = test.wheel.nowMs();
+    while (test.wheel.nowMs() < startMs + 4);
+    await last;
     expect(answer).toBe(true);
-    expect(test.wheel.cancel(second)).toBe(false);
-    expect(ran).toBe(0);
+    expect(test.wheel.cancel(canceller)).toBe(false);
+    expect(ran).toEqual([]);
   });
 
   it('cannot cancel itself while it runs', async () => {
@@ -137,6 +158,13 @@ describe('the one setTimeout', () => {
     expect(timeouts()).toBe(before);
   });
 
+  it('lets a process end though a channel waits, and does not wait for others to wake', async () => {
+    const quiet = NodeProcess.start('test/unit/wheel/fixtures/quiet-process.ts');
+    await quiet.waitForOutput(/channel 2/, 20_000);
+    expect(await quiet.exited).toEqual({ code: 0, signal: null });
+    expect(quiet.output).toBe('volatile\nchannel 2\n');
+  });
+
   it('never sleeps longer than a minute, whatever waits', () => {
     const spy = jest.spyOn(globalThis, 'setTimeout');
     for (const ms of ['90d', '1h', 30_000] as const) test.wheel.after(ms, () => {});
@@ -157,6 +185,17 @@ describe('shutdown', () => {
     channel.add(test.wheel.nowMs() + 5, 7);
     expect(await next()).toEqual([7]);
     expect(ran).toBe(false);
+  });
+
+  it('leaves no timer behind', () => {
+    const before = timeouts();
+    test.wheel.after('1h', () => {});
+    test.wheel.beforeApplicationShutdown();
+    expect(timeouts()).toBe(before);
+    test.renew();
+    test.wheel.after('1h', () => {});
+    test.wheel.onApplicationShutdown();
+    expect(timeouts()).toBe(before);
   });
 
   it('then stops altogether', async () => {

@@ -1,0 +1,131 @@
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
+import { Test, type TestingModule } from '@nestjs/testing';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import {
+  type Delay,
+  DelayEvents,
+  DelayQueueModule,
+  delayQueueMigrations,
+  type DelayQueueOptions,
+  DelayService,
+  OnDelay,
+  runMigrations,
+} from 'nestjs-delay-queue';
+import { DataSource } from 'typeorm';
+import { connect } from '../server/bench-server.js';
+import type { Adapter, Batch, Hears } from './adapter.js';
+
+declare module 'nestjs-delay-queue' {
+  interface DelayPayloads {
+    'bench.run': { n: number };
+  }
+}
+
+const NAME = 'bench.run';
+
+/** The application's own pool, for what `schedule` writes. */
+const POOL_MAX = 20;
+
+@Module({})
+class BenchAppModule {}
+
+export const OURS = ours('ours, history on', {});
+export const OURS_WITHOUT_HISTORY = ours('ours, history off', { history: false });
+
+function ours(name: string, options: DelayQueueOptions): Adapter {
+  return {
+    name,
+    settings: `${name}: a plain handler, all other options as they come`,
+    prepare,
+    fill,
+    left,
+    async openWorker(url, concurrency, hears) {
+      const handler = handlerOf(concurrency, hears);
+      const app = await compile(url, options, [handler]);
+      app.get(DelayEvents).on('completed', () => hears.settled());
+      return {
+        // The engine starts with the application, whose pool is connected already.
+        start: async () => void (await app.init()),
+        stop: () => app.close(),
+      };
+    },
+    async openProducer(url) {
+      const app = await compile(url, { ...options, worker: false }, []);
+      await app.init();
+      const delays = app.get(DelayService);
+      return {
+        schedule: async (n, dueInMs) =>
+          void (await delays.schedule(NAME, { n }, { after: dueInMs })),
+        stop: () => app.close(),
+      };
+    },
+  };
+}
+
+/** `Test` compiles an application without starting it, which `NestFactory` does in one go. */
+async function compile(
+  url: string,
+  options: DelayQueueOptions,
+  providers: Type[],
+): Promise<TestingModule> {
+  const root: DynamicModule = {
+    module: BenchAppModule,
+    imports: [
+      TypeOrmModule.forRoot({ type: 'postgres', url, extra: { max: POOL_MAX }, retryAttempts: 0 }),
+      DelayQueueModule.forRoot(options),
+    ],
+    providers,
+  };
+  const app = await Test.createTestingModule({ imports: [root] }).compile();
+  app.useLogger(['error', 'warn']);
+  return app;
+}
+
+function handlerOf(concurrency: number, hears: Hears): Type {
+  class BenchHandler {
+    @OnDelay(NAME, { concurrency })
+    run({ payload, dueAt, latenessMs }: Delay<typeof NAME>): void {
+      hears.handled(payload.n, dueAt.getTime(), latenessMs);
+    }
+  }
+  return BenchHandler;
+}
+
+async function prepare(url: string): Promise<void> {
+  const source = new DataSource({ type: 'postgres', url, migrations: delayQueueMigrations() });
+  await source.initialize();
+  try {
+    await runMigrations(source);
+  } finally {
+    await source.destroy();
+  }
+}
+
+async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): Promise<void> {
+  const client = await connect(url);
+  try {
+    await client.query(
+      `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
+       SELECT $1, jsonb_build_object('n', $2::int + i), due, due, clock_timestamp()
+       FROM generate_series(0, $3::int - 1) AS i,
+            LATERAL (SELECT date_trunc('milliseconds', now()
+                       + ($4::float8 + ($5::float8 - $4::float8) * i / $3::int)
+                       * interval '1 millisecond')) AS d(due)`,
+      [NAME, first, count, dueFromMs, dueToMs],
+    );
+  } finally {
+    await client.end();
+  }
+}
+
+async function left(url: string): Promise<number> {
+  const client = await connect(url);
+  try {
+    const { rows } = await client.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM delay_queue.delay',
+    );
+    return rows[0]?.count ?? Number.NaN;
+  } finally {
+    await client.end();
+  }
+}

@@ -1,0 +1,129 @@
+import { Pool } from 'pg';
+import { connect } from '../server/bench-server.js';
+import type { Adapter, Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
+
+const TICK_MS = 1_000;
+const PAGE = 100;
+const POOL_MAX = 20;
+
+/**
+ * What teams write themselves in an afternoon: a table, a tick, a page. Rows leave the table in the
+ * statement that fetches them, so it is the fastest form, and a crash loses the page in hand.
+ */
+export const TABLE_POLL: Adapter = {
+  name: 'table poll',
+  settings:
+    `table poll: every ${TICK_MS} ms DELETE … RETURNING of ${PAGE} rows (SKIP LOCKED), ` +
+    'at once again while pages are full; a crash loses the page in hand',
+  prepare,
+  fill,
+  openWorker: (url, _concurrency, hears) => openWorker(url, hears),
+  openProducer,
+  left,
+};
+
+const PAGE_SQL = `
+WITH page AS MATERIALIZED (
+  SELECT id FROM poll_delay
+  WHERE due_at <= (SELECT clock_timestamp())
+  ORDER BY due_at
+  LIMIT ${PAGE}
+  FOR UPDATE SKIP LOCKED
+)
+DELETE FROM poll_delay d USING page WHERE d.id = page.id
+RETURNING d.payload, extract(epoch FROM d.due_at)::float8 * 1000 AS due_ms`;
+
+async function prepare(url: string): Promise<void> {
+  const client = await connect(url);
+  try {
+    await client.query(`
+      CREATE TABLE poll_delay (
+        id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+        due_at     timestamptz NOT NULL,
+        created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+        name       text NOT NULL,
+        payload    jsonb NOT NULL
+      );
+      CREATE INDEX ON poll_delay (due_at);`);
+  } finally {
+    await client.end();
+  }
+}
+
+async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): Promise<void> {
+  const client = await connect(url);
+  try {
+    await client.query(
+      `INSERT INTO poll_delay (due_at, name, payload)
+       SELECT now() + ($3::float8 + ($4::float8 - $3::float8) * i / $2::int)
+                * interval '1 millisecond',
+              'bench.run', jsonb_build_object('n', $1::int + i)
+       FROM generate_series(0, $2::int - 1) AS i`,
+      [first, count, dueFromMs, dueToMs],
+    );
+  } finally {
+    await client.end();
+  }
+}
+
+async function openWorker(url: string, hears: Hears): Promise<BenchWorker> {
+  const client = await connect(url);
+  let timer: NodeJS.Timeout | undefined;
+  let polling: Promise<void> | undefined;
+  let stopped = false;
+
+  const poll = async (): Promise<void> => {
+    for (;;) {
+      const { rows } = await client.query<{ payload: { n: number }; due_ms: number }>(PAGE_SQL);
+      for (const { payload, due_ms: dueMs } of rows) {
+        hears.handled(payload.n, dueMs);
+        hears.settled();
+      }
+      if (stopped || rows.length < PAGE) return;
+    }
+  };
+  const tick = (): void => {
+    polling ??= poll().finally(() => {
+      polling = undefined;
+    });
+  };
+  return {
+    async start() {
+      timer = setInterval(tick, TICK_MS);
+      tick();
+    },
+    async stop() {
+      stopped = true;
+      clearInterval(timer);
+      await polling;
+      await client.end();
+    },
+  };
+}
+
+async function openProducer(url: string): Promise<BenchProducer> {
+  const pool = new Pool({ connectionString: url, max: POOL_MAX });
+  pool.on('error', () => {});
+  return {
+    async schedule(n, dueInMs) {
+      await pool.query(
+        `INSERT INTO poll_delay (due_at, name, payload)
+         VALUES (clock_timestamp() + $1::float8 * interval '1 millisecond', 'bench.run', $2)`,
+        [dueInMs, JSON.stringify({ n })],
+      );
+    },
+    stop: () => pool.end(),
+  };
+}
+
+async function left(url: string): Promise<number> {
+  const client = await connect(url);
+  try {
+    const { rows } = await client.query<{ count: number }>(
+      'SELECT count(*)::int AS count FROM poll_delay',
+    );
+    return rows[0]?.count ?? Number.NaN;
+  } finally {
+    await client.end();
+  }
+}

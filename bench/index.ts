@@ -1,0 +1,63 @@
+/** `npm run bench`: measures the delay queue beside what people would use instead. */
+import { writeFile } from 'node:fs/promises';
+import type { Bench, ScenarioModule } from './bench.js';
+import {
+  parseCommandLine,
+  type ScenarioName,
+  type Settings,
+  USAGE,
+  UsageError,
+} from './command-line.js';
+import { machineFacts, serverFacts } from './report/machine.js';
+import { render, type Table } from './report/table.js';
+import { BenchServer } from './server/bench-server.js';
+import { isStopping, stopAll, stopOnSignals } from './shutdown.js';
+
+const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
+  drain: () => import('./drain.js'),
+  lateness: () => import('./lateness.js'),
+  wheel: () => import('./wheel.js'),
+  churn: () => import('./churn.js'),
+  idle: () => import('./idle.js'),
+};
+
+const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+
+async function bench(settings: Settings): Promise<void> {
+  let opening: Promise<BenchServer> | undefined;
+  const facts = machineFacts();
+  const tables: Table[] = [];
+  for (const line of facts) console.log(line);
+
+  const openServer = async (): Promise<BenchServer> => {
+    const server = await BenchServer.open(progress);
+    const found = await serverFacts(server.client);
+    facts.push(...found);
+    for (const line of found) console.log(line);
+    return server;
+  };
+  const context: Bench = { settings, progress, server: () => (opening ??= openServer()) };
+
+  for (const name of settings.scenarios) {
+    const scenario = await MODULES[name]();
+    for (const table of (await scenario.run(context)) ?? []) {
+      tables.push(table);
+      console.log(`\n${render(table)}`);
+    }
+  }
+  if (settings.json)
+    await writeFile(settings.json, JSON.stringify({ facts, settings, tables }, null, 2));
+}
+
+stopOnSignals();
+try {
+  const settings = parseCommandLine(process.argv.slice(2));
+  if (settings === 'help') console.log(USAGE);
+  else await bench(settings);
+} catch (error) {
+  process.exitCode = 1;
+  if (error instanceof UsageError) progress(`${error.message}\n\n${USAGE}`);
+  else if (!isStopping()) progress(error instanceof Error ? String(error.stack) : String(error));
+} finally {
+  await stopAll();
+}

@@ -1,0 +1,180 @@
+import { account, shownAccounting, type Accounting } from './accounting.js';
+import { type Adapter, BESIDE } from './adapters/adapter.js';
+import { adaptersLike } from './adapters/adapters.js';
+import { type Bench, interleaved } from './bench.js';
+import { awaitSettled } from './processes/await-settled.js';
+import { BenchProcess } from './processes/bench-process.js';
+import type { WorkerReport } from './processes/protocol.js';
+import { largest, percentile } from './report/statistics.js';
+import { figure, spread, type Table } from './report/table.js';
+
+interface Variant {
+  title: string;
+  adapter: Adapter;
+  ratePerSecond: number;
+  pending: number;
+}
+
+interface Punctuality {
+  p50Ms: number;
+  p99Ms: number;
+  maxMs: number;
+}
+
+interface Lateness {
+  while: Punctuality;
+  /** Of what became due when nothing was scheduled any more. */
+  after: Punctuality;
+  early: number;
+  ownDifferenceMs: number;
+  /** First call to last answer, over the time it should take: more than 1 is too slow. */
+  pace: number;
+  workerCpuSeconds: number;
+  serverCpuSeconds: number;
+  accounting: Accounting;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Handler start minus due, for delays that another process schedules 1 to 3 s ahead. */
+export async function run(bench: Bench): Promise<Table[]> {
+  const { settings } = bench;
+  const variants = settings.pending.flatMap((pending) =>
+    settings.ratesPerSecond.flatMap((ratePerSecond) =>
+      adaptersLike(settings.systems).map((adapter) => ({
+        title: `lateness · ${adapter.name} · ${ratePerSecond}/s beside ${figure(pending)}`,
+        adapter,
+        ratePerSecond,
+        pending,
+      })),
+    ),
+  );
+  const results = await interleaved(
+    bench,
+    variants,
+    (variant) => measure(bench, variant),
+    (lateness) =>
+      `p50 ${figure(lateness.while.p50Ms, 1)} p99 ${figure(lateness.while.p99Ms, 1)} ms, ` +
+      `afterwards p99 ${figure(lateness.after.p99Ms, 1)} ms, early ${lateness.early}, ` +
+      `lost / twice ${shownAccounting([lateness.accounting])}`,
+  );
+  return [
+    {
+      title: `Lateness in ms, scheduled from another process for ${settings.seconds} s`,
+      notes: [
+        "handler start minus due on the database's clock, taken by the bench in the same way for all",
+        '"after": due when scheduling had stopped, so that no insert wakes anybody',
+        '"early": starts before due by more than the uncertainty of the comparison of clocks',
+        '"pace": time to schedule over time intended; "own": what the system says differs by up to',
+        ...new Set(variants.map(({ adapter }) => adapter.settings)),
+      ],
+      columns: COLUMNS,
+      rows: results.map(({ variant, measurements }) => row(variant, measurements)),
+    },
+  ];
+}
+
+const COLUMNS = [
+  'system',
+  'rate/s',
+  'beside',
+  'p50',
+  'p99',
+  'max',
+  'after p50',
+  'after p99',
+  'after max',
+  'early',
+  'lost / twice',
+  'pace',
+  'own',
+  'worker CPU s',
+  'server CPU s',
+];
+
+function row(variant: Variant, measurements: readonly Lateness[]): string[] {
+  const each = (value: (lateness: Lateness) => number, digits: number): string =>
+    spread(measurements.map(value), digits);
+  return [
+    variant.adapter.name,
+    figure(variant.ratePerSecond),
+    figure(variant.pending),
+    each((lateness) => lateness.while.p50Ms, 1),
+    each((lateness) => lateness.while.p99Ms, 1),
+    each((lateness) => lateness.while.maxMs, 1),
+    each((lateness) => lateness.after.p50Ms, 1),
+    each((lateness) => lateness.after.p99Ms, 1),
+    each((lateness) => lateness.after.maxMs, 1),
+    figure(measurements.reduce((total, lateness) => total + lateness.early, 0)),
+    shownAccounting(measurements.map((lateness) => lateness.accounting)),
+    each((lateness) => lateness.pace, 2),
+    each((lateness) => lateness.ownDifferenceMs, 1),
+    each((lateness) => lateness.workerCpuSeconds, 2),
+    each((lateness) => lateness.serverCpuSeconds, 2),
+  ];
+}
+
+async function measure(bench: Bench, variant: Variant): Promise<Lateness> {
+  const { adapter, ratePerSecond, pending } = variant;
+  const { seconds, concurrency } = bench.settings;
+  const count = ratePerSecond * seconds;
+  const server = await bench.server();
+  const { url, drop } = await server.database(`lateness ${adapter.name} ${pending}`, (built) =>
+    prepare(adapter, built, pending),
+  );
+  const order = { system: adapter.name, url, count, concurrency, ratePerSecond };
+  const [worker, producer] = await Promise.all([
+    BenchProcess.open({ ...order, role: 'worker' }),
+    BenchProcess.open({ ...order, role: 'producer' }),
+  ]);
+  const serverCpuAtStart = await server.cpu.seconds();
+  worker.send('start');
+  const producing = producer.next('produced', (seconds + 60) * 1_000);
+  producer.send('start');
+  const { stoppedAtMs, answeredInMs } = await producing;
+  const [report] = await awaitSettled([worker], count);
+  const serverCpuSeconds = (await server.cpu.seconds()) - serverCpuAtStart;
+  await Promise.all([worker.stop(), producer.stop()]);
+  const leftBehind = (await adapter.left(url)) - pending;
+  await drop();
+  if (report === undefined) throw new Error('a worker gave no report');
+  return {
+    ...punctualityOf(report, stoppedAtMs),
+    ownDifferenceMs: report.ownDifferenceMs,
+    pace: answeredInMs / (seconds * 1_000),
+    workerCpuSeconds: report.cpuSeconds,
+    serverCpuSeconds,
+    accounting: account([report], count, leftBehind),
+  };
+}
+
+async function prepare(adapter: Adapter, url: string, pending: number): Promise<void> {
+  await adapter.prepare(url);
+  if (pending === 0) return;
+  await adapter.fill(url, {
+    first: BESIDE - (pending - 1),
+    count: pending,
+    dueFromMs: HOUR_MS,
+    dueToMs: 30 * DAY_MS,
+  });
+}
+
+function punctualityOf(
+  { dueMs, latenessMs, uncertaintyMs }: WorkerReport,
+  stoppedAtMs: number,
+): Pick<Lateness, 'while' | 'after' | 'early'> {
+  const [during, after]: [number[], number[]] = [[], []];
+  let early = 0;
+  for (const [index, lateMs] of latenessMs.entries()) {
+    if (lateMs < -uncertaintyMs) early += 1;
+    ((dueMs[index] ?? 0) <= stoppedAtMs ? during : after).push(lateMs);
+  }
+  return { while: summary(during), after: summary(after), early };
+}
+
+const summary = (latenessMs: readonly number[]): Punctuality => ({
+  p50Ms: percentile(latenessMs, 0.5),
+  p99Ms: percentile(latenessMs, 0.99),
+  maxMs: latenessMs.length === 0 ? Number.NaN : largest(latenessMs),
+});

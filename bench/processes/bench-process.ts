@@ -1,0 +1,110 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { stopLater } from '../shutdown.js';
+import type { Command, Message, WorkOrder } from './protocol.js';
+
+/** Compiling the sources and connecting; also the stop, which drains. */
+const WITHIN_MS = 60_000;
+
+type MessageOf<Type extends Message['type']> = Extract<Message, { type: Type }>;
+
+/** One process of a measurement, as the bench sees it. */
+export class BenchProcess {
+  /** Delays this worker is done with, as far as it told. */
+  settled = 0;
+  #failure: Error | undefined;
+  readonly #forget: () => Promise<void>;
+
+  /** Resolves when it is connected and waits for `start`. */
+  static async open(order: WorkOrder): Promise<BenchProcess> {
+    const child = fork(
+      fileURLToPath(new URL('./main.js', import.meta.url)),
+      [JSON.stringify(order)],
+      {
+        // Bitmaps and arrays of doubles travel as they are.
+        serialization: 'advanced',
+        stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
+      },
+    );
+    const opened = new BenchProcess(child, `${order.role} of ${order.system}`);
+    await opened.next('ready');
+    return opened;
+  }
+
+  private constructor(
+    private readonly child: ChildProcess,
+    private readonly title: string,
+  ) {
+    this.#forget = stopLater(() => this.#kill());
+    child.on('message', (message: Message) => {
+      if (message.type === 'progress') this.settled = message.settled;
+      if (message.type === 'failed') this.#fail(message.reason);
+    });
+    child.once('error', (error) => this.#fail(error.message));
+    child.once('exit', (code, signal) => this.#fail(`ended (${signal ?? `code ${code}`})`));
+  }
+
+  /** @throws when the process failed or ended meanwhile */
+  check(): void {
+    if (this.#failure) throw this.#failure;
+  }
+
+  send(type: Command['type']): void {
+    this.check();
+    this.child.send({ type } satisfies Command);
+  }
+
+  /** The next message of that type. */
+  next<Type extends Message['type']>(type: Type, withinMs = WITHIN_MS): Promise<MessageOf<Type>> {
+    return new Promise((resolve, reject) => {
+      const timer = setTimeout(() => settle(() => reject(this.#tooLate(type))), withinMs);
+      const onMessage = (message: Message): void => {
+        if (isOf(message, type)) settle(() => resolve(message));
+        else if (message.type === 'failed') settle(() => reject(this.#failure));
+      };
+      const onExit = (): void => settle(() => reject(this.#failure));
+      const settle = (finish: () => void): void => {
+        clearTimeout(timer);
+        this.child.off('message', onMessage).off('exit', onExit);
+        finish();
+      };
+      this.child.on('message', onMessage).on('exit', onExit);
+    });
+  }
+
+  /** Lets it drain and end; kills it when it does not. */
+  async stop(): Promise<void> {
+    if (this.#ended) return this.#forget();
+    const timer = setTimeout(() => this.child.kill('SIGKILL'), WITHIN_MS);
+    const exited = once(this.child, 'exit');
+    this.child.send({ type: 'stop' } satisfies Command);
+    await exited;
+    clearTimeout(timer);
+    await this.#forget();
+  }
+
+  get #ended(): boolean {
+    return this.child.exitCode !== null || this.child.signalCode !== null;
+  }
+
+  async #kill(): Promise<void> {
+    if (this.#ended) return;
+    const exited = once(this.child, 'exit');
+    this.child.kill('SIGKILL');
+    await exited;
+  }
+
+  #fail(reason: string): void {
+    this.#failure ??= new Error(`the ${this.title} failed: ${reason}`);
+  }
+
+  #tooLate(type: Message['type']): Error {
+    return new Error(`the ${this.title} did not say '${type}' in time`);
+  }
+}
+
+const isOf = <Type extends Message['type']>(
+  message: Message,
+  type: Type,
+): message is MessageOf<Type> => message.type === type;

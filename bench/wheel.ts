@@ -1,0 +1,204 @@
+/**
+ * Timers in memory: the wheel, a 4-ary heap and Node's `setTimeout`, from ten thousand to a million
+ * (or more) that wait.
+ *
+ * ```
+ * npm run bench -- wheel
+ * node --import ./tools/swc-loader.mjs bench/wheel.ts --timers 1000000,10000000 --rounds 3
+ * ```
+ */
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { machineFacts } from './report/machine.js';
+import { largest, median } from './report/statistics.js';
+import { figure, render, spread, type Table } from './report/table.js';
+import { collectGarbage, GcPauses, liveBytes } from './wheel/gc-pauses.js';
+import { HeapStore, NodeStore, type TimerStore, WheelStore } from './wheel/timer-stores.js';
+
+interface Variant {
+  title: string;
+  open(timers: number): TimerStore;
+  /** Above it memory would run out. */
+  timersMax: number;
+}
+
+interface Measurement {
+  addNs: number;
+  cancelNs: number;
+  addAgainNs: number;
+  fireSpreadNs: number;
+  fireDenseNs: number;
+  bytes: number;
+  longestMs: number;
+  gcTotalMs: number;
+  gcLongestMs: number;
+}
+
+/** What `npm run bench` hands over; the command line of this file alone makes the same. */
+interface WheelBench {
+  settings: { rounds: number };
+  progress(line: string): void;
+}
+
+const VARIANTS: readonly Variant[] = [
+  { title: 'wheel', open: (timers) => new WheelStore(timers), timersMax: 2 ** 24 },
+  { title: '4-ary heap', open: (timers) => new HeapStore(timers), timersMax: Infinity },
+  { title: 'setTimeout', open: (timers) => new NodeStore(timers), timersMax: 2_000_000 },
+];
+
+const TIMERS = [10_000, 100_000, 1_000_000];
+/** Small sizes are measured several times over: a millisecond of work says nothing. */
+const TIMERS_PER_MEASUREMENT = 200_000;
+
+const SPREAD_MS = 600_000;
+const DENSE_PER_MS = 1_000;
+
+export async function run(bench: WheelBench, sizes: readonly number[] = TIMERS): Promise<Table[]> {
+  const tables: Table[] = [];
+  for (const timers of sizes) {
+    const variants = VARIANTS.filter(({ timersMax }) => timers <= timersMax);
+    const results = variants.map((variant) => ({ variant, rounds: [] as Measurement[] }));
+    // Round 0 is for the compiler and does not count.
+    for (let round = 0; round <= bench.settings.rounds; round++) {
+      for (const { variant, rounds } of results) {
+        const measurement = await measure(variant, timers, round + 1);
+        if (round > 0) rounds.push(measurement);
+        bench.progress(
+          `${figure(timers)} timers · round ${round}/${bench.settings.rounds} · ${variant.title}: ` +
+            `add ${figure(measurement.addNs)} ns, cancel ${figure(measurement.cancelNs)} ns, ` +
+            `fire ${figure(measurement.fireSpreadNs)} ns`,
+        );
+      }
+    }
+    tables.push(tableOf(timers, results));
+  }
+  return tables;
+}
+
+async function measure(variant: Variant, timers: number, seed: number): Promise<Measurement> {
+  const runs: Measurement[] = [];
+  for (let time = 0; time < Math.max(1, TIMERS_PER_MEASUREMENT / timers); time++) {
+    runs.push(await measureOnce(variant, timers, seed + time));
+  }
+  const middle = (key: keyof Measurement) => median(runs.map((each) => each[key]));
+  return {
+    addNs: middle('addNs'),
+    cancelNs: middle('cancelNs'),
+    addAgainNs: middle('addAgainNs'),
+    fireSpreadNs: middle('fireSpreadNs'),
+    fireDenseNs: middle('fireDenseNs'),
+    bytes: middle('bytes'),
+    longestMs: largest(runs.map(({ longestMs }) => longestMs)),
+    gcTotalMs: middle('gcTotalMs'),
+    gcLongestMs: largest(runs.map(({ gcLongestMs }) => gcLongestMs)),
+  };
+}
+
+async function measureOnce(variant: Variant, timers: number, seed: number): Promise<Measurement> {
+  const random = randomFrom(seed);
+  const all = Int32Array.from({ length: timers }, (_, timer) => timer);
+  const half = shuffled(all, random).subarray(0, timers / 2);
+  const spreadMs = Float64Array.from(all, () => 1 + random() * SPREAD_MS);
+  const denseMs = Float64Array.from(all, () => 1 + (random() * timers) / DENSE_PER_MS);
+
+  const gc = new GcPauses();
+  const emptyBytes = liveBytes();
+  const store = variant.open(timers);
+  gc.start();
+  const addNs = nsPer(timers, () => store.addAll(all, spreadMs));
+  const bytes = (liveBytes() - emptyBytes) / timers;
+  const cancelNs = nsPer(half.length, () => store.cancelAll(half));
+  const addAgainNs = nsPer(half.length, () => store.addAll(half, spreadMs));
+  const spreadFiring = store.fireSpread();
+  collectGarbage();
+  const dense = await store.fireDense(all, denseMs);
+  await gc.stop();
+  return {
+    addNs,
+    cancelNs,
+    addAgainNs,
+    fireSpreadNs: ((spreadFiring?.totalMs ?? Number.NaN) * 1e6) / timers,
+    fireDenseNs: (dense.totalMs * 1e6) / timers,
+    bytes,
+    longestMs: Math.max(spreadFiring?.longestMs ?? 0, dense.longestMs),
+    gcTotalMs: gc.totalMs,
+    gcLongestMs: gc.longestMs,
+  };
+}
+
+function nsPer(timers: number, work: () => void): number {
+  const startMs = performance.now();
+  work();
+  return ((performance.now() - startMs) * 1e6) / timers;
+}
+
+function tableOf(timers: number, results: { variant: Variant; rounds: Measurement[] }[]): Table {
+  return {
+    title: `${figure(timers)} timers in memory`,
+    notes: [
+      `median (range); ns per timer. Deadlines at random over ${SPREAD_MS / 60_000} minutes;`,
+      `cancel: half of them in random order; again: the same half added once more;`,
+      `fire: all of them, from one expiry to the next; dense: ${figure(DENSE_PER_MS)} due per ms;`,
+      'bytes: with the handles; longest: one advance of at most 1,024 expirations, for Node a turn.',
+    ],
+    columns: [
+      '',
+      'add',
+      'cancel',
+      'again',
+      'fire',
+      'dense',
+      'bytes',
+      'longest ms',
+      'gc ms',
+      'gc max',
+    ],
+    rows: results.map(({ variant, rounds }) => {
+      const of = (key: keyof Measurement) => rounds.map((measurement) => measurement[key]);
+      return [
+        variant.title,
+        spread(of('addNs')),
+        spread(of('cancelNs')),
+        spread(of('addAgainNs')),
+        spread(of('fireSpreadNs')),
+        spread(of('fireDenseNs')),
+        spread(of('bytes')),
+        figure(largest(of('longestMs')), 2),
+        spread(of('gcTotalMs'), 1),
+        figure(largest(of('gcLongestMs')), 1),
+      ];
+    }),
+  };
+}
+
+function shuffled(numbers: Int32Array, random: () => number): Int32Array {
+  const result = numbers.slice();
+  for (let at = result.length - 1; at > 0; at--) {
+    const other = Math.floor(random() * (at + 1));
+    [result[at], result[other]] = [result[other]!, result[at]!];
+  }
+  return result;
+}
+
+/** The same numbers in every run (a linear congruential generator, Numerical Recipes). */
+function randomFrom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { values } = parseArgs({
+    options: {
+      timers: { type: 'string', default: TIMERS.join() },
+      rounds: { type: 'string', default: '5' },
+    },
+  });
+  const tables = await run(
+    { settings: { rounds: Number(values.rounds) }, progress: (line) => console.error(line) },
+    values.timers.split(',').map(Number),
+  );
+  console.log([machineFacts().join('\n'), ...tables.map(render)].join('\n\n'));
+}
