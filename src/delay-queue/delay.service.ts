@@ -20,21 +20,14 @@ import type {
 import type { Attempt } from './engine/attempt.js';
 import { currentAttempt, isLateTransaction } from './engine/current-attempt.js';
 import { Engine } from './engine/engine.js';
-import {
-  DelayStore,
-  slotOf,
-  type Placed,
-  type Placement,
-  type Runner,
-} from './store/delay.store.js';
+import { inLockOrder, placementOf, placementsOf } from './placements.js';
+import { despiteDeadlocks } from './store/deadlock.js';
+import { DelayStore } from './store/delay.store.js';
+import type { Placed, Placement, Runner } from './store/rows.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { checkKey, checkName } from './validation/names.js';
-import { encodePayload } from './validation/payload.js';
 import { parseScheduleOptions } from './validation/schedule-options.js';
 import { parseRescheduleTo } from './validation/when.js';
-
-/** Items of one `scheduleMany`; more belong into several transactions. */
-const ITEMS_MAX = 10_000;
 
 /** Lines of one `history`. */
 const HISTORY_MAX = 100;
@@ -83,7 +76,8 @@ export class DelayService {
     payload: PayloadOf<N>,
     options: When & ScheduleOptions & InTransaction,
   ): Promise<ScheduleResult> {
-    const placement = this.#placement(name, payload, parseScheduleOptions(options));
+    const given = parseScheduleOptions(options);
+    const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
     const { manager, runner } = this.#transaction(options.manager);
     const [placed] = await this.#place(runner, [placement]);
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
@@ -100,15 +94,11 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<ScheduleResult[]> {
     checkKnownOptions(options, 'options', ['manager']);
-    const placements = this.#placements(items);
+    const placements = placementsOf(items, this.options.payloadBytesMax);
     if (placements.length === 0) return [];
     const { manager } = this.#transaction(options.manager);
-    // A savepoint in the caller's transaction: what a conflict leaves behind is undone even if the
-    // caller catches the error and commits.
-    return (manager ?? this.dataSource.manager).transaction(async (inner) => {
-      const sorted = [...placements.keys()].sort((a, b) =>
-        compareSlots(placements[a] as Placement, placements[b] as Placement),
-      );
+    const write = async (inner: EntityManager): Promise<ScheduleResult[]> => {
+      const sorted = inLockOrder(placements);
       const inOrder = sorted.map((index) => placements[index] as Placement);
       const placed = await this.#place(runnerOf(inner), inOrder);
       const results = Array.from<ScheduleResult>({ length: placements.length });
@@ -120,15 +110,16 @@ export class DelayService {
         );
       }
       return results;
-    });
+    };
+    // A savepoint in the caller's transaction: what a conflict leaves behind is undone even if the
+    // caller catches the error and commits.
+    return manager
+      ? manager.transaction(write)
+      : despiteDeadlocks(() => this.dataSource.transaction(write));
   }
 
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
-  async cancel<N extends DelayName>(
-    name: N,
-    key: string,
-    options: InTransaction = {},
-  ): Promise<CancelResult> {
+  async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
     const slot = slotFrom(name, key, options);
     const { manager, runner } = this.#transaction(options.manager);
     const own = ownAttempt(slot);
@@ -142,8 +133,8 @@ export class DelayService {
    * Moves a delay that no attempt holds to another time and gives it all its attempts again.
    * `extendBy` counts from its present due time. See {@link RescheduleResult}.
    */
-  async reschedule<N extends DelayName>(
-    name: N,
+  async reschedule(
+    name: DelayName,
     key: string,
     to: RescheduleTo,
     options: InTransaction = {},
@@ -190,11 +181,7 @@ export class DelayService {
   }
 
   /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
-  async history<N extends DelayName>(
-    name: N,
-    key: string,
-    options: InTransaction = {},
-  ): Promise<DelayRecord[]> {
+  async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     const slot = slotFrom(name, key, options);
     const { runner } = this.#transaction(options.manager);
     const rows = await this.#store.history(runner, slot.name, slot.key, HISTORY_MAX);
@@ -214,8 +201,8 @@ export class DelayService {
   }
 
   /** Makes the dead letter of that key due now, with all its attempts. */
-  async retryDead<N extends DelayName>(
-    name: N,
+  async retryDead(
+    name: DelayName,
     key: string,
     options: InTransaction = {},
   ): Promise<RetryDeadResult> {
@@ -224,42 +211,6 @@ export class DelayService {
     const placed = await this.#store.retryDead(runner, slot.name, slot.key);
     if (placed === undefined) return { verdict: 'absent' };
     return this.#announced(manager, slot.name, placed as Placed<'retried'>);
-  }
-
-  #placements(items: readonly ScheduleItem[]): Placement[] {
-    if (!Array.isArray(items)) throw new DelayInvalidError('items', 'must be an array');
-    if (items.length > ITEMS_MAX) {
-      throw new DelayInvalidError('items', `must be at most ${ITEMS_MAX}, not ${items.length}`);
-    }
-    const seen = new Set<string>();
-    return items.map((item: ScheduleItem, index) => {
-      const field = `items[${index}]`;
-      try {
-        const options = parseScheduleOptions(item, ['name', 'payload']);
-        const placement = this.#placement(item.name, item.payload, options);
-        const slot = slotOf(placement);
-        if (placement.key !== null && seen.has(slot)) {
-          throw new DelayInvalidError('key', 'stands twice for this name');
-        }
-        seen.add(slot);
-        return placement;
-      } catch (error) {
-        if (!(error instanceof DelayInvalidError)) throw error;
-        throw new DelayInvalidError(`${field}.${error.field}`, error.why);
-      }
-    });
-  }
-
-  #placement(
-    name: unknown,
-    payload: unknown,
-    options: ReturnType<typeof parseScheduleOptions>,
-  ): Placement {
-    return {
-      name: checkName(name),
-      payload: encodePayload(payload, this.options.payloadBytesMax),
-      ...options,
-    };
   }
 
   /** The handler's own key first: that row moves on in place instead of being in its own way. */
@@ -306,7 +257,11 @@ export class DelayService {
           'the attempt this call belongs to is over, and its transaction with it',
         );
       }
-      return { manager: undefined, runner: runnerOf(this.dataSource) };
+      const pool = runnerOf(this.dataSource);
+      const runner: Runner = {
+        query: (sql, parameters) => despiteDeadlocks(() => pool.query(sql, parameters)),
+      };
+      return { manager: undefined, runner };
     }
     if (chosen.dataSource !== this.dataSource) {
       throw new DelayInvalidError(
@@ -346,12 +301,4 @@ function runnerOf(source: Pick<EntityManager, 'query'>): Runner {
   return {
     query: <Row>(sql: string, parameters: unknown[]) => source.query<Row[]>(sql, parameters),
   };
-}
-
-/** The same order for every caller, whatever its locale: two callers lock in the same order. */
-function compareSlots(a: Placement, b: Placement): number {
-  if (a.name !== b.name) return a.name < b.name ? -1 : 1;
-  const [keyA, keyB] = [a.key ?? '', b.key ?? ''];
-  if (keyA === keyB) return 0;
-  return keyA < keyB ? -1 : 1;
 }

@@ -49,7 +49,7 @@ export class Acknowledger {
       case 'failed':
         return this.#fail(attempt, outcome);
       case 'discarded':
-        return this.#bury(attempt, outcome.reason);
+        return this.#bury(attempt, describeError(outcome.reason));
       case 'postponed':
         return this.#settle(
           attempt,
@@ -63,9 +63,12 @@ export class Acknowledger {
     }
   }
 
-  /** Gives back a claimed row whose handler was not called. */
-  giveBack(id: number, epoch: number): void {
-    this.#settlements.add({ id, epoch, ...GIVE_BACK }, () => {});
+  /**
+   * Gives back a claimed row whose handler was not called.
+   * @param onSettled told when the row is given back, or was never this node's
+   */
+  giveBack(id: number, epoch: number, onSettled: () => void = () => {}): void {
+    this.#settlements.add({ id, epoch, ...GIVE_BACK }, onSettled);
   }
 
   /** Resolves when everything is written down, or after `withinMs`. */
@@ -74,6 +77,12 @@ export class Acknowledger {
       this.#completions.whenEmpty(withinMs),
       this.#settlements.whenEmpty(withinMs),
     ]);
+  }
+
+  /** What is not written down by now never is: the leases of those rows will end. */
+  close(): void {
+    this.#completions.close();
+    this.#settlements.close();
   }
 
   #complete(attempt: Attempt): void {
@@ -92,7 +101,7 @@ export class Acknowledger {
   #fail(attempt: Attempt, outcome: Outcome & { kind: 'failed' }): void {
     const error = describeError(outcome.error);
     const { attempts, max_attempts: maxAttempts } = attempt.row;
-    if (attempts >= maxAttempts) return this.#bury(attempt, error);
+    if (attempts >= maxAttempts) return this.#bury(attempt, error, outcome.unsure);
     const waitMs = attempt.handler.backoffMs(attempts);
     this.#settle(
       attempt,
@@ -102,11 +111,12 @@ export class Acknowledger {
     );
   }
 
-  #bury(attempt: Attempt, error: string): void {
-    this.#settle(attempt, { waitMs: null, movesDue: false, refund: 0, error }, () => {
+  #bury(attempt: Attempt, error: string, unsure = false): void {
+    const onWritten = (): void => {
       const { id, name, key, attempt: number } = attempt.event;
       this.events.emit('dead', { id, name, key, attempt: number, error });
-    });
+    };
+    this.#settle(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten, unsure);
   }
 
   #settle(attempt: Attempt, ending: Ending, onWritten: () => void, unsure = false): void {

@@ -15,6 +15,8 @@ export type Outcome =
   /** Another node may have the row: nothing may be written. */
   | { kind: 'lost' };
 
+const nobody = (): void => {};
+
 /** One run of one delay on this node, from its claim to its acknowledgement. */
 export class Attempt {
   readonly id: number;
@@ -55,7 +57,7 @@ export class Attempt {
     this.epoch = row.epoch;
     this.name = row.name;
     this.key = row.key;
-    let cut: (outcome: Outcome) => void = () => {};
+    let cut: (outcome: Outcome) => void = nobody;
     this.whenCut = new Promise((resolve) => {
       cut = resolve;
     });

@@ -1,3 +1,4 @@
+import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { LookedRow } from '../store/work.store.js';
 import { retryPauseMs } from './chore.js';
 
@@ -36,6 +37,8 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   #open = 0;
   #flushing = false;
   #failures = 0;
+  #limit = BATCH_MAX;
+  #closed = false;
   #onEmpty: (() => void) | undefined;
 
   constructor(private readonly parts: BatcherParts<Item>) {}
@@ -63,26 +66,34 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     });
   }
 
+  /** Gives up what is not settled, because the connections are about to close. */
+  close(): void {
+    this.#closed = true;
+  }
+
   #enqueue(pending: Pending<Item>): void {
     this.#waiting.push(pending);
-    if (this.#flushing) return;
+    if (this.#flushing || this.#closed) return;
     this.#flushing = true;
     // All that ends in this turn of the event loop travels together.
     setImmediate(() => void this.#flush());
   }
 
   async #flush(): Promise<void> {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, BATCH_MAX);
+    while (this.#waiting.length > 0 && !this.#closed) {
+      const batch = this.#waiting.splice(0, this.#limit);
       try {
         await this.#write(batch);
         this.#failures = 0;
+        this.#limit = Math.min(BATCH_MAX, this.#limit * 2);
       } catch (error) {
         for (const pending of batch) pending.unsure = true;
-        this.#waiting.unshift(...batch);
+        // Behind the others and in smaller batches: one that the database refuses ends up alone.
+        this.#waiting.push(...batch);
+        this.#limit = Math.max(1, Math.floor(batch.length / 2));
         this.#failures += 1;
         this.parts.onTrouble(error);
-        await new Promise((resolve) => setTimeout(resolve, retryPauseMs(this.#failures)));
+        await pause(retryPauseMs(this.#failures));
       }
     }
     this.#flushing = false;
@@ -110,7 +121,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   #locked(pending: Pending<Item>): void {
     const pauseMs = Math.min(LOCKED_LAST_MS, LOCKED_FIRST_MS * 2 ** Math.min(pending.misses, 16));
     pending.misses += 1;
-    setTimeout(() => this.#enqueue(pending), pauseMs);
+    void pause(pauseMs).then(() => this.#enqueue(pending));
   }
 
   #settle(pending: Pending<Item>, result: 'written' | 'gone'): void {
@@ -119,3 +130,6 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     if (this.#open === 0) this.#onEmpty?.();
   }
 }
+
+/** Keeps no process alive: at shutdown `whenEmpty` does, as long as it waits. */
+const pause = (ms: number): Promise<void> => pauseFor(ms, undefined, { ref: false });

@@ -15,9 +15,6 @@ import type { Slots } from './slots.js';
 /** Claims on their way at once: one runs while the next one's rows are coming due. */
 const CLAIMS_MAX = 2;
 
-/** Due entries kept in memory; what does not fit is found again by the sweep. */
-export const READY_MAX = 10_000;
-
 /** Ended attempts that are not acknowledged yet, before no more are claimed. */
 const UNACKNOWLEDGED_MAX = 10_000;
 
@@ -70,15 +67,15 @@ export class Dispatcher {
     return !this.#stopped && this.parts.ready.size < this.claimBatch * 2;
   }
 
+  /** Whether more overdue rows of that name would find something to do soon. */
+  hasRoomFor(name: string): boolean {
+    return !this.#stopped && this.parts.ready.sizeOf(name) < this.claimBatch;
+  }
+
   /** Entries whose wake has come. */
   due(entries: readonly Entry[]): void {
     const { ready, readAhead } = this.parts;
-    let room = READY_MAX - ready.size;
-    for (const entry of entries) {
-      if (room > 0) ready.push(entry);
-      else readAhead.forget(entry);
-      room -= 1;
-    }
+    for (const entry of entries) if (!ready.push(entry)) readAhead.forget(entry);
     this.pump();
   }
 
@@ -179,8 +176,8 @@ export class Dispatcher {
 
   /**
    * Nobody knows whether the claim was committed. If it was, the rows are leased to this node under
-   * the next epoch and no attempt has started: they are given back. Either way they are looked at
-   * again soon.
+   * the next epoch and no attempt has started: they are given back. Only then are they looked at
+   * again: a claim in between would get that same epoch, and the giving back would hit it.
    */
   #claimFailed(entries: readonly Entry[], error: unknown): void {
     const { acknowledger, readAhead, events } = this.parts;
@@ -188,9 +185,8 @@ export class Dispatcher {
     events.emit('trouble', { during: 'claim', error });
     const pauseMs = retryPauseMs(this.#failures);
     for (const entry of entries) {
-      acknowledger.giveBack(entry.id, entry.epoch + 1);
+      acknowledger.giveBack(entry.id, entry.epoch + 1, () => readAhead.again(entry, pauseMs));
       this.#giveSlot(entry);
-      readAhead.again(entry, pauseMs);
     }
     if (this.#stopped) return;
     this.#rest ??= setTimeout(() => {

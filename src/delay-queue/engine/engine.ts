@@ -166,7 +166,7 @@ export class Engine {
       store,
       nodes,
       options.leaseMs / 2,
-      () => dispatcher.hasRoom,
+      dispatcher,
       offer,
       events,
     );
@@ -234,6 +234,7 @@ export class Engine {
     for (const attempt of unfinished) attempt.cut({ kind: 'released' });
     await worker.inFlight.whenIdle(ACKNOWLEDGE_WITHIN_MS);
     await worker.acknowledger.drain(ACKNOWLEDGE_WITHIN_MS);
+    worker.acknowledger.close();
     await worker.leaseKeeper.stop();
     worker.executor.close();
     await this.#leave(worker);

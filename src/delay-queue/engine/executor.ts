@@ -87,7 +87,16 @@ export class Executor {
   }
 }
 
+/** Whatever was thrown: even `instanceof` can throw, on a revoked Proxy. */
 function outcomeOf(error: unknown, attempt: Attempt): Outcome {
+  try {
+    return meantBy(error, attempt);
+  } catch {
+    return { kind: 'failed', error };
+  }
+}
+
+function meantBy(error: unknown, attempt: Attempt): Outcome {
   if (error instanceof DiscardDelay) return { kind: 'discarded', reason: error.reason };
   if (error instanceof PostponeDelay) {
     try {

@@ -19,13 +19,16 @@ export interface FencedParts {
 export class FencedTransaction {
   readonly #runner: QueryRunner;
   #pid: number | undefined;
+  #sessionEnd: Promise<void> | undefined;
 
   constructor(
     private readonly parts: FencedParts,
     private readonly attempt: Attempt,
   ) {
     this.#runner = parts.dataSource.createQueryRunner();
-    void attempt.whenCut.then(() => this.#endSession());
+    void attempt.whenCut.then(() => {
+      this.#sessionEnd = this.#endSession();
+    });
   }
 
   async run(handle: () => Promise<Outcome>): Promise<Outcome> {
@@ -42,6 +45,8 @@ export class FencedTransaction {
     } catch (error) {
       return await this.#rollback({ kind: 'failed', error });
     } finally {
+      // Not while its end is on the way, which would hit whoever gets the connection next.
+      await this.#sessionEnd;
       await this.#runner.release();
     }
   }
@@ -70,7 +75,8 @@ export class FencedTransaction {
       await this.#runner.commitTransaction();
       return { kind: 'completed' };
     } catch (error) {
-      return { kind: 'failed', error, unsure: true };
+      // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
+      return await this.#rollback({ kind: 'failed', error, unsure: true });
     }
   }
 
@@ -91,8 +97,10 @@ export class FencedTransaction {
     if (this.#pid === undefined || this.#runner.isReleased) return;
     try {
       await this.parts.engine.query('SELECT pg_terminate_backend($1::int)', [this.#pid]);
+      // The signal is sent, and the next statement finds the session gone: then so does the pool.
+      await this.#runner.query('SELECT 1');
     } catch {
-      // Then idle_in_transaction_session_timeout ends it.
+      // Ended; or idle_in_transaction_session_timeout ends it.
     }
   }
 

@@ -23,9 +23,7 @@ export class HintSender {
 
   send(wake: Wake): void {
     if (this.#wakes.length < QUEUE_MAX) this.#wakes.push(wake);
-    this.#sending ??= this.#sendAll().finally(() => {
-      this.#sending = undefined;
-    });
+    this.#sending ??= this.#sendAll();
   }
 
   /** Tells the others that a node came or went. */
@@ -46,6 +44,8 @@ export class HintSender {
       this.#wakes = [];
       await this.#notify(encodeWakes(wakes));
     }
+    // In the same turn as the look above: a wake that comes now starts a round of its own.
+    this.#sending = undefined;
   }
 
   async #notify(texts: readonly string[]): Promise<void> {

@@ -29,6 +29,17 @@ export class Nodes {
     return this.#shares;
   }
 
+  /** The part of it that belongs to names which `isWanted`. */
+  sharesOf(isWanted: (name: string) => boolean): Shares {
+    const { names, counts, ranks } = this.#shares;
+    const wanted = (_: unknown, index: number): boolean => isWanted(names[index] ?? '');
+    return {
+      names: names.filter(wanted),
+      counts: counts.filter(wanted),
+      ranks: ranks.filter(wanted),
+    };
+  }
+
   /** Whether this node serves the name and is the one to look after that id. */
   owns(id: number, name: string): boolean {
     const share = this.#rankOf.get(name);

@@ -3,6 +3,9 @@ import type { Entry } from './read-ahead.js';
 /** Slots left behind in front of a line before it is cut: rare enough to cost nothing per entry. */
 const COMPACT_AT = 4_096;
 
+/** Due entries of one name kept in memory; what does not fit is found again by the sweep. */
+const LINE_MAX = 10_000;
+
 /** First in, first out, without moving the rest on every take. */
 class Line {
   #entries: Entry[] = [];
@@ -51,15 +54,18 @@ export class ReadyQueue {
     return size;
   }
 
-  push(entry: Entry): void {
+  /** Healthy entries of that name. */
+  sizeOf(name: string): number {
+    return this.#lines.get(name)?.length ?? 0;
+  }
+
+  /** @returns false when the line is full: one name must not take the room of another */
+  push(entry: Entry): boolean {
+    const line = entry.suspect ? this.#suspects : this.#lineOf(entry.name);
+    if (line.length >= LINE_MAX) return false;
     entry.place = 'ready';
-    if (entry.suspect) {
-      this.#suspects.push(entry);
-      return;
-    }
-    let line = this.#lines.get(entry.name);
-    if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
     line.push(entry);
+    return true;
   }
 
   /**
@@ -90,6 +96,12 @@ export class ReadyQueue {
     // Another name's may have a slot: this one goes to the end of the line.
     this.#suspects.push(entry);
     return undefined;
+  }
+
+  #lineOf(name: string): Line {
+    let line = this.#lines.get(name);
+    if (line === undefined) this.#lines.set(name, (line = new Line()));
+    return line;
   }
 
   #takeFrom(name: string, most: number, reserve: (name: string) => boolean, taken: Entry[]): void {

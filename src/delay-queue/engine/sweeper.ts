@@ -23,19 +23,20 @@ export class Sweeper {
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
   #scan = SCAN_MIN;
+  #passByAtMs = -Infinity;
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
 
   /**
    * @param everyMs pause between passes; at most half of a lease
-   * @param hasRoom whether more overdue rows would be taken at once
+   * @param ready whether more overdue rows, or more of one name, would be taken soon
    * @param offer takes a wake; answers false when there is no room
    */
   constructor(
     private readonly store: WorkStore,
     private readonly nodes: Nodes,
     private readonly everyMs: number,
-    private readonly hasRoom: () => boolean,
+    private readonly ready: { hasRoom: boolean; hasRoomFor(name: string): boolean },
     private readonly offer: (wake: Wake) => boolean,
     events: DelayEvents,
   ) {
@@ -62,7 +63,7 @@ export class Sweeper {
   async #sweep(): Promise<number> {
     this.#waitsForRoom = false;
     if (this.#pass === 'none') this.#begin('own');
-    while (this.#pass !== 'none' && this.hasRoom()) {
+    while (this.#pass !== 'none' && this.ready.hasRoom) {
       const page = await this.store.sweep(this.nodes.shares, this.#cursor, {
         scan: this.#scan,
         limit: PAGE_MAX,
@@ -74,7 +75,33 @@ export class Sweeper {
       this.#next(page);
     }
     this.#waitsForRoom = this.#pass !== 'none';
+    if (this.#waitsForRoom) await this.#passBy();
     return this.everyMs;
+  }
+
+  /**
+   * One name's backlog fills the ready queue and the pass waits: what other names have behind it
+   * is fetched past it, from where the pass stands to the end of what is overdue.
+   */
+  async #passBy(): Promise<void> {
+    const nowMs = performance.now();
+    // Not with every page that the pass goes on by: each time may look at the whole backlog.
+    if (nowMs < this.#passByAtMs) return;
+    this.#passByAtMs = nowMs + this.everyMs;
+    let cursor = this.#cursor;
+    for (;;) {
+      const shares = this.nodes.sharesOf((name) => this.ready.hasRoomFor(name));
+      if (shares.names.length === 0) return;
+      const page = await this.store.sweep(shares, cursor, {
+        scan: SCAN_MAX,
+        limit: PAGE_MAX,
+        helpAfterMs: null,
+        aheadMs: this.everyMs,
+      });
+      for (const wake of page.wakes) this.offer(wake);
+      if (page.done) return;
+      cursor = page.cursor;
+    }
   }
 
   #next(page: SweptPage): void {

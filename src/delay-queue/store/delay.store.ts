@@ -1,7 +1,16 @@
 import type { MoveTo } from '../validation/when.js';
 import { DelayConflictError, DelayUnstableError } from '../delay.errors.js';
-import type { OnConflict } from '../delay.js';
+import type {
+  FoundRow,
+  HistoryRow,
+  OwnAttempt,
+  Placed,
+  PlacedRow,
+  Placement,
+  Runner,
+} from './rows.js';
 import { tablesOf } from './schema.js';
+import { slotOf } from './slot.js';
 import { cancelSql } from './sql/cancel.sql.js';
 import { findSql } from './sql/find.sql.js';
 import { historySql } from './sql/history.sql.js';
@@ -11,50 +20,7 @@ import { placeSql } from './sql/place.sql.js';
 import { rescheduleSql } from './sql/reschedule.sql.js';
 import { retryDeadSql } from './sql/retry-dead.sql.js';
 
-/** Runs one statement and answers its rows: the caller's transaction, or a pool. */
-export interface Runner {
-  query<Row>(sql: string, parameters: unknown[]): Promise<Row[]>;
-}
-
-/** One delay to be written; `payload` is checked JSON text. */
-export interface Placement {
-  name: string;
-  key: string | null;
-  payload: string;
-  to: MoveTo;
-  maxAttempts: number | null;
-  onConflict: OnConflict;
-}
-
-/** An attempt that is running in this process and may move its own row on. */
-export interface OwnAttempt {
-  id: number;
-  epoch: number;
-  latenessMs: number;
-}
-
-/** A write that left a row waiting: where and when. */
-export interface Placed<Verdict extends string = string> {
-  verdict: Verdict;
-  id: number;
-  dueMs: number;
-  /** Null when the row was not written by this call. */
-  epoch: number | null;
-  wakeMs: number | null;
-  nowMs: number;
-}
-
-interface PlacedRow {
-  ord: number;
-  verdict: string;
-  id: number;
-  name: string;
-  key: string | null;
-  epoch: number | null;
-  due_ms: number;
-  wake_ms: number | null;
-  now_ms: number;
-}
+export type { OwnAttempt, Placed, Placement, Runner } from './rows.js';
 
 /** A key that changed under every one of so many looks is somebody's tight loop, not a race. */
 const LOOKS_MAX = 100;
@@ -221,40 +187,6 @@ export class DelayStore {
     throw new DelayUnstableError(LOOKS_MAX);
   }
 }
-
-/** What `find` reads; instants in milliseconds since 1970, payload as JSON text. */
-export interface FoundRow {
-  id: string;
-  name: string;
-  key: string;
-  payload: string;
-  state: 'scheduled' | 'running' | 'retrying' | 'dead';
-  due_ms: number;
-  wake_ms: number | null;
-  attempts: number;
-  max_attempts: number | null;
-  last_error: string | null;
-  created_ms: number;
-}
-
-/** What `history` reads; instants in milliseconds since 1970. */
-export interface HistoryRow {
-  id: string;
-  name: string;
-  key: string | null;
-  state: 'completed' | 'cancelled' | 'discarded' | 'superseded';
-  due_ms: number;
-  created_ms: number;
-  ended_ms: number;
-  lateness_ms: number | null;
-  attempts: number;
-  node: string | null;
-  error: string | null;
-}
-
-/** JSON keeps ('a', 'b,c') and ('a,b', 'c') apart. */
-export const slotOf = (item: { name: string; key: string | null }): string =>
-  JSON.stringify([item.name, item.key]);
 
 function columnsOf(to: MoveTo): {
   afterMs: number | null;

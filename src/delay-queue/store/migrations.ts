@@ -1,5 +1,6 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { DelayConfigError } from '../delay.errors.js';
+import { atStart } from '../validation/blame.js';
 import { checkSchema } from '../validation/names.js';
 import { tablesOf, type Tables } from './schema.js';
 
@@ -19,8 +20,9 @@ export type MigrationClass = new () => MigrationInterface;
  * @throws DelayConfigError when the schema's name is not a plain lower-case identifier
  */
 export function delayQueueMigrations(options: { schema?: string } = {}): MigrationClass[] {
-  const schema = options.schema ?? 'delay_queue';
-  checkSchema(schema);
+  const schema = atStart('delayQueueMigrations', () =>
+    checkSchema(options.schema ?? 'delay_queue'),
+  );
   const tables = tablesOf(schema);
   const suffix = schema === 'delay_queue' ? '' : `_${schema}_`;
 
@@ -29,24 +31,43 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
     readonly name = `DelayQueue${suffix}1760000000000`;
 
     async up(runner: QueryRunner): Promise<void> {
-      await runner.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [
-        `nestjs-delay-queue migrations ${schema}`,
-      ]);
-      for (const statement of createStatements(tables)) await runner.query(statement);
+      await inTransaction(runner, async () => {
+        await runner.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [
+          `nestjs-delay-queue migrations ${schema}`,
+        ]);
+        for (const statement of createStatements(tables)) await runner.query(statement);
+      });
     }
 
     async down(runner: QueryRunner): Promise<void> {
-      const [found] = (await runner.query(
-        `SELECT EXISTS (SELECT FROM ${tables.delay} WHERE wake_at < 'infinity') AS live`,
-      )) as { live: boolean }[];
-      if (found?.live) {
-        throw new DelayConfigError(`${tables.delay} still holds live delays; cancel them first`);
-      }
-      await runner.query(`DROP TABLE ${tables.delay}, ${tables.history}, ${tables.node}`);
-      await runner.query(`DROP SCHEMA ${tables.schema}`);
+      await inTransaction(runner, async () => {
+        // Nobody may schedule between the look and the drop.
+        await runner.query(`LOCK TABLE ${tables.delay} IN ACCESS EXCLUSIVE MODE`);
+        const [found] = (await runner.query(
+          `SELECT EXISTS (SELECT FROM ${tables.delay} WHERE wake_at < 'infinity') AS live`,
+        )) as { live: boolean }[];
+        if (found?.live) {
+          throw new DelayConfigError(`${tables.delay} still holds live delays; cancel them first`);
+        }
+        await runner.query(`DROP TABLE ${tables.delay}, ${tables.history}, ${tables.node}`);
+        await runner.query(`DROP SCHEMA ${tables.schema}`);
+      });
     }
   }
   return [DelayQueue];
+}
+
+/** TypeORM's own, or one of ours where the user has chosen `migrationsTransactionMode: 'none'`. */
+async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
+  if (runner.isTransactionActive) return work();
+  await runner.startTransaction();
+  try {
+    await work();
+    await runner.commitTransaction();
+  } catch (error) {
+    await runner.rollbackTransaction();
+    throw error;
+  }
 }
 
 /** Each statement may run again. Column order goes from fixed to variable width: no padding. */

@@ -1,5 +1,18 @@
 import { DelayConfigError } from '../delay.errors.js';
-import type { Runner } from './delay.store.js';
+import type {
+  ClaimedRow,
+  ClaimRequest,
+  Completion,
+  Cursor,
+  LoadedPage,
+  LookedRow,
+  Runner,
+  SettledRow,
+  Settlement,
+  Shares,
+  SweptPage,
+  Wake,
+} from './rows.js';
 import { tablesOf } from './schema.js';
 import { burySql } from './sql/bury.sql.js';
 import { claimSql } from './sql/claim.sql.js';
@@ -13,105 +26,19 @@ import { renewSql } from './sql/renew.sql.js';
 import { settleSql } from './sql/settle.sql.js';
 import { sweepSql } from './sql/sweep.sql.js';
 
-/** A row that some node must look at: what the read-ahead keeps, never a payload. */
-export interface Wake {
-  id: number;
-  epoch: number;
-  name: string;
-  /** Milliseconds since 1970 on the database's clock. */
-  wakeMs: number;
-  /** An earlier attempt ended without a word: its process may have been killed by this row. */
-  suspect: boolean;
-}
-
-/** What to claim; the lease and the handler's attempts are per row, for names differ. */
-export interface ClaimRequest {
-  id: number;
-  epoch: number;
-  leaseMs: number;
-  maxAttempts: number;
-}
-
-export interface ClaimedRow {
-  id: number;
-  epoch: number;
-  name: string;
-  key: string | null;
-  payload: string;
-  due_ms: number;
-  created_ms: number;
-  attempts: number;
-  max_attempts: number;
-  lease_ms: number;
-  now_ms: number;
-}
-
-export interface LookedRow {
-  id: number;
-  epoch: number;
-  name: string;
-  attempts: number;
-  max_attempts: number | null;
-  leased: boolean;
-  wake_ms: number | null;
-  now_ms: number;
-}
-
-/** An attempt that ended well. */
-export interface Completion {
-  id: number;
-  epoch: number;
-  latenessMs: number;
-}
-
-/** An attempt that ended while its delay stays. */
-export interface Settlement {
-  id: number;
-  epoch: number;
-  /** How long to wait for the next attempt; null: dead letter. */
-  waitMs: number | null;
-  /** The handler asked for another instant: due moves along with wake. */
-  movesDue: boolean;
-  /** Attempts given back: 1 for what was postponed or released. */
-  refund: 0 | 1;
-  /** Null: the last error stays. */
-  error: string | null;
-}
-
-export interface SettledRow {
-  id: number;
-  epoch: number;
-  name: string;
-  wake_ms: number | null;
-}
-
-/** Which rows a node looks after, in the shape of the statements' parameters. */
-export interface Shares {
-  names: string[];
-  counts: number[];
-  ranks: number[];
-}
-
-export interface LoadedPage {
-  nodes: [id: string, names: string[]][];
-  wakes: Wake[];
-  /** Where the next page begins; null when this one was empty. */
-  cursor: Cursor | null;
-  nowMs: number;
-}
-
-export interface SweptPage {
-  wakes: Wake[];
-  /** Where the next page begins; null when nothing was overdue. */
-  cursor: Cursor | null;
-  done: boolean;
-  nowMs: number;
-}
-
-export interface Cursor {
-  wakeMs: number;
-  id: number;
-}
+export type {
+  Wake,
+  ClaimRequest,
+  ClaimedRow,
+  LookedRow,
+  Completion,
+  Settlement,
+  SettledRow,
+  Shares,
+  LoadedPage,
+  SweptPage,
+  Cursor,
+} from './rows.js';
 
 type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, suspect: boolean];
 

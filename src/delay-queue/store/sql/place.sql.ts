@@ -2,6 +2,11 @@ import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
 
 /**
  * Inserts delays; a key that is taken is left alone and missing from the answer.
+ *
+ * A key that is taken for all to see is not even tried: a unique index lets an INSERT wait for
+ * whoever changes the row there, and a handler that moved its own row on may take its time. The
+ * scalar sub-select is an index look-up per key whatever the planner thinks of the table's size.
+ *
  * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms, at,
  * max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
  */
@@ -17,6 +22,7 @@ placed AS (
   SELECT i.name, i.key, i.payload::jsonb, i.due, GREATEST(i.due, ${wholeMs('clock.now')}),
          i.max_attempts, clock.now
   FROM input i, clock
+  WHERE (SELECT d.id FROM ${delay} d WHERE d.name = i.name AND d.key = i.key LIMIT 1) IS NULL
   ORDER BY i.ord
   ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
   RETURNING id, name, key, epoch, due_at, wake_at

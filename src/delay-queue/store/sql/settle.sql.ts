@@ -3,7 +3,8 @@ import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
 /**
  * Ends attempts whose delay stays: retried, postponed, released, or dead. Parameters, one array
  * each: ids, epochs, wait_ms (null: dead letter), moves_due, refunds (attempts given back), errors;
- * then the node. Fenced by epoch and owner; answers the rows it moved.
+ * then the node. Fenced by epoch and owner; answers the rows it moved. Two attempts of one delay can
+ * stand in one batch: the one whose epoch it is counts.
  */
 export const settleSql = ({ delay }: Tables): string => `
 WITH ${CLOCK},
@@ -13,7 +14,7 @@ input AS MATERIALIZED (
        AS i(id, epoch, wait_ms, moves_due, refund, error), clock
 ),
 locked AS MATERIALIZED (
-  SELECT d.id
+  SELECT d.id, d.epoch
   FROM ${delay} d JOIN input i ON i.id = d.id
   WHERE d.id = ANY ($1::bigint[]) AND d.epoch = i.epoch AND d.leased_by = $7::text
   ORDER BY d.id
@@ -25,7 +26,7 @@ settled AS (
       due_at = CASE WHEN i.moves_due THEN i.wake_at ELSE d.due_at END,
       attempts = d.attempts - i.refund, epoch = d.epoch + 1, leased_until = NULL,
       leased_by = NULL, last_error = COALESCE(i.error, d.last_error)
-  FROM locked l JOIN input i ON i.id = l.id
+  FROM locked l JOIN input i ON i.id = l.id AND i.epoch = l.epoch
   WHERE d.id = l.id
   RETURNING d.id, d.epoch, d.name, d.wake_at
 )

@@ -1,0 +1,53 @@
+import { DelayInvalidError } from './delay.errors.js';
+import type { ScheduleItem } from './delay.js';
+import type { Placement } from './store/rows.js';
+import { slotOf } from './store/slot.js';
+import { within } from './validation/blame.js';
+import { checkName } from './validation/names.js';
+import { encodePayload } from './validation/payload.js';
+import { parseScheduleOptions, type ParsedSchedule } from './validation/schedule-options.js';
+
+/** Items of one `scheduleMany`; more belong into several transactions. */
+const ITEMS_MAX = 10_000;
+
+/** @throws DelayInvalidError naming the argument */
+export function placementOf(
+  name: unknown,
+  payload: unknown,
+  options: ParsedSchedule,
+  payloadBytesMax: number,
+): Placement {
+  return { name: checkName(name), payload: encodePayload(payload, payloadBytesMax), ...options };
+}
+
+/** @throws DelayInvalidError naming the item, also for a key that stands twice */
+export function placementsOf(items: readonly ScheduleItem[], payloadBytesMax: number): Placement[] {
+  if (!Array.isArray(items)) throw new DelayInvalidError('items', 'must be an array');
+  if (items.length > ITEMS_MAX) {
+    throw new DelayInvalidError('items', `must be at most ${ITEMS_MAX}, not ${items.length}`);
+  }
+  const seen = new Set<string>();
+  return items.map((item: ScheduleItem, index) =>
+    within(`items[${index}]`, () => {
+      const options = parseScheduleOptions(item, ['name', 'payload']);
+      const placement = placementOf(item.name, item.payload, options, payloadBytesMax);
+      if (placement.key === null) return placement;
+      const slot = slotOf(placement);
+      if (seen.has(slot)) throw new DelayInvalidError('key', 'stands twice for this name');
+      seen.add(slot);
+      return placement;
+    }),
+  );
+}
+
+/**
+ * Indexes of the placements by (name, key): the same order for every caller, whatever its locale,
+ * so that two callers lock in the same order.
+ */
+export function inLockOrder(placements: readonly Placement[]): number[] {
+  return [...placements.entries()]
+    .toSorted(([, a], [, b]) => compare(a.name, b.name) || compare(a.key ?? '', b.key ?? ''))
+    .map(([index]) => index);
+}
+
+const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);

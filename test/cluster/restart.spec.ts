@@ -1,0 +1,47 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Cluster } from './support/cluster.js';
+
+const MANY = 4_000;
+const ORDERED = 200;
+
+let cluster: Cluster;
+
+beforeEach(async () => {
+  cluster = await Cluster.open();
+});
+
+afterEach(() => cluster.close());
+
+/** Ids run against the order of due, so that nobody can pass by going by id. */
+const overdue = (name: string, count: number) =>
+  cluster.sql(
+    `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
+     SELECT $1, n::text, 'null', at, at, at
+     FROM generate_series($2::int, 1, -1) AS n,
+          LATERAL (SELECT date_trunc('seconds', clock_timestamp()) - interval '1 day'
+                          + n * interval '1 second' AS at) AS due`,
+    [name, count],
+  );
+
+it('what became due while no process ran fires after the start, oldest first', async () => {
+  await overdue('test.many', MANY);
+  await overdue('test.ordered', ORDERED);
+  await cluster.worker('restarted', {
+    serves: {
+      'test.many': { does: 'note', concurrency: 50 },
+      // One at a time, so that the order shows.
+      'test.ordered': { does: 'note', concurrency: 1 },
+    },
+    options: { lease: '20s' },
+  });
+  await cluster.quiet();
+  const many = await cluster.sql(
+    `SELECT count(*)::int AS lines, count(DISTINCT key)::int AS delays FROM ledger
+     WHERE name = 'test.many'`,
+  );
+  expect(many).toEqual([{ lines: MANY, delays: MANY }]);
+  const ordered = (await cluster.ledger()).filter(({ name }) => name === 'test.ordered');
+  expect(ordered.map(({ key }) => Number(key))).toEqual(
+    Array.from({ length: ORDERED }, (_, n) => n + 1),
+  );
+});

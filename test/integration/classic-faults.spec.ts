@@ -1,0 +1,126 @@
+/**
+ * What the classic designs get wrong, and which test would show it here.
+ *
+ * | design | its fault | test |
+ * |---|---|---|
+ * | ring with cycle counts | counts burnt, off by a lap or a tick | unit/wheel/classic-faults |
+ * | | all lost at restart | cluster/restart |
+ * | minute + second wheel | wraps past 60 minutes | unit/wheel/classic-faults |
+ * | | handlers awaited one by one delay all others | here |
+ * | table polling | lateness is the interval | here |
+ * | | two pollers do the work twice | cluster/ten-thousand |
+ * | heap in memory | lost at restart | cluster/restart, cluster/crash |
+ * | | every instance loads everything | cluster/ten-thousand (claims do not double), unit/engine/nodes |
+ * | Redis zset, zrem then run | a crash between the two loses the task | cluster/crash, here |
+ * | RabbitMQ TTL + dead-letter exchange | a long TTL at the head blocks shorter ones | here |
+ * | | cannot be cancelled by business key | here |
+ * | claim by status column, no fence | a paused worker finishes twice | cluster/zombie |
+ */
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { WorkStore } from '../../src/delay-queue/store/work.store.js';
+import { plainHandler, signal } from '../support/delay-node.js';
+import { Stage } from './engine/support/stage.js';
+
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await stage.close();
+});
+
+describe('a minute and second wheel', () => {
+  it('awaits handlers one by one: here those that take long delay nobody', async () => {
+    const end = signal();
+    let holding = 0;
+    const hold = async (): Promise<void> => {
+      holding += 1;
+      await end.promise;
+    };
+    const node = await stage.start({
+      providers: [plainHandler('test.long', hold), plainHandler('test.short', () => {})],
+    });
+    for (let n = 0; n < 5; n += 1) await node.delays.schedule('test.long', n, { after: 50 });
+    await stage.untilTrue(
+      () => holding,
+      (count) => count === 5,
+    );
+    const completed = node.next('completed');
+    await node.delays.schedule('test.short', null, { after: 50 });
+    expect(await completed).toMatchObject({ name: 'test.short' });
+    end.resolve();
+  });
+});
+
+describe('table polling', () => {
+  it('is as late as its interval: here what is due between two loads does not wait for one', async () => {
+    const load = jest.spyOn(WorkStore.prototype, 'load');
+    const node = await stage.start({
+      options: { loadEvery: '59s', horizon: '60s', lease: '1h' },
+      providers: [plainHandler('test.near', () => {})],
+    });
+    await stage.untilTrue(
+      () => load.mock.calls.length,
+      // The one that joins, the first of the loader, perhaps one for the own arrival.
+      (calls) => calls >= 2,
+    );
+    const completed = node.next('completed');
+    await node.delays.schedule('test.near', null, { after: 300 });
+    const before = load.mock.calls.length;
+    await completed;
+    expect(load.mock.calls.length - before).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('a Redis sorted set', () => {
+  it('loses what was taken out and not yet run: here the row stays until it is done', async () => {
+    const seen: unknown[] = [];
+    const node = await stage.start({
+      providers: [
+        plainHandler('test.row', async () => {
+          seen.push(...(await stage.sql('SELECT attempts, key FROM delay_queue.delay')));
+        }),
+      ],
+    });
+    const completed = node.next('completed');
+    await node.delays.schedule('test.row', null, { after: 0, key: 'k' });
+    await completed;
+    expect(seen).toEqual([{ attempts: 1, key: 'k' }]);
+  });
+});
+
+describe('a queue with a time to live and a dead-letter exchange', () => {
+  it('lets a long delay at its head block shorter ones: here they fire by due', async () => {
+    const fired: (string | null)[] = [];
+    const node = await stage.start({
+      providers: [plainHandler('test.ttl', ({ key }) => void fired.push(key))],
+    });
+    const last = node.next('completed', ({ key }) => key === '400');
+    for (const after of ['60d', '1h', '25s', 400, 250, 100] as const) {
+      await node.delays.schedule('test.ttl', null, { after, key: String(after) });
+    }
+    await last;
+    expect(fired).toEqual(['100', '250', '400']);
+  });
+
+  it('knows no business keys: here a cancelled delay never fires, its neighbours do', async () => {
+    const fired: (string | null)[] = [];
+    const node = await stage.start({
+      providers: [plainHandler('test.ttl', ({ key }) => void fired.push(key))],
+    });
+    const last = node.next('completed', ({ key }) => key === 'c');
+    for (const [key, after] of [
+      ['a', 100],
+      ['b', 150],
+      ['c', 200],
+    ] as const) {
+      await node.delays.schedule('test.ttl', null, { after, key });
+    }
+    expect(await node.delays.cancel('test.ttl', 'b')).toMatchObject({ verdict: 'cancelled' });
+    await last;
+    expect(fired).toEqual(['a', 'c']);
+  });
+});

@@ -1,0 +1,65 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { fencedHandler, plainHandler } from '../../support/delay-node.js';
+import { Stage } from './support/stage.js';
+
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+});
+
+afterEach(() => stage.close());
+
+/** A row as a process leaves it that was killed in its `attempts`-th attempt. */
+const crashed = (name: string, attempts: number, maxAttempts: number | null) =>
+  stage.sql(
+    `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at, attempts,
+                                    epoch, max_attempts, leased_by, leased_until)
+     SELECT $1, 'k', 'null', at, at, at, $2, $2, $3, 'killed', at + interval '1 second'
+     FROM (SELECT date_trunc('seconds', clock_timestamp()) - interval '1 minute' AS at) AS due`,
+    [name, attempts, maxAttempts],
+  );
+
+it.each([
+  ["the handler's", null],
+  ["schedule's", 3],
+])(
+  'a claim that meets a row without attempts left (%s) buries it unrun',
+  async (_, maxAttempts) => {
+    await crashed('test.plain', 3, maxAttempts);
+    await crashed('test.fenced', 3, maxAttempts);
+    const ran: string[] = [];
+    const options = { maxAttempts: maxAttempts === null ? 3 : 10 };
+    const node = await stage.start({
+      providers: [
+        plainHandler('test.plain', ({ key }) => void ran.push(key ?? ''), options),
+        fencedHandler('test.fenced', ({ key }) => void ran.push(key ?? ''), options),
+      ],
+    });
+    await stage.until<{ wake: string }>(
+      'SELECT wake_at::text AS wake FROM delay_queue.delay',
+      (rows) => rows.every(({ wake }) => wake === 'infinity'),
+    );
+    for (const name of ['test.plain', 'test.fenced'] as const) {
+      const found = await node.delays.find(name, 'k');
+      expect(found).toMatchObject({ state: 'dead', attempts: 3, wakeAt: null });
+      expect(found?.lastError).toContain('no attempt is left');
+    }
+    expect(ran).toEqual([]);
+  },
+);
+
+it('a row whose process died with attempts left runs again, and that counts', async () => {
+  await crashed('test.plain', 2, null);
+  const attempts: number[] = [];
+  const node = await stage.start({
+    providers: [
+      plainHandler('test.plain', ({ attempt }) => void attempts.push(attempt), { maxAttempts: 3 }),
+    ],
+  });
+  await stage.until('SELECT id FROM delay_queue.delay', (rows) => rows.length === 0);
+  expect(attempts).toEqual([3]);
+  expect(await node.delays.history('test.plain', 'k')).toMatchObject([
+    { state: 'completed', attempts: 3 },
+  ]);
+});

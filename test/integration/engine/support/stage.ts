@@ -1,0 +1,69 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { DelayQueueOptions } from 'nestjs-delay-queue';
+import { Pool, type QueryResultRow } from 'pg';
+import { createTestDatabase, type TestDatabase } from '../../../support/database.js';
+import { type DelayNode, type NodeSetup, startNode } from '../../../support/delay-node.js';
+
+const LOOK_EVERY_MS = 10;
+const SEEN_WITHIN_MS = 30_000;
+
+/** Retries come soon; nothing else is other than usual. */
+const QUICK: DelayQueueOptions = { backoff: { base: 5, jitter: 0 } };
+
+/** One database and the nodes of one test on it. */
+export class Stage {
+  readonly #nodes: DelayNode[] = [];
+
+  static async open(): Promise<Stage> {
+    const database = await createTestDatabase();
+    return new Stage(database, new Pool({ connectionString: database.url, max: 4 }));
+  }
+
+  private constructor(
+    private readonly database: TestDatabase,
+    private readonly pool: Pool,
+  ) {}
+
+  get url(): string {
+    return this.database.url;
+  }
+
+  async start(setup: Omit<NodeSetup, 'url'>): Promise<DelayNode> {
+    const options = { ...QUICK, ...setup.options };
+    const node = await startNode({ ...setup, url: this.url, options });
+    this.#nodes.push(node);
+    return node;
+  }
+
+  /** Not through a node's pool, which a test may have taken. */
+  async sql<Row extends QueryResultRow>(text: string, parameters: unknown[] = []): Promise<Row[]> {
+    return (await this.pool.query<Row>(text, parameters)).rows;
+  }
+
+  /** Looks until `accept` is content; answers what it saw then. */
+  async until<Row extends QueryResultRow>(
+    text: string,
+    accept: (rows: Row[]) => boolean,
+  ): Promise<Row[]> {
+    return this.untilTrue(() => this.sql<Row>(text), accept);
+  }
+
+  async untilTrue<Seen>(
+    look: () => Promise<Seen> | Seen,
+    accept: (seen: Seen) => boolean,
+  ): Promise<Seen> {
+    const giveUpAtMs = performance.now() + SEEN_WITHIN_MS;
+    for (;;) {
+      const seen = await look();
+      if (accept(seen)) return seen;
+      if (performance.now() > giveUpAtMs) throw new Error(`last seen: ${JSON.stringify(seen)}`);
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  async close({ force = false } = {}): Promise<void> {
+    await Promise.all(this.#nodes.map((node) => node.stop()));
+    await this.pool.end();
+    await this.database.drop({ force });
+  }
+}

@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ClaimedRow } from '../../src/delay-queue/store/rows.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { type DelayNode, startNode } from '../support/delay-node.js';
+import { OpenTransactions } from '../support/open-transactions.js';
+import { OtherNode } from '../support/other-node.js';
+
+const RETRY = { waitMs: 1_000, movesDue: false, refund: 0, error: 'Error: no' } as const;
+
+let database: TestDatabase;
+let node: DelayNode;
+let worker: OtherNode;
+let key = 0;
+const transactions = new OpenTransactions();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  node = await startNode({ url: database.url });
+  worker = new OtherNode(node.dataSource);
+});
+
+afterEach(() => transactions.rollbackAll());
+
+afterAll(async () => {
+  await node.stop();
+  await database.drop();
+});
+
+/** A claim that was overtaken: the second one of the same row has the next epoch. */
+async function overtaken(): Promise<{ old: ClaimedRow; fresh: ClaimedRow }> {
+  key += 1;
+  const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: String(key) });
+  const old = await new OtherNode(node.dataSource, 'paused-node').claimAndDie(id);
+  return { old, fresh: await worker.claim(id) };
+}
+
+const rowOf = async ({ id }: { id: number }): Promise<Record<string, unknown> | undefined> =>
+  (await node.dataSource.query('SELECT * FROM delay_queue.delay WHERE id = $1', [id]))[0];
+
+describe('an attempt whose row was claimed again', () => {
+  it('changes nothing by any of its writes', async () => {
+    const { old } = await overtaken();
+    const before = await rowOf(old);
+    const paused = new OtherNode(node.dataSource, 'paused-node').store;
+    expect(await paused.complete([{ ...old, latenessMs: 0 }])).toEqual([]);
+    expect(await paused.settle([{ ...old, ...RETRY }])).toEqual([]);
+    expect(await paused.renew([old], 60_000)).toEqual([]);
+    expect(await paused.bury([{ ...old, leaseMs: 0, maxAttempts: 1 }], 'no')).toEqual([]);
+    expect(await paused.claim([{ ...old, leaseMs: 1_000, maxAttempts: 9 }])).toEqual([]);
+    expect(await rowOf(old)).toEqual(before);
+  });
+
+  it('cannot pass the fence', async () => {
+    const { old, fresh } = await overtaken();
+    const { manager } = await transactions.begin(node.dataSource);
+    await expect(new OtherNode(manager).fence(old)).rejects.toThrow('lost');
+    await new OtherNode(manager).fence(fresh);
+  });
+
+  it('does not end the fresh one, though both stand in one batch', async () => {
+    for (const both of [
+      ({ old, fresh }: { old: ClaimedRow; fresh: ClaimedRow }) => [old, fresh],
+      ({ old, fresh }: { old: ClaimedRow; fresh: ClaimedRow }) => [fresh, old],
+    ]) {
+      const claims = await overtaken();
+      const dead = { ...RETRY, waitMs: null, error: 'Error: stale' };
+      const endings = both(claims).map(({ id, epoch }) =>
+        epoch === claims.old.epoch ? { id, epoch, ...dead } : { id, epoch, ...RETRY },
+      );
+      expect(await worker.store.settle(endings)).toHaveLength(1);
+      const row = await rowOf(claims.fresh);
+      expect(row).toMatchObject({ last_error: 'Error: no', epoch: claims.fresh.epoch + 1 });
+      expect(row?.['wake_at']).toBeInstanceOf(Date);
+    }
+  });
+
+  it('gives the lateness of the fresh one to history, though both stand in one batch', async () => {
+    const { old, fresh } = await overtaken();
+    await worker.store.complete([
+      { ...old, latenessMs: 111 },
+      { ...fresh, latenessMs: 222 },
+    ]);
+    const [record] = await node.delays.history('test.a', String(key));
+    expect(record).toMatchObject({ state: 'completed', latenessMs: 222, node: worker.name });
+  });
+
+  it('of another node cannot settle, even with the right epoch', async () => {
+    const { fresh } = await overtaken();
+    const stranger = new OtherNode(node.dataSource, 'stranger').store;
+    expect(await stranger.settle([{ ...fresh, ...RETRY }])).toEqual([]);
+    expect(await worker.store.settle([{ ...fresh, ...RETRY }])).toHaveLength(1);
+  });
+});
+
+describe('a batch', () => {
+  it('leaves out the row that somebody holds, and waits for nobody', async () => {
+    const claims = [
+      (await overtaken()).fresh,
+      (await overtaken()).fresh,
+      (await overtaken()).fresh,
+    ];
+    const [first, held, last] = claims as [ClaimedRow, ClaimedRow, ClaimedRow];
+    const { manager, rollback } = await transactions.begin(node.dataSource);
+    await new OtherNode(manager).fence(held);
+    const renewed = new Set(await worker.store.renew(claims, 60_000));
+    expect(renewed).toEqual(new Set([first.id, last.id]));
+    const endings = claims.map(({ id, epoch }) => ({ id, epoch, ...RETRY }));
+    const settled = await worker.store.settle(endings.slice(0, 2));
+    expect(settled.map(({ id }) => id)).toEqual([first.id]);
+    const completions = [held, last].map(({ id, epoch }) => ({ id, epoch, latenessMs: 1 }));
+    expect(await worker.store.complete(completions)).toEqual([last.id]);
+    await rollback();
+    expect(await worker.store.complete(completions)).toEqual([held.id]);
+  });
+});
+
+describe('a claim', () => {
+  it('is never early: a row a millisecond before its wake is not taken', async () => {
+    const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: '1h' });
+    const request = { id: Number(id), epoch: 0, leaseMs: 1_000, maxAttempts: 9 };
+    expect(await worker.store.claim([request])).toEqual([]);
+    await node.dataSource.query(
+      `UPDATE delay_queue.delay SET wake_at = clock_timestamp() WHERE id = $1`,
+      [id],
+    );
+    expect(await worker.store.claim([request])).toMatchObject([{ id: Number(id), epoch: 1 }]);
+  });
+
+  it('takes no row without attempts left, and bury makes it a dead letter', async () => {
+    const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, maxAttempts: 1 });
+    const { epoch } = await worker.claimAndDie(id);
+    const request = { id: Number(id), epoch, leaseMs: 1_000, maxAttempts: 9 };
+    expect(await worker.store.claim([request])).toEqual([]);
+    expect(await worker.store.bury([request], 'killed')).toMatchObject([{ attempts: 1 }]);
+    expect(await rowOf(request)).toMatchObject({ leased_by: null, last_error: 'killed' });
+    expect(await worker.store.bury([request], 'killed')).toEqual([]);
+  });
+});

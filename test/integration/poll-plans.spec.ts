@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { tablesOf } from '../../src/delay-queue/store/schema.js';
+import { loadSql } from '../../src/delay-queue/store/sql/load.sql.js';
+import { sweepSql } from '../../src/delay-queue/store/sql/sweep.sql.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { explain, type Plan } from '../support/explain.js';
+import { fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
+
+/** The statements that nodes run over and over, in a table full of the future and of orphans. */
+const tables = tablesOf('delay_queue');
+const SHARES = [[SERVED], [1], [0]];
+const GRACE_MS = 5_000;
+const PAGE = 100;
+
+let database: TestDatabase;
+let client: Client;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+  await fillDelays(client);
+});
+
+afterAll(async () => {
+  await client.end();
+  await database.drop();
+});
+
+const nowMs = async (): Promise<number> => {
+  const { rows } = await client.query<{ ms: number }>(
+    'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms',
+  );
+  return rows[0]?.ms ?? 0;
+};
+
+/** The one walk through the index of wakes; both bounds are the index's, not a filter's. */
+function walkOf(plan: Plan): Plan['nodes'][number] {
+  const [scan, ...more] = plan.scansOf('delay');
+  expect(more).toEqual([]);
+  expect(scan).toMatchObject({ type: 'Index Scan', index: 'delay_wake' });
+  expect(scan?.indexCond).toMatch(/ROW\((d\.)?wake_at, (d\.)?id\) > ROW\(/);
+  expect(scan?.indexCond).toMatch(/wake_at <= /);
+  return scan as Plan['nodes'][number];
+}
+
+const load = async (fromMs: number, horizonMs: number, limit = 5_000) =>
+  explain(client, loadSql(tables), ['node-1', ...SHARES, fromMs, 0, horizonMs, limit, HORIZON_MS]);
+
+const sweep = async (cursor: { ms: number | null; id: number }, scan: number) =>
+  explain(client, sweepSql(tables), [...SHARES, cursor.ms, cursor.id, scan, PAGE, null, 1_000]);
+
+describe('a load', () => {
+  it('reads what lies between its mark and the horizon, and nothing of the rest', async () => {
+    const plan = await load((await nowMs()) - GRACE_MS * 60, HORIZON_MS);
+    const walk = walkOf(plan);
+    expect(walk.rows).toBe(OVERDUE + SOON);
+    expect(walk.removedByFilter).toBe(0);
+    // A page of 8 KiB holds dozens of rows; without bounds it would be thousands of pages.
+    expect(plan.buffers).toBeLessThan(1_000);
+  });
+
+  it('with nothing due costs a handful of pages', async () => {
+    const plan = await load((await nowMs()) + 60_000, 120_000);
+    expect(walkOf(plan).rows).toBe(0);
+    expect(plan.buffers).toBeLessThan(25);
+  });
+
+  it('stops at its limit', async () => {
+    const plan = await load((await nowMs()) - GRACE_MS * 60, HORIZON_MS, PAGE);
+    expect(walkOf(plan).rows).toBe(PAGE);
+    expect(plan.buffers).toBeLessThan(200);
+  });
+});
+
+describe('a sweep', () => {
+  it('looks at no more rows than it may, however many orphans lie in front', async () => {
+    const plan = await sweep({ ms: null, id: 0 }, 1_000);
+    expect(walkOf(plan).rows).toBe(1_000);
+    expect(plan.buffers).toBeLessThan(1_200);
+  });
+
+  it('begins at its cursor and not at the front of the index', async () => {
+    const plan = await sweep({ ms: (await nowMs()) - 3_600_000, id: 0 }, 1_000);
+    const walk = walkOf(plan);
+    expect(walk.rows).toBe(1_000);
+    expect(walk.removedByFilter).toBe(0);
+    expect(plan.buffers).toBeLessThan(1_200);
+  });
+
+  it('never goes beyond now', async () => {
+    const plan = await sweep({ ms: (await nowMs()) - 3_600_000, id: 0 }, 10_000);
+    const { rows } = walkOf(plan);
+    expect(rows).toBeGreaterThanOrEqual(OVERDUE);
+    expect(rows).toBeLessThanOrEqual(OVERDUE + SOON);
+    expect(plan.buffers).toBeLessThan(1_500);
+  });
+
+  it('gets past all orphans with its cursor and meets every served row once', async () => {
+    let cursor: { ms: number | null; id: number } = { ms: null, id: 0 };
+    const met: number[] = [];
+    for (let done = false; !done;) {
+      const { rows } = await client.query<{
+        wakes: string;
+        cursor_ms: number | null;
+        cursor_id: number;
+        done: boolean;
+      }>(sweepSql(tables), [...SHARES, cursor.ms, cursor.id, 10_000, PAGE, null, 1_000]);
+      const [page] = rows;
+      if (page === undefined) throw new Error('no page');
+      met.push(...(JSON.parse(page.wakes) as [number][]).map(([id]) => id));
+      cursor = { ms: page.cursor_ms, id: page.cursor_id };
+      ({ done } = page);
+    }
+    expect(new Set(met).size).toBe(met.length);
+    expect(met.length).toBeGreaterThanOrEqual(OVERDUE);
+    expect(met.length).toBeLessThanOrEqual(OVERDUE + SOON);
+  });
+});

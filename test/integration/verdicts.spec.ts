@@ -1,0 +1,147 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { type DelayNode, startNode } from '../support/delay-node.js';
+import { OpenTransactions } from '../support/open-transactions.js';
+import { OtherNode } from '../support/other-node.js';
+import { act, ANSWERS, type Answers, NEW_PAYLOAD, type Verb, VERBS } from '../support/verbs.js';
+
+/** Puts the key into a state; answers the id of its delay. */
+type Prepare = (key: string) => Promise<string | null>;
+
+const HOUR_MS = 3_600_000;
+
+let database: TestDatabase;
+let node: DelayNode;
+let other: OtherNode;
+const transactions = new OpenTransactions();
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  node = await startNode({ url: database.url });
+  other = new OtherNode(node.dataSource);
+});
+
+afterEach(() => transactions.rollbackAll());
+
+afterAll(async () => {
+  await node.stop();
+  await database.drop();
+});
+
+const waiting: Prepare = async (key) =>
+  (await node.delays.schedule('test.a', { n: 1 }, { after: '1h', key, maxAttempts: 3 })).id;
+const due: Prepare = async (key) =>
+  (await node.delays.schedule('test.a', { n: 1 }, { after: 0, key })).id;
+
+const after =
+  (happens: (id: string) => Promise<unknown>): Prepare =>
+  async (key) => {
+    const id = (await due(key)) as string;
+    await happens(id);
+    return id;
+  };
+
+const STATES: Record<string, { prepare: Prepare; answers: Answers }> = {
+  nothing: { prepare: async () => null, answers: ANSWERS.nothing },
+  'a delay that waits': { prepare: waiting, answers: ANSWERS.waiting },
+  'a delay that is due and not claimed': { prepare: due, answers: ANSWERS.waiting },
+  'a delay that waits for its next attempt': {
+    prepare: after((id) => other.claimAndFail(id, HOUR_MS)),
+    answers: ANSWERS.waiting,
+  },
+  'a dead letter': {
+    prepare: after((id) => other.claimAndFail(id, null)),
+    answers: ANSWERS.dead,
+  },
+  'a live lease': { prepare: after((id) => other.claim(id)), answers: ANSWERS.held },
+  'a lease that is over, its node gone': {
+    prepare: after((id) => other.claimAndDie(id)),
+    answers: ANSWERS.waiting,
+  },
+};
+
+const CASES = Object.entries(STATES).flatMap(([state, { prepare, answers }]) =>
+  VERBS.map((verb) => ({ state, verb, verdict: answers[verb], prepare })),
+);
+
+type Row = Record<string, unknown>;
+
+const rowOf = async (key: string): Promise<Row | undefined> => {
+  const rows: Row[] = await node.dataSource.query(
+    `SELECT id::text, due_at, wake_at, leased_until, leased_by, epoch, attempts, max_attempts,
+            payload, last_error, created_at
+     FROM delay_queue.delay WHERE name = 'test.a' AND key = $1`,
+    [key],
+  );
+  return rows[0];
+};
+
+/** What must stand in the table after that verdict; null for nothing. */
+function rowAfter(verb: Verb, verdict: string, before: Row | undefined): Row | null {
+  if (verdict === 'cancelled' || verdict === 'absent') {
+    return verdict === 'absent' ? (before ?? null) : null;
+  }
+  if (!['rescheduled', 'replaced', 'scheduled'].includes(verdict)) return before ?? null;
+  const fresh = { attempts: 0, leased_by: null, leased_until: null, last_error: null };
+  if (before === undefined) return { ...fresh, epoch: 0, payload: NEW_PAYLOAD };
+  const kept = verb === 'reschedule';
+  return {
+    ...fresh,
+    id: before['id'],
+    epoch: Number(before['epoch']) + 1,
+    payload: kept ? before['payload'] : NEW_PAYLOAD,
+    max_attempts: kept ? before['max_attempts'] : null,
+  };
+}
+
+describe.each(CASES)('$verb meets $state', ({ state, verb, verdict, prepare }) => {
+  const keyOf = (what: string): string => `${state}/${verb}/${what}`;
+
+  it(`answers ${verdict}, and the table says the same`, async () => {
+    const key = keyOf('plain');
+    const id = await prepare(key);
+    const before = await rowOf(key);
+    const answer = await act(node.delays, verb, key);
+    expect(answer.verdict).toBe(verdict);
+    const row = await rowOf(key);
+    const wanted = rowAfter(verb, verdict, before);
+    expect(row === undefined).toBe(wanted === null);
+    expect({ ...row }).toMatchObject({ ...wanted });
+    const { id: toldId = row?.['id'], dueAt = row?.['due_at'] } = answer;
+    expect(toldId).toBe(row?.['id'] ?? (verdict === 'cancelled' ? id : undefined));
+    expect(dueAt).toEqual(
+      row?.['due_at'] ?? (verdict === 'cancelled' ? before?.['due_at'] : undefined),
+    );
+  });
+
+  it('leaves no trace when the transaction of the caller is rolled back', async () => {
+    const key = keyOf('rolled back');
+    await prepare(key);
+    const before = await rowOf(key);
+    const transaction = await transactions.begin(node.dataSource);
+    expect((await act(node.delays, verb, key, transaction.manager)).verdict).toBe(verdict);
+    await transaction.rollback();
+    expect(await rowOf(key)).toEqual(before);
+    expect(await node.delays.history('test.a', key)).toEqual([]);
+  });
+});
+
+it('a delay that was cancelled is never claimed', async () => {
+  const id = (await due('claim me not')) as string;
+  const [seen] = await other.store.lookAt([Number(id)]);
+  expect(await act(node.delays, 'cancel', 'claim me not')).toMatchObject({ verdict: 'cancelled' });
+  const request = { id: Number(id), epoch: seen?.epoch ?? 0, leaseMs: 1_000, maxAttempts: 1 };
+  expect(await other.store.claim([request])).toEqual([]);
+});
+
+it('a schedule that takes the row from a dead node leaves nothing for that node to finish', async () => {
+  const id = (await due('zombie')) as string;
+  const { epoch } = await other.claimAndDie(id);
+  await act(node.delays, 'replace', 'zombie');
+  const attempt = { id: Number(id), epoch };
+  expect(await other.store.complete([{ ...attempt, latenessMs: 0 }])).toEqual([]);
+  expect(await other.store.renew([attempt], 1_000)).toEqual([]);
+  const ending = { waitMs: 0, movesDue: false, refund: 0, error: 'late' } as const;
+  expect(await other.store.settle([{ ...attempt, ...ending }])).toEqual([]);
+  expect(await rowOf('zombie')).toMatchObject({ attempts: 0, leased_by: null, last_error: null });
+});

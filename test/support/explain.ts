@@ -1,0 +1,62 @@
+import type { Client } from 'pg';
+
+/** One node of an executed plan, with the few facts that tests look at. */
+export interface PlanNode {
+  type: string;
+  index: string | undefined;
+  indexCond: string;
+  relation: string | undefined;
+  /** Over all loops. */
+  rows: number;
+  removedByFilter: number;
+}
+
+export interface Plan {
+  nodes: PlanNode[];
+  /** Pages of tables and indexes touched by the whole statement. */
+  buffers: number;
+  /** The nodes that read this table, by whatever way; not the one that writes it. */
+  scansOf(relation: string): PlanNode[];
+  /** How this table is read: `Index Scan delay_pkey`, without repetition, sorted. */
+  waysInto(relation: string): string[];
+}
+
+type Raw = Record<string, unknown> & { Plans?: Raw[]; 'Index Cond'?: string };
+
+/** Executes the statement with its parameters, takes it back, and answers how it went. */
+export async function explain(client: Client, sql: string, parameters: unknown[]): Promise<Plan> {
+  await client.query('BEGIN');
+  try {
+    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Raw }[] }>(
+      `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${sql}`,
+      parameters,
+    );
+    const root = rows[0]?.['QUERY PLAN'][0]?.Plan;
+    if (root === undefined) throw new Error('EXPLAIN gave no plan');
+    return planOf(root);
+  } finally {
+    await client.query('ROLLBACK');
+  }
+}
+
+function planOf(root: Raw): Plan {
+  const nodes = flattened(root).map((raw): PlanNode => ({
+    type: String(raw['Node Type']),
+    index: raw['Index Name'] as string | undefined,
+    indexCond: raw['Index Cond'] ?? '',
+    relation: raw['Relation Name'] as string | undefined,
+    rows: Number(raw['Actual Rows']) * Number(raw['Actual Loops']),
+    removedByFilter: Number(raw['Rows Removed by Filter'] ?? 0) * Number(raw['Actual Loops']),
+  }));
+  const scansOf = (relation: string): PlanNode[] =>
+    nodes.filter((node) => node.relation === relation && node.type !== 'ModifyTable');
+  return {
+    nodes,
+    buffers: Number(root['Shared Hit Blocks']) + Number(root['Shared Read Blocks']),
+    scansOf,
+    waysInto: (relation) =>
+      [...new Set(scansOf(relation).map(({ type, index }) => `${type} ${index}`))].toSorted(),
+  };
+}
+
+const flattened = (raw: Raw): Raw[] => [raw, ...(raw.Plans ?? []).flatMap(flattened)];

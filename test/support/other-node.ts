@@ -1,0 +1,50 @@
+import type { EntityManager } from 'typeorm';
+import type { ClaimedRow, Runner } from '../../src/delay-queue/store/rows.js';
+import { WorkStore } from '../../src/delay-queue/store/work.store.js';
+
+/** A node that is driven by hand: every statement is the engine's own, and so is its order here. */
+export class OtherNode {
+  readonly store: WorkStore;
+  readonly #runner: Runner;
+
+  /** @param source where its statements run: a pool, or a transaction that stays open */
+  constructor(
+    source: Pick<EntityManager, 'query'>,
+    readonly name = 'other-node',
+    schema = 'delay_queue',
+  ) {
+    this.#runner = runnerOn(source);
+    this.store = new WorkStore(this.#runner, schema, true, name);
+  }
+
+  /** Claims a row that is due; fails when it does not get it. */
+  async claim(id: string, { leaseMs = 60_000, maxAttempts = 10 } = {}): Promise<ClaimedRow> {
+    const [seen] = await this.store.lookAt([Number(id)]);
+    if (seen === undefined) throw new Error(`there is no delay ${id}`);
+    const { epoch } = seen;
+    const [row] = await this.store.claim([{ id: Number(id), epoch, leaseMs, maxAttempts }]);
+    if (row === undefined) throw new Error(`the delay ${id} was not claimed`);
+    return row;
+  }
+
+  /** Claims it and dies: the lease is over at once. */
+  claimAndDie(id: string): Promise<ClaimedRow> {
+    return this.claim(id, { leaseMs: 0 });
+  }
+
+  /** One failed attempt that leaves it waiting, or for `null` as a dead letter. */
+  async claimAndFail(id: string, waitMs: number | null, error = 'Error: no'): Promise<void> {
+    const { epoch } = await this.claim(id);
+    await this.store.settle([{ id: Number(id), epoch, waitMs, movesDue: false, refund: 0, error }]);
+  }
+
+  /** Begins a transactional attempt in the open transaction: its fence holds the row. */
+  async fence({ id, epoch }: ClaimedRow): Promise<void> {
+    const fence = await this.store.fence(this.#runner, { id, epoch }, 60_000);
+    if (fence === undefined) throw new Error(`the claim of ${id} is lost`);
+  }
+}
+
+export const runnerOn = (source: Pick<EntityManager, 'query'>): Runner => ({
+  query: <Row>(sql: string, parameters: unknown[]) => source.query<Row[]>(sql, parameters),
+});

@@ -1,0 +1,138 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Batcher } from '../../../src/delay-queue/engine/batcher.js';
+import type { LookedRow } from '../../../src/delay-queue/store/work.store.js';
+import { signal } from '../../support/delay-node.js';
+
+interface Item {
+  id: number;
+  epoch: number;
+}
+
+const item = (id: number): Item => ({ id, epoch: 1 });
+const row = (id: number, epoch: number): LookedRow => ({
+  id,
+  epoch,
+  name: 'n',
+  attempts: 1,
+  max_attempts: null,
+  leased: true,
+  wake_ms: 0,
+  now_ms: 0,
+});
+
+let batches: number[][];
+let troubles: number;
+/** What the next statements do; when none is left, all is written. */
+let script: ((ids: number[]) => Promise<number[]> | number[])[];
+let rows: LookedRow[];
+let batcher: Batcher<Item>;
+
+beforeEach(() => {
+  batches = [];
+  troubles = 0;
+  script = [];
+  rows = [];
+  batcher = new Batcher<Item>({
+    write: async (items) => {
+      const ids = items.map(({ id }) => id);
+      batches.push(ids);
+      return (await script.shift()?.(ids)) ?? ids;
+    },
+    lookAt: async (ids) => rows.filter(({ id }) => ids.includes(id)),
+    onTrouble: () => (troubles += 1),
+  });
+});
+
+afterEach(() => batcher.close());
+
+const settled = (id: number): Promise<'written' | 'gone'> =>
+  new Promise((resolve) => batcher.add(item(id), resolve));
+
+const refuse = (): never => {
+  throw new Error('refused');
+};
+
+describe('Batcher', () => {
+  it('writes what ends in one turn together, and what ends meanwhile in the next', async () => {
+    const first = signal();
+    script = [async (ids) => first.promise.then(() => ids)];
+    const early = [settled(1), settled(2)];
+    await new Promise(setImmediate);
+    const late = [settled(3), settled(4)];
+    first.resolve();
+    expect(await Promise.all([...early, ...late])).toEqual(Array(4).fill('written'));
+    expect(batches).toEqual([
+      [1, 2],
+      [3, 4],
+    ]);
+    expect(batcher.size).toBe(0);
+  });
+
+  it('puts at most 500 into one statement', async () => {
+    await Promise.all(Array.from({ length: 1_100 }, (_, id) => settled(id)));
+    expect(batches.map((ids) => ids.length)).toEqual([500, 500, 100]);
+  });
+
+  it('says that a row with another epoch, or no row, is gone', async () => {
+    script = [() => []];
+    rows = [row(1, 2)];
+    expect(await Promise.all([settled(1), settled(2)])).toEqual(['gone', 'gone']);
+  });
+
+  it('waits for no locked row: the others are settled, and it is tried again', async () => {
+    const order: number[] = [];
+    script = [() => [2], () => []];
+    rows = [row(1, 1)];
+    await Promise.all([1, 2].map((id) => settled(id).then(() => order.push(id))));
+    expect(order).toEqual([2, 1]);
+    expect(batches).toEqual([[1, 2], [1], [1]]);
+  });
+
+  it('tries again after a failure, and takes a row that is gone then for written', async () => {
+    script = [refuse, () => []];
+    expect(await settled(1)).toBe('written');
+    expect(troubles).toBe(1);
+  });
+
+  it('a write that the database refuses for ever does not hold up the others', async () => {
+    script = Array.from({ length: 1_000 }, () => (ids) => (ids.includes(7) ? refuse() : ids));
+    const others = Array.from({ length: 16 }, (_, id) => id).filter((id) => id !== 7);
+    const poison = settled(7);
+    await Promise.all(others.map(settled));
+    expect(batcher.size).toBe(1);
+    script = [];
+    expect(await poison).toBe('written');
+  });
+
+  it('once closed, asks nothing more of the database', async () => {
+    script = [refuse];
+    void settled(1);
+    await new Promise(setImmediate);
+    expect(batches).toEqual([[1]]);
+    batcher.close();
+    void settled(2);
+    // Another one fails twice and pauses longer than the closed one could have: up to 100 ms once,
+    // against at least 50 and 100.
+    let refusals = 2;
+    const other = new Batcher<Item>({
+      write: async (items) => (refusals-- > 0 ? refuse() : items.map(({ id }) => id)),
+      lookAt: async () => [row(3, 1)],
+      onTrouble: () => {},
+    });
+    await new Promise((resolve) => other.add(item(3), resolve));
+    expect(batches).toEqual([[1]]);
+  });
+
+  it('waits for all to be settled, but not for ever', async () => {
+    await batcher.whenEmpty(0);
+    script = [() => []];
+    rows = [row(1, 1)];
+    const held = settled(1);
+    await batcher.whenEmpty(60_000);
+    expect(await held).toBe('written');
+    script = Array.from({ length: 1_000 }, () => () => []);
+    void settled(1);
+    await batcher.whenEmpty(1);
+    expect(batcher.size).toBe(1);
+  });
+});

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Chore, retryPauseMs } from '../../../src/delay-queue/engine/chore.js';
+import { signal } from '../../support/delay-node.js';
+
+let runs: number;
+let run: () => Promise<number>;
+let troubles: unknown[];
+let recovered: number;
+let chore: Chore;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  runs = 0;
+  troubles = [];
+  recovered = 0;
+  run = async () => 1_000;
+  chore = new Chore(
+    () => {
+      runs += 1;
+      return run();
+    },
+    (error) => troubles.push(error),
+    () => (recovered += 1),
+  );
+});
+
+afterEach(async () => {
+  await chore.stop();
+  jest.useRealTimers();
+});
+
+const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+
+describe('Chore', () => {
+  it('runs again after the pause that its run asked for', async () => {
+    chore.start(500);
+    await pass(499);
+    expect(runs).toBe(0);
+    await pass(1);
+    expect(runs).toBe(1);
+    await pass(999);
+    expect(runs).toBe(1);
+    await pass(1);
+    expect(runs).toBe(2);
+  });
+
+  it('kicked, runs at once, and right after the present run, but never twice at a time', async () => {
+    const gate = signal<number>();
+    run = () => gate.promise;
+    chore.start();
+    await pass(0);
+    chore.kick();
+    chore.kick();
+    await pass(10_000);
+    expect(runs).toBe(1);
+    gate.resolve(1_000);
+    await pass(0);
+    await pass(0);
+    expect(runs).toBe(2);
+    chore.kick();
+    expect(runs).toBe(3);
+  });
+
+  it('goes on after a failure, with growing pauses, and says when it works again', async () => {
+    run = () => Promise.reject(new Error('down'));
+    chore.start();
+    await pass(60_000);
+    // Up to 5 s each once grown: far fewer than with the first pause of 0.1 s.
+    expect(runs).toBeGreaterThan(10);
+    expect(runs).toBeLessThan(40);
+    expect(troubles).toHaveLength(runs);
+    run = async () => 1_000;
+    await pass(5_000);
+    expect(recovered).toBe(1);
+  });
+
+  it('stops with its present run, and does not begin another', async () => {
+    const gate = signal<number>();
+    run = () => gate.promise;
+    chore.start();
+    await pass(0);
+    chore.kick();
+    const stopped = chore.stop();
+    gate.resolve(0);
+    await stopped;
+    chore.kick();
+    await pass(60_000);
+    expect(runs).toBe(1);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  it('pauses at random, longer with every failure, up to 5 s', () => {
+    for (const [failures, fullMs] of [
+      [1, 100],
+      [2, 200],
+      [7, 5_000],
+      [10_000, 5_000],
+    ] as const) {
+      for (let n = 0; n < 100; n += 1) {
+        expect(retryPauseMs(failures)).toBeGreaterThanOrEqual(fullMs / 2);
+        expect(retryPauseMs(failures)).toBeLessThanOrEqual(fullMs);
+      }
+    }
+  });
+});

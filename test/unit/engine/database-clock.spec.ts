@@ -1,0 +1,73 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DatabaseClock } from '../../../src/delay-queue/wheel/database-clock.js';
+
+/** The database is ahead of this process's monotonic clock by so much. */
+const OFFSET_MS = 1_760_000_000_000;
+
+let clock: DatabaseClock;
+let jumps: number[];
+
+beforeEach(() => {
+  clock = new DatabaseClock();
+  jumps = [];
+  clock.onJump((byMs) => jumps.push(byMs));
+});
+
+/** A reading asked for at `atMs`; there and back take so long, and the offset is as given. */
+function read(atMs: number, thereMs: number, backMs: number, offsetMs = OFFSET_MS): void {
+  clock.sample(atMs, atMs + thereMs + backMs, atMs + thereMs + offsetMs);
+}
+
+const offsetMs = (): number => -clock.toMonotonicMs(0);
+
+describe('DatabaseClock', () => {
+  it('takes the middle of the round trip', () => {
+    read(1_000, 5, 5);
+    expect(offsetMs()).toBe(OFFSET_MS);
+    expect(clock.toMonotonicMs(OFFSET_MS + 42)).toBe(42);
+  });
+
+  it('is off by at most half of the round trip', () => {
+    read(1_000, 40, 0);
+    expect(Math.abs(offsetMs() - OFFSET_MS)).toBeLessThanOrEqual(20);
+  });
+
+  it('prefers the reading that can be off by the least', () => {
+    read(1_000, 1, 1);
+    read(2_000, 30, 0);
+    expect(offsetMs()).toBe(OFFSET_MS);
+    read(3_000, 0, 30);
+    expect(offsetMs()).toBe(OFFSET_MS);
+    read(4_000, 0.5, 0.5, OFFSET_MS + 0.25);
+    expect(offsetMs()).toBe(OFFSET_MS + 0.25);
+  });
+
+  it('trusts an old reading less with every second', () => {
+    read(0, 1, 1);
+    // 100 ppm in a quarter of an hour are 90 ms.
+    read(900_000, 5, 5, OFFSET_MS + 30);
+    expect(offsetMs()).toBe(OFFSET_MS + 30);
+    expect(jumps).toEqual([]);
+  });
+
+  it('follows at once when the clock jumps, and says so', () => {
+    for (let n = 0; n < 5; n += 1) read(n * 1_000, 1, 1);
+    read(6_000, 20, 20, OFFSET_MS - 3_600_000);
+    expect(jumps).toEqual([-3_600_000]);
+    expect(offsetMs()).toBe(OFFSET_MS - 3_600_000);
+    read(7_000, 1, 1, OFFSET_MS - 3_600_000);
+    expect(jumps).toHaveLength(1);
+  });
+
+  it('takes a slow answer for no jump', () => {
+    read(1_000, 1, 1);
+    read(2_000, 4_000, 0);
+    read(7_000, 0, 4_000);
+    expect(jumps).toEqual([]);
+    expect(offsetMs()).toBe(OFFSET_MS);
+  });
+
+  it('knows no time before the first reading', () => {
+    expect(() => clock.nowMs()).toThrow(/not read yet/);
+  });
+});

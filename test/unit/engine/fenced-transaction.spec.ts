@@ -1,0 +1,82 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Attempt } from '../../../src/delay-queue/engine/attempt.js';
+import {
+  FencedTransaction,
+  type FencedParts,
+} from '../../../src/delay-queue/engine/fenced-transaction.js';
+import { signal } from '../../support/delay-node.js';
+
+let log: string[];
+/** Holds up the statement that ends the session. */
+let ending: ReturnType<typeof signal<void>>;
+let attempt: Attempt;
+let transaction: FencedTransaction;
+
+beforeEach(() => {
+  log = [];
+  ending = signal();
+  const runner = {
+    isTransactionActive: false,
+    isReleased: false,
+    startTransaction: async () => void log.push('begin'),
+    commitTransaction: async () => void log.push('commit'),
+    rollbackTransaction: async () => void log.push('rollback'),
+    release: async () => void log.push('release'),
+    query: async (sql: string) => {
+      log.push(sql);
+      return [];
+    },
+  };
+  const parts = {
+    dataSource: { createQueryRunner: () => runner },
+    store: {
+      fence: async () => ({ pid: 42 }),
+      complete: async () => {
+        log.push('remove');
+        return [1];
+      },
+    },
+    engine: {
+      query: async () => {
+        log.push('end session');
+        await ending.promise;
+        log.push('session ended');
+        return [];
+      },
+    },
+  } as unknown as FencedParts;
+  const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
+  attempt = new Attempt(row, {} as never, performance.now() + 60_000, 0);
+  transaction = new FencedTransaction(parts, attempt);
+});
+
+describe('FencedTransaction', () => {
+  it('is fence, handler, removal, commit, in that order', async () => {
+    const outcome = await transaction.run(async () => {
+      log.push('handle');
+      return { kind: 'completed' };
+    });
+    expect(outcome).toEqual({ kind: 'completed' });
+    expect(log).toEqual(['begin', 'handle', 'remove', 'commit', 'release']);
+  });
+
+  it('keeps its connection out of the pool while the end of its session is on the way', async () => {
+    const handled = signal();
+    const done = transaction.run(async () => {
+      await handled.promise;
+      return { kind: 'completed' };
+    });
+    await new Promise(setImmediate);
+    attempt.cut({ kind: 'failed', error: new Error('timeout') });
+    await new Promise(setImmediate);
+    expect(log.at(-1)).toBe('end session');
+    // The handler ends just now: whoever got its connection next would be hit.
+    handled.resolve();
+    await new Promise(setImmediate);
+    expect(log).not.toContain('release');
+    ending.resolve();
+    await done;
+    // A statement of its own finds out that the session is gone, before the pool hands it on.
+    expect(log.slice(-3)).toEqual(['session ended', 'SELECT 1', 'release']);
+  });
+});

@@ -1,0 +1,98 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  encodeWakes,
+  NODES_HINT,
+  parseHint,
+  probeHint,
+} from '../../../src/delay-queue/engine/hint.js';
+import { HintSender } from '../../../src/delay-queue/engine/hint-sender.js';
+import type { Wake } from '../../../src/delay-queue/store/work.store.js';
+import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
+import { signal } from '../../support/delay-node.js';
+
+const wake = (id: number, name = 'order.close'): Wake => ({
+  id,
+  epoch: 3,
+  name,
+  wakeMs: 1_760_000_000_123,
+  suspect: false,
+});
+
+describe('a hint', () => {
+  it('comes out as it went in', () => {
+    const wakes = [wake(1), wake(Number.MAX_SAFE_INTEGER, 'x'.repeat(100))];
+    const [text, ...more] = encodeWakes(wakes);
+    expect(more).toEqual([]);
+    expect(parseHint(text!)).toEqual({ kind: 'wakes', wakes });
+    expect(parseHint(NODES_HINT)).toEqual({ kind: 'nodes' });
+    expect(parseHint(probeHint('42'))).toEqual({ kind: 'probe', nonce: '42' });
+    expect(encodeWakes([])).toEqual([]);
+  });
+
+  it('of many wakes is cut into texts that NOTIFY takes', () => {
+    const wakes = Array.from({ length: 1_000 }, (_, n) => wake(2 ** 52 + n, 'n'.repeat(n % 120)));
+    const texts = encodeWakes(wakes);
+    for (const text of texts) expect(Buffer.byteLength(text)).toBeLessThan(8_000);
+    const back = texts.flatMap((text) => {
+      const hint = parseHint(text);
+      return hint?.kind === 'wakes' ? hint.wakes : [];
+    });
+    expect(back).toEqual(wakes);
+  });
+
+  it.each([
+    ['nothing', ''],
+    ['another word', 'x'],
+    ['no JSON', 'w{'],
+    ['no array', 'w{"a":1}'],
+    ['no tuples', 'w[1,2]'],
+    ['null', 'wnull'],
+    ['an id that is a text', 'w[["1",0,"a",1]]'],
+    ['an id that is a fraction', 'w[[1.5,0,"a",1]]'],
+    ['an id beyond exact numbers', 'w[[9007199254740993,0,"a",1]]'],
+    // It would fail the whole claim in which it travels: 22003.
+    ['an epoch that is no int', 'w[[1,2147483648,"a",1]]'],
+    ['an epoch that the next claim makes none', 'w[[1,2147483647,"a",1]]'],
+    ['a negative epoch that is no int', 'w[[1,-2147483649,"a",1]]'],
+    ['a name that is no text', 'w[[1,0,{},1]]'],
+    ['a time that is none', 'w[[1,0,"a",null]]'],
+    ['a time beyond all numbers', 'w[[1,0,"a",1e999]]'],
+    ['a deep one', `w${'['.repeat(20_000)}`],
+    ['one bad among good', 'w[[1,0,"a",1],[2]]'],
+  ])('from a stranger is ignored: %s', (_, text) => {
+    expect(parseHint(text)).toBeUndefined();
+  });
+});
+
+describe('HintSender', () => {
+  it('sends what comes in the very moment in which the previous round ends', async () => {
+    const sent: string[] = [];
+    const first = signal();
+    const second = signal();
+    const runner = {
+      query: <Row>(_sql: string, [, texts]: unknown[]): Promise<Row[]> => {
+        sent.push(...(texts as string[]));
+        if (sent.length === 2) second.resolve();
+        return first.promise.then(() => []);
+      },
+    };
+    const sender = new HintSender(runner, 'channel', new DelayEvents());
+    sender.send(wake(1));
+    // Every microtask after the answer is tried: one of them lies between the last look and the
+    // end of the round.
+    let id = 2;
+    first.resolve();
+    await new Promise(setImmediate);
+    for (let turn = 0; turn < 20; turn += 1) {
+      await Promise.resolve();
+      sender.send(wake(id++));
+    }
+    await second.promise;
+    await sender.drain();
+    const told = sent.flatMap((text) => {
+      const hint = parseHint(text);
+      return hint?.kind === 'wakes' ? hint.wakes.map((each) => each.id) : [];
+    });
+    expect(told).toEqual(Array.from({ length: id - 1 }, (_, n) => n + 1));
+  });
+});

@@ -1,0 +1,160 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { type Entry, ReadAhead } from '../../../src/delay-queue/engine/read-ahead.js';
+import type { Wake } from '../../../src/delay-queue/store/work.store.js';
+import { DatabaseClock } from '../../../src/delay-queue/wheel/database-clock.js';
+import type { WheelChannel, WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+
+/** A channel whose time the test lets pass. */
+class Wheel {
+  readonly deadlines = new Map<number, { deadlineMs: number; id: number }>();
+  full = false;
+  closed = false;
+  #handle = 0;
+  #onExpired: (ids: readonly number[]) => void = () => {};
+
+  service(): WheelService {
+    const channel: Omit<WheelChannel, 'size'> = {
+      add: (deadlineMs, id) => {
+        if (this.full || this.closed) return undefined;
+        this.deadlines.set(++this.#handle, { deadlineMs, id });
+        return this.#handle;
+      },
+      cancel: (handle) => this.deadlines.delete(handle),
+      move: (handle, deadlineMs) => {
+        const entry = this.deadlines.get(handle);
+        if (entry) entry.deadlineMs = deadlineMs;
+        return entry !== undefined;
+      },
+      evictFarthest: (afterMs = -Infinity) => {
+        const [far] = [...this.deadlines].toSorted(([, a], [, b]) => b.deadlineMs - a.deadlineMs);
+        if (far === undefined || far[1].deadlineMs <= afterMs) return undefined;
+        this.deadlines.delete(far[0]);
+        return far[1].id;
+      },
+      close: () => (this.closed = true),
+    };
+    return {
+      channel: (onExpired: (ids: readonly number[]) => void) => {
+        this.#onExpired = onExpired;
+        return channel;
+      },
+    } as unknown as WheelService;
+  }
+
+  /** On the database's clock. */
+  passTo(nowMs: number): void {
+    const due = [...this.deadlines].filter(([, { deadlineMs }]) => deadlineMs <= nowMs);
+    for (const [handle] of due) this.deadlines.delete(handle);
+    this.#onExpired(due.map(([, { id }]) => id));
+  }
+}
+
+const MAX = 3;
+let wheel: Wheel;
+let clock: DatabaseClock;
+let due: Entry[];
+let readAhead: ReadAhead;
+
+beforeEach(() => {
+  wheel = new Wheel();
+  clock = new DatabaseClock();
+  // The database's clock shows what the monotonic one does.
+  clock.sample(0, 0, 0);
+  due = [];
+  readAhead = new ReadAhead(wheel.service(), clock, MAX, (entries) => void due.push(...entries));
+});
+
+afterEach(() => readAhead.close());
+
+const wake = (id: number, wakeMs: number, epoch = 0): Wake => ({
+  id,
+  epoch,
+  name: 'a',
+  wakeMs,
+  suspect: false,
+});
+
+const dueIds = (): number[] => due.map(({ id }) => id);
+
+describe('ReadAhead', () => {
+  it('tells of a wake once, when its time has come', () => {
+    expect(readAhead.arm(wake(1, 100))).toBe(true);
+    expect(readAhead.arm(wake(1, 100))).toBe(true);
+    wheel.passTo(99);
+    expect(dueIds()).toEqual([]);
+    wheel.passTo(100);
+    wheel.passTo(200);
+    expect(dueIds()).toEqual([1]);
+  });
+
+  it('lets the newest epoch win, and the newest time of one epoch', () => {
+    readAhead.arm(wake(1, 100, 2));
+    readAhead.arm(wake(1, 10, 1));
+    wheel.passTo(50);
+    expect(dueIds()).toEqual([]);
+    readAhead.arm(wake(1, 60, 2));
+    wheel.passTo(70);
+    expect(due).toMatchObject([{ id: 1, epoch: 2, wakeMs: 60 }]);
+    expect(readAhead.size).toBe(1);
+  });
+
+  it('leaves an entry alone while its claim is under way', () => {
+    readAhead.arm(wake(1, 10));
+    wheel.passTo(10);
+    due[0]!.place = 'claiming';
+    readAhead.arm(wake(1, 10, 5));
+    readAhead.disarm(1);
+    wheel.passTo(1_000);
+    expect(due).toHaveLength(1);
+    expect(due[0]!.place).toBe('claiming');
+  });
+
+  it('forgets what is disarmed, in the wheel and in the ready queue', () => {
+    readAhead.arm(wake(1, 10));
+    readAhead.arm(wake(2, 20));
+    wheel.passTo(10);
+    readAhead.disarm(1);
+    readAhead.disarm(2);
+    readAhead.disarm(3);
+    wheel.passTo(100);
+    expect(due).toMatchObject([{ id: 1, place: 'gone' }]);
+    expect(readAhead.size).toBe(0);
+  });
+
+  it('when full, drops the farthest for a nearer one, and refuses a farther one', () => {
+    for (const id of [1, 2, 3]) readAhead.arm(wake(id, id * 100));
+    expect(readAhead.arm(wake(4, 400))).toBe(false);
+    expect(readAhead.arm(wake(5, 50))).toBe(true);
+    expect(readAhead.size).toBe(MAX);
+    wheel.passTo(1_000);
+    expect(dueIds().toSorted((a, b) => a - b)).toEqual([1, 2, 5]);
+  });
+
+  it('refuses when the wheel itself is full', () => {
+    wheel.full = true;
+    expect(readAhead.arm(wake(1, 10))).toBe(false);
+    expect(readAhead.size).toBe(0);
+  });
+
+  it('works all deadlines out anew when the database clock jumped', () => {
+    readAhead.arm(wake(1, 1_000_000));
+    clock.onJump(() => readAhead.realign());
+    // The database's clock is ahead by 900,000 ms all of a sudden.
+    clock.sample(0, 0, 900_000);
+    wheel.passTo(99_999);
+    expect(dueIds()).toEqual([]);
+    wheel.passTo(100_000);
+    expect(dueIds()).toEqual([1]);
+  });
+
+  it('looks again at what was locked, unless there is no room', () => {
+    readAhead.arm(wake(1, 10));
+    wheel.passTo(10);
+    readAhead.again(due[0]!, 0);
+    wheel.passTo(performance.now() + 1);
+    expect(dueIds()).toEqual([1, 1]);
+    wheel.full = true;
+    readAhead.again(due[0]!, 0);
+    expect(readAhead.size).toBe(0);
+  });
+});

@@ -1,0 +1,142 @@
+import { describe, expect, it } from '@jest/globals';
+import { ReadyQueue } from '../../../src/delay-queue/engine/ready-queue.js';
+import type { Entry } from '../../../src/delay-queue/engine/read-ahead.js';
+import { Slots } from '../../../src/delay-queue/engine/slots.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
+import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
+
+let lastId = 0;
+const entry = (name: string, suspect = false): Entry => ({
+  id: ++lastId,
+  epoch: 0,
+  name,
+  wakeMs: 0,
+  suspect,
+  place: 'wheel',
+  handle: 0,
+  misses: 0,
+});
+
+const fill = (queue: ReadyQueue, name: string, count: number): Entry[] =>
+  Array.from({ length: count }, () => {
+    const each = entry(name);
+    queue.push(each);
+    return each;
+  });
+
+const anyone = (): boolean => true;
+
+const slotsFor = (handlers: Partial<Handler>[], transactionalMax = 5): Slots => {
+  const registry = new HandlerRegistry();
+  for (const handler of handlers) registry.add({ place: '', ...handler } as Handler);
+  return new Slots(registry, transactionalMax);
+};
+const takes = (slots: Slots, name: string): number => {
+  let taken = 0;
+  while (taken < 2_000 && slots.take(name)) taken += 1;
+  return taken;
+};
+
+const isFree = (name: string): boolean => name === 'free';
+
+describe('ReadyQueue', () => {
+  it('answers in the order in which entries came', () => {
+    const queue = new ReadyQueue();
+    const entries = fill(queue, 'a', 10_000);
+    const taken: Entry[] = [];
+    while (queue.size > 0) taken.push(...queue.take(333, anyone));
+    expect(taken.map(({ id }) => id)).toEqual(entries.map(({ id }) => id));
+  });
+
+  it('shares a claim evenly between names, and gives what one leaves to the others', () => {
+    const queue = new ReadyQueue();
+    fill(queue, 'busy', 5_000);
+    const few = fill(queue, 'few', 3);
+    const taken = queue.take(100, anyone);
+    expect(taken).toHaveLength(100);
+    expect(taken.filter(({ name }) => name === 'few')).toEqual(few);
+  });
+
+  it('lets the names begin in turns', () => {
+    const queue = new ReadyQueue();
+    for (const name of ['a', 'b', 'c']) fill(queue, name, 10);
+    const first = Array.from({ length: 3 }, () => queue.take(1, anyone)[0]!.name);
+    expect(first.toSorted()).toEqual(['a', 'b', 'c']);
+  });
+
+  it('takes only what has a slot; the rest stays in its place', () => {
+    const queue = new ReadyQueue();
+    const [first, second, third] = fill(queue, 'a', 3);
+    let slots = 1;
+    const reserve = (): boolean => slots-- > 0;
+    expect(queue.take(10, reserve)).toEqual([first]);
+    slots = 2;
+    expect(queue.take(10, reserve)).toEqual([second, third]);
+  });
+
+  it('forgets what is no longer ready', () => {
+    const queue = new ReadyQueue();
+    const entries = fill(queue, 'a', 5);
+    for (const each of entries.slice(0, 4)) each.place = 'gone';
+    expect(queue.take(10, anyone)).toEqual(entries.slice(4));
+  });
+
+  it('bounds each line by itself: a name with very many takes nobody else the room', () => {
+    const queue = new ReadyQueue();
+    fill(queue, 'many', 10_000);
+    const refused = entry('many');
+    expect(queue.push(refused)).toBe(false);
+    expect(refused.place).toBe('wheel');
+    expect(queue.push(entry('other'))).toBe(true);
+    expect(queue.push(entry('many', true))).toBe(true);
+    expect([queue.sizeOf('many'), queue.sizeOf('other'), queue.sizeOf('none')]).toEqual([
+      10_000, 1, 0,
+    ]);
+    queue.take(1, (name) => name === 'many');
+    expect(queue.push(refused)).toBe(true);
+  });
+
+  it('keeps suspects apart, and a suspect without a slot lets the next one pass', () => {
+    const queue = new ReadyQueue();
+    const [full, free] = [entry('full', true), entry('free', true)];
+    queue.push(full);
+    queue.push(free);
+    expect(queue.take(10, anyone)).toEqual([]);
+    expect(queue.takeSuspect(isFree)).toBeUndefined();
+    expect(queue.takeSuspect(isFree)).toBe(free);
+    expect(queue.takeSuspect(anyone)).toBe(full);
+    expect(queue.takeSuspect(anyone)).toBeUndefined();
+  });
+});
+
+describe('Slots', () => {
+  it('gives as many per name as its concurrency, and each once more when it is given back', () => {
+    const slots = slotsFor([
+      { name: 'a', concurrency: 3, transactional: false },
+      { name: 'b', concurrency: 2, transactional: false },
+    ]);
+    expect([takes(slots, 'a'), takes(slots, 'b'), takes(slots, 'nobody')]).toEqual([3, 2, 0]);
+    slots.give('a');
+    expect([takes(slots, 'a'), takes(slots, 'b')]).toEqual([1, 0]);
+  });
+
+  it('bounds all transactional handlers together', () => {
+    const slots = slotsFor([
+      { name: 'a', concurrency: 4, transactional: true },
+      { name: 'b', concurrency: 4, transactional: true },
+      { name: 'plain', concurrency: 4, transactional: false },
+    ]);
+    expect([takes(slots, 'a'), takes(slots, 'b'), takes(slots, 'plain')]).toEqual([4, 1, 4]);
+    slots.give('a');
+    slots.give('plain');
+    expect([takes(slots, 'b'), takes(slots, 'b')]).toEqual([1, 0]);
+  });
+
+  it('rests a name of which a thousand handlers outlived their timeout', () => {
+    const slots = slotsFor([{ name: 'a', concurrency: 1, transactional: false }]);
+    for (let n = 1; n <= 1_000; n += 1) expect(slots.linger('a')).toBe(n);
+    expect(slots.take('a')).toBe(false);
+    slots.lingerNoMore('a');
+    expect(slots.take('a')).toBe(true);
+  });
+});
