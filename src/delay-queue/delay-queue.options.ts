@@ -43,7 +43,7 @@ export interface DelayQueueOptions {
   /** Pause between attempts. Default `{ base: '1s', factor: 2, max: '5m', jitter: 0.2 }`. */
   backoff?: BackoffOptions;
   /**
-   * How long a claim holds: after a crash its delays run again within this time plus one load.
+   * How long a claim holds, and so how late a delay can be whose process died while it ran.
    * 1 s to 1 h. Default `'30s'`.
    */
   lease?: Duration;

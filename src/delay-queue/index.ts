@@ -10,9 +10,4 @@ export type { BackoffFunction, BackoffOptions } from './handlers/backoff.js';
 export type { DelayRequest } from './handlers/handler.explorer.js';
 export { delayQueueMigrations, type MigrationClass } from './store/migrations.js';
 export { runMigrations } from './store/run-migrations.js';
-export {
-  DelayWheelFullError,
-  WHEEL_CAPACITY,
-  WheelService,
-  type WheelTimer,
-} from './wheel/wheel.service.js';
+export { WHEEL_CAPACITY, WheelService, type WheelTimer } from './wheel/wheel.service.js';

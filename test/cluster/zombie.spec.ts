@@ -10,18 +10,19 @@ beforeEach(async () => {
 
 afterEach(() => cluster.close());
 
-/** A worker that is paused while its handler holds `key`; `heir` serves the same from then on. */
-async function paused(key: string, served: Served): Promise<{ zombie: Worker; heir: Worker }> {
+/** A worker that is paused while its handler holds `key`. */
+async function paused(key: string, served: Served): Promise<Worker> {
   const zombie = await cluster.worker('zombie', { serves: { 'test.held': served } });
   const { delays } = await cluster.producer();
   await delays.schedule('test.held', null, { after: 0, key });
   await zombie.waitFor(({ holding }) => holding === key);
   await zombie.kill('SIGSTOP');
-  const heir = await cluster.worker('heir', {
-    serves: { 'test.held': { ...served, does: 'note' } },
-  });
-  return { zombie, heir };
+  return zombie;
 }
+
+/** A worker that does at once what the paused one should have done. */
+const inherit = (served: Served): Promise<Worker> =>
+  cluster.worker('heir', { serves: { 'test.held': { ...served, does: 'note' } } });
 
 const held: Served = { does: 'hold', timeout: '2s', backoff: { base: 10 } };
 const rowOf = (key: string) =>
@@ -32,7 +33,9 @@ const rowOf = (key: string) =>
 
 describe('a process that was paused past its lease', () => {
   it('changes nothing afterwards: its acknowledgement finds the row with another', async () => {
-    const { zombie, heir } = await paused('k', { ...held, timeout: '60s', stubborn: true });
+    const stubborn: Served = { ...held, timeout: '60s', stubborn: true };
+    const zombie = await paused('k', stubborn);
+    const heir = await inherit(stubborn);
     await cluster.quiet();
     // The key lives again, so that an acknowledgement by key or by a stale lease would show.
     const { delays } = await cluster.producer();
@@ -49,11 +52,11 @@ describe('a process that was paused past its lease', () => {
     await zombie.kill();
   });
 
-  it('neither renews, retries nor releases a row that the other holds', async () => {
-    const { zombie, heir } = await paused('k', { ...held, timeout: '60s' });
-    // The heir's attempt holds the row: it is under a live lease while the zombie wakes up.
-    await heir.kill('SIGKILL');
-    const holder = await cluster.worker('holder', { serves: { 'test.held': held } });
+  it('neither renews, retries nor releases a row that another holds', async () => {
+    const plain: Served = { ...held, timeout: '60s' };
+    const zombie = await paused('k', plain);
+    // Held under a live lease while the zombie wakes up.
+    const holder = await cluster.worker('holder', { serves: { 'test.held': plain } });
     await holder.waitFor(({ holding }) => holding === 'k');
     await zombie.kill('SIGCONT');
     await zombie.waitFor(({ event }) => event === 'lost');
@@ -66,7 +69,9 @@ describe('a process that was paused past its lease', () => {
   });
 
   it('has a transactional effect once, and its session ends while it is still paused', async () => {
-    const { zombie } = await paused('k', { ...held, fenced: true });
+    const fenced: Served = { ...held, fenced: true };
+    const zombie = await paused('k', fenced);
+    await inherit(fenced);
     // Done by the heir although the zombie's fence held the row: its session was ended.
     await cluster.quiet();
     expect((await cluster.ledger()).map(({ node }) => node)).toEqual(['heir']);

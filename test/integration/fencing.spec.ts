@@ -1,9 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/rows.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, startNode } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';
-import { OtherNode } from '../support/other-node.js';
+import { OtherNode, runnerOn } from '../support/other-node.js';
 
 const RETRY = { waitMs: 1_000, movesDue: false, refund: 0, error: 'Error: no' } as const;
 
@@ -90,6 +91,19 @@ describe('an attempt whose row was claimed again', () => {
     expect(await stranger.settle([{ ...fresh, ...RETRY }])).toEqual([]);
     expect(await worker.store.settle([{ ...fresh, ...RETRY }])).toHaveLength(1);
   });
+});
+
+it('an attempt past its lease does not cancel itself; anybody else may', async () => {
+  key += 1;
+  const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: String(key) });
+  const { epoch } = await worker.claimAndDie(id);
+  const store = new DelayStore('delay_queue', true, worker.name);
+  const runner = runnerOn(node.dataSource);
+  const own = { id: Number(id), epoch, latenessMs: 0 };
+  expect(await store.cancel(runner, 'test.a', String(key), own)).toMatchObject({
+    verdict: 'running',
+  });
+  expect(await store.cancel(runner, 'test.a', String(key))).toMatchObject({ verdict: 'cancelled' });
 });
 
 describe('a batch', () => {

@@ -46,7 +46,16 @@ function walkOf(plan: Plan): Plan['nodes'][number] {
 }
 
 const load = async (fromMs: number, horizonMs: number, limit = 5_000) =>
-  explain(client, loadSql(tables), ['node-1', ...SHARES, fromMs, 0, horizonMs, limit, HORIZON_MS]);
+  explain(client, loadSql(tables), [
+    'node-1',
+    ...SHARES,
+    fromMs,
+    0,
+    horizonMs,
+    limit,
+    HORIZON_MS,
+    false,
+  ]);
 
 const sweep = async (cursor: { ms: number | null; id: number }, scan: number) =>
   explain(client, sweepSql(tables), [...SHARES, cursor.ms, cursor.id, scan, PAGE, null, 1_000]);

@@ -78,15 +78,23 @@ describe('a delay written in the transaction of the caller', () => {
     await transaction.rollback();
     expect(await count()).toBe(before);
     expect(arm).not.toHaveBeenCalled();
-    // The connection's next transaction does not inherit what the rolled-back one had armed.
-    await node.dataSource.transaction(async (next) => {
-      await next.query('SELECT 1');
-    });
-    expect(arm).not.toHaveBeenCalled();
     const done = completion('after');
     await node.delays.schedule('test.armed', null, { after: 0, key: 'after' });
     await done;
     expect(fired).toEqual(['after']);
+  });
+
+  it('is forgotten by the rollback: the next transaction of that query runner arms nothing', async () => {
+    const runner = node.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    const { manager } = runner;
+    await node.delays.schedule('test.armed', null, { after: 0, key: 'gone', manager });
+    await runner.rollbackTransaction();
+    await runner.startTransaction();
+    await runner.query('SELECT 1');
+    await runner.commitTransaction();
+    await runner.release();
+    expect(arm).not.toHaveBeenCalled();
   });
 
   it('is not armed by the release of a savepoint', async () => {

@@ -130,16 +130,16 @@ export function fencedHandler(name: TestName, run: RunFenced, options: OnDelayOp
 }
 
 /** A promise and what settles it. */
-export function signal<Value = void>(): {
+export interface Signal<Value> {
   promise: Promise<Value>;
   resolve: (value: Value) => void;
   reject: (error: unknown) => void;
-} {
-  let resolve: (value: Value) => void = () => {};
-  let reject: (error: unknown) => void = () => {};
-  const promise = new Promise<Value>((yes, no) => {
-    resolve = yes;
-    reject = no;
+}
+
+export function signal<Value = void>(): Signal<Value> {
+  const made: Partial<Signal<Value>> = {};
+  made.promise = new Promise<Value>((resolve, reject) => {
+    Object.assign(made, { resolve, reject });
   });
-  return { promise, resolve, reject };
+  return made as Signal<Value>;
 }

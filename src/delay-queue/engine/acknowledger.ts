@@ -9,16 +9,22 @@ type Ending = Omit<Settlement, 'id' | 'epoch'>;
 
 const GIVE_BACK: Ending = { waitMs: 0, movesDue: false, refund: 1, error: null };
 
+export interface AcknowledgerCallbacks {
+  /** Where a settled delay waits now. */
+  onMoved: (wake: Wake) => void;
+  /** Something was written down: who waited for room may go on. */
+  onProgress: () => void;
+}
+
 /** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
 export class Acknowledger {
   readonly #completions: Batcher<Completion>;
   readonly #settlements: Batcher<Settlement>;
 
-  /** @param onMoved told where a settled delay waits now */
   constructor(
     store: WorkStore,
     private readonly events: DelayEvents,
-    onMoved: (wake: Wake) => void,
+    { onMoved, onProgress }: AcknowledgerCallbacks,
   ) {
     const lookAt = (ids: readonly number[]) => store.lookAt(ids);
     const onTrouble = (error: unknown): void => {
@@ -32,8 +38,8 @@ export class Acknowledger {
       }
       return rows.map((row) => row.id);
     };
-    this.#completions = new Batcher({ write: complete, lookAt, onTrouble });
-    this.#settlements = new Batcher({ write: settle, lookAt, onTrouble });
+    this.#completions = new Batcher({ write: complete, lookAt, onTrouble, onProgress });
+    this.#settlements = new Batcher({ write: settle, lookAt, onTrouble, onProgress });
   }
 
   /** Attempts that ended and are not written down yet. */

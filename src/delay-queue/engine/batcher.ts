@@ -16,6 +16,8 @@ export interface BatcherParts<Item> {
   /** The committed state of the rows that were not written. */
   lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
   onTrouble: (error: unknown) => void;
+  /** Told after each batch: there is room for more. */
+  onProgress: () => void;
 }
 
 interface Pending<Item> {
@@ -81,11 +83,12 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#closed) {
-      const batch = this.#waiting.splice(0, this.#limit);
+      const batch = this.#take();
       try {
         await this.#write(batch);
         this.#failures = 0;
         this.#limit = Math.min(BATCH_MAX, this.#limit * 2);
+        this.parts.onProgress();
       } catch (error) {
         for (const pending of batch) pending.unsure = true;
         // Behind the others and in smaller batches: one that the database refuses ends up alone.
@@ -97,6 +100,18 @@ export class Batcher<Item extends { id: number; epoch: number }> {
       }
     }
     this.#flushing = false;
+  }
+
+  /** One item per row: a statement's answer names the row alone, and its successor may be waiting. */
+  #take(): Pending<Item>[] {
+    const taken = this.#waiting.splice(0, this.#limit);
+    const ids = new Set(taken.map((pending) => pending.item.id));
+    if (ids.size === taken.length) return taken;
+    return taken.filter((pending) => {
+      const isFirst = ids.delete(pending.item.id);
+      if (!isFirst) this.#waiting.push(pending);
+      return isFirst;
+    });
   }
 
   async #write(batch: readonly Pending<Item>[]): Promise<void> {

@@ -27,6 +27,7 @@ export class EngineConnections implements Runner {
       ...this.#driver.master.options,
       application_name: applicationName,
       keepAlive: true,
+      keepAliveInitialDelayMillis: 10_000,
       // A default `pg` client waits for ever on a connection that died silently.
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,

@@ -67,6 +67,8 @@ export class FencedTransaction {
    */
   async #removeRow(): Promise<boolean> {
     const removed = await this.parts.store.complete([this.attempt], this.#asRunner());
+    // It stood where it was: a move to another time was rolled back to a savepoint.
+    if (removed.length === 1) this.attempt.movedOn = false;
     return removed.length === 1 || this.attempt.movedOn;
   }
 

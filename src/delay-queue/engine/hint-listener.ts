@@ -3,6 +3,7 @@ import type { Client } from 'pg';
 import type { DelayEvents } from '../delay.events.js';
 import { retryPauseMs } from './chore.js';
 import type { EngineConnections } from './engine-connections.js';
+import { presenceSql } from '../store/sql/presence.sql.js';
 import { parseHint, probeHint, type Hint } from './hint.js';
 
 /** A server that has not delivered its own notification by then does not. */
@@ -20,6 +21,7 @@ export class HintListener {
   constructor(
     private readonly connections: EngineConnections,
     private readonly channel: string,
+    private readonly nodeName: string,
     private readonly onHint: (hint: Hint) => void,
     private readonly events: DelayEvents,
   ) {}
@@ -30,6 +32,11 @@ export class HintListener {
     const works = await this.#probe();
     if (!works) await this.stop();
     return works;
+  }
+
+  /** Whether this node holds its presence lock, by which the others see it live. */
+  get isPresent(): boolean {
+    return this.#client !== undefined;
   }
 
   async stop(): Promise<void> {
@@ -53,6 +60,7 @@ export class HintListener {
     client.on('notification', (message) => this.#heard(message.payload ?? ''));
     try {
       await client.connect();
+      await client.query(presenceSql(), [this.nodeName]);
       await client.query(`LISTEN "${this.channel.replaceAll('"', '""')}"`);
     } catch (error) {
       lose(error);

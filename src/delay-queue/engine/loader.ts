@@ -18,6 +18,15 @@ export interface LoaderLimits {
   loadEveryMs: number;
 }
 
+export interface LoaderCallbacks {
+  /** Takes a wake; answers false when there is no room for more. */
+  offer: (wake: Wake) => boolean;
+  /** Whether this node holds its presence lock. */
+  isPresent: () => boolean;
+  /** A node came or went: this one looks after other rows than before. */
+  onSharesChanged: () => void;
+}
+
 /**
  * The read-ahead of the near future, with this node's heartbeat in the same statement. It begins at
  * the low-water mark, a little before the previous load: the head of the index, where the dead
@@ -29,13 +38,12 @@ export class Loader {
   #loadEveryMs: number;
   #markMs = 0;
 
-  /** @param offer takes a wake; answers false when there is no room for more */
   constructor(
     private readonly store: WorkStore,
     private readonly nodes: Nodes,
     private readonly clock: DatabaseClock,
     private readonly limits: LoaderLimits,
-    private readonly offer: (wake: Wake) => boolean,
+    private readonly callbacks: LoaderCallbacks,
     events: DelayEvents,
   ) {
     this.#loadEveryMs = limits.loadEveryMs;
@@ -78,9 +86,12 @@ export class Loader {
       const page = await this.#page(from, PAGE_MAX);
       nextMarkMs ??= page.nowMs - GRACE_MS;
       const ownershipChanged = this.nodes.update(page.nodes);
-      const room = page.wakes.every((wake) => this.offer(wake));
+      const room = page.wakes.every((wake) => this.callbacks.offer(wake));
       // Read with the old shares: once more, with the new ones.
-      if (ownershipChanged) return 0;
+      if (ownershipChanged) {
+        this.callbacks.onSharesChanged();
+        return 0;
+      }
       if (!room || page.cursor === null || page.wakes.length < PAGE_MAX) break;
       from = page.cursor;
     }
@@ -94,6 +105,7 @@ export class Loader {
       horizonMs: this.limits.horizonMs,
       limit,
       peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
+      isPresent: this.callbacks.isPresent(),
     });
     this.clock.sample(askedAtMs, performance.now(), page.nowMs);
     return page;

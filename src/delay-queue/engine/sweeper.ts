@@ -10,6 +10,12 @@ const PAGE_MAX = 2_000;
 const SCAN_MIN = PAGE_MAX * 2;
 const SCAN_MAX = 50_000;
 
+/**
+ * With other nodes about, a pass comes at least this often: until it is known that one of them died,
+ * its rows are found by nothing else.
+ */
+const PEERS_EVERY_MS = 5_000;
+
 /** Overdue for so long, a row of another node's share is anybody's: its owner is gone or busy. */
 const HELP_AFTER_MS = 1_000;
 
@@ -51,6 +57,12 @@ export class Sweeper {
     this.#chore.start();
   }
 
+  /** Looks at everything again now: this node has to look after other rows than before. */
+  restart(): void {
+    this.#begin('none');
+    this.#chore.kick();
+  }
+
   /** The ready queue runs low: goes on with a pass that waits for room. */
   hungry(): void {
     if (this.#waitsForRoom) this.#chore.kick();
@@ -76,7 +88,7 @@ export class Sweeper {
     }
     this.#waitsForRoom = this.#pass !== 'none';
     if (this.#waitsForRoom) await this.#passBy();
-    return this.everyMs;
+    return this.nodes.hasPeers ? Math.min(this.everyMs, PEERS_EVERY_MS) : this.everyMs;
   }
 
   /**

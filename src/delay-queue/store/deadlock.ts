@@ -1,7 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
+
 /** Postgres breaks a deadlock by failing one of its parties, and undoes all that one did. */
 const DEADLOCK = '40P01';
 
-const TRIES_MAX = 5;
+/** Pauses double from the first to the last try; at random, so that the same two do not meet again. */
+const TRIES_MAX = 8;
+const PAUSE_FIRST_MS = 4;
 
 /**
  * Does work again that was a deadlock's victim. Only for a whole transaction, or a statement that
@@ -15,6 +19,7 @@ export async function despiteDeadlocks<Result>(work: () => Promise<Result>): Pro
     } catch (error) {
       if (tries === TRIES_MAX || !isDeadlock(error)) throw error;
     }
+    await pause(Math.random() * PAUSE_FIRST_MS * 2 ** tries);
   }
 }
 

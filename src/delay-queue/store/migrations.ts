@@ -118,6 +118,7 @@ function createStatements({ schema, delay, history, node }: Tables): string[] {
     `CREATE TABLE IF NOT EXISTS ${node} (
        id         text COLLATE "C" PRIMARY KEY,
        names      text[] NOT NULL,
+       present    boolean NOT NULL,
        started_at timestamptz NOT NULL,
        seen_at    timestamptz NOT NULL
      ) WITH (fillfactor = 50)`,

@@ -143,7 +143,7 @@ export class WorkStore {
   async load(
     shares: Shares,
     from: Cursor,
-    limits: { horizonMs: number; limit: number; peersWithinMs: number },
+    limits: { horizonMs: number; limit: number; peersWithinMs: number; isPresent: boolean },
   ): Promise<LoadedPage> {
     const row = await this.#one<PageRow & { nodes: string }>(this.#sql.load, [
       this.nodeName,
@@ -155,6 +155,7 @@ export class WorkStore {
       limits.horizonMs,
       limits.limit,
       limits.peersWithinMs,
+      limits.isPresent,
     ]);
     return { nodes: JSON.parse(row.nodes) as LoadedPage['nodes'], ...pageOf(row) };
   }

@@ -8,7 +8,7 @@ import {
   type OnApplicationShutdown,
   Optional,
 } from '@nestjs/common';
-import { DelayError, DelayInvalidError, DelayShutdownError } from '../delay.errors.js';
+import { DelayInvalidError, DelayShutdownError, DelayWheelFullError } from '../delay.errors.js';
 import type { Duration } from '../delay.js';
 import { describeError } from '../error-text.js';
 import { parseDurationMs } from '../validation/duration.js';
@@ -29,15 +29,6 @@ const EXPIRED_PER_TURN = 1_024;
 export interface WheelTimer {
   /** Never used twice in this process. */
   readonly id: number;
-}
-
-/** All wheels together hold as many entries as they may; nothing was added. */
-export class DelayWheelFullError extends DelayError {
-  readonly code = 'DELAY_WHEEL_FULL';
-
-  constructor(readonly capacity: number) {
-    super(`the wheel holds ${capacity} entries, more are not allowed; cancel some or try later`);
-  }
 }
 
 /** A wheel of its owner's own that knows numbers instead of closures: 28 bytes per entry. */

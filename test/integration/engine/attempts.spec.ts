@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { fencedHandler, plainHandler } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 
@@ -8,7 +9,10 @@ beforeEach(async () => {
   stage = await Stage.open();
 });
 
-afterEach(() => stage.close());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await stage.close();
+});
 
 /** A row as a process leaves it that was killed in its `attempts`-th attempt. */
 const crashed = (name: string, attempts: number, maxAttempts: number | null) =>
@@ -62,4 +66,35 @@ it('a row whose process died with attempts left runs again, and that counts', as
   expect(await node.delays.history('test.plain', 'k')).toMatchObject([
     { state: 'completed', attempts: 3 },
   ]);
+});
+
+describe('a claim looks at the row again, whatever the wheel believes', () => {
+  it('and takes nothing before its time', async () => {
+    const claim = jest.spyOn(WorkStore.prototype, 'claim');
+    let runs = 0;
+    const node = await stage.start({ providers: [plainHandler('test.plain', () => void runs++)] });
+    await node.delays.schedule('test.plain', null, { after: '1s', key: 'k' });
+    // Behind the back of every node: nothing tells the wheel.
+    await stage.sql(`UPDATE delay_queue.delay SET wake_at = wake_at + interval '1 hour'`);
+    await stage.untilTrue(
+      () => claim.mock.results.length,
+      (claims) => claims > 0,
+    );
+    expect(await claim.mock.results[0]!.value).toEqual([]);
+    expect(runs).toBe(0);
+  });
+
+  it('and takes nothing that moved on, but finds it where it is now', async () => {
+    const claim = jest.spyOn(WorkStore.prototype, 'claim');
+    const node = await stage.start({ providers: [plainHandler('test.plain', () => {})] });
+    const completed = node.next('completed');
+    await node.delays.schedule('test.plain', null, { after: '1s', key: 'k' });
+    await stage.sql('UPDATE delay_queue.delay SET epoch = 7');
+    await completed;
+    expect(claim.mock.calls.map(([requests]) => requests.map(({ epoch }) => epoch))).toEqual([
+      [0],
+      [7],
+    ]);
+    expect(await stage.sql('SELECT epoch FROM delay_queue.history')).toEqual([{ epoch: 8 }]);
+  });
 });

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { DelayLeaseLostError } from 'nestjs-delay-queue';
+import { DelayLeaseLostError, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
@@ -85,6 +85,48 @@ describe('a plain handler that runs longer than its lease', () => {
     await completed;
     expect(await stage.sql(`SELECT * FROM delay_queue.delay WHERE key = 'k'`)).toEqual(before);
     expect(before).toMatchObject([{ leased_by: 'other', epoch: 2, attempts: 2 }]);
+  });
+});
+
+describe('a row that was taken over while a plain handler ran', () => {
+  it.each([
+    ['completes', () => {}],
+    [
+      'fails',
+      () => {
+        throw new Error('no');
+      },
+    ],
+    [
+      'postpones',
+      () => {
+        throw new PostponeDelay('1h');
+      },
+    ],
+    [
+      'discards',
+      () => {
+        throw new DiscardDelay('no');
+      },
+    ],
+  ])('stays as it is when that handler %s: the epoch fences every write', async (_, end) => {
+    let before: unknown;
+    const node = await stage.start({
+      providers: [
+        plainHandler('test.held', async () => {
+          // Even if this very node took it, for instance after a pause.
+          before = await stage.sql(
+            `UPDATE delay_queue.delay SET epoch = epoch + 1, attempts = attempts + 1,
+                    leased_until = clock_timestamp() + interval '1 hour' RETURNING *`,
+          );
+          end();
+        }),
+      ],
+    });
+    const lost = node.next('lost');
+    await node.delays.schedule('test.held', null, { after: 0, key: 'k' });
+    await lost;
+    expect(await stage.sql('SELECT * FROM delay_queue.delay')).toEqual(before);
   });
 });
 

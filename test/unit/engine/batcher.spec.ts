@@ -39,6 +39,7 @@ beforeEach(() => {
       return (await script.shift()?.(ids)) ?? ids;
     },
     lookAt: async (ids) => rows.filter(({ id }) => ids.includes(id)),
+    onProgress: () => {},
     onTrouble: () => (troubles += 1),
   });
 });
@@ -117,6 +118,7 @@ describe('Batcher', () => {
     const other = new Batcher<Item>({
       write: async (items) => (refusals-- > 0 ? refuse() : items.map(({ id }) => id)),
       lookAt: async () => [row(3, 1)],
+      onProgress: () => {},
       onTrouble: () => {},
     });
     await new Promise((resolve) => other.add(item(3), resolve));

@@ -1,7 +1,10 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, it, jest } from '@jest/globals';
-import { DelayInvalidError, DelayShutdownError } from '../../../src/delay-queue/delay.errors.js';
-import { DelayWheelFullError } from '../../../src/delay-queue/wheel/wheel.service.js';
+import {
+  DelayInvalidError,
+  DelayShutdownError,
+  DelayWheelFullError,
+} from '../../../src/delay-queue/delay.errors.js';
 import { NodeProcess } from '../../support/node-process.js';
 import { WheelUnderTest } from './wheel-under-test.js';
 

@@ -1,5 +1,6 @@
 import { CLOCK, epochMs, plusMs, wakeOf, type Tables } from '../schema.js';
 import { spreadSql } from '../spread.js';
+import { isPresent } from './presence.sql.js';
 
 /**
  * SQL that is true for the rows a node looks after: it serves the name, and `spread(id)` picks it
@@ -21,14 +22,16 @@ export const wakeJson = (row: string): string =>
 /**
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
- * peers_within_ms. Answers one row: nodes (the others that live), wakes, cursor, now_ms.
+ * peers_within_ms, and whether this node holds its presence lock. Answers one row: nodes (the others
+ * that live), wakes, cursor, now_ms.
  */
 export const loadSql = ({ delay, node }: Tables): string => `
 WITH ${CLOCK},
 beat AS (
-  INSERT INTO ${node} (id, names, started_at, seen_at)
-  SELECT $1::text, $2::text[], clock.now, clock.now FROM clock
-  ON CONFLICT (id) DO UPDATE SET names = excluded.names, seen_at = excluded.seen_at
+  INSERT INTO ${node} (id, names, present, started_at, seen_at)
+  SELECT $1::text, $2::text[], $10::bool, clock.now, clock.now FROM clock
+  ON CONFLICT (id) DO UPDATE
+  SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at
 ),
 page AS MATERIALIZED (
   SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by
@@ -41,7 +44,8 @@ page AS MATERIALIZED (
 )
 SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id), '[]')::text
         FROM ${node} n, clock
-        WHERE n.id <> $1::text AND n.seen_at > clock.now - $9::float8 * interval '1 millisecond')
+        WHERE n.id <> $1::text AND n.seen_at > clock.now - $9::float8 * interval '1 millisecond'
+          AND (NOT n.present OR ${isPresent('n.id')}))
          AS nodes,
        (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
        (SELECT ${epochMs('max(wake_at)')} FROM page) AS cursor_ms,

@@ -1,0 +1,227 @@
+import type { DataSource } from 'typeorm';
+import type { ResolvedOptions } from '../delay-queue.options.js';
+import { DelayConfigError, DelayShutdownError } from '../delay.errors.js';
+import type { DelayEvents } from '../delay.events.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import type { Wake } from '../store/rows.js';
+import { WorkStore } from '../store/work.store.js';
+import { DatabaseClock } from '../wheel/database-clock.js';
+import type { WheelService } from '../wheel/wheel.service.js';
+import { Acknowledger } from './acknowledger.js';
+import { Dispatcher } from './dispatcher.js';
+import type { EngineConnections } from './engine-connections.js';
+import { Executor } from './executor.js';
+import type { Hint } from './hint.js';
+import { HintListener } from './hint-listener.js';
+import type { HintSender } from './hint-sender.js';
+import { InFlight } from './in-flight.js';
+import { LeaseKeeper } from './lease-keeper.js';
+import { Loader } from './loader.js';
+import { Missed } from './missed.js';
+import type { Nodes } from './nodes.js';
+import { Pruner } from './pruner.js';
+import { ReadAhead } from './read-ahead.js';
+import { ReadyQueue } from './ready-queue.js';
+import { Slots } from './slots.js';
+import { Sweeper } from './sweeper.js';
+
+/** Entries of the read-ahead: at 1,000 delays per second a horizon of 30 s holds 30,000. */
+const READ_AHEAD_MAX = 200_000;
+
+/** Loads without LISTEN come this often: the loader alone has to find what is due soon. */
+const LOAD_WITHOUT_LISTEN_MS = 1_000;
+
+/** How long the last acknowledgements may take once the handlers have ended. */
+const ACKNOWLEDGE_WITHIN_MS = 5_000;
+
+/** Nodes not seen for a day leave no trace. */
+const STALE_NODE_MS = 24 * 60 * 60 * 1_000;
+
+export interface WorkerParts {
+  options: ResolvedOptions;
+  dataSource: DataSource;
+  registry: HandlerRegistry;
+  wheel: WheelService;
+  events: DelayEvents;
+  connections: EngineConnections;
+  nodes: Nodes;
+  hints: HintSender;
+}
+
+/** The half of the engine that runs handlers: wired here, begun and drained as one. */
+export class Worker {
+  readonly #store: WorkStore;
+  readonly #clock = new DatabaseClock();
+  readonly #inFlight = new InFlight();
+  readonly #readAhead: ReadAhead;
+  readonly #acknowledger: Acknowledger;
+  readonly #executor: Executor;
+  readonly #dispatcher: Dispatcher;
+  readonly #sweeper: Sweeper;
+  readonly #loader: Loader;
+  readonly #listener: HintListener;
+  readonly #leaseKeeper: LeaseKeeper;
+  readonly #pruner: Pruner | undefined;
+
+  /** @throws DelayConfigError when the application's pool is too small for its handlers */
+  constructor(private readonly parts: WorkerParts) {
+    const { options, registry, events, wheel, connections, nodes, dataSource } = parts;
+    const { schema, nodeName, leaseMs, historyKeepMs } = options;
+    const offer = (wake: Wake): boolean => this.offer(wake);
+    const store = new WorkStore(connections, schema, historyKeepMs !== null, nodeName);
+    const slots = new Slots(registry, transactionalMax(parts));
+    const ready = new ReadyQueue();
+    this.#store = store;
+    this.#readAhead = new ReadAhead(wheel, this.#clock, READ_AHEAD_MAX, (entries) =>
+      this.#dispatcher.due(entries),
+    );
+    this.#acknowledger = new Acknowledger(store, events, {
+      onMoved: (wake) => this.#offerIfNear(wake),
+      onProgress: () => this.#dispatcher.pump(),
+    });
+    const fenced = { dataSource, store, engine: connections };
+    this.#executor = new Executor(wheel, fenced, this.#acknowledger, slots, events);
+    this.#dispatcher = new Dispatcher(
+      {
+        store,
+        registry,
+        clock: this.#clock,
+        slots,
+        ready,
+        readAhead: this.#readAhead,
+        missed: new Missed(store, registry, this.#readAhead, events),
+        inFlight: this.#inFlight,
+        executor: this.#executor,
+        acknowledger: this.#acknowledger,
+        events,
+      },
+      options.claimBatch,
+      () => this.#sweeper.hungry(),
+    );
+    this.#sweeper = new Sweeper(store, nodes, leaseMs / 2, this.#dispatcher, offer, events);
+    const callbacks = {
+      offer,
+      isPresent: () => this.#listener.isPresent,
+      onSharesChanged: () => this.#sweeper.restart(),
+    };
+    this.#loader = new Loader(store, nodes, this.#clock, options, callbacks, events);
+    const hear = (hint: Hint): void => this.#hear(hint);
+    this.#listener = new HintListener(connections, schema, nodeName, hear, events);
+    this.#leaseKeeper = new LeaseKeeper(store, this.#inFlight, leaseMs, events);
+    this.#pruner = historyKeepMs === null ? undefined : new Pruner(store, historyKeepMs, events);
+    this.#clock.onJump(() => {
+      this.#readAhead.realign();
+      this.#loader.kick();
+    });
+  }
+
+  /** Keeps an eye on a wake. @returns false when there was no room for it */
+  offer(wake: Wake): boolean {
+    return this.#dispatcher.offer(wake);
+  }
+
+  /** The row of that id is gone. */
+  disarm(id: number): void {
+    this.#readAhead.disarm(id);
+  }
+
+  /** @returns whether LISTEN works */
+  async start(): Promise<boolean> {
+    const { options, events, hints } = this.parts;
+    const listens = await this.#listener.start();
+    if (!listens) {
+      this.#loader.loadEvery(Math.min(options.loadEveryMs, LOAD_WITHOUT_LISTEN_MS));
+      events.emit('advice', {
+        message:
+          'LISTEN does not work on this connection (a pooler in transaction mode?); ' +
+          `delays that other nodes schedule are loaded every ${LOAD_WITHOUT_LISTEN_MS} ms instead`,
+      });
+    }
+    try {
+      await this.#loader.join();
+    } catch (error) {
+      await this.#listener.stop();
+      throw error;
+    }
+    this.#loader.start();
+    this.#sweeper.start();
+    this.#leaseKeeper.start();
+    this.#pruner?.start();
+    await hints.nodesChanged();
+    return listens;
+  }
+
+  /**
+   * Claims nothing more, waits for the handlers in flight, gives back the rest without spending an
+   * attempt, writes everything down, says goodbye.
+   *
+   * @returns how many attempts were given back unfinished
+   */
+  async drain(): Promise<number> {
+    await Promise.all([this.#loader.stop(), this.#sweeper.stop(), this.#pruner?.stop()]);
+    await this.#listener.stop();
+    await this.#dispatcher.stop();
+    this.#readAhead.close();
+    for (const attempt of this.#inFlight.all()) {
+      attempt.closing = true;
+      attempt.abort(new DelayShutdownError());
+    }
+    await this.#inFlight.whenIdle(this.parts.options.drainTimeoutMs);
+    const unfinished = this.#inFlight.all();
+    for (const attempt of unfinished) attempt.cut({ kind: 'released' });
+    await this.#inFlight.whenIdle(ACKNOWLEDGE_WITHIN_MS);
+    await this.#acknowledger.drain(ACKNOWLEDGE_WITHIN_MS);
+    this.#acknowledger.close();
+    await this.#leaseKeeper.stop();
+    this.#executor.close();
+    await this.#leave();
+    return unfinished.length;
+  }
+
+  #offerIfNear(wake: Wake): void {
+    if (wake.wakeMs - this.#clock.nowMs() <= this.parts.options.horizonMs) this.offer(wake);
+  }
+
+  #hear(hint: Hint): void {
+    if (hint.kind === 'nodes') this.#loader.kick();
+    else if (hint.kind === 'wakes') {
+      const { nodes } = this.parts;
+      for (const wake of hint.wakes) if (nodes.owns(wake.id, wake.name)) this.offer(wake);
+    }
+  }
+
+  async #leave(): Promise<void> {
+    try {
+      await this.#store.leave(STALE_NODE_MS);
+      await this.parts.hints.nodesChanged();
+    } catch (error) {
+      // The others find out when the heartbeats stay away.
+      this.parts.events.emit('trouble', { during: 'leave', error });
+    }
+  }
+}
+
+/**
+ * Transactional handlers hold a connection of the application's pool each. A fifth of it, one at
+ * least, stays with the application: a handler that wants a second one must be able to get it.
+ */
+function transactionalMax({ connections, registry, options, events }: WorkerParts): number {
+  const poolMax = connections.applicationPoolMax;
+  const max = poolMax - Math.max(1, Math.ceil(poolMax / 5));
+  const handlers = registry.all().filter((handler) => handler.transactional);
+  if (handlers.length > 0 && max < 1) {
+    throw new DelayConfigError(
+      `transactional handlers need a pool of at least 2 connections (extra.max), not ${poolMax}`,
+    );
+  }
+  for (const handler of handlers) {
+    if (handler.concurrency > max && handler.concurrency !== options.concurrency) {
+      events.emit('advice', {
+        message:
+          `${handler.place}: concurrency ${handler.concurrency} cannot be reached; the pool of ` +
+          `${poolMax} leaves ${max} connections to transactional handlers (raise extra.max)`,
+      });
+    }
+  }
+  return max;
+}

@@ -1,0 +1,62 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+
+describe('the nodes that a node shares the load with', () => {
+  let database: TestDatabase;
+  let client: Client;
+  let other: Client;
+
+  beforeEach(async () => {
+    database = await createTestDatabase();
+    client = new Client({ connectionString: database.url });
+    other = new Client({ connectionString: database.url });
+    await Promise.all([client.connect(), other.connect()]);
+  });
+
+  afterEach(async () => {
+    await Promise.all([client.end(), other.end()]);
+    await database.drop();
+  });
+
+  const peers = async (): Promise<string[]> => {
+    const runner = {
+      query: async <Row>(sql: string, parameters: unknown[]) =>
+        (await client.query<Row & object>(sql, parameters)).rows,
+    };
+    const page = await new WorkStore(runner, 'delay_queue', true, 'self').load(
+      { names: ['test.x'], counts: [1], ranks: [0] },
+      { wakeMs: 0, id: 0 },
+      { horizonMs: 1_000, limit: 10, peersWithinMs: 30_000, isPresent: false },
+    );
+    return page.nodes.map(([id]) => id);
+  };
+
+  const beat = (id: string, present: boolean, agoMs = 0): Promise<unknown> =>
+    client.query(
+      `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)
+       VALUES ($1, '{test.x}', $2, now(), clock_timestamp() - $3 * interval '1 millisecond')`,
+      [id, present, agoMs],
+    );
+
+  it('are those whose process lives, however fresh the heartbeat of a dead one is', async () => {
+    await beat('listening', true);
+    await beat('killed', true);
+    await other.query(presenceSql(), ['listening']);
+    expect(await peers()).toEqual(['listening']);
+  });
+
+  it('are known by their heartbeat alone where they cannot hold a lock', async () => {
+    await beat('behind-a-pooler', false);
+    await beat('long-silent', false, 60_000);
+    expect(await peers()).toEqual(['behind-a-pooler']);
+  });
+
+  it('are not one that holds its lock but has not beaten for long: it is paused', async () => {
+    await beat('paused', true, 60_000);
+    await other.query(presenceSql(), ['paused']);
+    expect(await peers()).toEqual([]);
+  });
+});
