@@ -195,7 +195,7 @@ export interface DelayRecord {
   /** Start of the last attempt minus due; `null` when no attempt started. */
   latenessMs: number | null;
   attempts: number;
-  /** The node that ran the last attempt; `null` when none did. */
+  /** The node that ran the attempt that ended it; `null` when none was running. */
   node: string | null;
   error: string | null;
 }

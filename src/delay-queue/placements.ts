@@ -10,6 +10,9 @@ import { parseScheduleOptions, type ParsedSchedule } from './validation/schedule
 /** Items of one `scheduleMany`; more belong into several transactions. */
 const ITEMS_MAX = 10_000;
 
+/** Of all payloads of one `scheduleMany` together, in UTF-16 units: one statement carries them. */
+const PAYLOADS_LENGTH_MAX = 32 * 1_048_576;
+
 /** @throws DelayInvalidError naming the argument */
 export function placementOf(
   name: unknown,
@@ -27,10 +30,15 @@ export function placementsOf(items: readonly ScheduleItem[], payloadBytesMax: nu
     throw new DelayInvalidError('items', `must be at most ${ITEMS_MAX}, not ${items.length}`);
   }
   const seen = new Set<string>();
+  let payloadsLength = 0;
   return items.map((item: ScheduleItem, index) =>
     within(`items[${index}]`, () => {
       const options = parseScheduleOptions(item, ['name', 'payload']);
       const placement = placementOf(item.name, item.payload, options, payloadBytesMax);
+      payloadsLength += placement.payload.length;
+      if (payloadsLength > PAYLOADS_LENGTH_MAX) {
+        throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB together');
+      }
       if (placement.key === null) return placement;
       const slot = slotOf(placement);
       if (seen.has(slot)) throw new DelayInvalidError('key', 'stands twice for this name');

@@ -98,7 +98,6 @@ describe.each([
   });
 });
 
-// Fails until the engine tells two attempts of one delay apart in a batch of acknowledgements.
 it('a plain attempt that ends in the same moment as its successor is superseded', async () => {
   const secondStarted = signal();
   const bothEnded = signal();
@@ -117,4 +116,21 @@ it('a plain attempt that ends in the same moment as its successor is superseded'
   await node.delays.schedule(NAME, 1, { after: 0, key: KEY });
   await bothEnded.promise;
   expect(ends.toSorted()).toEqual(['completed', 'superseded']);
+});
+
+// Fails until the executor's timeouts tell two attempts of one delay apart.
+it('an attempt that outlives its timeout does not end its successor in its place', async () => {
+  const timedOut = signal<unknown>();
+  const run = plainHandler(
+    NAME,
+    async ({ payload }, ctx) => {
+      if (payload === 1) await node.delays.schedule(NAME, 2, { after: 100, key: KEY });
+      ctx.signal.addEventListener('abort', () => timedOut.resolve(payload));
+      await timedOut.promise;
+    },
+    { timeout: 400 },
+  );
+  node = await startNode({ url: database.url, providers: [run] });
+  await node.delays.schedule(NAME, 1, { after: 0, key: KEY });
+  expect(await timedOut.promise).toBe(1);
 });

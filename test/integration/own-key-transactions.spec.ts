@@ -100,7 +100,6 @@ describe('a transactional handler', () => {
     expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'second', attempts: 0 });
   });
 
-  // Fails until the engine forgets a move that its savepoint took back.
   it('whose savepoint with the move is rolled back completes', async () => {
     await fire(inSavepoint('rolled back'));
     expect(await node.delays.find(NAME, KEY)).toBeNull();

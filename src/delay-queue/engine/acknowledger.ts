@@ -107,30 +107,27 @@ export class Acknowledger {
   #fail(attempt: Attempt, outcome: Outcome & { kind: 'failed' }): void {
     const error = describeError(outcome.error);
     const { attempts, max_attempts: maxAttempts } = attempt.row;
-    if (attempts >= maxAttempts) return this.#bury(attempt, error, outcome.unsure);
+    if (attempts >= maxAttempts) return this.#bury(attempt, error);
     const waitMs = attempt.handler.backoffMs(attempts);
-    this.#settle(
-      attempt,
-      { waitMs, movesDue: false, refund: 0, error },
-      () => this.events.emit('retrying', { ...attempt.event, error, waitMs }),
-      outcome.unsure,
+    this.#settle(attempt, { waitMs, movesDue: false, refund: 0, error }, () =>
+      this.events.emit('retrying', { ...attempt.event, error, waitMs }),
     );
   }
 
-  #bury(attempt: Attempt, error: string, unsure = false): void {
+  #bury(attempt: Attempt, error: string): void {
     const onWritten = (): void => {
       const { id, name, key, attempt: number } = attempt.event;
       this.events.emit('dead', { id, name, key, attempt: number, error });
     };
-    this.#settle(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten, unsure);
+    this.#settle(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
   }
 
-  #settle(attempt: Attempt, ending: Ending, onWritten: () => void, unsure = false): void {
+  #settle(attempt: Attempt, ending: Ending, onWritten: () => void): void {
     const { id, epoch } = attempt;
     this.#settlements.add({ id, epoch, ...ending }, (result) => {
       if (result === 'written') onWritten();
-      // The connection broke at COMMIT, and the row is gone: it was committed.
-      else if (unsure) this.events.emit('completed', attempt.event);
+      // The attempt was cut, or its connection broke, at COMMIT; the row is gone: it was committed.
+      else if (attempt.committing) this.events.emit('completed', attempt.event);
       else this.#gone(attempt);
     });
   }

@@ -6,8 +6,7 @@ import type { Handler } from '../handlers/handler.js';
 /** How an attempt ended, before anything is written about it. */
 export type Outcome =
   | { kind: 'completed' }
-  /** `unsure`: the connection broke at COMMIT, so it may have been committed all the same. */
-  | { kind: 'failed'; error: unknown; unsure?: boolean }
+  | { kind: 'failed'; error: unknown }
   | { kind: 'discarded'; reason: string }
   | { kind: 'postponed'; waitMs: number }
   /** Given back at shutdown. */
@@ -17,8 +16,12 @@ export type Outcome =
 
 const nobody = (): void => {};
 
+let attempts = 0;
+
 /** One run of one delay on this node, from its claim to its acknowledgement. */
 export class Attempt {
+  /** Its number in this process: a delay that moved on may run beside its own earlier attempt. */
+  readonly serial = ++attempts;
   readonly id: number;
   readonly epoch: number;
   readonly name: string;
@@ -29,6 +32,8 @@ export class Attempt {
   manager: EntityManager | undefined;
   /** The handler scheduled its own key: the row moved on under this attempt. */
   movedOn = false;
+  /** COMMIT is on its way: whatever is heard of it, it may have happened. */
+  committing = false;
   /** What the handler still does counts no more: its result is decided. */
   over = false;
   /** The application is closing: a handler that gives up now loses no attempt. */

@@ -22,8 +22,8 @@ export class Executor {
     private readonly slots: Slots,
     private readonly events: DelayEvents,
   ) {
-    this.#timeouts = wheel.channel((ids) => {
-      for (const id of ids) this.#timedOut(id);
+    this.#timeouts = wheel.channel((serials) => {
+      for (const serial of serials) this.#timedOut(serial);
     });
   }
 
@@ -63,16 +63,16 @@ export class Executor {
 
   #startTimeout(attempt: Attempt): () => void {
     const deadlineMs = performance.now() + attempt.handler.timeoutMs;
-    const timer = this.#timeouts.add(deadlineMs, attempt.id);
-    this.#timed.set(attempt.id, attempt);
+    const timer = this.#timeouts.add(deadlineMs, attempt.serial);
+    this.#timed.set(attempt.serial, attempt);
     return () => {
-      if (this.#timed.get(attempt.id) === attempt) this.#timed.delete(attempt.id);
+      this.#timed.delete(attempt.serial);
       if (timer !== undefined) this.#timeouts.cancel(timer);
     };
   }
 
-  #timedOut(id: number): void {
-    const attempt = this.#timed.get(id);
+  #timedOut(serial: number): void {
+    const attempt = this.#timed.get(serial);
     if (attempt === undefined) return;
     const error = new DelayTimeoutError(attempt.handler.timeoutMs);
     attempt.abort(error);

@@ -38,15 +38,19 @@ export class FencedTransaction {
       this.attempt.manager = this.#runner.manager;
       const outcome = await handle();
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
+      // Cut, and its handler resolved all the same: it has been decided otherwise.
+      if (this.attempt.over) return await this.#rollback({ kind: 'lost' });
       if (!(await this.#removeRow())) {
         return await this.#rollback({ kind: 'failed', error: new DelayLeaseLostError() });
       }
+      if (this.attempt.over) return await this.#rollback({ kind: 'lost' });
       return await this.#commit();
     } catch (error) {
       return await this.#rollback({ kind: 'failed', error });
     } finally {
       // Not while its end is on the way, which would hit whoever gets the connection next.
       await this.#sessionEnd;
+      if (this.#sessionEnd) await this.#meetSessionEnd();
       await this.#runner.release();
     }
   }
@@ -73,12 +77,13 @@ export class FencedTransaction {
   }
 
   async #commit(): Promise<Outcome> {
+    this.attempt.committing = true;
     try {
       await this.#runner.commitTransaction();
       return { kind: 'completed' };
     } catch (error) {
       // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
-      return await this.#rollback({ kind: 'failed', error, unsure: true });
+      return await this.#rollback({ kind: 'failed', error });
     }
   }
 
@@ -99,10 +104,17 @@ export class FencedTransaction {
     if (this.#pid === undefined || this.#runner.isReleased) return;
     try {
       await this.parts.engine.query('SELECT pg_terminate_backend($1::int)', [this.#pid]);
-      // The signal is sent, and the next statement finds the session gone: then so does the pool.
+    } catch {
+      // Then idle_in_transaction_session_timeout ends it.
+    }
+  }
+
+  /** The session's end is on its way: a last statement meets it, and the pool drops the connection. */
+  async #meetSessionEnd(): Promise<void> {
+    try {
       await this.#runner.query('SELECT 1');
     } catch {
-      // Ended; or idle_in_transaction_session_timeout ends it.
+      // Met.
     }
   }
 

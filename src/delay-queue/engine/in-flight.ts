@@ -1,8 +1,10 @@
 import type { Attempt } from './attempt.js';
 
-/** The attempts this node runs now, by id. */
+/** The attempts this node runs now. A delay that moved on may run beside its own earlier attempt. */
 export class InFlight {
-  readonly #attempts = new Map<number, Attempt>();
+  readonly #attempts = new Set<Attempt>();
+  /** The latest attempt of each delay. */
+  readonly #byId = new Map<number, Attempt>();
   #idle: (() => void) | undefined;
 
   get size(): number {
@@ -10,21 +12,23 @@ export class InFlight {
   }
 
   add(attempt: Attempt): void {
-    this.#attempts.set(attempt.id, attempt);
+    this.#attempts.add(attempt);
+    this.#byId.set(attempt.id, attempt);
   }
 
   delete(attempt: Attempt): void {
-    if (this.#attempts.get(attempt.id) === attempt) this.#attempts.delete(attempt.id);
+    this.#attempts.delete(attempt);
+    if (this.#byId.get(attempt.id) === attempt) this.#byId.delete(attempt.id);
     if (this.#attempts.size === 0) this.#idle?.();
   }
 
   /** Whether that very claim runs here: its row needs no looking after. */
   has(id: number, epoch: number): boolean {
-    return this.#attempts.get(id)?.epoch === epoch;
+    return this.#byId.get(id)?.epoch === epoch;
   }
 
   all(): Attempt[] {
-    return [...this.#attempts.values()];
+    return [...this.#attempts];
   }
 
   /** Resolves when nothing is in flight, or after `withinMs`. */

@@ -6,9 +6,12 @@ import type { Nodes } from './nodes.js';
 /** Overdue rows taken by one statement. */
 const PAGE_MAX = 2_000;
 
-/** Rows one statement looks at: a little more than a page, or many while they are foreign. */
+/**
+ * Rows one statement looks at: a little more than a page, or many while they are foreign. Beyond some
+ * tens of thousands the planner prefers to read and sort the whole table.
+ */
 const SCAN_MIN = PAGE_MAX * 2;
-const SCAN_MAX = 50_000;
+const SCAN_MAX = 10_000;
 
 /**
  * With other nodes about, a pass comes at least this often: until it is known that one of them died,

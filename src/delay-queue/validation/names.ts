@@ -5,6 +5,8 @@ import { shown } from './shown.js';
 
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
 const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,47}$/;
+/** Schemas that are not the library's to fill, or to drop when its migration is taken back. */
+const FOREIGN_SCHEMA = /^(?:public|information_schema|pg_.*)$/;
 const KEY_LENGTH_MAX = 255;
 const MAX_ATTEMPTS_MAX = 1_000;
 const ON_CONFLICT: readonly OnConflict[] = ['replace', 'keep', 'error'];
@@ -58,6 +60,12 @@ export function checkOnConflict(value: unknown, field = 'onConflict'): OnConflic
 
 /** A schema name that needs no quotes and leaves room for suffixes within Postgres's 63 bytes. */
 export function checkSchema(value: unknown, field = 'schema'): string {
+  if (typeof value === 'string' && FOREIGN_SCHEMA.test(value)) {
+    throw new DelayInvalidError(
+      field,
+      `must be a schema of the library's own, not ${shown(value)}`,
+    );
+  }
   if (typeof value === 'string' && SCHEMA_PATTERN.test(value)) return value;
   throw new DelayInvalidError(
     field,
