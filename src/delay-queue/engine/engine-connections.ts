@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Client, Pool, PoolConfig } from 'pg';
+import type { Client, ClientBase, Pool, PoolConfig } from 'pg';
 import type { Runner } from '../store/delay.store.js';
 
 /** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
@@ -41,6 +41,7 @@ export class EngineConnections implements Runner {
     // A connection that dies while idle says so here; the pool has replaced it already, and the
     // next statement speaks for itself.
     this.#pool.on('error', () => {});
+    this.#driver.master.on('acquire', outliveErrors);
   }
 
   /** The size of the application's own pool: what transactional handlers run on. */
@@ -59,6 +60,20 @@ export class EngineConnections implements Runner {
   }
 
   async close(): Promise<void> {
+    this.#driver.master.off('acquire', outliveErrors);
     if (!this.#pool.ending) await this.#pool.end();
   }
 }
+
+/**
+ * A few microtasks lie between the pool's handing out a connection and TypeORM's listening to it. A
+ * session that the server ends right then (seen when its last answer and the end came in one packet)
+ * would end the process: an `error` event that nobody hears. Who listens still hears it.
+ */
+function outliveErrors(client: ClientBase): void {
+  if (guarded.has(client)) return;
+  guarded.add(client);
+  client.on('error', () => {});
+}
+
+const guarded = new WeakSet<ClientBase>();

@@ -73,7 +73,7 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
     const claim = jest.spyOn(WorkStore.prototype, 'claim');
     let runs = 0;
     const node = await stage.start({ providers: [plainHandler('test.plain', () => void runs++)] });
-    await node.delays.schedule('test.plain', null, { after: '1s', key: 'k' });
+    await node.delays.schedule('test.plain', null, { after: '2s', key: 'k' });
     // Behind the back of every node: nothing tells the wheel.
     await stage.sql(`UPDATE delay_queue.delay SET wake_at = wake_at + interval '1 hour'`);
     await stage.untilTrue(
@@ -88,13 +88,10 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
     const claim = jest.spyOn(WorkStore.prototype, 'claim');
     const node = await stage.start({ providers: [plainHandler('test.plain', () => {})] });
     const completed = node.next('completed');
-    await node.delays.schedule('test.plain', null, { after: '1s', key: 'k' });
+    await node.delays.schedule('test.plain', null, { after: '2s', key: 'k' });
     await stage.sql('UPDATE delay_queue.delay SET epoch = 7');
     await completed;
-    expect(claim.mock.calls.map(([requests]) => requests.map(({ epoch }) => epoch))).toEqual([
-      [0],
-      [7],
-    ]);
+    expect(await claim.mock.results[0]!.value).toEqual([]);
     expect(await stage.sql('SELECT epoch FROM delay_queue.history')).toEqual([{ epoch: 8 }]);
   });
 });

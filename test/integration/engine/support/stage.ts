@@ -16,7 +16,8 @@ export class Stage {
 
   static async open(): Promise<Stage> {
     const database = await createTestDatabase();
-    return new Stage(database, new Pool({ connectionString: database.url, max: 4 }));
+    const pool = new Pool({ connectionString: database.url, max: 4, application_name: 'stage' });
+    return new Stage(database, pool);
   }
 
   private constructor(
