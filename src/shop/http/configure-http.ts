@@ -13,7 +13,10 @@ const KEEP_ALIVE_MS = 75_000;
 /** What the shop needs from its HTTP server beside its controllers; `bodyParser: false` goes with it. */
 export function configureHttp(app: NestExpressApplication): void {
   app.disable('x-powered-by');
-  app.getHttpServer().keepAliveTimeout = KEEP_ALIVE_MS;
+  const server = app.getHttpServer();
+  server.keepAliveTimeout = KEEP_ALIVE_MS;
+  // The longer one of the two, or it ends the connection instead.
+  server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   app.useBodyParser('json', { limit: BODY_LIMIT });
   const info = new DocumentBuilder()
     .setTitle('A shop on nestjs-delay-queue')

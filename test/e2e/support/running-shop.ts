@@ -1,6 +1,9 @@
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { Agent, type IncomingMessage, request } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { DataSource } from 'typeorm';
 import { AppModule } from '../../../src/app.module.js';
 import { configureHttp } from '../../../src/shop/http/configure-http.js';
@@ -17,6 +20,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.js
 import { eventually } from './eventually.js';
 
 const HOUR_MS = 3_600_000;
+const SOCKETS_MAX = 100;
 
 /** Nothing happens by itself within a test, unless the test says so. */
 const NEVER_IN_A_TEST: Omit<ShopConfig, 'databaseUrl'> = {
@@ -34,6 +38,9 @@ export interface Answer {
 
 /** The shop over real HTTP on a database of its own. */
 export class RunningShop {
+  /** Thousands of requests at once wait for each other, not for thousands of sockets. */
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
+
   private constructor(
     readonly app: NestExpressApplication,
     readonly database: TestDatabase,
@@ -55,8 +62,9 @@ export class RunningShop {
   }
 
   /** Stops the process's part and keeps the database, as a restart does. */
-  stop(): Promise<void> {
-    return this.app.close();
+  async stop(): Promise<void> {
+    this.#agent.destroy();
+    await this.app.close();
   }
 
   async close(): Promise<void> {
@@ -78,12 +86,14 @@ export class RunningShop {
     body?: string,
     headers: Record<string, string> = {},
   ): Promise<Answer> {
-    const response = await fetch(this.url + path, {
+    const sent = request(this.url + path, {
       method,
+      agent: this.#agent,
       headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
-      ...(body !== undefined && { body }),
     });
-    return { status: response.status, body: await response.json() };
+    sent.end(body);
+    const [response] = (await once(sent, 'response')) as [IncomingMessage];
+    return { status: response.statusCode ?? 0, body: await json(response) };
   }
 
   /** Straight to the tables, for what HTTP cannot bring about. */
