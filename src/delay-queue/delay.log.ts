@@ -2,6 +2,8 @@ import { Injectable, Logger } from '@nestjs/common';
 import { DelayEvents, type DelayEventMap } from './delay.events.js';
 import { describeError } from './error-text.js';
 
+const TROUBLE_EVERY_MS = 60_000;
+
 /**
  * Every line the library logs, in one place, under the context `DelayQueue`. Payloads are never
  * logged. A healthy node says two lines: that it began, and that it ended.
@@ -9,8 +11,8 @@ import { describeError } from './error-text.js';
 @Injectable()
 export class DelayLog {
   readonly #logger = new Logger('DelayQueue');
-  /** Said once until it works again: an outage of an hour is one line, not ten thousand. */
-  readonly #troubled = new Set<string>();
+  /** When each trouble was last said: an outage is a line a minute, not ten thousand. */
+  readonly #troubled = new Map<string, number>();
 
   constructor(events: DelayEvents) {
     events.on('ready', (ready) => this.#ready(ready));
@@ -32,8 +34,9 @@ export class DelayLog {
       this.#logger.warn(`${shown(of)} is over but its handler still runs (${lingering} do)`),
     );
     events.on('trouble', ({ during, error }) => {
-      if (this.#troubled.has(during)) return;
-      this.#troubled.add(during);
+      const nowMs = performance.now();
+      if (nowMs - (this.#troubled.get(during) ?? -Infinity) < TROUBLE_EVERY_MS) return;
+      this.#troubled.set(during, nowMs);
       this.#logger.error(`${during} failed and is tried again: ${describeError(error)}`);
     });
     events.on('recovered', ({ during }) => {

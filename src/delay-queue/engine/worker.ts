@@ -62,6 +62,7 @@ export class Worker {
   readonly #listener: HintListener;
   readonly #leaseKeeper: LeaseKeeper;
   readonly #pruner: Pruner | undefined;
+  #hasJoined = false;
 
   /** @throws DelayConfigError when the application's pool is too small for its handlers */
   constructor(private readonly parts: WorkerParts) {
@@ -115,9 +116,14 @@ export class Worker {
     });
   }
 
-  /** Keeps an eye on a wake. @returns false when there was no room for it */
+  /**
+   * Keeps an eye on a wake. Before the clock was read for the first time there is nothing to do so
+   * with, and the first load brings it.
+   *
+   * @returns false when there was no room for it
+   */
   offer(wake: Wake): boolean {
-    return this.#dispatcher.offer(wake);
+    return !this.#hasJoined || this.#dispatcher.offer(wake);
   }
 
   /** The row of that id is gone. */
@@ -143,6 +149,7 @@ export class Worker {
       await this.#listener.stop();
       throw error;
     }
+    this.#hasJoined = true;
     this.#loader.start();
     this.#sweeper.start();
     this.#leaseKeeper.start();
