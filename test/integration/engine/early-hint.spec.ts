@@ -1,8 +1,9 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
+import { Worker } from '../../../src/delay-queue/engine/worker.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase } from '../../support/database.js';
-import { plainHandler, startNode } from '../../support/delay-node.js';
+import { plainHandler, signal, startNode } from '../../support/delay-node.js';
 
 afterEach(() => {
   jest.restoreAllMocks();
@@ -14,6 +15,13 @@ it('a hint that is heard while the node still starts does it no harm', async () 
   await client.connect();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
   const load = WorkStore.prototype.load;
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const offer = Worker.prototype.offer;
+  const heard = signal();
+  jest.spyOn(Worker.prototype, 'offer').mockImplementation(function offered(this: Worker, wake) {
+    heard.resolve();
+    return offer.call(this, wake);
+  });
   let isHinted = false;
   jest.spyOn(WorkStore.prototype, 'load').mockImplementation(async function hinted(
     this: WorkStore,
@@ -24,7 +32,7 @@ it('a hint that is heard while the node still starts does it no harm', async () 
       // Heard before the first load is answered, which also reads the clock for the first time.
       const wake = [1, 0, 'test.early', Date.now()];
       await client.query('SELECT pg_notify($1, $2)', ['delay_queue', `w[${JSON.stringify(wake)}]`]);
-      await client.query('SELECT pg_sleep(0.05)');
+      await heard.promise;
     }
     return load.apply(this, given);
   });
