@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../delay.events.js';
 import { describeError } from '../error-text.js';
-import type { Completion, Settlement, Wake, WorkStore } from '../store/work.store.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { Completion, Settlement, Wake } from '../store/rows.js';
 import type { Attempt, Outcome } from './attempt.js';
 import { Batcher } from './batcher.js';
 

@@ -1,4 +1,4 @@
-import type { Wake } from '../store/work.store.js';
+import type { Wake } from '../store/rows.js';
 import type { HintSender } from './hint-sender.js';
 import type { Nodes } from './nodes.js';
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { AttemptEvent } from '../delay.events.js';
-import type { ClaimedRow } from '../store/work.store.js';
+import type { ClaimedRow } from '../store/rows.js';
 import type { Handler } from '../handlers/handler.js';
 
 /** How an attempt ended, before anything is written about it. */

@@ -1,5 +1,5 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
-import type { LookedRow } from '../store/work.store.js';
+import type { LookedRow } from '../store/rows.js';
 import { retryPauseMs } from './chore.js';
 
 /** Rows of one statement. */

@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { ClaimedRow, ClaimRequest, Wake, WorkStore } from '../store/work.store.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { ClaimRequest, ClaimedRow, Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import type { Acknowledger } from './acknowledger.js';
 import { Attempt } from './attempt.js';

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Client, ClientBase, Pool, PoolConfig } from 'pg';
-import type { Runner } from '../store/delay.store.js';
+import type { Runner } from '../store/rows.js';
 
 /** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
 interface PostgresDriver {

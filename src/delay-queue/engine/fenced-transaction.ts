@@ -1,6 +1,6 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayLeaseLostError } from '../delay.errors.js';
-import type { Runner } from '../store/delay.store.js';
+import type { Runner } from '../store/rows.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { Attempt, Outcome } from './attempt.js';
 

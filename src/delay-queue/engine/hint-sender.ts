@@ -1,6 +1,5 @@
 import type { DelayEvents } from '../delay.events.js';
-import type { Runner } from '../store/delay.store.js';
-import type { Wake } from '../store/work.store.js';
+import type { Runner, Wake } from '../store/rows.js';
 import { encodeWakes, NODES_HINT } from './hint.js';
 
 /** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */

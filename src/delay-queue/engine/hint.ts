@@ -1,4 +1,4 @@
-import type { Wake } from '../store/work.store.js';
+import type { Wake } from '../store/rows.js';
 
 /** What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. */
 export type Hint =

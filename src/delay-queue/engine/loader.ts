@@ -1,5 +1,6 @@
 import type { DelayEvents } from '../delay.events.js';
-import type { Cursor, Wake, WorkStore } from '../store/work.store.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { Cursor, Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import { Chore } from './chore.js';
 import type { Nodes } from './nodes.js';

@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { ClaimRequest, LookedRow, Wake, WorkStore } from '../store/work.store.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { ClaimRequest, LookedRow, Wake } from '../store/rows.js';
 import type { Entry, ReadAhead } from './read-ahead.js';
 
 /** Pauses before a locked row is looked at again: doubled from the first to the last. */

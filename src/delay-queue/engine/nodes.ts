@@ -1,5 +1,5 @@
 import { spread } from '../store/spread.js';
-import type { Shares } from '../store/work.store.js';
+import type { Shares } from '../store/rows.js';
 
 /**
  * Who else is there, and who looks after which delays: among the nodes that serve a name,

@@ -1,5 +1,5 @@
 import { DelayConfigError } from '../delay.errors.js';
-import type { Runner } from '../store/delay.store.js';
+import type { Runner } from '../store/rows.js';
 import { tablesOf } from '../store/schema.js';
 
 const SERVER_VERSION_MIN = 140_000;

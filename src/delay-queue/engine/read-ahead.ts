@@ -1,4 +1,4 @@
-import type { Wake } from '../store/work.store.js';
+import type { Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import type { WheelChannel, WheelService } from '../wheel/wheel.service.js';
 

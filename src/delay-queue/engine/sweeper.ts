@@ -1,5 +1,6 @@
 import type { DelayEvents } from '../delay.events.js';
-import type { Cursor, SweptPage, Wake, WorkStore } from '../store/work.store.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { Cursor, SweptPage, Wake } from '../store/rows.js';
 import { Chore } from './chore.js';
 import type { Nodes } from './nodes.js';
 

@@ -20,8 +20,6 @@ import { placeSql } from './sql/place.sql.js';
 import { rescheduleSql } from './sql/reschedule.sql.js';
 import { retryDeadSql } from './sql/retry-dead.sql.js';
 
-export type { OwnAttempt, Placed, Placement, Runner } from './rows.js';
-
 /** A key that changed under every one of so many looks is somebody's tight loop, not a race. */
 const LOOKS_MAX = 100;
 

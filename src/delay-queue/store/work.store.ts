@@ -26,20 +26,6 @@ import { renewSql } from './sql/renew.sql.js';
 import { settleSql } from './sql/settle.sql.js';
 import { sweepSql } from './sql/sweep.sql.js';
 
-export type {
-  Wake,
-  ClaimRequest,
-  ClaimedRow,
-  LookedRow,
-  Completion,
-  Settlement,
-  SettledRow,
-  Shares,
-  LoadedPage,
-  SweptPage,
-  Cursor,
-} from './rows.js';
-
 type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, suspect: boolean];
 
 /** What the engine reads and writes, on connections of its own; one statement per method. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Batcher } from '../../../src/delay-queue/engine/batcher.js';
-import type { LookedRow } from '../../../src/delay-queue/store/work.store.js';
+import type { LookedRow } from '../../../src/delay-queue/store/rows.js';
 import { signal } from '../../support/delay-node.js';
 
 interface Item {

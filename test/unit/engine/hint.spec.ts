@@ -6,7 +6,7 @@ import {
   probeHint,
 } from '../../../src/delay-queue/engine/hint.js';
 import { HintSender } from '../../../src/delay-queue/engine/hint-sender.js';
-import type { Wake } from '../../../src/delay-queue/store/work.store.js';
+import type { Wake } from '../../../src/delay-queue/store/rows.js';
 import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
 import { signal } from '../../support/delay-node.js';
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Entry, ReadAhead } from '../../../src/delay-queue/engine/read-ahead.js';
-import type { Wake } from '../../../src/delay-queue/store/work.store.js';
+import type { Wake } from '../../../src/delay-queue/store/rows.js';
 import { DatabaseClock } from '../../../src/delay-queue/wheel/database-clock.js';
 import type { WheelChannel, WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 
