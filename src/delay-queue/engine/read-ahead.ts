@@ -1,6 +1,7 @@
 import type { Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
-import type { WheelChannel, WheelService } from '../wheel/wheel.service.js';
+import type { WheelChannel } from '../wheel/wheel.channel.js';
+import type { WheelService } from '../wheel/wheel.service.js';
 
 /** A wake this node keeps an eye on: waiting in the wheel, due and ready, or being claimed. */
 export interface Entry extends Wake {

@@ -12,7 +12,7 @@ import { DelayInvalidError, DelayShutdownError, DelayWheelFullError } from '../d
 import type { Duration } from '../delay.js';
 import { describeError } from '../error-text.js';
 import { parseDurationMs } from '../validation/duration.js';
-import { NO_INDEX, NO_TIMER, TimingWheel } from './timing-wheel.js';
+import { Channel, type OnExpired, type WheelChannel } from './wheel.channel.js';
 
 /** Provide a number under this token to change how many entries all wheels may hold together. */
 export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
@@ -29,103 +29,6 @@ const EXPIRED_PER_TURN = 1_024;
 export interface WheelTimer {
   /** Never used twice in this process. */
   readonly id: number;
-}
-
-/** A wheel of its owner's own that knows numbers instead of closures: 28 bytes per entry. */
-export interface WheelChannel {
-  /** Entries that wait. */
-  readonly size: number;
-  /**
-   * @param deadlineMs on the scale of {@link WheelService.nowMs}; in the past: the next turn
-   * @param tag what the callback gets
-   * @returns a handle; `undefined` when the wheels are full or this channel is closed
-   */
-  add(deadlineMs: number, tag: number): number | undefined;
-  /** @returns `false` when the entry expired (perhaps in this very turn), went or never was */
-  cancel(handle: number): boolean;
-  /** Another deadline; the handle stays good. Answers like {@link cancel}. */
-  move(handle: number, deadlineMs: number): boolean;
-  /**
-   * Makes room in a full wheel: drops the farthest entry of this channel, as exactly as
-   * `TimingWheel.evictFarthest`, if its deadline is later than `afterMs`.
-   *
-   * @returns its tag; `undefined` when nothing was dropped
-   */
-  evictFarthest(afterMs?: number): number | undefined;
-  /** Drops all entries; the callback is not called again. */
-  close(): void;
-}
-
-type OnExpired = (tags: readonly number[]) => void;
-
-class Channel implements WheelChannel {
-  readonly wheel: TimingWheel;
-  #tags = new Float64Array(0);
-  #closed = false;
-
-  constructor(
-    readonly onExpired: OnExpired,
-    capacity: number,
-    originMs: number,
-    private readonly hasRoom: () => boolean,
-    private readonly wakeBy: (deadlineMs: number) => void,
-    private readonly onClose: (channel: Channel) => void,
-  ) {
-    this.wheel = new TimingWheel({ capacity, originMs });
-  }
-
-  get closed(): boolean {
-    return this.#closed;
-  }
-
-  get size(): number {
-    return this.#closed ? 0 : this.wheel.size;
-  }
-
-  add(deadlineMs: number, tag: number): number | undefined {
-    if (this.#closed || !this.hasRoom()) return undefined;
-    const handle = this.wheel.add(deadlineMs);
-    if (handle === NO_TIMER) return undefined;
-    if (this.#tags.length < this.wheel.allocated) this.#growTags();
-    this.#tags[this.wheel.indexOf(handle)] = tag;
-    this.wakeBy(deadlineMs);
-    return handle;
-  }
-
-  cancel(handle: number): boolean {
-    return !this.#closed && this.wheel.cancel(handle);
-  }
-
-  move(handle: number, deadlineMs: number): boolean {
-    if (this.#closed || !this.wheel.move(handle, deadlineMs)) return false;
-    this.wakeBy(deadlineMs);
-    return true;
-  }
-
-  evictFarthest(afterMs?: number): number | undefined {
-    const index = this.#closed ? NO_INDEX : this.wheel.evictFarthest(afterMs);
-    return index === NO_INDEX ? undefined : this.#tags[index];
-  }
-
-  close(): void {
-    if (this.#closed) return;
-    this.#closed = true;
-    this.onClose(this);
-  }
-
-  /** @param scratch holds the indexes for a moment; its length bounds the work */
-  expire(nowMs: number, scratch: Int32Array): number[] {
-    const count = this.wheel.advance(nowMs, scratch);
-    const tags: number[] = [];
-    for (let at = 0; at < count; at++) tags.push(this.#tags[scratch[at]!]!);
-    return tags;
-  }
-
-  #growTags(): void {
-    const tags = new Float64Array(this.wheel.allocated);
-    tags.set(this.#tags);
-    this.#tags = tags;
-  }
 }
 
 /**

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Entry, ReadAhead } from '../../../src/delay-queue/engine/read-ahead.js';
 import type { Wake } from '../../../src/delay-queue/store/rows.js';
 import { DatabaseClock } from '../../../src/delay-queue/wheel/database-clock.js';
-import type { WheelChannel, WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import type { WheelChannel } from '../../../src/delay-queue/wheel/wheel.channel.js';
+import type { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 
 /** A channel whose time the test lets pass. */
 class Wheel {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { WheelChannel } from '../../../src/delay-queue/wheel/wheel.service.js';
+import type { WheelChannel } from '../../../src/delay-queue/wheel/wheel.channel.js';
 import { WheelUnderTest } from './wheel-under-test.js';
 
 const test = new WheelUnderTest();
