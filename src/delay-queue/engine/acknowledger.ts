@@ -4,6 +4,7 @@ import type { WorkStore } from '../store/work.store.js';
 import type { Completion, Settlement, Wake } from '../store/rows.js';
 import type { Attempt, Outcome } from './attempt.js';
 import { Batcher } from './batcher.js';
+import { Trouble } from './trouble.js';
 
 /** What ends an attempt whose delay stays, without the attempt's own id and epoch. */
 type Ending = Omit<Settlement, 'id' | 'epoch'>;
@@ -28,9 +29,8 @@ export class Acknowledger {
     { onMoved, onProgress }: AcknowledgerCallbacks,
   ) {
     const lookAt = (ids: readonly number[]) => store.lookAt(ids);
-    const onTrouble = (error: unknown): void => {
-      events.emit('trouble', { during: 'acknowledge', error });
-    };
+    // One each: while the one fails the other may work.
+    const trouble = (): Trouble => new Trouble(events, 'acknowledge');
     const complete = (items: readonly Completion[]) => store.complete(items);
     const settle = async (items: readonly Settlement[]): Promise<number[]> => {
       const rows = await store.settle(items);
@@ -39,8 +39,8 @@ export class Acknowledger {
       }
       return rows.map((row) => row.id);
     };
-    this.#completions = new Batcher({ write: complete, lookAt, onTrouble, onProgress });
-    this.#settlements = new Batcher({ write: settle, lookAt, onTrouble, onProgress });
+    this.#completions = new Batcher({ write: complete, lookAt, trouble: trouble(), onProgress });
+    this.#settlements = new Batcher({ write: settle, lookAt, trouble: trouble(), onProgress });
   }
 
   /** Attempts that ended and are not written down yet. */

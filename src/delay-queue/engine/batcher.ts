@@ -1,6 +1,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { LookedRow } from '../store/rows.js';
 import { retryPauseMs } from './chore.js';
+import type { Trouble } from './trouble.js';
 
 /** Rows of one statement. */
 const BATCH_MAX = 500;
@@ -15,7 +16,7 @@ export interface BatcherParts<Item> {
   write: (items: readonly Item[]) => Promise<readonly number[]>;
   /** The committed state of the rows that were not written. */
   lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
-  onTrouble: (error: unknown) => void;
+  trouble: Pick<Trouble, 'failed' | 'worked'>;
   /** Told after each batch: there is room for more. */
   onProgress: () => void;
 }
@@ -88,6 +89,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
         await this.#write(batch);
         this.#failures = 0;
         this.#limit = Math.min(BATCH_MAX, this.#limit * 2);
+        this.parts.trouble.worked();
         this.parts.onProgress();
       } catch (error) {
         for (const pending of batch) pending.unsure = true;
@@ -95,7 +97,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
         this.#waiting.push(...batch);
         this.#limit = Math.max(1, Math.floor(batch.length / 2));
         this.#failures += 1;
-        this.parts.onTrouble(error);
+        this.parts.trouble.failed(error);
         await pause(retryPauseMs(this.#failures));
       }
     }

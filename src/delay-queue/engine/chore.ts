@@ -1,3 +1,5 @@
+import type { Trouble } from './trouble.js';
+
 /** Pauses after a failure: doubled from the first to the last, each cut by up to half at random. */
 const RETRY_FIRST_MS = 100;
 const RETRY_LAST_MS = 5_000;
@@ -13,14 +15,10 @@ export class Chore {
   #stopped = true;
   #failures = 0;
 
-  /**
-   * @param run answers the pause until its next run, in milliseconds
-   * @param onTrouble told of every failure; `undefined` once it works again
-   */
+  /** @param run answers the pause until its next run, in milliseconds */
   constructor(
     private readonly run: () => Promise<number>,
-    private readonly onTrouble: (error: unknown) => void,
-    private readonly onRecovered: () => void,
+    private readonly trouble: Pick<Trouble, 'failed' | 'worked'>,
   ) {}
 
   start(afterMs = 0): void {
@@ -59,12 +57,12 @@ export class Chore {
   async #once(): Promise<number> {
     try {
       const pauseMs = await this.run();
-      if (this.#failures > 0) this.onRecovered();
       this.#failures = 0;
+      this.trouble.worked();
       return pauseMs;
     } catch (error) {
       this.#failures += 1;
-      this.onTrouble(error);
+      this.trouble.failed(error);
       return retryPauseMs(this.#failures);
     }
   }

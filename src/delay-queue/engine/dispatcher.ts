@@ -12,6 +12,7 @@ import type { Missed } from './missed.js';
 import type { Entry, ReadAhead } from './read-ahead.js';
 import type { ReadyQueue } from './ready-queue.js';
 import type { Slots } from './slots.js';
+import { Trouble } from './trouble.js';
 
 /** Claims on their way at once: one runs while the next one's rows are coming due. */
 const CLAIMS_MAX = 2;
@@ -36,6 +37,7 @@ interface Parts {
 /** Turns what is due into claims, and claims into attempts: only what has a free slot is claimed. */
 export class Dispatcher {
   readonly #claims = new Set<Promise<void>>();
+  readonly #trouble: Trouble;
   #pump: NodeJS.Immediate | undefined;
   #rest: NodeJS.Timeout | undefined;
   #failures = 0;
@@ -50,7 +52,9 @@ export class Dispatcher {
     private readonly parts: Parts,
     private readonly claimBatch: number,
     private readonly onHungry: () => void,
-  ) {}
+  ) {
+    this.#trouble = new Trouble(parts.events, 'claim');
+  }
 
   /**
    * Keeps an eye on a wake, unless its claim runs here or nobody here could run it.
@@ -125,6 +129,7 @@ export class Dispatcher {
       return;
     }
     this.#failures = 0;
+    this.#trouble.worked();
     const claimed = new Map(rows.map((row) => [row.id, row]));
     const missing: Entry[] = [];
     for (const entry of entries) {
@@ -181,9 +186,9 @@ export class Dispatcher {
    * again: a claim in between would get that same epoch, and the giving back would hit it.
    */
   #claimFailed(entries: readonly Entry[], error: unknown): void {
-    const { acknowledger, readAhead, events } = this.parts;
+    const { acknowledger, readAhead } = this.parts;
     this.#failures += 1;
-    events.emit('trouble', { during: 'claim', error });
+    this.#trouble.failed(error);
     const pauseMs = retryPauseMs(this.#failures);
     for (const entry of entries) {
       acknowledger.giveBack(entry.id, entry.epoch + 1, () => readAhead.again(entry, pauseMs));

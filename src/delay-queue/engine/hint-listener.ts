@@ -5,12 +5,14 @@ import { retryPauseMs } from './chore.js';
 import type { EngineConnections } from './engine-connections.js';
 import { presenceSql } from '../store/sql/presence.sql.js';
 import { parseHint, probeHint, type Hint } from './hint.js';
+import { Trouble } from './trouble.js';
 
 /** A server that has not delivered its own notification by then does not. */
 const PROBE_MS = 2_000;
 
 /** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
 export class HintListener {
+  readonly #trouble: Trouble;
   #client: Client | undefined;
   #reconnect: NodeJS.Timeout | undefined;
   #failures = 0;
@@ -23,8 +25,10 @@ export class HintListener {
     private readonly channel: string,
     private readonly nodeName: string,
     private readonly onHint: (hint: Hint) => void,
-    private readonly events: DelayEvents,
-  ) {}
+    events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'listen');
+  }
 
   /** @returns whether LISTEN works: behind a pooler in transaction mode it does not */
   async start(): Promise<boolean> {
@@ -68,13 +72,14 @@ export class HintListener {
     }
     this.#client = client;
     this.#failures = 0;
+    this.#trouble.worked();
     if (this.#stopped) await this.stop();
   }
 
   #lost(client: Client, error: unknown): void {
     this.#client = undefined;
     this.#failures += 1;
-    this.events.emit('trouble', { during: 'listen', error });
+    this.#trouble.failed(error);
     void client.end().catch(() => {});
     this.#reconnect = setTimeout(() => {
       void this.#connect().then(() => {

@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../delay.events.js';
 import type { Runner, Wake } from '../store/rows.js';
 import { encodeWakes, NODES_HINT } from './hint.js';
+import { Trouble } from './trouble.js';
 
 /** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */
 const QUEUE_MAX = 10_000;
@@ -11,14 +12,17 @@ const QUEUE_MAX = 10_000;
  * on the whole server at its commit (16 clients: 6,721 against 2,649 transactions/s).
  */
 export class HintSender {
+  readonly #trouble: Trouble;
   #wakes: Wake[] = [];
   #sending: Promise<void> | undefined;
 
   constructor(
     private readonly runner: Runner,
     private readonly channel: string,
-    private readonly events: DelayEvents,
-  ) {}
+    events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'hint');
+  }
 
   send(wake: Wake): void {
     if (this.#wakes.length < QUEUE_MAX) this.#wakes.push(wake);
@@ -53,8 +57,9 @@ export class HintSender {
         this.channel,
         texts,
       ]);
+      this.#trouble.worked();
     } catch (error) {
-      this.events.emit('trouble', { during: 'hint', error });
+      this.#trouble.failed(error);
     }
   }
 }

@@ -4,6 +4,7 @@ import type { WorkStore } from '../store/work.store.js';
 import type { Attempt } from './attempt.js';
 import { Chore } from './chore.js';
 import type { InFlight } from './in-flight.js';
+import { Trouble } from './trouble.js';
 
 /** Rows of one statement. */
 const BATCH_MAX = 1_000;
@@ -21,14 +22,7 @@ export class LeaseKeeper {
     private readonly leaseMs: number,
     events: DelayEvents,
   ) {
-    this.#chore = new Chore(
-      () => this.#keep(),
-      (error) => {
-        events.emit('trouble', { during: 'renew', error });
-        this.#loseExpired();
-      },
-      () => events.emit('recovered', { during: 'renew' }),
-    );
+    this.#chore = new Chore(() => this.#keep(), new Trouble(events, 'renew'));
   }
 
   start(): void {
@@ -48,10 +42,13 @@ export class LeaseKeeper {
     const now = performance.now();
     // A lease is renewed once half of it is gone: short attempts cost no statement.
     const old = this.#plain().filter((attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2);
-    for (let from = 0; from < old.length; from += BATCH_MAX) {
-      await this.#renew(old.slice(from, from + BATCH_MAX));
+    try {
+      for (let from = 0; from < old.length; from += BATCH_MAX) {
+        await this.#renew(old.slice(from, from + BATCH_MAX));
+      }
+    } finally {
+      this.#loseExpired();
     }
-    this.#loseExpired();
     return this.#everyMs;
   }
 

@@ -4,6 +4,7 @@ import type { Cursor, Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import { Chore } from './chore.js';
 import type { Nodes } from './nodes.js';
+import { Trouble } from './trouble.js';
 
 /** Rows of one statement; more than a few thousand would hold up the event loop while parsed. */
 const PAGE_MAX = 5_000;
@@ -48,11 +49,7 @@ export class Loader {
     events: DelayEvents,
   ) {
     this.#loadEveryMs = limits.loadEveryMs;
-    this.#chore = new Chore(
-      () => this.#load(),
-      (error) => events.emit('trouble', { during: 'load', error }),
-      () => events.emit('recovered', { during: 'load' }),
-    );
+    this.#chore = new Chore(() => this.#load(), new Trouble(events, 'load'));
   }
 
   /** Registers this node, learns of the others, and reads the clock for the first time. */

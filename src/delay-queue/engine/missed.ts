@@ -3,6 +3,7 @@ import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { ClaimRequest, LookedRow, Wake } from '../store/rows.js';
 import type { Entry, ReadAhead } from './read-ahead.js';
+import { Trouble } from './trouble.js';
 
 /** Pauses before a locked row is looked at again: doubled from the first to the last. */
 const LOCKED_FIRST_MS = 2;
@@ -13,12 +14,18 @@ const NO_ATTEMPT_LEFT =
 
 /** What became of the rows that a claim asked for and did not get. */
 export class Missed {
+  readonly #looking: Trouble;
+  readonly #burying: Trouble;
+
   constructor(
     private readonly store: WorkStore,
     private readonly registry: HandlerRegistry,
     private readonly readAhead: ReadAhead,
     private readonly events: DelayEvents,
-  ) {}
+  ) {
+    this.#looking = new Trouble(events, 'look');
+    this.#burying = new Trouble(events, 'bury');
+  }
 
   /**
    * Looks at each and decides: gone, moved, early, without attempts, or locked by somebody.
@@ -29,10 +36,11 @@ export class Missed {
     try {
       rows = await this.store.lookAt(entries.map((entry) => entry.id));
     } catch (error) {
-      this.events.emit('trouble', { during: 'look', error });
+      this.#looking.failed(error);
       for (const entry of entries) this.readAhead.again(entry, LOCKED_LAST_MS);
       return;
     }
+    this.#looking.worked();
     const byId = new Map(rows.map((row) => [row.id, row]));
     const exhausted: ClaimRequest[] = [];
     for (const entry of entries) {
@@ -40,7 +48,7 @@ export class Missed {
       if (row === undefined || row.wake_ms === null) this.readAhead.forget(entry);
       else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms, offer);
       else if (row.wake_ms > row.now_ms) this.readAhead.again(entry, row.wake_ms - row.now_ms);
-      else if (this.#isExhausted(row)) exhausted.push(this.#burial(entry, row));
+      else if (this.#isExhausted(row)) exhausted.push(this.#asBurial(entry, row));
       else this.#locked(entry);
     }
     if (exhausted.length > 0) await this.#bury(exhausted);
@@ -68,7 +76,7 @@ export class Missed {
     return row.attempts >= this.#maxAttempts(row);
   }
 
-  #burial(entry: Entry, row: LookedRow): ClaimRequest {
+  #asBurial(entry: Entry, row: LookedRow): ClaimRequest {
     this.readAhead.forget(entry);
     return { id: row.id, epoch: row.epoch, leaseMs: 0, maxAttempts: this.#maxAttempts(row) };
   }
@@ -78,9 +86,10 @@ export class Missed {
       for (const row of await this.store.bury(exhausted, NO_ATTEMPT_LEFT)) {
         this.events.emit('dead', { ...row, id: String(row.id), attempt: row.attempts });
       }
+      this.#burying.worked();
     } catch (error) {
       // The sweep meets the rows again.
-      this.events.emit('trouble', { during: 'bury', error });
+      this.#burying.failed(error);
     }
   }
 }

@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
 import { Chore } from './chore.js';
+import { Trouble } from './trouble.js';
 
 /** Lines of history deleted by one statement, and the pause between two while there are more. */
 const BATCH_MAX = 5_000;
@@ -18,11 +19,7 @@ export class Pruner {
     private readonly keepMs: number,
     events: DelayEvents,
   ) {
-    this.#chore = new Chore(
-      () => this.#prune(),
-      (error) => events.emit('trouble', { during: 'prune', error }),
-      () => events.emit('recovered', { during: 'prune' }),
-    );
+    this.#chore = new Chore(() => this.#prune(), new Trouble(events, 'prune'));
   }
 
   start(): void {

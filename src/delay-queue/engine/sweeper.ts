@@ -3,6 +3,7 @@ import type { WorkStore } from '../store/work.store.js';
 import type { Cursor, SweptPage, Wake } from '../store/rows.js';
 import { Chore } from './chore.js';
 import type { Nodes } from './nodes.js';
+import { Trouble } from './trouble.js';
 
 /** Overdue rows taken by one statement. */
 const PAGE_MAX = 2_000;
@@ -50,11 +51,7 @@ export class Sweeper {
     private readonly offer: (wake: Wake) => boolean,
     events: DelayEvents,
   ) {
-    this.#chore = new Chore(
-      () => this.#sweep(),
-      (error) => events.emit('trouble', { during: 'sweep', error }),
-      () => events.emit('recovered', { during: 'sweep' }),
-    );
+    this.#chore = new Chore(() => this.#sweep(), new Trouble(events, 'sweep'));
   }
 
   start(): void {

@@ -72,6 +72,24 @@ describe('sessions that are ended again and again', () => {
   });
 });
 
+describe('what fails and then works again', () => {
+  it.each(['claim', 'acknowledge'])('%s: trouble is told, and then its end', async (duty) => {
+    const node = await stage.start({ providers: [plainHandler('test.once', () => {})] });
+    const during = { during: duty };
+    const [trouble, recovered] = [
+      node.next('trouble', (told) => told.during === duty),
+      node.next('recovered', (told) => told.during === duty),
+    ];
+    const completed = node.next('completed');
+    const method = duty === 'claim' ? 'claim' : 'complete';
+    jest.spyOn(WorkStore.prototype, method).mockRejectedValueOnce(connectionLost());
+    await node.delays.schedule('test.once', null, { after: 0 });
+    expect(await trouble).toMatchObject(during);
+    expect(await recovered).toEqual(during);
+    await completed;
+  });
+});
+
 describe('a claim of which nobody knows whether it was committed', () => {
   it('gives the attempt back when it was', async () => {
     const attempts: number[] = [];

@@ -40,7 +40,7 @@ beforeEach(() => {
     },
     lookAt: async (ids) => rows.filter(({ id }) => ids.includes(id)),
     onProgress: () => {},
-    onTrouble: () => (troubles += 1),
+    trouble: { failed: () => (troubles += 1), worked: () => {} },
   });
 });
 
@@ -119,7 +119,7 @@ describe('Batcher', () => {
       write: async (items) => (refusals-- > 0 ? refuse() : items.map(({ id }) => id)),
       lookAt: async () => [row(3, 1)],
       onProgress: () => {},
-      onTrouble: () => {},
+      trouble: { failed: () => {}, worked: () => {} },
     });
     await new Promise((resolve) => other.add(item(3), resolve));
     expect(batches).toEqual([[1]]);

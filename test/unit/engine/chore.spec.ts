@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
 import { Chore, retryPauseMs } from '../../../src/delay-queue/engine/chore.js';
+import { Trouble } from '../../../src/delay-queue/engine/trouble.js';
 import { signal } from '../../support/delay-node.js';
 
 let runs: number;
@@ -14,13 +16,15 @@ beforeEach(() => {
   troubles = [];
   recovered = 0;
   run = async () => 1_000;
+  const events = new DelayEvents();
+  events.on('trouble', ({ error }) => troubles.push(error));
+  events.on('recovered', () => (recovered += 1));
   chore = new Chore(
     () => {
       runs += 1;
       return run();
     },
-    (error) => troubles.push(error),
-    () => (recovered += 1),
+    new Trouble(events, 'load'),
   );
 });
 
