@@ -130,7 +130,10 @@ export type RescheduleResult =
 export type RetryDeadResult =
   { verdict: 'retried'; id: string; dueAt: Date } | { verdict: 'absent' };
 
-/** Where a reschedule moves the delay: `extendBy` counts from its present due time. */
+/**
+ * Where a reschedule moves the delay: `extendBy` counts from its present due time, and stops at the
+ * end of the year 9999, the latest that a delay can be due.
+ */
 export type RescheduleTo = When | { extendBy: Duration; after?: never; at?: never };
 
 /** What a handler gets. */

@@ -158,8 +158,10 @@ describe('a far future', () => {
     expect(await node.delays.find('test.far', 'far')).toMatchObject({ state: 'scheduled', dueAt });
     const beyond = await node.delays.reschedule('test.far', 'far', { extendBy: '36525d' });
     expect(beyond).toMatchObject({ verdict: 'rescheduled' });
+    // Extended again and again it stops where `at` stops, and never leaves what Postgres can say.
+    const last = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
     expect((await node.delays.find('test.far', 'far'))?.dueAt).toEqual(
-      new Date(dueAt.getTime() + 36_525 * 86_400_000),
+      new Date(Math.min(last, dueAt.getTime() + 36_525 * 86_400_000)),
     );
   });
 

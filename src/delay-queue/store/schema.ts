@@ -34,6 +34,13 @@ export const wholeMs = (instant: string): string =>
 export const plusMs = (instant: string, ms: string): string =>
   `${instant} + ${ms} * interval '1 millisecond'`;
 
+/**
+ * SQL for a due time moved on by milliseconds. It stops where `at` stops, at the end of the year
+ * 9999: extended again and again it would pass the last instant that Postgres knows.
+ */
+export const extendedMs = (due: string, ms: string): string =>
+  `LEAST(${plusMs(due, ms)}, timestamptz '9999-12-31 23:59:59.999+00')`;
+
 /** SQL for an instant as milliseconds since 1970; float8, because no type parser touches it. */
 export const epochMs = (instant: string): string =>
   `(extract(epoch FROM ${instant}) * 1000)::float8`;

@@ -1,4 +1,4 @@
-import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
+import { CLOCK, epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
 import { endedColumns } from './look.sql.js';
 
 /**
@@ -14,7 +14,7 @@ WITH ${CLOCK},
 own AS MATERIALIZED (
   SELECT d.*,
          COALESCE($6::timestamptz, ${wholeMs(plusMs('clock.now', '$5::float8'))},
-                  ${plusMs('d.due_at', '$7::float8')}) AS due
+                  ${extendedMs('d.due_at', '$7::float8')}) AS due
   FROM ${tables.delay} d, clock
   WHERE d.id = $1::bigint AND d.epoch = $2::int AND d.leased_by = $3::text
   FOR UPDATE OF d SKIP LOCKED

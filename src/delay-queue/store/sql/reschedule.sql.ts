@@ -1,4 +1,4 @@
-import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
+import { CLOCK, epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
 import { freeRows, looked } from './look.sql.js';
 
 /**
@@ -16,7 +16,7 @@ ${freeRows(tables)},
 target AS MATERIALIZED (
   SELECT f.id, f.ord,
          COALESCE(i.at, ${wholeMs(plusMs('clock.now', 'i.after_ms'))},
-                  ${plusMs('f.due_at', 'i.extend_ms')}) AS due
+                  ${extendedMs('f.due_at', 'i.extend_ms')}) AS due
   FROM free f JOIN input i USING (ord), clock
   WHERE NOT f.dead
 ),
