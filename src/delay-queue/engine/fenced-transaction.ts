@@ -1,3 +1,4 @@
+import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayLeaseLostError } from '../delay.errors.js';
 import type { Runner } from '../store/rows.js';
@@ -18,6 +19,7 @@ export interface FencedParts {
  */
 export class FencedTransaction {
   readonly #runner: QueryRunner;
+  #client: PoolClient | undefined;
   #pid: number | undefined;
   #sessionEnd: Promise<void> | undefined;
 
@@ -33,6 +35,9 @@ export class FencedTransaction {
 
   async run(handle: () => Promise<Outcome>): Promise<Outcome> {
     try {
+      this.#client = (await this.#runner.connect()) as PoolClient;
+      // Cut while it waited for a connection: nobody wants this transaction any more.
+      if (this.attempt.over) return { kind: 'lost' };
       await this.#runner.startTransaction('READ COMMITTED');
       if (!(await this.#fence())) return await this.#rollback({ kind: 'lost' });
       this.attempt.manager = this.#runner.manager;
@@ -50,13 +55,11 @@ export class FencedTransaction {
     } finally {
       // Not while its end is on the way, which would hit whoever gets the connection next.
       await this.#sessionEnd;
-      if (this.#sessionEnd) await this.#meetSessionEnd();
       await this.#runner.release();
     }
   }
 
   async #fence(): Promise<boolean> {
-    // Cut while it waited for a connection: nobody wants this transaction any more.
     if (this.attempt.over) return false;
     const leaseLeftMs = this.attempt.leaseEndsAtMs - performance.now();
     if (leaseLeftMs <= 0) return false;
@@ -98,24 +101,22 @@ export class FencedTransaction {
 
   /**
    * The attempt was cut: its session ends, so that its locks are free before the row is given to
-   * another attempt. Not a cancel request, which could hit whoever has the connection next.
+   * another attempt. Not by a cancel request, which could hit whoever has the connection next.
+   *
+   * Then this side lets go too: on a connection that died silently the handler's statement, or the
+   * ROLLBACK after it, would wait for ever, and the pool would be one connection short.
    */
   async #endSession(): Promise<void> {
-    if (this.#pid === undefined || this.#runner.isReleased) return;
+    if (this.#client === undefined || this.#runner.isReleased) return;
     try {
-      await this.parts.engine.query('SELECT pg_terminate_backend($1::int)', [this.#pid]);
+      if (this.#pid !== undefined) {
+        await this.parts.engine.query('SELECT pg_terminate_backend($1::int)', [this.#pid]);
+      }
     } catch {
       // Then idle_in_transaction_session_timeout ends it.
     }
-  }
-
-  /** The session's end is on its way: a last statement meets it, and the pool drops the connection. */
-  async #meetSessionEnd(): Promise<void> {
-    try {
-      await this.#runner.query('SELECT 1');
-    } catch {
-      // Met.
-    }
+    // Not awaited: what is closed tells no more when nobody answers. The pool drops it.
+    void this.#client.end();
   }
 
   #asRunner(): Runner {
