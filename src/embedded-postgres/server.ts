@@ -70,8 +70,9 @@ export class Server {
     }
   }
 
-  async stop(): Promise<void> {
-    const args = ['stop', '-D', this.data, '-m', 'fast', '-w', '-t', String(STOP_TIMEOUT_SECONDS)];
+  /** @param mode `immediate` is a crash: nobody is waited for, and the next start recovers. */
+  async stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
+    const args = ['stop', '-D', this.data, '-m', mode, '-w', '-t', String(STOP_TIMEOUT_SECONDS)];
     await run(this.binaries.pgCtl, args, this.folder.user, 'ignored');
   }
 

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { currentRun, onServer } from '../support/test-run.js';
 import { Cluster } from './support/cluster.js';
+import { IS_LISTENER } from '../support/listener.js';
 
 let cluster: Cluster;
 
@@ -12,7 +13,7 @@ afterEach(() => cluster.close());
 
 const serves = { 'test.hinted': { does: 'note' as const } };
 
-const LISTENER = `application_name LIKE 'delay-queue worker%' AND query LIKE 'LISTEN%'
+const LISTENER = `application_name LIKE 'delay-queue worker%' AND ${IS_LISTENER}
                   AND datname = current_database()`;
 
 /** Nobody gets a new connection to this database, or everybody again. */

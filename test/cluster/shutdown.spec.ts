@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Cluster } from './support/cluster.js';
 import type { Served } from './support/worker.protocol.js';
+import { IS_LISTENER } from '../support/listener.js';
 
 let cluster: Cluster;
 
@@ -98,7 +99,7 @@ describe('SIGTERM', () => {
     // The drain has begun once the listener is gone.
     await cluster.until<{ listeners: number }>(
       `SELECT count(*)::int AS listeners FROM pg_stat_activity
-       WHERE application_name LIKE 'delay-queue leaving%' AND query LIKE 'LISTEN%'
+       WHERE application_name LIKE 'delay-queue leaving%' AND ${IS_LISTENER}
          AND datname = current_database()`,
       ([row]) => row?.listeners === 0,
     );

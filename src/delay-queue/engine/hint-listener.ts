@@ -16,6 +16,8 @@ export class HintListener {
   #client: Client | undefined;
   #reconnect: NodeJS.Timeout | undefined;
   #failures = 0;
+  #works = false;
+  #present = false;
   #stopped = false;
   #onProbe: (nonce: string) => void = () => {};
 
@@ -33,14 +35,16 @@ export class HintListener {
   /** @returns whether LISTEN works: behind a pooler in transaction mode it does not */
   async start(): Promise<boolean> {
     await this.#connect();
-    const works = await this.#probe();
-    if (!works) await this.stop();
-    return works;
+    this.#works = await this.#probe();
+    if (!this.#works) await this.stop();
+    // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
+    else if (this.#client) await this.#takePresence(this.#client);
+    return this.#works;
   }
 
   /** Whether this node holds its presence lock, by which the others see it live. */
   get isPresent(): boolean {
-    return this.#client !== undefined;
+    return this.#client !== undefined && this.#present;
   }
 
   async stop(): Promise<void> {
@@ -64,7 +68,7 @@ export class HintListener {
     client.on('notification', (message) => this.#heard(message.payload ?? ''));
     try {
       await client.connect();
-      await client.query(presenceSql(), [this.nodeName]);
+      if (this.#works) await this.#takePresence(client);
       await client.query(`LISTEN "${this.channel.replaceAll('"', '""')}"`);
     } catch (error) {
       lose(error);
@@ -74,6 +78,17 @@ export class HintListener {
     this.#failures = 0;
     this.#trouble.worked();
     if (this.#stopped) await this.stop();
+  }
+
+  /** Where it cannot have the lock, the others go by its heartbeats. */
+  async #takePresence(client: Client): Promise<void> {
+    this.#present = false;
+    try {
+      const { rows } = await client.query<{ held: boolean }>(presenceSql(), [this.nodeName]);
+      this.#present = rows[0]?.held === true;
+    } catch {
+      // The connection says what is wrong with it.
+    }
   }
 
   #lost(client: Client, error: unknown): void {
@@ -94,20 +109,23 @@ export class HintListener {
     else if (hint) this.onHint(hint);
   }
 
+  /** Only silence on a connection that lives says that LISTEN does not work. */
   async #probe(): Promise<boolean> {
     const nonce = randomUUID();
     return new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(false), PROBE_MS);
-      this.#onProbe = (heard) => {
-        if (heard !== nonce) return;
+      const timer = setTimeout(() => resolve(this.#client === undefined), PROBE_MS);
+      const works = (): void => {
         clearTimeout(timer);
         resolve(true);
       };
+      this.#onProbe = (heard) => {
+        if (heard === nonce) works();
+      };
       const parameters = [this.channel, probeHint(nonce)];
-      this.connections.query('SELECT pg_notify($1::text, $2::text)', parameters).catch(() => {
-        clearTimeout(timer);
-        resolve(false);
-      });
+      this.connections
+        .query('SELECT pg_notify($1::text, $2::text)', parameters)
+        // Nothing was sent, so nothing is proven.
+        .catch(works);
     });
   }
 }

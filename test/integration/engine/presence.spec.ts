@@ -3,6 +3,9 @@ import { Client } from 'pg';
 import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { plainHandler } from '../../support/delay-node.js';
+import { IS_LISTENER } from '../../support/listener.js';
+import { Stage } from './support/stage.js';
 
 describe('the nodes that a node shares the load with', () => {
   let database: TestDatabase;
@@ -58,5 +61,43 @@ describe('the nodes that a node shares the load with', () => {
     await beat('paused', true, 60_000);
     await other.query(presenceSql(), ['paused']);
     expect(await peers()).toEqual([]);
+  });
+});
+
+describe('a node whose lock is held by a session of its past', () => {
+  let stage: Stage;
+
+  beforeEach(async () => {
+    stage = await Stage.open();
+  });
+
+  afterEach(() => stage.close());
+
+  const presentSays = async (present: boolean): Promise<void> => {
+    await stage.until<{ present: boolean }>(
+      `SELECT present FROM delay_queue.node WHERE id = 'again'`,
+      ([row]) => row?.present === present,
+    );
+  };
+
+  it('does not say that it holds one, so that its heartbeats count', async () => {
+    const past = new Client({ connectionString: stage.url });
+    await past.connect();
+    try {
+      await past.query(presenceSql(), ['again']);
+      await stage.start({
+        options: { nodeName: 'again', loadEvery: '100ms', horizon: '1s' },
+        providers: [plainHandler('test.x', () => {})],
+      });
+      await presentSays(false);
+    } finally {
+      await past.end();
+    }
+    // The next connection takes it.
+    await stage.sql(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND ${IS_LISTENER}`,
+    );
+    await presentSays(true);
   });
 });

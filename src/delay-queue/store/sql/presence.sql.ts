@@ -7,8 +7,12 @@ const SEED = 7_461_302;
  */
 const lockKey = (node: string): string => `hashtextextended(${node}, ${SEED})`;
 
-/** Takes the lock of a node on this session. Parameters: node. */
-export const presenceSql = (): string => `SELECT pg_try_advisory_lock(${lockKey('$1::text')})`;
+/**
+ * Takes the lock of a node on this session. Parameters: node. Answers `held`: false while a session
+ * of its past that nobody knows to be dead still has it.
+ */
+export const presenceSql = (): string =>
+  `SELECT pg_try_advisory_lock(${lockKey('$1::text')}) AS held`;
 
 /** SQL that is true while some session holds the lock of that node. */
 export const isPresent = (node: string): string => `EXISTS (
