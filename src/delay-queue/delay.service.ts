@@ -79,7 +79,7 @@ export class DelayService {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
     const { manager, runner } = this.#transaction(options.manager);
-    const [placed] = await this.#place(runner, [placement]);
+    const [placed] = await this.#place(manager, runner, [placement]);
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
   }
 
@@ -100,7 +100,7 @@ export class DelayService {
     const write = async (inner: EntityManager): Promise<ScheduleResult[]> => {
       const sorted = inLockOrder(placements);
       const inOrder = sorted.map((index) => placements[index] as Placement);
-      const placed = await this.#place(runnerOf(inner), inOrder);
+      const placed = await this.#place(inner, runnerOf(inner), inOrder);
       const results = Array.from<ScheduleResult>({ length: placements.length });
       for (const [position, index] of sorted.entries()) {
         results[index] = this.#announced(
@@ -143,7 +143,7 @@ export class DelayService {
     checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']);
     const move = parseRescheduleTo(to);
     const { manager, runner } = this.#transaction(options.manager);
-    const moved = await this.#moveOn(slot, (own) =>
+    const moved = await this.#moveOn(slot, manager, (own) =>
       this.#store.moveOn(runner, own, move, {
         verdict: 'rescheduled',
         payload: null,
@@ -214,14 +214,18 @@ export class DelayService {
   }
 
   /** The handler's own key first: that row moves on in place instead of being in its own way. */
-  async #place(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
+  async #place(
+    manager: EntityManager | undefined,
+    runner: Runner,
+    placements: readonly Placement[],
+  ): Promise<Placed[]> {
     const attempt = currentAttempt();
     const ownIndex = placements.findIndex(
       ({ name, key }) => key !== null && attempt?.key === key && attempt.name === name,
     );
     const own = placements[ownIndex];
     if (own?.key == null) return this.#store.place(runner, placements);
-    const moved = await this.#moveOn({ name: own.name, key: own.key }, (claim) =>
+    const moved = await this.#moveOn({ name: own.name, key: own.key }, manager, (claim) =>
       this.#store.moveOn(runner, claim, own.to, { ...own, verdict: 'scheduled' }),
     );
     if (moved === undefined) return this.#store.place(runner, placements);
@@ -232,12 +236,18 @@ export class DelayService {
 
   async #moveOn<Result>(
     slot: { name: string; key: string },
+    manager: EntityManager | undefined,
     move: (own: Attempt) => Promise<Result | undefined>,
   ): Promise<Result | undefined> {
     const own = ownAttempt(slot);
     if (own === undefined) return undefined;
     const moved = await move(own);
-    if (moved !== undefined) own.movedOn = true;
+    if (moved === undefined) return undefined;
+    own.movedOn = true;
+    const stays = (): void => {
+      own.movedOn = false;
+    };
+    this.engine.afterCommit.run(manager, () => {}, stays);
     return moved;
   }
 

@@ -163,6 +163,24 @@ describe('a plain handler with a transaction of its own making', () => {
     expect(await node.delays.find(NAME, KEY)).toBeNull();
   });
 
+  it('that rolls the move back and then loses its lease is told so', async () => {
+    await fire(
+      plainHandler(NAME, async () => {
+        await node.dataSource
+          .transaction(async (manager) => {
+            await node.delays.schedule(NAME, 'second', { ...LATER, manager });
+            throw rollBack;
+          })
+          .catch(ignoreRollBack);
+        // What another node's claim does after the end of this lease.
+        await node.dataSource.query(
+          `UPDATE delay_queue.delay SET epoch = epoch + 1, leased_by = 'another'`,
+        );
+      }),
+    );
+    expect(ends).toEqual(['lost']);
+  });
+
   it('that leaves the transaction open when it returns: the acknowledgement waits for its end', async () => {
     const moved = signal();
     const commit = signal();
