@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
-import { DelayInvalidError } from './delay.errors.js';
+import { runnerOf, transactionOf } from './callers-transaction.js';
 import type {
   CancelResult,
   DelayInfo,
@@ -18,10 +18,11 @@ import type {
   When,
 } from './delay.js';
 import type { Attempt } from './engine/attempt.js';
-import { currentAttempt, isLateTransaction } from './engine/current-attempt.js';
+import { currentAttempt } from './engine/current-attempt.js';
 import { Engine } from './engine/engine.js';
 import { inLockOrder, placementOf, placementsOf } from './placements.js';
 import { despiteDeadlocks } from './store/deadlock.js';
+import type { Patience } from './store/sql/look.sql.js';
 import { DelayStore } from './store/delay.store.js';
 import type { Placed, Placement, Runner } from './store/rows.js';
 import { checkKnownOptions } from './validation/known-options.js';
@@ -78,7 +79,7 @@ export class DelayService {
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
-    const { manager, runner } = this.#transaction(options.manager);
+    const { manager, runner } = transactionOf(this.dataSource, options.manager);
     const [placed] = await this.#place(manager, runner, [placement]);
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
   }
@@ -96,7 +97,7 @@ export class DelayService {
     checkKnownOptions(options, 'options', ['manager']);
     const placements = placementsOf(items, this.options.payloadBytesMax);
     if (placements.length === 0) return [];
-    const { manager } = this.#transaction(options.manager);
+    const { manager } = transactionOf(this.dataSource, options.manager);
     const write = async (inner: EntityManager): Promise<ScheduleResult[]> => {
       const sorted = inLockOrder(placements);
       const inOrder = sorted.map((index) => placements[index] as Placement);
@@ -121,7 +122,7 @@ export class DelayService {
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
   async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = this.#transaction(options.manager);
+    const { manager, runner } = transactionOf(this.dataSource, options.manager);
     const own = ownAttempt(slot);
     const { verdict, id, dueMs } = await this.#store.cancel(runner, slot.name, slot.key, own);
     if (verdict === 'absent') return { verdict };
@@ -142,13 +143,10 @@ export class DelayService {
     const slot = slotFrom(name, key, options);
     checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']);
     const move = parseRescheduleTo(to);
-    const { manager, runner } = this.#transaction(options.manager);
+    const { manager, runner } = transactionOf(this.dataSource, options.manager);
+    const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
     const moved = await this.#moveOn(slot, manager, (own) =>
-      this.#store.moveOn(runner, own, move, {
-        verdict: 'rescheduled',
-        payload: null,
-        maxAttempts: null,
-      }),
+      this.#store.moveOn(runner, own, move, change, patienceOf(own)),
     );
     const placed = moved ?? (await this.#store.reschedule(runner, slot.name, slot.key, move));
     if (placed.verdict === 'absent') return { verdict: 'absent' };
@@ -162,7 +160,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<DelayInfo<N> | null> {
     const slot = slotFrom(name, key, options);
-    const { runner } = this.#transaction(options.manager);
+    const { runner } = transactionOf(this.dataSource, options.manager);
     const row = await this.#store.find(runner, slot.name, slot.key);
     if (row === undefined) return null;
     return {
@@ -183,7 +181,7 @@ export class DelayService {
   /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     const slot = slotFrom(name, key, options);
-    const { runner } = this.#transaction(options.manager);
+    const { runner } = transactionOf(this.dataSource, options.manager);
     const rows = await this.#store.history(runner, slot.name, slot.key, HISTORY_MAX);
     return rows.map((row) => ({
       id: row.id,
@@ -207,7 +205,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<RetryDeadResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = this.#transaction(options.manager);
+    const { manager, runner } = transactionOf(this.dataSource, options.manager);
     const placed = await this.#store.retryDead(runner, slot.name, slot.key);
     if (placed === undefined) return { verdict: 'absent' };
     return this.#announced(manager, slot.name, placed as Placed<'retried'>);
@@ -226,7 +224,13 @@ export class DelayService {
     const own = placements[ownIndex];
     if (own?.key == null) return this.#store.place(runner, placements);
     const moved = await this.#moveOn({ name: own.name, key: own.key }, manager, (claim) =>
-      this.#store.moveOn(runner, claim, own.to, { ...own, verdict: 'scheduled' }),
+      this.#store.moveOn(
+        runner,
+        claim,
+        own.to,
+        { ...own, verdict: 'scheduled' },
+        patienceOf(claim),
+      ),
     );
     if (moved === undefined) return this.#store.place(runner, placements);
     const others = placements.filter((_, index) => index !== ownIndex);
@@ -251,37 +255,6 @@ export class DelayService {
     return moved;
   }
 
-  /**
-   * The transaction a write runs in: the caller's, or inside a transactional handler the handler's
-   * own, since a second connection would wait on the handler's own row without end.
-   */
-  #transaction(manager: EntityManager | undefined): {
-    manager: EntityManager | undefined;
-    runner: Runner;
-  } {
-    const chosen = manager ?? currentAttempt()?.manager;
-    if (chosen === undefined) {
-      if (isLateTransaction()) {
-        throw new DelayInvalidError(
-          'manager',
-          'the attempt this call belongs to is over, and its transaction with it',
-        );
-      }
-      const pool = runnerOf(this.dataSource);
-      const runner: Runner = {
-        query: (sql, parameters) => despiteDeadlocks(() => pool.query(sql, parameters)),
-      };
-      return { manager: undefined, runner };
-    }
-    if (chosen.dataSource !== this.dataSource) {
-      throw new DelayInvalidError(
-        'manager',
-        'belongs to another DataSource than the delays: the two could not commit together',
-      );
-    }
-    return { manager: chosen, runner: runnerOf(chosen) };
-  }
-
   #announced<Verdict extends string>(
     manager: EntityManager | undefined,
     name: string,
@@ -302,13 +275,11 @@ function ownAttempt(slot: { name: string; key: string }): Attempt | undefined {
   return attempt?.name === slot.name && attempt.key === slot.key ? attempt : undefined;
 }
 
+/** Not for its own fence, and not for a transaction of its own in which it moved on already. */
+const patienceOf = (own: Attempt): Patience =>
+  own.handler.transactional || own.movedOn ? 'at once' : 'waits';
+
 function slotFrom(name: unknown, key: unknown, options: unknown): { name: string; key: string } {
   checkKnownOptions(options, 'options', ['manager']);
   return { name: checkName(name), key: checkKey(key) };
-}
-
-function runnerOf(source: Pick<EntityManager, 'query'>): Runner {
-  return {
-    query: <Row>(sql: string, parameters: unknown[]) => source.query<Row[]>(sql, parameters),
-  };
 }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { TransactionalDelayContext } from 'nestjs-delay-queue';
+import { OpenTransactions } from '../support/open-transactions.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import {
   type DelayNode,
@@ -216,4 +217,26 @@ it('a handler moves its own delay only: another key of its name is somebody else
   for (const answer of answers) expect(answer).toMatchObject({ verdict: 'scheduled' });
   expect(ends).toEqual(['completed']);
   expect(await states()).toEqual(['completed']);
+});
+
+it('a plain handler waits for its own renewal, which holds the row for a moment', async () => {
+  const transactions = new OpenTransactions();
+  const answers: unknown[] = [];
+  await fire(
+    plainHandler(NAME, async ({ id }) => {
+      const renewal = await transactions.begin(node.dataSource);
+      await renewal.manager.query(
+        `UPDATE delay_queue.delay SET leased_until = leased_until + interval '1 second'
+         WHERE id = $1`,
+        [id],
+      );
+      const moved = node.delays.schedule(NAME, 'second', LATER);
+      await renewal.blocksSomebody();
+      await renewal.commit();
+      answers.push(await moved);
+    }),
+  );
+  expect(answers).toMatchObject([{ verdict: 'scheduled' }]);
+  expect(ends).toEqual(['superseded']);
+  expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'second' });
 });

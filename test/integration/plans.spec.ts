@@ -89,10 +89,10 @@ describe.each([1, BATCH])('statements about %d keys use the index of keys', (cou
   const hours = same(count, 3_600_000);
   const items = [names, keys, same(count, '{}'), hours, nothing, nothing];
   const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
-    cancel: [cancelSql(tables, true), [names, keys, null, null]],
-    reschedule: [rescheduleSql(tables), [names, keys, hours, nothing, nothing]],
+    cancel: [cancelSql(tables, true, 'waits'), [names, keys, null, null]],
+    reschedule: [rescheduleSql(tables, 'waits'), [names, keys, hours, nothing, nothing]],
     place: [placeSql(tables), items],
-    placeAgain: [placeAgainSql(tables, true), [...items, same(count, 'replace')]],
+    placeAgain: [placeAgainSql(tables, true, 'waits'), [...items, same(count, 'replace')]],
   };
 
   it.each(Object.keys(STATEMENTS))('%s', async (name) => {

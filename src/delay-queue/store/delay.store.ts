@@ -12,6 +12,7 @@ import type {
 import { tablesOf } from './schema.js';
 import { slotOf } from './slot.js';
 import { cancelSql } from './sql/cancel.sql.js';
+import type { Patience } from './sql/look.sql.js';
 import { findSql } from './sql/find.sql.js';
 import { historySql } from './sql/history.sql.js';
 import { moveOnSql } from './sql/move-on.sql.js';
@@ -19,6 +20,9 @@ import { placeAgainSql } from './sql/place-again.sql.js';
 import { placeSql } from './sql/place.sql.js';
 import { rescheduleSql } from './sql/reschedule.sql.js';
 import { retryDeadSql } from './sql/retry-dead.sql.js';
+
+/** Verdicts that leave the row to others. */
+const WROTE_NOTHING: ReadonlySet<string> = new Set(['running', 'absent', 'again']);
 
 /** A key that changed under every one of so many looks is somebody's tight loop, not a race. */
 const LOOKS_MAX = 100;
@@ -39,10 +43,10 @@ export class DelayStore {
     const tables = tablesOf(schema);
     this.#sql = {
       place: placeSql(tables),
-      placeAgain: placeAgainSql(tables, withHistory),
-      moveOn: moveOnSql(tables, withHistory),
-      cancel: cancelSql(tables, withHistory),
-      reschedule: rescheduleSql(tables),
+      placeAgain: patiently((patience) => placeAgainSql(tables, withHistory, patience)),
+      moveOn: patiently((patience) => moveOnSql(tables, withHistory, patience)),
+      cancel: patiently((patience) => cancelSql(tables, withHistory, patience)),
+      reschedule: patiently((patience) => rescheduleSql(tables, patience)),
       find: findSql(tables),
       history: historySql(tables),
       retryDead: retryDeadSql(tables),
@@ -75,6 +79,9 @@ export class DelayStore {
       const looked = await this.#placeAgain(
         runner,
         taken.map((item) => item.placement),
+        // Of several, each is waited for in their order: whoever skipped one and came back for it
+        // while he holds the next would be in another's way.
+        placements.length > 1 ? undefined : look,
       );
       for (const [position, item] of taken.entries()) {
         const placed = looked[position] as Placed;
@@ -87,15 +94,19 @@ export class DelayStore {
     return results;
   }
 
-  /** The attempt's own row moves on in place; undefined when the row is no longer the attempt's. */
+  /**
+   * The attempt's own row moves on in place; undefined when the row is no longer the attempt's, or
+   * held by somebody it does not wait for.
+   */
   async moveOn<Verdict extends string>(
     runner: Runner,
     own: OwnAttempt,
     to: MoveTo,
     change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
+    patience: Patience,
   ): Promise<Placed<Verdict> | undefined> {
     const { afterMs, at, extendMs } = columnsOf(to);
-    const [row] = await runner.query<PlacedRow>(this.#sql.moveOn, [
+    const [row] = await runner.query<PlacedRow>(this.#sql.moveOn[patience], [
       own.id,
       own.epoch,
       this.nodeName,
@@ -165,26 +176,60 @@ export class DelayStore {
     });
   }
 
-  async #placeAgain(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
-    const rows = await runner.query<PlacedRow>(this.#sql.placeAgain, [
+  async #placeAgain(
+    runner: Runner,
+    placements: readonly Placement[],
+    look: number | undefined,
+  ): Promise<Placed[]> {
+    const parameters = [
       ...placementColumns(placements),
       placements.map((placement) => placement.onConflict),
-    ]);
+    ];
+    const { waits } = this.#sql.placeAgain;
+    const rows =
+      look === undefined
+        ? await runner.query<PlacedRow>(waits, parameters)
+        : await this.#look(runner, this.#sql.placeAgain, parameters, look);
     return rows.map(placedOf);
   }
 
   async #untilStable<Verdict extends string>(
     runner: Runner,
-    sql: string,
+    sql: Record<Patience, string>,
     parameters: unknown[],
   ): Promise<Placed<Verdict>> {
     for (let look = 0; look < LOOKS_MAX; look += 1) {
-      const [row] = await runner.query<PlacedRow>(sql, parameters);
+      const [row] = await this.#look(runner, sql, parameters, look);
       if (row && row.verdict !== 'again') return placedOf(row) as Placed<Verdict>;
     }
     throw new DelayUnstableError(LOOKS_MAX);
   }
+
+  /**
+   * Looks at one key. A look that waited behind a claim has the lock of a row that it then finds
+   * leased, and a transaction would keep it to its end: the attempt could neither renew its lease
+   * nor write its result. So in a transaction the first look waits for nobody, and those that wait
+   * are taken back when they have written nothing.
+   */
+  #look(
+    runner: Runner,
+    sql: Record<Patience, string>,
+    parameters: unknown[],
+    look: number,
+  ): Promise<PlacedRow[]> {
+    if (runner.attempt === undefined) return runner.query<PlacedRow>(sql.waits, parameters);
+    if (look === 0) return runner.query<PlacedRow>(sql['at once'], parameters);
+    return runner.attempt(
+      () => runner.query<PlacedRow>(sql.waits, parameters),
+      ([row]) => !WROTE_NOTHING.has(row?.verdict ?? ''),
+    );
+  }
 }
+
+const patiently = (build: (patience: Patience) => string): Record<Patience, string> => ({
+  waits: build('waits'),
+  'at once': build('at once'),
+});
 
 function columnsOf(to: MoveTo): {
   afterMs: number | null;

@@ -6,6 +6,14 @@ import type { MoveTo } from '../validation/when.js';
 /** Runs one statement and answers its rows: the caller's transaction, or a pool. */
 export interface Runner {
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]>;
+  /**
+   * Only in a transaction that goes on: does work and takes back what it wrote and locked, unless
+   * its result is worth keeping.
+   */
+  attempt?<Result>(
+    work: () => Promise<Result>,
+    isWorthKeeping: (result: Result) => boolean,
+  ): Promise<Result>;
 }
 
 /** One delay to be written; `payload` is checked JSON text. */

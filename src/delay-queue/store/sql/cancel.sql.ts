@@ -1,18 +1,18 @@
 import { CLOCK, epochMs, type Tables } from '../schema.js';
-import { endedColumns, freeRows, looked } from './look.sql.js';
+import { endedColumns, freeRows, looked, type Patience } from './look.sql.js';
 
 /**
  * Removes the delays of (name, key); parameters: names[], keys[], and id and
  * epoch of the attempt that asks, if it is one: an attempt does not cancel itself. One row per
  * input: `cancelled`, `running`, `absent`, or `again` when the row changed under the look.
  */
-export const cancelSql = (tables: Tables, withHistory: boolean): string => `
+export const cancelSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
 WITH ${CLOCK},
 input AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS i(name, key, ord)
 ),
 ${looked(tables)},
-${freeRows(tables, '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::int)')},
+${freeRows(tables, patience, '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::int)')},
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE d.id = f.id RETURNING f.ord
 )${

@@ -1,15 +1,17 @@
 import { CLOCK, epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
-import { endedColumns } from './look.sql.js';
+import { endedColumns, type Patience } from './look.sql.js';
 
 /**
  * A handler schedules its own key: the row it runs on moves on in place, and the attempt ends in
  * history. Parameters: id, epoch, node, payload (null: as it is), after_ms, at, extend_ms,
  * max_attempts (null: as it is), lateness_ms.
  *
- * SKIP LOCKED: a transactional handler that comes with a transaction of its own making would wait
- * for its own fence without end; it gets no row and hears `running`.
+ * Patience: whoever holds the row of a plain attempt, its own renewal above all, lets go soon, and is
+ * waited for. A transactional handler that comes with a transaction of its own making, or a plain one
+ * that has moved the row on in an open one, would wait for itself without end; it gets no row and
+ * hears `running`.
  */
-export const moveOnSql = (tables: Tables, withHistory: boolean): string => `
+export const moveOnSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
 WITH ${CLOCK},
 own AS MATERIALIZED (
   SELECT d.*,
@@ -17,7 +19,7 @@ own AS MATERIALIZED (
                   ${extendedMs('d.due_at', '$7::float8')}) AS due
   FROM ${tables.delay} d, clock
   WHERE d.id = $1::bigint AND d.epoch = $2::int AND d.leased_by = $3::text
-  FOR UPDATE OF d SKIP LOCKED
+  FOR UPDATE OF d ${patience === 'waits' ? '' : 'SKIP LOCKED'}
 ),
 moved AS (
   UPDATE ${tables.delay} d

@@ -1,5 +1,5 @@
 import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
-import { endedColumns, freeRows, looked } from './look.sql.js';
+import { endedColumns, freeRows, looked, type Patience } from './look.sql.js';
 
 /**
  * The look at keys that were taken when `place` ran. An unleased row is locked, waiting at most for
@@ -7,7 +7,7 @@ import { endedColumns, freeRows, looked } from './look.sql.js';
  * Parameters as in `place`, then: on_conflict[]. Answers one row per input: `again` means that
  * somebody else moved the row meanwhile and the caller has to begin anew with a new statement.
  */
-export const placeAgainSql = (tables: Tables, withHistory: boolean): string => `
+export const placeAgainSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
 WITH ${CLOCK},
 input AS MATERIALIZED (
   SELECT i.*, COALESCE(i.at, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}) AS due
@@ -16,7 +16,7 @@ input AS MATERIALIZED (
        WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, on_conflict, ord), clock
 ),
 ${looked(tables)},
-${freeRows(tables)},
+${freeRows(tables, patience)},
 placed AS (
   UPDATE ${tables.delay} d
   SET payload = i.payload::jsonb, due_at = i.due,

@@ -1,0 +1,198 @@
+import { DelayError, type DelayService, type OnConflict } from 'nestjs-delay-queue';
+import type { EntityManager } from 'typeorm';
+import type { WorkStore } from '../../../../src/delay-queue/store/work.store.js';
+import { runnerOn } from '../../../support/other-node.js';
+
+/** What an actor acts on. Every move leaves the row due at once, so that a claim could take it. */
+export interface Part {
+  delays: DelayService;
+  manager: EntityManager;
+  store: WorkStore;
+  keyOf: (slot: string) => string;
+  /** What the wheel of a node knows since before the interleaving began. */
+  wake: { id: number; epoch: number };
+  /** The attempt that this node believes to have. */
+  attempt: { id: number; epoch: number } | undefined;
+  /** What the last call of a node asked for. */
+  asked?: { id: number; epoch: number };
+}
+
+/** One call of the library, or what stands for the passing of time. */
+export interface Act {
+  name: string;
+  /** Statements that it takes at most when nobody is in its way. */
+  steps: number;
+  slots: readonly string[];
+  /** The verdict about each slot; undefined when there is nothing to do for it. */
+  run(part: Part): Promise<readonly string[] | undefined>;
+}
+
+const LEASE_MS = 60_000;
+const NOW = { after: 0 } as const;
+const NAME = 'test.a';
+
+function one(
+  name: string,
+  steps: number,
+  run: (part: Part) => Promise<string | undefined>,
+  slot = 'a',
+): Act {
+  return {
+    name,
+    steps,
+    slots: [slot],
+    run: async (part) => {
+      const verdict = await run(part);
+      return verdict === undefined ? undefined : [verdict];
+    },
+  };
+}
+
+async function verdictOf(answer: Promise<{ verdict: string }>): Promise<string> {
+  try {
+    return (await answer).verdict;
+  } catch (error) {
+    if (error instanceof DelayError) return error.code;
+    throw error;
+  }
+}
+
+export const cancel = (slot = 'a'): Act =>
+  one(
+    'cancel',
+    1,
+    ({ delays, manager, keyOf }) => verdictOf(delays.cancel(NAME, keyOf(slot), { manager })),
+    slot,
+  );
+
+export const reschedule = (): Act =>
+  one('reschedule', 1, ({ delays, manager, keyOf }) =>
+    verdictOf(delays.reschedule(NAME, keyOf('a'), NOW, { manager })),
+  );
+
+/** Two statements where the key is taken: the insert that does not happen, and the look. */
+export const schedule = (onConflict: OnConflict, slot = 'a'): Act =>
+  one(
+    onConflict,
+    2,
+    ({ delays, manager, keyOf }) =>
+      verdictOf(delays.schedule(NAME, { n: 2 }, { ...NOW, key: keyOf(slot), onConflict, manager })),
+    slot,
+  );
+
+/** All or none, in the order of the keys whatever the order of the items; then the savepoint ends. */
+export const scheduleMany = (...slots: string[]): Act => ({
+  name: 'scheduleMany',
+  steps: 2,
+  slots,
+  run: async ({ delays, manager, keyOf }) => {
+    const items = slots.map((slot) => ({
+      name: NAME,
+      payload: { n: 2 },
+      key: keyOf(slot),
+      ...NOW,
+    }));
+    const results = await delays.scheduleMany(
+      items as Parameters<DelayService['scheduleMany']>[0],
+      { manager },
+    );
+    return results.map(({ verdict }) => verdict);
+  },
+});
+
+export const retryDead = (): Act =>
+  one('retryDead', 1, ({ delays, manager, keyOf }) =>
+    verdictOf(delays.retryDead(NAME, keyOf('a'), { manager })),
+  );
+
+/** The verbs of producers, on the one key. */
+export const VERBS = {
+  cancel: cancel(),
+  reschedule: reschedule(),
+  replace: schedule('replace'),
+  keep: schedule('keep'),
+  error: schedule('error'),
+  retryDead: retryDead(),
+};
+export type Verb = keyof typeof VERBS;
+
+/** With a turn more: what waited for a claim in flight has to look again. */
+export const lookingAgain = (act: Act): Act => ({ ...act, steps: act.steps + 1 });
+
+/** Only looks; in REPEATABLE READ it takes the snapshot. */
+export const find = (): Act =>
+  one('find', 1, async ({ delays, manager, keyOf }) => {
+    const found = await delays.find(NAME, keyOf('a'), { manager });
+    return `found ${found?.state ?? 'nothing'}`;
+  });
+
+/** Claims what the wheel knew: the epoch of before. */
+export const claim = (): Act => one('claim', 1, (part) => claimAs(part, part.wake));
+
+/** Looks first, as the sweep does, and claims the epoch it saw. */
+export const sweep = (): Act =>
+  one('sweep', 2, async (part) => {
+    const [seen] = await part.store.lookAt([part.wake.id]);
+    if (seen === undefined || seen.wake_ms === null || seen.wake_ms > seen.now_ms) return undefined;
+    return claimAs(part, seen);
+  });
+
+async function claimAs(part: Part, { id, epoch }: Part['wake']): Promise<string> {
+  part.asked = { id, epoch };
+  const [row] = await part.store.claim([{ id, epoch, leaseMs: LEASE_MS, maxAttempts: 10 }]);
+  if (row === undefined) return 'missed';
+  part.attempt = row;
+  return 'claimed';
+}
+
+/** A write about the attempt that the node believes to have; nothing when it has none. */
+const fenced = (
+  name: string,
+  done: string,
+  write: (store: WorkStore, attempt: { id: number; epoch: number }) => Promise<{ length: number }>,
+): Act =>
+  one(name, 1, async (part) => {
+    const { store, attempt } = part;
+    if (attempt === undefined) return undefined;
+    part.asked = attempt;
+    return (await write(store, attempt)).length === 1 ? done : 'stale';
+  });
+
+export const complete = (): Act =>
+  fenced('complete', 'completed', (store, attempt) =>
+    store.complete([{ ...attempt, latenessMs: 0 }]),
+  );
+
+export const renew = (): Act =>
+  fenced('renew', 'renewed', (store, attempt) => store.renew([attempt], LEASE_MS));
+
+/** The attempt failed: the next one at once, or with `null` none. */
+export const fail = (waitMs: number | null = 0): Act =>
+  fenced('fail', 'failed', (store, { id, epoch }) =>
+    store.settle([{ id, epoch, waitMs, movesDue: false, refund: 0, error: 'Error: no' }]),
+  );
+
+/** How a node ends or keeps up its attempt. */
+export const ENDS = { complete: complete(), fail: fail(), bury: fail(null), renew: renew() };
+export type End = keyof typeof ENDS;
+
+/** The first statement of a transactional attempt; whoever is fenced off does nothing more. */
+export const fence = (): Act =>
+  one('fence', 1, async (part) => {
+    if (part.attempt === undefined) return undefined;
+    part.asked = part.attempt;
+    const held = await part.store.fence(runnerOn(part.manager), part.attempt, LEASE_MS);
+    if (held === undefined) part.attempt = undefined;
+    return held ? 'held' : 'lost';
+  });
+
+/** Time passes for a lease, without waiting for it. */
+export const expire = (): Act =>
+  one('expire', 1, async ({ manager, keyOf }) => {
+    const [, count] = await manager.query<[unknown, number]>(
+      `UPDATE delay_queue.delay SET leased_until = clock_timestamp() - interval '1 ms'
+       WHERE key = $1 AND leased_until > clock_timestamp()`,
+      [keyOf('a')],
+    );
+    return count === 1 ? 'expired' : undefined;
+  });

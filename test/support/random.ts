@@ -1,0 +1,43 @@
+/** Numbers that the same seed gives again: what a chaos run and a simulation are replayed by. */
+export interface Random {
+  /** At least 0, below 1. */
+  next(): number;
+  /** A whole number, both ends included. */
+  integer(min: number, max: number): number;
+  chance(probability: number): boolean;
+  /** One of them; throws when there is none. */
+  pick<Item>(items: readonly Item[]): Item;
+  /** Another sequence, independent of how far this one is used. */
+  fork(label: string): Random;
+}
+
+/** @param seed any text or number */
+export function randomOf(seed: string | number): Random {
+  // splitmix32, started from an FNV-1a hash of the seed.
+  let state = hash(String(seed));
+  const next = (): number => {
+    state = (state + 0x9e3779b9) | 0;
+    let mixed = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x735a2d97);
+    return ((mixed ^ (mixed >>> 15)) >>> 0) / 2 ** 32;
+  };
+  const integer = (min: number, max: number): number => min + Math.floor(next() * (max - min + 1));
+  return {
+    next,
+    integer,
+    chance: (probability) => next() < probability,
+    pick<Item>(items: readonly Item[]): Item {
+      if (items.length === 0) throw new Error('nothing to pick from');
+      return items[integer(0, items.length - 1)] as Item;
+    },
+    fork: (label) => randomOf(`${seed}/${label}`),
+  };
+}
+
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let index = 0; index < text.length; index++) {
+    value = Math.imul(value ^ text.charCodeAt(index), 0x01000193);
+  }
+  return value | 0;
+}
