@@ -4,6 +4,7 @@ import type { WorkStore } from '../store/work.store.js';
 import type { Completion, Settlement, Wake } from '../store/rows.js';
 import type { Attempt, Outcome } from './attempt.js';
 import { Batcher } from './batcher.js';
+import { InFlight } from './in-flight.js';
 import { Trouble } from './trouble.js';
 
 /** What ends an attempt whose delay stays, without the attempt's own id and epoch. */
@@ -22,6 +23,8 @@ export interface AcknowledgerCallbacks {
 export class Acknowledger {
   readonly #completions: Batcher<Completion>;
   readonly #settlements: Batcher<Settlement>;
+  /** Attempts that ended and are not written down: their rows are still theirs. */
+  readonly unwritten = new InFlight();
 
   constructor(
     store: WorkStore,
@@ -99,7 +102,9 @@ export class Acknowledger {
       return;
     }
     const { id, epoch, latenessMs } = attempt;
+    this.unwritten.add(attempt);
     this.#completions.add({ id, epoch, latenessMs }, (result) => {
+      this.unwritten.delete(attempt);
       if (result === 'written') this.events.emit('completed', attempt.event);
       else this.#gone(attempt);
     });
@@ -125,7 +130,9 @@ export class Acknowledger {
 
   #settle(attempt: Attempt, ending: Ending, onWritten: () => void): void {
     const { id, epoch } = attempt;
+    this.unwritten.add(attempt);
     this.#settlements.add({ id, epoch, ...ending }, (result) => {
+      this.unwritten.delete(attempt);
       if (result === 'written') onWritten();
       // The attempt was cut, or its connection broke, at COMMIT; the row is gone: it was committed.
       else if (attempt.committing) this.events.emit('completed', attempt.event);

@@ -57,13 +57,15 @@ export class Dispatcher {
   }
 
   /**
-   * Keeps an eye on a wake, unless its claim runs here or nobody here could run it.
+   * Keeps an eye on a wake, unless its claim runs here, or ran here, or nobody here could run it.
    * @returns false when there was no room for it
    */
   offer(wake: Wake): boolean {
-    const { registry, inFlight, readAhead } = this.parts;
+    const { registry, inFlight, acknowledger, readAhead } = this.parts;
     if (this.#stopped || registry.get(wake.name) === undefined) return true;
     if (inFlight.has(wake.id, wake.epoch)) return true;
+    // Its attempt is over: whoever ran it again would do the work twice.
+    if (acknowledger.unwritten.has(wake.id, wake.epoch)) return true;
     return readAhead.arm(wake);
   }
 

@@ -12,13 +12,18 @@ const BATCH_MAX = 1_000;
 /**
  * Renews the leases of plain handlers that take long, and tells those whose lease is lost. A
  * transactional attempt is not renewed: its fence holds the row, and a paused one must let go.
+ *
+ * Attempts that are over but not written down are renewed too: while the database refuses the
+ * writing, on a full disk say, a handler that succeeded must not run again with every lease.
  */
 export class LeaseKeeper {
   readonly #chore: Chore;
+  #watch: NodeJS.Timeout | undefined;
 
   constructor(
     private readonly store: WorkStore,
     private readonly inFlight: InFlight,
+    private readonly unwritten: InFlight,
     private readonly leaseMs: number,
     events: DelayEvents,
   ) {
@@ -27,9 +32,12 @@ export class LeaseKeeper {
 
   start(): void {
     this.#chore.start(this.#everyMs);
+    // Beside the renewals: one that nobody answers takes longer than a lease.
+    this.#watch = setInterval(() => this.#loseExpired(), this.#everyMs);
   }
 
   stop(): Promise<void> {
+    clearInterval(this.#watch);
     return this.#chore.stop();
   }
 
@@ -41,13 +49,11 @@ export class LeaseKeeper {
   async #keep(): Promise<number> {
     const now = performance.now();
     // A lease is renewed once half of it is gone: short attempts cost no statement.
-    const old = this.#plain().filter((attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2);
-    try {
-      for (let from = 0; from < old.length; from += BATCH_MAX) {
-        await this.#renew(old.slice(from, from + BATCH_MAX));
-      }
-    } finally {
-      this.#loseExpired();
+    const old = [...this.#plain(), ...this.unwritten.all()].filter(
+      (attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2,
+    );
+    for (let from = 0; from < old.length; from += BATCH_MAX) {
+      await this.#renew(old.slice(from, from + BATCH_MAX));
     }
     return this.#everyMs;
   }

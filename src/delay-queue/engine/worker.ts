@@ -109,7 +109,13 @@ export class Worker {
     this.#loader = new Loader(store, nodes, this.#clock, options, callbacks, events);
     const hear = (hint: Hint): void => this.#hear(hint);
     this.#listener = new HintListener(connections, schema, nodeName, hear, events);
-    this.#leaseKeeper = new LeaseKeeper(store, this.#inFlight, leaseMs, events);
+    this.#leaseKeeper = new LeaseKeeper(
+      store,
+      this.#inFlight,
+      this.#acknowledger.unwritten,
+      leaseMs,
+      events,
+    );
     this.#pruner = historyKeepMs === null ? undefined : new Pruner(store, historyKeepMs, events);
     this.#clock.onJump(() => {
       this.#readAhead.realign();
