@@ -2,8 +2,10 @@ import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayLeaseLostError } from '../delay.errors.js';
 import type { Runner } from '../store/rows.js';
+import { endSessionSql } from '../store/sql/fence.sql.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { Attempt, Outcome } from './attempt.js';
+import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
   dataSource: DataSource;
@@ -20,7 +22,8 @@ export interface FencedParts {
 export class FencedTransaction {
   readonly #runner: QueryRunner;
   #client: PoolClient | undefined;
-  #pid: number | undefined;
+  #guard: TransactionGuard | undefined;
+  #session: { pid: number; began: string } | undefined;
   #sessionEnd: Promise<void> | undefined;
 
   constructor(
@@ -41,7 +44,7 @@ export class FencedTransaction {
       await this.#runner.startTransaction('READ COMMITTED');
       if (!(await this.#fence())) return await this.#rollback({ kind: 'lost' });
       this.attempt.manager = this.#runner.manager;
-      const outcome = await handle();
+      const outcome = await this.#guarded(handle);
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
       // Cut, and its handler resolved all the same: it has been decided otherwise.
       if (this.attempt.over) return await this.#rollback({ kind: 'lost' });
@@ -59,12 +62,24 @@ export class FencedTransaction {
     }
   }
 
+  async #guarded(handle: () => Promise<Outcome>): Promise<Outcome> {
+    const guard = new TransactionGuard(this.#runner);
+    this.#guard = guard;
+    const outcome = await handle();
+    guard.lift();
+    const error = guard.objection;
+    if (error === undefined) return outcome;
+    // Whatever it left open, the connection cannot go back to the pool with it.
+    this.#close();
+    return outcome.kind === 'completed' ? { kind: 'failed', error } : outcome;
+  }
+
   async #fence(): Promise<boolean> {
     if (this.attempt.over) return false;
     const leaseLeftMs = this.attempt.leaseEndsAtMs - performance.now();
     if (leaseLeftMs <= 0) return false;
     const fence = await this.parts.store.fence(this.#asRunner(), this.attempt, leaseLeftMs);
-    this.#pid = fence?.pid;
+    this.#session = fence;
     return fence !== undefined && !this.attempt.over;
   }
 
@@ -109,14 +124,22 @@ export class FencedTransaction {
   async #endSession(): Promise<void> {
     if (this.#client === undefined || this.#runner.isReleased) return;
     try {
-      if (this.#pid !== undefined) {
-        await this.parts.engine.query('SELECT pg_terminate_backend($1::int)', [this.#pid]);
+      if (this.#session !== undefined) {
+        const { pid, began } = this.#session;
+        await this.parts.engine.query(endSessionSql(), [pid, began]);
       }
     } catch {
       // Then idle_in_transaction_session_timeout ends it.
     }
-    // Not awaited: what is closed tells no more when nobody answers. The pool drops it.
-    void this.#client.end();
+    this.#close();
+    this.#guard?.lift();
+    // Now, since a handler that never returns would keep its place in the pool.
+    await this.#runner.release();
+  }
+
+  /** Not awaited: what is closed tells no more when nobody answers. The pool drops it. */
+  #close(): void {
+    void this.#client?.end();
   }
 
   #asRunner(): Runner {

@@ -10,12 +10,16 @@ import { Trouble } from './trouble.js';
 /** A server that has not delivered its own notification by then does not. */
 const PROBE_MS = 2_000;
 
+/** How often a pooler is asked for the session that listens in vain. */
+const UNLISTEN_TRIES_MAX = 20;
+
 /** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
 export class HintListener {
   readonly #trouble: Trouble;
   #client: Client | undefined;
   #reconnect: NodeJS.Timeout | undefined;
   #failures = 0;
+  #session = 0;
   #works = false;
   #present = false;
   #stopped = false;
@@ -36,9 +40,13 @@ export class HintListener {
   async start(): Promise<boolean> {
     await this.#connect();
     this.#works = await this.#probe();
-    if (!this.#works) await this.stop();
-    // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
-    else if (this.#client) await this.#takePresence(this.#client);
+    if (!this.#works) {
+      await this.#unlisten();
+      await this.stop();
+    } else if (this.#client) {
+      // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
+      await this.#takePresence(this.#client);
+    }
     return this.#works;
   }
 
@@ -69,7 +77,7 @@ export class HintListener {
     try {
       await client.connect();
       if (this.#works) await this.#takePresence(client);
-      await client.query(`LISTEN "${this.channel.replaceAll('"', '""')}"`);
+      this.#session = await this.#say(client, 'LISTEN');
     } catch (error) {
       lose(error);
       return;
@@ -88,6 +96,24 @@ export class HintListener {
       this.#present = rows[0]?.held === true;
     } catch {
       // The connection says what is wrong with it.
+    }
+  }
+
+  /** Both in one round trip, which no pooler splits. @returns the session that heard it */
+  async #say(client: Client, verb: 'LISTEN' | 'UNLISTEN'): Promise<number> {
+    const text = `${verb} "${this.channel.replaceAll('"', '""')}"; SELECT pg_backend_pid() AS pid`;
+    const results = (await client.query(text)) as unknown as { rows: { pid: number }[] }[];
+    return results[1]?.rows[0]?.pid ?? 0;
+  }
+
+  /** The session is the pooler's, and would listen for ever. It lends the one it got back last. */
+  async #unlisten(): Promise<void> {
+    try {
+      for (let tries = 0; this.#client && tries < UNLISTEN_TRIES_MAX; tries += 1) {
+        if ((await this.#say(this.#client, 'UNLISTEN')) === this.#session) return;
+      }
+    } catch {
+      // It is closed next.
     }
   }
 

@@ -117,8 +117,8 @@ export class WorkStore {
     runner: Runner,
     claim: { id: number; epoch: number },
     idleMs: number,
-  ): Promise<{ pid: number } | undefined> {
-    const [row] = await runner.query<{ pid: number }>(this.#sql.fence, [
+  ): Promise<{ pid: number; began: string } | undefined> {
+    const [row] = await runner.query<{ pid: number; began: string }>(this.#sql.fence, [
       claim.id,
       claim.epoch,
       String(Math.max(1, Math.floor(idleMs))),

@@ -24,7 +24,7 @@ export type Worker = NodeProcess<WorkerMessage> & { nodeName: string };
 export class Cluster {
   readonly #workers: Worker[] = [];
   readonly #sessions: Client[] = [];
-  #producer: DelayNode | undefined;
+  #producer: Promise<DelayNode> | undefined;
 
   static async open(): Promise<Cluster> {
     const database = await createTestDatabase();
@@ -69,8 +69,9 @@ export class Cluster {
   }
 
   /** A node in this process that only schedules. */
-  async producer(): Promise<DelayNode> {
-    this.#producer ??= await startNode({ url: this.url, options: { worker: false } });
+  producer(): Promise<DelayNode> {
+    // The promise, not the node: two callers at once would start two, and one would be left open.
+    this.#producer ??= startNode({ url: this.url, options: { worker: false } });
     return this.#producer;
   }
 
@@ -125,7 +126,7 @@ export class Cluster {
     for (const worker of this.#workers) {
       if (worker.running) await worker.kill('SIGKILL');
     }
-    await this.#producer?.stop();
+    await (await this.#producer)?.stop();
     for (const session of this.#sessions) await session.end();
     await this.pool.end();
     await this.database.drop({ force: true });

@@ -19,10 +19,16 @@ beforeEach(() => {
     isTransactionActive: false,
     isReleased: false,
     connect: async () => ({ end: async () => void log.push('close') }),
-    startTransaction: async () => void log.push('begin'),
+    startTransaction: async () => {
+      runner.isTransactionActive = true;
+      log.push('begin');
+    },
     commitTransaction: async () => void log.push('commit'),
     rollbackTransaction: async () => void log.push('rollback'),
-    release: async () => void log.push('release'),
+    release: async () => {
+      if (!runner.isReleased) log.push('release');
+      runner.isReleased = true;
+    },
     query: async (sql: string) => {
       log.push(sql);
       return [];

@@ -10,7 +10,15 @@ import type { Tables } from '../schema.js';
  */
 export const fenceSql = ({ delay }: Tables): string => `
 SELECT set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
-       pg_backend_pid() AS pid
+       pg_backend_pid() AS pid, transaction_timestamp()::text AS began
 FROM ${delay} d
 WHERE d.id = $1::bigint AND d.epoch = $2::int
 FOR UPDATE OF d`;
+
+/**
+ * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a
+ * session to somebody else as soon as its transaction is over. Parameters: pid, began.
+ */
+export const endSessionSql = (): string =>
+  `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+   WHERE pid = $1::int AND xact_start = $2::timestamptz`;
