@@ -7,7 +7,12 @@ import {
 } from '../../src/embedded-postgres/embedded-postgres.js';
 
 /** Lost with a crash of the machine, and that is fine here: no waiting for the disk. */
-const UNDURABLE = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' };
+export const UNDURABLE = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: 200,
+};
 
 /** `TEST_DATABASE_URL` where it is set (we create and drop databases there), else an embedded one. */
 export async function openTestServer(): Promise<Pick<EmbeddedPostgres, 'url' | 'stop'>> {
@@ -15,7 +20,7 @@ export async function openTestServer(): Promise<Pick<EmbeddedPostgres, 'url' | '
   if (url) return { url, stop: async () => {} };
   return startEmbeddedPostgres({
     dataDir: join(tmpdir(), `delay-queue-test-${randomBytes(5).toString('hex')}`),
-    settings: { ...UNDURABLE, max_connections: 200 },
+    settings: UNDURABLE,
     temporary: true,
     log: (line) => process.stderr.write(`${line}\n`),
   });

@@ -1,0 +1,153 @@
+import { randomBytes } from 'node:crypto';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { delayQueueMigrations } from 'nestjs-delay-queue';
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { locateBinaries, type Binaries } from '../../../src/embedded-postgres/binaries.js';
+import { openDataFolder, type DataFolder } from '../../../src/embedded-postgres/data-folder.js';
+import { freePort, HOST } from '../../../src/embedded-postgres/free-port.js';
+import { initialize, SETTINGS_FILE } from '../../../src/embedded-postgres/initialize.js';
+import { run } from '../../../src/embedded-postgres/program.js';
+import { Leashed } from './leashed.js';
+
+const READY_WITHIN_MS = 30_000;
+const LOOK_EVERY_MS = 20;
+
+export type Settings = Record<string, string | number>;
+
+/** A Postgres of one test, which may be killed, copied and promoted. */
+export class OwnServer {
+  #process: Leashed | undefined;
+
+  /**
+   * Made and not started yet.
+   * @param programs the folder of another Postgres' programs; default: the embedded one
+   */
+  static async create(settings: Settings, programs?: string): Promise<OwnServer> {
+    const folder = await openDataFolder(newPath(), () => {});
+    const binaries =
+      programs === undefined
+        ? await locateBinaries(folder.user)
+        : { initdb: join(programs, 'initdb'), pgCtl: join(programs, 'pg_ctl'), majorVersion: '' };
+    await initialize(binaries, folder, false);
+    return OwnServer.#in(folder, binaries, settings);
+  }
+
+  static async #in(folder: DataFolder, binaries: Binaries, settings: Settings): Promise<OwnServer> {
+    const password = (await readFile(join(folder.path, 'password'), 'utf8')).trim();
+    const port = await freePort(0);
+    const url = `postgresql://postgres:${password}@${HOST}:${port}/postgres`;
+    const server = new OwnServer(folder, binaries, url, settings);
+    await server.configure({});
+    return server;
+  }
+
+  private constructor(
+    private readonly folder: DataFolder,
+    private readonly binaries: Binaries,
+    /** Its database `postgres`. */
+    readonly url: string,
+    private settings: Settings,
+  ) {}
+
+  /** Takes effect at the next start, or at `pg_reload_conf()`. */
+  async configure(settings: Settings): Promise<void> {
+    this.settings = { ...this.settings, ...settings };
+    const fixed: Settings = {
+      port: new URL(this.url).port,
+      listen_addresses: HOST,
+      unix_socket_directories: '',
+    };
+    const lines = Object.entries({ ...this.settings, ...fixed }).map(
+      ([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`,
+    );
+    await writeFile(join(this.folder.path, 'data', SETTINGS_FILE), lines.join(''));
+  }
+
+  /** Resolves when it lets somebody in. */
+  async start(): Promise<void> {
+    const program = join(dirname(this.binaries.pgCtl), 'postgres');
+    const process = Leashed.start(program, ['-D', join(this.folder.path, 'data')], {
+      user: this.folder.user,
+      lastSignal: 'QUIT',
+    });
+    this.#process = process;
+    const giveUpAtMs = performance.now() + READY_WITHIN_MS;
+    for (;;) {
+      try {
+        await this.sql('SELECT 1');
+        return;
+      } catch (error) {
+        if (!process.running || performance.now() > giveUpAtMs) {
+          await process.end('SIGQUIT');
+          throw new Error(`Postgres does not start:\n${process.output}`, { cause: error });
+        }
+      }
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  /** Without a checkpoint and without goodbye: what is not in the WAL is lost. */
+  async crash(): Promise<void> {
+    await this.#process?.end('SIGQUIT');
+  }
+
+  /** Ends all sessions and writes everything down. */
+  async stop(): Promise<void> {
+    await this.#process?.end('SIGINT');
+  }
+
+  async remove(): Promise<void> {
+    await this.crash();
+    await rm(this.folder.path, { recursive: true, force: true });
+  }
+
+  /**
+   * A replica that follows this server once both are started; this one must be stopped now. A copy of
+   * a stopped server's files needs no `pg_basebackup`, which not every machine has.
+   */
+  async replica(name: string, settings: Settings): Promise<OwnServer> {
+    const folder = { ...this.folder, path: newPath() };
+    await mkdir(folder.path);
+    await chmod(folder.path, folder.user ? 0o711 : 0o700);
+    for (const part of ['data', 'password']) {
+      await run('cp', ['-a', join(this.folder.path, part), folder.path], undefined);
+    }
+    await writeFile(join(folder.path, 'data', 'standby.signal'), '');
+    const { hostname, port, username, password } = new URL(this.url);
+    return OwnServer.#in(folder, this.binaries, {
+      ...settings,
+      primary_conninfo: `host=${hostname} port=${port} user=${username} password=${password} application_name=${name}`,
+    });
+  }
+
+  /** Makes the library's tables in its database `postgres`. */
+  async migrate(): Promise<void> {
+    const migrations = delayQueueMigrations();
+    const source = new DataSource({ type: 'postgres', url: this.url, migrations });
+    await source.initialize();
+    try {
+      await source.runMigrations();
+    } finally {
+      await source.destroy();
+    }
+  }
+
+  /** On a connection of its own, to the database `postgres`. */
+  async sql<Row extends object>(text: string): Promise<Row[]> {
+    const client = new Client({ connectionString: this.url });
+    client.on('error', () => {});
+    await client.connect();
+    try {
+      return (await client.query<Row>(text)).rows;
+    } finally {
+      await client.end();
+    }
+  }
+}
+
+const newPath = (): string =>
+  join(tmpdir(), `delay-queue-server-${randomBytes(5).toString('hex')}`);
