@@ -1,6 +1,6 @@
-import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { faketimeLibrary, offBy } from '../support/faketime.js';
 import { Cluster } from './support/cluster.js';
 
 const HOUR_MS = 3_600_000;
@@ -22,20 +22,8 @@ const BY_PRELOAD = (shiftMs: number): Record<string, string> => ({
   CLOCK_SHIFT_MS: String(shiftMs),
 });
 
-/** The library that the command `faketime` preloads; the monotonic clock stays as it is. */
-function faketimeLibrary(): string | undefined {
-  const { stdout } = spawnSync('faketime', ['-f', '+0s', 'printenv', 'LD_PRELOAD'], {
-    encoding: 'utf8',
-  });
-  return stdout?.trim().split(':').at(-1) || undefined;
-}
-
 const library = faketimeLibrary();
-const BY_FAKETIME = (shiftMs: number): Record<string, string> => ({
-  LD_PRELOAD: library ?? '',
-  FAKETIME: `${shiftMs > 0 ? '+' : ''}${shiftMs / 1_000}s`,
-  FAKETIME_DONT_FAKE_MONOTONIC: '1',
-});
+const BY_FAKETIME = (shiftMs: number): Record<string, string> => offBy(library ?? '', shiftMs);
 
 /** How far from due the delays of a node fired whose clock is off by `shiftMs`. */
 async function firedBy(env: Record<string, string>, shiftMs: number): Promise<number[]> {

@@ -29,9 +29,10 @@ export class Stage {
     return this.database.url;
   }
 
-  async start(setup: Omit<NodeSetup, 'url'>): Promise<DelayNode> {
+  /** @param setup `url` when something lies between the node and the database */
+  async start(setup: Omit<NodeSetup, 'url'> & { url?: string }): Promise<DelayNode> {
     const options = { ...QUICK, ...setup.options };
-    const node = await startNode({ ...setup, url: this.url, options });
+    const node = await startNode({ url: this.url, ...setup, options });
     this.#nodes.push(node);
     return node;
   }
@@ -62,7 +63,9 @@ export class Stage {
     }
   }
 
+  /** Harmless when it is closed already. */
   async close({ force = false } = {}): Promise<void> {
+    if (this.pool.ending) return;
     await Promise.all(this.#nodes.map((node) => node.stop()));
     await this.pool.end();
     await this.database.drop({ force });

@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
+import { Stage } from '../engine/support/stage.js';
+
+/** All nodes were down for a while. */
+const OVERDUE = 100_000;
+const FEW = 500;
+const CLAIM_BATCH = 300;
+const CONCURRENCY = 40;
+const SWEEP_PAGE = 2_000;
+const REQUESTS = 200;
+
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await stage.close();
+});
+
+/** Overdue since `fromSecondsAgo`, one after another. */
+const overdue = (name: string, count: number, fromSecondsAgo: number) =>
+  stage.sql(
+    `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
+     SELECT $1, 'k' || n, 'null', at, at, at
+     FROM generate_series(1, $2::int) AS n,
+          LATERAL (SELECT date_trunc('milliseconds', clock_timestamp())
+                          - $3::int * interval '1 second' + n * interval '1 ms' AS at) AS due`,
+    [name, count, fromSecondsAgo],
+  );
+
+/** What an application does meanwhile; answers how much of it was done before `over`. */
+async function requestsUntil(node: DelayNode, over: () => boolean): Promise<number> {
+  let served = 0;
+  while (!over()) {
+    const key = `request ${served}`;
+    await node.dataSource.transaction(async (manager) => {
+      await manager.query('INSERT INTO request VALUES ($1)', [key]);
+      await node.delays.schedule('test.later', null, { after: '1h', key, manager });
+    });
+    expect(await node.delays.cancel('test.later', key)).toMatchObject({ verdict: 'cancelled' });
+    served += 1;
+  }
+  return served;
+}
+
+it('100,000 overdue at the start: bounded batches, fair between names, and the application goes on', async () => {
+  await stage.sql('CREATE TABLE request (key text NOT NULL)');
+  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
+  await overdue('test.many', OVERDUE - 2 * FEW, 3_600);
+  // Behind all of them, so that whoever goes by age alone comes to these last.
+  await overdue('test.few', FEW, 60);
+  await overdue('test.fenced', FEW, 60);
+  await stage.sql('ANALYZE delay_queue.delay');
+
+  const claim = jest.spyOn(WorkStore.prototype, 'claim');
+  const sweep = jest.spyOn(WorkStore.prototype, 'sweep');
+  const ran = new Map<string, number>();
+  const now = { running: 0, most: 0 };
+  const allRan = signal();
+  /** How many of the many had run when the last of that name had. */
+  const manyBefore = new Map<string, number>();
+  const count = (name: string): void => {
+    const runs = (ran.get(name) ?? 0) + 1;
+    ran.set(name, runs);
+    if (runs === FEW) manyBefore.set(name, ran.get('test.many') ?? 0);
+    if ([...ran.values()].reduce((sum, each) => sum + each, 0) === OVERDUE) allRan.resolve();
+  };
+  const node = await stage.start({
+    options: { claimBatch: CLAIM_BATCH, concurrency: CONCURRENCY },
+    providers: [
+      plainHandler('test.many', async () => {
+        now.running += 1;
+        now.most = Math.max(now.most, now.running);
+        await new Promise(setImmediate);
+        now.running -= 1;
+        count('test.many');
+      }),
+      plainHandler('test.few', () => count('test.few')),
+      fencedHandler('test.fenced', async ({ key }, { manager }) => {
+        await manager.query('INSERT INTO effect VALUES ($1)', [key]);
+        count('test.fenced');
+      }),
+      plainHandler('test.later', () => {}),
+    ],
+  });
+  let over = false;
+  const requests = requestsUntil(node, () => over);
+  await allRan.promise;
+  over = true;
+  // One after another, beside the backlog: neither the pool nor the event loop was taken from it.
+  expect(await requests).toBeGreaterThan(REQUESTS);
+
+  const batches = claim.mock.calls.map(([wanted]) => wanted.length);
+  expect(Math.max(...batches)).toBeLessThanOrEqual(CLAIM_BATCH);
+  expect(now.most).toBeLessThanOrEqual(CONCURRENCY);
+  const pages = await Promise.all(
+    sweep.mock.results.map(({ value }) => value as ReturnType<WorkStore['sweep']>),
+  );
+  expect(Math.max(...pages.map(({ wakes }) => wakes.length))).toBeLessThanOrEqual(SWEEP_PAGE);
+  for (const name of ['test.few', 'test.fenced']) {
+    expect(manyBefore.get(name)).toBeLessThan(OVERDUE / 2);
+  }
+
+  await stage.until(`SELECT FROM delay_queue.delay LIMIT 1`, (rows) => rows.length === 0);
+  expect(ran.get('test.many')).toBe(OVERDUE - 2 * FEW);
+  expect(
+    await stage.sql(`SELECT count(*)::int AS lines, count(DISTINCT key)::int AS keys FROM effect`),
+  ).toEqual([{ lines: FEW, keys: FEW }]);
+  const ended = await stage.sql(
+    `SELECT attempts, count(*)::int AS count FROM delay_queue.history
+     WHERE state = 'completed' GROUP BY attempts`,
+  );
+  expect(ended).toEqual([{ attempts: 1, count: OVERDUE }]);
+}, 180_000);

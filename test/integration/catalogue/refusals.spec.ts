@@ -1,0 +1,173 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { type DelayNode, fencedHandler, plainHandler } from '../../support/delay-node.js';
+import { Stage } from '../engine/support/stage.js';
+
+/** How often each kind of statement is refused before it is let through. */
+const REFUSALS = 3;
+
+let stage: Stage;
+let sessions: Client[];
+
+beforeEach(async () => {
+  sessions = [];
+  stage = await Stage.open();
+  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
+});
+
+afterEach(async () => {
+  await Promise.all(sessions.map((client) => client.end()));
+  await stage.close();
+});
+
+async function session(): Promise<Client> {
+  const client = new Client({ connectionString: stage.url });
+  sessions.push(client);
+  await client.connect();
+  return client;
+}
+
+const startNode = (): Promise<DelayNode> =>
+  stage.start({
+    options: { maxAttempts: 20, lease: '2s', timeout: '2s' },
+    providers: [
+      plainHandler('test.plain', () => {}),
+      fencedHandler('test.fenced', async ({ key }, { manager }) => {
+        await manager.query('INSERT INTO effect VALUES ($1)', [key]);
+      }),
+    ],
+  });
+
+/** What the node told of its troubles: `claim 40001`. */
+function troublesOf({ events }: DelayNode): string[] {
+  const told: string[] = [];
+  events.on('trouble', ({ during, error }) => {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
+    told.push(`${during} ${code}`);
+  });
+  events.on('recovered', ({ during }) => told.push(`${during} works`));
+  return told;
+}
+
+async function allDone(count: number): Promise<void> {
+  await stage.until('SELECT id FROM delay_queue.delay', (rows) => rows.length === 0);
+  const [done] = await stage.sql<{ completed: number }>(
+    `SELECT count(*) FILTER (WHERE state = 'completed')::int AS completed FROM delay_queue.history`,
+  );
+  expect(done).toEqual({ completed: count });
+}
+
+/** The first claims of a row, and the first removals, fail with that SQLSTATE. */
+async function refuseFirst(code: string): Promise<void> {
+  await stage.sql(`
+    CREATE SEQUENCE refused_claims;
+    CREATE SEQUENCE refused_ends;
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      -- A sequence does not roll back.
+      IF nextval(TG_ARGV[0]::regclass) <= ${REFUSALS} THEN
+        RAISE EXCEPTION 'refused on purpose' USING ERRCODE = '${code}';
+      END IF;
+      RETURN COALESCE(NEW, OLD);
+    END $$;
+    CREATE TRIGGER refuse_claim BEFORE UPDATE ON delay_queue.delay FOR EACH ROW
+    WHEN (OLD.leased_by IS NULL AND NEW.leased_by IS NOT NULL)
+    EXECUTE FUNCTION refuse('refused_claims');
+    CREATE TRIGGER refuse_end BEFORE DELETE ON delay_queue.delay FOR EACH ROW
+    EXECUTE FUNCTION refuse('refused_ends')`);
+}
+
+describe('statements of the engine that the server refuses', () => {
+  it.each([
+    ['40001', 'serialization failure'],
+    ['40P01', 'deadlock'],
+    ['55P03', 'lock timeout'],
+    ['57014', 'statement timeout'],
+    ['53100', 'disk full'],
+    ['53200', 'out of memory'],
+    ['25006', 'read-only transaction'],
+  ])('%s (%s): are tried again until they pass, and everything is done once', async (code) => {
+    await refuseFirst(code);
+    const node = await startNode();
+    const troubles = troublesOf(node);
+    await node.delays.schedule('test.plain', null, { after: 0, key: 'plain' });
+    await allDone(1);
+    const refused = (during: string): string[] =>
+      Array.from({ length: REFUSALS }, () => `${during} ${code}`);
+    // What was refused was not committed, so no attempt was spent on it.
+    expect(troubles.filter((trouble) => trouble.startsWith('claim'))).toEqual([
+      ...refused('claim'),
+      'claim works',
+    ]);
+    expect(troubles.filter((trouble) => trouble === `acknowledge ${code}`)).toHaveLength(REFUSALS);
+    expect(await stage.sql('SELECT attempts FROM delay_queue.history')).toEqual([{ attempts: 1 }]);
+
+    // A transactional attempt whose last statement is refused rolls back as a whole.
+    await stage.sql('ALTER SEQUENCE refused_ends RESTART');
+    await node.delays.schedule('test.fenced', null, { after: 0, key: 'fenced' });
+    await allDone(2);
+    expect(await stage.sql('SELECT key FROM effect')).toEqual([{ key: 'fenced' }]);
+    expect(
+      await stage.sql(`SELECT attempts FROM delay_queue.history WHERE key = 'fenced'`),
+    ).toEqual([{ attempts: REFUSALS + 1 }]);
+  });
+});
+
+describe('limits that the database sets for every session', () => {
+  it.each([
+    ['lock_timeout', '55P03'],
+    ['statement_timeout', '57014'],
+  ])(
+    '%s while a table is locked: the node says so and goes on afterwards',
+    async (setting, code) => {
+      const [row] = await stage.sql<{ name: string }>('SELECT current_database() AS name');
+      const locker = await session();
+      await stage.sql(`ALTER DATABASE ${row!.name} SET ${setting} = '200ms'`);
+      const node = await startNode();
+      const troubles = troublesOf(node);
+      await node.delays.scheduleMany(
+        (['test.plain', 'test.fenced'] as const).map((name) => ({
+          name,
+          payload: null,
+          key: name,
+          after: 1_000,
+        })),
+      );
+      await locker.query('BEGIN');
+      await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
+      await stage.untilTrue(
+        () => troubles,
+        (told) => told.includes(`claim ${code}`) && told.includes(`acknowledge ${code}`),
+      );
+      await locker.query('COMMIT');
+      await allDone(2);
+      expect(troubles).toContain('acknowledge works');
+      expect(await stage.sql('SELECT key FROM effect')).toEqual([{ key: 'test.fenced' }]);
+    },
+  );
+});
+
+it('crossed locks: the engine loses the deadlock and goes on', async () => {
+  const locker = await session();
+  // So that it is the engine's wait that finds the circle, and not ours.
+  await locker.query(`SET deadlock_timeout = '60s'`);
+  const node = await startNode();
+  const troubles = troublesOf(node);
+  await locker.query('BEGIN');
+  await locker.query('LOCK TABLE delay_queue.history IN SHARE MODE');
+  await node.delays.schedule('test.plain', null, { after: 0, key: 'k' });
+  // Its acknowledgement has the table of delays and waits for that of history.
+  await stage.until<{ waits: number }>(
+    `SELECT count(*)::int AS waits FROM pg_locks
+     WHERE NOT granted AND relation = 'delay_queue.history'::regclass`,
+    ([row]) => row?.waits === 1,
+  );
+  await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
+  await stage.untilTrue(
+    () => troubles,
+    (told) => told.includes('acknowledge 40P01'),
+  );
+  await locker.query('COMMIT');
+  await allDone(1);
+  expect(await stage.sql('SELECT attempts FROM delay_queue.history')).toEqual([{ attempts: 1 }]);
+});
