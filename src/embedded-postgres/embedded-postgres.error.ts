@@ -5,7 +5,8 @@ export class EmbeddedPostgresError extends Error {
 
 /** The system's or Postgres' code of an error (`ENOENT`, `28P01`); empty when it has none. */
 export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
+  // Not `instanceof Error`: Node's own errors are of another realm than Jest's.
+  return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
 }
 
 export function messageOf(error: unknown): string {

@@ -1,0 +1,47 @@
+import type { Invariant } from '../invariant.js';
+
+/**
+ * Attempts given back belong to a release, which wakes the row now, or to a postponement, which moves
+ * due along. A failure gives none back, and its pause is what tells it from a release.
+ */
+const REFUNDED = `s.attempts = s.was_attempts - 1
+                  AND (s.wake_at <= s.at + interval '1 millisecond' OR s.due_at = s.wake_at)`;
+
+/** What each kind of write makes of `attempts`. */
+const RIGHT_ATTEMPTS = `
+  CASE WHEN s.kind = 'claim' THEN s.attempts = s.was_attempts + 1
+       WHEN s.kind IN ('renew', 'bury') THEN s.attempts = s.was_attempts
+       WHEN s.kind = 'settle' THEN s.attempts = s.was_attempts OR (${REFUNDED})
+       ELSE s.attempts = 0 END`;
+
+export const attemptsAndEpoch: Invariant = {
+  number: 7,
+  title: 'attempts within bounds and counted once, epoch strictly rising',
+  checks: [
+    {
+      of: 'writes of rows',
+      sql: `
+        SELECT s.delay_id, s.token,
+               CASE WHEN s.op = 'insert' AND (s.epoch <> 0 OR s.attempts <> 0) THEN
+                      format('new, at epoch %s with %s attempts', s.epoch, s.attempts)
+                    WHEN s.op = 'update' AND s.kind = 'renew' AND s.epoch <> s.was_epoch THEN
+                      'a renewal moved the epoch'
+                    WHEN s.op = 'update' AND s.kind <> 'renew' AND s.epoch <> s.was_epoch + 1 THEN
+                      format('a %s took the epoch from %s to %s', s.kind, s.was_epoch, s.epoch)
+                    WHEN s.op = 'update' AND NOT (${RIGHT_ATTEMPTS}) THEN
+                      format('a %s took the attempts from %s to %s', s.kind, s.was_attempts, s.attempts)
+                    WHEN s.attempts < 0 THEN format('%s attempts', s.attempts)
+               END AS why
+        FROM chaos.step s WHERE s.op <> 'delete'`,
+    },
+    {
+      of: 'claims',
+      sql: `
+        SELECT s.delay_id, s.token,
+               CASE WHEN s.attempts > COALESCE(s.max_attempts, $1::int) THEN
+                 format('attempt %s of at most %s', s.attempts, COALESCE(s.max_attempts, $1::int))
+               END AS why
+        FROM chaos.step s WHERE s.kind = 'claim'`,
+    },
+  ],
+};

@@ -1,0 +1,125 @@
+import { writeSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Injectable, type Type } from '@nestjs/common';
+import {
+  DelayService,
+  OnDelay,
+  type Delay,
+  type DelayContext,
+  type OnDelayOptions,
+} from 'nestjs-delay-queue';
+import { DataSource, type EntityManager } from 'typeorm';
+import { POISONED, type ProcessSetup } from '../processes/process.protocol.js';
+import type { Tally } from '../processes/tally.js';
+import { noteEffect } from '../record/effect.js';
+import { ACTS } from './acts.js';
+import { type ChaosName, RARE } from './payloads.js';
+
+type Name = ChaosName;
+
+/** One attempt, as the handlers below see it. */
+interface Work {
+  delay: Delay<Name>;
+  signal: AbortSignal;
+  manager: EntityManager | undefined;
+  delays: DelayService;
+  /** Writes the effect down: within the attempt's transaction if it has one. */
+  done: () => Promise<void>;
+}
+
+interface Served {
+  options?: OnDelayOptions & { transactional?: boolean };
+  work: (work: Work) => Promise<void>;
+}
+
+const ODD_TIMEOUT_MS = 1_000;
+
+const once = ({ done }: Work): Promise<void> => done();
+
+/** Fails before its effect, or after it when that can be undone. */
+const odd = async (work: Work): Promise<void> => {
+  const { delay, manager, done } = work;
+  if (manager) await done();
+  const act = ACTS[delay.payload.act ?? ''];
+  await act?.({ attempt: delay.attempt, timeoutMs: ODD_TIMEOUT_MS, manager });
+  if (!manager) await done();
+};
+
+/** Moves its own row on, as often as the payload says. */
+const recurs = async ({ delay, delays, done }: Work): Promise<void> => {
+  await done();
+  const { token, left = 0 } = delay.payload;
+  if (left === 0 || delay.key === null) return;
+  const [base, run = '0'] = token.split('#');
+  const payload = { token: `${base}#${Number(run) + 1}`, parent: token, left: left - 1 };
+  await delays.schedule(delay.name, payload, { after: 300, key: delay.key });
+};
+
+const SERVED: Readonly<Record<Name, Served>> = {
+  'chaos.plain': { work: once },
+  'chaos.fenced': { options: { transactional: true }, work: once },
+  [RARE]: { options: { transactional: true }, work: once },
+  'chaos.slow': {
+    // Longer than a lease: it has to be renewed.
+    options: { timeout: '8s', concurrency: 20 },
+    work: async ({ delay, signal, done }) => {
+      await pause(Number(delay.payload.act ?? 0), undefined, { signal });
+      await done();
+    },
+  },
+  'chaos.odd': { options: { timeout: ODD_TIMEOUT_MS }, work: odd },
+  'chaos.odd-fenced': { options: { timeout: ODD_TIMEOUT_MS, transactional: true }, work: odd },
+  'chaos.poison': {
+    work: async () => {
+      writeSync(process.stderr.fd, `${POISONED}\n`);
+      process.kill(process.pid, 'SIGKILL');
+      await new Promise<void>(() => {});
+    },
+  },
+  'chaos.recurring': { options: { transactional: true }, work: recurs },
+  'chaos.recurring-plain': { work: recurs },
+  'chaos.chain': {
+    options: { transactional: true },
+    work: async ({ delay, delays, done }) => {
+      await done();
+      const { token } = delay.payload;
+      await delays.schedule('chaos.plain', { token: `${token}>1`, parent: token }, { after: 200 });
+    },
+  },
+};
+
+/** All but those that this build does not know yet. */
+export function handlersOf({ nodeName, without }: ProcessSetup, tally: Tally): Type[] {
+  return Object.entries(SERVED)
+    .filter(([name]) => !without.includes(name))
+    .map(([name, served]) => handlerOf(name as Name, served, nodeName, tally));
+}
+
+function handlerOf(name: Name, { options = {}, work }: Served, node: string, tally: Tally): Type {
+  @Injectable()
+  class ChaosHandler {
+    constructor(
+      private readonly dataSource: DataSource,
+      private readonly delays: DelayService,
+    ) {}
+
+    // One method for both sorts: a plain handler is called without a manager.
+    @OnDelay(name, options as OnDelayOptions & { transactional: true })
+    async handle(
+      delay: Delay<Name>,
+      { signal, manager }: DelayContext & { manager?: EntityManager },
+    ): Promise<void> {
+      tally.started(delay);
+      const runner = manager ?? this.dataSource;
+      const by = { node, fenced: manager !== undefined };
+      await work({
+        delay,
+        signal,
+        manager,
+        delays: this.delays,
+        done: () => noteEffect(runner, delay, by),
+      });
+    }
+  }
+  return ChaosHandler;
+}

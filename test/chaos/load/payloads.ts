@@ -1,0 +1,19 @@
+import 'nestjs-delay-queue';
+import type { ChaosPayload } from '../record/client-line.js';
+
+declare module 'nestjs-delay-queue' {
+  interface DelayPayloads {
+    /** Delays of a chaos run. */
+    [name: `chaos.${string}`]: ChaosPayload;
+  }
+}
+
+/** Rows that a handler may not insert: their numbers are taken. */
+export const TAKEN_TABLE = `CREATE TABLE chaos.taken (number integer PRIMARY KEY)`;
+export const TAKE_ONE = `INSERT INTO chaos.taken VALUES (1)`;
+
+/** The name that a deploy leaves out on some nodes. */
+export const RARE = 'chaos.rare';
+
+/** Names that the load schedules. */
+export type ChaosName = `chaos.${string}`;

@@ -1,0 +1,126 @@
+import type { ScheduleOptions, When } from 'nestjs-delay-queue';
+import type { Random } from '../../support/random.js';
+import type { ChaosPayload } from '../record/client-line.js';
+import { ODD_ACTS } from './acts.js';
+import type { DatabaseTime } from './database-time.js';
+import { type ChaosName, RARE } from './payloads.js';
+import { weighed } from './weighed.js';
+
+/** A delay that a client is about to ask for. */
+export interface Wish {
+  name: ChaosName;
+  payload: ChaosPayload;
+  options: When & ScheduleOptions;
+}
+
+/** Payloads of one name, and how many different keys they share; none: a key would mean nothing. */
+interface Kind {
+  name: ChaosName;
+  keys: number;
+  payload: (random: Random) => Partial<ChaosPayload>;
+}
+
+const KEYS = 40;
+const nothing = (): Partial<ChaosPayload> => ({});
+const act = (random: Random): Partial<ChaosPayload> => ({ act: random.pick(ODD_ACTS) });
+const left = (random: Random): Partial<ChaosPayload> => ({ left: random.integer(1, 6) });
+
+const KINDS: readonly [weight: number, kind: Kind][] = [
+  [30, { name: 'chaos.plain', keys: KEYS, payload: nothing }],
+  [30, { name: 'chaos.fenced', keys: KEYS, payload: nothing }],
+  [
+    6,
+    {
+      name: 'chaos.slow',
+      keys: KEYS,
+      payload: (random) => ({ act: String(random.integer(200, 3_000)) }),
+    },
+  ],
+  [9, { name: 'chaos.odd', keys: KEYS, payload: act }],
+  [9, { name: 'chaos.odd-fenced', keys: KEYS, payload: act }],
+  [3, { name: 'chaos.recurring', keys: 20, payload: left }],
+  [3, { name: 'chaos.recurring-plain', keys: 20, payload: left }],
+  [6, { name: 'chaos.chain', keys: KEYS, payload: () => ({ left: 1 }) }],
+  [4, { name: RARE, keys: KEYS, payload: nothing }],
+];
+
+/** Attempts of what shall become a dead letter while the run still looks. */
+const FEW_ATTEMPTS = 3;
+
+/** What a client wants, one delay after the other, each with a token of its own. */
+export class Wishes {
+  #made = 0;
+
+  constructor(
+    private readonly random: Random,
+    private readonly client: string,
+    private readonly time: DatabaseTime,
+  ) {}
+
+  next(): Wish {
+    const { random } = this;
+    const { name, keys, payload } = weighed(random, KINDS);
+    const wish: Wish = {
+      name,
+      payload: { token: this.#token(), ...payload(random) },
+      options: { ...this.#when() },
+    };
+    const recurs = name.startsWith('chaos.recurring');
+    if (recurs || random.chance(0.55)) {
+      // Many share few keys, so that they meet; some have one for themselves.
+      const shared = recurs || random.chance(0.85);
+      wish.options.key = shared ? `k${random.integer(1, keys)}` : wish.payload.token;
+      wish.options.onConflict = weighed(random, [
+        [60, 'replace'],
+        [25, 'keep'],
+        [15, 'error'],
+      ]);
+    }
+    if (isDoomed(wish)) wish.options.maxAttempts = FEW_ATTEMPTS;
+    else if (random.chance(0.4)) wish.options.maxAttempts = random.integer(4, 10);
+    return wish;
+  }
+
+  /** For one call: no key stands twice. */
+  several(count: number): Wish[] {
+    const taken = new Set<string>();
+    return Array.from({ length: count }, () => this.next()).filter(({ name, options: { key } }) => {
+      if (key === undefined) return true;
+      const slot = `${name} ${key}`;
+      return !taken.has(slot) && taken.add(slot);
+    });
+  }
+
+  poison(): Wish {
+    return {
+      name: 'chaos.poison',
+      payload: { token: this.#token() },
+      options: { after: this.random.integer(0, 2_000), maxAttempts: this.random.integer(1, 3) },
+    };
+  }
+
+  #token(): string {
+    this.#made += 1;
+    return `${this.client}-${this.#made}`;
+  }
+
+  #when(): When {
+    const { random } = this;
+    const nowMs = this.time.nowMs();
+    const soon = { after: random.integer(0, 8_000) };
+    return weighed<() => When>(random, [
+      [70, () => soon],
+      [10, () => ({ after: random.integer(0, 30) })],
+      [8, () => (nowMs === undefined ? soon : { at: new Date(nowMs - random.integer(1, 5_000)) })],
+      // The same instant for all who choose this one.
+      [12, () => (nowMs === undefined ? soon : { at: nextRound(nowMs) })],
+    ])();
+  }
+}
+
+const ROUND_MS = 2_000;
+const nextRound = (nowMs: number): Date => new Date((Math.floor(nowMs / ROUND_MS) + 2) * ROUND_MS);
+
+/** Whatever happens, it ends as a dead letter. */
+export const isDoomed = ({ payload }: Wish): boolean =>
+  payload.act === 'always fails' || payload.act === 'discards';

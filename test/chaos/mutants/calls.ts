@@ -1,0 +1,149 @@
+import { DataSource } from 'typeorm';
+import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
+import { wholeMs } from '../../../src/delay-queue/store/schema.js';
+import type { Mutant } from './mutant.js';
+import { STATEMENTS } from './statements.js';
+import type { Surgery } from './surgery.js';
+
+const LEASE_OVER = 'd.leased_until <= clock.now';
+const ANY_LEASE = 'd.leased_until IS NOT NULL';
+
+/** How long an answer runs ahead of its commit. */
+const COMMIT_AFTER_MS = 700;
+
+/** Mutants that tell clients what is not so. */
+export const CALLS: Record<string, Mutant> = {
+  'cancels-what-runs': {
+    about: 'cancels a delay while an attempt holds its lease',
+    faults: [],
+    seconds: 15,
+    apply: (surgery) => surgery.rewrite('cancel', { [LEASE_OVER]: ANY_LEASE }),
+  },
+  'reschedules-what-runs': {
+    about: 'moves a delay while an attempt holds its lease',
+    faults: [],
+    seconds: 15,
+    apply: (surgery) => surgery.rewrite('reschedule', { [LEASE_OVER]: ANY_LEASE }),
+  },
+  'replaces-what-runs': {
+    about: 'rewrites a delay while an attempt holds its lease',
+    faults: [],
+    seconds: 15,
+    apply: (surgery) => surgery.rewrite('placeAgain', { [LEASE_OVER]: ANY_LEASE }),
+  },
+  'cancels-in-words': {
+    about: 'says "cancelled" and leaves the row where it is',
+    faults: [],
+    seconds: 10,
+    apply: (surgery) =>
+      surgery.rewrite('cancel', {
+        'DELETE FROM "delay_queue".delay d USING free f WHERE d.id = f.id RETURNING f.ord':
+          'SELECT f.ord FROM free f',
+      }),
+  },
+  'reschedules-in-words': {
+    about: 'writes the new due time and leaves the old wake',
+    faults: [],
+    seconds: 12,
+    apply: (surgery) =>
+      surgery.rewrite('reschedule', {
+        [`wake_at = GREATEST(t.due, ${wholeMs('clock.now')})`]: 'wake_at = d.wake_at',
+      }),
+  },
+  'keeps-in-words': {
+    about: 'says "kept" and rewrites the row',
+    faults: [],
+    seconds: 12,
+    apply: (surgery) =>
+      surgery.rewrite('placeAgain', {
+        "(i.on_conflict = 'replace' OR f.dead)": "(i.on_conflict <> 'error' OR f.dead)",
+        "WHEN p.ord IS NOT NULL THEN 'replaced'":
+          "WHEN p.ord IS NOT NULL AND i.on_conflict = 'replace' THEN 'replaced'",
+      }),
+  },
+  'answers-before-it-writes': {
+    about: 'says "scheduled" a little before COMMIT',
+    faults: ['kill', 'terminate', 'cut'],
+    seconds: 20,
+    apply: (surgery) =>
+      surgery.wrap(
+        DataSource.prototype,
+        'query',
+        (original) =>
+          async function hasty(this: DataSource, ...[sql, parameters, runner]) {
+            if (sql !== STATEMENTS.place[0] || runner) {
+              return original.call(this, sql, parameters, runner);
+            }
+            return writeLater(this, sql, parameters);
+          } as DataSource['query'],
+      ),
+  },
+  'writes-again-when-in-doubt': {
+    about: 'repeats a transaction whose COMMIT was not answered',
+    faults: ['commit-unanswered'],
+    seconds: 25,
+    apply: (surgery) => twice(surgery),
+  },
+  'commits-asynchronously': {
+    about: 'acknowledges what is not on the disk yet',
+    faults: ['crash'],
+    seconds: 30,
+    apply: (surgery) =>
+      surgery.prepare(() => {
+        process.env['PGOPTIONS'] = '-c synchronous_commit=off';
+      }),
+  },
+  'schedules-outside-the-transaction': {
+    about: "writes a delay on a connection of its own instead of in the caller's transaction",
+    faults: [],
+    seconds: 12,
+    apply: (surgery) =>
+      surgery.wrap(
+        PostgresQueryRunner.prototype,
+        'query',
+        (original) =>
+          function aside(this: PostgresQueryRunner, sql, parameters, structured) {
+            if (sql === STATEMENTS.place[0] && this.isTransactionActive) {
+              return this.dataSource.query(sql, parameters);
+            }
+            return original.call(this, sql, parameters, structured);
+          } as PostgresQueryRunner['query'],
+      ),
+  },
+};
+
+async function writeLater(
+  dataSource: DataSource,
+  ...[sql, parameters]: Parameters<DataSource['query']>
+): Promise<unknown> {
+  const runner = dataSource.createQueryRunner();
+  try {
+    await runner.startTransaction();
+    const rows: unknown = await runner.query(sql, parameters as unknown[]);
+    setTimeout(() => {
+      const committed = runner.commitTransaction().catch(() => {});
+      void committed.then(() => runner.release()).catch(() => {});
+    }, COMMIT_AFTER_MS);
+    return rows;
+  } catch (error) {
+    await runner.release();
+    throw error;
+  }
+}
+
+function twice(surgery: Surgery): void {
+  surgery.wrap(
+    DataSource.prototype,
+    'transaction',
+    (original) =>
+      async function again(this: DataSource, ...parameters: Parameters<DataSource['transaction']>) {
+        try {
+          return await original.apply(this, parameters);
+        } catch (error) {
+          // What the server itself refused has an SQLSTATE; a broken connection is merely reported.
+          if (!/terminated|closed|reset/i.test(String(error))) throw error;
+          return original.apply(this, parameters);
+        }
+      } as DataSource['transaction'],
+  );
+}

@@ -1,0 +1,174 @@
+import type { Attempt, Outcome } from '../../../src/delay-queue/engine/attempt.js';
+import { Executor } from '../../../src/delay-queue/engine/executor.js';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import type { Mutant } from './mutant.js';
+import type { Surgery } from './surgery.js';
+
+const EPOCH = ' AND d.epoch = i.epoch';
+
+/** Whatever attempt it is on, as long as there was one: not what has just moved on to another time. */
+const completeWhoever = (surgery: Surgery): void =>
+  surgery.rewrite('complete', { [EPOCH]: ' AND (d.leased_by IS NOT NULL OR d.attempts > 0)' });
+
+/** Calls per second where two attempts of one delay have to meet. */
+const CROWDED = 140;
+
+/** How long a mutant thinks that its lease goes on. */
+const FOR_LONG_MS = 600_000;
+
+/** By how much later it tells a handler that its time is over. */
+const PATIENCE = 6;
+
+/** Mutants that write what they have no right to write any more. */
+export const FENCES: Record<string, Mutant> = {
+  'completes-by-id': {
+    about: 'removes a finished row by its id alone',
+    faults: ['pause', 'block'],
+    seconds: 40,
+    rate: CROWDED,
+    apply: (surgery) => surgery.rewrite('complete', { [EPOCH]: '' }),
+  },
+  'settles-by-id': {
+    about: 'fails and gives back rows by their id alone',
+    faults: ['pause', 'block'],
+    seconds: 40,
+    rate: CROWDED,
+    apply: (surgery) =>
+      surgery.rewrite('settle', {
+        'AND d.epoch = i.epoch AND d.leased_by = $7::text': 'AND $7::text IS NOT NULL',
+        ' AND i.epoch = l.epoch': '',
+      }),
+  },
+  'renews-by-id': {
+    about: 'renews whatever lease there is on a row',
+    faults: ['pause', 'block'],
+    seconds: 40,
+    rate: CROWDED,
+    apply: (surgery) => surgery.rewrite('renew', { ' AND d.epoch = i.epoch': '' }),
+  },
+  'fences-by-id': {
+    about: 'lets a transactional attempt begin and end on a row that is no longer its own',
+    faults: ['pool', 'pause'],
+    seconds: 40,
+    rate: CROWDED,
+    apply: (surgery) => {
+      believeInTheLease(surgery);
+      surgery.rewrite('fence', { 'd.epoch = $2::int': '$2::int IS NOT NULL' });
+      surgery.wrap(
+        WorkStore.prototype,
+        'complete',
+        (original) =>
+          async function byId(this: WorkStore, items, runner) {
+            if (runner === undefined) return original.call(this, items);
+            const rows = await this.lookAt(items.map(({ id }) => id));
+            const epochs = new Map(rows.map(({ id, epoch }) => [id, epoch]));
+            // What its own handler has just moved on to another time stays where it is.
+            const own = items.map((item) => {
+              const { id, epoch, latenessMs } = item;
+              const present = 'movedOn' in item && item.movedOn ? epoch : (epochs.get(id) ?? epoch);
+              return { id, latenessMs, epoch: present };
+            });
+            return original.call(this, own, runner);
+          },
+      );
+    },
+  },
+  'has-no-fence': {
+    about: 'commits a transactional attempt whatever became of its row',
+    faults: ['pause', 'pool'],
+    seconds: 30,
+    rate: CROWDED,
+    apply: (surgery) => {
+      believeInTheLease(surgery);
+      surgery.wrap(
+        WorkStore.prototype,
+        'fence',
+        () => () => Promise.resolve({ pid: 0, began: '' }),
+      );
+      surgery.wrap(
+        WorkStore.prototype,
+        'complete',
+        (original) =>
+          async function unchecked(this: WorkStore, items, runner) {
+            const removed = await original.call(this, items, runner);
+            return runner === undefined ? removed : items.map(({ id }) => id);
+          },
+      );
+    },
+  },
+  'removes-outside-the-transaction': {
+    about: 'commits what a transactional handler did, and removes the row a little later',
+    faults: ['kill'],
+    seconds: 12,
+    apply: (surgery) =>
+      surgery.wrap(
+        WorkStore.prototype,
+        'complete',
+        (original) =>
+          function later(this: WorkStore, items, runner) {
+            if (runner === undefined) return original.call(this, items);
+            setTimeout(() => void original.call(this, items).catch(() => {}), LATER_MS);
+            return Promise.resolve(items.map(({ id }) => id));
+          },
+      ),
+  },
+  'counts-a-swallowed-error-as-done': {
+    about: 'takes a transaction that Postgres has aborted for one that did its work',
+    faults: [],
+    seconds: 12,
+    apply: (surgery) =>
+      surgery.wrap(
+        WorkStore.prototype,
+        'complete',
+        (original) =>
+          async function gullible(this: WorkStore, items, runner) {
+            try {
+              return await original.call(this, items, runner);
+            } catch (error) {
+              if (runner === undefined) throw error;
+              setTimeout(() => void original.call(this, items).catch(() => {}), LATER_MS);
+              return items.map(({ id }) => id);
+            }
+          },
+      ),
+  },
+  'believes-a-late-result': {
+    about: 'acknowledges what a handler did after its lease was lost',
+    faults: ['pause', 'block'],
+    seconds: 40,
+    rate: CROWDED,
+    apply: (surgery) => {
+      completeWhoever(surgery);
+      surgery.wrap(
+        Executor.prototype,
+        'run',
+        (original) =>
+          function neverLost(this: Executor, attempt) {
+            const { cut } = attempt;
+            const deaf = (outcome: Outcome): void => {
+              if (outcome.kind !== 'lost') cut(outcome);
+            };
+            return original.call(this, Object.assign(attempt, { cut: deaf }));
+          },
+      );
+    },
+  },
+};
+
+const LATER_MS = 100;
+
+/** Nothing in the process tells a transactional attempt that its time is over. */
+function believeInTheLease(surgery: Surgery): void {
+  surgery.wrap(
+    Executor.prototype,
+    'run',
+    (original) =>
+      function confident(this: Executor, attempt: Attempt) {
+        const { handler } = attempt;
+        if (!handler.transactional) return original.call(this, attempt);
+        attempt.leaseEndsAtMs += FOR_LONG_MS;
+        const patient = { ...handler, timeoutMs: handler.timeoutMs * PATIENCE };
+        return original.call(this, Object.assign(attempt, { handler: patient }));
+      },
+  );
+}

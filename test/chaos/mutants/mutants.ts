@@ -1,0 +1,13 @@
+import { CALLS } from './calls.js';
+import { CLAIMS } from './claims.js';
+import { ENDINGS } from './endings.js';
+import { FENCES } from './fences.js';
+import type { Mutant } from './mutant.js';
+
+/** All mutants by name. */
+export const MUTANTS: Readonly<Record<string, Mutant>> = {
+  ...CLAIMS,
+  ...FENCES,
+  ...ENDINGS,
+  ...CALLS,
+};

@@ -1,0 +1,43 @@
+import { tablesOf } from '../../../src/delay-queue/store/schema.js';
+import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
+import { cancelSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
+import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
+import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
+import { fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
+import type { Patience } from '../../../src/delay-queue/store/sql/look.sql.js';
+import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
+import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
+import { placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
+import { renewSql } from '../../../src/delay-queue/store/sql/renew.sql.js';
+import { rescheduleSql } from '../../../src/delay-queue/store/sql/reschedule.sql.js';
+import { settleSql } from '../../../src/delay-queue/store/sql/settle.sql.js';
+import { sweepSql } from '../../../src/delay-queue/store/sql/sweep.sql.js';
+
+/** As a chaos run uses the library: the default schema, with history. */
+const tables = tablesOf('delay_queue');
+
+/** Those that wait for whoever holds a row, and those that do not. */
+const patiently = (build: (patience: Patience) => string): readonly string[] => [
+  build('waits'),
+  build('at once'),
+];
+
+/** The library's statements as they go out, each in all its forms: what a mutant rewrites. */
+export const STATEMENTS = {
+  bury: [burySql(tables)],
+  cancel: patiently((patience) => cancelSql(tables, true, patience)),
+  claim: [claimSql(tables)],
+  complete: [completeSql(tables, true)],
+  fence: [fenceSql(tables)],
+  load: [loadSql(tables)],
+  moveOn: patiently((patience) => moveOnSql(tables, true, patience)),
+  place: [placeSql(tables)],
+  placeAgain: patiently((patience) => placeAgainSql(tables, true, patience)),
+  renew: [renewSql(tables)],
+  reschedule: patiently((patience) => rescheduleSql(tables, patience)),
+  settle: [settleSql(tables)],
+  sweep: [sweepSql(tables)],
+} as const satisfies Record<string, readonly string[]>;
+
+export type StatementName = keyof typeof STATEMENTS;

@@ -1,0 +1,122 @@
+import type { Sql } from './sql.js';
+
+/**
+ * Installs what a chaos run is judged by, in a schema of its own: a trigger that writes every change
+ * of `delay_queue.delay` down, and the tables of effects, calls, faults and business rows.
+ *
+ * Nothing in it has a key that could refuse or merge a duplicate: what happened twice must show twice.
+ */
+export async function installRecord(sql: Sql): Promise<void> {
+  for (const statement of [...TABLES, ...TRANSITIONS]) await sql(statement);
+}
+
+const TABLES = [
+  `CREATE SCHEMA chaos`,
+
+  // Written by handlers, inside their transaction or on the pool. `txid` ties what a fenced handler
+  // did to the very transaction that removed its row.
+  `CREATE TABLE chaos.effect (
+     seq      bigint GENERATED ALWAYS AS IDENTITY,
+     delay_id bigint NOT NULL,
+     name     text NOT NULL,
+     token    text NOT NULL,
+     attempt  integer NOT NULL,
+     node     text NOT NULL,
+     fenced   boolean NOT NULL,
+     at       timestamptz NOT NULL DEFAULT clock_timestamp(),
+     txid     xid8 NOT NULL DEFAULT pg_current_xact_id()
+   )`,
+
+  // What the clients have seen, loaded from their files after the run. An `id` is a delay's, or for
+  // the shop an order's.
+  `CREATE TABLE chaos.client (
+     call           text NOT NULL,
+     verb           text NOT NULL,
+     name           text NOT NULL,
+     key            text,
+     token          text,
+     in_transaction boolean NOT NULL,
+     outcome        text NOT NULL CHECK (outcome IN ('ok', 'fail', 'unknown')),
+     verdict        text,
+     id             text,
+     due_at         timestamptz,
+     error          text
+   )`,
+
+  `CREATE TABLE chaos.fault (
+     kind     text NOT NULL,
+     began_at timestamptz NOT NULL,
+     ended_at timestamptz NOT NULL
+   )`,
+
+  // What a caller's transaction writes beside the delay of the same token.
+  `CREATE TABLE chaos.business (token text NOT NULL)`,
+];
+
+/** Columns of a row that matter, in the order in which the trigger writes them, twice. */
+const ROW = [
+  ['token', 'text', `payload->>'token'`],
+  ['due_at', 'timestamptz', 'due_at'],
+  ['wake_at', 'timestamptz', 'wake_at'],
+  ['leased_until', 'timestamptz', 'leased_until'],
+  ['leased_by', 'text', 'leased_by'],
+  ['epoch', 'integer', 'epoch'],
+  ['attempts', 'integer', 'attempts'],
+  ['max_attempts', 'integer', 'max_attempts'],
+  ['created_at', 'timestamptz', 'created_at'],
+] as const;
+
+const columns = (prefix: string): string => ROW.map(([name]) => prefix + name).join(', ');
+const typed = (prefix: string): string =>
+  ROW.map(([name, type]) => `${prefix}${name} ${type}`).join(', ');
+const valuesOf = (row: string): string => ROW.map(([, , value]) => `${row}.${value}`).join(', ');
+const noValues = ROW.map(([, type]) => `NULL::${type}`).join(', ');
+
+const insertOf = (before: string, after: string, named: string): string => `
+  INSERT INTO chaos.transition (delay_id, revision, op, name, key, parent, remaining,
+    ${columns('was_')}, ${columns('')})
+  VALUES (
+    ${named}.id,
+    -- The row's lock is held: nobody else writes a revision of it.
+    1 + COALESCE((SELECT max(t.revision) FROM chaos.transition t WHERE t.delay_id = ${named}.id), 0),
+    lower(TG_OP), ${named}.name, ${named}.key, ${named}.payload->>'parent',
+    CASE WHEN ${named}.payload->>'left' ~ '^[0-9]{1,6}$' THEN (${named}.payload->>'left')::int END,
+    ${before}, ${after});`;
+
+const TRANSITIONS = [
+  // Revisions order the life of one row without comparing clocks; `seq` is only an order among rows
+  // that have nothing to do with each other. The primary key serves the trigger: one look at an
+  // index for each write.
+  `CREATE TABLE chaos.transition (
+     delay_id  bigint NOT NULL,
+     revision  integer NOT NULL,
+     seq       bigint GENERATED ALWAYS AS IDENTITY,
+     op        text NOT NULL,
+     -- The engine's own sessions say which node they belong to; an application's have another name.
+     session   text NOT NULL DEFAULT current_setting('application_name'),
+     at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+     txid      xid8 NOT NULL DEFAULT pg_current_xact_id(),
+     name      text NOT NULL,
+     key       text,
+     parent    text,
+     remaining integer,
+     ${typed('was_')},
+     ${typed('')},
+     PRIMARY KEY (delay_id, revision)
+   )`,
+
+  `CREATE FUNCTION chaos.note_transition() RETURNS trigger LANGUAGE plpgsql AS $$
+   BEGIN
+     IF TG_OP = 'INSERT' THEN
+       ${insertOf(noValues, valuesOf('NEW'), 'NEW')}
+     ELSIF TG_OP = 'UPDATE' THEN
+       ${insertOf(valuesOf('OLD'), valuesOf('NEW'), 'NEW')}
+     ELSE
+       ${insertOf(valuesOf('OLD'), noValues, 'OLD')}
+     END IF;
+     RETURN NULL;
+   END $$`,
+
+  `CREATE TRIGGER chaos_transition AFTER INSERT OR UPDATE OR DELETE ON delay_queue.delay
+     FOR EACH ROW EXECUTE FUNCTION chaos.note_transition()`,
+];

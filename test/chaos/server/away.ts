@@ -1,0 +1,11 @@
+/** Refused, cut off, too many at once, or told that the server is going down or coming up. */
+const AWAY = /^(?:ECONN|EPIPE|08|53300|57P0[123])/;
+
+/** `pg` gives no code to a connection that ends without a word. */
+const WITHOUT_A_WORD = /connection.*(?:terminated|ended|error)|not queryable|timeout expired/i;
+
+/** Whether it is about the server, and not about what was asked of it. */
+export function isAway(error: unknown): boolean {
+  const { code, message } = error as { code?: string; message?: string };
+  return code === undefined ? WITHOUT_A_WORD.test(message ?? '') : AWAY.test(code);
+}

@@ -1,0 +1,200 @@
+import { describe } from '@jest/globals';
+import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
+import type { Verb } from '../../chaos/record/client-line.js';
+import { expectBroken } from './support/expect-broken.js';
+import { runnerOf, type Made, type Scene } from './support/scene.js';
+
+const HOUR_MS = 3_600_000;
+const ROW = `UPDATE delay_queue.delay SET`;
+
+const ask = (scene: Scene, verb: Verb, { name }: Made, key: string): string =>
+  scene.log.invoke({ verb, name, key, token: null, inTransaction: false });
+
+const schedule = (token: string, inTransaction = false) =>
+  ({ verb: 'schedule', name: 'chaos.plain', key: null, token, inTransaction }) as const;
+
+const told = (scene: Scene, call: string, verdict: string, { id }: Made): void =>
+  scene.log.ok(call, { verdict, id, dueMs: Date.now() + HOUR_MS });
+
+/** The row goes as a cancel would take it, whatever its lease says. */
+const takeOut = (scene: Scene, id: string): Promise<void> =>
+  scene.write(
+    '',
+    `WITH gone AS (DELETE FROM delay_queue.delay WHERE id = $1 RETURNING *)
+     INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, key)
+     SELECT id, clock_timestamp(), due_at, created_at, epoch, attempts, 'cancelled', name, key FROM gone`,
+    id,
+  );
+
+describe('4: told and done', () => {
+  expectBroken({
+    'told "cancelled", and it ran': {
+      breaks: [4],
+      says: /told "cancelled", and no cancel removed the row/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ key: 'k' });
+        told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
+        await scene.run(made);
+      },
+    },
+    'cancelled under a live lease': {
+      breaks: [4],
+      says: /a cancel at .*, while the lease of n1 ran until/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ key: 'k' });
+        await scene.claim(made, 'n1');
+        await takeOut(scene, made.id);
+        told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
+      },
+    },
+    'replaced under a live lease': {
+      breaks: [4],
+      says: /a replace at .*, while the lease of n1 ran until/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ key: 'k' });
+        await scene.claim(made, 'n1');
+        const call = scene.log.invoke({ ...schedule('next'), key: 'k' });
+        await scene.write(
+          '',
+          `${ROW} payload = '{"token":"next"}', created_at = clock_timestamp(), leased_by = NULL,
+             leased_until = NULL, epoch = epoch + 1, attempts = 0 WHERE id = $1`,
+          made.id,
+        );
+        const [row] = await scene.sql<{ ms: string }>(
+          `SELECT extract(epoch FROM due_at) * 1000 AS ms FROM delay_queue.delay WHERE id = $1`,
+          [made.id],
+        );
+        scene.log.ok(call, { verdict: 'replaced', id: made.id, dueMs: Number(row?.ms) });
+        await scene.run({ ...made, token: 'next', epoch: 2 });
+      },
+    },
+    'told "cancelled" twice': {
+      breaks: [4],
+      says: /"cancelled" was told 2 times/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ key: 'k', afterMs: HOUR_MS });
+        await scene.clients().cancel(runnerOf(await scene.session('')), made.name, 'k');
+        told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
+        told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
+      },
+    },
+    'told "rescheduled", and nothing was written': {
+      breaks: [4],
+      says: /told that it is due at .*, and no reschedule wrote that/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ key: 'k' });
+        told(scene, ask(scene, 'reschedule', made, 'k'), 'rescheduled', made);
+        await scene.run(made);
+      },
+    },
+    'told "retried", and nothing was written': {
+      breaks: [4],
+      says: /told "retried", and nothing was written/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ key: 'k' });
+        await scene.settle(await scene.claim(made, 'n1'), null);
+        told(scene, ask(scene, 'retryDead', made, 'k'), 'retried', made);
+      },
+    },
+  });
+});
+
+describe('9: what clients know', () => {
+  expectBroken({
+    'told another due time than was written': {
+      breaks: [9],
+      says: /was told due at .*, and the row says/,
+      happens: async (scene) => {
+        const call = scene.log.invoke(schedule('other'));
+        const made = await scene.place({ token: 'other' });
+        scene.log.ok(call, { verdict: 'scheduled', id: made.id, dueMs: made.dueMs + 2 });
+        await scene.run(made);
+      },
+    },
+    'told "replaced" about a new one': {
+      breaks: [9],
+      says: /was told "replaced", and it was a schedule/,
+      happens: async (scene) => {
+        const call = scene.log.invoke(schedule('new'));
+        const made = await scene.place({ token: 'new' });
+        scene.log.ok(call, { ...made, verdict: 'replaced' });
+        await scene.run(made);
+      },
+    },
+    'told "kept", and it was written': {
+      breaks: [9],
+      says: /was told "ok kept", and it was written 1 times/,
+      happens: async (scene) => {
+        const call = scene.log.invoke(schedule('kept'));
+        const made = await scene.place({ token: 'kept' });
+        scene.log.ok(call, { ...made, verdict: 'kept' });
+        await scene.run(made);
+      },
+    },
+    'a failed call that shows': {
+      breaks: [9],
+      says: /"f": call c-\d+ was told "fail", and it was written 1 times/,
+      happens: async (scene) => {
+        scene.log.fail(scene.log.invoke(schedule('f')), new Error('refused'));
+        await scene.run(await scene.place({ token: 'f' }));
+      },
+    },
+    'a call without an answer that shows twice': {
+      breaks: [9],
+      says: /"u": call c-\d+ was told "unknown", and it was written 2 times/,
+      happens: async (scene) => {
+        scene.log.unknown(scene.log.invoke(schedule('u')), new Error('terminated'));
+        await scene.run(await scene.place({ token: 'u' }));
+        await scene.run(await scene.place({ token: 'u' }));
+      },
+    },
+    'a delay that nobody asked for': {
+      breaks: [9],
+      says: /"stray": nobody asked for it/,
+      happens: async (scene) => scene.run(await scene.place({ token: 'stray' })),
+    },
+    'a cancel that was told "running"': {
+      breaks: [9],
+      says: /a cancel, and every call for it was told that nothing was done/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ key: 'k', afterMs: HOUR_MS });
+        await scene.clients().cancel(runnerOf(await scene.session('')), made.name, 'k');
+        told(scene, ask(scene, 'cancel', made, 'k'), 'running', made);
+      },
+    },
+    'a business row without its delay': {
+      breaks: [9],
+      says: /"b": call c-\d+ \(unknown\): the business row is there, the delay is not/,
+      happens: async (scene) => {
+        scene.log.unknown(scene.log.invoke(schedule('b', true)), new Error('terminated'));
+        await scene.sql(`INSERT INTO chaos.business VALUES ('b')`);
+      },
+    },
+    'a delay without its business row': {
+      breaks: [9],
+      says: /"d": call c-\d+ \(unknown\): the delay is there, the business row is not/,
+      happens: async (scene) => {
+        scene.log.unknown(scene.log.invoke(schedule('d', true)), new Error('terminated'));
+        await scene.run(await scene.place({ token: 'd' }));
+      },
+    },
+  });
+});
+
+describe('10: after quiet', () => {
+  expectBroken({
+    'a lease that nobody ends': {
+      breaks: [10, 1],
+      says: /leased to n1 until .*, and nobody is there/,
+      happens: async (scene) => scene.claim(await scene.schedule({}), 'n1'),
+    },
+    'a node that is thought to be there': {
+      breaks: [10],
+      says: /"n9": some session still holds the lock of its presence/,
+      happens: async (scene) => {
+        await scene.sql(`INSERT INTO delay_queue.node VALUES ('n9', '{}', true, now(), now())`);
+        await scene.sql(presenceSql(), ['n9']);
+      },
+    },
+  });
+});

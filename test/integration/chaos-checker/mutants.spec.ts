@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { MUTANTS } from '../../chaos/mutants/mutants.js';
+import { STATEMENTS } from '../../chaos/mutants/statements.js';
+import { Surgery } from '../../chaos/mutants/surgery.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+
+describe('mutants of the engine', () => {
+  let database: TestDatabase;
+  let client: Client;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    client = new Client({ connectionString: database.url });
+    await client.connect();
+  });
+
+  afterAll(async () => {
+    await client.end();
+    await database.drop();
+  });
+
+  it.each(Object.entries(MUTANTS))('%s still fits the code', async (_, mutant) => {
+    const surgery = new Surgery();
+    // Throws when a statement or a method is no longer what it operates on.
+    mutant.apply(surgery);
+    for (const [original, text] of surgery.texts) {
+      expect(text).not.toBe(original);
+      await client.query(`PREPARE mutant AS ${text}`);
+      await client.query('DEALLOCATE mutant');
+    }
+  });
+
+  it('knows every statement that the stores send and a mutant may rewrite', async () => {
+    const sent = new Set<string>();
+    const query = (sql: string): Promise<never[]> => {
+      sent.add(sql);
+      return Promise.resolve([]);
+    };
+    const alone = { query };
+    const inTransaction = { query, attempt: <Result>(work: () => Promise<Result>) => work() };
+    const clients = new DelayStore('delay_queue', true, 'n1');
+    const engine = new WorkStore(alone, 'delay_queue', true, 'n1');
+    const to = { kind: 'after' as const, ms: 1 };
+    const placement = { name: 'a', key: 'k', payload: '{}', to, maxAttempts: null };
+    const own = { id: 1, epoch: 1, latenessMs: 0 };
+    const moved = { verdict: 'scheduled', payload: null, maxAttempts: null };
+    const limits = { horizonMs: 1, limit: 1, peersWithinMs: 1, isPresent: true };
+    const sweeping = { scan: 1, limit: 1, helpAfterMs: null, aheadMs: 1 };
+    const shares = { names: [], counts: [], ranks: [] };
+    const claim = { ...own, leaseMs: 1, maxAttempts: 1 };
+    const settled = { ...own, waitMs: 1, movesDue: false, refund: 0 as const, error: null };
+    const calls = [alone, inTransaction].flatMap<Promise<unknown>>((runner) => [
+      clients.place(runner, [{ ...placement, onConflict: 'replace' }]),
+      clients.cancel(runner, 'a', 'k'),
+      clients.reschedule(runner, 'a', 'k', to),
+      clients.moveOn(runner, own, to, moved, 'waits'),
+      clients.moveOn(runner, own, to, moved, 'at once'),
+    ]);
+    // Nothing answers, and most of them say so.
+    await Promise.allSettled([
+      ...calls,
+      engine.claim([claim]),
+      engine.bury([claim], 'x'),
+      engine.complete([own]),
+      engine.settle([settled]),
+      engine.renew([own], 1),
+      engine.fence(alone, own, 1),
+      engine.load(shares, { wakeMs: 0, id: 0 }, limits),
+      engine.sweep(shares, null, sweeping),
+    ]);
+    expect([...sent].toSorted()).toEqual(Object.values(STATEMENTS).flat().toSorted());
+  });
+
+  it('says which part of a statement is no longer there', () => {
+    const changes = { 'no such part': '' };
+    expect(() => new Surgery().rewrite('claim', changes)).toThrow(
+      'the statement claim has no "no such part" any more',
+    );
+  });
+
+  it('says which method is no longer there', () => {
+    const store: { claim?: () => void } = {};
+    expect(() => new Surgery().wrap(store, 'claim', (original) => original)).toThrow(
+      'there is no method claim any more',
+    );
+  });
+});

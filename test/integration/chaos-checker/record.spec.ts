@@ -1,0 +1,135 @@
+import { appendFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ClientLog } from '../../chaos/record/client-log.js';
+import { loadClientLogs } from '../../chaos/record/client-logs.js';
+import { runnerOf, Scene } from './support/scene.js';
+
+let scene: Scene;
+let folder: string;
+let file: string;
+
+beforeEach(async () => {
+  scene = await Scene.open();
+  folder = await mkdtemp(join(tmpdir(), 'chaos-log-'));
+  file = join(folder, 'client.jsonl');
+});
+
+afterEach(async () => {
+  await rm(folder, { recursive: true });
+  await scene.close();
+});
+
+const asked = {
+  verb: 'schedule',
+  name: 'chaos.plain',
+  key: null,
+  token: 't',
+  inTransaction: false,
+} as const;
+
+describe('the clients’ log', () => {
+  it('keeps what each call was told, and takes no answer for an unknown one', async () => {
+    const log = ClientLog.open(file, 'p1');
+    log.ok(log.invoke(asked), { verdict: 'scheduled', id: '7', dueMs: 1_760_000_000_123 });
+    log.fail(log.invoke(asked), new Error('refused'));
+    log.unknown(log.invoke(asked), new Error('terminated'));
+    log.invoke(asked);
+    log.close();
+    await loadClientLogs(scene.sql, [file]);
+    expect(
+      await scene.sql(
+        `SELECT call, outcome, verdict, id, error, due_at = 'epoch'::timestamptz + 1760000000123 * interval '1 ms' AS due
+         FROM chaos.client ORDER BY call`,
+      ),
+    ).toEqual([
+      { call: 'p1-1', outcome: 'ok', verdict: 'scheduled', id: '7', error: null, due: true },
+      {
+        call: 'p1-2',
+        outcome: 'fail',
+        verdict: null,
+        id: null,
+        error: 'Error: refused',
+        due: null,
+      },
+      {
+        call: 'p1-3',
+        outcome: 'unknown',
+        verdict: null,
+        id: null,
+        error: 'Error: terminated',
+        due: null,
+      },
+      { call: 'p1-4', outcome: 'unknown', verdict: null, id: null, error: 'no answer', due: null },
+    ]);
+  });
+
+  it('forgives a torn last line, and no other', async () => {
+    const log = ClientLog.open(file, 'p1');
+    log.invoke(asked);
+    log.close();
+    appendFileSync(file, '{"kind":"ok","call":"p1');
+    await loadClientLogs(scene.sql, [file]);
+    expect(await scene.sql(`SELECT outcome FROM chaos.client`)).toEqual([{ outcome: 'unknown' }]);
+    appendFileSync(file, '\n');
+    await expect(loadClientLogs(scene.sql, [file])).rejects.toThrow(':2 is no line of a client');
+  });
+
+  it.each([
+    ['two answers', [0, 1, 1], 'answered twice'],
+    ['an answer to nothing', [1], 'never made'],
+    ['two calls of one name', [0, 0], 'two calls are called'],
+  ])('refuses %s', async (_, order, message) => {
+    const lines = [
+      { kind: 'invoke', call: 'p1-1', ...asked },
+      { kind: 'fail', call: 'p1-1', error: 'x' },
+    ];
+    for (const index of order) appendFileSync(file, `${JSON.stringify(lines[index])}\n`);
+    await expect(loadClientLogs(scene.sql, [file])).rejects.toThrow(message);
+  });
+});
+
+describe('the trigger', () => {
+  it('numbers the writes of a row without a gap, and forgets what was rolled back', async () => {
+    const made = await scene.schedule({ key: 'k', afterMs: 60_000 });
+    const app = runnerOf(await scene.session(''));
+    await scene.sql('BEGIN');
+    await scene.clients().cancel(app, made.name, 'k');
+    await scene.sql('ROLLBACK');
+    const claimless = { kind: 'after' as const, ms: 60_000 };
+    await scene.clients().reschedule(app, made.name, 'k', claimless);
+    await scene.clients().cancel(app, made.name, 'k');
+    expect(
+      await scene.sql(
+        `SELECT revision, op, was_epoch, epoch, token, was_token FROM chaos.transition
+         WHERE delay_id = $1 ORDER BY revision`,
+        [made.id],
+      ),
+    ).toEqual([
+      { revision: 1, op: 'insert', was_epoch: null, epoch: 0, token: 't1', was_token: null },
+      { revision: 2, op: 'update', was_epoch: 0, epoch: 1, token: 't1', was_token: 't1' },
+      { revision: 3, op: 'delete', was_epoch: 1, epoch: null, token: null, was_token: 't1' },
+    ]);
+  });
+
+  it('writes down writers that waited for each other in the order of the row', async () => {
+    const made = await scene.schedule({});
+    const first = await scene.claim(made, 'n1', 1);
+    const [one, other] = [await scene.session('one'), await scene.session('other')];
+    const renew = `UPDATE delay_queue.delay SET leased_until = leased_until + interval '1 s' WHERE id = $1`;
+    await one.query('BEGIN');
+    await one.query(renew, [first.id]);
+    const waits = other.query(renew, [first.id]);
+    await one.query('COMMIT');
+    await waits;
+    expect(
+      await scene.sql(`SELECT revision, session FROM chaos.transition WHERE session IN ('one', 'other')
+                       ORDER BY revision`),
+    ).toEqual([
+      { revision: 3, session: 'one' },
+      { revision: 4, session: 'other' },
+    ]);
+  });
+});
