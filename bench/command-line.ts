@@ -1,8 +1,13 @@
 import { parseArgs } from 'node:util';
+import { VACUUM_NAMES, type VacuumName } from './churn-settings.js';
 
 /** What can be measured, in the order in which `npm run bench` does it. */
 export const SCENARIOS = ['wheel', 'drain', 'lateness', 'churn', 'idle'] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
+
+/** What `churn` compares: fillfactors as fast as it goes, or vacuums at a steady rate. */
+const CHURN_KINDS = ['fillfactor', 'vacuum'] as const;
+export type ChurnKind = (typeof CHURN_KINDS)[number];
 
 /** Sizes of a run; the defaults are those of the published figures. */
 export interface Settings {
@@ -26,6 +31,12 @@ export interface Settings {
   churnCount: number;
   churnWaiting: number;
   fillfactors: readonly number[];
+  churnKinds: readonly ChurnKind[];
+  vacuums: readonly VacuumName[];
+  /** Delays per second of `churn --churn vacuum`, for how long, and how long history keeps them. */
+  churnRate: number;
+  churnSeconds: number;
+  churnKeepSeconds: number;
   /** File that gets the results as JSON. */
   json: string | undefined;
 }
@@ -44,7 +55,10 @@ Scenarios: ${SCENARIOS.join(' ')} (default: all)
 
 drain     --count 50000 --processes 1,2 --concurrency 1000
 lateness  --rates 200,1000 --seconds 10 --pending 0,1000000
-churn     --churn-count 200000 --churn-waiting 20000 --fillfactors 100,90,70,50
+churn     --churn fillfactor,vacuum (default: fillfactor) --churn-waiting 20000
+          --fillfactors 100,90,70,50
+          fillfactor: --churn-count 200000
+          vacuum: --vacuums ${VACUUM_NAMES.join()} --churn-rate 1000 --churn-seconds 60 --churn-keep 15
 idle      --idle-pending 100000 --idle-seconds 30
 
 BENCH_DATABASE_URL names a Postgres to use (a superuser's, databases are created and dropped there);
@@ -62,6 +76,11 @@ const OPTIONS = {
   'churn-count': { type: 'string', default: '200000' },
   'churn-waiting': { type: 'string', default: '20000' },
   fillfactors: { type: 'string', default: '100,90,70,50' },
+  churn: { type: 'string', default: 'fillfactor' },
+  vacuums: { type: 'string', default: VACUUM_NAMES.join() },
+  'churn-rate': { type: 'string', default: '1000' },
+  'churn-seconds': { type: 'string', default: '60' },
+  'churn-keep': { type: 'string', default: '15' },
   'idle-pending': { type: 'string', default: '100000' },
   'idle-seconds': { type: 'string', default: '30' },
   json: { type: 'string' },
@@ -87,6 +106,11 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
     churnCount: whole('churn-count', values['churn-count'], 1_000),
     churnWaiting: whole('churn-waiting', values['churn-waiting'], 1_000),
     fillfactors: wholes('fillfactors', values.fillfactors, 10),
+    churnKinds: words('churn', values.churn, CHURN_KINDS),
+    vacuums: words('vacuums', values.vacuums, VACUUM_NAMES),
+    churnRate: whole('churn-rate', values['churn-rate'], 1),
+    churnSeconds: whole('churn-seconds', values['churn-seconds'], 3),
+    churnKeepSeconds: whole('churn-keep', values['churn-keep'], 1),
     json: values.json,
   };
 }
@@ -116,3 +140,14 @@ function whole(option: string, text: string, least: number): number {
 
 const wholes = (option: string, text: string, least: number): number[] =>
   text.split(',').map((part) => whole(option, part, least));
+
+const words = <Word extends string>(
+  option: string,
+  text: string,
+  known: readonly Word[],
+): readonly Word[] =>
+  text.split(',').map((part) => {
+    const word = known.find((each) => each === part);
+    if (word !== undefined) return word;
+    throw new UsageError(`--${option} takes some of ${known.join(', ')}, not '${part}'.`);
+  });

@@ -1,0 +1,37 @@
+import { describe, expect, it } from '@jest/globals';
+import { ALL } from '../chaos/checker/invariants/index.js';
+import { FAULTS } from '../chaos/faults/faults.js';
+import { prose, readDocument, section, tableUnder } from './documents.js';
+
+const RELIABILITY = readDocument('docs/reliability.md');
+const README = readDocument('README.md');
+
+describe('docs/reliability.md', () => {
+  it('has a test for each promise of the README, in its words', () => {
+    const promises = [
+      ...section(README, 'What is guaranteed').matchAll(/^- \*\*([^*]+?)\.?\*\*/gm),
+    ];
+    const listed = tableUnder(RELIABILITY, 'The promises').slice(1);
+    expect(listed.map(([promise]) => promise)).toEqual(promises.map(([, promise]) => promise));
+    expect(listed.filter(([, tests]) => !tests?.includes('.spec.ts'))).toEqual([]);
+  });
+
+  it('names every fault of the chaos run, and no other', () => {
+    const named = [...prose(RELIABILITY).matchAll(/chaos `([\w-]+)`/g)].map(
+      ([, kind = '']) => kind,
+    );
+    expect([...new Set(named)].toSorted()).toEqual(FAULTS.map(({ kind }) => kind).toSorted());
+  });
+
+  it('lists the invariants in the words of the checker', () => {
+    const rows = tableUnder(RELIABILITY, 'The invariants').slice(1);
+    expect(rows).toEqual(ALL.map(({ number, title }) => [String(number), title]));
+  });
+
+  it('has a proof for everything that goes wrong', () => {
+    const kinds = ['Processes', 'Handlers', 'Amounts', 'Input', 'Clocks', 'The database'];
+    const rows = kinds.flatMap((kind) => tableUnder(RELIABILITY, kind).slice(1));
+    const unproven = rows.filter(([, , proof]) => !/\.spec\.ts\)|chaos `/.test(proof ?? ''));
+    expect(unproven).toEqual([]);
+  });
+});
