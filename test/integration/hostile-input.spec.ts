@@ -1,8 +1,18 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayInvalidError, type ScheduleItem } from 'nestjs-delay-queue';
+import type { EntityManager } from 'typeorm';
 import { parseDurationMs } from '../../src/delay-queue/validation/duration.js';
+import { ITEMS, type HostileItems } from '../hostile/corpus/items.js';
+import { KEYS, NAMES } from '../hostile/corpus/names-and-keys.js';
+import { OPTIONS, type HostileOptions } from '../hostile/corpus/options.js';
+import { PAYLOADS } from '../hostile/corpus/payloads.js';
+import { DURATIONS, TIMES } from '../hostile/corpus/times.js';
+import { everyCase } from '../hostile/support/every-case.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, plainHandler, startNode } from '../support/delay-node.js';
+
+/** An error message is for people and logs: it must not repeat megabytes of what was refused. */
+const MESSAGE_LENGTH_MAX = 20_000;
 
 let database: TestDatabase;
 let node: DelayNode;
@@ -22,113 +32,137 @@ afterAll(async () => {
   await database.drop();
 });
 
-const rows = async (): Promise<number> =>
-  (await node.dataSource.query('SELECT count(*)::int AS rows FROM delay_queue.delay'))[0].rows;
+const keysStored = async (): Promise<(string | null)[]> => {
+  const rows: { key: string | null }[] = await node.dataSource.query(
+    'SELECT key FROM delay_queue.delay ORDER BY id',
+  );
+  return rows.map(({ key }) => key);
+};
 
-/** What both ways to schedule say to it; the table must stay empty. */
-async function refusalsOf(given: object): Promise<unknown[]> {
-  const item = { name: 'test.h', payload: null, after: '1h', ...given } as ScheduleItem;
-  const { name, payload, ...options } = item;
-  const error: unknown = await node.delays
-    .schedule(name, payload, options as { after: number })
-    .catch((thrown: unknown) => thrown);
-  expect(error).toBeInstanceOf(DelayInvalidError);
-  const many: unknown = await node.delays
-    .scheduleMany([{ name: 'test.h', payload: 1, after: '1h' }, item])
-    .catch((thrown: unknown) => thrown);
-  expect(await rows()).toBe(0);
-  return [error, many];
+/** The typed refusal of a call; any other error, or none, fails the test. */
+async function refusal(call: Promise<unknown>): Promise<DelayInvalidError> {
+  const error: unknown = await call.then(
+    () => 'accepted',
+    (thrown: unknown) => thrown,
+  );
+  if (!(error instanceof DelayInvalidError)) throw error;
+  expect(error).toMatchObject({ code: 'DELAY_INVALID', message: `${error.field}: ${error.why}` });
+  expect(error.message.length).toBeLessThan(MESSAGE_LENGTH_MAX);
+  return error;
 }
 
-const refusals = (field: string) => [
-  { code: 'DELAY_INVALID', field },
-  { code: 'DELAY_INVALID', field: `items[1].${field}` },
-];
-
-function nested(depth: number): unknown {
-  let value: unknown = 1;
-  for (let level = 0; level < depth; level += 1) value = [value];
-  return value;
+/**
+ * Every call is refused with its field named, outside of a transaction and inside one; nothing is
+ * stored, and the transaction is as good as before.
+ */
+async function refuses(field: string, call: (manager?: EntityManager) => Promise<unknown>) {
+  expect((await refusal(call())).field).toBe(field);
+  expect(await keysStored()).toEqual([]);
+  await node.dataSource.transaction(async (manager) => {
+    expect((await refusal(call(manager))).field).toBe(field);
+    await node.delays.schedule('test.h', null, { after: '1h', key: 'afterwards', manager });
+  });
+  expect(await keysStored()).toEqual(['afterwards']);
+  await node.dataSource.query('TRUNCATE delay_queue.delay');
 }
 
-const cycle: Record<string, unknown> = {};
-cycle['self'] = { again: cycle };
-
-const PAYLOADS: [what: string, payload: unknown, field: string][] = [
-  ['NUL in a text', { text: 'a\0b' }, 'payload.text'],
-  ['NUL in a key', { 'a\0b': 1 }, 'payload["a\\u0000b"]'],
-  ['a lone surrogate', ['\uD800'], 'payload[0]'],
-  ['a depth of 20,000', nested(20_000), `payload${'[0]'.repeat(64)}`],
-  ['a bigint', { n: 1n }, 'payload.n'],
-  ['2^53 + 1', { n: 2 ** 53 + 2 }, 'payload.n'],
-  ['__proto__ as a key', JSON.parse('{"__proto__": {"admin": true}}'), 'payload.__proto__'],
-  ['a cycle', cycle, 'payload.self.again'],
-  ['10 MB', 'x'.repeat(10_000_000), 'payload'],
-  ['undefined', undefined, 'payload'],
-  ['undefined inside', { a: undefined }, 'payload.a'],
-  ['a Date', { at: new Date(0) }, 'payload.at'],
-  ['a Map', new Map([['a', 1]]), 'payload'],
-  ['a function', { f: () => 1 }, 'payload.f'],
-  ['NaN', { n: NaN }, 'payload.n'],
-  ['Infinity', [1, Infinity], 'payload[1]'],
-];
-
-const TIMES: [what: string, when: object, field: string][] = [
-  ['NaN', { after: NaN }, 'after'],
-  ['Infinity', { after: Infinity }, 'after'],
-  ['a negative one', { after: -1 }, 'after'],
-  ["'30x'", { after: '30x' }, 'after'],
-  ["''", { after: '' }, 'after'],
-  ['null', { after: null }, 'after'],
-  ['1,000 years', { after: '365250d' }, 'after'],
-  ['an Invalid Date', { after: undefined, at: new Date(NaN) }, 'at'],
-  ['the year 275760', { after: undefined, at: new Date(8.64e15) }, 'at'],
-  ['a year before Christ', { after: undefined, at: new Date(-1e14) }, 'at'],
-  ['a text as a date', { after: undefined, at: '2030-01-01' }, 'at'],
-  ['two at once', { after: 1, at: new Date() }, 'at'],
-  ['none at all', { after: undefined }, 'after|at'],
-];
-
-const OTHERS: [what: string, given: object, field: string][] = [
-  ['an empty key', { key: '' }, 'key'],
-  ['a key of 256 characters', { key: 'x'.repeat(256) }, 'key'],
-  ['a key with NUL', { key: 'a\0' }, 'key'],
-  ['a key with half a surrogate pair', { key: '😀'.slice(0, 1) }, 'key'],
-  ['a number as a key', { key: 42 }, 'key'],
-  ['a name with a quote', { name: `test.'; DROP TABLE delay; --` }, 'name'],
-  ['no attempts', { maxAttempts: 0 }, 'maxAttempts'],
-  ['an unknown conflict', { onConflict: 'ignore' }, 'onConflict'],
-  ['a misspelt option', { maxAttemps: 3 }, 'options.maxAttemps'],
-];
-
-describe('is refused with its field named, and nothing is stored', () => {
-  it.each(PAYLOADS)('as a payload: %s', async (_what, payload, field) => {
-    expect(await refusalsOf({ payload })).toMatchObject(refusals(field));
-  });
-
-  it.each(TIMES)('as a time: %s', async (_what, when, field) => {
-    expect(await refusalsOf(when)).toMatchObject(refusals(field));
-  });
-
-  it.each(OTHERS)('as an option: %s', async (_what, given, field) => {
-    expect(await refusalsOf(given)).toMatchObject(refusals(field));
-  });
-
-  it.each(TIMES.slice(0, 5))('as a time of reschedule: %s', async (_what, when, field) => {
-    const to = when as { after: number };
-    await expect(node.delays.reschedule('test.h', 'k', to)).rejects.toMatchObject({ field });
-    const extendBy = { extendBy: to.after };
-    await expect(node.delays.reschedule('test.h', 'k', extendBy)).rejects.toMatchObject({
-      field: 'extendBy',
+/** Both ways to schedule one item, of which `given` replaces a part. */
+async function refusesItem(field: string, given: () => object): Promise<void> {
+  await refuses(field, (manager) => {
+    const item = { name: 'test.h', payload: null, after: '1h', ...given() } as ScheduleItem;
+    const { name, payload, ...options } = item;
+    return node.delays.schedule(name, payload, {
+      ...(options as { after: number }),
+      ...(manager && { manager }),
     });
   });
+  await refuses(`items[1].${field}`, (manager) => {
+    const item = { name: 'test.h', payload: null, after: '1h', ...given() } as ScheduleItem;
+    const items = [{ name: 'test.h' as const, payload: 1, after: '1h' as const }, item];
+    return node.delays.scheduleMany(items, { ...(manager && { manager }) });
+  });
+}
 
-  it('as a key of cancel, find, history and retryDead', async () => {
-    const key = 42 as never;
-    for (const call of ['cancel', 'find', 'history', 'retryDead'] as const) {
-      await expect(node.delays[call]('test.h', key)).rejects.toMatchObject({ field: 'key' });
+describe('a payload is refused:', () => {
+  everyCase(PAYLOADS, ({ make, field }) => refusesItem(field, () => ({ payload: make() })));
+});
+
+describe('a time is refused:', () => {
+  everyCase(TIMES, ({ when, field }) => refusesItem(field, () => ({ after: undefined, ...when })));
+});
+
+describe('a time to move to is refused:', () => {
+  everyCase(DURATIONS, async ({ when }) => {
+    const to = when as { after: number };
+    const extendBy = { extendBy: to.after };
+    await refuses('after', (manager) =>
+      node.delays.reschedule('test.h', 'k', to, { ...(manager && { manager }) }),
+    );
+    await refuses('extendBy', (manager) =>
+      node.delays.reschedule('test.h', 'k', extendBy, { ...(manager && { manager }) }),
+    );
+  });
+});
+
+/** The calls that take a name and a key beside `schedule`. */
+const keyed = (name: unknown, key: unknown) => {
+  const [ofName, ofKey] = [name as 'test.h', key as string];
+  const { delays } = node;
+  return [
+    (options: { manager?: EntityManager }) => delays.cancel(ofName, ofKey, options),
+    (options: { manager?: EntityManager }) => delays.find(ofName, ofKey, options),
+    (options: { manager?: EntityManager }) => delays.history(ofName, ofKey, options),
+    (options: { manager?: EntityManager }) => delays.retryDead(ofName, ofKey, options),
+    (options: { manager?: EntityManager }) =>
+      delays.reschedule(ofName, ofKey, { after: 1 }, options),
+  ];
+};
+
+describe('a name is refused everywhere:', () => {
+  everyCase(NAMES, async ({ value }) => {
+    await refusesItem('name', () => ({ name: value }));
+    for (const call of keyed(value, 'k')) {
+      await refuses('name', (manager) => call({ ...(manager && { manager }) }));
     }
   });
+});
+
+describe('a key is refused everywhere:', () => {
+  everyCase(KEYS, async ({ value }) => {
+    await refusesItem('key', () => ({ key: value }));
+    for (const call of keyed('test.h', value)) {
+      await refuses('key', (manager) => call({ ...(manager && { manager }) }));
+    }
+  });
+});
+
+async function refusesOptions({ options, field }: HostileOptions): Promise<void> {
+  const error = await refusal(node.delays.schedule('test.h', null, options as { after: number }));
+  expect(error.field).toBe(field);
+  expect(await keysStored()).toEqual([]);
+}
+
+describe('options are refused:', () => {
+  everyCase(OPTIONS, refusesOptions);
+
+  it('a name of an option that fills a screen is cut in the message', async () => {
+    const options = { after: 1, ['x'.repeat(1_000_000)]: 1 };
+    const error = await refusal(node.delays.schedule('test.h', null, options));
+    expect(error.field).toMatch(/^options\.x+/);
+  });
+});
+
+async function refusesItems({ make, field }: HostileItems): Promise<void> {
+  for (const manager of [undefined, node.dataSource.manager]) {
+    const items = make() as ScheduleItem[];
+    const error = await refusal(node.delays.scheduleMany(items, { ...(manager && { manager }) }));
+    expect(error.field).toMatch(field);
+  }
+  expect(await keysStored()).toEqual([]);
+}
+
+describe('items are refused, all of them:', () => {
+  everyCase(ITEMS, refusesItems);
 });
 
 describe('a far future', () => {
@@ -156,13 +190,25 @@ describe('a far future', () => {
     await completed;
     expect(fired).not.toContain(id);
     expect(await node.delays.find('test.far', 'far')).toMatchObject({ state: 'scheduled', dueAt });
-    const beyond = await node.delays.reschedule('test.far', 'far', { extendBy: '36525d' });
-    expect(beyond).toMatchObject({ verdict: 'rescheduled' });
-    // Extended again and again it stops where `at` stops, and never leaves what Postgres can say.
-    const last = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-    expect((await node.delays.find('test.far', 'far'))?.dueAt).toEqual(
-      new Date(Math.min(last, dueAt.getTime() + 36_525 * 86_400_000)),
-    );
+  });
+
+  it('is where extendBy stops, a million times over: valid to the end, and never an SQL error', async () => {
+    const end = new Date('9999-12-31T23:59:59.999Z');
+    const at = new Date('9000-01-01T00:00:00.000Z');
+    await node.delays.schedule('test.far', null, { at, key: 'far' });
+    let expected = at;
+    for (let times = 0; times < 15; times += 1) {
+      const extendBy = '36525d';
+      const moved = await node.delays.reschedule('test.far', 'far', { extendBy });
+      expected = new Date(Math.min(expected.getTime() + 36_525 * 86_400_000, end.getTime()));
+      expect(moved).toMatchObject({ verdict: 'rescheduled', dueAt: expected });
+      expect(await node.delays.find('test.far', 'far')).toMatchObject({
+        state: 'scheduled',
+        dueAt: expected,
+        wakeAt: expected,
+      });
+    }
+    expect(expected).toEqual(end);
   });
 
   it('a past one counts as due now, and says so truthfully', async () => {

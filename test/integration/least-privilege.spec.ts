@@ -1,16 +1,25 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { Test } from '@nestjs/testing';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import {
-  appModule,
-  type DelayNode,
-  fencedHandler,
-  plainHandler,
-  startNode,
-} from '../support/delay-node.js';
+import { DataSource } from 'typeorm';
+import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
+import { type DelayNode, fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
 import { OtherNode } from '../support/other-node.js';
+import { refusedStart } from './engine/support/refused-start.js';
+
+/** What the README says that the application's role needs, word by word. */
+const RIGHTS = rightsInReadme();
+
+function rightsInReadme(): { schema: string; tables: string[] } {
+  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+  const said = /needs (\w+) on the schema and ([A-Z, and\s]+?) on its\s+tables/.exec(readme);
+  if (said === null) throw new Error('the README does not say which rights a node needs');
+  return { schema: said[1]!, tables: said[2]!.match(/[A-Z]+/g) ?? [] };
+}
+
+const PERMISSION_DENIED = { code: '42501' };
 
 let database: TestDatabase;
 let owner: Client;
@@ -25,8 +34,8 @@ beforeEach(async () => {
   await owner.query(`
     CREATE ROLE ${role} LOGIN PASSWORD '${role}';
     REVOKE ALL ON SCHEMA public FROM PUBLIC;
-    GRANT USAGE ON SCHEMA delay_queue TO ${role};
-    GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA delay_queue TO ${role}`);
+    GRANT ${RIGHTS.schema} ON SCHEMA delay_queue TO ${role};
+    GRANT ${RIGHTS.tables.join()} ON ALL TABLES IN SCHEMA delay_queue TO ${role}`);
 });
 
 afterEach(async () => {
@@ -119,9 +128,121 @@ it('rights to read and write the rows are all that a node needs, from start to s
 it('a role without rights is told at start what is missing', async () => {
   await owner.query(`REVOKE ALL ON ALL TABLES IN SCHEMA delay_queue FROM ${role}`);
   const handler = plainHandler('test.plain', () => {});
-  const setup = { url: urlOfRole(), providers: [handler] };
-  const app = await Test.createTestingModule({ imports: [appModule(setup)] }).compile();
-  app.useLogger(false);
-  await expect(app.init()).rejects.toThrow(/permission denied for (table|schema)/);
-  await app.close();
+  const error = await refusedStart({ url: urlOfRole(), providers: [handler] });
+  expect(String(error)).toMatch(/permission denied for (table|schema)/);
+});
+
+describe('of the rights the README names,', () => {
+  it('there are these', () => {
+    expect(RIGHTS).toEqual({ schema: 'USAGE', tables: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] });
+  });
+
+  const withoutDelete = RIGHTS.tables.filter((right) => right !== 'DELETE');
+  it.each(withoutDelete)('none is too much: without %s a node does not start', async (right) => {
+    await owner.query(`REVOKE ${right} ON ALL TABLES IN SCHEMA delay_queue FROM ${role}`);
+    const handler = plainHandler('test.plain', () => {});
+    const error = await refusedStart({ url: urlOfRole(), providers: [handler] });
+    expect(error).toMatchObject(PERMISSION_DENIED);
+  });
+
+  it('none is too much: without DELETE nothing ends', async () => {
+    await owner.query(`REVOKE DELETE ON ALL TABLES IN SCHEMA delay_queue FROM ${role}`);
+    node = await startNode({ url: urlOfRole(), providers: [plainHandler('test.plain', () => {})] });
+    await node.delays.schedule('test.z', 1, { after: '1h', key: 'k' });
+    await expect(node.delays.cancel('test.z', 'k')).rejects.toMatchObject(PERMISSION_DENIED);
+    const trouble = node.next('trouble', ({ during }) => during === 'acknowledge');
+    await node.delays.schedule('test.plain', 1, { after: 0 });
+    expect((await trouble).error).toMatchObject(PERMISSION_DENIED);
+  });
+});
+
+const BEYOND: [what: string, sql: () => string][] = [
+  ['create a table in the schema', () => 'CREATE TABLE delay_queue.mine (id int)'],
+  ['create a schema', () => 'CREATE SCHEMA mine'],
+  ['change a table', () => 'ALTER TABLE delay_queue.delay ADD mine int'],
+  ['drop a table', () => 'DROP TABLE delay_queue.delay'],
+  ['drop the schema', () => 'DROP SCHEMA delay_queue CASCADE'],
+  ['empty a table at once', () => 'TRUNCATE delay_queue.delay'],
+  [
+    'add a trigger',
+    () => 'CREATE TRIGGER mine AFTER INSERT ON delay_queue.delay EXECUTE FUNCTION f()',
+  ],
+  ['add an index', () => 'CREATE INDEX mine ON delay_queue.delay (name)'],
+  ['describe a table', () => `COMMENT ON TABLE delay_queue.delay IS 'mine'`],
+  ['make a role', () => 'CREATE ROLE mine'],
+  ['become a superuser', () => `ALTER ROLE ${role} SUPERUSER`],
+  ['read the passwords', () => 'SELECT * FROM pg_authid'],
+  ['read a file', () => `SELECT pg_read_file('PG_VERSION')`],
+  ['run a program', () => `COPY (SELECT 1) TO PROGRAM 'true'`],
+  ['become another role', () => 'SET ROLE pg_read_all_data'],
+];
+
+describe('that role cannot', () => {
+  let session: Client;
+
+  beforeEach(async () => {
+    session = new Client({ connectionString: urlOfRole() });
+    await session.connect();
+  });
+  afterEach(() => session.end());
+
+  it.each(BEYOND)('%s', async (_what, sql) => {
+    await expect(session.query(sql())).rejects.toMatchObject(PERMISSION_DENIED);
+  });
+
+  it("end another role's sessions", async () => {
+    const { rows } = await owner.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await expect(
+      session.query('SELECT pg_terminate_backend($1)', [rows[0]!.pid]),
+    ).rejects.toMatchObject(PERMISSION_DENIED);
+  });
+
+  it('run the migrations, and is told so', async () => {
+    const empty = await createEmptyDatabase();
+    const url = new URL(urlOfRole());
+    url.pathname = new URL(empty.url).pathname;
+    const migrations = delayQueueMigrations();
+    const source = await new DataSource({
+      type: 'postgres',
+      url: url.href,
+      migrations,
+    }).initialize();
+    await expect(runMigrations(source)).rejects.toMatchObject(PERMISSION_DENIED);
+    await source.destroy();
+    await empty.drop();
+  });
+});
+
+it('a second role that may create a schema migrates, and the first one runs on it', async () => {
+  const empty = await createEmptyDatabase();
+  const name = new URL(empty.url).pathname.slice(1);
+  const migrator = `${role}_migrator`;
+  await owner.query(`
+    CREATE ROLE ${migrator} LOGIN PASSWORD '${migrator}';
+    GRANT CREATE ON DATABASE ${name} TO ${migrator}`);
+  const admin = new Client({ connectionString: empty.url });
+  await admin.connect();
+  // TypeORM keeps its list of migrations there.
+  await admin.query(`GRANT CREATE ON SCHEMA public TO ${migrator}`);
+  const url = new URL(empty.url);
+  [url.username, url.password] = [migrator, migrator];
+  const migrations = delayQueueMigrations();
+  const source = await new DataSource({ type: 'postgres', url: url.href, migrations }).initialize();
+  await runMigrations(source);
+  await source.query(`
+    GRANT ${RIGHTS.schema} ON SCHEMA delay_queue TO ${role};
+    GRANT ${RIGHTS.tables.join()} ON ALL TABLES IN SCHEMA delay_queue TO ${role}`);
+  await source.destroy();
+
+  [url.username, url.password] = [role, role];
+  node = await startNode({ url: url.href, providers: [fencedHandler('test.fenced', () => {})] });
+  const completed = node.next('completed');
+  await node.delays.schedule('test.fenced', 1, { after: 0, key: 'k' });
+  expect(await completed).toMatchObject({ key: 'k', attempt: 1 });
+  await node.stop();
+  node = undefined;
+  await admin.query(`DROP OWNED BY ${migrator} CASCADE; DROP OWNED BY ${role}`);
+  await admin.end();
+  await empty.drop();
+  await owner.query(`DROP OWNED BY ${migrator}; DROP ROLE ${migrator}`);
 });

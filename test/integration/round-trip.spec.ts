@@ -22,14 +22,61 @@ afterAll(async () => {
   await database.drop();
 });
 
+const isStorable = (value: Json): boolean => {
+  const text = JSON.stringify(value);
+  return !text.includes('\\u0000') && !text.includes('"__proto__"') && !hasBigInteger(value);
+};
+
 /** Any JSON that a payload may be; `-0` becomes 0 in jsonb. */
 const json = fc
   .jsonValue({ maxDepth: 4, stringUnit: 'binary' })
   .map((value) => value as Json)
-  .filter((value) => {
-    const text = JSON.stringify(value);
-    return !text.includes('\\u0000') && !text.includes('"__proto__"') && !hasBigInteger(value);
-  });
+  .filter(isStorable);
+
+/** What JSON libraries and databases get wrong: the ends of the doubles, odd keys, depth. */
+const oddText = fc.oneof(
+  fc.constantFrom(
+    '',
+    '1',
+    '01',
+    '-1',
+    'constructor',
+    'toString',
+    'NaN',
+    'null',
+    '\u2028',
+    '\uFFFF',
+  ),
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({
+    unit: fc.constantFrom('"', '\\', '{', '}', ',', "'", '\n', '\x7F', 'NULL'),
+    maxLength: 9,
+  }),
+);
+const oddNumber = fc.oneof(
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.constantFrom(
+    5e-324,
+    2.2250738585072014e-308,
+    0.1 + 0.2,
+    1e-7,
+    2 ** 53 - 1,
+    1 - 2 ** 53,
+    1e15 + 0.5,
+  ),
+);
+const oddJson = fc
+  .tuple(
+    fc.dictionary(oddText, fc.oneof(oddNumber, oddText, fc.array(oddNumber, { maxLength: 4 }))),
+    fc.nat(63),
+  )
+  .map(([inner, depth]) => {
+    let value: Json = inner;
+    for (let level = 0; level < depth; level += 1) value = level % 2 ? [value] : { '': value };
+    return value;
+  })
+  // A payload may have 64 levels: the list of doubles is one, the dictionary another.
+  .filter((value) => isStorable(value) && depthOf(value) <= 64);
 
 it('dueAt is the stored due time to the millisecond, whatever the duration', async () => {
   const afters = fc.oneof(
@@ -78,6 +125,30 @@ it('the payload is what went in, through find and through a handler', async () =
       expect(results.map(({ id }) => received.get(id))).toEqual(payloads.map(withoutNegativeZero));
     }),
     { numRuns: 30 },
+  );
+});
+
+it('so is the oddest one, also where it replaces another and where a dead letter comes back', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(oddJson, { minLength: 1, maxLength: 10 }), async (payloads) => {
+      const items = payloads.map((payload, n) => ({
+        name: 'test.h' as const,
+        payload,
+        after: '1h' as const,
+        key: `odd${n}`,
+      }));
+      await node.delays.scheduleMany(items.map((item) => ({ ...item, payload: 'first' })));
+      const replaced = await node.delays.scheduleMany(items);
+      expect(new Set(replaced.map(({ verdict }) => verdict))).toEqual(new Set(['replaced']));
+      await node.dataSource.query(`UPDATE delay_queue.delay SET wake_at = 'infinity'`);
+      for (const { key, payload } of items) {
+        await node.delays.retryDead('test.h', key);
+        const found = await node.delays.find('test.h', key);
+        expect(found?.payload).toEqual(withoutNegativeZero(payload));
+      }
+      await node.dataSource.query('TRUNCATE delay_queue.delay');
+    }),
+    { numRuns: 40 },
   );
 });
 
@@ -130,6 +201,11 @@ function hasBigInteger(value: Json): boolean {
   if (typeof value === 'number') return Number.isInteger(value) && !Number.isSafeInteger(value);
   if (typeof value !== 'object' || value === null) return false;
   return Object.values(value).some(hasBigInteger);
+}
+
+function depthOf(value: Json): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
 }
 
 const withoutNegativeZero = (value: Json): unknown => JSON.parse(JSON.stringify(value)) as unknown;

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { DelayConflictError, DiscardDelay } from 'nestjs-delay-queue';
+import { Client } from 'pg';
+import { Stage } from '../integration/engine/support/stage.js';
+import { fencedHandler, plainHandler } from '../support/delay-node.js';
+
+/** What stands in every value that travels, and must never stand in the text of a statement. */
+const MARK = 'mark4711';
+const FRAGMENT = `${MARK}'"; DROP SCHEMA delay_queue CASCADE; SELECT pg_sleep(60); -- $1 \\`;
+const NAME = `test.${MARK}` as const;
+
+let stage: Stage;
+const sent: { text: string; carriesMark: boolean }[] = [];
+
+beforeEach(async () => {
+  stage = await Stage.open();
+  sent.length = 0;
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const query = Client.prototype.query;
+  jest.spyOn(Client.prototype, 'query').mockImplementation(function (
+    this: Client,
+    ...parts: unknown[]
+  ) {
+    const [statement] = parts as [string | { text: string; values?: unknown[] }];
+    const text = typeof statement === 'string' ? statement : statement.text;
+    sent.push({ text, carriesMark: JSON.stringify(parts).includes(MARK) });
+    return Reflect.apply(query, this, parts);
+  } as typeof query);
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await stage.close();
+});
+
+it('no name, key, payload, error or node ever joins the text of a statement', async () => {
+  let failures = 0;
+  const node = await stage.start({
+    options: { nodeName: `${MARK} '; --` },
+    providers: [
+      plainHandler(NAME, () => {
+        throw new DiscardDelay(FRAGMENT);
+      }),
+      fencedHandler(
+        `test.fenced.${MARK}`,
+        async ({ payload, key }) => {
+          failures += 1;
+          if (failures === 1) throw new Error(FRAGMENT);
+          await node.delays.schedule('test.inner', payload, { after: '1h', key: `in ${key}` });
+        },
+        { maxAttempts: 2, backoff: () => 1 },
+      ),
+      plainHandler(`test.again.${MARK}`, async ({ payload, key }) => {
+        if (payload === FRAGMENT) {
+          await node.delays.schedule(`test.again.${MARK}`, 'over', { after: 0, key: key! });
+        }
+      }),
+    ],
+  });
+  const { delays, dataSource } = node;
+  const key = FRAGMENT;
+  const ends = [
+    node.next('dead', ({ name }) => name === NAME),
+    node.next('completed', ({ name }) => name === `test.fenced.${MARK}`),
+    node.next('completed', ({ name }) => name === `test.again.${MARK}`),
+  ];
+  await delays.schedule(NAME, { [FRAGMENT]: FRAGMENT }, { after: 0, key });
+  await delays.schedule(`test.fenced.${MARK}`, FRAGMENT, { after: 0, key });
+  await delays.schedule(`test.again.${MARK}`, FRAGMENT, { after: 0, key });
+  await Promise.all(ends);
+
+  expect(await delays.find(NAME, key)).toMatchObject({
+    state: 'dead',
+    key,
+    payload: { [FRAGMENT]: FRAGMENT },
+    lastError: FRAGMENT,
+  });
+  expect(await delays.find('test.inner', `in ${key}`)).toMatchObject({ payload: FRAGMENT });
+  await dataSource.transaction(async (manager) => {
+    const item = { name: 'test.many' as const, payload: FRAGMENT, key, after: '1h' as const };
+    await delays.scheduleMany([item, { ...item, key: `${key}2` }], { manager });
+    await delays.schedule('test.many', FRAGMENT, { after: '2h', key, manager });
+    await delays.reschedule('test.many', key, { extendBy: 1 }, { manager });
+  });
+  const conflict = delays.schedule('test.many', 1, { after: 1, key, onConflict: 'error' });
+  await expect(conflict).rejects.toThrow(DelayConflictError);
+  const dead = node.next('dead');
+  expect(await delays.retryDead(NAME, key)).toMatchObject({ verdict: 'retried' });
+  await dead;
+  expect(await delays.cancel(NAME, key)).toMatchObject({ verdict: 'cancelled' });
+  expect(await delays.history(NAME, key)).toMatchObject([{ state: 'discarded', error: FRAGMENT }]);
+  await node.stop();
+
+  // The fragment has travelled with a great many statements, always as a value.
+  expect(sent.filter(({ carriesMark }) => carriesMark).length).toBeGreaterThan(20);
+  expect(sent.filter(({ text }) => text.includes(MARK))).toEqual([]);
+  expect(await stage.sql(`SELECT to_regclass('delay_queue.delay') IS NOT NULL AS there`)).toEqual([
+    { there: true },
+  ]);
+});
