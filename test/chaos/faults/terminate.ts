@@ -5,8 +5,7 @@ import type { ChaosFault } from './chaos-fault.js';
 const SESSIONS = `SELECT pid FROM pg_stat_activity
   WHERE datname = current_database() AND backend_type = 'client backend' AND application_name <> $1`;
 
-/** A session that listens does nothing else, so that was its last statement. */
-const LISTENING = `${SESSIONS} AND query ILIKE 'LISTEN%'`;
+const LISTENING = `${SESSIONS} AND ${IS_LISTENER}`;
 
 export const terminate: ChaosFault = {
   kind: 'terminate',
