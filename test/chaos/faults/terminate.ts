@@ -1,3 +1,4 @@
+import { IS_LISTENER } from '../../support/listener.js';
 import { RUN_APPLICATION } from '../server/steady-sql.js';
 import type { ChaosFault } from './chaos-fault.js';
 

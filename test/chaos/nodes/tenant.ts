@@ -1,3 +1,4 @@
+import { faketimeLibrary, offBy } from '../../support/faketime.js';
 import { NodeProcess } from '../../support/node-process.js';
 import {
   type Counts,
@@ -29,7 +30,7 @@ export class Tenant {
   constructor(setup: ProcessSetup) {
     this.nodeName = setup.nodeName;
     this.#process = NodeProcess.start<ProcessMessage>('test/chaos/processes/main.ts', {
-      env: { CHAOS_PROCESS: JSON.stringify(setup) },
+      env: environmentOf(setup),
     });
     this.gone = this.#process.exited.then(
       ({ code, signal }) => signal ?? `code ${code}`,
@@ -86,4 +87,17 @@ export class Tenant {
     const output = this.output.slice(-TOLD_CHARS).trimEnd() || 'nothing';
     return `${this.nodeName} ${what}. It printed:\n${output}`;
   }
+}
+
+let found: { library: string | undefined } | undefined;
+
+/** A clock that is off is off for all of the process where `faketime` is installed, else for `Date`. */
+function environmentOf(setup: ProcessSetup): Record<string, string> {
+  const { clockShiftMs } = setup;
+  found ??= { library: faketimeLibrary() };
+  if (clockShiftMs === 0 || found.library === undefined) {
+    return { CHAOS_PROCESS: JSON.stringify(setup) };
+  }
+  const told: ProcessSetup = { ...setup, clockShiftMs: 0 };
+  return { ...offBy(found.library, clockShiftMs), CHAOS_PROCESS: JSON.stringify(told) };
 }
