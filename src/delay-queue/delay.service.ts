@@ -79,7 +79,7 @@ export class DelayService {
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
-    const { manager, runner } = transactionOf(this.dataSource, options.manager);
+    const { manager, runner } = transactionOf(this.dataSource, options);
     const [placed] = await this.#place(manager, runner, [placement]);
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
   }
@@ -97,7 +97,7 @@ export class DelayService {
     checkKnownOptions(options, 'options', ['manager']);
     const placements = placementsOf(items, this.options.payloadBytesMax);
     if (placements.length === 0) return [];
-    const { manager } = transactionOf(this.dataSource, options.manager);
+    const { manager } = transactionOf(this.dataSource, options);
     const write = async (inner: EntityManager): Promise<ScheduleResult[]> => {
       const sorted = inLockOrder(placements);
       const inOrder = sorted.map((index) => placements[index] as Placement);
@@ -122,7 +122,7 @@ export class DelayService {
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
   async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = transactionOf(this.dataSource, options.manager);
+    const { manager, runner } = transactionOf(this.dataSource, options);
     const own = ownAttempt(slot);
     const { verdict, id, dueMs } = await this.#store.cancel(runner, slot.name, slot.key, own);
     if (verdict === 'absent') return { verdict };
@@ -141,9 +141,8 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<RescheduleResult> {
     const slot = slotFrom(name, key, options);
-    checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']);
-    const move = parseRescheduleTo(to);
-    const { manager, runner } = transactionOf(this.dataSource, options.manager);
+    const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
+    const { manager, runner } = transactionOf(this.dataSource, options);
     const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
     const moved = await this.#moveOn(slot, manager, (own) =>
       this.#store.moveOn(runner, own, move, change, patienceOf(own)),
@@ -160,7 +159,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<DelayInfo<N> | null> {
     const slot = slotFrom(name, key, options);
-    const { runner } = transactionOf(this.dataSource, options.manager);
+    const { runner } = transactionOf(this.dataSource, options);
     const row = await this.#store.find(runner, slot.name, slot.key);
     if (row === undefined) return null;
     return {
@@ -181,7 +180,7 @@ export class DelayService {
   /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     const slot = slotFrom(name, key, options);
-    const { runner } = transactionOf(this.dataSource, options.manager);
+    const { runner } = transactionOf(this.dataSource, options);
     const rows = await this.#store.history(runner, slot.name, slot.key, HISTORY_MAX);
     return rows.map((row) => ({
       id: row.id,
@@ -205,7 +204,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<RetryDeadResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = transactionOf(this.dataSource, options.manager);
+    const { manager, runner } = transactionOf(this.dataSource, options);
     const placed = await this.#store.retryDead(runner, slot.name, slot.key);
     if (placed === undefined) return { verdict: 'absent' };
     return this.#announced(manager, slot.name, placed as Placed<'retried'>);

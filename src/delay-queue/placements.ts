@@ -2,10 +2,10 @@ import { DelayInvalidError } from './delay.errors.js';
 import type { ScheduleItem } from './delay.js';
 import type { Placement } from './store/rows.js';
 import { slotOf } from './store/slot.js';
-import { within } from './validation/blame.js';
+import { readable, within } from './validation/blame.js';
 import { checkName } from './validation/names.js';
-import { encodePayload } from './validation/payload.js';
-import { parseScheduleOptions, type ParsedSchedule } from './validation/schedule-options.js';
+import { encodePayload, isPlainArray } from './validation/payload.js';
+import { parseScheduleItem, type ParsedSchedule } from './validation/schedule-options.js';
 
 /** Items of one `scheduleMany`; more belong into several transactions. */
 const ITEMS_MAX = 10_000;
@@ -25,16 +25,15 @@ export function placementOf(
 
 /** @throws DelayInvalidError naming the item, also for a key that stands twice */
 export function placementsOf(items: readonly ScheduleItem[], payloadBytesMax: number): Placement[] {
-  if (!Array.isArray(items)) throw new DelayInvalidError('items', 'must be an array');
-  if (items.length > ITEMS_MAX) {
-    throw new DelayInvalidError('items', `must be at most ${ITEMS_MAX}, not ${items.length}`);
-  }
+  const length = readable('items', () => lengthOf(items));
   const seen = new Set<string>();
   let payloadsLength = 0;
-  return items.map((item: ScheduleItem, index) =>
-    within(`items[${index}]`, () => {
-      const options = parseScheduleOptions(item, ['name', 'payload']);
-      const placement = placementOf(item.name, item.payload, options, payloadBytesMax);
+  // By index: `map` skips holes, and an array's own may do anything.
+  return Array.from({ length }, (_, index) => {
+    const item = readable(`items[${index}]`, () => items[index]);
+    return within(`items[${index}]`, () => {
+      const { name, payload, options } = parseScheduleItem(item);
+      const placement = placementOf(name, payload, options, payloadBytesMax);
       payloadsLength += placement.payload.length;
       if (payloadsLength > PAYLOADS_LENGTH_MAX) {
         throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB together');
@@ -44,8 +43,19 @@ export function placementsOf(items: readonly ScheduleItem[], payloadBytesMax: nu
       if (seen.has(slot)) throw new DelayInvalidError('key', 'stands twice for this name');
       seen.add(slot);
       return placement;
-    }),
-  );
+    });
+  });
+}
+
+function lengthOf(items: unknown): number {
+  if (!Array.isArray(items)) throw new DelayInvalidError('items', 'must be an array');
+  // As in payloads: what an array of another class holds, only its class knows.
+  if (!isPlainArray(items)) throw new DelayInvalidError('items', 'must be a plain array');
+  const { length } = items;
+  if (length > ITEMS_MAX) {
+    throw new DelayInvalidError('items', `must be at most ${ITEMS_MAX}, not ${length}`);
+  }
+  return length;
 }
 
 /**

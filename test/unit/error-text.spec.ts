@@ -98,6 +98,12 @@ describe('describeError', () => {
     expect(describeError('ä'.repeat(5), 9)).toBe('äää…');
   });
 
+  it('does not spell out an object of very many keys', () => {
+    const many = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`k${index}`, 1]));
+    expect(describeError(many)).toContain('an object of more than 100 keys');
+    expect(describeError({ a: 1 })).not.toContain('more than');
+  });
+
   it('always answers text that Postgres can store, within the limit', () => {
     const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
     const thrown = fc.oneof(

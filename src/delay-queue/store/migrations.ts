@@ -20,9 +20,8 @@ export type MigrationClass = new () => MigrationInterface;
  * @throws DelayConfigError when the schema's name is not a plain lower-case identifier
  */
 export function delayQueueMigrations(options: { schema?: string } = {}): MigrationClass[] {
-  const schema = atStart('delayQueueMigrations', () =>
-    checkSchema(options.schema ?? 'delay_queue'),
-  );
+  const { schema: given = 'delay_queue' } = options;
+  const schema = atStart('delayQueueMigrations', () => checkSchema(given));
   const tables = tablesOf(schema);
   const suffix = schema === 'delay_queue' ? '' : `_${schema}_`;
 

@@ -9,7 +9,7 @@ export function within<T>(part: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    if (!(error instanceof DelayInvalidError)) throw error;
+    if (!isRefusal(error)) throw error;
     throw new DelayInvalidError(`${part}.${error.field}`, error.why);
   }
 }
@@ -25,7 +25,32 @@ export function atStart<T>(where: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    if (!(error instanceof DelayInvalidError)) throw error;
+    if (!isRefusal(error)) throw error;
     throw new DelayConfigError(`${where}: ${error.message}`);
+  }
+}
+
+/**
+ * Reads what belongs to others: getters and proxies may throw anything, and none of it is repeated,
+ * because it may hold anything.
+ *
+ * @throws DelayInvalidError of that field
+ */
+export function readable<T>(field: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw isRefusal(error) ? error : new DelayInvalidError(field, UNREADABLE);
+  }
+}
+
+export const UNREADABLE = 'cannot be read: a getter or proxy throws';
+
+/** A thrown proxy may be a revoked one, and with that `instanceof` itself throws. */
+export function isRefusal(error: unknown): error is DelayInvalidError {
+  try {
+    return error instanceof DelayInvalidError;
+  } catch {
+    return false;
   }
 }

@@ -1,11 +1,13 @@
 import { DelayInvalidError } from '../delay.errors.js';
-import { shown } from './shown.js';
+import { readable } from './blame.js';
+import { cut, shown } from './shown.js';
 
 /**
- * An options object without names that nobody knows: a misspelt option that is silently ignored
- * runs in production with the default.
+ * The options that are given, each read once. A name that nobody knows is refused: a misspelt option
+ * that is silently ignored runs in production with the default.
  *
  * @param field what the object is called in the message
+ * @returns a copy without those that are `undefined`
  * @throws DelayInvalidError naming the unknown option, with the nearest known one
  */
 export function checkKnownOptions(
@@ -13,6 +15,10 @@ export function checkKnownOptions(
   field: string,
   known: readonly string[],
 ): Record<string, unknown> {
+  return readable(field, () => read(options, field, known));
+}
+
+function read(options: unknown, field: string, known: readonly string[]): Record<string, unknown> {
   if (!isRecord(options)) {
     throw new DelayInvalidError(field, `must be an object, not ${shown(options)}`);
   }
@@ -20,13 +26,18 @@ export function checkKnownOptions(
     if (known.includes(name)) continue;
     const suggestion = nearest(name, known);
     throw new DelayInvalidError(
-      `${field}.${name}`,
+      `${field}.${cut(name)}`,
       suggestion === undefined
         ? `is not an option; there are ${known.join(', ')}`
         : `is not an option; did you mean ${suggestion}?`,
     );
   }
-  return options;
+  const given: Record<string, unknown> = {};
+  for (const name of known) {
+    const value = options[name];
+    if (value !== undefined) given[name] = value;
+  }
+  return given;
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -1,6 +1,8 @@
 import { isAnyArrayBuffer, isDate, isMap, isPromise, isSet } from 'node:util/types';
 import { DelayInvalidError } from '../delay.errors.js';
+import { isRefusal, UNREADABLE } from './blame.js';
 import { LONE_SURROGATE } from './names.js';
+import { cut } from './shown.js';
 
 /** 64 KiB: a payload names things, the data lives in tables. */
 export const PAYLOAD_BYTES_MAX = 65_536;
@@ -8,7 +10,6 @@ export const PAYLOAD_BYTES_MAX = 65_536;
 /** Containers inside each other, the payload itself included. Recursion is safe within it. */
 const DEPTH_MAX = 64;
 
-const PATH_KEY_LENGTH_MAX = 40;
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /**
@@ -44,10 +45,10 @@ class PayloadEncoder {
     try {
       this.value(payload);
     } catch (error) {
-      if (error instanceof DelayInvalidError) throw error;
+      if (isRefusal(error)) throw error;
       // The path still stands where the walk broke off. The thrown text is not repeated: it may
       // hold anything.
-      throw this.invalid('cannot be read: a getter or proxy throws');
+      throw this.invalid(UNREADABLE);
     }
     return this.text;
   }
@@ -169,12 +170,12 @@ class PayloadEncoder {
 
 function pathStep(step: string | number): string {
   if (typeof step === 'number') return `[${step}]`;
-  const key = step.length > PATH_KEY_LENGTH_MAX ? `${step.slice(0, PATH_KEY_LENGTH_MAX)}…` : step;
+  const key = cut(step);
   return IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
 }
 
 /** Subclasses of Array have a prototype that is no array itself. */
-function isPlainArray(value: object): value is unknown[] {
+export function isPlainArray(value: object): value is unknown[] {
   return Array.isArray(value) && Array.isArray(Object.getPrototypeOf(value));
 }
 
@@ -199,5 +200,5 @@ function notPlain(value: object): string {
   }
   const name: unknown = Reflect.get(value, 'constructor')?.name;
   const kind = typeof name === 'string' && name !== '' ? name : 'some class';
-  return `is an instance of ${kind.slice(0, PATH_KEY_LENGTH_MAX)}; send a plain object`;
+  return `is an instance of ${cut(kind)}; send a plain object`;
 }

@@ -32,3 +32,19 @@ export function parseScheduleOptions(
     maxAttempts: given['maxAttempts'] === undefined ? null : checkMaxAttempts(given['maxAttempts']),
   };
 }
+
+const ITEM_PARTS = ['name', 'payload'];
+
+/** One item of `scheduleMany`; its name and payload are read, but not looked at. */
+export function parseScheduleItem(item: unknown): {
+  name: unknown;
+  payload: unknown;
+  options: ParsedSchedule;
+} {
+  const given = checkKnownOptions(item, 'options', [...SCHEDULE_OPTIONS, ...ITEM_PARTS]);
+  return {
+    name: given['name'],
+    payload: given['payload'],
+    options: parseScheduleOptions(given, ITEM_PARTS),
+  };
+}

@@ -12,9 +12,20 @@ export function shown(value: unknown): string {
     case 'undefined':
       return String(value);
     case 'object':
-      if (value === null) return 'null';
-      return Array.isArray(value) ? 'an array' : 'an object';
+      return value === null ? 'null' : kindOf(value);
     default:
       return `a ${typeof value}`;
+  }
+}
+
+/** The beginning of a name that somebody else chose. */
+export const cut = (name: string): string =>
+  name.length > SHOWN_LENGTH_MAX ? `${name.slice(0, SHOWN_LENGTH_MAX)}…` : name;
+
+function kindOf(value: object): string {
+  try {
+    return Array.isArray(value) ? 'an array' : 'an object';
+  } catch {
+    return 'a revoked proxy';
   }
 }

@@ -1,5 +1,6 @@
 import { isDate } from 'node:util/types';
 import { DelayInvalidError } from '../delay.errors.js';
+import { readable } from './blame.js';
 import { parseDurationMs } from './duration.js';
 import { shown } from './shown.js';
 
@@ -64,9 +65,13 @@ function parseAt(at: unknown): string {
   if (!isDate(at)) {
     throw new DelayInvalidError('at', `must be a Date, not ${shown(at)}`);
   }
-  const atMs = at.getTime();
+  // The time the Date holds: a `getTime` of its own may answer anything.
+  const atMs = Date.prototype.getTime.call(at);
   if (Number.isNaN(atMs)) {
     throw new DelayInvalidError('at', 'must be a valid Date, not an Invalid Date');
+  }
+  if (readable('at', () => at.getTime()) !== atMs) {
+    throw new DelayInvalidError('at', 'must be a Date whose getTime answers the time it holds');
   }
   if (atMs < 0 || atMs > AT_MS_MAX) {
     throw new DelayInvalidError('at', 'must lie from 1970-01-01 to 9999-12-31');
