@@ -42,8 +42,21 @@ export class Acknowledger {
       }
       return rows.map((row) => row.id);
     };
-    this.#completions = new Batcher({ write: complete, lookAt, trouble: trouble(), onProgress });
-    this.#settlements = new Batcher({ write: settle, lookAt, trouble: trouble(), onProgress });
+    const node = store.nodeName;
+    this.#completions = new Batcher({
+      node,
+      write: complete,
+      lookAt,
+      trouble: trouble(),
+      onProgress,
+    });
+    this.#settlements = new Batcher({
+      node,
+      write: settle,
+      lookAt,
+      trouble: trouble(),
+      onProgress,
+    });
   }
 
   /** Attempts that ended and are not written down yet. */

@@ -12,6 +12,8 @@ const LOCKED_LAST_MS = 1_000;
 
 /** What a batcher needs from outside. */
 export interface BatcherParts<Item> {
+  /** Whose attempts these are. */
+  node: string;
   /** Writes in one statement; answers the ids it wrote. */
   write: (items: readonly Item[]) => Promise<readonly number[]>;
   /** The committed state of the rows that were not written. */
@@ -128,9 +130,13 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   async #lookAfter(missing: readonly Pending<Item>[]): Promise<void> {
     const rows = await this.parts.lookAt(missing.map((pending) => pending.item.id));
-    const epochs = new Map(rows.map((row) => [row.id, row.epoch]));
+    const byId = new Map(rows.map((row) => [row.id, row]));
     for (const pending of missing) {
-      if (epochs.get(pending.item.id) === pending.item.epoch) this.#locked(pending);
+      const row = byId.get(pending.item.id);
+      // Epoch and owner: a claim of which nobody knows whether it happened is given back under the
+      // epoch that it would have, and a caller's write may have given the row that very one.
+      const isOurs = row?.epoch === pending.item.epoch && row.leased_by === this.parts.node;
+      if (isOurs) this.#locked(pending);
       else this.#settle(pending, pending.unsure ? 'written' : 'gone');
     }
   }

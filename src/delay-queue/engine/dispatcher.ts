@@ -161,7 +161,10 @@ export class Dispatcher {
     const { registry, clock, inFlight, executor, readAhead, acknowledger } = this.parts;
     readAhead.forget(entry);
     const handler = registry.get(row.name);
-    if (handler === undefined || this.#stopped) {
+    // This process may have stood still while the answer was on its way: others have the row by now,
+    // or a caller was told that it is cancelled.
+    const isOver = leaseEndsAtMs <= performance.now();
+    if (handler === undefined || isOver || this.#stopped) {
       acknowledger.giveBack(row.id, row.epoch);
       this.#giveSlot(entry);
       return;

@@ -62,6 +62,10 @@ export class FencedTransaction {
     }
   }
 
+  get #leaseLeftMs(): number {
+    return this.attempt.leaseEndsAtMs - performance.now();
+  }
+
   async #guarded(handle: () => Promise<Outcome>): Promise<Outcome> {
     const guard = new TransactionGuard(this.#runner);
     this.#guard = guard;
@@ -76,11 +80,11 @@ export class FencedTransaction {
 
   async #fence(): Promise<boolean> {
     if (this.attempt.over) return false;
-    const leaseLeftMs = this.attempt.leaseEndsAtMs - performance.now();
-    if (leaseLeftMs <= 0) return false;
-    const fence = await this.parts.store.fence(this.#asRunner(), this.attempt, leaseLeftMs);
+    if (this.#leaseLeftMs <= 0) return false;
+    const fence = await this.parts.store.fence(this.#asRunner(), this.attempt, this.#leaseLeftMs);
     this.#session = fence;
-    return fence !== undefined && !this.attempt.over;
+    // Once more: the answer may have waited longer than the lease, and the session have ended.
+    return fence !== undefined && !this.attempt.over && this.#leaseLeftMs > 0;
   }
 
   /**

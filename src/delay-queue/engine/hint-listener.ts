@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { DelayEvents } from '../delay.events.js';
 import { retryPauseMs } from './chore.js';
@@ -10,6 +11,9 @@ import { Trouble } from './trouble.js';
 /** A server that has not delivered its own notification by then does not. */
 const PROBE_MS = 2_000;
 
+/** A farewell takes one round trip. */
+const END_WITHIN_MS = 1_000;
+
 /** How often a pooler is asked for the session that listens in vain. */
 const UNLISTEN_TRIES_MAX = 20;
 
@@ -17,6 +21,8 @@ const UNLISTEN_TRIES_MAX = 20;
 export class HintListener {
   readonly #trouble: Trouble;
   #client: Client | undefined;
+  /** Not connected yet. */
+  #connecting: Client | undefined;
   #reconnect: NodeJS.Timeout | undefined;
   #failures = 0;
   #session = 0;
@@ -58,13 +64,16 @@ export class HintListener {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#reconnect);
-    const client = this.#client;
+    const client = this.#client ?? this.#connecting;
     this.#client = undefined;
-    await client?.end().catch(() => {});
+    // On a connection that died silently the end is never heard of.
+    const enough = pause(END_WITHIN_MS, undefined, { ref: false });
+    await Promise.race([client?.end().catch(() => {}), enough]);
   }
 
   async #connect(): Promise<void> {
     const client = this.connections.dedicated();
+    this.#connecting = client;
     let lost = false;
     const lose = (error: unknown): void => {
       if (lost || this.#stopped) return;
@@ -79,9 +88,11 @@ export class HintListener {
       if (this.#works) await this.#takePresence(client);
       this.#session = await this.#say(client, 'LISTEN');
     } catch (error) {
+      this.#connecting = undefined;
       lose(error);
       return;
     }
+    this.#connecting = undefined;
     this.#client = client;
     this.#failures = 0;
     this.#trouble.worked();

@@ -57,7 +57,7 @@ export class Missed {
   #moved(entry: Entry, row: LookedRow, wakeMs: number, offer: (wake: Wake) => void): void {
     this.readAhead.forget(entry);
     // A row that others run now is the sweep's to find again, should they fail to finish it.
-    if (!row.leased) {
+    if (row.leased_by === null) {
       offer({ id: row.id, epoch: row.epoch, name: row.name, wakeMs, suspect: false });
     }
   }

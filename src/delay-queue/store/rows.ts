@@ -126,7 +126,7 @@ export interface LookedRow {
   name: string;
   attempts: number;
   max_attempts: number | null;
-  leased: boolean;
+  leased_by: string | null;
   wake_ms: number | null;
   now_ms: number;
 }

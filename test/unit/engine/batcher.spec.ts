@@ -15,7 +15,7 @@ const row = (id: number, epoch: number): LookedRow => ({
   name: 'n',
   attempts: 1,
   max_attempts: null,
-  leased: true,
+  leased_by: 'node',
   wake_ms: 0,
   now_ms: 0,
 });
@@ -40,6 +40,7 @@ beforeEach(() => {
     },
     lookAt: async (ids) => rows.filter(({ id }) => ids.includes(id)),
     onProgress: () => {},
+    node: 'node',
     trouble: { failed: () => (troubles += 1), worked: () => {} },
   });
 });
@@ -119,10 +120,21 @@ describe('Batcher', () => {
       write: async (items) => (refusals-- > 0 ? refuse() : items.map(({ id }) => id)),
       lookAt: async () => [row(3, 1)],
       onProgress: () => {},
+      node: 'node',
       trouble: { failed: () => {}, worked: () => {} },
     });
     await new Promise((resolve) => other.add(item(3), resolve));
     expect(batches).toEqual([[1]]);
+  });
+
+  it('takes a row that somebody else has under the same epoch for gone, not for locked', async () => {
+    // A caller's write gave the row the epoch that a claim would have had, had it happened.
+    rows = [{ ...row(1, 1), leased_by: null }];
+    script = [() => []];
+    expect(await settled(1)).toBe('gone');
+    rows = [{ ...row(2, 1), leased_by: 'another' }];
+    script = [() => []];
+    expect(await settled(2)).toBe('gone');
   });
 
   it('waits for all to be settled, but not for ever', async () => {
