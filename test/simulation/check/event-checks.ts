@@ -1,0 +1,63 @@
+import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
+import type { AttemptEvent, DelayEvents } from '../../../src/delay-queue/delay.events.js';
+import type { SimNode } from '../cluster/sim-node.js';
+import type { Row } from '../postgres/row.js';
+import type { Tables } from '../postgres/tables.js';
+import type { World } from '../world.js';
+
+/** Watches what a node says of its attempts: it must be so in the table. */
+export class EventChecks {
+  /** The attempts of each node whose handlers began. */
+  readonly #begun = new WeakMap<SimNode, Attempt[]>();
+
+  constructor(
+    private readonly world: World,
+    private readonly tables: Tables,
+  ) {}
+
+  begins(node: SimNode, attempt: Attempt): void {
+    const begun = this.#begun.get(node);
+    if (begun) begun.push(attempt);
+    else this.#begun.set(node, [attempt]);
+  }
+
+  listen(node: SimNode, events: DelayEvents): void {
+    const check =
+      (what: string, isTrue: (attempt: Attempt) => boolean) => (event: AttemptEvent) => {
+        this.world.note(node.name, `${event.name} ${event.id} is ${what}`);
+        // An event names no epoch, and a revived delay counts its attempts anew.
+        const attempts = this.#attemptsOf(node).filter(
+          ({ id, row }) => String(id) === event.id && row.attempts === event.attempt,
+        );
+        if (attempts.length === 0 || attempts.some((attempt) => isTrue(attempt))) return;
+        this.world.violate(
+          `${node.name} says ${what} of ${event.name} ${event.id}, and it is not so`,
+        );
+      };
+    const hasMoved = ({ id, epoch }: Attempt): boolean => this.tables.rows.get(id)?.epoch !== epoch;
+    const isOver = (attempt: Attempt): boolean =>
+      attempt.leaseEndsAtMs <= node.process.monotonicMs();
+    events.on('completed', check('completed', hasMoved));
+    events.on('retrying', check('retrying', hasMoved));
+    events.on('postponed', check('postponed', hasMoved));
+    events.on('released', check('released', hasMoved));
+    events.on('superseded', check('superseded', hasMoved));
+    events.on(
+      'lost',
+      check('lost', (attempt) => hasMoved(attempt) || isOver(attempt)),
+    );
+  }
+
+  /** Rows that an attempt of this node still holds. */
+  heldBy(node: SimNode): Row[] {
+    const rows = this.#attemptsOf(node).map(({ id, epoch }) => {
+      const row = this.tables.rows.get(id);
+      return row?.epoch === epoch ? row : undefined;
+    });
+    return rows.filter((row) => row !== undefined);
+  }
+
+  #attemptsOf(node: SimNode): readonly Attempt[] {
+    return this.#begun.get(node) ?? [];
+  }
+}

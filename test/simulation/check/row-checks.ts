@@ -1,0 +1,101 @@
+import { isDead, wakeOf, type Micros, type Row } from '../postgres/row.js';
+import type { Change, Commit } from '../postgres/tables.js';
+import type { World } from '../world.js';
+import type { RunChecks } from './run-checks.js';
+
+const shown = (row: Row): string => `${row.name} ${row.id}/${row.epoch}`;
+
+type Rule = (before: Row, after: Row | undefined, now: Micros) => boolean;
+
+const isLeased = (row: Row): boolean => row.leasedBy !== null;
+const isFree = (row: Row, now: Micros): boolean => !isLeased(row) || (row.leasedUntil ?? 0) <= now;
+const rises = (before: Row, after: Row | undefined): boolean => after?.epoch === before.epoch + 1;
+
+/** What each statement may do to a row; anything else is a forbidden transition. */
+const rules: Record<string, Rule> = {
+  claim: (before, after, now) =>
+    wakeOf(before) <= now &&
+    before.dueAt <= now &&
+    rises(before, after) &&
+    after?.attempts === before.attempts + 1,
+  complete: (before, after) => isLeased(before) && after === undefined,
+  settle: (before, after) =>
+    isLeased(before) && rises(before, after) && after?.leasedBy === null && after.attempts >= 0,
+  bury: (before, after) => !isDead(before) && rises(before, after) && isDead(after!),
+  renew: (before, after) =>
+    isLeased(before) && after?.epoch === before.epoch && after.leasedBy === before.leasedBy,
+  moveOn: (before, after) => isLeased(before) && rises(before, after) && !isLeased(after!),
+  placeAgain: (before, after, now) => isFree(before, now) && rises(before, after),
+  cancel: (before, after, now) => isFree(before, now) && after === undefined,
+  reschedule: (before, after, now) => isFree(before, now) && rises(before, after),
+  retryDead: (before, after) => isDead(before) && rises(before, after) && !isDead(after!),
+};
+
+/** Watches what is committed, row by row, as a trigger on the table would. */
+export class RowChecks {
+  readonly #gone = new Set<number>();
+  /** How many rows ended, and how. */
+  readonly ends = new Map<string, number>();
+
+  constructor(
+    private readonly world: World,
+    private readonly runs: RunChecks,
+    /** Attempts that a row without a number of its own has. */
+    private readonly attemptsMax: (name: string) => number,
+    private readonly isFenced: (name: string) => boolean,
+  ) {}
+
+  committed(commit: Commit, now: Micros): void {
+    for (const change of commit.changes) this.#changed(change, now);
+    for (const line of commit.ended) {
+      this.ends.set(line.state, (this.ends.get(line.state) ?? 0) + 1);
+      if (line.state === 'completed') this.#completed(line.name, line.id, line.epoch, commit);
+      if (line.state === 'cancelled') this.runs.cancelled(line.id);
+    }
+    for (const { id, epoch } of commit.effects) this.#hadEffect(id, epoch, commit);
+  }
+
+  #changed({ by, before, after }: Change, now: Micros): void {
+    const { world } = this;
+    if (world.isTraced) {
+      const from = before ? `${before.epoch}` : 'nothing';
+      world.note('db', `${by}: ${shown((after ?? before)!)} from ${from}${after ? '' : ', gone'}`);
+    }
+    if (after && this.#gone.has(after.id)) world.violate(`${shown(after)} came back by ${by}`);
+    if (after === undefined && before) this.#gone.add(before.id);
+    if (before === undefined) {
+      if (by !== 'place') world.violate(`${by} made a row`);
+      return;
+    }
+    if (rules[by]?.(before, after, now) !== true) {
+      world.violate(`${by} may not make ${JSON.stringify(after)} of ${JSON.stringify(before)}`);
+    }
+    if (world.scenario.isCalm && by === 'claim' && isLeased(before)) {
+      world.violate(`${shown(before)} was taken from its node, and nothing was wrong`);
+    }
+    const attemptsMax = before.maxAttempts ?? this.attemptsMax(before.name);
+    if (after && after.attempts > attemptsMax) {
+      world.violate(`${shown(after)} has ${after.attempts} attempts of ${attemptsMax}`);
+    }
+  }
+
+  #completed(name: string, id: number, epoch: number, commit: Commit): void {
+    if (!this.runs.hasSucceeded(id, epoch)) {
+      this.world.violate(`${name} ${id}/${epoch} is complete, and its handler did not succeed`);
+    }
+    const effects = commit.effects.filter((each) => each.id === id && each.epoch === epoch);
+    const expected = this.isFenced(name) ? 1 : 0;
+    if (effects.length !== expected) {
+      this.world.violate(`${name} ${id}/${epoch} completed with ${effects.length} effects`);
+    }
+  }
+
+  /** Effects of a fenced attempt commit with the end of that attempt, or not at all. */
+  #hadEffect(id: number, epoch: number, commit: Commit): void {
+    const isEnd = ({ by, before }: Change): boolean =>
+      (by === 'complete' || by === 'moveOn') && before?.id === id && before.epoch === epoch;
+    if (!commit.changes.some(isEnd)) {
+      this.world.violate(`an effect of ${id}/${epoch} was committed without the attempt's end`);
+    }
+  }
+}

@@ -1,0 +1,204 @@
+import type { Random } from '../../support/random.js';
+import type { Cursor, Placement } from '../../../src/delay-queue/store/rows.js';
+import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
+import { inLockOrder } from '../../../src/delay-queue/placements.js';
+import { UNIT_MS } from './same.js';
+import type { Side, Which } from './side.js';
+
+/** Rows as the sequence last saw them: what it asks for next is mostly, not always, right. */
+export interface Seen {
+  id: number;
+  epoch: number;
+}
+
+/** One call, to be made on both sides. */
+export interface Step {
+  what: string;
+  /** Which session it needs; a call on the single one may wait for the open transaction. */
+  on: Which;
+  run: (side: Side) => Promise<unknown>;
+  hasOrder: boolean;
+}
+
+const NODES = ['n1', 'n2', 'n3'];
+const NAMES = ['test.a', 'test.b'];
+
+/** An even number of units: what passes is odd, so nothing is due just now. */
+const spanMs = (random: Random): number => random.integer(0, 3) * 2 * UNIT_MS;
+
+export const passMs = (random: Random): number => (random.integer(0, 3) * 2 + 1) * UNIT_MS;
+
+const whereTo = (random: Random) => {
+  const ms = spanMs(random);
+  return random.chance(0.7)
+    ? () => ({ kind: 'after' as const, ms })
+    : (side: Side) => ({
+        kind: 'at' as const,
+        iso: new Date(Math.round(side.nowMs() + ms - UNIT_MS * 2)).toISOString(),
+      });
+};
+
+/** The engine runs these outside of every transaction; the simulated Postgres knows no other way. */
+const alone: MakeStep = (what, run) => ({ what, on: 'single', run, hasOrder: true });
+
+/** @param seen the rows there are */
+export function randomStep(random: Random, seen: readonly Seen[], isOpen: boolean): Step {
+  const node = random.pick(NODES);
+  const some = <Item>(make: (row: Seen) => Item): Item[] =>
+    seen
+      .filter(() => random.chance(0.5))
+      .map(({ id, epoch }) => make({ id, epoch: random.chance(0.9) ? epoch : epoch + 1 }));
+  const name = random.pick(NAMES);
+  const key = `k${random.integer(1, 4)}`;
+  const on: Which = isOpen && random.chance(0.4) ? 'open' : 'single';
+  const step = (what: string, run: Step['run'], more: Partial<Step> = {}): Step => ({
+    what: `${what} (${on})`,
+    on,
+    run,
+    hasOrder: true,
+    ...more,
+  });
+  const kinds: (() => Step)[] = [
+    () => {
+      const wanted = some((row) => ({ ...row, leaseMs: spanMs(random), maxAttempts: 2 }));
+      const run = (side: Side) => side.work(on, node).claim(wanted);
+      return step(`claim ${JSON.stringify(wanted)} by ${node}`, run, { hasOrder: false });
+    },
+    () => {
+      const ids = some(({ id }) => id);
+      return step('look', (side) => side.work(on, node).lookAt(ids), { hasOrder: false });
+    },
+    () => {
+      const items = some((row) => ({ ...row, latenessMs: 7 })).slice(0, 2);
+      const run = (side: Side) => side.work(on, node).complete(items);
+      return step(`complete ${JSON.stringify(items)}`, run, { hasOrder: false });
+    },
+    () => {
+      const items = some((row) => ({
+        ...row,
+        waitMs: random.chance(0.2) ? null : spanMs(random),
+        movesDue: random.chance(0.3),
+        refund: random.pick([0, 1] as const),
+        error: random.pick([null, 'no luck']),
+      })).map((item) => ({ ...item, movesDue: item.movesDue && item.waitMs !== null }));
+      const run = (side: Side) => side.work(on, node).settle(items);
+      return step(`settle ${JSON.stringify(items)} by ${node}`, run, { hasOrder: false });
+    },
+    () => {
+      const items = some((row) => ({ ...row, leaseMs: 0, maxAttempts: random.integer(1, 2) }));
+      const run = (side: Side) => side.work(on, node).bury(items, 'no attempt left');
+      return step(`bury ${JSON.stringify(items)}`, run, { hasOrder: false });
+    },
+    () => {
+      const items = some((row) => row);
+      const leaseMs = spanMs(random);
+      const run = (side: Side) => side.work(on, node).renew(items, leaseMs);
+      return step(`renew ${JSON.stringify(items)}`, run, { hasOrder: false });
+    },
+    () => {
+      const [row = { id: 99, epoch: 0 }] = some((found) => found);
+      const run = (side: Side) =>
+        side.work('open', node).fence(side.runner('open'), row, 24 * 3_600_000);
+      return step(`fence ${JSON.stringify(row)}`, run, { on: isOpen ? 'open' : on });
+    },
+    () => pages(random, node, step, 'load'),
+    () => pages(random, node, step, 'sweep'),
+    () => alone(`leave ${node}`, (side) => side.work('single', node).leave(5 * UNIT_MS)),
+    () => alone('prune', (side) => side.work('single', node).prune(7 * UNIT_MS, 2)),
+    () => alone(`presence ${node}`, (side) => side.runner('single').query(presenceSql(), [node])),
+    () => place(random, on, step),
+    () => place(random, on, step),
+    () => place(random, on, step),
+    () => {
+      const [own] = random.chance(0.3) ? some((row) => ({ ...row, latenessMs: 1 })) : [];
+      const run = (side: Side) => side.delays(node).cancel(side.runner(on), name, key, own);
+      return step(`cancel ${name} ${key}`, run);
+    },
+    () => {
+      const to = random.chance(0.3)
+        ? () => ({ kind: 'extend' as const, ms: 2 * UNIT_MS })
+        : whereTo(random);
+      const run = (side: Side) =>
+        side.delays(node).reschedule(side.runner(on), name, key, to(side));
+      return step(`reschedule ${name} ${key}`, run);
+    },
+    () =>
+      step(`revive ${name} ${key}`, (side) =>
+        side.delays(node).retryDead(side.runner(on), name, key),
+      ),
+    () => {
+      const [own = { id: 99, epoch: 0, latenessMs: 1 }] = some((row) => ({
+        ...row,
+        latenessMs: 1,
+      }));
+      const to = whereTo(random);
+      const change = {
+        verdict: 'scheduled',
+        payload: random.pick([null, '{"n": 3}']),
+        maxAttempts: null,
+      };
+      const patience = random.pick(['waits', 'at once'] as const);
+      const run = (side: Side) =>
+        side.delays(node).moveOn(side.runner(on), own, to(side), change, patience);
+      return step(`move on ${JSON.stringify(own)} by ${node}`, run);
+    },
+  ];
+  return random.pick(kinds)();
+}
+
+type MakeStep = (what: string, run: Step['run'], more?: Partial<Step>) => Step;
+
+function place(random: Random, on: Which, step: MakeStep): Step {
+  const slots = new Set(
+    Array.from({ length: random.integer(1, 4) }, () => `k${random.integer(1, 5)}`),
+  );
+  const made = [...slots].map((key) => {
+    const to = whereTo(random);
+    const placement = {
+      name: random.pick(NAMES),
+      key: key === 'k5' ? null : key,
+      payload: `{"n": ${random.integer(1, 9)}}`,
+      maxAttempts: random.pick([null, 1, 3]),
+      onConflict: random.pick(['replace', 'keep', 'error'] as const),
+    };
+    return (side: Side): Placement => ({ ...placement, to: to(side) });
+  });
+  const run = async (side: Side): Promise<unknown> => {
+    const placements = made.map((of) => of(side));
+    const sorted = inLockOrder(placements).map((index) => placements[index] as Placement);
+    // A conflict leaves the rest written, in a transaction of one's own: so it does on both sides.
+    return side.delays('n1').place(side.runner(on), sorted);
+  };
+  return step(`place ${[...slots].join()}`, run);
+}
+
+function pages(random: Random, node: string, step: MakeStep, what: 'load' | 'sweep'): Step {
+  const names = NAMES.slice(0, random.integer(1, 2));
+  const count = random.integer(1, 3);
+  const rank = random.integer(0, count - 1);
+  const shares = { names, counts: names.map(() => count), ranks: names.map(() => rank) };
+  const limit = random.integer(1, 4);
+  const scan = random.integer(1, 6);
+  const helpAfterMs = random.pick([null, UNIT_MS]);
+  const markMs = random.integer(0, 6) * UNIT_MS + UNIT_MS / 2;
+  const isPresent = random.chance(0.5);
+  const horizonMs = random.integer(1, 3) * 2 * UNIT_MS + UNIT_MS / 2;
+  const run = async (side: Side): Promise<unknown> => {
+    const work = side.work('single', node);
+    const answers: object[] = [];
+    let from: Cursor | null = what === 'load' ? { wakeMs: side.nowMs() - markMs, id: 0 } : null;
+    for (let page = 0; page < 4; page += 1) {
+      const limits = { scan, limit, helpAfterMs, aheadMs: UNIT_MS / 2 };
+      const peersWithinMs = 4 * UNIT_MS + UNIT_MS / 2;
+      const answer =
+        what === 'load'
+          ? await work.load(shares, from!, { horizonMs, limit, peersWithinMs, isPresent })
+          : await work.sweep(shares, from, limits);
+      answers.push(answer);
+      from = answer.cursor;
+      if (from === null) break;
+    }
+    return answers;
+  };
+  return step(`${what} as ${rank} of ${count}`, run, { on: 'single' });
+}

@@ -1,0 +1,131 @@
+import { tablesOf } from '../../../src/delay-queue/store/schema.js';
+import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
+import { cancelSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
+import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
+import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
+import { endSessionSql, fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
+import { leaveSql } from '../../../src/delay-queue/store/sql/leave.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
+import { lookAtSql } from '../../../src/delay-queue/store/sql/look-at.sql.js';
+import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
+import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
+import { placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
+import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
+import { pruneSql } from '../../../src/delay-queue/store/sql/prune.sql.js';
+import { renewSql } from '../../../src/delay-queue/store/sql/renew.sql.js';
+import { rescheduleSql } from '../../../src/delay-queue/store/sql/reschedule.sql.js';
+import { retryDeadSql } from '../../../src/delay-queue/store/sql/retry-dead.sql.js';
+import { settleSql } from '../../../src/delay-queue/store/sql/settle.sql.js';
+import { sweepSql } from '../../../src/delay-queue/store/sql/sweep.sql.js';
+import type { Session, Sessions } from './sessions.js';
+import * as engine from './statements/engine.js';
+import * as pages from './statements/pages.js';
+import * as producers from './statements/producers.js';
+import type { WaitingStatement } from './statements/statement.js';
+import type { Effect, Tables } from './tables.js';
+import type { Transaction } from './transaction.js';
+
+export const SCHEMA = 'delay_queue';
+
+/** What the simulated application runs beside the library's statements. */
+export const EFFECT_SQL = 'INSERT INTO effect (id, epoch) VALUES ($1, $2)';
+export const BROKEN_SQL = 'SELECT * FROM no_such_table';
+
+export interface Known {
+  /** For the trace, and for those who count statements. */
+  label: string;
+  run: WaitingStatement;
+}
+
+type AnyStatement = (tx: Transaction, parameters: readonly unknown[]) => unknown;
+
+type Entry = [sql: string, label: string, statement: AnyStatement];
+
+/** Makes one that never waits look like one that may. */
+const known = (label: string, statement: AnyStatement): Known => ({
+  label,
+  *run(tx, parameters) {
+    const result = statement(tx, parameters);
+    return Array.isArray(result) ? result : yield* result as ReturnType<WaitingStatement>;
+  },
+});
+
+/** The library's statements by their very text: another text is another statement. */
+export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known> {
+  const names = tablesOf(SCHEMA);
+  const statements: Entry[] = [
+    [claimSql(names), 'claim', engine.claim],
+    [lookAtSql(names), 'lookAt', engine.lookAt],
+    [completeSql(names, true), 'complete', engine.complete],
+    [settleSql(names), 'settle', engine.settle],
+    [burySql(names), 'bury', engine.bury],
+    [renewSql(names), 'renew', engine.renew],
+    [fenceSql(names), 'fence', engine.fence],
+    [loadSql(names), 'load', pages.loadOf(tables, sessions)],
+    [sweepSql(names), 'sweep', pages.sweep],
+    [leaveSql(names), 'leave', pages.leaveOf(tables)],
+    [pruneSql(names), 'prune', pages.pruneOf(tables)],
+    [placeSql(names), 'place', producers.placeOf(() => tables.nextId())],
+    [retryDeadSql(names), 'retryDead', producers.retryDead],
+    [EFFECT_SQL, 'effect', effect],
+  ];
+  for (const patience of ['waits', 'at once'] as const) {
+    statements.push(
+      [placeAgainSql(names, true, patience), 'placeAgain', producers.placeAgainOf(patience)],
+      [moveOnSql(names, true, patience), 'moveOn', producers.moveOnOf(patience)],
+      [cancelSql(names, true, patience), 'cancel', producers.cancelOf(patience)],
+      [rescheduleSql(names, patience), 'reschedule', producers.rescheduleOf(patience)],
+    );
+  }
+  return new Map(
+    statements.map(([sql, label, statement]) => [sql, known(label, statement)] as const),
+  );
+}
+
+function effect(tx: Transaction, [id, epoch]: readonly unknown[]): object[] {
+  tx.effect({ id, epoch } as Effect);
+  return [];
+}
+
+/** What is not about delays: recognised by what it begins with. */
+export function sideStatement(
+  sql: string,
+  session: Session,
+  sessions: Sessions,
+  endSession: (pid: number) => void,
+): Known | undefined {
+  if (sql === presenceSql()) {
+    return known('presence', (_, [node]) => [
+      { held: sessions.claimPresence(session, node as string) },
+    ]);
+  }
+  const [, verb, channel] = /^(LISTEN|UNLISTEN) "(.+)"; SELECT pg_backend_pid/.exec(sql) ?? [];
+  if (channel !== undefined) {
+    return known('listen', () => {
+      if (verb === 'LISTEN') sessions.listen(session, channel);
+      else sessions.unlisten(session, channel);
+      return [{ pid: session.pid }];
+    });
+  }
+  if (sql.startsWith('SELECT pg_notify(')) {
+    return known('notify', (tx, [to, texts]) => {
+      for (const text of [texts].flat()) tx.notify(to as string, text as string);
+      return [];
+    });
+  }
+  if (sql === endSessionSql()) {
+    return known('terminate', (_, [pid, began]) => {
+      if (sessions.get(pid as number)?.open?.began === began) endSession(pid as number);
+      return [];
+    });
+  }
+  if (sql.includes("current_setting('server_version_num')")) {
+    const found = { version: 180_004, isolation: 'read committed', replica: false, missing: null };
+    return known('preflight', () => [found]);
+  }
+  return /^SELECT (?:1|version\(\)|\* FROM current_\w+\(\))$/i.test(sql)
+    ? known('constant', () => [
+        { version: 'PostgreSQL 18.4 (simulated)', current_schema: 'public' },
+      ])
+    : undefined;
+}

@@ -1,0 +1,110 @@
+import { spread } from '../../../../src/delay-queue/store/spread.js';
+import type { Sessions } from '../sessions.js';
+import { byWake, microsOf, msOf, plusMs, wakeOf, type NodeRow, type Row } from '../row.js';
+import type { Tables } from '../tables.js';
+import type { Statement } from './statement.js';
+
+/** The names a node serves, how many nodes serve each, and which of them this node is. */
+type ShareColumns = [names: string[], counts: number[], ranks: number[]];
+
+function isOwn(row: Row, [names, counts, ranks]: ShareColumns): boolean {
+  const at = names.indexOf(row.name);
+  return at >= 0 && spread(row.id) % (counts[at] ?? 1) === ranks[at];
+}
+
+const wakesJson = (rows: readonly Row[]): string =>
+  JSON.stringify(
+    rows.map((row) => [row.id, row.epoch, row.name, msOf(wakeOf(row)), row.leasedBy !== null]),
+  );
+
+const isAfter = (row: Row, wakeAt: number, id: number): boolean =>
+  row.wakeAt === wakeAt ? row.id > id : row.wakeAt > wakeAt;
+
+const asJson = (node: NodeRow): unknown[] => [node.id, node.names];
+
+/** The load, with the heartbeat. */
+export const loadOf =
+  (tables: Tables, sessions: Sessions): Statement =>
+  (tx, parameters) => {
+    const [node, names, counts, ranks, markMs, markId, horizonMs, limit, withinMs, isPresent] =
+      parameters as [string, ...ShareColumns, ...number[], boolean];
+    const shares: ShareColumns = [names, counts, ranks];
+    const others = [...tables.nodes.values()].filter(
+      (other) =>
+        other.id !== node &&
+        other.seenAt > plusMs(tx.now, -(withinMs as number)) &&
+        (!other.present || sessions.isPresent(other.id)),
+    );
+    const untilAt = plusMs(tx.now, horizonMs as number);
+    const page = tx
+      .rows()
+      .filter(
+        (row) =>
+          isAfter(row, microsOf(markMs as number), markId as number) &&
+          row.wakeAt <= untilAt &&
+          isOwn(row, shares),
+      )
+      .toSorted(byWake)
+      .slice(0, limit as number);
+    tx.seen({ id: node, names, present: isPresent as unknown as boolean, seenAt: tx.now });
+    const last = page.at(-1);
+    return [
+      {
+        nodes: JSON.stringify(others.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(asJson)),
+        wakes: wakesJson(page),
+        cursor_ms: last ? msOf(last.wakeAt) : null,
+        cursor_id: last?.id ?? null,
+        now_ms: msOf(tx.now),
+      },
+    ];
+  };
+
+export const sweep: Statement = (tx, parameters) => {
+  const [names, counts, ranks, cursorMs, cursorId, scan, limit, helpAfterMs, aheadMs] =
+    parameters as [...ShareColumns, number | null, number, number, number, number | null, number];
+  const fromAt = cursorMs === null ? -Infinity : microsOf(cursorMs);
+  const raw = tx
+    .rows()
+    .filter((row) => isAfter(row, fromAt, cursorId) && row.wakeAt <= tx.now)
+    .toSorted(byWake)
+    .slice(0, scan);
+  const isForgotten = (row: Row): boolean =>
+    helpAfterMs !== null && wakeOf(row) < plusMs(tx.now, -helpAfterMs);
+  const page = raw
+    .filter(
+      (row) =>
+        names.includes(row.name) &&
+        (isOwn(row, [names, counts, ranks]) || isForgotten(row)) &&
+        wakeOf(row) <= plusMs(tx.now, aheadMs),
+    )
+    .slice(0, limit);
+  const last = page.length === limit ? page.at(-1) : raw.at(-1);
+  return [
+    {
+      wakes: wakesJson(page),
+      cursor_ms: last ? msOf(last.wakeAt) : null,
+      cursor_id: last?.id ?? null,
+      done: raw.length < scan && page.length < limit,
+      now_ms: msOf(tx.now),
+    },
+  ];
+};
+
+export const leaveOf =
+  (tables: Tables): Statement =>
+  (tx, [node, staleMs]) => {
+    const gone = [...tables.nodes.values()].filter(
+      (other) => other.id === node || other.seenAt < plusMs(tx.now, -(staleMs as number)),
+    );
+    for (const { id } of gone) tables.nodes.delete(id);
+    return [{ count: gone.length }];
+  };
+
+export const pruneOf =
+  (tables: Tables): Statement =>
+  (tx, [keepMs, limit]) => {
+    const untilAt = plusMs(tx.now, -(keepMs as number));
+    const old = tables.history.filter((line) => line.endedAt < untilAt).slice(0, limit as number);
+    for (const line of old) tables.history.splice(tables.history.indexOf(line), 1);
+    return [{ count: old.length }];
+  };
