@@ -63,8 +63,19 @@ const SERVED: Readonly<Record<Name, Served>> = {
     // Longer than a lease: it has to be renewed.
     options: { timeout: '8s', concurrency: 20 },
     work: async ({ delay, signal, done }) => {
-      await pause(Number(delay.payload.act ?? 0), undefined, { signal });
+      const ms = Number(delay.payload.act ?? 0);
+      await pause(ms, undefined, { signal });
+      // Some fail once: a node that was stopped meanwhile must not be believed that, either.
+      if (delay.attempt === 1 && ms % 3 === 0) throw new Error('once');
       await done();
+    },
+  },
+  'chaos.slow-fenced': {
+    options: { transactional: true },
+    work: async ({ delay, signal, done }) => {
+      // In the middle of its transaction when its process is stopped.
+      await done();
+      await pause(Number(delay.payload.act ?? 0), undefined, { signal });
     },
   },
   'chaos.odd': { options: { timeout: ODD_TIMEOUT_MS }, work: odd },

@@ -36,6 +36,14 @@ const KINDS: readonly [weight: number, kind: Kind][] = [
       payload: (random) => ({ act: String(random.integer(200, 3_000)) }),
     },
   ],
+  [
+    6,
+    {
+      name: 'chaos.slow-fenced',
+      keys: KEYS,
+      payload: (random) => ({ act: String(random.integer(100, 1_500)) }),
+    },
+  ],
   [9, { name: 'chaos.odd', keys: KEYS, payload: act }],
   [9, { name: 'chaos.odd-fenced', keys: KEYS, payload: act }],
   [3, { name: 'chaos.recurring', keys: 20, payload: left }],
