@@ -87,7 +87,7 @@ export const CALLS: Record<string, Mutant> = {
   'commits-asynchronously': {
     about: 'acknowledges what is not on the disk yet',
     faults: ['crash'],
-    seconds: 30,
+    seconds: 25,
     apply: (surgery) =>
       surgery.prepare(() => {
         process.env['PGOPTIONS'] = '-c synchronous_commit=off';

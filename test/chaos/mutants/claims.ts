@@ -32,7 +32,7 @@ export const CLAIMS: Record<string, Mutant> = {
   'claims-leased-rows': {
     about: 'takes a row although the lease of another attempt runs',
     faults: ['pause', 'block'],
-    seconds: 25,
+    seconds: 20,
     apply: (surgery) => {
       surgery.rewrite('claim', { [IS_DUE]: `d.wake_at <= clock.now` });
       surgery.rewrite('sweep', { [wakeOf('r')]: 'r.wake_at' });
@@ -55,7 +55,7 @@ export const CLAIMS: Record<string, Mutant> = {
   'tries-for-ever': {
     about: 'knows no last attempt',
     faults: [],
-    seconds: 15,
+    seconds: 10,
     apply: (surgery) =>
       surgery.rewrite('claim', {
         [`AND ${HAS_ATTEMPTS}`]: '',
@@ -65,7 +65,7 @@ export const CLAIMS: Record<string, Mutant> = {
   'runs-dead-letters': {
     about: 'takes dead letters for rows that are due',
     faults: [],
-    seconds: 15,
+    seconds: 10,
     apply: (surgery) => {
       const isDead = `d.wake_at = 'infinity'`;
       surgery.rewrite('claim', {
@@ -87,7 +87,7 @@ export const CLAIMS: Record<string, Mutant> = {
   'acknowledges-before-it-runs': {
     about: 'removes a plain delay before its handler has run: at most once',
     faults: ['kill'],
-    seconds: 15,
+    seconds: 10,
     apply: (surgery) => {
       const seen: { store?: WorkStore } = {};
       surgery.wrap(

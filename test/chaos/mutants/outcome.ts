@@ -57,18 +57,26 @@ export function outcomeOf(
   };
 }
 
+/** What a second run came to, after one in which nothing was found. */
+export function again(first: Outcome, second: Outcome): Outcome {
+  const seconds = first.seconds + second.seconds;
+  return { ...second, seconds, caughtBy: `${second.caughtBy}, in a second run` };
+}
+
 /** All of them, one below the other. */
 export function render(outcomes: readonly Outcome[], seed: string): string {
   const survivors = outcomes.filter(({ asExpected }) => !asExpected);
-  return renderTable({
+  const table = renderTable({
     title: `${outcomes.length - survivors.length} of ${outcomes.length} as expected, seed ${seed}`,
     notes: ['the numbers are those of the invariants, with how many violations each found'],
-    columns: ['mutant', 'blamed by', 'seconds', 'such as'],
-    rows: outcomes.map(({ name, asExpected, caughtBy, seconds, example }) => [
+    columns: ['mutant', 'blamed by', 'seconds'],
+    rows: outcomes.map(({ name, asExpected, caughtBy, seconds }) => [
       `${asExpected ? ' ' : '✗'} ${name}`,
       caughtBy,
       String(seconds),
-      example,
     ]),
   });
+  // Below, because they are long.
+  const examples = outcomes.filter(({ example }) => example !== '');
+  return [table, '', ...examples.map(({ name, example }) => `${name}\n    ${example}`)].join('\n');
 }
