@@ -1,7 +1,7 @@
 import type { QueryRunner } from 'typeorm';
 import { DelayInvalidError } from '../delay.errors.js';
 
-const OURS = 'the transaction is of the attempt: return to commit it, throw to roll it back';
+const OURS = 'the transaction belongs to the attempt: return to commit it, throw to roll it back';
 
 /**
  * Watches what a handler does with the transaction that it was given. It may begin transactions in
