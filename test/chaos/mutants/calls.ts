@@ -8,6 +8,9 @@ import type { Surgery } from './surgery.js';
 const LEASE_OVER = 'd.leased_until <= clock.now';
 const ANY_LEASE = 'd.leased_until IS NOT NULL';
 
+/** Calls per second where a call has to meet an attempt that takes its time. */
+const CROWDED = 200;
+
 /** How long an answer runs ahead of its commit. */
 const COMMIT_AFTER_MS = 700;
 
@@ -16,19 +19,22 @@ export const CALLS: Record<string, Mutant> = {
   'cancels-what-runs': {
     about: 'cancels a delay while an attempt holds its lease',
     faults: [],
-    seconds: 15,
+    seconds: 12,
+    rate: CROWDED,
     apply: (surgery) => surgery.rewrite('cancel', { [LEASE_OVER]: ANY_LEASE }),
   },
   'reschedules-what-runs': {
     about: 'moves a delay while an attempt holds its lease',
     faults: [],
-    seconds: 15,
+    seconds: 12,
+    rate: CROWDED,
     apply: (surgery) => surgery.rewrite('reschedule', { [LEASE_OVER]: ANY_LEASE }),
   },
   'replaces-what-runs': {
     about: 'rewrites a delay while an attempt holds its lease',
     faults: [],
-    seconds: 15,
+    seconds: 12,
+    rate: CROWDED,
     apply: (surgery) => surgery.rewrite('placeAgain', { [LEASE_OVER]: ANY_LEASE }),
   },
   'cancels-in-words': {

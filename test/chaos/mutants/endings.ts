@@ -42,7 +42,9 @@ export const ENDINGS: Record<string, Mutant> = {
   'closes-paid-orders': {
     about: 'is a shop whose close does not look whether the order was paid',
     faults: [],
-    seconds: 25,
+    seconds: 15,
+    // Payments have to come in the very moment in which their order is being closed.
+    rate: 200,
     apply: (surgery) =>
       surgery.wrap(
         EntityManager.prototype,
