@@ -1,6 +1,5 @@
 import { describe } from '@jest/globals';
 import { expectBroken } from './support/expect-broken.js';
-import type { Made } from './support/scene.js';
 
 const ROW = `UPDATE delay_queue.delay SET`;
 
@@ -10,15 +9,10 @@ describe('7: attempts and epoch', () => {
       breaks: [7],
       says: /a claim took the attempts from 0 to 0/,
       happens: async (scene) => {
-        const made = await scene.schedule({});
-        await scene.write(
-          'delay-queue n1',
-          `${ROW} leased_by = 'n1', leased_until = clock_timestamp() + interval '1 minute',
-             epoch = epoch + 1 WHERE id = $1`,
-          made.id,
+        await scene.settle(
+          await scene.seize(await scene.schedule({}), 'n1', { attempts: 0 }),
+          null,
         );
-        const claimed = { ...made, node: 'n1', epoch: 1, attempt: 0 };
-        await scene.settle(claimed, null);
       },
     },
     'a failure that gives its attempt back': {
@@ -37,18 +31,11 @@ describe('7: attempts and epoch', () => {
       breaks: [7],
       says: /attempt 6 of at most 5/,
       happens: async (scene) => {
-        const made = await scene.schedule({});
-        let next: Made = made;
+        let next = await scene.schedule({});
         for (let attempt = 1; attempt <= 5; attempt += 1) {
           next = await scene.settle(await scene.claim(next, 'n1'), 0);
         }
-        await scene.write(
-          'delay-queue n1',
-          `${ROW} leased_by = 'n1', leased_until = clock_timestamp() + interval '1 minute',
-             epoch = epoch + 1, attempts = attempts + 1 WHERE id = $1`,
-          made.id,
-        );
-        await scene.settle({ ...next, node: 'n1', epoch: next.epoch + 1, attempt: 6 }, null);
+        await scene.settle(await scene.seize(next, 'n1', { attempts: 1 }), null);
       },
     },
     'an epoch that stays': {
