@@ -126,7 +126,8 @@ export class DelayService {
     const own = ownAttempt(slot);
     const { verdict, id, dueMs } = await this.#store.cancel(runner, slot.name, slot.key, own);
     if (verdict === 'absent') return { verdict };
-    if (verdict === 'cancelled') this.engine.afterCommit.run(manager, () => this.engine.disarm(id));
+    if (verdict === 'cancelled')
+      this.engine.afterCommit.onCommit(manager, () => this.engine.disarm(id));
     return { verdict, id: String(id), dueAt: new Date(dueMs) };
   }
 
@@ -247,10 +248,9 @@ export class DelayService {
     const moved = await move(own);
     if (moved === undefined) return undefined;
     own.movedOn = true;
-    const stays = (): void => {
+    this.engine.afterCommit.onRollback(manager, () => {
       own.movedOn = false;
-    };
-    this.engine.afterCommit.run(manager, () => {}, stays);
+    });
     return moved;
   }
 
@@ -262,7 +262,7 @@ export class DelayService {
     const { verdict, id, epoch, wakeMs, nowMs, dueMs } = placed;
     if (epoch !== null && wakeMs !== null) {
       const wake = { id, epoch, name, wakeMs, suspect: false };
-      this.engine.afterCommit.run(manager, () => this.engine.announce(wake, nowMs));
+      this.engine.afterCommit.onCommit(manager, () => this.engine.announce(wake, nowMs));
     }
     return { verdict, id: String(id), dueAt: new Date(dueMs) };
   }

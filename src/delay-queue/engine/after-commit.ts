@@ -2,9 +2,10 @@ import type { DataSource, EntityManager, EntitySubscriberInterface, QueryRunner 
 import type { TransactionCommitEvent } from 'typeorm/subscriber/event/TransactionCommitEvent.js';
 import type { TransactionRollbackEvent } from 'typeorm/subscriber/event/TransactionRollbackEvent.js';
 
+/** What waits for the end of a transaction. */
 interface Pending {
-  onCommit: () => void;
-  onRollback: (() => void) | undefined;
+  committed: (() => void)[];
+  rolledBack: (() => void)[];
 }
 
 /**
@@ -12,7 +13,7 @@ interface Pending {
  * savepoint does not, and what it leaves behind does no harm: a claim finds no row.
  */
 export class AfterCommit implements EntitySubscriberInterface {
-  readonly #pending = new WeakMap<QueryRunner, Pending[]>();
+  readonly #pending = new WeakMap<QueryRunner, Pending>();
 
   constructor(private readonly dataSource: DataSource) {}
 
@@ -25,32 +26,42 @@ export class AfterCommit implements EntitySubscriberInterface {
     if (index >= 0) this.dataSource.subscribers.splice(index, 1);
   }
 
-  /** Runs `onCommit` after the commit of the manager's transaction, or now if there is none. */
-  run(manager: EntityManager | undefined, onCommit: () => void, onRollback?: () => void): void {
-    const runner = manager?.queryRunner;
-    if (!runner?.isTransactionActive) {
-      onCommit();
-      return;
-    }
-    const pending = this.#pending.get(runner);
-    if (pending) pending.push({ onCommit, onRollback });
-    else this.#pending.set(runner, [{ onCommit, onRollback }]);
+  /** Runs `work` after the commit of the manager's transaction, or now if there is none. */
+  onCommit(manager: EntityManager | undefined, work: () => void): void {
+    const pending = this.#pendingOf(manager);
+    if (pending === undefined) work();
+    else pending.committed.push(work);
+  }
+
+  /** Runs `work` if the manager's transaction is rolled back; without one, never. */
+  onRollback(manager: EntityManager | undefined, work: () => void): void {
+    this.#pendingOf(manager)?.rolledBack.push(work);
   }
 
   afterTransactionCommit({ queryRunner }: TransactionCommitEvent): void {
-    // Also called for a released savepoint, while the transaction goes on.
-    if (queryRunner.isTransactionActive) return;
-    for (const { onCommit } of this.#take(queryRunner)) onCommit();
+    this.#end(queryRunner, 'committed');
   }
 
   afterTransactionRollback({ queryRunner }: TransactionRollbackEvent): void {
-    if (queryRunner.isTransactionActive) return;
-    for (const { onRollback } of this.#take(queryRunner)) onRollback?.();
+    this.#end(queryRunner, 'rolledBack');
   }
 
-  #take(runner: QueryRunner): Pending[] {
-    const pending = this.#pending.get(runner) ?? [];
-    this.#pending.delete(runner);
+  #pendingOf(manager: EntityManager | undefined): Pending | undefined {
+    const runner = manager?.queryRunner;
+    if (!runner?.isTransactionActive) return undefined;
+    let pending = this.#pending.get(runner);
+    if (pending === undefined) {
+      pending = { committed: [], rolledBack: [] };
+      this.#pending.set(runner, pending);
+    }
     return pending;
+  }
+
+  #end(runner: QueryRunner, how: keyof Pending): void {
+    // Also called for a savepoint, while the transaction goes on.
+    if (runner.isTransactionActive) return;
+    const pending = this.#pending.get(runner);
+    this.#pending.delete(runner);
+    for (const work of pending?.[how] ?? []) work();
   }
 }

@@ -24,7 +24,6 @@ import { ReadAhead } from './read-ahead.js';
 import { ReadyQueue } from './ready-queue.js';
 import { Slots } from './slots.js';
 import { Sweeper } from './sweeper.js';
-import { Trouble } from './trouble.js';
 
 /** Entries of the read-ahead: at 1,000 delays per second a horizon of 30 s holds 30,000. */
 const READ_AHEAD_MAX = 200_000;
@@ -210,7 +209,7 @@ export class Worker {
       await this.parts.hints.nodesChanged();
     } catch (error) {
       // The others find out when the heartbeats stay away.
-      new Trouble(this.parts.events, 'leave').failed(error);
+      this.parts.events.emit('trouble', { during: 'leave', error });
     }
   }
 }

@@ -9,6 +9,7 @@ import type {
   Placement,
   Runner,
 } from './rows.js';
+import { LOOKS_MAX, PatientStatement } from './patient-statement.js';
 import { tablesOf } from './schema.js';
 import { slotOf } from './slot.js';
 import { cancelSql } from './sql/cancel.sql.js';
@@ -20,12 +21,6 @@ import { placeAgainSql } from './sql/place-again.sql.js';
 import { placeSql } from './sql/place.sql.js';
 import { rescheduleSql } from './sql/reschedule.sql.js';
 import { retryDeadSql } from './sql/retry-dead.sql.js';
-
-/** Verdicts that leave the row to others. */
-const WROTE_NOTHING: ReadonlySet<string> = new Set(['running', 'absent', 'again']);
-
-/** A key that changed under every one of so many looks is somebody's tight loop, not a race. */
-const LOOKS_MAX = 100;
 
 /**
  * What producers write. Each method runs in the caller's transaction or in one of its own making,
@@ -43,10 +38,10 @@ export class DelayStore {
     const tables = tablesOf(schema);
     this.#sql = {
       place: placeSql(tables),
-      placeAgain: patiently((patience) => placeAgainSql(tables, withHistory, patience)),
-      moveOn: patiently((patience) => moveOnSql(tables, withHistory, patience)),
-      cancel: patiently((patience) => cancelSql(tables, withHistory, patience)),
-      reschedule: patiently((patience) => rescheduleSql(tables, patience)),
+      placeAgain: new PatientStatement((patience) => placeAgainSql(tables, withHistory, patience)),
+      moveOn: new PatientStatement((patience) => moveOnSql(tables, withHistory, patience)),
+      cancel: new PatientStatement((patience) => cancelSql(tables, withHistory, patience)),
+      reschedule: new PatientStatement((patience) => rescheduleSql(tables, patience)),
       find: findSql(tables),
       history: historySql(tables),
       retryDead: retryDeadSql(tables),
@@ -76,15 +71,18 @@ export class DelayStore {
       }
       if (taken.length === 0) break;
       open = [];
-      const looked = await this.#placeAgain(
-        runner,
-        taken.map((item) => item.placement),
-        // Of several, each is waited for in their order: whoever skipped one and came back for it
-        // while he holds the next would be in another's way.
-        placements.length > 1 ? undefined : look,
-      );
+      const parameters = [
+        ...placementColumns(taken.map((item) => item.placement)),
+        taken.map((item) => item.placement.onConflict),
+      ];
+      // Of several, each is waited for in their order: whoever skipped one and came back for it
+      // while he holds the next would be in another's way.
+      const looked =
+        placements.length === 1
+          ? await this.#sql.placeAgain.look(runner, parameters, look)
+          : await this.#sql.placeAgain.run(runner, parameters, 'waits');
       for (const [position, item] of taken.entries()) {
-        const placed = looked[position] as Placed;
+        const placed = placedOf(looked[position] as PlacedRow);
         if (placed.verdict === 'again') open.push(item);
         else if (placed.verdict === 'conflict') {
           throw new DelayConflictError(item.placement.name, item.placement.key ?? '');
@@ -106,7 +104,7 @@ export class DelayStore {
     patience: Patience,
   ): Promise<Placed<Verdict> | undefined> {
     const { afterMs, at, extendMs } = columnsOf(to);
-    const [row] = await runner.query<PlacedRow>(this.#sql.moveOn[patience], [
+    const parameters = [
       own.id,
       own.epoch,
       this.nodeName,
@@ -116,23 +114,25 @@ export class DelayStore {
       extendMs,
       change.maxAttempts,
       own.latenessMs,
-    ]);
+    ];
+    const [row] = await this.#sql.moveOn.run(runner, parameters, patience);
     return row && (placedOf({ ...row, verdict: change.verdict }) as Placed<Verdict>);
   }
 
   /** `cancelled`, `running` or `absent`; an attempt (`own`) does not cancel itself. */
-  cancel(
+  async cancel(
     runner: Runner,
     name: string,
     key: string,
     own?: OwnAttempt,
   ): Promise<Placed<'cancelled' | 'running' | 'absent'>> {
     const parameters = [[name], [key], own?.id ?? null, own?.epoch ?? null];
-    return this.#untilStable(runner, this.#sql.cancel, parameters);
+    const row = await this.#sql.cancel.untilStable(runner, parameters);
+    return placedOf(row) as Placed<'cancelled' | 'running' | 'absent'>;
   }
 
   /** `rescheduled`, `running` or `absent`. */
-  reschedule(
+  async reschedule(
     runner: Runner,
     name: string,
     key: string,
@@ -140,7 +140,8 @@ export class DelayStore {
   ): Promise<Placed<'rescheduled' | 'running' | 'absent'>> {
     const { afterMs, at, extendMs } = columnsOf(to);
     const parameters = [[name], [key], [afterMs], [at], [extendMs]];
-    return this.#untilStable(runner, this.#sql.reschedule, parameters);
+    const row = await this.#sql.reschedule.untilStable(runner, parameters);
+    return placedOf(row) as Placed<'rescheduled' | 'running' | 'absent'>;
   }
 
   /** The revived dead letter, if there was one. */
@@ -175,61 +176,7 @@ export class DelayStore {
       return row && placedOf({ ...row, verdict: 'scheduled' });
     });
   }
-
-  async #placeAgain(
-    runner: Runner,
-    placements: readonly Placement[],
-    look: number | undefined,
-  ): Promise<Placed[]> {
-    const parameters = [
-      ...placementColumns(placements),
-      placements.map((placement) => placement.onConflict),
-    ];
-    const { waits } = this.#sql.placeAgain;
-    const rows =
-      look === undefined
-        ? await runner.query<PlacedRow>(waits, parameters)
-        : await this.#look(runner, this.#sql.placeAgain, parameters, look);
-    return rows.map(placedOf);
-  }
-
-  async #untilStable<Verdict extends string>(
-    runner: Runner,
-    sql: Record<Patience, string>,
-    parameters: unknown[],
-  ): Promise<Placed<Verdict>> {
-    for (let look = 0; look < LOOKS_MAX; look += 1) {
-      const [row] = await this.#look(runner, sql, parameters, look);
-      if (row && row.verdict !== 'again') return placedOf(row) as Placed<Verdict>;
-    }
-    throw new DelayUnstableError(LOOKS_MAX);
-  }
-
-  /**
-   * Looks at one key. A look that waited behind a claim has the lock of a row that it then finds
-   * leased, and a transaction would keep it to its end: the attempt could neither renew its lease
-   * nor write its result. So in a transaction the first look waits for nobody, and those that wait
-   * are taken back when they have written nothing.
-   */
-  #look(
-    runner: Runner,
-    sql: Record<Patience, string>,
-    parameters: unknown[],
-    look: number,
-  ): Promise<PlacedRow[]> {
-    if (runner.attempt === undefined) return runner.query<PlacedRow>(sql.waits, parameters);
-    if (look === 0) return runner.query<PlacedRow>(sql['at once'], parameters);
-    return runner.attempt(
-      () => runner.query<PlacedRow>(sql.waits, parameters),
-      ([row]) => !WROTE_NOTHING.has(row?.verdict ?? ''),
-    );
-  }
 }
-
-const patiently = (build: (patience: Patience) => string): Record<Patience, string> => ({
-  waits: build('waits'),
-  'at once': build('at once'),
-});
 
 function columnsOf(to: MoveTo): {
   afterMs: number | null;

@@ -19,7 +19,7 @@ export type Patience = 'waits' | 'at once';
  *
  * - Unleased: locked, waiting (if `patience` says so) for a claim in flight or another caller's
  *   transaction. When that one leased or removed the row, READ COMMITTED looks at its new version and
- *   leaves it out, but the lock of it stays with the transaction: see `DelayStore`.
+ *   leaves it out, but the lock of it stays with the transaction: see `PatientStatement`.
  * - Leased, and the lease is over: locked if nobody else has it. A handler's fence may still hold
  *   it, and nobody waits for a handler.
  */
