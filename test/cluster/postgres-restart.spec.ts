@@ -7,6 +7,7 @@ import { type DelayNode, startNode } from '../support/delay-node.js';
 import type { Worker } from './support/cluster.js';
 import { startLoneWorker } from './support/lone-worker.js';
 import type { Served } from './support/worker.protocol.js';
+import { until } from '../support/until.js';
 
 const CRASHES = 3;
 const BETWEEN_CRASHES = 60;
@@ -60,13 +61,11 @@ async function scheduleOne({ delays }: DelayNode): Promise<void> {
 
 /** Until no delay is left. */
 async function quiet(): Promise<void> {
-  const giveUpAtMs = performance.now() + QUIET_WITHIN_MS;
-  for (;;) {
-    const left = await server.sql('SELECT * FROM delay_queue.delay LIMIT 3');
-    if (left.length === 0) return;
-    if (performance.now() > giveUpAtMs) throw new Error(`still there: ${JSON.stringify(left)}`);
-    await pause(20);
-  }
+  await until(
+    () => server.sql('SELECT * FROM delay_queue.delay LIMIT 3'),
+    (left) => left.length === 0,
+    { withinMs: QUIET_WITHIN_MS },
+  );
 }
 
 it('Postgres crashes again and again: every process stays up, nothing acknowledged is lost, no transactional effect is doubled', async () => {

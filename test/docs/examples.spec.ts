@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DelayEvents, DelayService } from 'nestjs-delay-queue';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { eventually } from '../e2e/support/eventually.js';
+import { until } from '../support/until.js';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startNode, type DelayNode } from '../support/delay-node.js';
 import { readDocument } from './documents.js';
@@ -116,7 +116,7 @@ describe('the recipes', () => {
     const { DailyReport } = await load<{ DailyReport: Type }>(blocks, 'daily-report.ts');
     node = await startNode({ url: database.url, providers: [DailyReport] });
     const { delays } = node;
-    await eventually(
+    await until(
       () => delays.history(daily, 'eu'),
       (ends) => ends.length > 0,
     );

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { eventually } from './support/eventually.js';
+import { until } from '../support/until.js';
 import { RunningShop } from './support/running-shop.js';
 
 const names = (delays: { name: string }[]): string[] => delays.map(({ name }) => name);
@@ -103,7 +103,7 @@ describe('a restart', () => {
     const before = await RunningShop.open({ payWithinMs: 1_000 });
     const { id, payDeadline } = await before.place(await before.newSku());
     await before.stop();
-    await eventually(
+    await until(
       () => Promise.resolve(Date.now()),
       (now) => now > Date.parse(payDeadline),
     );

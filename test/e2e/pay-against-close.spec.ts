@@ -2,7 +2,7 @@ import { expect, it } from '@jest/globals';
 import { DelayService } from 'nestjs-delay-queue';
 import { setTimeout as pause } from 'node:timers/promises';
 import { placedOrder, type PlacedOrder } from '../../src/shop/orders/orders.schemas.js';
-import { eventually } from './support/eventually.js';
+import { until } from '../support/until.js';
 import { RunningShop } from './support/running-shop.js';
 
 const ORDERS = 2_000;
@@ -34,7 +34,7 @@ it('pay against close: no order closed though paid, no deadlock, stock exact', a
     );
 
     expect(statuses.flat().filter((status) => status >= 500)).toEqual([]);
-    const end = await eventually(
+    const end = await until(
       () => tally(shop),
       ({ unpaid, pending }) => unpaid === 0 && pending === 0,
       { withinMs: 90_000 },

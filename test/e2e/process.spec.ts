@@ -3,7 +3,7 @@ import { createServer } from 'node:net';
 import { Client } from 'pg';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { NodeProcess } from '../support/node-process.js';
-import { eventually } from './support/eventually.js';
+import { until } from '../support/until.js';
 
 const ORDERS = 40;
 
@@ -53,7 +53,7 @@ describe('the shop as a process', () => {
 
   it('says in a line that the port is in use', async () => {
     const other = createServer().listen(0, '127.0.0.1');
-    const address = await eventually(
+    const address = await until(
       () => Promise.resolve(other.address()),
       (found) => found !== null,
     );
@@ -75,7 +75,7 @@ describe('the shop as a process', () => {
 
     await victim.kill('SIGKILL');
 
-    const closed = await eventually(
+    const closed = await until(
       () => countClosed(database.url),
       (n) => n === ORDERS,
       {

@@ -5,6 +5,7 @@ import { NodeProcess } from '../support/node-process.js';
 import type { OddNodeMessage } from './fixtures/odd-node.js';
 import { ODD_HANDLERS, type NamedOddHandler } from './odd-handlers/index.js';
 import { everyCase } from './support/every-case.js';
+import { until } from '../support/until.js';
 
 /** One node runs everything that is odd, one after the other; another one only schedules. */
 let stage: Stage;
@@ -40,7 +41,7 @@ interface Row {
 
 /** The row of the odd delay once nobody has it any more. */
 const restingRow = async ({ name }: NamedOddHandler): Promise<Row | undefined> => {
-  const rows = await stage.untilTrue(
+  const rows = await until(
     () =>
       stage.sql<Row>(
         `SELECT wake_at = 'infinity' AS dead, leased_by, last_error, attempts

@@ -20,6 +20,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { WorkStore } from '../../src/delay-queue/store/work.store.js';
 import { plainHandler, signal } from '../support/delay-node.js';
 import { Stage } from './engine/support/stage.js';
+import { until } from '../support/until.js';
 
 let stage: Stage;
 
@@ -44,7 +45,7 @@ describe('a minute and second wheel', () => {
       providers: [plainHandler('test.long', hold), plainHandler('test.short', () => {})],
     });
     for (let n = 0; n < 5; n += 1) await node.delays.schedule('test.long', n, { after: 50 });
-    await stage.untilTrue(
+    await until(
       () => holding,
       (count) => count === 5,
     );
@@ -62,7 +63,7 @@ describe('table polling', () => {
       options: { loadEvery: '59s', horizon: '60s', lease: '1h' },
       providers: [plainHandler('test.near', () => {})],
     });
-    await stage.untilTrue(
+    await until(
       () => load.mock.calls.length,
       // The one that joins, the first of the loader, perhaps one for the own arrival.
       (calls) => calls >= 2,

@@ -3,7 +3,7 @@ import { type DelayNode, fencedHandler, plainHandler, startNode } from '../suppo
 import { OwnServer } from './support/own-server.js';
 import { sayNotRun } from './support/programs.js';
 import { SmallDisk } from './support/small-disk.js';
-import { until } from './support/until.js';
+import { until } from '../support/until.js';
 
 const isPossible = SmallDisk.isPossible();
 if (!isPossible) {

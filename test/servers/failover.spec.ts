@@ -5,7 +5,7 @@ import { type DelayNode, fencedHandler, startNode } from '../support/delay-node.
 import { Customers } from './support/customers.js';
 import { sayNotRun } from './support/programs.js';
 import { ReplicatedPair } from './support/replicated-pair.js';
-import { until } from './support/until.js';
+import { until } from '../support/until.js';
 
 // Files are copied with their owners by `cp -a`.
 const isPossible = process.platform !== 'win32';

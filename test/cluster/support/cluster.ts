@@ -1,13 +1,10 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { DelayQueueOptions } from 'nestjs-delay-queue';
 import { Client, Pool, type QueryResultRow } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type DelayNode, startNode } from '../../support/delay-node.js';
 import { NodeProcess } from '../../support/node-process.js';
 import type { LedgerLine, WorkerMessage, WorkerSetup } from './worker.protocol.js';
-
-const LOOK_EVERY_MS = 20;
-const SEEN_WITHIN_MS = 40_000;
+import { until } from '../../support/until.js';
 
 /** Short, so that a crash is over soon; long enough for a busy machine to keep its leases. */
 export const SHORT: DelayQueueOptions = {
@@ -102,16 +99,11 @@ export class Cluster {
     accept: (rows: Row[]) => boolean,
     parameters: unknown[] = [],
   ): Promise<Row[]> {
-    const giveUpAtMs = performance.now() + SEEN_WITHIN_MS;
-    for (;;) {
-      const rows = await this.sql<Row>(text, parameters);
-      if (accept(rows)) return rows;
-      if (performance.now() > giveUpAtMs) {
-        const output = this.#workers.map((each) => `${each.nodeName}: ${each.output.slice(-1000)}`);
-        throw new Error(`not seen: ${text}\n${JSON.stringify(rows)}\n${output.join('\n')}`);
-      }
-      await pause(LOOK_EVERY_MS);
-    }
+    const tell = (rows: Row[]): string => {
+      const output = this.#workers.map((each) => `${each.nodeName}: ${each.output.slice(-1000)}`);
+      return [JSON.stringify(rows), `to ${text}`, ...output].join('\n');
+    };
+    return until(() => this.sql<Row>(text, parameters), accept, { tell });
   }
 
   /** Until no delay is left but dead letters. */

@@ -17,7 +17,7 @@ import {
 import type { PaymentStatus } from '../../../src/shop/payments/payment.entity.js';
 import type { ShopConfig } from '../../../src/shop/shop.config.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
-import { eventually } from './eventually.js';
+import { until } from '../../support/until.js';
 
 const HOUR_MS = 3_600_000;
 const SOCKETS_MAX = 100;
@@ -129,7 +129,7 @@ export class RunningShop {
   }
 
   orderWhen(id: string, accept: (order: OrderView) => boolean): Promise<OrderView> {
-    return eventually(() => this.order(id), accept);
+    return until(() => this.order(id), accept);
   }
 
   /** A new order, taken through these actions one after the other. */
@@ -152,7 +152,7 @@ export class RunningShop {
 
   /** For a payment whose order nobody can look at. */
   async paymentWhen(id: string, status: PaymentStatus): Promise<void> {
-    await eventually(
+    await until(
       () => this.sql<{ status: string }[]>(`SELECT status FROM payment WHERE id = $1`, [id]),
       ([payment]) => payment?.status === status,
     );

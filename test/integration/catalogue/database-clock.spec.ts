@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { Stage } from '../engine/support/stage.js';
+import { until } from '../../support/until.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -53,7 +54,7 @@ it('a clock that is set back by an hour: what the node takes for due is not take
   const completed = node.next('completed');
   await node.delays.schedule('test.timed', null, { after: 1_500, key: 'k' });
   // It asks, and is told how early that is.
-  await stage.untilTrue(
+  await until(
     () => claim.mock.calls.length,
     (calls) => calls > 0,
   );

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { type DelayNode, fencedHandler, plainHandler } from '../../support/delay-node.js';
 import { Stage } from '../engine/support/stage.js';
+import { until } from '../../support/until.js';
 
 /** How often each kind of statement is refused before it is let through. */
 const REFUSALS = 3;
@@ -135,7 +136,7 @@ describe('limits that the database sets for every session', () => {
       );
       await locker.query('BEGIN');
       await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
-      await stage.untilTrue(
+      await until(
         () => troubles,
         (told) => told.includes(`claim ${code}`) && told.includes(`acknowledge ${code}`),
       );
@@ -163,7 +164,7 @@ it('crossed locks: the engine loses the deadlock and goes on', async () => {
     ([row]) => row?.waits === 1,
   );
   await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
-  await stage.untilTrue(
+  await until(
     () => troubles,
     (told) => told.includes('acknowledge 40P01'),
   );

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { fencedHandler, plainHandler } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
+import { until } from '../../support/until.js';
 
 let stage: Stage;
 
@@ -76,7 +77,7 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
     await node.delays.schedule('test.plain', null, { after: '2s', key: 'k' });
     // Behind the back of every node: nothing tells the wheel.
     await stage.sql(`UPDATE delay_queue.delay SET wake_at = wake_at + interval '1 hour'`);
-    await stage.untilTrue(
+    await until(
       () => claim.mock.results.length,
       (claims) => claims > 0,
     );

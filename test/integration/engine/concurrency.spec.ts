@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
+import { until } from '../../support/until.js';
 
 let stage: Stage;
 
@@ -48,7 +49,7 @@ describe('a handler with a concurrency', () => {
     await node.delays.scheduleMany(
       Array.from({ length: 10 }, (_, n) => ({ name: 'test.gate', payload: n, after: 0 })),
     );
-    await stage.untilTrue(
+    await until(
       () => held.seen.runs,
       (runs) => runs === 3,
     );
@@ -87,7 +88,7 @@ describe('one name with thousands of overdue delays', () => {
       providers: [many.provider, rare.provider],
     });
     // Not one of the many has ended.
-    await stage.untilTrue(
+    await until(
       () => rare.seen.runs,
       (runs) => runs === 3,
     );
@@ -106,7 +107,7 @@ describe('one name with thousands of overdue delays', () => {
       providers: [many.provider, plainHandler('test.rare', () => {})],
     });
     // All of them are inside the loader's grace: 10,000 are kept, the others forgotten.
-    await stage.untilTrue(
+    await until(
       () => many.seen.runs,
       (runs) => runs === 2,
     );

@@ -4,6 +4,7 @@ import { DelayConfigError, DelayService } from 'nestjs-delay-queue';
 import { appModule, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { refusedStart } from './support/refused-start.js';
 import { Stage } from './support/stage.js';
+import { until } from '../../support/until.js';
 
 let stage: Stage;
 
@@ -41,7 +42,7 @@ describe('an application that has taken every connection of its pool', () => {
         `SELECT extract(epoch FROM leased_until)::float8 * 1000 AS ends FROM delay_queue.delay`,
       );
     const [first] = await leaseEnd();
-    await stage.untilTrue(leaseEnd, ([row]) => row!.ends > first!.ends + 1_000);
+    await until(leaseEnd, ([row]) => row!.ends > first!.ends + 1_000);
     const completed = node.next('completed');
     end.resolve();
     expect(await completed).toMatchObject({ attempt: 1 });
@@ -72,7 +73,7 @@ describe('transactional handlers', () => {
         after: 0,
       })),
     );
-    await stage.untilTrue(
+    await until(
       () => seen.now,
       (now) => now === poolMax - 1,
     );

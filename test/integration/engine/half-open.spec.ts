@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import { openProxy } from '../../chaos/proxy/proxy.js';
 import { fencedHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
+import { until } from '../../support/until.js';
 
 let stage: Stage;
 
@@ -36,7 +37,7 @@ it('a transaction on a connection that died silently is cut, and its connection 
     await node.delays.schedule('test.fenced', null, { after: 0 });
     await began.promise;
     expect(pool.totalCount).toBe(1);
-    await stage.untilTrue(
+    await until(
       () => pool.totalCount,
       (connections) => connections === 0,
     );

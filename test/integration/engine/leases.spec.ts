@@ -3,6 +3,7 @@ import { DelayLeaseLostError, DiscardDelay, PostponeDelay } from 'nestjs-delay-q
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
+import { until } from '../../support/until.js';
 
 let stage: Stage;
 
@@ -50,7 +51,7 @@ describe('a plain handler that runs longer than its lease', () => {
     const [first] = await leaseOf('k');
     await stage.start({ options, providers: [other.provider] });
     // Renewed far beyond the lease that the claim took, and the other one looked many times.
-    await stage.untilTrue(
+    await until(
       () => leaseOf('k'),
       ([row]) => row!.ends > first!.ends + 2_500,
     );
@@ -154,7 +155,7 @@ describe('a transactional attempt', () => {
     await node.delays.schedule('test.fenced', null, { after: 0, key: 'fenced' });
     const fencedId = await fencedBegan.promise;
     await dead;
-    await stage.untilTrue(
+    await until(
       () => renew.mock.calls.length,
       (calls) => calls > 1,
     );

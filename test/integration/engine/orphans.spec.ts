@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
+import { until } from '../../support/until.js';
 
 const ORPHANS = 300_000;
 const OWN = 50;
@@ -38,7 +39,7 @@ it('overdue rows of a name nobody serves hide nothing, and stay out of memory', 
   const node = await stage.start({
     providers: [plainHandler('test.own', ({ id }) => void ran.add(id))],
   });
-  await stage.untilTrue(
+  await until(
     () => ran.size,
     (size) => size === OWN,
   );

@@ -1,6 +1,6 @@
 import { OwnServer, type Settings } from './own-server.js';
 import { Switch } from './switch.js';
-import { until } from './until.js';
+import { until } from '../../support/until.js';
 
 const REPLICA = 'replica';
 

@@ -1,11 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { DelayQueueOptions } from 'nestjs-delay-queue';
 import { Pool, type QueryResultRow } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.js';
 import { type DelayNode, type NodeSetup, startNode } from '../../../support/delay-node.js';
-
-const LOOK_EVERY_MS = 10;
-const SEEN_WITHIN_MS = 30_000;
+import { until } from '../../../support/until.js';
 
 /** Retries come soon; nothing else is other than usual. */
 const QUICK: DelayQueueOptions = { backoff: { base: 5, jitter: 0 } };
@@ -47,20 +44,7 @@ export class Stage {
     text: string,
     accept: (rows: Row[]) => boolean,
   ): Promise<Row[]> {
-    return this.untilTrue(() => this.sql<Row>(text), accept);
-  }
-
-  async untilTrue<Seen>(
-    look: () => Promise<Seen> | Seen,
-    accept: (seen: Seen) => boolean,
-  ): Promise<Seen> {
-    const giveUpAtMs = performance.now() + SEEN_WITHIN_MS;
-    for (;;) {
-      const seen = await look();
-      if (accept(seen)) return seen;
-      if (performance.now() > giveUpAtMs) throw new Error(`last seen: ${JSON.stringify(seen)}`);
-      await pause(LOOK_EVERY_MS);
-    }
+    return until(() => this.sql<Row>(text), accept);
   }
 
   /** Harmless when it is closed already. */
