@@ -1,7 +1,7 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import type { InTransaction } from './delay.js';
 import { DelayInvalidError } from './delay.errors.js';
-import { currentAttempt, isLateTransaction } from './engine/current-attempt.js';
+import { currentCall, isLateTransaction } from './engine/current-call.js';
 import { despiteDeadlocks } from './store/deadlock.js';
 import type { Runner } from './store/rows.js';
 import { readable } from './validation/blame.js';
@@ -21,7 +21,7 @@ export interface CallersTransaction {
  * whose attempt is over
  */
 export function transactionOf(dataSource: DataSource, options: InTransaction): CallersTransaction {
-  const chosen = managerIn(options) ?? currentAttempt()?.manager;
+  const chosen = managerIn(options) ?? currentCall()?.manager;
   if (chosen === undefined) {
     if (isLateTransaction()) {
       throw new DelayInvalidError(

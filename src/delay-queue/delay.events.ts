@@ -20,6 +20,8 @@ export interface DelayEventMap {
   completed: [AttemptEvent];
   /** Failed; the next attempt comes after `waitMs`. */
   retrying: [AttemptEvent & { error: string; waitMs: number }];
+  /** Its batch failed: it runs again at once, alone, and no attempt is spent. */
+  split: [AttemptEvent & { error: string }];
   /** Failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter. */
   dead: [{ id: string; name: string; key: string | null; attempt: number; error: string }];
   /** `PostponeDelay`: again after `waitMs`, no attempt spent. */

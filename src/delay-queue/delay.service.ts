@@ -18,7 +18,7 @@ import type {
   When,
 } from './delay.js';
 import type { Attempt } from './engine/attempt.js';
-import { currentAttempt } from './engine/current-attempt.js';
+import { currentCall } from './engine/current-call.js';
 import { Engine } from './engine/engine.js';
 import { inLockOrder, placementOf, placementsOf } from './placements.js';
 import { despiteDeadlocks } from './store/deadlock.js';
@@ -28,7 +28,7 @@ import type { Placed, Placement, Runner } from './store/rows.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { checkKey, checkName } from './validation/names.js';
 import { parseScheduleOptions } from './validation/schedule-options.js';
-import { parseRescheduleTo } from './validation/when.js';
+import { parseRescheduleTo, type MoveTo } from './validation/when.js';
 
 /** Lines of one `history`. */
 const HISTORY_MAX = 100;
@@ -123,7 +123,7 @@ export class DelayService {
   async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
     const slot = slotFrom(name, key, options);
     const { manager, runner } = transactionOf(this.dataSource, options);
-    const own = ownAttempt(slot);
+    const own = currentCall()?.attemptOf(slot.name, slot.key);
     const { verdict, id, dueMs } = await this.#store.cancel(runner, slot.name, slot.key, own);
     if (verdict === 'absent') return { verdict };
     if (verdict === 'cancelled')
@@ -145,9 +145,8 @@ export class DelayService {
     const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
     const { manager, runner } = transactionOf(this.dataSource, options);
     const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
-    const moved = await this.#moveOn(slot, manager, (own) =>
-      this.#store.moveOn(runner, own, move, change, patienceOf(own)),
-    );
+    const own = currentCall()?.attemptOf(slot.name, slot.key);
+    const moved = own && (await this.#moveOn(own, manager, runner, move, change));
     const placed = moved ?? (await this.#store.reschedule(runner, slot.name, slot.key, move));
     if (placed.verdict === 'absent') return { verdict: 'absent' };
     return this.#announced(manager, slot.name, placed as Placed<'rescheduled' | 'running'>);
@@ -211,41 +210,41 @@ export class DelayService {
     return this.#announced(manager, slot.name, placed as Placed<'retried'>);
   }
 
-  /** The handler's own key first: that row moves on in place instead of being in its own way. */
+  /** The handler's own keys first: those rows move on in place instead of being in their own way. */
   async #place(
     manager: EntityManager | undefined,
     runner: Runner,
     placements: readonly Placement[],
   ): Promise<Placed[]> {
-    const attempt = currentAttempt();
-    const ownIndex = placements.findIndex(
-      ({ name, key }) => key !== null && attempt?.key === key && attempt.name === name,
+    const call = currentCall();
+    if (call === undefined) return this.#store.place(runner, placements);
+    const results = Array.from<Placed>({ length: placements.length });
+    const others: number[] = [];
+    for (const [index, placement] of placements.entries()) {
+      const own = call.attemptOf(placement.name, placement.key);
+      const change = { ...placement, verdict: 'scheduled' };
+      const moved = own && (await this.#moveOn(own, manager, runner, placement.to, change));
+      if (moved === undefined) others.push(index);
+      else results[index] = moved;
+    }
+    if (others.length === 0) return results;
+    const placed = await this.#store.place(
+      runner,
+      others.map((index) => placements[index] as Placement),
     );
-    const own = placements[ownIndex];
-    if (own?.key == null) return this.#store.place(runner, placements);
-    const moved = await this.#moveOn({ name: own.name, key: own.key }, manager, (claim) =>
-      this.#store.moveOn(
-        runner,
-        claim,
-        own.to,
-        { ...own, verdict: 'scheduled' },
-        patienceOf(claim),
-      ),
-    );
-    if (moved === undefined) return this.#store.place(runner, placements);
-    const others = placements.filter((_, index) => index !== ownIndex);
-    const placed = others.length > 0 ? await this.#store.place(runner, others) : [];
-    return placed.toSpliced(ownIndex, 0, moved);
+    for (const [position, index] of others.entries()) results[index] = placed[position] as Placed;
+    return results;
   }
 
-  async #moveOn<Result>(
-    slot: { name: string; key: string },
+  /** Undefined when the row is no longer the attempt's: then it is a row like any other. */
+  async #moveOn<Verdict extends string>(
+    own: Attempt,
     manager: EntityManager | undefined,
-    move: (own: Attempt) => Promise<Result | undefined>,
-  ): Promise<Result | undefined> {
-    const own = ownAttempt(slot);
-    if (own === undefined) return undefined;
-    const moved = await move(own);
+    runner: Runner,
+    to: MoveTo,
+    change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
+  ): Promise<Placed<Verdict> | undefined> {
+    const moved = await this.#store.moveOn(runner, own, to, change, patienceOf(own));
     if (moved === undefined) return undefined;
     own.movedOn = true;
     this.engine.afterCommit.onRollback(manager, () => {
@@ -261,17 +260,11 @@ export class DelayService {
   ): { verdict: Verdict; id: string; dueAt: Date } {
     const { verdict, id, epoch, wakeMs, nowMs, dueMs } = placed;
     if (epoch !== null && wakeMs !== null) {
-      const wake = { id, epoch, name, wakeMs, suspect: false };
+      const wake = { id, epoch, name, wakeMs, suspect: false, failed: false };
       this.engine.afterCommit.onCommit(manager, () => this.engine.announce(wake, nowMs));
     }
     return { verdict, id: String(id), dueAt: new Date(dueMs) };
   }
-}
-
-/** The attempt on whose behalf this call is made, if it runs on that very delay. */
-function ownAttempt(slot: { name: string; key: string }): Attempt | undefined {
-  const attempt = currentAttempt();
-  return attempt?.name === slot.name && attempt.key === slot.key ? attempt : undefined;
 }
 
 /** Not for its own fence, and not for a transaction of its own in which it moved on already. */

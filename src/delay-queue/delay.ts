@@ -163,6 +163,33 @@ export interface TransactionalDelayContext extends DelayContext {
   manager: EntityManager;
 }
 
+/**
+ * Second argument of a batch handler. When the call resolves, all its delays are done but those it
+ * said something else of; when it throws, each of them runs again at once, alone, and no attempt is
+ * spent.
+ */
+export interface DelayBatchContext extends DelayContext {
+  /**
+   * That delay alone failed, as if a handler of its own had thrown `error`: it is tried again after
+   * its backoff, or is a dead letter with `DiscardDelay`. What was written for it is not undone.
+   *
+   * @throws DelayInvalidError for a delay that is not of this batch, or once the batch is over
+   */
+  fail(delay: Delay, error: unknown): void;
+  /**
+   * That delay alone runs again later, and no attempt is spent: `fail` with a `PostponeDelay`.
+   *
+   * @throws DelayInvalidError as `fail`, and for what is no duration
+   */
+  postpone(delay: Delay, after: Duration): void;
+}
+
+/** Second argument of a transactional batch handler. */
+export interface TransactionalDelayBatchContext extends DelayBatchContext {
+  /** The batch's own transaction: what it writes commits together with the removal of its delays. */
+  manager: EntityManager;
+}
+
 /** States of a delay that is still in the table. */
 export type LiveState = 'scheduled' | 'running' | 'retrying' | 'dead';
 

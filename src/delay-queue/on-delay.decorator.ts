@@ -1,9 +1,11 @@
 import 'reflect-metadata';
 import type {
   Delay,
+  DelayBatchContext,
   DelayContext,
   DelayName,
   Duration,
+  TransactionalDelayBatchContext,
   TransactionalDelayContext,
 } from './delay.js';
 import { DelayConfigError } from './delay.errors.js';
@@ -28,6 +30,17 @@ export interface OnDelayOptions {
   transactional?: boolean;
 }
 
+/** Options of a batch handler, which gets a list of delays instead of one. */
+export interface OnDelayBatchOptions extends OnDelayOptions {
+  /**
+   * Delays of one call, 1 to 1,000 at most: the method gets a list of those that are due at the same
+   * time, however few. A batch that throws is done again, each delay alone; one that failed before
+   * comes alone, too.
+   * `timeout` is for the whole call, and `concurrency` counts calls.
+   */
+  batch: number;
+}
+
 /** A method decorator that only compiles on a method that can be called like `Method`. */
 export type DecoratorOf<Method> = <T extends Method>(
   target: object,
@@ -43,6 +56,16 @@ export type PlainHandler<N extends DelayName> = (
 export type TransactionalHandler<N extends DelayName> = (
   delay: Delay<N>,
   ctx: TransactionalDelayContext,
+) => Promise<void> | void;
+
+export type BatchHandler<N extends DelayName> = (
+  delays: Delay<N>[],
+  ctx: DelayBatchContext,
+) => Promise<void> | void;
+
+export type TransactionalBatchHandler<N extends DelayName> = (
+  delays: Delay<N>[],
+  ctx: TransactionalDelayBatchContext,
 ) => Promise<void> | void;
 
 /** What `@OnDelay` leaves behind for the explorer; the options are checked there. */
@@ -68,6 +91,14 @@ export const ON_DELAY_METADATA = 'nestjs-delay-queue:on-delay';
  * A handler that throws is tried again after its backoff; see `DiscardDelay` and `PostponeDelay`.
  * Unusable options stop the start with a `DelayConfigError` that names class and method.
  */
+export function OnDelay<N extends DelayName>(
+  name: N,
+  options: OnDelayBatchOptions & { transactional: true },
+): DecoratorOf<TransactionalBatchHandler<N>>;
+export function OnDelay<N extends DelayName>(
+  name: N,
+  options: OnDelayBatchOptions & { transactional?: false },
+): DecoratorOf<BatchHandler<N>>;
 export function OnDelay<N extends DelayName>(
   name: N,
   options: OnDelayOptions & { transactional: true },

@@ -77,7 +77,7 @@ describe.each([1, BATCH, 5_000])('statements about %d rows by id use the primary
 });
 
 it('the fence uses the primary key', async () => {
-  const plan = await explain(client, fenceSql(tables), [1, 0, '1000']);
+  const plan = await explain(client, fenceSql(tables), [[1], [0], '1000']);
   expect(plan.waysInto('delay')).toEqual(['Index Scan delay_pkey']);
   expect(plan.buffers).toBeLessThan(20);
 });

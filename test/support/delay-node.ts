@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import {
   type Delay,
+  type DelayBatchContext,
   type DelayContext,
   DelayEvents,
   type DelayEventMap,
@@ -10,7 +11,9 @@ import {
   type DelayQueueOptions,
   DelayService,
   OnDelay,
+  type OnDelayBatchOptions,
   type OnDelayOptions,
+  type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
   WheelService,
 } from 'nestjs-delay-queue';
@@ -127,6 +130,39 @@ export function fencedHandler(name: TestName, run: RunFenced, options: OnDelayOp
     }
   }
   return FencedHandler;
+}
+
+type TestDelay = Delay<TestName> & { payload: Json };
+type RunBatch = (delays: TestDelay[], ctx: DelayBatchContext) => Promise<void> | void;
+type RunFencedBatch = (
+  delays: TestDelay[],
+  ctx: TransactionalDelayBatchContext,
+) => Promise<void> | void;
+
+/** A provider with one plain batch handler. */
+export function batchHandler(name: TestName, run: RunBatch, options: OnDelayBatchOptions): Type {
+  class BatchHandler {
+    @OnDelay(name, { ...options, transactional: false })
+    handle(delays: Delay<TestName>[], ctx: DelayBatchContext): Promise<void> | void {
+      return run(delays, ctx);
+    }
+  }
+  return BatchHandler;
+}
+
+/** A provider with one transactional batch handler. */
+export function fencedBatchHandler(
+  name: TestName,
+  run: RunFencedBatch,
+  options: OnDelayBatchOptions,
+): Type {
+  class FencedBatchHandler {
+    @OnDelay(name, { ...options, transactional: true })
+    handle(delays: Delay<TestName>[], ctx: TransactionalDelayBatchContext): Promise<void> | void {
+      return run(delays, ctx);
+    }
+  }
+  return FencedBatchHandler;
 }
 
 /** A promise and what settles it. */

@@ -40,8 +40,8 @@ export class OtherNode {
 
   /** Begins a transactional attempt in the open transaction: its fence holds the row. */
   async fence({ id, epoch }: ClaimedRow): Promise<void> {
-    const fence = await this.store.fence(this.#runner, { id, epoch }, 60_000);
-    if (fence === undefined) throw new Error(`the claim of ${id} is lost`);
+    const fence = await this.store.fence(this.#runner, [{ id, epoch }], 60_000);
+    if (fence.ids.length === 0) throw new Error(`the claim of ${id} is lost`);
   }
 }
 

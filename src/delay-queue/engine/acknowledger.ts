@@ -37,8 +37,8 @@ export class Acknowledger {
     const complete = (items: readonly Completion[]) => store.complete(items);
     const settle = async (items: readonly Settlement[]): Promise<number[]> => {
       const rows = await store.settle(items);
-      for (const { id, epoch, name, wake_ms: wakeMs } of rows) {
-        if (wakeMs !== null) onMoved({ id, epoch, name, wakeMs, suspect: false });
+      for (const { id, epoch, name, failed, wake_ms: wakeMs } of rows) {
+        if (wakeMs !== null) onMoved({ id, epoch, name, wakeMs, suspect: false, failed });
       }
       return rows.map((row) => row.id);
     };
@@ -71,6 +71,12 @@ export class Acknowledger {
         return this.#complete(attempt);
       case 'failed':
         return this.#fail(attempt, outcome);
+      case 'split': {
+        const error = describeError(outcome.error);
+        return this.#settle(attempt, { ...GIVE_BACK, error }, () =>
+          this.events.emit('split', { ...attempt.event, error }),
+        );
+      }
       case 'discarded':
         return this.#bury(attempt, describeError(outcome.reason));
       case 'postponed':

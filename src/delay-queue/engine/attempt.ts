@@ -2,11 +2,14 @@ import type { EntityManager } from 'typeorm';
 import type { AttemptEvent } from '../delay.events.js';
 import type { ClaimedRow } from '../store/rows.js';
 import type { Handler } from '../handlers/handler.js';
+import type { Call } from './call.js';
 
 /** How an attempt ended, before anything is written about it. */
 export type Outcome =
   | { kind: 'completed' }
   | { kind: 'failed'; error: unknown }
+  /** Its batch failed: again at once, alone, and no attempt is spent. */
+  | { kind: 'split'; error: unknown }
   | { kind: 'discarded'; reason: string }
   | { kind: 'postponed'; waitMs: number }
   /** Given back at shutdown. */
@@ -19,7 +22,7 @@ const nobody = (): void => {};
 let attempts = 0;
 
 /** One run of one delay on this node, from its claim to its acknowledgement. */
-export class Attempt {
+export class Attempt implements Call {
   /** Its number in this process: a delay that moved on may run beside its own earlier attempt. */
   readonly serial = ++attempts;
   readonly id: number;
@@ -28,20 +31,16 @@ export class Attempt {
   readonly key: string | null;
   readonly startedAtMs = performance.now();
 
-  /** The attempt's own transaction, while a transactional handler runs. */
   manager: EntityManager | undefined;
   /** The handler scheduled its own key: the row moved on under this attempt. */
   movedOn = false;
-  /** COMMIT is on its way: whatever is heard of it, it may have happened. */
   committing = false;
-  /** What the handler still does counts no more: its result is decided. */
   over = false;
-  /** The application is closing: a handler that gives up now loses no attempt. */
   closing = false;
+  /** Told when the attempt is aborted: a batch listens. */
+  onAbort: ((reason: Error) => void) | undefined;
 
-  /** Settles the attempt before its handler does. */
   readonly cut: (outcome: Outcome) => void;
-  /** Resolves when the attempt is cut. */
   readonly whenCut: Promise<Outcome>;
 
   #controller: AbortController | undefined;
@@ -78,11 +77,32 @@ export class Attempt {
     return this.#controller.signal;
   }
 
-  /** Tells the handler to give up; the first reason stays. */
   abort(reason: Error): void {
     if (this.#reason) return;
     this.#reason = reason;
     this.#controller?.abort(reason);
+    this.onAbort?.(reason);
+  }
+
+  /** Alone it is a call of its own. */
+  get attempts(): readonly Attempt[] {
+    return [this];
+  }
+
+  get completing(): readonly Attempt[] {
+    return [this];
+  }
+
+  keepOnly(ids: ReadonlySet<number>): boolean {
+    return ids.has(this.id);
+  }
+
+  attemptOf(name: string, key: string | null): Attempt | undefined {
+    return key !== null && this.key === key && this.name === name ? this : undefined;
+  }
+
+  outcomes(outcome: Outcome): [Attempt, Outcome][] {
+    return [[this, outcome]];
   }
 
   get event(): AttemptEvent {

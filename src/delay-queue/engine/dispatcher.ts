@@ -5,6 +5,9 @@ import type { ClaimRequest, ClaimedRow, Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import type { Acknowledger } from './acknowledger.js';
 import { Attempt } from './attempt.js';
+import { BatchCall } from './batch-call.js';
+import { Booking } from './booking.js';
+import type { Call } from './call.js';
 import { retryPauseMs } from './chore.js';
 import type { Executor } from './executor.js';
 import type { InFlight } from './in-flight.js';
@@ -104,14 +107,13 @@ export class Dispatcher {
   }
 
   #claimAll(): void {
-    const { ready, slots, acknowledger } = this.parts;
-    const reserve = (name: string): boolean => slots.take(name);
+    const { ready, slots, registry, acknowledger } = this.parts;
     while (this.#claims.size < CLAIMS_MAX && acknowledger.size < UNACKNOWLEDGED_MAX) {
-      const suspect = this.#suspectRuns ? undefined : ready.takeSuspect(reserve);
-      if (suspect) this.#suspectRuns = true;
-      const entries = suspect ? [suspect] : ready.take(this.claimBatch, reserve);
-      if (entries.length === 0) break;
-      const claim = this.#claim(entries).finally(() => {
+      const booking = new Booking(slots, registry);
+      const seat = (entry: Entry): boolean => booking.seat(entry);
+      if (!this.#suspectRuns && ready.takeSuspect(seat)) this.#suspectRuns = true;
+      else if (ready.take(this.claimBatch, seat) === 0) break;
+      const claim = this.#claim(booking.calls).finally(() => {
         this.#claims.delete(claim);
         this.pump();
       });
@@ -120,26 +122,21 @@ export class Dispatcher {
     if (ready.size < this.claimBatch) this.onHungry();
   }
 
-  async #claim(entries: readonly Entry[]): Promise<void> {
-    const requests = entries.map((entry) => this.#request(entry));
+  async #claim(calls: readonly Entry[][]): Promise<void> {
+    const requests = calls.flat().map((entry) => this.#request(entry));
     const askedAtMs = performance.now();
     let rows: ClaimedRow[];
     try {
       rows = await this.parts.store.claim(requests);
     } catch (error) {
-      this.#claimFailed(entries, error);
+      this.#claimFailed(calls, error);
       return;
     }
     this.#failures = 0;
     this.#trouble.worked();
     const claimed = new Map(rows.map((row) => [row.id, row]));
     const missing: Entry[] = [];
-    for (const entry of entries) {
-      const row = claimed.get(entry.id);
-      if (row === undefined) missing.push(entry);
-      else this.#begin(entry, row, askedAtMs + row.lease_ms);
-    }
-    for (const entry of missing) this.#giveSlot(entry);
+    for (const call of calls) this.#begin(call, claimed, askedAtMs, missing);
     if (missing.length > 0) {
       await this.parts.missed.lookAfter(missing, (wake) => this.offer(wake));
     }
@@ -157,26 +154,48 @@ export class Dispatcher {
     };
   }
 
-  #begin(entry: Entry, row: ClaimedRow, leaseEndsAtMs: number): void {
-    const { registry, clock, inFlight, executor, readAhead, acknowledger } = this.parts;
-    readAhead.forget(entry);
+  /** @param missing gets the entries that were not claimed */
+  #begin(
+    entries: readonly Entry[],
+    claimed: ReadonlyMap<number, ClaimedRow>,
+    askedAtMs: number,
+    missing: Entry[],
+  ): void {
+    const [first] = entries as [Entry];
+    const attempts: Attempt[] = [];
+    for (const entry of entries) {
+      const row = claimed.get(entry.id);
+      if (row === undefined) missing.push(entry);
+      else {
+        this.parts.readAhead.forget(entry);
+        const attempt = this.#attempt(row, askedAtMs + row.lease_ms);
+        if (attempt !== undefined) attempts.push(attempt);
+      }
+    }
+    const call = callOf(attempts);
+    if (call === undefined) return this.#giveSlot(first);
+    const { inFlight, executor } = this.parts;
+    for (const attempt of attempts) inFlight.add(attempt);
+    void executor.run(call).finally(() => {
+      for (const attempt of attempts) inFlight.delete(attempt);
+      this.#giveSlot(first);
+    });
+  }
+
+  /** Undefined when it is too late to begin: then the row is given back. */
+  #attempt(row: ClaimedRow, leaseEndsAtMs: number): Attempt | undefined {
+    const { registry, clock, acknowledger } = this.parts;
     const handler = registry.get(row.name);
     // This process may have stood still while the answer was on its way: others have the row by now,
     // or a caller was told that it is cancelled.
     const isOver = leaseEndsAtMs <= performance.now();
     if (handler === undefined || isOver || this.#stopped) {
       acknowledger.giveBack(row.id, row.epoch);
-      this.#giveSlot(entry);
-      return;
+      return undefined;
     }
     // The claim has proven that it was due; the estimate of the clock may be a little behind.
     const startedMs = Math.max(clock.nowMs(), row.now_ms);
-    const attempt = new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
-    inFlight.add(attempt);
-    void executor.run(attempt).finally(() => {
-      inFlight.delete(attempt);
-      this.#giveSlot(entry);
-    });
+    return new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
   }
 
   #giveSlot(entry: Entry): void {
@@ -190,19 +209,26 @@ export class Dispatcher {
    * the next epoch and no attempt has started: they are given back. Only then are they looked at
    * again: a claim in between would get that same epoch, and the giving back would hit it.
    */
-  #claimFailed(entries: readonly Entry[], error: unknown): void {
+  #claimFailed(calls: readonly Entry[][], error: unknown): void {
     const { acknowledger, readAhead } = this.parts;
     this.#failures += 1;
     this.#trouble.failed(error);
     const pauseMs = retryPauseMs(this.#failures);
-    for (const entry of entries) {
+    for (const entry of calls.flat()) {
       acknowledger.giveBack(entry.id, entry.epoch + 1, () => readAhead.again(entry, pauseMs));
-      this.#giveSlot(entry);
     }
+    for (const [first] of calls as [Entry][]) this.#giveSlot(first);
     if (this.#stopped) return;
     this.#rest ??= setTimeout(() => {
       this.#rest = undefined;
       this.pump();
     }, pauseMs);
   }
+}
+
+function callOf(attempts: readonly Attempt[]): Call | undefined {
+  const [first] = attempts;
+  return first === undefined || first.handler.batch === null
+    ? first
+    : new BatchCall(first.handler, attempts);
 }

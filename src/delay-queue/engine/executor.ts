@@ -1,20 +1,20 @@
-import { DelayTimeoutError, DiscardDelay, PostponeDelay } from '../delay.errors.js';
-import type { EntityManager } from 'typeorm';
-import type { Delay, DelayContext } from '../delay.js';
+import { DelayTimeoutError } from '../delay.errors.js';
 import type { DelayEvents } from '../delay.events.js';
-import { parseDurationMs } from '../validation/duration.js';
 import type { WheelChannel } from '../wheel/wheel.channel.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import type { Acknowledger } from './acknowledger.js';
+import { argumentsOf } from './call-arguments.js';
 import type { Attempt, Outcome } from './attempt.js';
-import { runAs } from './current-attempt.js';
+import type { Call } from './call.js';
+import { runAs } from './current-call.js';
 import { FencedTransaction, type FencedParts } from './fenced-transaction.js';
+import { outcomeOf } from './outcome-of.js';
 import type { Slots } from './slots.js';
 
-/** Runs attempts: start the timeout, run the handler, decide the outcome, report it. */
+/** Runs calls: start the timeout, run the handler, decide the outcome, report it. */
 export class Executor {
   readonly #timeouts: WheelChannel;
-  readonly #timed = new Map<number, Attempt>();
+  readonly #timed = new Map<number, Call>();
 
   constructor(
     wheel: WheelService,
@@ -28,107 +28,63 @@ export class Executor {
     });
   }
 
-  /** Resolves when the attempt is decided; what it left to be written is with the acknowledger. */
-  async run(attempt: Attempt): Promise<void> {
-    this.events.emit('started', attempt.event);
-    const stopTimeout = this.#startTimeout(attempt);
+  /** Resolves when the call is decided; what it left to be written is with the acknowledger. */
+  async run(call: Call): Promise<void> {
+    const [first] = call.attempts as [Attempt];
+    for (const attempt of call.attempts) this.events.emit('started', attempt.event);
+    const stopTimeout = this.#startTimeout(call, first.serial);
     let settled = false;
-    const work = this.#work(attempt).finally(() => {
+    const work = this.#work(call).finally(() => {
       settled = true;
     });
-    const outcome = await Promise.race([work, attempt.whenCut]);
-    attempt.over = true;
+    const outcome = await Promise.race([work, call.whenCut]);
+    call.over = true;
     stopTimeout();
-    if (!settled) this.#linger(attempt, work);
-    this.acknowledger.report(attempt, outcome);
+    if (!settled) this.#linger(first, work);
+    for (const [attempt, its] of call.outcomes(outcome)) this.acknowledger.report(attempt, its);
   }
 
   close(): void {
     this.#timeouts.close();
   }
 
-  #work(attempt: Attempt): Promise<Outcome> {
-    if (!attempt.handler.transactional) return this.#invoke(attempt);
-    return new FencedTransaction(this.fenced, attempt).run(() => this.#invoke(attempt));
+  #work(call: Call): Promise<Outcome> {
+    if (!call.handler.transactional) return this.#invoke(call);
+    return new FencedTransaction(this.fenced, call).run(() => this.#invoke(call));
   }
 
-  async #invoke(attempt: Attempt): Promise<Outcome> {
+  async #invoke(call: Call): Promise<Outcome> {
     try {
-      const delay = delayOf(attempt);
-      await runAs(attempt, () => attempt.handler.invoke(delay, contextOf(attempt)));
+      const { work, ctx } = argumentsOf(call);
+      await runAs(call, () => call.handler.invoke(work, ctx));
       return { kind: 'completed' };
     } catch (error) {
-      return outcomeOf(error, attempt);
+      return outcomeOf(error, call.closing);
     }
   }
 
-  #startTimeout(attempt: Attempt): () => void {
-    const deadlineMs = performance.now() + attempt.handler.timeoutMs;
-    const timer = this.#timeouts.add(deadlineMs, attempt.serial);
-    this.#timed.set(attempt.serial, attempt);
+  #startTimeout(call: Call, serial: number): () => void {
+    const deadlineMs = performance.now() + call.handler.timeoutMs;
+    const timer = this.#timeouts.add(deadlineMs, serial);
+    this.#timed.set(serial, call);
     return () => {
-      this.#timed.delete(attempt.serial);
+      this.#timed.delete(serial);
       if (timer !== undefined) this.#timeouts.cancel(timer);
     };
   }
 
   #timedOut(serial: number): void {
-    const attempt = this.#timed.get(serial);
-    if (attempt === undefined) return;
-    const error = new DelayTimeoutError(attempt.handler.timeoutMs);
-    attempt.abort(error);
-    attempt.cut({ kind: 'failed', error });
+    const call = this.#timed.get(serial);
+    if (call === undefined) return;
+    const error = new DelayTimeoutError(call.handler.timeoutMs);
+    call.abort(error);
+    call.cut({ kind: 'failed', error });
   }
 
   /** The handler goes on although nobody listens: counted, so that it cannot pile up unseen. */
-  #linger(attempt: Attempt, work: Promise<Outcome>): void {
-    const lingering = this.slots.linger(attempt.name);
-    this.events.emit('lingering', { ...attempt.event, lingering });
-    void work.finally(() => this.slots.lingerNoMore(attempt.name));
+  #linger({ name, event }: Attempt, work: Promise<Outcome>): void {
+    const lingering = this.slots.linger(name);
+    this.events.emit('lingering', { ...event, lingering });
+    void work.finally(() => this.slots.lingerNoMore(name));
   }
-}
-
-/** Whatever was thrown: even `instanceof` can throw, on a revoked Proxy. */
-function outcomeOf(error: unknown, attempt: Attempt): Outcome {
-  try {
-    return meantBy(error, attempt);
-  } catch {
-    return { kind: 'failed', error };
-  }
-}
-
-function meantBy(error: unknown, attempt: Attempt): Outcome {
-  if (error instanceof DiscardDelay) return { kind: 'discarded', reason: error.reason };
-  if (error instanceof PostponeDelay) {
-    try {
-      return { kind: 'postponed', waitMs: parseDurationMs(error.after, 'after') };
-    } catch (invalid) {
-      return { kind: 'failed', error: invalid };
-    }
-  }
-  return attempt.closing ? { kind: 'released' } : { kind: 'failed', error };
-}
-
-function delayOf({ row, latenessMs }: Attempt): Delay {
-  return {
-    id: String(row.id),
-    name: row.name,
-    key: row.key,
-    payload: JSON.parse(row.payload) as unknown,
-    dueAt: new Date(row.due_ms),
-    createdAt: new Date(row.created_ms),
-    attempt: row.attempts,
-    maxAttempts: row.max_attempts,
-    latenessMs,
-  } as Delay;
-}
-
-/** A getter, so that an AbortController is made only for handlers that look at it. */
-function contextOf(attempt: Attempt): DelayContext & { manager: EntityManager | undefined } {
-  return {
-    get signal(): AbortSignal {
-      return attempt.signal;
-    },
-    manager: attempt.manager,
-  };
 }

@@ -4,7 +4,8 @@ import { DelayLeaseLostError } from '../delay.errors.js';
 import type { Runner } from '../store/rows.js';
 import { endSessionSql } from '../store/sql/fence.sql.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Attempt, Outcome } from './attempt.js';
+import type { Outcome } from './attempt.js';
+import type { Call } from './call.js';
 import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
@@ -15,9 +16,9 @@ export interface FencedParts {
 }
 
 /**
- * The transaction of one transactional attempt: the fence first, the handler in between, the row's
- * removal last. Effects on the database happen exactly once, because they commit together with the
- * removal, and the removal must report exactly one row.
+ * The transaction of one transactional call: the fence first, the handler in between, the removal of
+ * its rows last. Effects on the database happen exactly once, because they commit together with the
+ * removal, and the removal must report every row.
  */
 export class FencedTransaction {
   readonly #runner: QueryRunner;
@@ -28,10 +29,10 @@ export class FencedTransaction {
 
   constructor(
     private readonly parts: FencedParts,
-    private readonly attempt: Attempt,
+    private readonly call: Call,
   ) {
     this.#runner = parts.dataSource.createQueryRunner();
-    void attempt.whenCut.then(() => {
+    void call.whenCut.then(() => {
       this.#sessionEnd = this.#endSession();
     });
   }
@@ -40,18 +41,18 @@ export class FencedTransaction {
     try {
       this.#client = (await this.#runner.connect()) as PoolClient;
       // Cut while it waited for a connection: nobody wants this transaction any more.
-      if (this.attempt.over) return { kind: 'lost' };
+      if (this.call.over) return { kind: 'lost' };
       await this.#runner.startTransaction('READ COMMITTED');
       if (!(await this.#fence())) return await this.#rollback({ kind: 'lost' });
-      this.attempt.manager = this.#runner.manager;
+      this.call.manager = this.#runner.manager;
       const outcome = await this.#guarded(handle);
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
       // Cut, and its handler resolved all the same: it has been decided otherwise.
-      if (this.attempt.over) return await this.#rollback({ kind: 'lost' });
-      if (!(await this.#removeRow())) {
+      if (this.call.over) return await this.#rollback({ kind: 'lost' });
+      if (!(await this.#removeRows())) {
         return await this.#rollback({ kind: 'failed', error: new DelayLeaseLostError() });
       }
-      if (this.attempt.over) return await this.#rollback({ kind: 'lost' });
+      if (this.call.over) return await this.#rollback({ kind: 'lost' });
       return await this.#commit();
     } catch (error) {
       return await this.#rollback({ kind: 'failed', error });
@@ -63,7 +64,7 @@ export class FencedTransaction {
   }
 
   get #leaseLeftMs(): number {
-    return this.attempt.leaseEndsAtMs - performance.now();
+    return this.call.leaseEndsAtMs - performance.now();
   }
 
   async #guarded(handle: () => Promise<Outcome>): Promise<Outcome> {
@@ -79,27 +80,33 @@ export class FencedTransaction {
   }
 
   async #fence(): Promise<boolean> {
-    if (this.attempt.over) return false;
+    if (this.call.over) return false;
     if (this.#leaseLeftMs <= 0) return false;
-    const fence = await this.parts.store.fence(this.#asRunner(), this.attempt, this.#leaseLeftMs);
+    const { attempts } = this.call;
+    const fence = await this.parts.store.fence(this.#asRunner(), attempts, this.#leaseLeftMs);
     this.#session = fence;
     // Once more: the answer may have waited longer than the lease, and the session have ended.
-    return fence !== undefined && !this.attempt.over && this.#leaseLeftMs > 0;
+    if (this.call.over || this.#leaseLeftMs <= 0) return false;
+    return this.call.keepOnly(new Set(fence.ids));
   }
 
   /**
    * The last statement. It throws when the handler swallowed an SQL error, for then the transaction
    * is aborted and COMMIT would silently roll back.
    */
-  async #removeRow(): Promise<boolean> {
-    const removed = await this.parts.store.complete([this.attempt], this.#asRunner());
-    // It stood where it was: a move to another time was rolled back to a savepoint.
-    if (removed.length === 1) this.attempt.movedOn = false;
-    return removed.length === 1 || this.attempt.movedOn;
+  async #removeRows(): Promise<boolean> {
+    const { completing } = this.call;
+    const removed = new Set(await this.parts.store.complete(completing, this.#asRunner()));
+    for (const attempt of completing) {
+      // It stood where it was: a move to another time was rolled back to a savepoint.
+      if (removed.has(attempt.id)) attempt.movedOn = false;
+      else if (!attempt.movedOn) return false;
+    }
+    return true;
   }
 
   async #commit(): Promise<Outcome> {
-    this.attempt.committing = true;
+    this.call.committing = true;
     try {
       await this.#runner.commitTransaction();
       return { kind: 'completed' };

@@ -53,6 +53,7 @@ export function parseHint(text: string): Hint | undefined {
       name,
       wakeMs,
       suspect: false,
+      failed: false,
     }));
     return { kind: 'wakes', wakes };
   } catch {

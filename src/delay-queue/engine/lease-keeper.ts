@@ -85,7 +85,7 @@ export class LeaseKeeper {
   }
 
   #plain(): Attempt[] {
-    return this.inFlight.all().filter((attempt) => !attempt.handler.transactional);
+    return this.inFlight.all().filter((attempt) => !attempt.handler.transactional && !attempt.over);
   }
 }
 

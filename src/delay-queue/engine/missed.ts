@@ -58,7 +58,8 @@ export class Missed {
     this.readAhead.forget(entry);
     // A row that others run now is the sweep's to find again, should they fail to finish it.
     if (row.leased_by === null) {
-      offer({ id: row.id, epoch: row.epoch, name: row.name, wakeMs, suspect: false });
+      const { id, epoch, name, failed } = row;
+      offer({ id, epoch, name, wakeMs, suspect: false, failed });
     }
   }
 

@@ -70,32 +70,33 @@ export class ReadyQueue {
 
   /**
    * Takes up to `limit` entries, an even share for each name first, then whoever has more.
-   * @param reserve takes a slot of that name and answers whether there was one
+   * @param seat takes a place for the entry, and answers whether there was one
+   * @returns how many it took
    */
-  take(limit: number, reserve: (name: string) => boolean): Entry[] {
-    const taken: Entry[] = [];
+  take(limit: number, seat: (entry: Entry) => boolean): number {
     const names = [...this.#lines.keys()];
-    if (names.length === 0) return taken;
+    if (names.length === 0) return 0;
+    let taken = 0;
     this.#turn = (this.#turn + 1) % names.length;
     const inTurn = [...names.slice(this.#turn), ...names.slice(0, this.#turn)];
     const share = Math.ceil(limit / names.length);
     for (const most of [share, limit]) {
       for (const name of inTurn) {
-        this.#takeFrom(name, Math.min(most, limit - taken.length), reserve, taken);
+        taken += this.#takeFrom(name, Math.min(most, limit - taken), seat);
       }
     }
     return taken;
   }
 
-  /** The next row whose earlier attempt ended without a word, if its name has a slot. */
-  takeSuspect(reserve: (name: string) => boolean): Entry | undefined {
+  /** Takes the next row whose earlier attempt ended without a word, if its name has a slot. */
+  takeSuspect(seat: (entry: Entry) => boolean): boolean {
     const entry = this.#suspects.peek();
-    if (entry === undefined) return undefined;
+    if (entry === undefined) return false;
     this.#suspects.shift();
-    if (reserve(entry.name)) return entry;
+    if (seat(entry)) return true;
     // Another name's may have a slot: this one goes to the end of the line.
     this.#suspects.push(entry);
-    return undefined;
+    return false;
   }
 
   #lineOf(name: string): Line {
@@ -104,13 +105,13 @@ export class ReadyQueue {
     return line;
   }
 
-  #takeFrom(name: string, most: number, reserve: (name: string) => boolean, taken: Entry[]): void {
+  #takeFrom(name: string, most: number, seat: (entry: Entry) => boolean): number {
     const line = this.#lines.get(name);
     for (let count = 0; count < most; count += 1) {
       const entry = line?.peek();
-      if (line === undefined || entry === undefined || !reserve(name)) return;
+      if (line === undefined || entry === undefined || !seat(entry)) return count;
       line.shift();
-      taken.push(entry);
     }
+    return Math.max(most, 0);
   }
 }

@@ -96,7 +96,7 @@ export class Worker {
         acknowledger: this.#acknowledger,
         events,
       },
-      options.claimBatch,
+      claimBatchFor(parts),
       () => this.#sweeper.hungry(),
     );
     this.#sweeper = new Sweeper(store, nodes, leaseMs / 2, this.#dispatcher, offer, events);
@@ -213,6 +213,10 @@ export class Worker {
     }
   }
 }
+
+/** A claim takes at least what the largest batch handler wants at once. */
+const claimBatchFor = ({ options, registry }: WorkerParts): number =>
+  Math.max(options.claimBatch, ...registry.all().map(({ batch }) => batch ?? 1));
 
 /**
  * Transactional handlers hold a connection of the application's pool each. A fifth of it, one at

@@ -1,7 +1,7 @@
 import type { ResolvedOptions } from '../delay-queue.options.js';
 import { checkConcurrency, parseTimeoutMs } from '../delay-queue.options.js';
 import { DelayInvalidError } from '../delay.errors.js';
-import type { OnDelayMetadata, OnDelayOptions } from '../on-delay.decorator.js';
+import type { OnDelayBatchOptions, OnDelayMetadata } from '../on-delay.decorator.js';
 import { atStart } from '../validation/blame.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkMaxAttempts, checkName } from '../validation/names.js';
@@ -19,8 +19,18 @@ import type { Handler } from './handler.js';
 /** The part of a {@link Handler} that its `@OnDelay` and the module's options say. */
 export type HandlerSettings = Pick<
   Handler,
-  'name' | 'transactional' | 'concurrency' | 'timeoutMs' | 'leaseMs' | 'maxAttempts' | 'backoffMs'
+  | 'name'
+  | 'transactional'
+  | 'concurrency'
+  | 'batch'
+  | 'timeoutMs'
+  | 'leaseMs'
+  | 'maxAttempts'
+  | 'backoffMs'
 >;
+
+/** Delays of one call: they travel in one statement each way, and are held in memory with their payloads. */
+const BATCH_MAX = 1_000;
 
 const ON_DELAY_OPTIONS = Object.keys({
   concurrency: true,
@@ -28,7 +38,8 @@ const ON_DELAY_OPTIONS = Object.keys({
   maxAttempts: true,
   backoff: true,
   transactional: true,
-} satisfies Record<keyof OnDelayOptions, true>);
+  batch: true,
+} satisfies Record<keyof OnDelayBatchOptions, true>);
 
 /**
  * @param place whose `@OnDelay` it is, for the message
@@ -43,13 +54,14 @@ export function handlerSettings(
 ): HandlerSettings {
   return atStart(place, () => {
     const given = checkKnownOptions(options, 'options', ON_DELAY_OPTIONS);
-    const { concurrency, timeout, maxAttempts, backoff, transactional } = given;
+    const { concurrency, timeout, maxAttempts, backoff, transactional, batch } = given;
     const isTransactional = checkTransactional(transactional);
     const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
     return {
       name: checkName(name),
       transactional: isTransactional,
       concurrency: concurrency === undefined ? defaults.concurrency : checkConcurrency(concurrency),
+      batch: batch === undefined ? null : checkBatch(batch),
       timeoutMs,
       // A fenced attempt is not renewed: its lease must last from the start.
       leaseMs: isTransactional ? Math.max(timeoutMs, defaults.leaseMs) : defaults.leaseMs,
@@ -79,4 +91,14 @@ function isBackoffFunction(backoff: unknown): backoff is BackoffFunction {
 function checkTransactional(value: unknown = false): boolean {
   if (typeof value === 'boolean') return value;
   throw new DelayInvalidError('transactional', `must be true or false, not ${shown(value)}`);
+}
+
+function checkBatch(value: unknown): number {
+  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= BATCH_MAX) {
+    return value as number;
+  }
+  throw new DelayInvalidError(
+    'batch',
+    `must be a whole number from 1 to ${BATCH_MAX}, not ${shown(value)}`,
+  );
 }

@@ -17,6 +17,12 @@ export interface DelayRequest {
   ctx: DelayContext;
 }
 
+/** What it gives while a batch handler is served. */
+export interface DelayBatchRequest {
+  delays: Delay[];
+  ctx: DelayContext;
+}
+
 /** Finds the methods with `@OnDelay` in all providers and controllers of the application. */
 @Injectable()
 export class HandlerExplorer {
@@ -84,16 +90,19 @@ export class HandlerExplorer {
     methodName: string,
   ): Handler['invoke'] {
     const isStatic = wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
-    return async (delay, ctx) => {
-      const target = isStatic ? instance : await this.resolve(wrapper, { delay, ctx });
+    return async (work, ctx) => {
+      const target = isStatic ? instance : await this.resolve(wrapper, requestOf(work, ctx));
       // Looked up at each call, so that a spy or a patch of the method takes effect.
-      await Reflect.get(target, methodName).call(target, delay, ctx);
+      await Reflect.get(target, methodName).call(target, work, ctx);
     };
   }
 
-  private async resolve(wrapper: InstanceWrapper, request: DelayRequest): Promise<object> {
+  private async resolve(wrapper: InstanceWrapper, request: object): Promise<object> {
     const contextId = ContextIdFactory.getByRequest(request);
     this.moduleRef.registerRequestByContextId(request, contextId);
     return this.moduleRef.resolve<object>(wrapper.token, contextId, { strict: false });
   }
 }
+
+const requestOf = (work: Delay | Delay[], ctx: DelayContext): DelayRequest | DelayBatchRequest =>
+  Array.isArray(work) ? { delays: work, ctx } : { delay: work, ctx };

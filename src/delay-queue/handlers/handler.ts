@@ -5,8 +5,10 @@ import type { BackoffPolicy } from './backoff.js';
 export interface Handler {
   readonly name: string;
   readonly transactional: boolean;
-  /** Attempts at a time on this node. */
+  /** Calls at a time on this node. */
   readonly concurrency: number;
+  /** Delays of one call, at most; null: the method takes a single delay. */
+  readonly batch: number | null;
   readonly timeoutMs: number;
   /** How long a claim of this name holds; a transactional one covers the whole timeout. */
   readonly leaseMs: number;
@@ -20,7 +22,9 @@ export interface Handler {
   /**
    * Runs the method; rejects with whatever it throws, synchronously or not.
    *
-   * @param ctx a `TransactionalDelayContext` when the handler is transactional
+   * @param work a list for a batch handler
+   * @param ctx with `manager` when the handler is transactional, with `fail` and `postpone` for a
+   * batch handler
    */
-  invoke(delay: Delay, ctx: DelayContext): Promise<void>;
+  invoke(work: Delay | Delay[], ctx: DelayContext): Promise<void>;
 }

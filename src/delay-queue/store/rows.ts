@@ -96,6 +96,8 @@ export interface Wake {
   wakeMs: number;
   /** An earlier attempt ended without a word: its process may have been killed by this row. */
   suspect: boolean;
+  /** An earlier attempt failed, perhaps in a batch: it travels in no batch any more. */
+  failed: boolean;
 }
 
 /** What to claim; the lease and the handler's attempts are per row, for names differ. */
@@ -127,8 +129,17 @@ export interface LookedRow {
   attempts: number;
   max_attempts: number | null;
   leased_by: string | null;
+  failed: boolean;
   wake_ms: number | null;
   now_ms: number;
+}
+
+/** The session that fences attempts, and the rows it holds for them. */
+export interface FenceRow {
+  pid: number;
+  /** When its transaction began, as Postgres writes it. */
+  began: string;
+  ids: number[];
 }
 
 /** An attempt that ended well. */
@@ -156,6 +167,7 @@ export interface SettledRow {
   id: number;
   epoch: number;
   name: string;
+  failed: boolean;
   wake_ms: number | null;
 }
 

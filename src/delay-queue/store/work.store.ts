@@ -4,6 +4,7 @@ import type {
   ClaimRequest,
   Completion,
   Cursor,
+  FenceRow,
   LoadedPage,
   LookedRow,
   Runner,
@@ -26,7 +27,7 @@ import { renewSql } from './sql/renew.sql.js';
 import { settleSql } from './sql/settle.sql.js';
 import { sweepSql } from './sql/sweep.sql.js';
 
-type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, suspect: boolean];
+type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, ended: 0 | 1 | 2];
 
 /** What the engine reads and writes, on connections of its own; one statement per method. */
 export class WorkStore {
@@ -112,18 +113,18 @@ export class WorkStore {
     return rows.map((row) => row.id);
   }
 
-  /** Holds the row in the attempt's transaction; undefined when the claim is lost. */
+  /** Holds the rows in the transaction of their attempts; `ids` are those whose claim still holds. */
   async fence(
     runner: Runner,
-    claim: { id: number; epoch: number },
+    claims: readonly { id: number; epoch: number }[],
     idleMs: number,
-  ): Promise<{ pid: number; began: string } | undefined> {
-    const [row] = await runner.query<{ pid: number; began: string }>(this.#sql.fence, [
-      claim.id,
-      claim.epoch,
+  ): Promise<FenceRow> {
+    const [row] = await runner.query<FenceRow>(this.#sql.fence, [
+      claims.map((claim) => claim.id),
+      claims.map((claim) => claim.epoch),
       String(Math.max(1, Math.floor(idleMs))),
     ]);
-    return row;
+    return given(row);
   }
 
   async load(
@@ -175,9 +176,13 @@ export class WorkStore {
 
   async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {
     const [row] = await this.runner.query<Row>(sql, parameters);
-    if (row === undefined) throw new DelayConfigError('a statement of the engine gave no answer');
-    return row;
+    return given(row);
   }
+}
+
+function given<Row>(row: Row | undefined): Row {
+  if (row === undefined) throw new DelayConfigError('a statement of the engine gave no answer');
+  return row;
 }
 
 interface PageRow {
@@ -190,12 +195,13 @@ interface PageRow {
 function pageOf(row: PageRow): { wakes: Wake[]; cursor: Cursor | null; nowMs: number } {
   const tuples = JSON.parse(row.wakes) as WakeTuple[];
   return {
-    wakes: tuples.map(([id, epoch, name, wakeMs, suspect]) => ({
+    wakes: tuples.map(([id, epoch, name, wakeMs, ended]) => ({
       id,
       epoch,
       name,
       wakeMs,
-      suspect,
+      suspect: ended === 2,
+      failed: ended > 0,
     })),
     cursor: row.cursor_ms === null ? null : { wakeMs: row.cursor_ms, id: row.cursor_id },
     nowMs: row.now_ms,

@@ -1,18 +1,23 @@
 import { Injectable } from '@nestjs/common';
-import { OnDelay, type Delay, type TransactionalDelayContext } from 'nestjs-delay-queue';
+import { OnDelay, type Delay, type TransactionalDelayBatchContext } from 'nestjs-delay-queue';
 import { returnStock } from '../catalog/stock.js';
-import { moveOrder } from './order.moves.js';
+import { moveOrders } from './order.moves.js';
 
 @Injectable()
 export class CloseOrderHandler {
-  /** An order that is still unpaid at its deadline is closed, and its stock goes back on sale. */
-  @OnDelay('order.close', { transactional: true })
+  /**
+   * Orders that are still unpaid at their deadline are closed, and their stock goes back on sale. In
+   * batches, because they come in crowds: after a sale, or when the shop has been down.
+   */
+  @OnDelay('order.close', { transactional: true, batch: 200 })
   async close(
-    { payload: { orderId } }: Delay<'order.close'>,
-    { manager }: TransactionalDelayContext,
+    delays: Delay<'order.close'>[],
+    { manager }: TransactionalDelayBatchContext,
   ): Promise<void> {
+    const ids = delays.map(({ payload: { orderId } }) => orderId);
     const closeReason = 'not paid in time';
-    const closed = await moveOrder(manager, orderId, { from: 'UNPAID', to: 'CLOSED', closeReason });
-    if (closed) await returnStock(manager, orderId);
+    const closed = await moveOrders(manager, ids, { from: 'UNPAID', to: 'CLOSED', closeReason });
+    // Last, because whoever orders one of these SKUs waits from here to the commit.
+    await returnStock(manager, closed);
   }
 }

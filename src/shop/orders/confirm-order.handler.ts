@@ -3,10 +3,10 @@ import {
   DelayService,
   OnDelay,
   type Delay,
-  type TransactionalDelayContext,
+  type TransactionalDelayBatchContext,
 } from 'nestjs-delay-queue';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
-import { moveOrder } from './order.moves.js';
+import { moveOrders } from './order.moves.js';
 
 @Injectable()
 export class ConfirmOrderHandler {
@@ -15,15 +15,23 @@ export class ConfirmOrderHandler {
     @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
-  /** A buyer who says nothing has received the goods; now the time to rate them runs. */
-  @OnDelay('order.confirm', { transactional: true })
+  /** Buyers who say nothing have received the goods; now the time to rate them runs. */
+  @OnDelay('order.confirm', { transactional: true, batch: 200 })
   async confirm(
-    { payload: { orderId } }: Delay<'order.confirm'>,
-    { manager }: TransactionalDelayContext,
+    delays: Delay<'order.confirm'>[],
+    { manager }: TransactionalDelayBatchContext,
   ): Promise<void> {
-    const completed = await moveOrder(manager, orderId, { from: 'SHIPPED', to: 'COMPLETED' });
-    if (!completed) return;
+    const ids = delays.map(({ payload: { orderId } }) => orderId);
+    const completed = await moveOrders(manager, ids, { from: 'SHIPPED', to: 'COMPLETED' });
     const after = this.config.rateAfterMs;
-    await this.delays.schedule('order.rate', { orderId }, { after, key: orderId, manager });
+    await this.delays.scheduleMany(
+      completed.map((orderId) => ({
+        name: 'order.rate',
+        payload: { orderId },
+        key: orderId,
+        after,
+      })),
+      { manager },
+    );
   }
 }

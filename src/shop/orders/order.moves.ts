@@ -1,5 +1,5 @@
 import { ConflictException, NotFoundException } from '@nestjs/common';
-import type { EntityManager, FindOptionsWhere } from 'typeorm';
+import { Any, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import { OutboxMessage, type News } from '../outbox/outbox-message.entity.js';
 import { Order } from './order.entity.js';
 
@@ -18,26 +18,55 @@ const ON_ENTERING = {
 } as const satisfies Record<OrderMove['to'], { stamp: keyof Order; news: News }>;
 
 /**
- * Moves an order by compare-and-set and writes the news of it, in the caller's transaction.
- * Whoever gets `true` is the only one to have made this move; the row is theirs until they commit.
+ * Moves orders by compare-and-set and writes the news of them, in the caller's transaction: a fixed
+ * number of statements, however many they are. Whoever is answered an id is the only one to have
+ * made that move; the row is theirs until they commit.
  *
- * @param only further conditions on the row, judged together with its state
+ * @param only further conditions on the rows, judged together with their state
+ * @returns the ids of those that moved; the others were in another state already
  */
+export async function moveOrders(
+  manager: EntityManager,
+  ids: readonly string[],
+  { from, to, ...set }: OrderMove,
+  only: FindOptionsWhere<Order> = {},
+): Promise<string[]> {
+  const { stamp, news } = ON_ENTERING[to];
+  const movable = { ...only, id: Any(ids), status: from };
+  if (ids.length > 1) await lockInOrder(manager, movable);
+  const { raw } = await manager.update(
+    Order,
+    movable,
+    { ...set, status: to, [stamp]: () => 'clock_timestamp()' },
+    { returning: 'id' },
+  );
+  const moved = (raw as { id: string }[]).map(({ id }) => id);
+  if (moved.length > 0) {
+    await manager.insert(
+      OutboxMessage,
+      moved.map((orderId) => ({ orderId, kind: news })),
+    );
+  }
+  return moved;
+}
+
+/** {@link moveOrders} for a single one. */
 export async function moveOrder(
   manager: EntityManager,
   id: string,
-  { from, to, ...set }: OrderMove,
-  only: FindOptionsWhere<Order> = {},
+  move: OrderMove,
+  only?: FindOptionsWhere<Order>,
 ): Promise<boolean> {
-  const { stamp, news } = ON_ENTERING[to];
-  const { affected } = await manager.update(
-    Order,
-    { ...only, id, status: from },
-    { ...set, status: to, [stamp]: () => 'clock_timestamp()' },
-  );
-  if (affected !== 1) return false;
-  await manager.insert(OutboxMessage, { orderId: id, kind: news });
-  return true;
+  return (await moveOrders(manager, [id], move, only)).length === 1;
+}
+
+/**
+ * An UPDATE locks its rows in whatever order it meets them, and two that meet the same ones in
+ * different orders deadlock. Locked as the UPDATE will: a stronger lock would wait for foreign keys.
+ */
+async function lockInOrder(manager: EntityManager, where: FindOptionsWhere<Order>): Promise<void> {
+  const lock = { mode: 'for_no_key_update' } as const;
+  await manager.find(Order, { select: { id: true }, where, order: { id: 'ASC' }, lock });
 }
 
 /**

@@ -27,7 +27,7 @@ export class OrdersService {
       if (!(await moveOrder(manager, id, { from: 'UNPAID', to: 'CLOSED', closeReason }))) {
         throw await refusal(manager, id, 'cancelled');
       }
-      await returnStock(manager, id);
+      await returnStock(manager, [id]);
       await this.delays.cancel('order.close', id, { manager });
     });
   }

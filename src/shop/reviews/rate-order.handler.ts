@@ -1,15 +1,16 @@
 import { Injectable } from '@nestjs/common';
-import { OnDelay, type Delay, type TransactionalDelayContext } from 'nestjs-delay-queue';
-import { rate } from './reviews.service.js';
+import { OnDelay, type Delay, type TransactionalDelayBatchContext } from 'nestjs-delay-queue';
+import { rateAll } from './reviews.service.js';
 
 @Injectable()
 export class RateOrderHandler {
-  /** A buyer who has not rated was happy: five stars, unless a rating came just before. */
-  @OnDelay('order.rate', { transactional: true })
+  /** Buyers who have not rated were happy: five stars, unless a rating came just before. */
+  @OnDelay('order.rate', { transactional: true, batch: 200 })
   async rate(
-    { payload: { orderId } }: Delay<'order.rate'>,
-    { manager }: TransactionalDelayContext,
+    delays: Delay<'order.rate'>[],
+    { manager }: TransactionalDelayBatchContext,
   ): Promise<void> {
-    await rate(manager, orderId, { stars: 5, source: 'automatic' });
+    const ids = delays.map(({ payload: { orderId } }) => orderId);
+    await rateAll(manager, ids, { stars: 5, source: 'automatic' });
   }
 }

@@ -5,22 +5,25 @@ import { refusal } from '../orders/order.moves.js';
 import type { ReviewSource } from './review.entity.js';
 
 /**
- * Rates a completed order, once: whoever comes second changes nothing and gets `false`. A caught
- * unique violation would not do, it rolls the transaction back.
+ * Rates completed orders, each once: whoever comes second changes nothing. A caught unique violation
+ * would not do, it rolls the transaction back. In id order, because who inserts an order's review
+ * waits for whoever is just doing so.
+ *
+ * @returns the ids of the orders that this rated
  */
-export async function rate(
+export async function rateAll(
   manager: EntityManager,
-  orderId: string,
+  orderIds: readonly string[],
   { stars, source }: { stars: number; source: ReviewSource },
-): Promise<boolean> {
-  const rated = await manager.query<unknown[]>(
+): Promise<string[]> {
+  const rated = await manager.query<{ order_id: string }[]>(
     `INSERT INTO review (order_id, stars, source)
-     SELECT id, $2, $3 FROM orders WHERE id = $1 AND status = 'COMPLETED'
+     SELECT id, $2, $3 FROM orders WHERE id = ANY ($1) AND status = 'COMPLETED' ORDER BY id
      ON CONFLICT DO NOTHING
      RETURNING order_id`,
-    [orderId, stars, source],
+    [orderIds, stars, source],
   );
-  return rated.length === 1;
+  return rated.map((review) => review.order_id);
 }
 
 @Injectable()
@@ -33,7 +36,8 @@ export class ReviewsService {
   /** @throws 409 unless the order is completed and nobody has rated it */
   review(orderId: string, stars: number): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
-      if (!(await rate(manager, orderId, { stars, source: 'buyer' }))) {
+      const rated = await rateAll(manager, [orderId], { stars, source: 'buyer' });
+      if (rated.length === 0) {
         throw await refusal(manager, orderId, 'rated', ({ status }) =>
           status === 'COMPLETED' ? 'it has a rating' : `it is ${status}`,
         );

@@ -103,9 +103,9 @@ export const CLAIMS: Record<string, Mutant> = {
         Executor.prototype,
         'run',
         (original) =>
-          async function acknowledgedFirst(this: Executor, attempt) {
-            if (!attempt.handler.transactional) await seen.store?.complete([attempt]);
-            return original.call(this, attempt);
+          async function acknowledgedFirst(this: Executor, call) {
+            if (!call.handler.transactional) await seen.store?.complete(call.attempts);
+            return original.call(this, call);
           },
       );
     },
@@ -125,7 +125,7 @@ export const CLAIMS: Record<string, Mutant> = {
 
 const DEAD_LETTERS = `
   SELECT id::float8 AS id, epoch, name, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "wakeMs",
-         false AS suspect
+         false AS suspect, true AS failed
   FROM delay_queue.delay WHERE wake_at = 'infinity' LIMIT 100`;
 
 /** A private of the store's. */

@@ -60,7 +60,7 @@ export const FENCES: Record<string, Mutant> = {
     rate: CROWDED,
     apply: (surgery) => {
       believeInTheLease(surgery);
-      surgery.rewrite('fence', { 'd.epoch = $2::int': '$2::int IS NOT NULL' });
+      surgery.rewrite('fence', { 'd.epoch = i.epoch': 'true' });
       surgery.wrap(
         WorkStore.prototype,
         'complete',
@@ -90,7 +90,9 @@ export const FENCES: Record<string, Mutant> = {
       surgery.wrap(
         WorkStore.prototype,
         'fence',
-        () => () => Promise.resolve({ pid: 0, began: '' }),
+        () =>
+          (...[, claims]: Parameters<WorkStore['fence']>) =>
+            Promise.resolve({ pid: 0, began: '', ids: claims.map(({ id }) => id) }),
       );
       surgery.wrap(
         WorkStore.prototype,
@@ -162,18 +164,21 @@ function neverLosesALease(surgery: Surgery): void {
     Executor.prototype,
     'run',
     (original) =>
-      function unaware(this: Executor, attempt) {
-        const { cut } = attempt;
-        const deaf = {
-          cut: (outcome: Outcome): void => {
-            if (outcome.kind !== 'lost') cut(outcome);
-          },
-          abort: (reason: Error): void => {
-            if (!(reason instanceof DelayLeaseLostError))
-              Attempt.prototype.abort.call(attempt, reason);
-          },
-        };
-        return original.call(this, Object.assign(attempt, deaf));
+      function unaware(this: Executor, call) {
+        for (const attempt of call.attempts) {
+          const { cut } = attempt;
+          const deaf = {
+            cut: (outcome: Outcome): void => {
+              if (outcome.kind !== 'lost') cut(outcome);
+            },
+            abort: (reason: Error): void => {
+              if (!(reason instanceof DelayLeaseLostError))
+                Attempt.prototype.abort.call(attempt, reason);
+            },
+          };
+          Object.assign(attempt, deaf);
+        }
+        return original.call(this, call);
       },
   );
 }
@@ -184,12 +189,12 @@ function believeInTheLease(surgery: Surgery): void {
     Executor.prototype,
     'run',
     (original) =>
-      function confident(this: Executor, attempt: Attempt) {
-        const { handler } = attempt;
-        if (!handler.transactional) return original.call(this, attempt);
-        attempt.leaseEndsAtMs += FOR_LONG_MS;
+      function confident(this: Executor, call) {
+        const { handler } = call;
+        if (!handler.transactional) return original.call(this, call);
+        for (const attempt of call.attempts) attempt.leaseEndsAtMs += FOR_LONG_MS;
         const patient = { ...handler, timeoutMs: handler.timeoutMs * PATIENCE };
-        return original.call(this, Object.assign(attempt, { handler: patient }));
+        return original.call(this, Object.assign(call, { handler: patient }));
       },
   );
 }

@@ -67,7 +67,7 @@ describe('mutants of the engine', () => {
       engine.complete([own]),
       engine.settle([settled]),
       engine.renew([own], 1),
-      engine.fence(alone, own, 1),
+      engine.fence(alone, [own], 1),
       engine.load(shares, { wakeMs: 0, id: 0 }, limits),
       engine.sweep(shares, null, sweeping),
     ]);

@@ -5,7 +5,7 @@ export { DiscardDelay, PostponeDelay } from '../../../src/delay-queue/delay.erro
 export { DelayEvents } from '../../../src/delay-queue/delay.events.js';
 export { DelayService } from '../../../src/delay-queue/delay.service.js';
 export { Batcher } from '../../../src/delay-queue/engine/batcher.js';
-export { currentAttempt } from '../../../src/delay-queue/engine/current-attempt.js';
+export { currentCall } from '../../../src/delay-queue/engine/current-call.js';
 export { Engine } from '../../../src/delay-queue/engine/engine.js';
 export { InFlight } from '../../../src/delay-queue/engine/in-flight.js';
 export { ReadAhead } from '../../../src/delay-queue/engine/read-ahead.js';

@@ -17,7 +17,7 @@ export const {
   ReadAhead,
   ReadyQueue,
   WheelService,
-  currentAttempt,
+  currentCall,
   handlerSettings,
   resolveOptions,
 } = await withSimulatedPauses(() => import('./engine-parts.js'));

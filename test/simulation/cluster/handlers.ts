@@ -6,7 +6,7 @@ import type { EventChecks } from '../check/event-checks.js';
 import type { RunChecks } from '../check/run-checks.js';
 import { BROKEN_SQL, EFFECT_SQL } from '../postgres/catalog.js';
 import type { World } from '../world.js';
-import { currentAttempt, DiscardDelay, PostponeDelay } from './engine.js';
+import { currentCall, DiscardDelay, PostponeDelay } from './engine.js';
 import type { SimNode } from './sim-node.js';
 
 export type Invoke = (
@@ -95,7 +95,7 @@ export class Handlers {
   }
 
   readonly invoke: Invoke = async (node, settings, delay, context) => {
-    const attempt = currentAttempt() as Attempt;
+    const [attempt] = currentCall()!.attempts as [Attempt];
     this.checks.begins(node, attempt);
     this.events.begins(node, attempt);
     const deed = this.#deed(delay, settings);

@@ -1,3 +1,4 @@
+import type { Delay } from 'nestjs-delay-queue';
 import { Pool, type PoolConfig } from 'pg';
 import type { DataSource as TypeOrmDataSource } from 'typeorm';
 import type { DelayEvents as Events } from '../../../src/delay-queue/delay.events.js';
@@ -125,7 +126,7 @@ export class SimNode {
         className: 'Simulated',
         methodName: name,
         place: name,
-        invoke: (delay, context) => this.invoke(this, settings, delay, context),
+        invoke: (work, context) => this.invoke(this, settings, work as Delay, context),
       });
     }
     const engine = new Engine(options, dataSource, registry, wheel, events);

@@ -96,10 +96,10 @@ export function randomStep(random: Random, seen: readonly Seen[], isOpen: boolea
       return step(`renew ${JSON.stringify(items)}`, run, { hasOrder: false });
     },
     () => {
-      const [row = { id: 99, epoch: 0 }] = some((found) => found);
+      const rows = some((found) => found);
       const run = (side: Side) =>
-        side.work('open', node).fence(side.runner('open'), row, 24 * 3_600_000);
-      return step(`fence ${JSON.stringify(row)}`, run, { on: isOpen ? 'open' : on });
+        side.work('open', node).fence(side.runner('open'), rows, 24 * 3_600_000);
+      return step(`fence ${JSON.stringify(rows)}`, run, { on: isOpen ? 'open' : on });
     },
     () => pages(random, node, step, 'load'),
     () => pages(random, node, step, 'sweep'),

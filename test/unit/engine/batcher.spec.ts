@@ -16,6 +16,7 @@ const row = (id: number, epoch: number): LookedRow => ({
   attempts: 1,
   max_attempts: null,
   leased_by: 'node',
+  failed: false,
   wake_ms: 0,
   now_ms: 0,
 });

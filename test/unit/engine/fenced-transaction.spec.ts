@@ -37,7 +37,7 @@ beforeEach(() => {
   const parts = {
     dataSource: { createQueryRunner: () => runner },
     store: {
-      fence: async () => ({ pid: 42 }),
+      fence: async () => ({ pid: 42, began: 'now', ids: [1] }),
       complete: async () => {
         log.push('remove');
         return [1];

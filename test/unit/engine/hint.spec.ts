@@ -16,6 +16,7 @@ const wake = (id: number, name = 'order.close'): Wake => ({
   name,
   wakeMs: 1_760_000_000_123,
   suspect: false,
+  failed: false,
 });
 
 describe('a hint', () => {

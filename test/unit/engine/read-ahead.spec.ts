@@ -73,6 +73,7 @@ const wake = (id: number, wakeMs: number, epoch = 0): Wake => ({
   name: 'a',
   wakeMs,
   suspect: false,
+  failed: false,
 });
 
 const dueIds = (): number[] => due.map(({ id }) => id);

@@ -7,6 +7,7 @@ import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.regis
 
 let lastId = 0;
 const entry = (name: string, suspect = false): Entry => ({
+  failed: suspect,
   id: ++lastId,
   epoch: 0,
   name,
@@ -24,7 +25,17 @@ const fill = (queue: ReadyQueue, name: string, count: number): Entry[] =>
     return each;
   });
 
-const anyone = (): boolean => true;
+/** What a take takes; everybody has a place who is not refused one. */
+const takeFrom = (
+  queue: ReadyQueue,
+  limit: number,
+  hasPlace: (entry: Entry) => boolean = () => true,
+): Entry[] => {
+  const taken: Entry[] = [];
+  const seat = (each: Entry): boolean => hasPlace(each) && taken.push(each) > 0;
+  expect(queue.take(limit, seat)).toBe(taken.length);
+  return taken;
+};
 
 const slotsFor = (handlers: Partial<Handler>[], transactionalMax = 5): Slots => {
   const registry = new HandlerRegistry();
@@ -37,14 +48,12 @@ const takes = (slots: Slots, name: string): number => {
   return taken;
 };
 
-const isFree = (name: string): boolean => name === 'free';
-
 describe('ReadyQueue', () => {
   it('answers in the order in which entries came', () => {
     const queue = new ReadyQueue();
     const entries = fill(queue, 'a', 10_000);
     const taken: Entry[] = [];
-    while (queue.size > 0) taken.push(...queue.take(333, anyone));
+    while (queue.size > 0) taken.push(...takeFrom(queue, 333));
     expect(taken.map(({ id }) => id)).toEqual(entries.map(({ id }) => id));
   });
 
@@ -52,7 +61,7 @@ describe('ReadyQueue', () => {
     const queue = new ReadyQueue();
     fill(queue, 'busy', 5_000);
     const few = fill(queue, 'few', 3);
-    const taken = queue.take(100, anyone);
+    const taken = takeFrom(queue, 100);
     expect(taken).toHaveLength(100);
     expect(taken.filter(({ name }) => name === 'few')).toEqual(few);
   });
@@ -60,7 +69,7 @@ describe('ReadyQueue', () => {
   it('lets the names begin in turns', () => {
     const queue = new ReadyQueue();
     for (const name of ['a', 'b', 'c']) fill(queue, name, 10);
-    const first = Array.from({ length: 3 }, () => queue.take(1, anyone)[0]!.name);
+    const first = Array.from({ length: 3 }, () => takeFrom(queue, 1)[0]!.name);
     expect(first.toSorted()).toEqual(['a', 'b', 'c']);
   });
 
@@ -68,17 +77,17 @@ describe('ReadyQueue', () => {
     const queue = new ReadyQueue();
     const [first, second, third] = fill(queue, 'a', 3);
     let slots = 1;
-    const reserve = (): boolean => slots-- > 0;
-    expect(queue.take(10, reserve)).toEqual([first]);
+    const hasSlot = (): boolean => slots-- > 0;
+    expect(takeFrom(queue, 10, hasSlot)).toEqual([first]);
     slots = 2;
-    expect(queue.take(10, reserve)).toEqual([second, third]);
+    expect(takeFrom(queue, 10, hasSlot)).toEqual([second, third]);
   });
 
   it('forgets what is no longer ready', () => {
     const queue = new ReadyQueue();
     const entries = fill(queue, 'a', 5);
     for (const each of entries.slice(0, 4)) each.place = 'gone';
-    expect(queue.take(10, anyone)).toEqual(entries.slice(4));
+    expect(takeFrom(queue, 10)).toEqual(entries.slice(4));
   });
 
   it('bounds each line by itself: a name with very many takes nobody else the room', () => {
@@ -92,7 +101,7 @@ describe('ReadyQueue', () => {
     expect([queue.sizeOf('many'), queue.sizeOf('other'), queue.sizeOf('none')]).toEqual([
       10_000, 1, 0,
     ]);
-    queue.take(1, (name) => name === 'many');
+    takeFrom(queue, 1, ({ name }) => name === 'many');
     expect(queue.push(refused)).toBe(true);
   });
 
@@ -101,11 +110,15 @@ describe('ReadyQueue', () => {
     const [full, free] = [entry('full', true), entry('free', true)];
     queue.push(full);
     queue.push(free);
-    expect(queue.take(10, anyone)).toEqual([]);
-    expect(queue.takeSuspect(isFree)).toBeUndefined();
-    expect(queue.takeSuspect(isFree)).toBe(free);
-    expect(queue.takeSuspect(anyone)).toBe(full);
-    expect(queue.takeSuspect(anyone)).toBeUndefined();
+    expect(takeFrom(queue, 10)).toEqual([]);
+    const seated: Entry[] = [];
+    const ifFree = (each: Entry): boolean => each.name === 'free' && seated.push(each) > 0;
+    const anyway = (each: Entry): boolean => seated.push(each) > 0;
+    expect(queue.takeSuspect(ifFree)).toBe(false);
+    expect(queue.takeSuspect(ifFree)).toBe(true);
+    expect(queue.takeSuspect(anyway)).toBe(true);
+    expect(queue.takeSuspect(anyway)).toBe(false);
+    expect(seated).toEqual([free, full]);
   });
 });
 

@@ -1,19 +1,25 @@
 import type { Tables } from '../schema.js';
 
 /**
- * First statement of a transactional attempt: proves the claim and holds the row until the end.
- * Parameters: id, epoch, idle_ms. No row: the claim is lost.
+ * First statement of a transactional call: proves the claims and holds the rows until the end, in
+ * id order. Parameters: ids[], epochs[], idle_ms. Answers one row: the session, and the ids whose
+ * claim still holds.
  *
  * FOR UPDATE and not DELETE: a delete here would make every `schedule` of that key wait for the
  * handler. `is_local`: the timeout ends with the transaction; a process that is paused in it loses
  * the session and with it the locks.
  */
 export const fenceSql = ({ delay }: Tables): string => `
+WITH held AS MATERIALIZED (
+  SELECT d.id
+  FROM ${delay} d JOIN unnest($1::bigint[], $2::int[]) AS i(id, epoch) ON i.id = d.id
+  WHERE d.id = ANY ($1::bigint[]) AND d.epoch = i.epoch
+  ORDER BY d.id
+  FOR UPDATE OF d
+)
 SELECT set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
-       pg_backend_pid() AS pid, transaction_timestamp()::text AS began
-FROM ${delay} d
-WHERE d.id = $1::bigint AND d.epoch = $2::int
-FOR UPDATE OF d`;
+       pg_backend_pid() AS pid, transaction_timestamp()::text AS began,
+       ARRAY(SELECT h.id::float8 FROM held h) AS ids`;
 
 /**
  * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a

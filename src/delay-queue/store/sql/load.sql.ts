@@ -14,10 +14,14 @@ export const ownShare = (row: string, names: string, counts: string, ranks: stri
   `COALESCE(${spreadSql(`${row}.id`)} % (${counts})[array_position(${names}, ${row}.name)]
             = (${ranks})[array_position(${names}, ${row}.name)], false)`;
 
-/** A row as a small JSON array: one text to parse instead of five columns for each of thousands. */
+/**
+ * A row as a small JSON array: one text to parse instead of five columns for each of thousands. The
+ * last number says how the latest attempt ended: 0 none failed, 1 it failed, 2 without a word.
+ */
 export const wakeJson = (row: string): string =>
   `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${epochMs(wakeOf(row))},
-                    ${row}.leased_by IS NOT NULL)`;
+                    CASE WHEN ${row}.leased_by IS NOT NULL THEN 2
+                         WHEN ${row}.failed THEN 1 ELSE 0 END)`;
 
 /**
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
@@ -34,7 +38,8 @@ beat AS (
   SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at
 ),
 page AS MATERIALIZED (
-  SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by
+  SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
+         d.last_error IS NOT NULL AS failed
   FROM ${delay} d
   WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
     AND d.wake_at <= (SELECT ${plusMs('clock_timestamp()', '$7::float8')})

@@ -28,8 +28,8 @@ settled AS (
       leased_by = NULL, last_error = COALESCE(i.error, d.last_error)
   FROM locked l JOIN input i ON i.id = l.id AND i.epoch = l.epoch
   WHERE d.id = l.id
-  RETURNING d.id, d.epoch, d.name, d.wake_at
+  RETURNING d.id, d.epoch, d.name, d.wake_at, d.last_error IS NOT NULL AS failed
 )
-SELECT s.id::float8 AS id, s.epoch, s.name,
+SELECT s.id::float8 AS id, s.epoch, s.name, s.failed,
        CASE WHEN s.wake_at < 'infinity' THEN ${epochMs('s.wake_at')} END AS wake_ms
 FROM settled s`;

@@ -14,7 +14,8 @@ import { ownShare, wakeJson } from './load.sql.js';
 export const sweepSql = ({ delay }: Tables): string => `
 WITH ${CLOCK},
 raw AS MATERIALIZED (
-  SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by
+  SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
+         d.last_error IS NOT NULL AS failed
   FROM ${delay} d
   WHERE (d.wake_at, d.id) > (COALESCE(to_timestamp($4::float8 / 1000), '-infinity'), $5::bigint)
     AND d.wake_at <= (SELECT clock_timestamp())

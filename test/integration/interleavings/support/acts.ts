@@ -181,9 +181,9 @@ export const fence = (): Act =>
   one('fence', 1, async (part) => {
     if (part.attempt === undefined) return undefined;
     part.asked = part.attempt;
-    const held = await part.store.fence(runnerOn(part.manager), part.attempt, LEASE_MS);
-    if (held === undefined) part.attempt = undefined;
-    return held ? 'held' : 'lost';
+    const { ids } = await part.store.fence(runnerOn(part.manager), [part.attempt], LEASE_MS);
+    if (ids.length === 0) part.attempt = undefined;
+    return ids.length > 0 ? 'held' : 'lost';
   });
 
 /** Time passes for a lease, without waiting for it. */

@@ -77,6 +77,7 @@ export const lookAt: Statement = (tx, [ids]) => {
       attempts: row.attempts,
       max_attempts: row.maxAttempts,
       leased_by: row.leasedBy,
+      failed: row.lastError !== null,
       wake_ms: isDead(row) ? null : msOf(wakeOf(row)),
       now_ms: msOf(tx.now),
     }));
@@ -131,6 +132,7 @@ export const settle: Statement = (tx, [ids, epochs, waits, moves, refunds, error
       id: after.id,
       epoch: after.epoch,
       name: after.name,
+      failed: after.lastError !== null,
       wake_ms: isDead(after) ? null : msOf(after.wakeAt),
     });
   }
@@ -166,10 +168,14 @@ export const renew: Statement = (tx, [ids, epochs, leaseMs]) => {
   return renewed;
 };
 
-export const fence: WaitingStatement = function* (tx, [id, epoch, idleMs]) {
-  if (tx.row(id as number)?.epoch !== epoch) return [];
-  const row = yield* tx.lock(id as number);
-  if (row?.epoch !== epoch) return [];
+export const fence: WaitingStatement = function* (tx, [ids, epochs, idleMs]) {
+  const held: number[] = [];
+  const items = unnest<Fenced>([ids, epochs], 'id', 'epoch');
+  for (const { id, epoch } of items.toSorted((a, b) => a.id - b.id)) {
+    if (tx.row(id)?.epoch !== epoch) continue;
+    const row = yield* tx.lock(id);
+    if (row?.epoch === epoch) held.push(id);
+  }
   tx.idleMs = Number(idleMs);
-  return [{ idle: idleMs, pid: tx.session, began: tx.began }];
+  return [{ idle: idleMs, pid: tx.session, began: tx.began, ids: held }];
 };

@@ -13,9 +13,13 @@ function isOwn(row: Row, [names, counts, ranks]: ShareColumns): boolean {
 }
 
 const wakesJson = (rows: readonly Row[]): string =>
-  JSON.stringify(
-    rows.map((row) => [row.id, row.epoch, row.name, msOf(wakeOf(row)), row.leasedBy !== null]),
-  );
+  JSON.stringify(rows.map((row) => [row.id, row.epoch, row.name, msOf(wakeOf(row)), endedOf(row)]));
+
+/** How the latest attempt ended: 0 none failed, 1 it failed, 2 without a word. */
+function endedOf(row: Row): 0 | 1 | 2 {
+  if (row.leasedBy !== null) return 2;
+  return row.lastError === null ? 0 : 1;
+}
 
 const isAfter = (row: Row, wakeAt: number, id: number): boolean =>
   row.wakeAt === wakeAt ? row.id > id : row.wakeAt > wakeAt;

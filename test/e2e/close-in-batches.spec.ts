@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DelayService } from 'nestjs-delay-queue';
+import { Client } from 'pg';
+import type { PlacedOrder } from '../../src/shop/orders/orders.schemas.js';
+import { until } from '../support/until.js';
+import { RunningShop } from './support/running-shop.js';
+
+let shop: RunningShop;
+
+beforeEach(async () => {
+  shop = await RunningShop.open();
+});
+
+afterEach(() => shop.close());
+
+/** In id order, as a batch locks them. Each is of both SKUs, by turns named first. */
+async function placeInOrder(count: number, skus: readonly string[]): Promise<PlacedOrder[]> {
+  const orders: PlacedOrder[] = [];
+  for (let made = 0; made < count; made += 1) {
+    const items = (made % 2 ? skus : skus.toReversed()).map((sku) => ({ sku, quantity: 1 }));
+    const { body } = await shop.post('/orders', { items });
+    orders.push(body as PlacedOrder);
+  }
+  return orders.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+/** All of them due now, and so in one batch. */
+async function closeAll(orders: readonly PlacedOrder[], first?: string): Promise<void> {
+  const ids = orders.map(({ id }) => id);
+  await shop.sql(`UPDATE orders SET pay_deadline = clock_timestamp() WHERE id = ANY ($1)`, [ids]);
+  await shop.app.get(DelayService).scheduleMany(
+    ids.map((id) => ({
+      name: 'order.close',
+      payload: { orderId: id === first ? 'no uuid' : id },
+      key: id,
+      after: 0,
+    })),
+  );
+}
+
+/** Sessions of this database that wait for a row somebody else has locked. */
+const untilWaiting = (count: number): Promise<unknown> =>
+  until(
+    () =>
+      shop.sql<{ waiting: number }[]>(
+        `SELECT count(*)::int AS waiting FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      ),
+    ([row]) => row?.waiting === count,
+  );
+
+const statusesOf = async (orders: readonly PlacedOrder[]): Promise<string[]> =>
+  Promise.all(orders.map(async ({ id }) => (await shop.order(id)).status));
+
+it('payments that meet a closing batch: it has the orders it came to first, they have the others', async () => {
+  const skus = [await shop.newSku({ stock: 20 }), await shop.newSku({ stock: 20 })];
+  const orders = await placeInOrder(8, skus);
+  const [early, held, late] = [orders.slice(0, 3), orders[3]!, orders.slice(4)];
+
+  // Stops the batch in the middle: it has locked the first orders, and not the last ones.
+  const session = new Client({ connectionString: shop.database.url });
+  await session.connect();
+  try {
+    await session.query('BEGIN');
+    await session.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [held.id]);
+    await closeAll(orders);
+    await untilWaiting(1);
+
+    const inTime = await Promise.all(late.map(({ id, total }) => shop.callback(id, total)));
+    expect(inTime.map(({ body }) => body.status)).toEqual(late.map(() => 'CAPTURED'));
+    const tooLate = early.map(({ id, total }) => shop.callback(id, total));
+    await untilWaiting(1 + early.length);
+    await session.query('COMMIT');
+
+    const answers = await Promise.all(tooLate);
+    expect(answers.map(({ body }) => body.status)).toEqual(early.map(() => 'REFUND_PENDING'));
+  } finally {
+    await session.end();
+  }
+
+  await Promise.all(
+    early.map(({ id }) => shop.orderWhen(id, ({ payments }) => payments[0]?.status === 'REFUNDED')),
+  );
+  expect(await statusesOf([...early, held])).toEqual(['CLOSED', 'CLOSED', 'CLOSED', 'CLOSED']);
+  expect(await statusesOf(late)).toEqual(['PAID', 'PAID', 'PAID', 'PAID']);
+  expect(await Promise.all(skus.map((sku) => shop.stockOf(sku)))).toEqual([16, 16]);
+  expect(await shop.broken()).toEqual([]);
+});
+
+it('closes the others of a batch in which one order cannot be closed', async () => {
+  const skus = [await shop.newSku(), await shop.newSku()];
+  const orders = await placeInOrder(5, skus);
+  const [poison, ...others] = orders as [PlacedOrder, ...PlacedOrder[]];
+  await closeAll(orders, poison.id);
+
+  for (const { id } of others) await shop.orderWhen(id, ({ status }) => status === 'CLOSED');
+  const { status, delays } = await shop.orderWhen(
+    poison.id,
+    (order) => order.delays[0]?.state === 'retrying',
+  );
+  expect(status).toBe('UNPAID');
+  expect(delays).toHaveLength(1);
+  for (const { id } of others) {
+    const [close] = await shop.app.get(DelayService).history('order.close', id);
+    expect(close).toMatchObject({ state: 'completed', attempts: 1 });
+  }
+  expect(await Promise.all(skus.map((sku) => shop.stockOf(sku)))).toEqual([9, 9]);
+  expect(await shop.broken()).toEqual([]);
+});
