@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { DelayLeaseLostError } from '../../../src/delay-queue/delay.errors.js';
 import { Attempt, type Outcome } from '../../../src/delay-queue/engine/attempt.js';
 import { Executor } from '../../../src/delay-queue/engine/executor.js';
@@ -12,7 +13,7 @@ const completeWhoever = (surgery: Surgery): void =>
   surgery.rewrite('complete', { [EPOCH]: ' AND (d.leased_by IS NOT NULL OR d.attempts > 0)' });
 
 /** Calls per second where two attempts of one delay have to meet. */
-const CROWDED = 120;
+export const CROWDED = 120;
 
 /** How long a mutant thinks that its lease goes on. */
 const FOR_LONG_MS = 600_000;
@@ -54,13 +55,13 @@ export const FENCES: Record<string, Mutant> = {
   },
   'fences-by-id': {
     about: 'lets a transactional attempt begin and end on a row that is no longer its own',
-    // One waits for a connection past its lease, and another is slow between its claim and its fence.
-    faults: ['pool', 'latency'],
-    seconds: 40,
+    faults: ['pool'],
+    seconds: 25,
     rate: CROWDED,
     apply: (surgery) => {
       believeInTheLease(surgery);
       surgery.rewrite('fence', { 'd.epoch = i.epoch': 'true' });
+      fenceTooLate(surgery);
       surgery.wrap(
         WorkStore.prototype,
         'complete',
@@ -184,7 +185,7 @@ function neverLosesALease(surgery: Surgery): void {
 }
 
 /** Nothing in the process tells a transactional attempt that its time is over. */
-function believeInTheLease(surgery: Surgery): void {
+export function believeInTheLease(surgery: Surgery): void {
   surgery.wrap(
     Executor.prototype,
     'run',
@@ -195,6 +196,28 @@ function believeInTheLease(surgery: Surgery): void {
         for (const attempt of call.attempts) attempt.leaseEndsAtMs += FOR_LONG_MS;
         const patient = { ...handler, timeoutMs: handler.timeoutMs * PATIENCE };
         return original.call(this, Object.assign(call, { handler: patient }));
+      },
+  );
+}
+
+/** One in so many transactional attempts is slow between its claim and its fence. */
+const LATE_FENCES = 3;
+
+/** Two of one delay meet before either has its fence, which by chance alone is rare. */
+function fenceTooLate(surgery: Surgery): void {
+  let fences = 0;
+  surgery.wrap(
+    WorkStore.prototype,
+    'fence',
+    (original) =>
+      async function late(this: WorkStore, runner, claims, idleMs) {
+        fences += 1;
+        const [claim] = claims;
+        if (fences % LATE_FENCES === 0 && claim instanceof Attempt) {
+          const leaseLeftMs = claim.leaseEndsAtMs - FOR_LONG_MS - performance.now();
+          await pause(leaseLeftMs + claim.handler.leaseMs / 2);
+        }
+        return original.call(this, runner, claims, idleMs);
       },
   );
 }
