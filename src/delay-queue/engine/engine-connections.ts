@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { Client, ClientBase, Pool, PoolConfig } from 'pg';
 import type { Runner } from '../store/rows.js';
+import { PreparedStatements } from './prepared-statements.js';
 
 /** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
 interface PostgresDriver {
@@ -20,6 +21,7 @@ export class EngineConnections implements Runner {
   readonly #driver: PostgresDriver;
   readonly #pool: Pool;
   readonly #config: PoolConfig;
+  readonly #prepared = new PreparedStatements();
 
   constructor(dataSource: DataSource, max: number, applicationName: string) {
     this.#driver = dataSource.driver as unknown as PostgresDriver;
@@ -41,6 +43,8 @@ export class EngineConnections implements Runner {
     // A connection that dies while idle says so here; the pool has replaced it already, and the
     // next statement speaks for itself.
     this.#pool.on('error', () => {});
+    // One that dies between two statements of its user has nobody else to tell.
+    this.#pool.on('connect', outliveErrors);
     this.#driver.master.on('acquire', outliveErrors);
   }
 
@@ -49,9 +53,22 @@ export class EngineConnections implements Runner {
     return this.#driver.master.options.max ?? 10;
   }
 
+  /** Sessions have proven to be this process's own for as long as their connections last. */
+  prepareStatements(): void {
+    this.#prepared.use();
+  }
+
   /** Runs one statement; a connection on which one failed is not used again. */
   async query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-    return (await this.#pool.query<Row & object>(sql, parameters)).rows;
+    const client = await this.#pool.connect();
+    try {
+      const rows = await this.#prepared.run<Row>(client, sql, parameters);
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(true);
+      throw error;
+    }
   }
 
   /** A connection outside the pool, for LISTEN; the caller ends it. */

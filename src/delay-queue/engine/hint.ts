@@ -14,15 +14,18 @@ const BYTES_MAX = 7_900;
 /** An epoch is an int in SQL, and a claim adds one: a larger one would fail a whole claim. */
 const EPOCH_MAX = 2 ** 31 - 2;
 
-type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number];
+/** The last one stands only after a failure, which is rare. */
+type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, failed?: 1];
 
 /** As few texts as the limit of NOTIFY allows. */
 export function encodeWakes(wakes: readonly Wake[]): string[] {
   const texts: string[] = [];
   let items: string[] = [];
   let bytes = 0;
-  for (const { id, epoch, name, wakeMs } of wakes) {
-    const item = JSON.stringify([id, epoch, name, wakeMs] satisfies WakeTuple);
+  for (const { id, epoch, name, wakeMs, failed } of wakes) {
+    const tuple: WakeTuple = [id, epoch, name, wakeMs];
+    if (failed) tuple.push(1);
+    const item = JSON.stringify(tuple);
     if (bytes + item.length + 3 > BYTES_MAX) {
       texts.push(`w[${items.join()}]`);
       items = [];
@@ -47,13 +50,13 @@ export function parseHint(text: string): Hint | undefined {
   try {
     const tuples: unknown = JSON.parse(text.slice(1));
     if (!Array.isArray(tuples) || !tuples.every(isWakeTuple)) return undefined;
-    const wakes = tuples.map(([id, epoch, name, wakeMs]) => ({
+    const wakes = tuples.map(([id, epoch, name, wakeMs, failed]) => ({
       id,
       epoch,
       name,
       wakeMs,
       suspect: false,
-      failed: false,
+      failed: failed === 1,
     }));
     return { kind: 'wakes', wakes };
   } catch {

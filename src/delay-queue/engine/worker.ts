@@ -139,9 +139,10 @@ export class Worker {
 
   /** @returns whether LISTEN works */
   async start(): Promise<boolean> {
-    const { options, events, hints } = this.parts;
+    const { options, events, hints, connections } = this.parts;
     const listens = await this.#listener.start();
-    if (!listens) {
+    if (listens) connections.prepareStatements();
+    else {
       this.#loader.loadEvery(Math.min(options.loadEveryMs, LOAD_WITHOUT_LISTEN_MS));
       events.emit('advice', {
         message:

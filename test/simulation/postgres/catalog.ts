@@ -3,6 +3,7 @@ import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
 import { cancelSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
 import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
+import { KEEP_PLANS_SQL } from '../../../src/delay-queue/engine/prepared-statements.js';
 import { endSessionSql, fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
 import { leaveSql } from '../../../src/delay-queue/store/sql/leave.sql.js';
 import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
@@ -65,12 +66,12 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [sweepSql(names), 'sweep', pages.sweep],
     [leaveSql(names), 'leave', pages.leaveOf(tables)],
     [pruneSql(names), 'prune', pages.pruneOf(tables)],
-    [placeSql(names), 'place', producers.placeOf(() => tables.nextId())],
     [retryDeadSql(names), 'retryDead', producers.retryDead],
     [EFFECT_SQL, 'effect', effect],
   ];
   for (const patience of ['waits', 'at once'] as const) {
     statements.push(
+      [placeSql(names, patience), 'place', producers.placeOf(() => tables.nextId(), patience)],
       [placeAgainSql(names, true, patience), 'placeAgain', producers.placeAgainOf(patience)],
       [moveOnSql(names, true, patience), 'moveOn', producers.moveOnOf(patience)],
       [cancelSql(names, true, patience), 'cancel', producers.cancelOf(patience)],
@@ -119,6 +120,7 @@ export function sideStatement(
       return [];
     });
   }
+  if (sql === KEEP_PLANS_SQL) return known('keep plans', () => []);
   if (sql.includes("current_setting('server_version_num')")) {
     const found = { version: 180_004, isolation: 'read committed', replica: false, missing: null };
     return known('preflight', () => [found]);

@@ -16,6 +16,13 @@ interface Query {
   isOver: boolean;
 }
 
+/** A prepared statement, as `pg` takes it. */
+interface Named {
+  name: string;
+  text: string;
+  values: readonly unknown[];
+}
+
 /** Where the clients of a process connect to. */
 export interface Place {
   server: Server;
@@ -75,18 +82,20 @@ export class SimClient extends EventEmitter {
 
   unref(): void {}
 
-  query(text: string, values?: readonly unknown[]): Promise<QueryResult>;
+  query(query: string | Named, values?: readonly unknown[]): Promise<QueryResult>;
   query(
-    text: string,
+    query: string | Named,
     values: readonly unknown[] | undefined,
     callback: Callback<QueryResult>,
   ): void;
   query(
-    text: string,
-    values: readonly unknown[] = [],
+    asked: string | Named,
+    given: readonly unknown[] = [],
     callback?: Callback<QueryResult>,
   ): Promise<QueryResult> | void {
-    if (callback === undefined) return promised((done) => this.query(text, values, done));
+    if (callback === undefined) return promised((done) => this.query(asked, given, done));
+    // A prepared statement does what its text says.
+    const { text, values } = typeof asked === 'string' ? { text: asked, values: given } : asked;
     if (!this._queryable || this._ending) {
       queueMicrotask(() => callback(new Error('the client is not queryable')));
       return;

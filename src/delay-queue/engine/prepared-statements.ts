@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import type { ClientBase } from 'pg';
+
+/**
+ * A plan that is kept must be good for any size of the table, not for the one it had when the plan
+ * was made. Every statement of the engine has an index to go by, so a generic plan without a
+ * sequential scan is the right one, and Postgres need not think about it again.
+ */
+export const KEEP_PLANS_SQL = 'SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan';
+
+/**
+ * Statements that are parsed and planned once per connection: for a claim of one row, planning is
+ * most of what the server does. Only on sessions that are known to be this process's own; behind a
+ * pooler in transaction mode a name would be looked for in somebody else's session.
+ */
+export class PreparedStatements {
+  readonly #sessions = new WeakSet<ClientBase>();
+  readonly #names = new Map<string, string>();
+  #isOn = false;
+
+  /** From now on; to be called when sessions have proven to stay. */
+  use(): void {
+    this.#isOn = true;
+  }
+
+  async run<Row>(client: ClientBase, sql: string, parameters: unknown[]): Promise<Row[]> {
+    if (!this.#isOn) return (await client.query<Row & object>(sql, parameters)).rows;
+    if (!this.#sessions.has(client)) {
+      await client.query(KEEP_PLANS_SQL);
+      this.#sessions.add(client);
+    }
+    const { rows } = await client.query<Row & object>({
+      name: this.#nameOf(sql),
+      text: sql,
+      values: parameters,
+    });
+    return rows;
+  }
+
+  /** By the text, so that no two statements share a name, nor two versions of one. */
+  #nameOf(sql: string): string {
+    let name = this.#names.get(sql);
+    if (name === undefined) {
+      name = `delay-queue ${createHash('sha256').update(sql).digest('hex').slice(0, 32)}`;
+      this.#names.set(sql, name);
+    }
+    return name;
+  }
+}
