@@ -60,8 +60,13 @@ export class DelayEvents extends EventEmitter<DelayEventMap> {
     this.setMaxListeners(0);
   }
 
+  /** Whether anybody listens: what nobody hears need not be put together. */
+  isHeard(event: keyof DelayEventMap): boolean {
+    return this.listenerCount(event) > 0;
+  }
+
   override emit<K extends keyof DelayEventMap>(event: K, ...args: DelayEventMap[K]): boolean {
-    if (this.listenerCount(event) === 0) return false;
+    if (!this.isHeard(event)) return false;
     try {
       // The cast undoes what the generic of EventEmitter cannot see through.
       return super.emit(event, ...(args as never));

@@ -1,7 +1,7 @@
 import type { DelayEvents } from '../delay.events.js';
 import { describeError } from '../error-text.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Completion, Settlement, Wake } from '../store/rows.js';
+import type { Settlement, Wake } from '../store/rows.js';
 import type { Attempt, Outcome } from './attempt.js';
 import { Batcher } from './batcher.js';
 import { InFlight } from './in-flight.js';
@@ -21,7 +21,7 @@ export interface AcknowledgerCallbacks {
 
 /** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
 export class Acknowledger {
-  readonly #completions: Batcher<Completion>;
+  readonly #completions: Batcher<Attempt>;
   readonly #settlements: Batcher<Settlement>;
   /** Attempts that ended and are not written down: their rows are still theirs. */
   readonly unwritten = new InFlight();
@@ -34,7 +34,7 @@ export class Acknowledger {
     const lookAt = (ids: readonly number[]) => store.lookAt(ids);
     // One each: while the one fails the other may work.
     const trouble = (): Trouble => new Trouble(events, 'acknowledge');
-    const complete = (items: readonly Completion[]) => store.complete(items);
+    const complete = (items: readonly Attempt[]) => store.complete(items);
     const settle = async (items: readonly Settlement[]): Promise<number[]> => {
       const rows = await store.settle(items);
       for (const { id, epoch, name, failed, wake_ms: wakeMs } of rows) {
@@ -120,14 +120,15 @@ export class Acknowledger {
       this.events.emit(attempt.movedOn ? 'superseded' : 'completed', attempt.event);
       return;
     }
-    const { id, epoch, latenessMs } = attempt;
     this.unwritten.add(attempt);
-    this.#completions.add({ id, epoch, latenessMs }, (result) => {
-      this.unwritten.delete(attempt);
-      if (result === 'written') this.events.emit('completed', attempt.event);
-      else this.#gone(attempt);
-    });
+    this.#completions.add(attempt, this.#completed);
   }
+
+  readonly #completed = (result: 'written' | 'gone', attempt: Attempt): void => {
+    this.unwritten.delete(attempt);
+    if (result === 'gone') this.#gone(attempt);
+    else if (this.events.isHeard('completed')) this.events.emit('completed', attempt.event);
+  };
 
   #fail(attempt: Attempt, outcome: Outcome & { kind: 'failed' }): void {
     const error = describeError(outcome.error);

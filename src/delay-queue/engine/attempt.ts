@@ -17,8 +17,6 @@ export type Outcome =
   /** Another node may have the row: nothing may be written. */
   | { kind: 'lost' };
 
-const nobody = (): void => {};
-
 let attempts = 0;
 
 /** One run of one delay on this node, from its claim to its acknowledgement. */
@@ -29,7 +27,6 @@ export class Attempt implements Call {
   readonly epoch: number;
   readonly name: string;
   readonly key: string | null;
-  readonly startedAtMs = performance.now();
 
   manager: EntityManager | undefined;
   /** The handler scheduled its own key: the row moved on under this attempt. */
@@ -37,11 +34,9 @@ export class Attempt implements Call {
   committing = false;
   over = false;
   closing = false;
+  onCut: ((outcome: Outcome) => void) | undefined;
   /** Told when the attempt is aborted: a batch listens. */
   onAbort: ((reason: Error) => void) | undefined;
-
-  readonly cut: (outcome: Outcome) => void;
-  readonly whenCut: Promise<Outcome>;
 
   #controller: AbortController | undefined;
   #reason: Error | undefined;
@@ -61,11 +56,6 @@ export class Attempt implements Call {
     this.epoch = row.epoch;
     this.name = row.name;
     this.key = row.key;
-    let cut: (outcome: Outcome) => void = nobody;
-    this.whenCut = new Promise((resolve) => {
-      cut = resolve;
-    });
-    this.cut = cut;
   }
 
   /** Made when somebody asks for it: most handlers never do. */
@@ -75,6 +65,10 @@ export class Attempt implements Call {
       if (this.#reason) this.#controller.abort(this.#reason);
     }
     return this.#controller.signal;
+  }
+
+  cut(outcome: Outcome): void {
+    this.onCut?.(outcome);
   }
 
   abort(reason: Error): void {
@@ -91,6 +85,11 @@ export class Attempt implements Call {
 
   get completing(): readonly Attempt[] {
     return [this];
+  }
+
+  /** A plain attempt without a key has neither a transaction nor a row that a call could name. */
+  get hasContext(): boolean {
+    return this.key !== null || this.handler.transactional;
   }
 
   keepOnly(ids: ReadonlySet<number>): boolean {

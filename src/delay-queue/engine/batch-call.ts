@@ -10,7 +10,8 @@ import type { Call } from './call.js';
  */
 export class BatchCall implements Call {
   manager: EntityManager | undefined;
-  readonly whenCut: Promise<Outcome>;
+  onCut: ((outcome: Outcome) => void) | undefined;
+  readonly hasContext = true;
 
   readonly #size: number;
   readonly #open: Set<Attempt>;
@@ -21,7 +22,6 @@ export class BatchCall implements Call {
   #reason: Error | undefined;
   #over = false;
   #committing = false;
-  #end: (outcome: Outcome) => void = () => {};
 
   /** @param attempts at least one */
   constructor(
@@ -30,12 +30,9 @@ export class BatchCall implements Call {
   ) {
     this.#size = attempts.length;
     this.#open = new Set(attempts);
-    this.whenCut = new Promise((resolve) => {
-      this.#end = resolve;
-    });
     for (const attempt of attempts) {
       attempt.onAbort = (reason) => this.#abortedOne(attempt, reason);
-      void attempt.whenCut.then((outcome) => this.#decide(attempt, outcome));
+      attempt.onCut = (outcome) => this.#decide(attempt, outcome);
     }
   }
 
@@ -91,14 +88,15 @@ export class BatchCall implements Call {
     this.#controller?.abort(reason);
   }
 
-  readonly cut = (outcome: Outcome): void => {
-    for (const attempt of this.#open) attempt.cut(outcome);
-  };
+  cut(outcome: Outcome): void {
+    for (const attempt of this.attempts) attempt.cut(outcome);
+  }
 
   keepOnly(ids: ReadonlySet<number>): boolean {
     for (const attempt of this.attempts) {
-      if (!ids.has(attempt.id)) this.#decide(attempt, { kind: 'lost' });
+      if (!ids.has(attempt.id)) this.#leaveOut(attempt, { kind: 'lost' });
     }
+    // Whoever asks will end the call: it is not cut, or its session would end with it.
     return this.#open.size > 0;
   }
 
@@ -135,10 +133,15 @@ export class BatchCall implements Call {
   }
 
   #decide(attempt: Attempt, outcome: Outcome): void {
-    if (this.#over || !this.#open.delete(attempt)) return;
+    if (this.#over || !this.#open.has(attempt)) return;
+    this.#leaveOut(attempt, outcome);
+    if (this.#open.size === 0) this.onCut?.(outcome);
+  }
+
+  #leaveOut(attempt: Attempt, outcome: Outcome): void {
+    this.#open.delete(attempt);
     attempt.over = true;
     this.#decided.set(attempt, outcome);
-    if (this.#open.size === 0) this.#end(outcome);
   }
 
   /** One lost lease is no reason to stop for the others. */

@@ -25,7 +25,7 @@ export interface BatcherParts<Item> {
 
 interface Pending<Item> {
   item: Item;
-  settle: (result: 'written' | 'gone') => void;
+  settle: (result: 'written' | 'gone', item: Item) => void;
   /** Times it was found locked. */
   misses: number;
   /** A statement with it failed, and may have been committed all the same. */
@@ -149,7 +149,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   #settle(pending: Pending<Item>, result: 'written' | 'gone'): void {
     this.#open -= 1;
-    pending.settle(result);
+    pending.settle(result, pending.item);
     if (this.#open === 0) this.#onEmpty?.();
   }
 }

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { DelayInvalidError, PostponeDelay } from '../delay.errors.js';
 import type { Delay, DelayBatchContext, DelayContext, Duration } from '../delay.js';
+import { readable } from '../validation/blame.js';
 import { parseDurationMs } from '../validation/duration.js';
 import { shown } from '../validation/shown.js';
 import type { Attempt } from './attempt.js';
@@ -46,7 +47,7 @@ function batchContextOf(
     if (call.over) {
       throw new DelayInvalidError('delay', 'the batch is over: nothing can be said of it any more');
     }
-    if (!call.say(idOf(delay), outcomeOf(error))) {
+    if (!call.say(idOf(delay), outcomeOf(error, call.closing))) {
       throw new DelayInvalidError('delay', `must be one of the batch, not ${shown(delay)}`);
     }
   };
@@ -64,4 +65,6 @@ function batchContextOf(
 }
 
 const idOf = (delay: unknown): unknown =>
-  typeof delay === 'object' && delay !== null && 'id' in delay ? delay.id : undefined;
+  readable('delay', () =>
+    typeof delay === 'object' && delay !== null && 'id' in delay ? delay.id : undefined,
+  );

@@ -19,16 +19,18 @@ export interface Call {
   readonly closing: boolean;
   /** `performance.now()` at which the first of its leases ends. */
   readonly leaseEndsAtMs: number;
-  /** Resolves when nobody waits for the handler any more. */
-  readonly whenCut: Promise<Outcome>;
+  /** Told when nobody waits for the handler any more. */
+  onCut: ((outcome: Outcome) => void) | undefined;
   readonly signal: AbortSignal;
 
   /** Tells the handler to give up; the first reason stays. */
   abort(reason: Error): void;
   /** Settles what is open before the handler does. */
-  readonly cut: (outcome: Outcome) => void;
+  cut(outcome: Outcome): void;
   /** Leaves out those whose row is not held any more. @returns whether any is left */
   keepOnly(ids: ReadonlySet<number>): boolean;
+  /** Whether what it calls must know on behalf of which call it acts. */
+  readonly hasContext: boolean;
   /** Its attempt of that delay: whose own row it is that a handler moves. */
   attemptOf(name: string, key: string | null): Attempt | undefined;
   /** What becomes of each attempt when the call ends like this. */

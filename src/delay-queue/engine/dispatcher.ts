@@ -176,7 +176,7 @@ export class Dispatcher {
     if (call === undefined) return this.#giveSlot(first);
     const { inFlight, executor } = this.parts;
     for (const attempt of attempts) inFlight.add(attempt);
-    void executor.run(call).finally(() => {
+    executor.run(call, () => {
       for (const attempt of attempts) inFlight.delete(attempt);
       this.#giveSlot(first);
     });

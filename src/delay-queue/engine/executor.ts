@@ -28,44 +28,71 @@ export class Executor {
     });
   }
 
-  /** Resolves when the call is decided; what it left to be written is with the acknowledger. */
-  async run(call: Call): Promise<void> {
+  /**
+   * A handler that returns no promise is decided, and its place given away, before this returns.
+   *
+   * @param onDecided what is left to be written is with the acknowledger
+   */
+  run(call: Call, onDecided: () => void): void {
     const [first] = call.attempts as [Attempt];
-    for (const attempt of call.attempts) this.events.emit('started', attempt.event);
-    const stopTimeout = this.#startTimeout(call, first.serial);
-    let settled = false;
-    const work = this.#work(call).finally(() => {
-      settled = true;
+    const startedAtMs = performance.now();
+    this.#tellStarted(call);
+    const transaction = call.handler.transactional
+      ? new FencedTransaction(this.fenced, call)
+      : undefined;
+    const outcome = transaction ? transaction.run(() => this.#invoke(call)) : this.#invoke(call);
+    if (!(outcome instanceof Promise)) {
+      this.#decide(call, outcome);
+      onDecided();
+      return;
+    }
+    const stopTimeout = this.#startTimeout(call, first.serial, startedAtMs);
+    const decide = (its: Outcome): void => {
+      stopTimeout();
+      this.#decide(call, its);
+      onDecided();
+    };
+    call.onCut = (its) => {
+      if (call.over) return;
+      decide(its);
+      transaction?.cut();
+      this.#linger(first, outcome);
+    };
+    void outcome.then((its) => {
+      if (!call.over) decide(its);
     });
-    const outcome = await Promise.race([work, call.whenCut]);
-    call.over = true;
-    stopTimeout();
-    if (!settled) this.#linger(first, work);
-    for (const [attempt, its] of call.outcomes(outcome)) this.acknowledger.report(attempt, its);
   }
 
   close(): void {
     this.#timeouts.close();
   }
 
-  #work(call: Call): Promise<Outcome> {
-    if (!call.handler.transactional) return this.#invoke(call);
-    return new FencedTransaction(this.fenced, call).run(() => this.#invoke(call));
+  #tellStarted(call: Call): void {
+    if (!this.events.isHeard('started')) return;
+    for (const attempt of call.attempts) this.events.emit('started', attempt.event);
   }
 
-  async #invoke(call: Call): Promise<Outcome> {
+  #decide(call: Call, outcome: Outcome): void {
+    call.over = true;
+    for (const [attempt, its] of call.outcomes(outcome)) this.acknowledger.report(attempt, its);
+  }
+
+  #invoke(call: Call): Outcome | Promise<Outcome> {
     try {
       const { work, ctx } = argumentsOf(call);
-      await runAs(call, () => call.handler.invoke(work, ctx));
-      return { kind: 'completed' };
+      const result: unknown = runAs(call, () => call.handler.invoke(work, ctx));
+      if (!mayBePromise(result)) return COMPLETED;
+      return Promise.resolve(result).then(
+        () => COMPLETED,
+        (error: unknown) => outcomeOf(error, call.closing),
+      );
     } catch (error) {
       return outcomeOf(error, call.closing);
     }
   }
 
-  #startTimeout(call: Call, serial: number): () => void {
-    const deadlineMs = performance.now() + call.handler.timeoutMs;
-    const timer = this.#timeouts.add(deadlineMs, serial);
+  #startTimeout(call: Call, serial: number, startedAtMs: number): () => void {
+    const timer = this.#timeouts.add(startedAtMs + call.handler.timeoutMs, serial);
     this.#timed.set(serial, call);
     return () => {
       this.#timed.delete(serial);
@@ -82,9 +109,14 @@ export class Executor {
   }
 
   /** The handler goes on although nobody listens: counted, so that it cannot pile up unseen. */
-  #linger({ name, event }: Attempt, work: Promise<Outcome>): void {
+  #linger({ name, event }: Attempt, outcome: Promise<Outcome>): void {
     const lingering = this.slots.linger(name);
     this.events.emit('lingering', { ...event, lingering });
-    void work.finally(() => this.slots.lingerNoMore(name));
+    void outcome.finally(() => this.slots.lingerNoMore(name));
   }
 }
+
+const COMPLETED: Outcome = { kind: 'completed' };
+
+const mayBePromise = (result: unknown): boolean =>
+  (typeof result === 'object' && result !== null) || typeof result === 'function';

@@ -32,12 +32,14 @@ export class FencedTransaction {
     private readonly call: Call,
   ) {
     this.#runner = parts.dataSource.createQueryRunner();
-    void call.whenCut.then(() => {
-      this.#sessionEnd = this.#endSession();
-    });
   }
 
-  async run(handle: () => Promise<Outcome>): Promise<Outcome> {
+  /** The call was cut: nobody waits for this transaction any more. */
+  cut(): void {
+    this.#sessionEnd = this.#endSession();
+  }
+
+  async run(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     try {
       this.#client = (await this.#runner.connect()) as PoolClient;
       // Cut while it waited for a connection: nobody wants this transaction any more.
@@ -67,7 +69,7 @@ export class FencedTransaction {
     return this.call.leaseEndsAtMs - performance.now();
   }
 
-  async #guarded(handle: () => Promise<Outcome>): Promise<Outcome> {
+  async #guarded(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     const guard = new TransactionGuard(this.#runner);
     this.#guard = guard;
     const outcome = await handle();

@@ -2,24 +2,26 @@ import type { Attempt } from './attempt.js';
 
 /** The attempts this node runs now. A delay that moved on may run beside its own earlier attempt. */
 export class InFlight {
-  readonly #attempts = new Set<Attempt>();
   /** The latest attempt of each delay. */
   readonly #byId = new Map<number, Attempt>();
+  /** Earlier attempts of delays that moved on: there are hardly ever any. */
+  readonly #earlier = new Set<Attempt>();
   #idle: (() => void) | undefined;
 
   get size(): number {
-    return this.#attempts.size;
+    return this.#byId.size + this.#earlier.size;
   }
 
   add(attempt: Attempt): void {
-    this.#attempts.add(attempt);
+    const earlier = this.#byId.get(attempt.id);
+    if (earlier !== undefined && earlier !== attempt) this.#earlier.add(earlier);
     this.#byId.set(attempt.id, attempt);
   }
 
   delete(attempt: Attempt): void {
-    this.#attempts.delete(attempt);
     if (this.#byId.get(attempt.id) === attempt) this.#byId.delete(attempt.id);
-    if (this.#attempts.size === 0) this.#idle?.();
+    else this.#earlier.delete(attempt);
+    if (this.size === 0) this.#idle?.();
   }
 
   /** Whether that very claim runs here: its row needs no looking after. */
@@ -28,12 +30,12 @@ export class InFlight {
   }
 
   all(): Attempt[] {
-    return [...this.#attempts];
+    return [...this.#byId.values(), ...this.#earlier];
   }
 
   /** Resolves when nothing is in flight, or after `withinMs`. */
   async whenIdle(withinMs: number): Promise<void> {
-    if (this.#attempts.size === 0) return;
+    if (this.size === 0) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, withinMs);
       this.#idle = () => {

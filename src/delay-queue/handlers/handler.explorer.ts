@@ -90,11 +90,11 @@ export class HandlerExplorer {
     methodName: string,
   ): Handler['invoke'] {
     const isStatic = wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
-    return async (work, ctx) => {
-      const target = isStatic ? instance : await this.resolve(wrapper, requestOf(work, ctx));
-      // Looked up at each call, so that a spy or a patch of the method takes effect.
-      await Reflect.get(target, methodName).call(target, work, ctx);
-    };
+    // Looked up at each call, so that a spy or a patch of the method takes effect.
+    const call = (target: object, work: Delay | Delay[], ctx: DelayContext): unknown =>
+      Reflect.get(target, methodName).call(target, work, ctx);
+    if (isStatic) return (work, ctx) => call(instance, work, ctx);
+    return async (work, ctx) => call(await this.resolve(wrapper, requestOf(work, ctx)), work, ctx);
   }
 
   private async resolve(wrapper: InstanceWrapper, request: object): Promise<object> {

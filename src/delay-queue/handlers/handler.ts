@@ -20,11 +20,12 @@ export interface Handler {
   /** For messages: `OrderTimers.close (OrdersModule)`. */
   readonly place: string;
   /**
-   * Runs the method; rejects with whatever it throws, synchronously or not.
+   * Runs the method, and throws or rejects with whatever it does.
    *
    * @param work a list for a batch handler
    * @param ctx with `manager` when the handler is transactional, with `fail` and `postpone` for a
    * batch handler
+   * @returns whatever the method answers: a promise, or nothing
    */
-  invoke(work: Delay | Delay[], ctx: DelayContext): Promise<void>;
+  invoke(work: Delay | Delay[], ctx: DelayContext): unknown;
 }

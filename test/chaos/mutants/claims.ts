@@ -103,9 +103,9 @@ export const CLAIMS: Record<string, Mutant> = {
         Executor.prototype,
         'run',
         (original) =>
-          async function acknowledgedFirst(this: Executor, call) {
+          async function acknowledgedFirst(this: Executor, call, onDecided) {
             if (!call.handler.transactional) await seen.store?.complete(call.attempts);
-            return original.call(this, call);
+            return original.call(this, call, onDecided);
           },
       );
     },

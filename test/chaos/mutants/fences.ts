@@ -165,12 +165,11 @@ function neverLosesALease(surgery: Surgery): void {
     Executor.prototype,
     'run',
     (original) =>
-      function unaware(this: Executor, call) {
+      function unaware(this: Executor, call, onDecided) {
         for (const attempt of call.attempts) {
-          const { cut } = attempt;
           const deaf = {
             cut: (outcome: Outcome): void => {
-              if (outcome.kind !== 'lost') cut(outcome);
+              if (outcome.kind !== 'lost') Attempt.prototype.cut.call(attempt, outcome);
             },
             abort: (reason: Error): void => {
               if (!(reason instanceof DelayLeaseLostError))
@@ -179,7 +178,7 @@ function neverLosesALease(surgery: Surgery): void {
           };
           Object.assign(attempt, deaf);
         }
-        return original.call(this, call);
+        return original.call(this, call, onDecided);
       },
   );
 }
@@ -190,12 +189,12 @@ export function believeInTheLease(surgery: Surgery): void {
     Executor.prototype,
     'run',
     (original) =>
-      function confident(this: Executor, call) {
+      function confident(this: Executor, call, onDecided) {
         const { handler } = call;
-        if (!handler.transactional) return original.call(this, call);
+        if (!handler.transactional) return original.call(this, call, onDecided);
         for (const attempt of call.attempts) attempt.leaseEndsAtMs += FOR_LONG_MS;
         const patient = { ...handler, timeoutMs: handler.timeoutMs * PATIENCE };
-        return original.call(this, Object.assign(call, { handler: patient }));
+        return original.call(this, Object.assign(call, { handler: patient }), onDecided);
       },
   );
 }

@@ -34,6 +34,22 @@ describe('HandlerExplorer', () => {
     });
   });
 
+  it('a handler takes a single delay unless its batch says otherwise, a batch of one too', async () => {
+    class Batches {
+      @OnDelay('test.one', { batch: 1 })
+      one(): void {}
+
+      @OnDelay('test.many', { batch: 1_000, transactional: true })
+      many(): void {}
+
+      @OnDelay('test.undefined', { batch: undefined } as object)
+      single(): void {}
+    }
+    const registry = await explored([Timers, Batches]);
+    const names = ['test.a', 'test.undefined', 'test.one', 'test.many'];
+    expect(names.map((name) => registry.get(name)?.batch)).toEqual([null, null, 1, 1_000]);
+  });
+
   it('finds handlers of controllers, factories and values, and aliases only once', async () => {
     @Controller()
     class Http {
@@ -88,6 +104,17 @@ describe('HandlerExplorer', () => {
     [{ maxAttempts: 0 }, 'maxAttempts: must be a whole number from 1 to 1000'],
     [{ backoff: { base: '1h' } }, 'backoff.base: must not exceed backoff.max'],
     [{ transactional: 'yes' }, 'transactional: must be true or false, not "yes"'],
+    [{ batch: 0 }, 'batch: must be a whole number from 1 to 1000, not 0'],
+    [{ batch: -1 }, 'batch: must be a whole number from 1 to 1000, not -1'],
+    [{ batch: 1.5 }, 'batch: must be a whole number from 1 to 1000, not 1.5'],
+    [{ batch: 1_001 }, 'batch: must be a whole number from 1 to 1000, not 1001'],
+    [{ batch: NaN }, 'batch: must be a whole number from 1 to 1000, not NaN'],
+    [{ batch: Infinity }, 'batch: must be a whole number from 1 to 1000, not Infinity'],
+    [{ batch: '200' }, 'batch: must be a whole number from 1 to 1000, not "200"'],
+    [{ batch: null }, 'batch: must be a whole number from 1 to 1000, not null'],
+    [{ batch: true }, 'batch: must be a whole number from 1 to 1000, not true'],
+    [{ batch: [5] }, 'batch: must be a whole number from 1 to 1000, not an array'],
+    [{ bach: 5 }, 'options.bach: is not an option; did you mean batch?'],
     [{ retries: 3 }, 'options.retries: is not an option'],
     [{ transactionl: true }, 'options.transactionl: is not an option; did you mean transactional?'],
   ])('unusable options %j name class and method', async (options, why) => {

@@ -3,7 +3,10 @@ import { Inject, Injectable, Scope } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
 import type { Delay } from '../../../src/delay-queue/delay.js';
-import type { DelayRequest } from '../../../src/delay-queue/handlers/handler.explorer.js';
+import type {
+  DelayBatchRequest,
+  DelayRequest,
+} from '../../../src/delay-queue/handlers/handler.explorer.js';
 import { OnDelay } from '../../../src/delay-queue/on-delay.decorator.js';
 import { calls, CTX, DELAY, explored, Timers } from './explored.js';
 
@@ -18,9 +21,9 @@ describe('a handler that the explorer found', () => {
     expect(calls).toEqual([['timers', DELAY, CTX]]);
   });
 
-  it('rejects when the method throws, at once or late', async () => {
+  it('throws or rejects as the method does, at once or late', async () => {
     const registry = await explored([Timers]);
-    await expect(registry.get('test.sync')?.invoke(DELAY, CTX)).rejects.toThrow('at once');
+    expect(() => registry.get('test.sync')?.invoke(DELAY, CTX)).toThrow('at once');
     await expect(registry.get('test.c')?.invoke(DELAY, CTX)).rejects.toThrow('late');
   });
 
@@ -48,6 +51,30 @@ describe('a handler that the explorer found', () => {
       { delay: { id: '8' }, request: { delay: { id: '8' }, ctx: CTX } },
     ]);
     expect(selves.size).toBe(2);
+  });
+
+  it('a request-scoped provider of a batch handler gets one instance for the whole batch', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Visit {
+      constructor(@Inject(REQUEST) readonly request: DelayBatchRequest) {}
+    }
+    @Injectable()
+    class Scoped {
+      constructor(readonly visit: Visit) {}
+
+      @OnDelay('test.scoped', { batch: 10 })
+      on(delays: Delay<'test.scoped'>[]): void {
+        calls.push({ delays, request: this.visit.request });
+      }
+    }
+    const registry = await explored([Visit, { provide: 'SCOPED', useClass: Scoped }]);
+    const delays = [DELAY, { ...DELAY, id: '8' }];
+    await registry.get('test.scoped')?.invoke(delays, CTX);
+    await registry.get('test.scoped')?.invoke([DELAY], CTX);
+    expect(calls).toEqual([
+      { delays, request: { delays, ctx: CTX } },
+      { delays: [DELAY], request: { delays: [DELAY], ctx: CTX } },
+    ]);
   });
 
   it('a transient provider is constructed before it handles', async () => {
