@@ -175,13 +175,13 @@ export interface DelayBatchContext extends DelayContext {
    *
    * @throws DelayInvalidError for a delay that is not of this batch, or once the batch is over
    */
-  fail(delay: Delay, error: unknown): void;
+  readonly fail: (delay: Delay, error: unknown) => void;
   /**
    * That delay alone runs again later, and no attempt is spent: `fail` with a `PostponeDelay`.
    *
    * @throws DelayInvalidError as `fail`, and for what is no duration
    */
-  postpone(delay: Delay, after: Duration): void;
+  readonly postpone: (delay: Delay, after: Duration) => void;
 }
 
 /** Second argument of a transactional batch handler. */

@@ -7,6 +7,7 @@ import { PAYLOADS } from './corpus/payloads.js';
 import { DURATIONS, TIMES } from './corpus/times.js';
 import { REQUESTS } from './http/requests.js';
 import { SOCKETS } from './http/sockets.js';
+import { ODD_BATCHES } from './odd-batches/index.js';
 import { ODD_HANDLERS } from './odd-handlers/index.js';
 import type { Case } from './support/every-case.js';
 
@@ -19,6 +20,7 @@ const CORPORA: [name: string, corpus: readonly Case[], spec: string][] = [
   ['OPTIONS', OPTIONS, '../integration/hostile-input.spec.ts'],
   ['ITEMS', ITEMS, '../integration/hostile-input.spec.ts'],
   ['ODD_HANDLERS', ODD_HANDLERS, './odd-handlers.spec.ts'],
+  ['ODD_BATCHES', ODD_BATCHES, './odd-batches.spec.ts'],
   ['REQUESTS', REQUESTS, './http.spec.ts'],
   ['SOCKETS', SOCKETS, './http.spec.ts'],
 ];
@@ -34,6 +36,7 @@ it.each(CORPORA)('every case of %s has a name of its own, and runs', (name, corp
 it('there are enough of them: over the service, the handlers and HTTP', () => {
   const sizes = Object.fromEntries(CORPORA.map(([name, corpus]) => [name, corpus.length]));
   const { PAYLOADS: payloads = 0, TIMES: times = 0, ODD_HANDLERS: odd = 0, ...others } = sizes;
+  expect(others['ODD_BATCHES']).toBeGreaterThanOrEqual(150);
   expect(payloads).toBeGreaterThanOrEqual(50);
   expect(times).toBeGreaterThanOrEqual(40);
   expect(odd).toBeGreaterThanOrEqual(150);

@@ -1,11 +1,11 @@
-import type { DelayQueueOptions, OnDelayOptions } from 'nestjs-delay-queue';
+import type { DelayQueueOptions, OnDelayBatchOptions, OnDelayOptions } from 'nestjs-delay-queue';
 import { randomOf, type Random } from '../support/random.js';
 import { CALM, type Weather } from './postgres/network.js';
 
 /** Who handles what, and how much of it. */
 export interface Kind {
   name: `test.${string}`;
-  options: OnDelayOptions;
+  options: OnDelayOptions | OnDelayBatchOptions;
 }
 
 /** Everything about a run that its seed decides beforehand. */
@@ -85,7 +85,14 @@ function kindsOf(random: Random, isCalm: boolean): Kind[] {
     { name: 'test.single', options: isCalm ? {} : { concurrency: 1 } },
     { name: 'test.twice', options: { maxAttempts: 2, transactional: random.chance(0.5) } },
   ];
-  return kinds.slice(0, random.integer(1, kinds.length));
+  const batches: Kind[] = [
+    { name: 'test.batch', options: { batch: random.integer(2, 5) } },
+    { name: 'test.batch-fenced', options: { batch: random.integer(2, 5), transactional: true } },
+  ];
+  return [
+    ...kinds.slice(0, random.integer(1, kinds.length)),
+    ...batches.filter(() => random.chance(0.5)),
+  ];
 }
 
 function weatherOf(random: Random): Weather {

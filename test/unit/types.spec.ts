@@ -2,11 +2,13 @@ import { describe, expect, it } from '@jest/globals';
 import {
   OnDelay,
   type Delay,
+  type DelayBatchContext,
   type DelayContext,
   type DelayName,
   type Duration,
   type PayloadOf,
   type ScheduleItem,
+  type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
   type When,
 } from 'nestjs-delay-queue';
@@ -62,6 +64,56 @@ describe('types of @OnDelay', () => {
       // @ts-expect-error -- nor with `transactional: false`
       @OnDelay('test.a', { transactional: false })
       wrongToo(_delay: Delay<'test.a'>, _ctx: TransactionalDelayContext): void {}
+    }
+    expect(Handlers).toBeDefined();
+  });
+
+  it('a batch handler takes a list, and a context that says something of one delay', () => {
+    class Handlers {
+      @OnDelay('test.a', { batch: 5 })
+      right(delays: Delay<'test.a'>[], ctx: DelayBatchContext): void {
+        for (const delay of delays) ctx.fail(delay, delay.payload.n.toFixed());
+      }
+
+      @OnDelay('test.a', { batch: 5, transactional: true })
+      async fenced([first]: Delay<'test.a'>[], ctx: TransactionalDelayBatchContext): Promise<void> {
+        await ctx.manager.query('');
+        if (first) ctx.postpone(first, '5m');
+      }
+
+      @OnDelay('test.a', { batch: 5, transactional: true })
+      readsOnly(_delays: readonly Delay<'test.a'>[], _ctx: DelayContext): void {}
+
+      @OnDelay('test.a', { batch: 5, concurrency: 2, timeout: '10s', backoff: { base: '5s' } })
+      nothing(): void {}
+
+      // @ts-expect-error -- with `batch` it gets a list
+      @OnDelay('test.a', { batch: 5 })
+      single(_delay: Delay<'test.a'>): void {}
+
+      // @ts-expect-error -- in a transaction, too
+      @OnDelay('test.a', { batch: 5, transactional: true })
+      fencedSingle(_delay: Delay<'test.a'>, _ctx: TransactionalDelayContext): void {}
+
+      // @ts-expect-error -- without `batch` it gets a single delay
+      @OnDelay('test.a')
+      list(_delays: Delay<'test.a'>[]): void {}
+
+      // @ts-expect-error -- and nothing to say of one
+      @OnDelay('test.a')
+      says(_delay: Delay<'test.a'>, _ctx: DelayBatchContext): void {}
+
+      // @ts-expect-error -- without `transactional: true` there is no manager
+      @OnDelay('test.a', { batch: 5 })
+      noManager(_delays: Delay<'test.a'>[], _ctx: TransactionalDelayBatchContext): void {}
+
+      // @ts-expect-error -- the payload of another name
+      @OnDelay('test.a', { batch: 5 })
+      otherName(_delays: Delay<'test.b'>[]): void {}
+
+      // @ts-expect-error -- a text is no number of delays
+      @OnDelay('test.a', { batch: '5' })
+      text(_delays: Delay<'test.a'>[]): void {}
     }
     expect(Handlers).toBeDefined();
   });

@@ -12,7 +12,7 @@ import { outcomeOf } from './outcome-of.js';
 /** What a handler is called with: its delay, or its delays, and what it may say and use. */
 export function argumentsOf(call: Call): { work: Delay | Delay[]; ctx: DelayContext } {
   const [first] = call.attempts as [Attempt];
-  if (!(call instanceof BatchCall)) return { work: delayOf(first), ctx: contextOf(call) };
+  if (!(call instanceof BatchCall)) return { work: delayOf(first), ctx: new Context(call) };
   return { work: call.attempts.map(delayOf), ctx: batchContextOf(call) };
 }
 
@@ -30,14 +30,20 @@ function delayOf({ row, latenessMs }: Attempt): Delay {
   } as Delay;
 }
 
-/** A getter, so that an AbortController is made only for handlers that look at it. */
-function contextOf(call: Call): DelayContext & { manager: EntityManager | undefined } {
-  return {
-    get signal(): AbortSignal {
-      return call.signal;
-    },
-    manager: call.manager,
-  };
+/** A class, because a getter in an object literal is made anew for each. */
+class Context implements DelayContext {
+  readonly #call: Call;
+  readonly manager: EntityManager | undefined;
+
+  constructor(call: Call) {
+    this.#call = call;
+    this.manager = call.manager;
+  }
+
+  /** An AbortController is made only for handlers that look at it. */
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
 }
 
 function batchContextOf(

@@ -11,7 +11,7 @@ const STEP = `
        WHEN 'claim' THEN format(' by %s, attempt %s, epoch %s, until %s',
                                 s.leased_by, s.attempts, s.epoch, ${clock('s.leased_until')})
        WHEN 'renew' THEN format(' by %s until %s', s.leased_by, ${clock('s.leased_until')})
-       WHEN 'settle' THEN format(' by %s, wakes %s', s.was_leased_by, ${clock('s.wake_at')})
+       WHEN 'settle' THEN format(' by %s, wakes %s: %s', s.was_leased_by, ${clock('s.wake_at')}, s.error)
        WHEN 'reschedule' THEN format(' to %s', ${clock('s.due_at')})
        WHEN 'complete' THEN format(' by %s, epoch %s', s.was_leased_by, s.was_epoch)
        ELSE '' END

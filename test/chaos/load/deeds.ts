@@ -35,7 +35,8 @@ export class Deeds {
     if (this.random.chance(poisonChance)) return this.#poison();
     return weighed<() => Deed>(this.random, [
       [55, () => this.#single()],
-      [2, () => this.#many()],
+      [2, () => this.#many(this.#wishes.several(this.random.integer(5, 50)))],
+      [1, () => this.#many(this.#wishes.crowd(this.random.integer(5, 50)))],
       [14, () => this.#transaction()],
       [8, () => this.#cancel()],
       [8, () => this.#reschedule()],
@@ -66,8 +67,7 @@ export class Deeds {
     };
   }
 
-  #many(): Deed {
-    const wishes = this.#wishes.several(this.random.integer(5, 50));
+  #many(wishes: readonly Wish[]): Deed {
     return {
       delays: wishes.length,
       run: () => {

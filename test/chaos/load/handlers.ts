@@ -13,6 +13,7 @@ import { POISONED, type ProcessSetup } from '../processes/process.protocol.js';
 import type { Tally } from '../processes/tally.js';
 import { noteEffect } from '../record/effect.js';
 import { ACTS } from './acts.js';
+import { batchHandlersOf } from './batch-handlers.js';
 import { type ChaosName, RARE } from './payloads.js';
 
 type Name = ChaosName;
@@ -101,9 +102,13 @@ const SERVED: Readonly<Record<Name, Served>> = {
 
 /** All but those that this build does not know yet. */
 export function handlersOf({ nodeName, without }: ProcessSetup, tally: Tally): Type[] {
-  return Object.entries(SERVED)
+  const single = Object.entries(SERVED).map(([name, served]): [name: string, handler: Type] => [
+    name,
+    handlerOf(name as Name, served, nodeName, tally),
+  ]);
+  return [...single, ...batchHandlersOf(nodeName, tally)]
     .filter(([name]) => !without.includes(name))
-    .map(([name, served]) => handlerOf(name as Name, served, nodeName, tally));
+    .map(([, handler]) => handler);
 }
 
 function handlerOf(name: Name, { options = {}, work }: Served, node: string, tally: Tally): Type {

@@ -15,5 +15,8 @@ export const TAKE_ONE = `INSERT INTO chaos.taken VALUES (1)`;
 /** The name that a deploy leaves out on some nodes. */
 export const RARE = 'chaos.rare';
 
+/** What a batch that somebody spoiled throws; never one of a single delay. */
+export const SPOILED = 'the batch is spoiled';
+
 /** Names that the load schedules. */
 export type ChaosName = `chaos.${string}`;

@@ -2,6 +2,7 @@ import type { ScheduleOptions, When } from 'nestjs-delay-queue';
 import type { Random } from '../../support/random.js';
 import type { ChaosPayload } from '../record/client-line.js';
 import { ODD_ACTS } from './acts.js';
+import { SAYING, SPOILING, THROWING } from './batch-handlers.js';
 import type { DatabaseTime } from './database-time.js';
 import { type ChaosName, RARE } from './payloads.js';
 import { weighed } from './weighed.js';
@@ -24,6 +25,21 @@ const KEYS = 40;
 const nothing = (): Partial<ChaosPayload> => ({});
 const act = (random: Random): Partial<ChaosPayload> => ({ act: random.pick(ODD_ACTS) });
 const left = (random: Random): Partial<ChaosPayload> => ({ left: random.integer(1, 6) });
+
+/** Few spoil the batch: most batches must have a chance to succeed. */
+const inBatch = (random: Random): Partial<ChaosPayload> =>
+  weighed<Partial<ChaosPayload>>(random, [
+    [87, {}],
+    [10, { act: random.pick(SAYING) }],
+    [2, { act: random.pick(THROWING) }],
+    [1, { act: random.pick(SPOILING) }],
+  ]);
+
+const BATCHED: readonly Kind[] = [
+  { name: 'chaos.batch', keys: KEYS, payload: inBatch },
+  { name: 'chaos.batch-fenced', keys: KEYS, payload: inBatch },
+  { name: 'chaos.batch-recurring', keys: KEYS, payload: left },
+];
 
 const KINDS: readonly [weight: number, kind: Kind][] = [
   [30, { name: 'chaos.plain', keys: KEYS, payload: nothing }],
@@ -50,6 +66,7 @@ const KINDS: readonly [weight: number, kind: Kind][] = [
   [3, { name: 'chaos.recurring-plain', keys: 20, payload: left }],
   [6, { name: 'chaos.chain', keys: KEYS, payload: () => ({ left: 1 }) }],
   [4, { name: RARE, keys: KEYS, payload: nothing }],
+  ...BATCHED.map((kind): [weight: number, kind: Kind] => [4, kind]),
 ];
 
 /** Attempts of what shall become a dead letter while the run still looks. */
@@ -65,15 +82,14 @@ export class Wishes {
     private readonly time: DatabaseTime,
   ) {}
 
-  next(): Wish {
+  next({ name, keys, payload }: Kind = weighed(this.random, KINDS), when = this.#when()): Wish {
     const { random } = this;
-    const { name, keys, payload } = weighed(random, KINDS);
     const wish: Wish = {
       name,
       payload: { token: this.#token(), ...payload(random) },
-      options: { ...this.#when() },
+      options: { ...when },
     };
-    const recurs = name.startsWith('chaos.recurring');
+    const recurs = name.includes('recurring');
     if (recurs || random.chance(0.55)) {
       // Many share few keys, so that they meet; some have one for themselves.
       const shared = recurs || random.chance(0.85);
@@ -89,14 +105,16 @@ export class Wishes {
     return wish;
   }
 
-  /** For one call: no key stands twice. */
+  /** For one call. */
   several(count: number): Wish[] {
-    const taken = new Set<string>();
-    return Array.from({ length: count }, () => this.next()).filter(({ name, options: { key } }) => {
-      if (key === undefined) return true;
-      const slot = `${name} ${key}`;
-      return !taken.has(slot) && taken.add(slot);
-    });
+    return withoutTwins(Array.from({ length: count }, () => this.next()));
+  }
+
+  /** For one call, due at one instant, of one name that runs in batches. */
+  crowd(count: number): Wish[] {
+    const kind = this.random.pick(BATCHED);
+    const when = this.#when();
+    return withoutTwins(Array.from({ length: count }, () => this.next(kind, when)));
   }
 
   poison(): Wish {
@@ -124,6 +142,16 @@ export class Wishes {
       [12, () => (nowMs === undefined ? soon : { at: nextRound(nowMs) })],
     ])();
   }
+}
+
+/** No key stands twice. */
+function withoutTwins(wishes: readonly Wish[]): Wish[] {
+  const taken = new Set<string>();
+  return wishes.filter(({ name, options: { key } }) => {
+    if (key === undefined) return true;
+    const slot = `${name} ${key}`;
+    return !taken.has(slot) && taken.add(slot);
+  });
 }
 
 const ROUND_MS = 2_000;

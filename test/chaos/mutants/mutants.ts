@@ -1,3 +1,4 @@
+import { BATCHES } from './batches.js';
 import { CALLS } from './calls.js';
 import { CLAIMS } from './claims.js';
 import { ENDINGS } from './endings.js';
@@ -10,4 +11,5 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...FENCES,
   ...ENDINGS,
   ...CALLS,
+  ...BATCHES,
 };

@@ -64,6 +64,7 @@ const ROW = [
   ['attempts', 'integer', 'attempts'],
   ['max_attempts', 'integer', 'max_attempts'],
   ['created_at', 'timestamptz', 'created_at'],
+  ['error', 'text', 'last_error'],
 ] as const;
 
 const columns = (prefix: string): string => ROW.map(([name]) => prefix + name).join(', ');

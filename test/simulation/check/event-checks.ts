@@ -1,4 +1,5 @@
 import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
+import type { Call } from '../../../src/delay-queue/engine/call.js';
 import type { AttemptEvent, DelayEvents } from '../../../src/delay-queue/delay.events.js';
 import type { SimNode } from '../cluster/sim-node.js';
 import type { Row } from '../postgres/row.js';
@@ -15,10 +16,10 @@ export class EventChecks {
     private readonly tables: Tables,
   ) {}
 
-  begins(node: SimNode, attempt: Attempt): void {
+  begins(node: SimNode, { attempts }: Call): void {
     const begun = this.#begun.get(node);
-    if (begun) begun.push(attempt);
-    else this.#begun.set(node, [attempt]);
+    if (begun) begun.push(...attempts);
+    else this.#begun.set(node, [...attempts]);
   }
 
   listen(node: SimNode, events: DelayEvents): void {
@@ -39,6 +40,7 @@ export class EventChecks {
       attempt.leaseEndsAtMs <= node.process.monotonicMs();
     events.on('completed', check('completed', hasMoved));
     events.on('retrying', check('retrying', hasMoved));
+    events.on('split', check('split', hasMoved));
     events.on('postponed', check('postponed', hasMoved));
     events.on('released', check('released', hasMoved));
     events.on('superseded', check('superseded', hasMoved));

@@ -70,6 +70,10 @@ export class RowChecks {
     if (rules[by]?.(before, after, now) !== true) {
       world.violate(`${by} may not make ${JSON.stringify(after)} of ${JSON.stringify(before)}`);
     }
+    if (by === 'claim' && after && (isLeased(before) || before.lastError !== null)) {
+      this.runs.claimedAlone(after);
+    }
+    if (by === 'settle' && after) this.#settled(before, after);
     if (world.scenario.isCalm && by === 'claim' && isLeased(before)) {
       world.violate(`${shown(before)} was taken from its node, and nothing was wrong`);
     }
@@ -77,6 +81,14 @@ export class RowChecks {
     if (after && after.attempts > attemptsMax) {
       world.violate(`${shown(after)} has ${after.attempts} attempts of ${attemptsMax}`);
     }
+  }
+
+  /** Nobody pays an attempt for a batch that failed. */
+  #settled(before: Row, after: Row): void {
+    const isFailure = after.lastError !== before.lastError;
+    if (!isFailure || !this.runs.isInnocent(before)) return;
+    const isSplit = after.attempts === before.attempts - 1 && after.dueAt === before.dueAt;
+    if (!isSplit) this.world.violate(`${shown(before)} pays for its batch: ${after.lastError}`);
   }
 
   #completed(name: string, id: number, epoch: number, commit: Commit): void {

@@ -1,14 +1,22 @@
 import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
+import type { Call } from '../../../src/delay-queue/engine/call.js';
 import type { SimNode } from '../cluster/sim-node.js';
 import { msOf, type Micros } from '../postgres/row.js';
 import type { World } from '../world.js';
 
-/** Watches handlers: when they begin, how many at once, and never twice for one claim. */
+const claimOf = ({ id, epoch }: { id: number; epoch: number }): string => `${id}/${epoch}`;
+
+/** Watches handlers: when they begin, how many at once, with whom, and never twice for one claim. */
 export class RunChecks {
-  readonly #begun = new Set<string>();
+  /** Claims whose handler began, and how many were in that call. */
+  readonly #begun = new Map<string, number>();
+  /** Claims that no batch may take. */
+  readonly #lonely = new Set<string>();
+  /** Claims of which their batch handler said that they are not done. */
+  readonly #said = new Set<string>();
   readonly #succeeded = new Set<string>();
-  /** Attempts whose handler runs and is not given up, by node and name. */
-  readonly #running = new WeakMap<SimNode, Map<string, Set<Attempt>>>();
+  /** Calls that run and are not given up, by node and name. */
+  readonly #running = new WeakMap<SimNode, Map<string, Set<Call>>>();
   readonly #cancelled = new Set<number>();
   latenessMaxMs = 0;
 
@@ -20,11 +28,29 @@ export class RunChecks {
     private readonly isClockTrue: () => boolean,
   ) {}
 
-  begins(node: SimNode, attempt: Attempt): void {
-    const { id, epoch, row, handler, name } = attempt;
-    const claim = `${name} ${id}/${epoch}`;
-    if (this.#begun.has(claim)) this.world.violate(`the claim ${claim} runs twice`);
-    this.#begun.add(claim);
+  begins(node: SimNode, call: Call): void {
+    const { attempts, handler } = call;
+    if (attempts.length > (handler.batch ?? 1)) {
+      this.world.violate(`${attempts.length} of ${handler.name} in a batch of ${handler.batch}`);
+    }
+    for (const attempt of attempts) this.#begins(node, attempt, attempts.length);
+    const running = this.#runningOf(node, handler.name);
+    running.add(call);
+    const count = [...running].filter((each) => !each.over).length;
+    if (count > handler.concurrency) {
+      this.world.violate(`${count} of ${handler.name} on ${node.name}, not ${handler.concurrency}`);
+    }
+  }
+
+  /** @param together how many the call is for */
+  #begins(node: SimNode, attempt: Attempt, together: number): void {
+    const { id, row, name } = attempt;
+    const claim = `${name} ${claimOf(attempt)}`;
+    if (this.#begun.has(claimOf(attempt))) this.world.violate(`the claim ${claim} runs twice`);
+    this.#begun.set(claimOf(attempt), together);
+    if (together > 1 && this.#lonely.has(claimOf(attempt))) {
+      this.world.violate(`${claim} runs in a batch, and an earlier attempt of it failed`);
+    }
     const latenessMs = msOf(this.now()) - row.due_ms;
     if (attempt.leaseEndsAtMs <= node.process.monotonicMs()) {
       this.world.violate(`${claim} began when its lease was over, and its node could know`);
@@ -35,34 +61,52 @@ export class RunChecks {
       this.world.violate(`${claim} reports a lateness below 0`);
     if (this.#cancelled.has(id)) this.world.violate(`${claim} began after it was cancelled`);
     if (row.attempts === 1) this.latenessMaxMs = Math.max(this.latenessMaxMs, latenessMs);
-    const running = this.#runningOf(node, name);
-    running.add(attempt);
-    const count = [...running].filter((each) => !each.over).length;
-    if (count > handler.concurrency) {
-      this.world.violate(`${count} of ${name} on ${node.name}, not ${handler.concurrency}`);
+  }
+
+  /** Its batch handler said that it is not done. */
+  said(node: SimNode, attempt: Attempt): void {
+    this.#said.add(claimOf(attempt));
+    this.world.note(node.name, `handler of ${attempt.name} ${claimOf(attempt)} said so`);
+  }
+
+  /** A call that failed has said nothing. */
+  fails(attempts: readonly Attempt[]): void {
+    for (const attempt of attempts) this.#said.delete(claimOf(attempt));
+  }
+
+  succeeds(node: SimNode, attempts: readonly Attempt[]): void {
+    for (const attempt of attempts) {
+      if (this.#said.has(claimOf(attempt))) continue;
+      this.#succeeded.add(claimOf(attempt));
+      this.world.note(node.name, `handler of ${attempt.name} ${claimOf(attempt)} is done`);
     }
   }
 
-  succeeds(node: SimNode, attempt: Attempt): void {
-    this.#succeeded.add(`${attempt.id}/${attempt.epoch}`);
-    this.world.note(node.name, `handler of ${attempt.name} ${attempt.id}/${attempt.epoch} is done`);
-  }
-
-  ends(node: SimNode, attempt: Attempt): void {
-    this.#runningOf(node, attempt.name).delete(attempt);
+  ends(node: SimNode, call: Call): void {
+    this.#runningOf(node, call.handler.name).delete(call);
   }
 
   /** Whether the handler of that claim ran to its end. */
   hasSucceeded(id: number, epoch: number): boolean {
-    return this.#succeeded.has(`${id}/${epoch}`);
+    return this.#succeeded.has(claimOf({ id, epoch }));
+  }
+
+  /** A claim of what failed before, or was left without a word. */
+  claimedAlone(claim: { id: number; epoch: number }): void {
+    this.#lonely.add(claimOf(claim));
+  }
+
+  /** Whether it ran with others and nothing was said of it: it is not known to be the cause. */
+  isInnocent(claim: { id: number; epoch: number }): boolean {
+    return (this.#begun.get(claimOf(claim)) ?? 1) > 1 && !this.#said.has(claimOf(claim));
   }
 
   cancelled(id: number): void {
     this.#cancelled.add(id);
   }
 
-  #runningOf(node: SimNode, name: string): Set<Attempt> {
-    const byName = this.#running.get(node) ?? new Map<string, Set<Attempt>>();
+  #runningOf(node: SimNode, name: string): Set<Call> {
+    const byName = this.#running.get(node) ?? new Map<string, Set<Call>>();
     const running = byName.get(name) ?? new Set();
     this.#running.set(node, byName.set(name, running));
     return running;

@@ -1,6 +1,12 @@
-import type { Delay, DelayContext, TransactionalDelayContext } from 'nestjs-delay-queue';
+import type {
+  Delay,
+  DelayBatchContext,
+  DelayContext,
+  TransactionalDelayContext,
+} from 'nestjs-delay-queue';
 import type { Random } from '../../support/random.js';
 import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
+import type { Call } from '../../../src/delay-queue/engine/call.js';
 import type { HandlerSettings } from '../../../src/delay-queue/handlers/handler-settings.js';
 import type { EventChecks } from '../check/event-checks.js';
 import type { RunChecks } from '../check/run-checks.js';
@@ -12,11 +18,12 @@ import type { SimNode } from './sim-node.js';
 export type Invoke = (
   node: SimNode,
   settings: HandlerSettings,
-  delay: Delay,
+  work: Delay | Delay[],
   context: DelayContext,
 ) => Promise<void>;
 
-interface Call {
+/** What a deed is done with; `delay` is one of the batch, if it is one. */
+interface Scene {
   node: SimNode;
   settings: HandlerSettings;
   delay: Delay;
@@ -33,7 +40,7 @@ const pause = (ms: number): Promise<void> =>
 const never = new Promise<never>(() => {});
 
 /** Everything that handlers do in the wild. */
-const misdeeds: Record<string, (call: Call) => Promise<void> | void> = {
+const misdeeds: Record<string, (scene: Scene) => Promise<void> | void> = {
   throws: ({ random }) => {
     throw random.pick([new Error('no luck'), null, 'a text', { code: 1 }]);
   },
@@ -94,23 +101,47 @@ export class Handlers {
     this.#random = world.random.fork('handlers');
   }
 
-  readonly invoke: Invoke = async (node, settings, delay, context) => {
-    const [attempt] = currentCall()!.attempts as [Attempt];
-    this.checks.begins(node, attempt);
-    this.events.begins(node, attempt);
+  readonly invoke: Invoke = async (node, settings, work, context) => {
+    const call = currentCall() as Call;
+    const { attempts } = call;
+    this.checks.begins(node, call);
+    this.events.begins(node, call);
+    const delay = Array.isArray(work) ? this.#random.pick(work) : work;
     const deed = this.#deed(delay, settings);
-    const what = `${delay.name} ${delay.id}/${attempt.epoch}`;
-    this.world.note(node.name, `handler of ${what} begins: ${deed ?? 'as it should'}`);
+    const what = attempts.map(({ id, epoch }) => `${id}/${epoch}`).join();
+    const does = deed ?? 'as it should';
+    this.world.note(node.name, `handler of ${settings.name} ${what} begins: ${does}`);
     try {
+      const done = Array.isArray(work) ? this.#speak(node, call, work, context) : attempts;
       const { manager } = context as Partial<TransactionalDelayContext>;
-      if (manager) await manager.query(EFFECT_SQL, [attempt.id, attempt.epoch]);
+      for (const { id, epoch } of manager ? done : []) {
+        await manager?.query(EFFECT_SQL, [id, epoch]);
+      }
       if (this.#random.chance(0.3)) await pause(this.#random.next() * 20);
       await (deed && misdeeds[deed]?.({ node, settings, delay, context, random: this.#random }));
-      this.checks.succeeds(node, attempt);
+      this.checks.succeeds(node, done);
+    } catch (error) {
+      this.checks.fails(attempts);
+      throw error;
     } finally {
-      this.checks.ends(node, attempt);
+      this.checks.ends(node, call);
     }
   };
+
+  /** Says of some that they are not done. @returns the attempts of the others */
+  #speak(node: SimNode, call: Call, delays: Delay[], context: DelayContext): Attempt[] {
+    const ctx = context as DelayBatchContext;
+    const { isTrouble, world } = this;
+    const isWordy = isTrouble() && !this.#random.chance(world.scenario.goodChance);
+    return call.attempts.filter((attempt, index) => {
+      if (!isWordy || this.#random.chance(0.6)) return true;
+      const delay = delays[index] as Delay;
+      if (this.#random.chance(0.3)) ctx.postpone(delay, this.#random.integer(0, 3_000));
+      else ctx.fail(delay, this.#random.pick([new Error('of one'), null, new DiscardDelay('x')]));
+      this.checks.said(node, attempt);
+      return false;
+    });
+  }
 
   #deed(delay: Delay, { transactional }: HandlerSettings): string | undefined {
     // Without faults a lease is renewed for as long as its handler takes.

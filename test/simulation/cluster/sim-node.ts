@@ -1,4 +1,3 @@
-import type { Delay } from 'nestjs-delay-queue';
 import { Pool, type PoolConfig } from 'pg';
 import type { DataSource as TypeOrmDataSource } from 'typeorm';
 import type { DelayEvents as Events } from '../../../src/delay-queue/delay.events.js';
@@ -126,7 +125,7 @@ export class SimNode {
         className: 'Simulated',
         methodName: name,
         place: name,
-        invoke: (work, context) => this.invoke(this, settings, work as Delay, context),
+        invoke: (work, context) => this.invoke(this, settings, work, context),
       });
     }
     const engine = new Engine(options, dataSource, registry, wheel, events);

@@ -1,8 +1,8 @@
 import type { Invariant } from '../invariant.js';
 
 /**
- * Attempts given back belong to a release, which wakes the row now, or to a postponement, which moves
- * due along. A failure gives none back, and its pause is what tells it from a release.
+ * Attempts given back belong to a release or a split, which wake the row now, or to a postponement,
+ * which moves due along. A failure gives none back, and its pause is what tells it from a release.
  */
 const REFUNDED = `s.attempts = s.was_attempts - 1
                   AND (s.wake_at <= s.at + interval '1 millisecond' OR s.due_at = s.wake_at)`;

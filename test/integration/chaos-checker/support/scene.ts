@@ -159,8 +159,20 @@ export class Scene {
     await (await this.work(of.node)).complete([{ ...idOf(of), latenessMs: 0 }]);
   }
 
-  async settle(of: Claimed, waitMs: number | null): Promise<Made> {
-    const settlement = { waitMs, movesDue: false, refund: 0 as const, error: null };
+  settle(of: Claimed, waitMs: number | null, error: string | null = null): Promise<Made> {
+    return this.#settle(of, { waitMs, refund: 0, error });
+  }
+
+  /** Gives a delay of a batch back, with its attempt, as the library does when the batch has failed. */
+  split(of: Claimed, error: string | null, refund: 0 | 1 = 1, waitMs = 0): Promise<Made> {
+    return this.#settle(of, { waitMs, refund, error });
+  }
+
+  async #settle(
+    of: Claimed,
+    ending: { waitMs: number | null; refund: 0 | 1; error: string | null },
+  ): Promise<Made> {
+    const settlement = { ...ending, movesDue: false };
     await (await this.work(of.node)).settle([{ ...idOf(of), ...settlement }]);
     return { ...of, epoch: of.epoch + 1 };
   }

@@ -1,0 +1,108 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Injectable, type Type } from '@nestjs/common';
+import {
+  DelayService,
+  DiscardDelay,
+  OnDelay,
+  type Delay,
+  type DelayBatchContext,
+  type Duration,
+  type TransactionalDelayBatchContext,
+} from 'nestjs-delay-queue';
+import { DataSource } from 'typeorm';
+import type { Tally } from '../processes/tally.js';
+import { noteEffects } from '../record/effect.js';
+import { type ChaosName, SPOILED, TAKE_ONE } from './payloads.js';
+
+type Batched = Delay<ChaosName>;
+type Spoiling = (typeof THROWING | typeof SPOILING)[number];
+
+/** Others become due while one batch works, and are the next. */
+const WORK_MS = 40;
+
+/** What one delay does to the whole batch; alone it does so at its first attempt. */
+export const THROWING = ['spoils before', 'spoils after'] as const;
+export const SPOILING = ['swallows an SQL error', 'never returns'] as const;
+
+/** What the handler says of that delay alone: an error, or how long it is to wait. */
+type Word = { error: Error | DiscardDelay } | { after: Duration };
+
+const SAID: Readonly<Record<string, (delay: Batched) => Word | undefined>> = {
+  'fails at first': ({ attempt }) => (attempt <= 2 ? { error: new Error('at first') } : undefined),
+  postpones: () => (Math.random() < 0.6 ? { after: '200ms' } : undefined),
+  discards: () => ({ error: new DiscardDelay('not wanted any more') }),
+  'always fails': () => ({ error: new Error('always') }),
+};
+
+export const SAYING = Object.keys(SAID);
+
+const BATCHED: Readonly<Record<ChaosName, { transactional: boolean }>> = {
+  'chaos.batch': { transactional: false },
+  'chaos.batch-fenced': { transactional: true },
+  'chaos.batch-recurring': { transactional: true },
+};
+
+export const batchHandlersOf = (node: string, tally: Tally): [name: string, handler: Type][] =>
+  Object.entries(BATCHED).map(([name, { transactional }]) => [
+    name,
+    handlerOf(name as ChaosName, transactional, node, tally),
+  ]);
+
+function handlerOf(name: ChaosName, transactional: boolean, node: string, tally: Tally): Type {
+  @Injectable()
+  class ChaosBatchHandler {
+    constructor(
+      private readonly dataSource: DataSource,
+      private readonly delays: DelayService,
+    ) {}
+
+    // One call at a time: what one claim takes of this name is one batch, and the checker relies on it.
+    @OnDelay(name, {
+      batch: 25,
+      concurrency: 1,
+      timeout: '2s',
+      transactional: transactional as true,
+    })
+    async handle(delays: Batched[], ctx: TransactionalDelayBatchContext): Promise<void> {
+      for (const delay of delays) tally.started(delay);
+      await pause(WORK_MS, undefined, { signal: ctx.signal });
+      const isSpoiled = (act: Spoiling): boolean =>
+        delays.some(({ attempt, payload }) => {
+          return payload.act === act && (delays.length > 1 || attempt === 1);
+        });
+      const spoilt = (): Error => new Error(delays.length > 1 ? SPOILED : 'spoiled');
+      if (isSpoiled('spoils before')) throw spoilt();
+      if (isSpoiled('never returns')) await new Promise<void>(() => {});
+      const done = withoutWord(delays, ctx);
+      const by = { node, fenced: transactional };
+      await noteEffects(transactional ? ctx.manager : this.dataSource, done, by);
+      await this.#moveOn(done);
+      if (isSpoiled('spoils after')) throw spoilt();
+      // The transaction is aborted, and the handler pretends that all is well.
+      if (isSpoiled('swallows an SQL error')) await ctx.manager?.query(TAKE_ONE).catch(() => {});
+    }
+
+    /** All that go on, in one call. */
+    async #moveOn(done: readonly Batched[]): Promise<void> {
+      const next = done.flatMap(({ key, payload: { token, left = 0 } }) => {
+        if (left === 0 || key === null) return [];
+        const [base, run = '0'] = token.split('#');
+        const payload = { token: `${base}#${Number(run) + 1}`, parent: token, left: left - 1 };
+        return [{ name, payload, key, after: 300 }];
+      });
+      await this.delays.scheduleMany(next);
+    }
+  }
+  return ChaosBatchHandler;
+}
+
+/** @returns those of which nothing was said */
+function withoutWord(delays: readonly Batched[], ctx: DelayBatchContext): Batched[] {
+  return delays.filter((delay) => {
+    const word = SAID[delay.payload.act ?? '']?.(delay);
+    if (word === undefined) return true;
+    if ('error' in word) ctx.fail(delay, word.error);
+    else ctx.postpone(delay, word.after);
+    return false;
+  });
+}

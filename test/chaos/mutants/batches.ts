@@ -1,0 +1,92 @@
+import { Acknowledger } from '../../../src/delay-queue/engine/acknowledger.js';
+import { BatchCall } from '../../../src/delay-queue/engine/batch-call.js';
+import { Booking } from '../../../src/delay-queue/engine/booking.js';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { believeInTheLease, CROWDED } from './fences.js';
+import type { Mutant } from './mutant.js';
+
+/** Mutants that do to a batch what must not be done to one of its delays. */
+export const BATCHES: Record<string, Mutant> = {
+  'splits-for-an-attempt': {
+    about: 'counts a batch that failed as an attempt of each of its delays',
+    faults: [],
+    seconds: 20,
+    rate: CROWDED,
+    apply: (surgery) =>
+      surgery.wrap(
+        Acknowledger.prototype,
+        'report',
+        (original) =>
+          function charged(this: Acknowledger, attempt, outcome) {
+            const charge = outcome.kind === 'split' ? 'failed' : outcome.kind;
+            return original.call(this, attempt, { ...outcome, kind: charge } as typeof outcome);
+          },
+      ),
+  },
+  'batches-what-failed': {
+    about: 'lets a delay that has failed travel in batches again',
+    faults: [],
+    seconds: 15,
+    rate: CROWDED,
+    apply: (surgery) =>
+      surgery.wrap(
+        Booking.prototype,
+        'seat',
+        (original) =>
+          function forgetful(this: Booking, entry) {
+            entry.failed = false;
+            return original.call(this, entry);
+          },
+      ),
+  },
+  'forgets-what-was-said': {
+    about: 'completes a delay of which its batch handler said that it failed',
+    faults: [],
+    seconds: 12,
+    apply: (surgery) => surgery.wrap(BatchCall.prototype, 'say', () => () => true),
+  },
+  'removes-half-a-batch': {
+    about: 'is content when the removal reports fewer rows than the batch had',
+    faults: [],
+    seconds: 12,
+    apply: (surgery) =>
+      surgery.wrap(
+        WorkStore.prototype,
+        'complete',
+        (original) =>
+          async function half(this: WorkStore, items, runner) {
+            if (runner === undefined) return original.call(this, items);
+            await original.call(this, items.slice(0, Math.ceil(items.length / 2)), runner);
+            return items.map(({ id }) => id);
+          },
+      ),
+  },
+  'fences-the-first-of-a-batch': {
+    about: 'proves one claim of a batch, and removes what is still there of the others',
+    // One waits for a connection past its lease, and another is slow between its claim and its fence.
+    faults: ['pool', 'latency'],
+    seconds: 40,
+    rate: CROWDED,
+    apply: (surgery) => {
+      believeInTheLease(surgery);
+      surgery.wrap(
+        WorkStore.prototype,
+        'fence',
+        (original) =>
+          async function first(this: WorkStore, runner, claims, idleMs) {
+            const fence = await original.call(this, runner, claims.slice(0, 1), idleMs);
+            return fence.ids.length === 0 ? fence : { ...fence, ids: claims.map(({ id }) => id) };
+          },
+      );
+      surgery.wrap(
+        WorkStore.prototype,
+        'complete',
+        (original) =>
+          async function whatever(this: WorkStore, items, runner) {
+            const removed = await original.call(this, items, runner);
+            return runner === undefined ? removed : items.map(({ id }) => id);
+          },
+      );
+    },
+  },
+};

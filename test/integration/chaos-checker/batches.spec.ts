@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { SPOILED } from '../../chaos/load/payloads.js';
+import { expectBroken } from './support/expect-broken.js';
+import { Scene } from './support/scene.js';
+import { claimTogether, commitTogether } from './support/together.js';
+
+const fenced = { name: 'chaos.batch-fenced' };
+
+describe('a batch as it should be', () => {
+  let scene: Scene;
+
+  beforeEach(async () => {
+    scene = await Scene.open();
+  });
+
+  afterEach(() => scene.close());
+
+  it('is split for no attempt, and then each delay runs alone', async () => {
+    const made = [await scene.schedule(fenced), await scene.schedule(fenced)];
+    for (const claimed of await claimTogether(scene, made, 'n1')) {
+      const given = await scene.split(claimed, `Error: ${SPOILED}`);
+      await scene.runFenced(given, 'n2');
+    }
+    const { verdicts } = await scene.judge();
+    expect(verdicts.flatMap(({ examples }) => examples)).toEqual([]);
+  });
+
+  it('gives everything back at a shutdown, and is a batch again', async () => {
+    const made = [await scene.schedule(fenced), await scene.schedule(fenced)];
+    const given = [];
+    for (const claimed of await claimTogether(scene, made, 'n1')) {
+      given.push(await scene.split(claimed, null));
+    }
+    await commitTogether(scene, await claimTogether(scene, given, 'n2'));
+    const { verdicts } = await scene.judge();
+    expect(verdicts.flatMap(({ examples }) => examples)).toEqual([]);
+  });
+});
+
+describe('2: effects of a batch', () => {
+  expectBroken({
+    'one of a batch that was committed is not removed': {
+      breaks: [2],
+      says: /"left": attempt 1 of n1 committed an effect at .*, and that transaction did not end/,
+      happens: async (scene) => {
+        const made = [
+          await scene.schedule(fenced),
+          await scene.schedule({ ...fenced, token: 'left' }),
+        ];
+        const [first, left] = await claimTogether(scene, made, 'n1');
+        await commitTogether(scene, [first!], [left!]);
+        await scene.settle(left!, null);
+      },
+    },
+  });
+});
+
+describe('7: what a batch costs', () => {
+  expectBroken({
+    'a split that keeps the attempt': {
+      breaks: [7],
+      says: /"paid": its batch was spoiled: a settle, from 1 attempts to 1/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ ...fenced, token: 'paid' });
+        const claimed = await scene.claim(made, 'n1');
+        await scene.runFenced(await scene.split(claimed, `Error: ${SPOILED}`, 0));
+      },
+    },
+    'a split that buries': {
+      breaks: [7],
+      says: /its batch was spoiled: a bury, from 1 attempts to 1/,
+      happens: async (scene) => {
+        const claimed = await scene.claim(await scene.schedule(fenced), 'n1');
+        await scene.settle(claimed, null, `Error: ${SPOILED}`);
+      },
+    },
+    'a split that makes its delays wait': {
+      breaks: [7],
+      says: /its batch was spoiled: .* which wakes it 00:00:00/,
+      happens: async (scene) => {
+        const claimed = await scene.claim(await scene.schedule(fenced), 'n1');
+        await scene.runFenced(await scene.split(claimed, `Error: ${SPOILED}`, 1, 500));
+      },
+    },
+    'what failed travels in a batch again': {
+      breaks: [7],
+      says: /"failed": claimed together with 1 others, after "Error: once"/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ ...fenced, token: 'failed' });
+        const failed = await scene.settle(await scene.claim(made, 'n1'), 20, 'Error: once');
+        const together = [failed, await scene.schedule(fenced)];
+        await commitTogether(scene, await claimTogether(scene, together, 'n1'));
+      },
+    },
+    'a suspect travels in a batch': {
+      breaks: [7],
+      says: /"suspect": claimed together with 1 others, after n1 had left it without a word/,
+      happens: async (scene) => {
+        const made = await scene.schedule({ ...fenced, token: 'suspect' });
+        const suspect = await scene.claim(made, 'n1', 1);
+        const together = [suspect, await scene.schedule(fenced)];
+        await commitTogether(scene, await claimTogether(scene, together, 'n2'));
+      },
+    },
+  });
+});
