@@ -1,75 +1,46 @@
 import { parseArgs } from 'node:util';
 import { VACUUM_NAMES, type VacuumName } from './churn-settings.js';
+import { listed, UsageError, whole, wholes, words } from './option-values.js';
+
+export { UsageError } from './option-values.js';
 
 /** What can be measured, in the order in which `npm run bench` does it. */
-export const SCENARIOS = ['wheel', 'drain', 'lateness', 'churn', 'idle'] as const;
+export const SCENARIOS = [
+  'wheel',
+  'enqueue',
+  'cancel',
+  'drain',
+  'overdue',
+  'burst',
+  'lateness',
+  'churn',
+  'idle',
+] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
 
 /** What `churn` compares: fillfactors as fast as it goes, or vacuums at a steady rate. */
 const CHURN_KINDS = ['fillfactor', 'vacuum'] as const;
 export type ChurnKind = (typeof CHURN_KINDS)[number];
 
-/** Sizes of a run; the defaults are those of the published figures. */
-export interface Settings {
-  scenarios: readonly ScenarioName[];
-  rounds: number;
-  /** Only systems whose name contains one of these; empty: all. */
-  systems: readonly string[];
-  /** Due delays that `drain` empties. */
-  count: number;
-  processes: readonly number[];
-  /** Handlers at a time, where a system lets one choose. */
-  concurrency: number;
-  ratesPerSecond: readonly number[];
-  /** How long `lateness` schedules, and `idle` watches. */
-  seconds: number;
-  idleSeconds: number;
-  /** Rows far in the future that stand beside those of `lateness`. */
-  pending: readonly number[];
-  idlePending: number;
-  /** Delays that pass through the table in one `churn`, and how many wait in it at a time. */
-  churnCount: number;
-  churnWaiting: number;
-  fillfactors: readonly number[];
-  churnKinds: readonly ChurnKind[];
-  vacuums: readonly VacuumName[];
-  /** Delays per second of `churn --churn vacuum`, for how long, and how long history keeps them. */
-  churnRate: number;
-  churnSeconds: number;
-  churnKeepSeconds: number;
-  /** File that gets the results as JSON. */
-  json: string | undefined;
-}
-
-/** The command line cannot be understood; the message says why. */
-export class UsageError extends Error {}
-
-export const USAGE = `npm run bench -- [scenario …] [options]
-
-Scenarios: ${SCENARIOS.join(' ')} (default: all)
-
-  --rounds 5            interleaved rounds; results are median and range
-  --systems ours,table  only systems whose name contains one of these
-  --json FILE           the results as JSON, too
-  --help
-
-drain     --count 50000 --processes 1,2 --concurrency 1000
-lateness  --rates 200,1000 --seconds 10 --pending 0,1000000
-churn     --churn fillfactor,vacuum (default: fillfactor) --churn-waiting 20000
-          --fillfactors 100,90,70,50
-          fillfactor: --churn-count 200000
-          vacuum: --vacuums ${VACUUM_NAMES.join()} --churn-rate 1000 --churn-seconds 60 --churn-keep 15
-idle      --idle-pending 100000 --idle-seconds 30
-
-BENCH_DATABASE_URL names a Postgres to use (a superuser's, databases are created and dropped there);
-otherwise one is started, with fsync and synchronous_commit on, and removed at the end.`;
-
 const OPTIONS = {
   rounds: { type: 'string', default: '5' },
   systems: { type: 'string', default: '' },
+  json: { type: 'string' },
+  charts: { type: 'string', default: '' },
+  'charts-into': { type: 'string', default: 'docs/performance' },
+  help: { type: 'boolean', default: false },
   count: { type: 'string', default: '50000' },
   processes: { type: 'string', default: '1' },
   concurrency: { type: 'string', default: '1000' },
+  backlog: { type: 'string', default: '0' },
+  calls: { type: 'string', default: '20000' },
+  'in-flight': { type: 'string', default: '50' },
+  bulk: { type: 'string', default: '1000,10000' },
+  'bulk-count': { type: 'string', default: '100000' },
+  overdue: { type: 'string', default: '100000' },
+  'burst-orders': { type: 'string', default: '10000' },
+  'burst-skus': { type: 'string', default: '200' },
+  'burst-batch': { type: 'string', default: '200' },
   rates: { type: 'string', default: '200,1000' },
   seconds: { type: 'string', default: '10' },
   pending: { type: 'string', default: '0' },
@@ -83,37 +54,103 @@ const OPTIONS = {
   'churn-keep': { type: 'string', default: '15' },
   'idle-pending': { type: 'string', default: '100000' },
   'idle-seconds': { type: 'string', default: '30' },
-  json: { type: 'string' },
-  help: { type: 'boolean', default: false },
 } as const;
+
+/** Sizes of a run; the defaults are those of the published figures. */
+export interface Settings {
+  scenarios: readonly ScenarioName[];
+  rounds: number;
+  /** Only systems whose name contains one of these; empty: all. */
+  systems: readonly string[];
+  /** File that gets the results as JSON. */
+  json: string | undefined;
+  /** Results of earlier runs to be drawn; then nothing is measured. */
+  charts: readonly string[];
+  /** Folder of the drawings. */
+  chartsInto: string;
+  /** Due delays that `drain` empties. */
+  count: number;
+  /** Of `drain` and `burst`. */
+  processes: readonly number[];
+  /** Handlers at a time, where a system lets one choose. */
+  concurrency: number;
+  /** Rows far in the future beside a second drain; 0: no second one. */
+  backlog: number;
+  /** Calls of `enqueue` and `cancel`, and how many of them wait for their answer at a time. */
+  calls: number;
+  inFlight: number;
+  /** Delays of one call, and of all calls together, when `enqueue` schedules many at once. */
+  bulkSizes: readonly number[];
+  bulkCount: number;
+  /** Delays that are overdue when a node starts. */
+  overdue: number;
+  /** Orders that time out in the same second, what they hold, and orders of one handler call. */
+  burstOrders: number;
+  burstSkus: number;
+  burstBatch: number;
+  ratesPerSecond: readonly number[];
+  /** How long `lateness` schedules, and `idle` watches. */
+  seconds: number;
+  idleSeconds: number;
+  /** Rows far in the future that stand beside those of `lateness`, and of `idle`. */
+  pending: readonly number[];
+  idlePending: readonly number[];
+  /** Delays that pass through the table in one `churn`, and how many wait in it at a time. */
+  churnCount: number;
+  churnWaiting: number;
+  fillfactors: readonly number[];
+  churnKinds: readonly ChurnKind[];
+  vacuums: readonly VacuumName[];
+  /** Delays per second of `churn --churn vacuum`, for how long, and how long history keeps them. */
+  churnRate: number;
+  churnSeconds: number;
+  churnKeepSeconds: number;
+}
 
 /** @returns `'help'` when that is what was asked for. @throws UsageError */
 export function parseCommandLine(args: string[]): Settings | 'help' {
   const { values, positionals } = parse(args);
   if (values.help) return 'help';
+  const wholeOf = (option: Counted, least: number): number => whole(option, values[option], least);
+  const wholesOf = (option: Counted, least: number): number[] =>
+    wholes(option, values[option], least);
   return {
     scenarios: scenariosOf(positionals),
-    rounds: whole('rounds', values.rounds, 1),
-    systems: values.systems.split(',').filter((part) => part !== ''),
-    count: whole('count', values.count, 1),
-    processes: wholes('processes', values.processes, 1),
-    concurrency: whole('concurrency', values.concurrency, 1),
-    ratesPerSecond: wholes('rates', values.rates, 1),
-    seconds: whole('seconds', values.seconds, 1),
-    idleSeconds: whole('idle-seconds', values['idle-seconds'], 1),
-    pending: wholes('pending', values.pending, 0),
-    idlePending: whole('idle-pending', values['idle-pending'], 0),
-    churnCount: whole('churn-count', values['churn-count'], 1_000),
-    churnWaiting: whole('churn-waiting', values['churn-waiting'], 1_000),
-    fillfactors: wholes('fillfactors', values.fillfactors, 10),
+    rounds: wholeOf('rounds', 1),
+    systems: listed(values.systems),
+    json: values.json,
+    charts: listed(values.charts),
+    chartsInto: values['charts-into'],
+    count: wholeOf('count', 1),
+    processes: wholesOf('processes', 1),
+    concurrency: wholeOf('concurrency', 1),
+    backlog: wholeOf('backlog', 0),
+    calls: wholeOf('calls', 1),
+    inFlight: wholeOf('in-flight', 1),
+    bulkSizes: wholesOf('bulk', 1),
+    bulkCount: wholeOf('bulk-count', 1),
+    overdue: wholeOf('overdue', 1),
+    burstOrders: wholeOf('burst-orders', 1),
+    burstSkus: wholeOf('burst-skus', 2),
+    burstBatch: wholeOf('burst-batch', 1),
+    ratesPerSecond: wholesOf('rates', 1),
+    seconds: wholeOf('seconds', 1),
+    idleSeconds: wholeOf('idle-seconds', 1),
+    pending: wholesOf('pending', 0),
+    idlePending: wholesOf('idle-pending', 0),
+    churnCount: wholeOf('churn-count', 1_000),
+    churnWaiting: wholeOf('churn-waiting', 1_000),
+    fillfactors: wholesOf('fillfactors', 10),
     churnKinds: words('churn', values.churn, CHURN_KINDS),
     vacuums: words('vacuums', values.vacuums, VACUUM_NAMES),
-    churnRate: whole('churn-rate', values['churn-rate'], 1),
-    churnSeconds: whole('churn-seconds', values['churn-seconds'], 3),
-    churnKeepSeconds: whole('churn-keep', values['churn-keep'], 1),
-    json: values.json,
+    churnRate: wholeOf('churn-rate', 1),
+    churnSeconds: wholeOf('churn-seconds', 3),
+    churnKeepSeconds: wholeOf('churn-keep', 1),
   };
 }
+
+/** Options that always have a text. */
+type Counted = Exclude<keyof typeof OPTIONS, 'json' | 'help'>;
 
 function parse(args: string[]) {
   try {
@@ -131,23 +168,3 @@ function scenariosOf(names: readonly string[]): readonly ScenarioName[] {
   if (names.length === 0) return SCENARIOS;
   return SCENARIOS.filter((scenario) => names.includes(scenario));
 }
-
-function whole(option: string, text: string, least: number): number {
-  const value = Number(text);
-  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= least) return value;
-  throw new UsageError(`--${option} takes a whole number from ${least}, not '${text}'.`);
-}
-
-const wholes = (option: string, text: string, least: number): number[] =>
-  text.split(',').map((part) => whole(option, part, least));
-
-const words = <Word extends string>(
-  option: string,
-  text: string,
-  known: readonly Word[],
-): readonly Word[] =>
-  text.split(',').map((part) => {
-    const word = known.find((each) => each === part);
-    if (word !== undefined) return word;
-    throw new UsageError(`--${option} takes some of ${known.join(', ')}, not '${part}'.`);
-  });

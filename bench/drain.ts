@@ -1,36 +1,48 @@
 import { account, shownAccounting, type Accounting } from './accounting.js';
-import type { Adapter } from './adapters/adapter.js';
+import { type Adapter, BESIDE } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { type Bench, interleaved } from './bench.js';
 import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
 import { largest } from './report/statistics.js';
-import { figure, spread, type Table } from './report/table.js';
+import { type Cell, cellsOf, type Column, figure, rounds, type Table } from './report/table.js';
+import { openSite, statementSource } from './site.js';
 
 interface Variant {
   title: string;
   adapter: Adapter;
   processes: number;
+  /** Delays of the far future beside those that are due. */
+  backlog: number;
 }
 
 interface Drain {
   perSecond: number;
   longestPauseMs: number;
-  workerCpuSeconds: number;
-  serverCpuSeconds: number;
+  workerMicros: number;
+  serverMicros: number;
+  statements: number;
+  walBytes: number;
   accounting: Accounting;
 }
+
+type Result = { variant: Variant; measurements: Drain[] };
+
+const DAY_MS = 86_400_000;
+
+const COLUMNS: readonly Column<Drain>[] = [
+  { title: 'delays/s', of: (drain) => drain.perSecond },
+  { title: 'longest pause ms', of: (drain) => drain.longestPauseMs },
+  { title: 'worker µs/delay', of: (drain) => drain.workerMicros, digits: 1 },
+  { title: 'server µs/delay', of: (drain) => drain.serverMicros, digits: 1 },
+  { title: 'statements/delay', of: (drain) => drain.statements, digits: 4 },
+  { title: 'WAL bytes/delay', of: (drain) => drain.walBytes },
+];
 
 /** A backlog of due delays, emptied by handlers that do nothing: the cost of the queue itself. */
 export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
-  const variants = adaptersLike(settings.systems).flatMap((adapter) =>
-    settings.processes.map((processes) => ({
-      title: `drain · ${adapter.name} · ${processes} process${processes > 1 ? 'es' : ''}`,
-      adapter,
-      processes,
-    })),
-  );
+  const variants = variantsOf(bench);
   const results = await interleaved(
     bench,
     variants,
@@ -38,89 +50,125 @@ export async function run(bench: Bench): Promise<Table[]> {
     (drain) =>
       `${figure(drain.perSecond)}/s, longest pause ${figure(drain.longestPauseMs)} ms, lost / twice ${shownAccounting([drain.accounting])}`,
   );
-  const perDelay = (seconds: number): number => (seconds * 1e6) / settings.count;
   return [
     {
+      name: 'drain',
       title: `Drain of ${figure(settings.count)} due delays`,
       notes: [
         'from the start of all workers, connected and compiled, to the last delay done with',
         `the handler does nothing; concurrency ${settings.concurrency} per process (ours)`,
+        `${await statementSource(bench)}; those of the start are among them`,
+        'WAL with the full pages that follow a checkpoint, which each round begins with',
+        '"ratio": to the own drain of the same round without delays of the far future',
         ...new Set(variants.map(({ adapter }) => adapter.settings)),
       ],
       columns: [
         'system',
         'processes',
-        'delays/s',
-        'longest pause ms',
-        'worker CPU s',
-        'server CPU s',
-        'worker µs/delay',
-        'server µs/delay',
+        'beside',
+        ...COLUMNS.map(({ title }) => title),
+        'ratio',
         'lost / twice',
       ],
-      rows: results.map(({ variant, measurements }) => [
-        variant.adapter.name,
-        String(variant.processes),
-        spread(measurements.map((drain) => drain.perSecond)),
-        spread(measurements.map((drain) => drain.longestPauseMs)),
-        spread(
-          measurements.map((drain) => drain.workerCpuSeconds),
-          2,
-        ),
-        spread(
-          measurements.map((drain) => drain.serverCpuSeconds),
-          2,
-        ),
-        spread(
-          measurements.map((drain) => perDelay(drain.workerCpuSeconds)),
-          1,
-        ),
-        spread(
-          measurements.map((drain) => perDelay(drain.serverCpuSeconds)),
-          1,
-        ),
-        shownAccounting(measurements.map((drain) => drain.accounting)),
-      ]),
+      rows: results.map((result) => row(result, ownOf(result, results))),
     },
   ];
 }
 
-async function measure(bench: Bench, { adapter, processes }: Variant): Promise<Drain> {
+function variantsOf({ settings }: Bench): Variant[] {
+  const backlogs = settings.backlog === 0 ? [0] : [0, settings.backlog];
+  return adaptersLike(settings.systems).flatMap((adapter) =>
+    settings.processes.flatMap((processes) =>
+      backlogs.map((backlog) => ({
+        title:
+          `drain · ${adapter.name} · ${processes} process${processes > 1 ? 'es' : ''}` +
+          (backlog === 0 ? '' : ` · beside ${figure(backlog)}`),
+        adapter,
+        processes,
+        backlog,
+      })),
+    ),
+  );
+}
+
+/** The same without anything beside it. */
+const ownOf = ({ variant }: Result, results: readonly Result[]): Result | undefined =>
+  results.find(
+    (each) =>
+      each.variant.adapter === variant.adapter &&
+      each.variant.processes === variant.processes &&
+      each.variant.backlog === 0,
+  );
+
+function row({ variant, measurements }: Result, own: Result | undefined): Cell[] {
+  const ratios = measurements.map(
+    (drain, round) => drain.perSecond / (own?.measurements[round]?.perSecond ?? Number.NaN),
+  );
+  return [
+    variant.adapter.name,
+    String(variant.processes),
+    figure(variant.backlog),
+    ...cellsOf(COLUMNS, measurements),
+    variant.backlog === 0 ? '–' : rounds(ratios, 2),
+    shownAccounting(measurements.map((drain) => drain.accounting)),
+  ];
+}
+
+async function measure(bench: Bench, variant: Variant): Promise<Drain> {
+  const { adapter, processes, backlog } = variant;
   const { count, concurrency } = bench.settings;
-  const server = await bench.server();
-  const { url, drop } = await server.database(`drain ${adapter.name}`, async (built) => {
-    await adapter.prepare(built);
-    await adapter.fill(built, { first: 0, count, dueFromMs: -60_000, dueToMs: -1_000 });
-  });
+  const site = await openSite(
+    bench,
+    adapter,
+    `drain ${adapter.name} ${backlog}`,
+    (url) => prepare(adapter, url, count, backlog),
+    { countStatements: true },
+  );
   const workers = await Promise.all(
     Array.from({ length: processes }, () =>
       BenchProcess.open({
         role: 'worker',
         system: adapter.name,
-        url,
+        url: site.url,
         count,
         concurrency,
-        ratePerSecond: 0,
       }),
     ),
   );
-  const serverCpuAtStart = await server.cpu.seconds();
+  await site.begin();
   const startedAtNs = process.hrtime.bigint();
-  for (const worker of workers) worker.send('start');
+  for (const worker of workers) worker.send({ type: 'start' });
   const reports = await awaitSettled(workers, count);
-  const serverCpuSeconds = (await server.cpu.seconds()) - serverCpuAtStart;
+  const done = await site.done();
   await Promise.all(workers.map((worker) => worker.stop()));
-  const accounting = account(reports, count, await adapter.left(url));
-  await drop();
+  const accounting = account(reports, count, (await adapter.left(site.url)) - backlog);
+  await site.drop();
 
   const endedAtNs = reports
     .map((report) => report.lastSettledAtNs)
     .reduce((latest, atNs) => (atNs > latest ? atNs : latest));
+  const workerCpuSeconds = reports.reduce((total, report) => total + report.cpuSeconds, 0);
   return {
     perSecond: (count - accounting.lost) / (Number(endedAtNs - startedAtNs) / 1e9),
     longestPauseMs: largest(reports.map((report) => report.longestPauseMs)),
-    workerCpuSeconds: reports.reduce((total, report) => total + report.cpuSeconds, 0),
-    serverCpuSeconds,
+    workerMicros: (workerCpuSeconds * 1e6) / count,
+    serverMicros: (done.cpuSeconds * 1e6) / count,
+    statements: done.statements / count,
+    walBytes: done.walBytes / count,
     accounting,
   };
+}
+
+async function prepare(
+  adapter: Adapter,
+  url: string,
+  count: number,
+  backlog: number,
+): Promise<void> {
+  await adapter.prepare(url);
+  if (backlog > 0) {
+    const first = BESIDE - (backlog - 1);
+    await adapter.fill(url, { first, count: backlog, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });
+  }
+  await adapter.fill(url, { first: 0, count, dueFromMs: -60_000, dueToMs: -1_000 });
 }

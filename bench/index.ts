@@ -1,22 +1,23 @@
 /** `npm run bench`: measures the delay queue beside what people would use instead. */
 import { writeFile } from 'node:fs/promises';
 import type { Bench, ScenarioModule } from './bench.js';
-import {
-  parseCommandLine,
-  type ScenarioName,
-  type Settings,
-  USAGE,
-  UsageError,
-} from './command-line.js';
+import { drawCharts } from './charts.js';
+import { parseCommandLine, type ScenarioName, type Settings, UsageError } from './command-line.js';
 import { machineFacts, serverFacts } from './report/machine.js';
+import type { Results } from './report/results.js';
 import { render, type Table } from './report/table.js';
 import { BenchServer } from './server/bench-server.js';
 import { isStopping, stopAll, stopOnSignals } from './shutdown.js';
+import { USAGE } from './usage.js';
 
 const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
-  drain: () => import('./drain.js'),
-  lateness: () => import('./lateness.js'),
   wheel: () => import('./wheel.js'),
+  enqueue: () => import('./enqueue.js'),
+  cancel: () => import('./cancel.js'),
+  drain: () => import('./drain.js'),
+  overdue: () => import('./overdue.js'),
+  burst: () => import('./burst.js'),
+  lateness: () => import('./lateness.js'),
   churn: () => import('./churn.js'),
   idle: () => import('./idle.js'),
 };
@@ -44,16 +45,19 @@ async function bench(settings: Settings): Promise<void> {
       tables.push(table);
       console.log(`\n${render(table)}`);
     }
+    // After each scenario: a run takes hours, and what is measured is not to be lost.
+    const results: Results = { facts, settings, tables };
+    if (settings.json) await writeFile(settings.json, JSON.stringify(results, null, 2));
   }
-  if (settings.json)
-    await writeFile(settings.json, JSON.stringify({ facts, settings, tables }, null, 2));
 }
 
 stopOnSignals();
 try {
   const settings = parseCommandLine(process.argv.slice(2));
   if (settings === 'help') console.log(USAGE);
-  else await bench(settings);
+  else if (settings.charts.length > 0) {
+    for (const path of await drawCharts(settings.charts, settings.chartsInto)) console.log(path);
+  } else await bench(settings);
 } catch (error) {
   process.exitCode = 1;
   if (error instanceof UsageError) progress(`${error.message}\n\n${USAGE}`);

@@ -6,7 +6,8 @@ import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
 import type { WorkerReport } from './processes/protocol.js';
 import { largest, percentile } from './report/statistics.js';
-import { figure, spread, type Table } from './report/table.js';
+import { type Cell, cellsOf, type Column, figure, type Table } from './report/table.js';
+import { openSite } from './site.js';
 
 interface Variant {
   title: string;
@@ -37,6 +38,19 @@ interface Lateness {
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
+const COLUMNS: readonly Column<Lateness>[] = [
+  { title: 'p50', of: (lateness) => lateness.while.p50Ms, digits: 1 },
+  { title: 'p99', of: (lateness) => lateness.while.p99Ms, digits: 1 },
+  { title: 'max', of: (lateness) => lateness.while.maxMs, digits: 1 },
+  { title: 'after p50', of: (lateness) => lateness.after.p50Ms, digits: 1 },
+  { title: 'after p99', of: (lateness) => lateness.after.p99Ms, digits: 1 },
+  { title: 'after max', of: (lateness) => lateness.after.maxMs, digits: 1 },
+  { title: 'pace', of: (lateness) => lateness.pace, digits: 2 },
+  { title: 'own', of: (lateness) => lateness.ownDifferenceMs, digits: 1 },
+  { title: 'worker CPU s', of: (lateness) => lateness.workerCpuSeconds, digits: 2 },
+  { title: 'server CPU s', of: (lateness) => lateness.serverCpuSeconds, digits: 2 },
+];
+
 /** Handler start minus due, for delays that another process schedules 1 to 3 s ahead. */
 export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
@@ -61,6 +75,7 @@ export async function run(bench: Bench): Promise<Table[]> {
   );
   return [
     {
+      name: 'lateness',
       title: `Lateness in ms, scheduled from another process for ${settings.seconds} s`,
       notes: [
         "handler start minus due on the database's clock, taken by the bench in the same way for all",
@@ -69,49 +84,28 @@ export async function run(bench: Bench): Promise<Table[]> {
         '"pace": time to schedule over time intended; "own": what the system says differs by up to',
         ...new Set(variants.map(({ adapter }) => adapter.settings)),
       ],
-      columns: COLUMNS,
+      columns: [
+        'system',
+        'rate/s',
+        'beside',
+        ...COLUMNS.map(({ title }) => title),
+        'early',
+        'lost / twice',
+      ],
       rows: results.map(({ variant, measurements }) => row(variant, measurements)),
     },
   ];
 }
 
-const COLUMNS = [
-  'system',
-  'rate/s',
-  'beside',
-  'p50',
-  'p99',
-  'max',
-  'after p50',
-  'after p99',
-  'after max',
-  'early',
-  'lost / twice',
-  'pace',
-  'own',
-  'worker CPU s',
-  'server CPU s',
-];
-
-function row(variant: Variant, measurements: readonly Lateness[]): string[] {
-  const each = (value: (lateness: Lateness) => number, digits: number): string =>
-    spread(measurements.map(value), digits);
+function row(variant: Variant, measurements: readonly Lateness[]): Cell[] {
+  const early = measurements.reduce((total, lateness) => total + lateness.early, 0);
   return [
     variant.adapter.name,
     figure(variant.ratePerSecond),
     figure(variant.pending),
-    each((lateness) => lateness.while.p50Ms, 1),
-    each((lateness) => lateness.while.p99Ms, 1),
-    each((lateness) => lateness.while.maxMs, 1),
-    each((lateness) => lateness.after.p50Ms, 1),
-    each((lateness) => lateness.after.p99Ms, 1),
-    each((lateness) => lateness.after.maxMs, 1),
-    figure(measurements.reduce((total, lateness) => total + lateness.early, 0)),
+    ...cellsOf(COLUMNS, measurements),
+    figure(early),
     shownAccounting(measurements.map((lateness) => lateness.accounting)),
-    each((lateness) => lateness.pace, 2),
-    each((lateness) => lateness.ownDifferenceMs, 1),
-    each((lateness) => lateness.workerCpuSeconds, 2),
-    each((lateness) => lateness.serverCpuSeconds, 2),
   ];
 }
 
@@ -119,25 +113,26 @@ async function measure(bench: Bench, variant: Variant): Promise<Lateness> {
   const { adapter, ratePerSecond, pending } = variant;
   const { seconds, concurrency } = bench.settings;
   const count = ratePerSecond * seconds;
-  const server = await bench.server();
-  const { url, drop } = await server.database(`lateness ${adapter.name} ${pending}`, (built) =>
-    prepare(adapter, built, pending),
+  const site = await openSite(bench, adapter, `lateness ${adapter.name} ${pending}`, (url) =>
+    prepare(adapter, url, pending),
   );
-  const order = { system: adapter.name, url, count, concurrency, ratePerSecond };
+  const { url } = site;
   const [worker, producer] = await Promise.all([
-    BenchProcess.open({ ...order, role: 'worker' }),
-    BenchProcess.open({ ...order, role: 'producer' }),
+    BenchProcess.open({ role: 'worker', system: adapter.name, url, count, concurrency }),
+    BenchProcess.open({ role: 'producer', system: adapter.name, url }),
   ]);
-  const serverCpuAtStart = await server.cpu.seconds();
-  worker.send('start');
-  const producing = producer.next('produced', (seconds + 60) * 1_000);
-  producer.send('start');
-  const { stoppedAtMs, answeredInMs } = await producing;
+  await site.begin();
+  worker.send({ type: 'start' });
+  const { stoppedAtMs, answeredInMs } = await producer.ask(
+    { type: 'produce', count, ratePerSecond },
+    'produced',
+    (seconds + 60) * 1_000,
+  );
   const [report] = await awaitSettled([worker], count);
-  const serverCpuSeconds = (await server.cpu.seconds()) - serverCpuAtStart;
+  const { cpuSeconds: serverCpuSeconds } = await site.done();
   await Promise.all([worker.stop(), producer.stop()]);
   const leftBehind = (await adapter.left(url)) - pending;
-  await drop();
+  await site.drop();
   if (report === undefined) throw new Error('a worker gave no report');
   return {
     ...punctualityOf(report, stoppedAtMs),

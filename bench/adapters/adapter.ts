@@ -16,10 +16,16 @@ export interface BenchWorker {
   stop(): Promise<void>;
 }
 
-/** Schedules one by one, as an application does. */
+/** What an application calls. What a system has not is left out, and its row then says `cannot`. */
 export interface BenchProducer {
-  /** Resolves when delay `n` is committed. */
+  /** Schedules delay `n`, with a business key where the system has one; resolves when it is committed. */
   schedule(n: number, dueInMs: number): Promise<void>;
+  /** Schedules `first` … `first + count - 1` the fastest way the system offers its users. */
+  scheduleMany?(first: number, count: number, dueInMs: number): Promise<void>;
+  /** Cancels delay `n` by its key, in no transaction of the caller's. @returns whether it was there */
+  cancel?(n: number): Promise<boolean>;
+  /** The same as part of a transaction of the caller's, which is committed when it resolves. */
+  cancelInTransaction?(n: number): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -32,12 +38,29 @@ export interface Batch {
   dueToMs: number;
 }
 
-/** One system under test; each number `n` travels as the payload `{"n":…}`. */
+/** The server of a system that keeps its delays elsewhere than in the Postgres of the run. */
+export interface OtherServer {
+  /** CPU seconds that it has used since it started; NaN where it cannot be told. */
+  cpuSeconds(): Promise<number>;
+  /** Commands that it has carried out for its clients since it started; NaN where it cannot be told. */
+  commands(): Promise<number>;
+}
+
+/**
+ * One system under test; each number `n` travels as the payload `{"n":…}`. All URLs are those of the
+ * measurement's own Postgres database, whose clock also tells the lateness of systems that keep
+ * their delays elsewhere.
+ */
 export interface Adapter {
   readonly name: string;
   /** How it is set up, for whoever reads the results. */
   readonly settings: string;
-  /** Tables in an empty database. */
+  /**
+   * Left out by a system on the run's Postgres: its database is prepared and filled once, and copied
+   * for each round. The others are prepared and filled anew before each measurement.
+   */
+  readonly elsewhere?: OtherServer;
+  /** Tables in an empty database; where `elsewhere`, a store without any delay. */
   prepare(url: string): Promise<void>;
   /** Not measured, so it may write rows directly, as the system itself would have written them. */
   fill(url: string, batch: Batch): Promise<void>;

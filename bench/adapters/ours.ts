@@ -13,7 +13,7 @@ import {
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { connect } from '../server/bench-server.js';
-import type { Adapter, Batch, Hears } from './adapter.js';
+import type { Adapter, Batch, BenchProducer, Hears } from './adapter.js';
 
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
@@ -35,7 +35,7 @@ export const OURS_WITHOUT_HISTORY = ours('ours, history off', { history: false }
 function ours(name: string, options: DelayQueueOptions): Adapter {
   return {
     name,
-    settings: `${name}: a plain handler, all other options as they come`,
+    settings: `${name}: a plain handler, all other options as they come; a pool of ${POOL_MAX} connections`,
     prepare,
     fill,
     left,
@@ -52,15 +52,35 @@ function ours(name: string, options: DelayQueueOptions): Adapter {
     async openProducer(url) {
       const app = await compile(url, { ...options, worker: false }, []);
       await app.init();
-      const delays = app.get(DelayService);
-      return {
-        schedule: async (n, dueInMs) =>
-          void (await delays.schedule(NAME, { n }, { after: dueInMs })),
-        stop: () => app.close(),
-      };
+      return producerOf(app);
     },
   };
 }
+
+function producerOf(app: TestingModule): BenchProducer {
+  const delays = app.get(DelayService);
+  const dataSource = app.get(DataSource);
+  return {
+    schedule: async (n, dueInMs) =>
+      void (await delays.schedule(NAME, { n }, { key: keyOf(n), after: dueInMs })),
+    scheduleMany: async (first, count, dueInMs) => {
+      const items = Array.from({ length: count }, (_, index) => {
+        const n = first + index;
+        return { name: NAME, payload: { n }, key: keyOf(n), after: dueInMs } as const;
+      });
+      await delays.scheduleMany(items);
+    },
+    cancel: async (n) => (await delays.cancel(NAME, keyOf(n))).verdict === 'cancelled',
+    cancelInTransaction: (n) =>
+      dataSource.transaction(async (manager) => {
+        const { verdict } = await delays.cancel(NAME, keyOf(n), { manager });
+        return verdict === 'cancelled';
+      }),
+    stop: () => app.close(),
+  };
+}
+
+const keyOf = (n: number): string => String(n);
 
 /** `Test` compiles an application without starting it, which `NestFactory` does in one go. */
 async function compile(

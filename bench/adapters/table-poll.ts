@@ -14,7 +14,7 @@ export const TABLE_POLL: Adapter = {
   name: 'table poll',
   settings:
     `table poll: every ${TICK_MS} ms DELETE … RETURNING of ${PAGE} rows (SKIP LOCKED), ` +
-    'at once again while pages are full; a crash loses the page in hand',
+    `at once again while pages are full; a crash loses the page in hand; a pool of ${POOL_MAX}`,
   prepare,
   fill,
   openWorker: (url, _concurrency, hears) => openWorker(url, hears),
@@ -33,6 +33,8 @@ WITH page AS MATERIALIZED (
 DELETE FROM poll_delay d USING page WHERE d.id = page.id
 RETURNING d.payload, extract(epoch FROM d.due_at)::float8 * 1000 AS due_ms`;
 
+const CANCEL_SQL = `DELETE FROM poll_delay WHERE name = 'bench.run' AND key = $1`;
+
 async function prepare(url: string): Promise<void> {
   const client = await connect(url);
   try {
@@ -42,9 +44,11 @@ async function prepare(url: string): Promise<void> {
         due_at     timestamptz NOT NULL,
         created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
         name       text NOT NULL,
+        key        text,
         payload    jsonb NOT NULL
       );
-      CREATE INDEX ON poll_delay (due_at);`);
+      CREATE INDEX ON poll_delay (due_at);
+      CREATE UNIQUE INDEX ON poll_delay (name, key) WHERE key IS NOT NULL;`);
   } finally {
     await client.end();
   }
@@ -107,10 +111,35 @@ async function openProducer(url: string): Promise<BenchProducer> {
   return {
     async schedule(n, dueInMs) {
       await pool.query(
-        `INSERT INTO poll_delay (due_at, name, payload)
-         VALUES (clock_timestamp() + $1::float8 * interval '1 millisecond', 'bench.run', $2)`,
-        [dueInMs, JSON.stringify({ n })],
+        `INSERT INTO poll_delay (due_at, name, key, payload)
+         VALUES (clock_timestamp() + $1::float8 * interval '1 millisecond', 'bench.run', $2, $3)`,
+        [dueInMs, String(n), JSON.stringify({ n })],
       );
+    },
+    async scheduleMany(first, count, dueInMs) {
+      const numbers = Array.from({ length: count }, (_, index) => first + index);
+      await pool.query(
+        `INSERT INTO poll_delay (due_at, name, key, payload)
+         SELECT clock_timestamp() + $1::float8 * interval '1 millisecond', 'bench.run', key, payload
+         FROM unnest($2::text[], $3::jsonb[]) AS item(key, payload)`,
+        [dueInMs, numbers.map(String), numbers.map((n) => JSON.stringify({ n }))],
+      );
+    },
+    async cancel(n) {
+      return (await pool.query(CANCEL_SQL, [String(n)])).rowCount === 1;
+    },
+    async cancelInTransaction(n) {
+      const client = await pool.connect();
+      try {
+        await client.query('BEGIN');
+        const { rowCount } = await client.query(CANCEL_SQL, [String(n)]);
+        await client.query('COMMIT');
+        client.release();
+        return rowCount === 1;
+      } catch (error) {
+        client.release(true);
+        throw error;
+      }
     },
     stop: () => pool.end(),
   };

@@ -24,11 +24,5 @@ export async function awaitSettled(
     settled = now;
   }
   await pause(AFTERMATH_MS);
-  return Promise.all(
-    workers.map((worker) => {
-      const report = worker.next('report');
-      worker.send('report');
-      return report;
-    }),
-  );
+  return Promise.all(workers.map((worker) => worker.ask({ type: 'report' }, 'report')));
 }

@@ -1,8 +1,9 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { execPathOf } from '../adapters/adapters.js';
 import { stopLater } from '../shutdown.js';
-import type { Command, Message, WorkOrder } from './protocol.js';
+import type { Call, Command, Message, WorkOrder } from './protocol.js';
 
 /** Compiling the sources and connecting; also the stop, which drains. */
 const WITHIN_MS = 60_000;
@@ -13,6 +14,8 @@ type MessageOf<Type extends Message['type']> = Extract<Message, { type: Type }>;
 export class BenchProcess {
   /** Delays this worker is done with, as far as it told. */
   settled = 0;
+  /** What this producer can be called. */
+  calls: readonly Call[] = [];
   #failure: Error | undefined;
   readonly #forget: () => Promise<void>;
 
@@ -24,11 +27,12 @@ export class BenchProcess {
       {
         // Bitmaps and arrays of doubles travel as they are.
         serialization: 'advanced',
+        execPath: execPathOf(order.system),
         stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
       },
     );
     const opened = new BenchProcess(child, `${order.role} of ${order.system}`);
-    await opened.next('ready');
+    opened.calls = (await opened.next('ready')).calls;
     return opened;
   }
 
@@ -50,9 +54,21 @@ export class BenchProcess {
     if (this.#failure) throw this.#failure;
   }
 
-  send(type: Command['type']): void {
+  send(command: Command): void {
     this.check();
-    this.child.send({ type } satisfies Command);
+    this.child.send(command);
+  }
+
+  /** Sends a command and waits for what it brings about. */
+  async ask<Type extends Message['type']>(
+    command: Command,
+    type: Type,
+    withinMs?: number,
+  ): Promise<MessageOf<Type>> {
+    this.check();
+    const answer = this.next(type, withinMs);
+    this.send(command);
+    return answer;
   }
 
   /** The next message of that type. */

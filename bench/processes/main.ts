@@ -1,7 +1,18 @@
 /** A process of the bench: one worker or one producer of one system, on the bench's orders. */
 import { adapterOf } from '../adapters/adapters.js';
+import type { BenchWorker } from '../adapters/adapter.js';
+import { call, callsOf } from './call.js';
+import { UsageWatch } from './process-usage.js';
 import { produce } from './produce.js';
-import type { Command, Message, WorkOrder } from './protocol.js';
+import type {
+  Call,
+  Command,
+  Message,
+  ProducerOrder,
+  ShopWorkerOrder,
+  WorkerOrder,
+  WorkOrder,
+} from './protocol.js';
 import { RunLog } from './run-log.js';
 import { Yardstick } from './yardstick.js';
 
@@ -14,12 +25,12 @@ process.once('disconnect', () => process.exit(1));
 const tell = (message: Message): void => void process.send?.(message);
 
 /** Orders in the sequence in which they come, one at a time. */
-function obey(carryOut: (command: Command) => Promise<void>): void {
+function obey(carryOut: (command: Command) => Promise<void>, calls: readonly Call[] = []): void {
   let previous = Promise.resolve();
   process.on('message', (command: Command) => {
     previous = previous.then(() => carryOut(command)).catch(fail);
   });
-  tell({ type: 'ready' });
+  tell({ type: 'ready', calls });
 }
 
 function fail(error: unknown): void {
@@ -27,10 +38,19 @@ function fail(error: unknown): void {
   tell({ type: 'failed', reason });
 }
 
-async function beWorker(order: WorkOrder): Promise<void> {
+async function openWorker(order: WorkerOrder | ShopWorkerOrder, log: RunLog): Promise<BenchWorker> {
+  if (order.role === 'worker') {
+    return adapterOf(order.system).openWorker(order.url, order.concurrency, log);
+  }
+  // With the shop's entities, which nobody else needs.
+  const { openShopWorker } = await import('../burst/shop-worker.js');
+  return openShopWorker(order.url, order.batch, log);
+}
+
+async function beWorker(order: WorkerOrder | ShopWorkerOrder): Promise<void> {
   const log = new RunLog(await Yardstick.measure(order.url), order.count);
-  const worker = await adapterOf(order.system).openWorker(order.url, order.concurrency, log);
-  let cpuAtStart = process.cpuUsage();
+  const worker = await openWorker(order, log);
+  let usage: UsageWatch | undefined;
   let told = 0;
   const progress = setInterval(() => {
     if (log.settledCount > told) tell({ type: 'progress', settled: log.settledCount });
@@ -39,11 +59,12 @@ async function beWorker(order: WorkOrder): Promise<void> {
 
   obey(async ({ type }) => {
     if (type === 'start') {
-      cpuAtStart = process.cpuUsage();
+      usage = new UsageWatch(order.role === 'worker' && order.watchesLoop === true);
       await worker.start();
+      tell({ type: 'started' });
     } else if (type === 'report') {
-      const { user, system } = process.cpuUsage(cpuAtStart);
-      tell(log.report((user + system) / 1e6));
+      usage ??= new UsageWatch(false);
+      tell(log.report(usage.taken()));
     } else {
       clearInterval(progress);
       await worker.stop();
@@ -52,23 +73,25 @@ async function beWorker(order: WorkOrder): Promise<void> {
   });
 }
 
-async function beProducer(order: WorkOrder): Promise<void> {
+async function beProducer(order: ProducerOrder): Promise<void> {
   const yardstick = await Yardstick.measure(order.url);
   const producer = await adapterOf(order.system).openProducer(order.url);
-  obey(async ({ type }) => {
-    if (type === 'start') {
-      const answeredInMs = await produce(producer, order.count, order.ratePerSecond);
+  obey(async (command) => {
+    if (command.type === 'produce') {
+      const answeredInMs = await produce(producer, command.count, command.ratePerSecond);
       tell({ type: 'produced', stoppedAtMs: yardstick.nowMs(), answeredInMs });
-    } else if (type === 'stop') {
+    } else if (command.type === 'call') {
+      tell(await call(producer, command));
+    } else if (command.type === 'stop') {
       await producer.stop();
       process.exit(0);
     }
-  });
+  }, callsOf(producer));
 }
 
 try {
   const order: WorkOrder = JSON.parse(process.argv[2] ?? '{}');
-  await (order.role === 'worker' ? beWorker(order) : beProducer(order));
+  await (order.role === 'producer' ? beProducer(order) : beWorker(order));
 } catch (error) {
   fail(error);
 }

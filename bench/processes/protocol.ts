@@ -1,29 +1,88 @@
 /** What the bench and the processes it starts say to each other. */
 
 /** The only argument of a process, as JSON. */
-export interface WorkOrder {
-  role: 'worker' | 'producer';
+export type WorkOrder = WorkerOrder | ShopWorkerOrder | ProducerOrder;
+
+export interface WorkerOrder {
+  role: 'worker';
   /** Name of the adapter. */
   system: string;
   url: string;
   /** Delays are numbered 0 … count - 1. */
   count: number;
-  /** Of a worker. */
   concurrency: number;
-  /** Of a producer. */
-  ratePerSecond: number;
+  /** Looks for blocks of the event loop, with a timer that an idle process would not have. */
+  watchesLoop?: boolean;
 }
 
-/** `report` is asked for after the work, `stop` at the very end. */
-export type Command = { type: 'start' } | { type: 'report' } | { type: 'stop' };
+/** A node of the sample shop that closes orders, numbered 0 … count - 1. */
+export interface ShopWorkerOrder {
+  role: 'shop worker';
+  /** For messages. */
+  system: string;
+  url: string;
+  count: number;
+  /** Orders of one call of the handler; 1: a handler per order. */
+  batch: number;
+}
+
+export interface ProducerOrder {
+  role: 'producer';
+  /** Name of the adapter. */
+  system: string;
+  url: string;
+}
+
+export type Command =
+  /** To a worker: fetches from now on. It tells `started` when the system says that it runs. */
+  | { type: 'start' }
+  /** To a producer: schedules delays 0 … count - 1 at a steady pace; it tells `produced`. */
+  | { type: 'produce'; count: number; ratePerSecond: number }
+  /** To a producer: as fast as the answers come; it tells `called`. */
+  | CallOrder
+  /** To a worker, after the work; it tells `report`. */
+  | { type: 'report' }
+  /** To either, at the very end. */
+  | { type: 'stop' };
+
+/** Calls about delays `first` … `first + count - 1`. */
+export interface CallOrder {
+  type: 'call';
+  call: Call;
+  first: number;
+  count: number;
+  /** Calls that wait for their answers at a time. */
+  inFlight: number;
+  /** Delays of one `scheduleMany`. */
+  size: number;
+  /** Of what is scheduled. */
+  dueInMs: number;
+}
+
+/** Methods of a producer. */
+export const CALLS = ['schedule', 'scheduleMany', 'cancel', 'cancelInTransaction'] as const;
+export type Call = (typeof CALLS)[number];
 
 export type Message =
-  | { type: 'ready' }
+  /** A producer also says what it can be called. */
+  | { type: 'ready'; calls: readonly Call[] }
+  | { type: 'started' }
   /** Several times a second while there is something new. */
   | { type: 'progress'; settled: number }
   | { type: 'produced'; stoppedAtMs: number; answeredInMs: number }
+  | Called
   | WorkerReport
   | { type: 'failed'; reason: string };
+
+/** What one producer process did. */
+export interface Called {
+  type: 'called';
+  /** From the first call to the last answer. */
+  elapsedMs: number;
+  cpuSeconds: number;
+  /** Cancels that found their delay. */
+  found: number;
+}
 
 /** What one worker process saw. */
 export interface WorkerReport {
@@ -43,5 +102,11 @@ export interface WorkerReport {
   longestPauseMs: number;
   /** On the monotonic clock that all processes of a machine share. */
   lastSettledAtNs: bigint;
+  /** The first handler start, on the same clock; 0 when none started. */
+  firstHandledAtNs: bigint;
   cpuSeconds: number;
+  /** Longest time that the event loop did nothing else; NaN when nobody asked for it. */
+  longestBlockMs: number;
+  /** The process's memory when it was told to start, and the most it had since then. */
+  memory: { atStartBytes: number; mostBytes: number };
 }

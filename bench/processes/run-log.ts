@@ -1,4 +1,5 @@
 import type { Hears } from '../adapters/adapter.js';
+import type { ProcessUsage } from './process-usage.js';
 import type { WorkerReport } from './protocol.js';
 import type { Yardstick } from './yardstick.js';
 
@@ -11,6 +12,7 @@ export class RunLog implements Hears {
   readonly #dueMs: Float64Array;
   readonly #latenessMs: Float64Array;
   #handled = 0;
+  #firstHandledAtNs = 0n;
   #strays = 0;
   #ownDifferenceMs = Number.NaN;
   #lastSettledAtMs = 0;
@@ -28,6 +30,7 @@ export class RunLog implements Hears {
 
   handled(n: number, dueMs: number, ownLatenessMs?: number): void {
     const latenessMs = this.yardstick.nowMs() - dueMs;
+    if (this.#firstHandledAtNs === 0n) this.#firstHandledAtNs = process.hrtime.bigint();
     if (n < 0 || n >= this.count) {
       this.#strays += 1;
       return;
@@ -50,7 +53,7 @@ export class RunLog implements Hears {
     this.#lastSettledAtMs = nowMs;
   }
 
-  report(cpuSeconds: number): WorkerReport {
+  report(usage: ProcessUsage): WorkerReport {
     const noted = Math.min(this.#handled, this.#dueMs.length);
     const sinceLastMs = performance.now() - this.#lastSettledAtMs;
     return {
@@ -63,7 +66,8 @@ export class RunLog implements Hears {
       ownDifferenceMs: this.#ownDifferenceMs,
       longestPauseMs: this.#longestPauseMs,
       lastSettledAtNs: process.hrtime.bigint() - BigInt(Math.round(sinceLastMs * 1e6)),
-      cpuSeconds,
+      firstHandledAtNs: this.#firstHandledAtNs,
+      ...usage,
     };
   }
 }

@@ -2,17 +2,45 @@ import { median } from './statistics.js';
 
 /** A result as it is printed: first the title, then the notes, then the rows. */
 export interface Table {
+  /** What a chart finds it by; a table without a name is never drawn. */
+  name?: string;
   title: string;
   /** What a reader has to know: settings, sizes, definitions. */
   notes: readonly string[];
   columns: readonly string[];
-  rows: readonly (readonly string[])[];
+  rows: readonly (readonly Cell[])[];
 }
+
+/** A text, or figures that are still figures in the JSON. */
+export type Cell = string | Rounds;
+
+/** One figure for each round. */
+export interface Rounds {
+  values: readonly number[];
+  /** Behind the point, when it is printed. */
+  digits: number;
+}
+
+/** The figures of a column in one row. */
+export const rounds = (values: readonly number[], digits = 0): Rounds => ({ values, digits });
+
+/** What a column shows of the measurements of one row. */
+export interface Column<Measurement> {
+  title: string;
+  of: (measurement: Measurement) => number;
+  digits?: number;
+}
+
+export const cellsOf = <Measurement>(
+  columns: readonly Column<Measurement>[],
+  measurements: readonly Measurement[],
+): Rounds[] => columns.map(({ of, digits }) => rounds(measurements.map(of), digits));
 
 /** Columns as wide as their widest cell; the first to the left, the figures to the right. */
 export function render({ title, notes, columns, rows }: Table): string {
+  const printed = rows.map((row) => row.map(shownCell));
   const widths = columns.map((column, index) =>
-    Math.max(column.length, ...rows.map((row) => row[index]?.length ?? 0)),
+    Math.max(column.length, ...printed.map((row) => row[index]?.length ?? 0)),
   );
   const line = (cells: readonly string[]): string =>
     cells
@@ -21,10 +49,13 @@ export function render({ title, notes, columns, rows }: Table): string {
       )
       .join(' | ');
   const rule = widths.map((width) => '-'.repeat(width)).join('-|-');
-  return [title, ...notes.map((note) => `  ${note}`), '', line(columns), rule, ...rows.map(line)]
+  return [title, ...notes.map((note) => `  ${note}`), '', line(columns), rule, ...printed.map(line)]
     .map((text) => text.trimEnd())
     .join('\n');
 }
+
+const shownCell = (cell: Cell): string =>
+  typeof cell === 'string' ? cell : spread(cell.values, cell.digits);
 
 /** Median and range of the rounds: `47,600 (45,100–48,200)`. */
 export function spread(values: readonly number[], digits = 0): string {

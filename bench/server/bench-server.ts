@@ -12,6 +12,8 @@ const DURABLE = {
   synchronous_commit: 'on',
   full_page_writes: 'on',
   shared_buffers: '512MB',
+  // Four processes of the best batched peer ask for 25 each.
+  max_connections: '300',
 };
 
 /** Loaded but counting nothing, until a scenario switches it on for its own database. */
@@ -72,7 +74,7 @@ export class BenchServer {
 
   async #create(template: string): Promise<BenchDatabase> {
     const name = `bench_${randomBytes(5).toString('hex')}`;
-    await this.client.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    await this.client.query(`CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY file_copy`);
     const drop = stopLater(() => this.client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`));
     const url = new URL(this.url);
     url.pathname = `/${name}`;

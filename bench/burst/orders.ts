@@ -1,0 +1,75 @@
+import type { Client } from 'pg';
+
+/** Orders are numbered; an id says which it is. */
+const ID_PREFIX = '00000000-0000-4000-8000-';
+const ID_DIGITS = 12;
+
+/** An order has two lines, of different SKUs. */
+const LINES = 2;
+
+/** The number of the order that {@link placeOrders} gave that id. */
+export const orderNumberOf = (orderId: string): number =>
+  Number.parseInt(orderId.slice(ID_PREFIX.length), 16);
+
+/** Something to sell, in place of the shop's own five. */
+export async function stockShop(client: Client, skus: number): Promise<void> {
+  await client.query(`DELETE FROM sku`);
+  await client.query(
+    `INSERT INTO sku (sku, name, price, stock, initial_stock)
+     SELECT 'SKU-' || lpad(i::text, 6, '0'), 'Article ' || i, 1000, 1000000, 1000000
+     FROM generate_series(0, $1::int - 1) AS i`,
+    [skus],
+  );
+}
+
+/**
+ * Writes unpaid orders as `PlaceOrderService` leaves them: lines, stock taken, a keyed delay. Their
+ * deadlines lie evenly in the second that begins `leadMs` from now.
+ *
+ * @returns the first deadline, in milliseconds since 1970 on the database's clock
+ */
+export async function placeOrders(
+  client: Client,
+  { orders, skus, leadMs }: { orders: number; skus: number; leadMs: number },
+): Promise<number> {
+  await client.query('BEGIN');
+  const { rows } = await client.query<{ first_ms: number }>(
+    `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::float8 + $1::float8 AS first_ms`,
+    [leadMs],
+  );
+  const firstMs = rows[0]?.first_ms ?? Number.NaN;
+  await client.query(
+    `INSERT INTO orders (id, status, total, pay_deadline)
+     SELECT ${ID}, 'UNPAID', ${LINES} * 1000, ${DEADLINE}
+     FROM generate_series(0, $1::int - 1) AS n`,
+    [orders, firstMs],
+  );
+  await client.query(
+    `INSERT INTO order_item (order_id, sku, name, price, quantity)
+     SELECT ${ID}, sku.sku, sku.name, sku.price, 1
+     FROM generate_series(0, $1::int - 1) AS n,
+          generate_series(0, ${LINES - 1}) AS line,
+          LATERAL (SELECT * FROM sku
+                   WHERE sku = 'SKU-' || lpad(((n * 7 + line * 13) % $2::int)::text, 6, '0')) AS sku`,
+    [orders, skus],
+  );
+  await client.query(
+    `UPDATE sku SET stock = stock - taken
+     FROM (SELECT sku, sum(quantity) AS taken FROM order_item GROUP BY sku) AS held
+     WHERE held.sku = sku.sku`,
+  );
+  await client.query(
+    `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
+     SELECT 'order.close', id::text, jsonb_build_object('orderId', id), pay_deadline, pay_deadline,
+            clock_timestamp()
+     FROM orders`,
+  );
+  await client.query('COMMIT');
+  await client.query('VACUUM (ANALYZE)');
+  return firstMs;
+}
+
+const ID = `('${ID_PREFIX}' || lpad(to_hex(n), ${ID_DIGITS}, '0'))::uuid`;
+
+/** Whole milliseconds, as the delay queue keeps them. */
+const DEADLINE = `to_timestamp(($2::float8 + floor(n * 1000.0 / $1::int)) / 1000)`;

@@ -1,0 +1,81 @@
+import { type DynamicModule, Module, type Type } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import {
+  type Delay,
+  DelayEvents,
+  DelayQueueModule,
+  OnDelay,
+  type TransactionalDelayBatchContext,
+  type TransactionalDelayContext,
+} from 'nestjs-delay-queue';
+import type { EntityManager } from 'typeorm';
+import { databaseOptions } from '../../src/app.module.js';
+import { returnStock } from '../../src/shop/catalog/stock.js';
+import { moveOrders } from '../../src/shop/orders/order.moves.js';
+import type { BenchWorker, Hears } from '../adapters/adapter.js';
+import { orderNumberOf } from './orders.js';
+
+type CloseDelay = Delay<'order.close'>;
+
+@Module({})
+class ShopWorkerModule {}
+
+/**
+ * A node of the sample shop that does nothing but close unpaid orders: the shop's tables, its pool and
+ * its functions, a handler per order or one for many.
+ */
+export async function openShopWorker(
+  url: string,
+  batch: number,
+  hears: Hears,
+): Promise<BenchWorker> {
+  const root: DynamicModule = {
+    module: ShopWorkerModule,
+    imports: [
+      TypeOrmModule.forRoot({ ...databaseOptions(url), retryAttempts: 0 }),
+      DelayQueueModule.forRoot(),
+    ],
+    providers: [batch === 1 ? singleHandler(hears) : batchHandler(batch, hears)],
+  };
+  const app = await Test.createTestingModule({ imports: [root] }).compile();
+  app.useLogger(['error', 'warn']);
+  app.get(DelayEvents).on('completed', () => hears.settled());
+  return {
+    start: async () => void (await app.init()),
+    stop: () => app.close(),
+  };
+}
+
+/** What the shop's own handler does. */
+async function close(manager: EntityManager, delays: readonly CloseDelay[]): Promise<void> {
+  const ids = delays.map(({ payload: { orderId } }) => orderId);
+  const closeReason = 'not paid in time';
+  const closed = await moveOrders(manager, ids, { from: 'UNPAID', to: 'CLOSED', closeReason });
+  await returnStock(manager, closed);
+}
+
+const tell = (hears: Hears, { payload: { orderId }, dueAt, latenessMs }: CloseDelay): void =>
+  hears.handled(orderNumberOf(orderId), dueAt.getTime(), latenessMs);
+
+function singleHandler(hears: Hears): Type {
+  class CloseOrder {
+    @OnDelay('order.close', { transactional: true })
+    close(delay: CloseDelay, { manager }: TransactionalDelayContext): Promise<void> {
+      tell(hears, delay);
+      return close(manager, [delay]);
+    }
+  }
+  return CloseOrder;
+}
+
+function batchHandler(batch: number, hears: Hears): Type {
+  class CloseOrders {
+    @OnDelay('order.close', { transactional: true, batch })
+    close(delays: CloseDelay[], { manager }: TransactionalDelayBatchContext): Promise<void> {
+      for (const delay of delays) tell(hears, delay);
+      return close(manager, delays);
+    }
+  }
+  return CloseOrders;
+}

@@ -1,0 +1,104 @@
+import { account, shownAccounting, type Accounting } from './accounting.js';
+import type { Adapter } from './adapters/adapter.js';
+import { adaptersLike } from './adapters/adapters.js';
+import { type Bench, interleaved } from './bench.js';
+import { awaitSettled } from './processes/await-settled.js';
+import { BenchProcess } from './processes/bench-process.js';
+import { cellsOf, type Column, figure, type Table } from './report/table.js';
+import { openSite } from './site.js';
+
+interface Overdue {
+  /** From the start of the node. */
+  firstMs: number;
+  lastMs: number;
+  longestBlockMs: number;
+  memoryAtStartMiB: number;
+  memoryMostMiB: number;
+  accounting: Accounting;
+}
+
+/** All of them due in the hour before: nobody was there to run them. */
+const DUE_FROM_MS = -3_600_000;
+const DUE_TO_MS = -1_000;
+
+const MEBIBYTE = 2 ** 20;
+
+const COLUMNS: readonly Column<Overdue>[] = [
+  { title: 'first handler ms', of: (overdue) => overdue.firstMs },
+  { title: 'last done ms', of: (overdue) => overdue.lastMs },
+  { title: 'longest block ms', of: (overdue) => overdue.longestBlockMs, digits: 1 },
+  { title: 'MiB at start', of: (overdue) => overdue.memoryAtStartMiB },
+  { title: 'MiB at most', of: (overdue) => overdue.memoryMostMiB },
+];
+
+/** One node starts after an outage and finds a crowd. */
+export async function run(bench: Bench): Promise<Table[]> {
+  const { settings } = bench;
+  const variants = adaptersLike(settings.systems).map((adapter) => ({
+    title: `overdue · ${adapter.name}`,
+    adapter,
+  }));
+  const results = await interleaved(
+    bench,
+    variants,
+    ({ adapter }) => measure(bench, adapter),
+    (overdue) =>
+      `first after ${figure(overdue.firstMs)} ms, last after ${figure(overdue.lastMs)} ms, ` +
+      `longest block ${figure(overdue.longestBlockMs, 1)} ms, ` +
+      `at most ${figure(overdue.memoryMostMiB)} MiB, ` +
+      `lost / twice ${shownAccounting([overdue.accounting])}`,
+  );
+  return [
+    {
+      name: 'overdue',
+      title: `Start of one node with ${figure(settings.overdue)} overdue`,
+      notes: [
+        `the handler does nothing; concurrency ${settings.concurrency} (ours)`,
+        'times from the start of the worker, connected and compiled',
+        '"longest block": what the event loop of the worker was kept from doing anything else',
+        '"MiB": resident memory of the worker process, Node and compiled sources included',
+        ...variants.map(({ adapter }) => adapter.settings),
+      ],
+      columns: ['system', ...COLUMNS.map(({ title }) => title), 'lost / twice'],
+      rows: results.map(({ variant, measurements }) => [
+        variant.adapter.name,
+        ...cellsOf(COLUMNS, measurements),
+        shownAccounting(measurements.map(({ accounting }) => accounting)),
+      ]),
+    },
+  ];
+}
+
+async function measure(bench: Bench, adapter: Adapter): Promise<Overdue> {
+  const { overdue: count, concurrency } = bench.settings;
+  const site = await openSite(bench, adapter, `overdue ${adapter.name}`, async (url) => {
+    await adapter.prepare(url);
+    await adapter.fill(url, { first: 0, count, dueFromMs: DUE_FROM_MS, dueToMs: DUE_TO_MS });
+  });
+  const worker = await BenchProcess.open({
+    role: 'worker',
+    system: adapter.name,
+    url: site.url,
+    count,
+    concurrency,
+    watchesLoop: true,
+  });
+  const startedAtNs = process.hrtime.bigint();
+  worker.send({ type: 'start' });
+  const reports = await awaitSettled([worker], count);
+  const [report] = reports;
+  if (report === undefined) throw new Error('a worker gave no report');
+  await worker.stop();
+  const accounting = account(reports, count, await adapter.left(site.url));
+  await site.drop();
+  const sinceStartMs = (atNs: bigint): number =>
+    atNs === 0n ? Number.NaN : Number(atNs - startedAtNs) / 1e6;
+  return {
+    firstMs: sinceStartMs(report.firstHandledAtNs),
+    lastMs: sinceStartMs(report.lastSettledAtNs),
+    longestBlockMs: report.longestBlockMs,
+    memoryAtStartMiB: report.memory.atStartBytes / MEBIBYTE,
+    memoryMostMiB: report.memory.mostBytes / MEBIBYTE,
+    accounting,
+  };
+}

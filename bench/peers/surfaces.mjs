@@ -1,0 +1,25 @@
+/**
+ * Never run: `tsc` compares what the bench says of these packages with what they say themselves, in
+ * `npm run bench:peers`. The bench is checked where none of them is installed, so it cannot use
+ * their types.
+ */
+import * as amqplib from 'amqplib';
+import * as bullmq from 'bullmq';
+import * as graphileWorker from 'graphile-worker';
+import * as ioredis from 'ioredis';
+import * as pgBoss from 'pg-boss';
+
+/** @type {import('../adapters/amqplib.surface.js').AmqpPackage} */
+export const amqpPackage = { connect: (url) => amqplib.connect(url) };
+
+/** @type {import('../adapters/bullmq.surface.js').BullMQ} */
+export const bullmqPackage = bullmq;
+
+/** @type {import('../adapters/graphile-worker.surface.js').GraphileWorker} */
+export const graphileWorkerPackage = graphileWorker;
+
+/** @type {import('../server/redis.surface.js').RedisPackage} */
+export const redisPackage = ioredis;
+
+/** @type {import('../adapters/pg-boss.surface.js').PgBossPackage} */
+export const pgBossPackage = pgBoss;

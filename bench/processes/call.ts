@@ -1,0 +1,56 @@
+import type { BenchProducer } from '../adapters/adapter.js';
+import { type Call, CALLS, type CallOrder, type Called } from './protocol.js';
+
+export const callsOf = (producer: BenchProducer): Call[] =>
+  CALLS.filter((each) => producer[each] !== undefined);
+
+/**
+ * Calls the producer about each delay, with so many calls waiting for their answers at any moment, as
+ * the requests of a busy application do.
+ *
+ * @throws when the producer has no such call
+ */
+export async function call(producer: BenchProducer, order: CallOrder): Promise<Called> {
+  const callOnce = callerOf(producer, order);
+  const calls = Math.ceil(order.count / sizeOf(order));
+  const cpuAtStart = process.cpuUsage();
+  const startedAtMs = performance.now();
+  let [next, found] = [0, 0];
+  const caller = async (): Promise<void> => {
+    while (next < calls) {
+      const index = next;
+      next += 1;
+      if (await callOnce(index)) found += 1;
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(order.inFlight, calls) }, caller));
+  const elapsedMs = performance.now() - startedAtMs;
+  const { user, system } = process.cpuUsage(cpuAtStart);
+  return { type: 'called', elapsedMs, cpuSeconds: (user + system) / 1e6, found };
+}
+
+const sizeOf = ({ call: called, size }: CallOrder): number =>
+  called === 'scheduleMany' ? size : 1;
+
+/** @returns what makes the call of that index, and answers whether a cancel found its delay */
+function callerOf(
+  producer: BenchProducer,
+  { call: called, first, count, size, dueInMs }: CallOrder,
+): (index: number) => Promise<boolean> {
+  if (!callsOf(producer).includes(called)) throw new Error(`the producer has no '${called}'`);
+  const callers: Record<Call, (index: number) => Promise<boolean>> = {
+    schedule: async (index) => {
+      await producer.schedule(first + index, dueInMs);
+      return false;
+    },
+    scheduleMany: async (index) => {
+      const done = index * size;
+      await producer.scheduleMany?.(first + done, Math.min(size, count - done), dueInMs);
+      return false;
+    },
+    cancel: async (index) => (await producer.cancel?.(first + index)) === true,
+    cancelInTransaction: async (index) =>
+      (await producer.cancelInTransaction?.(first + index)) === true,
+  };
+  return callers[called];
+}

@@ -1,0 +1,54 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { type IntervalHistogram, monitorEventLoopDelay } from 'node:perf_hooks';
+import type { WorkerReport } from './protocol.js';
+
+export type ProcessUsage = Pick<WorkerReport, 'cpuSeconds' | 'longestBlockMs' | 'memory'>;
+
+/** The finest that there is; it adds itself to what it measures. */
+const RESOLUTION_MS = 1;
+
+const KIBIBYTE = 1_024;
+
+/** What this process uses from its making on. */
+export class UsageWatch {
+  readonly #cpuAtStart = process.cpuUsage();
+  readonly #memoryAtStartBytes = process.memoryUsage.rss();
+  readonly #loop: IntervalHistogram | undefined;
+
+  constructor(watchesLoop: boolean) {
+    forgetHighWater();
+    if (!watchesLoop) return;
+    this.#loop = monitorEventLoopDelay({ resolution: RESOLUTION_MS });
+    this.#loop.enable();
+  }
+
+  taken(): ProcessUsage {
+    const { user, system } = process.cpuUsage(this.#cpuAtStart);
+    this.#loop?.disable();
+    return {
+      cpuSeconds: (user + system) / 1e6,
+      longestBlockMs: this.#loop ? Math.max(0, this.#loop.max / 1e6 - RESOLUTION_MS) : Number.NaN,
+      memory: { atStartBytes: this.#memoryAtStartBytes, mostBytes: highWaterBytes() },
+    };
+  }
+}
+
+/** What compiling the sources took is not the worker's; Linux alone can forget it. */
+function forgetHighWater(): void {
+  try {
+    writeFileSync('/proc/self/clear_refs', '5');
+  } catch {
+    // The high water then is that of the whole life of the process.
+  }
+}
+
+function highWaterBytes(): number {
+  try {
+    const status = readFileSync('/proc/self/status', 'utf8');
+    const [, kibibytes] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? [];
+    if (kibibytes !== undefined) return Number(kibibytes) * KIBIBYTE;
+  } catch {
+    // Not on Linux.
+  }
+  return process.resourceUsage().maxRSS * KIBIBYTE;
+}

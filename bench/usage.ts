@@ -1,0 +1,30 @@
+import { VACUUM_NAMES } from './churn-settings.js';
+import { SCENARIOS } from './command-line.js';
+
+export const USAGE = `npm run bench -- [scenario …] [options]
+
+Scenarios: ${SCENARIOS.join(' ')} (default: all)
+
+  --rounds 5            interleaved rounds; results are median and range
+  --systems ours,table  only systems whose name contains one of these
+  --json FILE           the results as JSON, too, with the figures of each round
+  --help
+
+enqueue   --calls 20000 --in-flight 50 --bulk 1000,10000 --bulk-count 100000
+cancel    --calls 20000 --in-flight 50
+drain     --count 50000 --processes 1 --concurrency 1000
+          --backlog 0 (delays of the far future beside a second drain, as 1000000)
+overdue   --overdue 100000 --concurrency 1000
+burst     --burst-orders 10000 --burst-skus 200 --burst-batch 200 --processes 1
+lateness  --rates 200,1000 --seconds 10 --pending 0 (or 0,1000000,10000000)
+churn     --churn fillfactor,vacuum (default: fillfactor) --churn-waiting 20000
+          --fillfactors 100,90,70,50
+          fillfactor: --churn-count 200000
+          vacuum: --vacuums ${VACUUM_NAMES.join()} --churn-rate 1000 --churn-seconds 60 --churn-keep 15
+idle      --idle-pending 100000 (or 100000,1000000) --idle-seconds 30
+
+npm run bench -- --charts FILE[,FILE …] [--charts-into docs/performance]
+draws what --json wrote, as SVG, and measures nothing.
+
+BENCH_DATABASE_URL names a Postgres to use (a superuser's, databases are created and dropped there);
+otherwise one is started, with fsync and synchronous_commit on, and removed at the end.`;
