@@ -29,11 +29,7 @@ export function transactionOf(dataSource: DataSource, options: InTransaction): C
         'the attempt this call belongs to is over, and its transaction with it',
       );
     }
-    const pool = runnerOf(dataSource);
-    const runner: Runner = {
-      query: (sql, parameters) => despiteDeadlocks(() => pool.query(sql, parameters)),
-    };
-    return { manager: undefined, runner };
+    return { manager: undefined, runner: aloneOn(dataSource) };
   }
   if (chosen.dataSource !== dataSource) {
     throw new DelayInvalidError(
@@ -42,6 +38,12 @@ export function transactionOf(dataSource: DataSource, options: InTransaction): C
     );
   }
   return { manager: chosen, runner: runnerOf(chosen) };
+}
+
+/** Each statement a transaction of its own, on whatever connection of the pool is free. */
+export function aloneOn(dataSource: DataSource): Runner {
+  const pool = runnerOf(dataSource);
+  return { query: (sql, parameters) => despiteDeadlocks(() => pool.query(sql, parameters)) };
 }
 
 /**

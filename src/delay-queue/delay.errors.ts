@@ -12,7 +12,7 @@ import type { Duration } from './delay.js';
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
  * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers and wakes wait |
- * | `DELAY_SHUTDOWN` | {@link DelayShutdownError} | abort reason: the application is closing |
+ * | `DELAY_SHUTDOWN` | {@link DelayShutdownError} | abort reason: the application is closing; of a write that was not answered by then, too |
  */
 export abstract class DelayError extends Error {
   abstract readonly code: string;
@@ -91,7 +91,10 @@ export class DelayWheelFullError extends DelayError {
   }
 }
 
-/** The application is closing; the delay will run again without losing an attempt. */
+/**
+ * The application is closing. The delay of a handler will run again without losing an attempt; of a
+ * write that was not answered by then nobody knows whether it happened.
+ */
 export class DelayShutdownError extends DelayError {
   readonly code = 'DELAY_SHUTDOWN';
 

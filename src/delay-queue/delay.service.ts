@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
-import { runnerOf, transactionOf } from './callers-transaction.js';
+import { aloneOn, runnerOf, transactionOf } from './callers-transaction.js';
 import type {
   CancelResult,
   DelayInfo,
@@ -21,6 +21,8 @@ import type { Attempt } from './engine/attempt.js';
 import { currentCall } from './engine/current-call.js';
 import { Engine } from './engine/engine.js';
 import { inLockOrder, placementOf, placementsOf } from './placements.js';
+import { Producer } from './producer/producer.js';
+import { BatchStore } from './store/batch.store.js';
 import { despiteDeadlocks } from './store/deadlock.js';
 import type { Patience } from './store/sql/look.sql.js';
 import { DelayStore } from './store/delay.store.js';
@@ -52,6 +54,11 @@ const HISTORY_MAX = 100;
 @Injectable()
 export class DelayService {
   readonly #store: DelayStore;
+  readonly #producer: Producer;
+  /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
+  protected readonly beforeApplicationShutdown = () => this.#producer.drain();
+  /** Those of handlers too, which end between the two. TypeORM closes its pool in this one. */
+  protected readonly onApplicationShutdown = () => this.#producer.drain();
 
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
@@ -60,6 +67,12 @@ export class DelayService {
   ) {
     const withHistory = options.historyKeepMs !== null;
     this.#store = new DelayStore(options.schema, withHistory, options.nodeName);
+    this.#producer = new Producer({
+      alone: this.#store,
+      together: new BatchStore(options.schema, withHistory),
+      runner: aloneOn(dataSource),
+      drainWithinMs: options.drainTimeoutMs,
+    });
   }
 
   /**
@@ -80,7 +93,10 @@ export class DelayService {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
     const { manager, runner } = transactionOf(this.dataSource, options);
-    const [placed] = await this.#place(manager, runner, [placement]);
+    const [placed] =
+      manager !== undefined || ownAttempt(placement)
+        ? await this.#place(manager, runner, [placement])
+        : [await this.#producer.place(placement)];
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
   }
 
@@ -123,8 +139,11 @@ export class DelayService {
   async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
     const slot = slotFrom(name, key, options);
     const { manager, runner } = transactionOf(this.dataSource, options);
-    const own = currentCall()?.attemptOf(slot.name, slot.key);
-    const { verdict, id, dueMs } = await this.#store.cancel(runner, slot.name, slot.key, own);
+    const own = ownAttempt(slot);
+    const { verdict, id, dueMs } =
+      manager !== undefined || own
+        ? await this.#store.cancel(runner, slot.name, slot.key, own)
+        : ((await this.#producer.cancel(slot)) as Placed<CancelResult['verdict']>);
     if (verdict === 'absent') return { verdict };
     if (verdict === 'cancelled')
       this.engine.afterCommit.onCommit(manager, () => this.engine.disarm(id));
@@ -145,9 +164,13 @@ export class DelayService {
     const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
     const { manager, runner } = transactionOf(this.dataSource, options);
     const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
-    const own = currentCall()?.attemptOf(slot.name, slot.key);
+    const own = ownAttempt(slot);
     const moved = own && (await this.#moveOn(own, manager, runner, move, change));
-    const placed = moved ?? (await this.#store.reschedule(runner, slot.name, slot.key, move));
+    const placed =
+      moved ??
+      (manager !== undefined || own
+        ? await this.#store.reschedule(runner, slot.name, slot.key, move)
+        : await this.#producer.reschedule({ ...slot, to: move }));
     if (placed.verdict === 'absent') return { verdict: 'absent' };
     return this.#announced(manager, slot.name, placed as Placed<'rescheduled' | 'running'>);
   }
@@ -207,7 +230,7 @@ export class DelayService {
     const { manager, runner } = transactionOf(this.dataSource, options);
     const placed = await this.#store.retryDead(runner, slot.name, slot.key);
     if (placed === undefined) return { verdict: 'absent' };
-    return this.#announced(manager, slot.name, placed as Placed<'retried'>);
+    return this.#announced(manager, slot.name, placed as Placed<'retried'>, { failed: true });
   }
 
   /** The handler's own keys first: those rows move on in place instead of being in their own way. */
@@ -253,19 +276,25 @@ export class DelayService {
     return moved;
   }
 
+  /** @param failed it keeps its `last_error`, and so runs alone */
   #announced<Verdict extends string>(
     manager: EntityManager | undefined,
     name: string,
     placed: Placed<Verdict>,
+    { failed = false } = {},
   ): { verdict: Verdict; id: string; dueAt: Date } {
     const { verdict, id, epoch, wakeMs, nowMs, dueMs } = placed;
     if (epoch !== null && wakeMs !== null) {
-      const wake = { id, epoch, name, wakeMs, suspect: false, failed: false };
+      const wake = { id, epoch, name, wakeMs, suspect: false, failed };
       this.engine.afterCommit.onCommit(manager, () => this.engine.announce(wake, nowMs));
     }
     return { verdict, id: String(id), dueAt: new Date(dueMs) };
   }
 }
+
+/** The attempt on whose behalf this call is made, if it runs on that very delay. */
+const ownAttempt = ({ name, key }: { name: string; key: string | null }): Attempt | undefined =>
+  currentCall()?.attemptOf(name, key);
 
 /** Not for its own fence, and not for a transaction of its own in which it moved on already. */
 const patienceOf = (own: Attempt): Patience =>

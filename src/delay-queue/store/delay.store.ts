@@ -10,8 +10,8 @@ import type {
   Runner,
 } from './rows.js';
 import { LOOKS_MAX, PatientStatement } from './patient-statement.js';
+import { columnsOf, insert, placeAgainColumns, placedOf } from './placing.js';
 import { tablesOf } from './schema.js';
-import { slotOf } from './slot.js';
 import { cancelSql } from './sql/cancel.sql.js';
 import type { Patience } from './sql/look.sql.js';
 import { findSql } from './sql/find.sql.js';
@@ -59,8 +59,9 @@ export class DelayStore {
     let open = placements.map((placement, index) => ({ placement, index }));
     for (let look = 0; open.length > 0; look += 1) {
       if (look === LOOKS_MAX) throw new DelayUnstableError(LOOKS_MAX);
-      const inserted = await this.#insert(
+      const inserted = await insert(
         runner,
+        this.#sql.place,
         open.map((item) => item.placement),
       );
       const taken: typeof open = [];
@@ -71,10 +72,7 @@ export class DelayStore {
       }
       if (taken.length === 0) break;
       open = [];
-      const parameters = [
-        ...placementColumns(taken.map((item) => item.placement)),
-        taken.map((item) => item.placement.onConflict),
-      ];
+      const parameters = placeAgainColumns(taken.map((item) => item.placement));
       // Of several, each is waited for in their order: whoever skipped one and came back for it
       // while he holds the next would be in another's way.
       const looked =
@@ -158,57 +156,4 @@ export class DelayStore {
   history(runner: Runner, name: string, key: string, limit: number): Promise<HistoryRow[]> {
     return runner.query<HistoryRow>(this.#sql.history, [name, key, limit]);
   }
-
-  /** Inserts what can be inserted; a hole where the key was taken. */
-  async #insert(runner: Runner, placements: readonly Placement[]): Promise<(Placed | undefined)[]> {
-    const rows = await runner.query<PlacedRow>(this.#sql.place, placementColumns(placements));
-    // Rows come by id, and ids follow the order of the input: of the keyless ones, the first is
-    // the first. Keyed ones say which they are.
-    const keyless: PlacedRow[] = [];
-    const keyed = new Map<string, PlacedRow>();
-    for (const row of rows) {
-      if (row.key === null) keyless.push(row);
-      else keyed.set(slotOf(row), row);
-    }
-    let next = 0;
-    return placements.map((placement) => {
-      const row = placement.key === null ? keyless[next++] : keyed.get(slotOf(placement));
-      return row && placedOf({ ...row, verdict: 'scheduled' });
-    });
-  }
-}
-
-function columnsOf(to: MoveTo): {
-  afterMs: number | null;
-  at: string | null;
-  extendMs: number | null;
-} {
-  return {
-    afterMs: to.kind === 'after' ? to.ms : null,
-    at: to.kind === 'at' ? to.iso : null,
-    extendMs: to.kind === 'extend' ? to.ms : null,
-  };
-}
-
-function placementColumns(placements: readonly Placement[]): unknown[] {
-  const to = placements.map((placement) => columnsOf(placement.to));
-  return [
-    placements.map((placement) => placement.name),
-    placements.map((placement) => placement.key),
-    placements.map((placement) => placement.payload),
-    to.map((column) => column.afterMs),
-    to.map((column) => column.at),
-    placements.map((placement) => placement.maxAttempts),
-  ];
-}
-
-function placedOf(row: PlacedRow): Placed {
-  return {
-    verdict: row.verdict,
-    id: row.id,
-    dueMs: row.due_ms,
-    epoch: row.epoch,
-    wakeMs: row.wake_ms,
-    nowMs: row.now_ms,
-  };
 }

@@ -41,11 +41,16 @@ export const CALLS: Record<string, Mutant> = {
     about: 'says "cancelled" and leaves the row where it is',
     faults: [],
     seconds: 10,
-    apply: (surgery) =>
+    apply: (surgery) => {
       surgery.rewrite('cancel', {
         'DELETE FROM "delay_queue".delay d USING free f WHERE d.id = f.id RETURNING f.ord':
           'SELECT f.ord FROM free f',
-      }),
+      });
+      surgery.rewrite('cancelWaiting', {
+        'DELETE FROM "delay_queue".delay WHERE id': 'SELECT * FROM "delay_queue".delay WHERE id',
+        '\n  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error': '',
+      });
+    },
   },
   'reschedules-in-words': {
     about: 'writes the new due time and leaves the old wake',
@@ -77,7 +82,7 @@ export const CALLS: Record<string, Mutant> = {
         'query',
         (original) =>
           async function hasty(this: DataSource, ...[sql, parameters, runner]) {
-            if (sql !== STATEMENTS.place[0] || runner) {
+            if (!STATEMENTS.place.includes(sql) || runner) {
               return original.call(this, sql, parameters, runner);
             }
             return writeLater(this, sql, parameters);

@@ -1,6 +1,6 @@
 import { tablesOf } from '../../../src/delay-queue/store/schema.js';
 import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
-import { cancelSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
+import { cancelSql, cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
 import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
 import { fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
@@ -8,7 +8,7 @@ import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
 import type { Patience } from '../../../src/delay-queue/store/sql/look.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
 import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
-import { placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
+import { placeKeylessSql, placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
 import { renewSql } from '../../../src/delay-queue/store/sql/renew.sql.js';
 import { rescheduleSql } from '../../../src/delay-queue/store/sql/reschedule.sql.js';
 import { settleSql } from '../../../src/delay-queue/store/sql/settle.sql.js';
@@ -27,12 +27,13 @@ const patiently = (build: (patience: Patience) => string): readonly string[] => 
 export const STATEMENTS = {
   bury: [burySql(tables)],
   cancel: patiently((patience) => cancelSql(tables, true, patience)),
+  cancelWaiting: [cancelWaitingSql(tables, true)],
   claim: [claimSql(tables)],
   complete: [completeSql(tables, true)],
   fence: [fenceSql(tables)],
   load: [loadSql(tables)],
   moveOn: patiently((patience) => moveOnSql(tables, true, patience)),
-  place: [placeSql(tables)],
+  place: [...patiently((patience) => placeSql(tables, patience)), placeKeylessSql(tables)],
   placeAgain: patiently((patience) => placeAgainSql(tables, true, patience)),
   renew: [renewSql(tables)],
   reschedule: patiently((patience) => rescheduleSql(tables, patience)),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
+import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
 import { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { MUTANTS } from '../../chaos/mutants/mutants.js';
@@ -42,6 +43,7 @@ describe('mutants of the engine', () => {
     const alone = { query };
     const inTransaction = { query, attempt: <Result>(work: () => Promise<Result>) => work() };
     const clients = new DelayStore('delay_queue', true, 'n1');
+    const together = new BatchStore('delay_queue', true);
     const engine = new WorkStore(alone, 'delay_queue', true, 'n1');
     const to = { kind: 'after' as const, ms: 1 };
     const placement = { name: 'a', key: 'k', payload: '{}', to, maxAttempts: null };
@@ -62,6 +64,10 @@ describe('mutants of the engine', () => {
     // Nothing answers, and most of them say so.
     await Promise.allSettled([
       ...calls,
+      together.placeKeyless(alone, [{ ...placement, key: null, onConflict: 'replace' }], () => {}),
+      together.place(alone, [{ ...placement, onConflict: 'replace' }], () => {}),
+      together.cancel(alone, [{ name: 'a', key: 'k' }], () => {}),
+      together.reschedule(alone, [{ name: 'a', key: 'k', to }], () => {}),
       engine.claim([claim]),
       engine.bury([claim], 'x'),
       engine.complete([own]),

@@ -1,6 +1,6 @@
 import { tablesOf } from '../../../src/delay-queue/store/schema.js';
 import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
-import { cancelSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
+import { cancelSql, cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
 import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
 import { KEEP_PLANS_SQL } from '../../../src/delay-queue/engine/prepared-statements.js';
@@ -10,7 +10,7 @@ import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
 import { lookAtSql } from '../../../src/delay-queue/store/sql/look-at.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
 import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
-import { placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
+import { placeKeylessSql, placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
 import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
 import { pruneSql } from '../../../src/delay-queue/store/sql/prune.sql.js';
 import { renewSql } from '../../../src/delay-queue/store/sql/renew.sql.js';
@@ -66,6 +66,8 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [sweepSql(names), 'sweep', pages.sweep],
     [leaveSql(names), 'leave', pages.leaveOf(tables)],
     [pruneSql(names), 'prune', pages.pruneOf(tables)],
+    [placeKeylessSql(names), 'place', producers.placeOf(() => tables.nextId(), 'waits')],
+    [cancelWaitingSql(names, true), 'cancel', producers.cancelWaiting],
     [retryDeadSql(names), 'retryDead', producers.retryDead],
     [EFFECT_SQL, 'effect', effect],
   ];

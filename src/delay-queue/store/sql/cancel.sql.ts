@@ -1,5 +1,6 @@
 import { CLOCK, epochMs, type Tables } from '../schema.js';
 import { endedColumns, freeRows, looked, type Patience } from './look.sql.js';
+import { wholeEpochMs } from './place.sql.js';
 
 /**
  * Removes the delays of (name, key); parameters: names[], keys[], and id and
@@ -37,3 +38,32 @@ SELECT i.ord::float8 AS ord,
 FROM input i
 LEFT JOIN seen s USING (ord) LEFT JOIN free f USING (ord) LEFT JOIN gone g USING (ord)
 ORDER BY i.ord`;
+
+/**
+ * Removes the delays of (name, key) that no attempt and nobody else holds: most of those that are
+ * cancelled. One look-up by key and no look at what is left; half the time of the above, which can
+ * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
+ */
+export const cancelWaitingSql = ({ delay, history }: Tables, withHistory: boolean): string => `
+WITH gone AS (
+  DELETE FROM ${delay} WHERE id = ANY (ARRAY(
+    SELECT d.id
+    FROM unnest($1::text[], $2::text[]) AS i(name, key)
+    JOIN ${delay} d ON d.name = i.name AND d.key = i.key
+    WHERE d.leased_by IS NULL
+    FOR UPDATE OF d SKIP LOCKED
+  ))
+  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error
+)${
+  withHistory
+    ? `,
+ended AS (
+  INSERT INTO ${history} (${endedColumns})
+  SELECT g.id, clock.now, g.due_at, g.created_at, NULL, g.epoch, g.attempts,
+         CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, g.name, g.key,
+         NULL, g.last_error
+  FROM gone g, (SELECT clock_timestamp() AS now OFFSET 0) clock
+)`
+    : ''
+}
+SELECT id::float8 AS id, name, key, ${wholeEpochMs('due_at')} AS due_ms FROM gone`;

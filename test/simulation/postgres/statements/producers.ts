@@ -1,4 +1,5 @@
 import type { Patience } from '../../../../src/delay-queue/store/sql/look.sql.js';
+import { PgError } from '../pg-error.js';
 import {
   endedOf,
   isDead,
@@ -11,7 +12,7 @@ import {
   type Row,
 } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';
-import { unnest, type WaitingStatement } from './statement.js';
+import { unnest, type Statement, type WaitingStatement } from './statement.js';
 
 interface Slot {
   name: string;
@@ -82,7 +83,14 @@ const placement = (tx: Transaction, row: Row) => ({
   now_ms: msOf(tx.now),
 });
 
-export const placeOf = (nextId: () => number): WaitingStatement =>
+/** `lock_timeout`, of no time at all, in the place of waiting for somebody's uncommitted key. */
+function insertAtOnce(tx: Transaction, row: Row): boolean {
+  const step = tx.insert(row).next();
+  if (!step.done) throw new PgError('55P03', 'canceling statement due to lock timeout');
+  return step.value;
+}
+
+export const placeOf = (nextId: () => number, patience: Patience): WaitingStatement =>
   function* (tx, arrays) {
     const inputs = unnest<Input>(arrays, ...inputColumns);
     const taken = look(tx, inputs);
@@ -105,7 +113,8 @@ export const placeOf = (nextId: () => number): WaitingStatement =>
         maxAttempts: input.maxAttempts,
         lastError: null,
       };
-      if (!(yield* tx.insert(row))) continue;
+      const stands = patience === 'waits' ? yield* tx.insert(row) : insertAtOnce(tx, row);
+      if (!stands) continue;
       placed.push({ ...placement(tx, row), name: row.name, key: row.key });
     }
     return placed;
@@ -141,6 +150,21 @@ export const placeAgainOf = (patience: Patience): WaitingStatement =>
       return { ...unplaced, verdict: isLeased ? 'running' : 'again' };
     });
   };
+
+const isFree = (row: Row | undefined): boolean => row?.leasedBy === null;
+
+/** Those that nobody holds; of the others it says nothing. */
+export const cancelWaiting: Statement = (tx, arrays) => {
+  const gone: object[] = [];
+  for (const seen of look(tx, unnest<Slot>(arrays, 'name', 'key'))) {
+    const row = seen && isFree(seen) ? tx.tryLock(seen.id) : undefined;
+    if (row === undefined || !isFree(row)) continue;
+    tx.remove(row.id);
+    tx.end(endedOf(row, isDead(row) ? 'discarded' : 'cancelled', tx.now, { error: row.lastError }));
+    gone.push({ id: row.id, name: row.name, key: row.key, due_ms: msOf(row.dueAt) });
+  }
+  return gone;
+};
 
 export const cancelOf = (patience: Patience): WaitingStatement =>
   function* (tx, [names, keys, ownId, ownEpoch]) {

@@ -1,0 +1,128 @@
+import { DelayConflictError, DelayShutdownError } from '../delay.errors.js';
+import { inLockOrder } from '../placements.js';
+import type { Answer, BatchStore, Move, Slot } from '../store/batch.store.js';
+import type { DelayStore } from '../store/delay.store.js';
+import type { Placed, Placement, Runner } from '../store/rows.js';
+import { slotOf } from '../store/slot.js';
+import { Coalescer } from './coalescer.js';
+import { KeyLines } from './key-lines.js';
+import { ownError } from './own-error.js';
+import { PendingCall } from './pending-call.js';
+
+/** What the producer writes with. */
+export interface ProducerParts {
+  /** For calls that wait for somebody. */
+  alone: DelayStore;
+  /** For all others. */
+  together: BatchStore;
+  /** Each statement a transaction of its own. */
+  runner: Runner;
+  /** How long a shutdown waits for answers. */
+  drainWithinMs: number;
+}
+
+/**
+ * Writes that belong to no transaction of their caller: those of many calls travel in one statement.
+ * Each call has the answer, or the error, that it would have had alone.
+ */
+export class Producer {
+  readonly #lines = new KeyLines();
+  /** In the order in which they were made. */
+  readonly #open = new Set<PendingCall<unknown, Placed>>();
+  readonly #placing: Coalescer<Placement, Placed>;
+  readonly #placingKeyless: Coalescer<Placement, Placed>;
+  readonly #cancelling: Coalescer<Slot, Placed>;
+  readonly #moving: Coalescer<Move, Placed>;
+  #giveUpAtMs: number | undefined;
+
+  constructor(private readonly parts: ProducerParts) {
+    const { alone, together, runner } = parts;
+    const placing = {
+      alone: async (placement: Placement) => (await alone.place(runner, [placement]))[0] as Placed,
+      lengthOf: ({ payload }: Placement) => payload.length,
+    };
+    this.#placing = new Coalescer({
+      ...placing,
+      together: (placements, answer) => this.#placeTogether(placements, answer),
+    });
+    this.#placingKeyless = new Coalescer({
+      ...placing,
+      together: (placements, answer) => together.placeKeyless(runner, placements, answer),
+    });
+    this.#cancelling = new Coalescer({
+      together: (slots, answer) => together.cancel(runner, slots, answer),
+      alone: ({ name, key }) => alone.cancel(runner, name, key),
+      lengthOf: () => 0,
+    });
+    this.#moving = new Coalescer({
+      together: (moves, answer) => together.reschedule(runner, moves, answer),
+      alone: ({ name, key, to }) => alone.reschedule(runner, name, key, to),
+      lengthOf: () => 0,
+    });
+  }
+
+  /** @throws DelayConflictError, DelayUnstableError, DelayShutdownError, and what Postgres says */
+  async place(placement: Placement): Promise<Placed> {
+    const placing = placement.key === null ? this.#placingKeyless : this.#placing;
+    const placed = await this.#run(placing, placement);
+    if (placed.verdict !== 'conflict') return placed;
+    throw new DelayConflictError(placement.name, placement.key ?? '');
+  }
+
+  /** `cancelled`, `running` or `absent`. */
+  cancel(slot: Slot): Promise<Placed> {
+    return this.#run(this.#cancelling, slot);
+  }
+
+  /** `rescheduled`, `running` or `absent`. */
+  reschedule(move: Move): Promise<Placed> {
+    return this.#run(this.#moving, move);
+  }
+
+  /**
+   * Resolves when all calls made so far have their answer. Those that have none `drainWithinMs` after
+   * the first drain are rejected, and whether they happened is not known: a pool that has ended
+   * forgets who waits for a connection of it.
+   */
+  async drain(): Promise<void> {
+    this.#giveUpAtMs ??= performance.now() + this.parts.drainWithinMs;
+    const calls = [...this.#open];
+    if (calls.length === 0) return;
+    let timer: NodeJS.Timeout | undefined;
+    const tooLate = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, Math.max(0, (this.#giveUpAtMs ?? 0) - performance.now()));
+    });
+    await Promise.race([Promise.allSettled(calls.map(({ answer }) => answer)), tooLate]);
+    clearTimeout(timer);
+    // In the order in which they were made, so that each is first in the line of its key.
+    for (const pending of calls) pending.reject(new DelayShutdownError());
+  }
+
+  async #run<Call extends { name: string; key: string | null }>(
+    coalescer: Coalescer<Call, Placed>,
+    call: Call,
+  ): Promise<Placed> {
+    const slot = call.key === null ? undefined : slotOf(call);
+    const pending: PendingCall<Call, Placed> = new PendingCall(call, () => {
+      this.#open.delete(pending);
+      if (slot !== undefined) this.#lines.leave(slot);
+    });
+    this.#open.add(pending);
+    if (slot === undefined) coalescer.add(pending);
+    else this.#lines.enter(slot, () => coalescer.add(pending));
+    try {
+      return await pending.answer;
+    } catch (error) {
+      throw ownError(error);
+    }
+  }
+
+  /** In the order in which all callers lock. */
+  async #placeTogether(placements: readonly Placement[], answer: Answer): Promise<void> {
+    const sorted = inLockOrder(placements);
+    const inOrder = sorted.map((index) => placements[index] as Placement);
+    await this.parts.together.place(this.parts.runner, inOrder, (position, placed) =>
+      answer(sorted[position] as number, placed),
+    );
+  }
+}

@@ -1,0 +1,114 @@
+import type { MoveTo } from '../validation/when.js';
+import { insert, placeAgainColumns, placedOf, columnsOf } from './placing.js';
+import type { Placed, PlacedRow, Placement, Runner } from './rows.js';
+import { tablesOf } from './schema.js';
+import { slotOf } from './slot.js';
+import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
+import { placeAgainSql } from './sql/place-again.sql.js';
+import { placeKeylessSql, placeSql } from './sql/place.sql.js';
+import { rescheduleSql } from './sql/reschedule.sql.js';
+
+/** A delay by its name and key. */
+export interface Slot {
+  name: string;
+  key: string;
+}
+
+/** A delay and where it goes. */
+export interface Move extends Slot {
+  to: MoveTo;
+}
+
+/** Told what became of the item at that index. */
+export type Answer = (index: number, placed: Placed) => void;
+
+/**
+ * What calls of many callers write in one statement, each statement a transaction of its own. No
+ * call waits for the row of another: who would have to wait, or has to look again, gets no answer
+ * here and goes to `DelayStore` alone.
+ *
+ * Items come without duplicate keys. Those of `place` are sorted by (name, key), for its inserts
+ * alone may wait for each other.
+ */
+export class BatchStore {
+  readonly #sql;
+
+  constructor(schema: string, withHistory: boolean) {
+    const tables = tablesOf(schema);
+    this.#sql = {
+      placeKeyless: placeKeylessSql(tables),
+      place: placeSql(tables, 'at once'),
+      placeAgain: placeAgainSql(tables, withHistory, 'at once'),
+      cancelWaiting: cancelWaitingSql(tables, withHistory),
+      cancel: cancelSql(tables, withHistory, 'at once'),
+      reschedule: rescheduleSql(tables, 'at once'),
+    };
+  }
+
+  /** Those without a key, which are in nobody's way. */
+  async placeKeyless(
+    runner: Runner,
+    placements: readonly Placement[],
+    answer: Answer,
+  ): Promise<void> {
+    const inserted = await insert(runner, this.#sql.placeKeyless, placements);
+    for (const [index, placed] of inserted.entries()) if (placed) answer(index, placed);
+  }
+
+  /**
+   * Answers with the verdict `conflict` where `onConflict: 'error'` met a delay.
+   * @throws 55P03 when somebody's uncommitted row has one of the keys; nothing was written then
+   */
+  async place(runner: Runner, placements: readonly Placement[], answer: Answer): Promise<void> {
+    const inserted = await insert(runner, this.#sql.place, placements);
+    const taken: number[] = [];
+    for (const [index, placed] of inserted.entries()) {
+      if (placed) answer(index, placed);
+      else taken.push(index);
+    }
+    if (taken.length === 0) return;
+    const looked = await runner.query<PlacedRow>(
+      this.#sql.placeAgain,
+      placeAgainColumns(taken.map((index) => placements[index] as Placement)),
+    );
+    tell(looked, (position, placed) => answer(taken[position] as number, placed));
+  }
+
+  async cancel(runner: Runner, slots: readonly Slot[], answer: Answer): Promise<void> {
+    const gone = await runner.query<PlacedRow>(this.#sql.cancelWaiting, slotColumns(slots));
+    const bySlot = new Map(gone.map((row) => [slotOf(row), row]));
+    const left: number[] = [];
+    for (const [index, slot] of slots.entries()) {
+      const row = bySlot.get(slotOf(slot));
+      if (row) answer(index, placedOf({ ...row, verdict: 'cancelled' }));
+      else left.push(index);
+    }
+    if (left.length === 0) return;
+    const rest = slotColumns(left.map((index) => slots[index] as Slot));
+    const looked = await runner.query<PlacedRow>(this.#sql.cancel, [...rest, null, null]);
+    tell(looked, (position, placed) => answer(left[position] as number, placed));
+  }
+
+  async reschedule(runner: Runner, moves: readonly Move[], answer: Answer): Promise<void> {
+    const to = moves.map((move) => columnsOf(move.to));
+    const parameters = [
+      ...slotColumns(moves),
+      to.map((column) => column.afterMs),
+      to.map((column) => column.at),
+      to.map((column) => column.extendMs),
+    ];
+    tell(await runner.query<PlacedRow>(this.#sql.reschedule, parameters), answer);
+  }
+}
+
+const slotColumns = (slots: readonly Slot[]): unknown[] => [
+  slots.map(({ name }) => name),
+  slots.map(({ key }) => key),
+];
+
+/** One row per item, in their order; `again` is no answer. */
+function tell(rows: readonly PlacedRow[], answer: Answer): void {
+  for (const [index, row] of rows.entries()) {
+    if (row.verdict !== 'again') answer(index, placedOf(row));
+  }
+}

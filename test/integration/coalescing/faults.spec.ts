@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { DelayShutdownError } from 'nestjs-delay-queue';
+import { Client } from 'pg';
+import { OpenTransactions } from '../../support/open-transactions.js';
+import { Stage } from '../engine/support/stage.js';
+
+/** Calls that travel together when their connection is taken, cut or closed. */
+const NAME = 'test.a';
+const FAR = { after: '1h' } as const;
+
+let stage: Stage;
+const transactions = new OpenTransactions();
+
+beforeEach(async () => {
+  stage = await Stage.open();
+});
+
+afterEach(async () => {
+  await transactions.rollbackAll();
+  await stage.close({ force: true });
+});
+
+const count = async (): Promise<number> =>
+  (await stage.sql<{ rows: number }>('SELECT count(*)::int AS rows FROM delay_queue.delay'))[0]!
+    .rows;
+
+it('calls wait while the pool is taken, and all are answered when it is not', async () => {
+  const POOL = 3;
+  const { delays, dataSource } = await stage.start({ poolMax: POOL });
+  const taken = await Promise.all(
+    Array.from({ length: POOL }, () => transactions.begin(dataSource)),
+  );
+  let answers = 0;
+  const calls = Array.from({ length: 500 }, async (_, n) => {
+    const key = n % 3 === 0 ? { key: `k${n}` } : {};
+    const { verdict } = await delays.schedule(NAME, { n }, { ...FAR, ...key });
+    answers += 1;
+    return verdict;
+  });
+  expect(await count()).toBe(0);
+  expect(answers).toBe(0);
+  await taken[0]?.rollback();
+  expect(new Set(await Promise.all(calls))).toEqual(new Set(['scheduled']));
+  expect(await count()).toBe(500);
+});
+
+it('nobody else finds the time limit of a batch on his connection', async () => {
+  const { delays, dataSource } = await stage.start({ poolMax: 1 });
+  await Promise.all(['a', 'b'].map((key) => delays.schedule(NAME, { n: 1 }, { ...FAR, key })));
+  expect(await dataSource.query('SHOW lock_timeout')).toEqual([{ lock_timeout: '0' }]);
+});
+
+it('a connection that is cut fails the calls of its statement, once, and no others', async () => {
+  const { delays } = await stage.start({});
+  const lock = new Client({ connectionString: stage.url });
+  await lock.connect();
+  await lock.query('BEGIN; LOCK TABLE delay_queue.delay IN SHARE MODE');
+  const place = (n: number) => delays.schedule(NAME, { n }, FAR);
+  const together = Array.from({ length: 20 }, (_, n) => place(n));
+  const [blocked] = await stage.until<{ pid: number }>(
+    'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
+    (rows) => rows.length > 0,
+  );
+  const later = Array.from({ length: 20 }, (_, n) => place(100 + n));
+  await stage.sql('SELECT pg_terminate_backend($1)', [blocked?.pid]);
+  const cut = await Promise.allSettled(together);
+  expect(cut.map(({ status }) => status)).toEqual(cut.map(() => 'rejected'));
+  const reasons = cut.map((result) => (result.status === 'rejected' ? result.reason : undefined));
+  expect(new Set(reasons).size).toBe(20);
+  for (const reason of reasons) expect(reason).toMatchObject({ code: '57P01' });
+  await lock.query('ROLLBACK');
+  await lock.end();
+  for (const { verdict } of await Promise.all(later)) expect(verdict).toBe('scheduled');
+  // Nothing was tried again behind the back of those who have heard of a failure.
+  expect(await count()).toBe(20);
+});
+
+it('calls that were made before a shutdown are answered', async () => {
+  const node = await stage.start({ poolMax: 2 });
+  const calls = Array.from({ length: 300 }, (_, n) =>
+    node.delays.schedule(NAME, { n }, { ...FAR, key: `k${n % 100}` }),
+  );
+  await node.stop();
+  const answers = await Promise.all(calls);
+  expect(answers.filter(({ verdict }) => verdict === 'scheduled')).toHaveLength(100);
+  expect(await count()).toBe(100);
+});
+
+it('calls that no connection comes free for are rejected by the shutdown, not forgotten', async () => {
+  const node = await stage.start({ poolMax: 2, options: { drainTimeout: 0 } });
+  // Whoever holds them gives them back when TypeORM closes, and not before.
+  for (const runner of [node.dataSource.createQueryRunner(), node.dataSource.createQueryRunner()]) {
+    await runner.connect();
+  }
+  const place = (key?: string) =>
+    node.delays.schedule(NAME, { n: 1 }, { ...FAR, ...(key ? { key } : {}) });
+  // In the pool's queue, behind that, and in the line of a key.
+  const calls = Array.from({ length: 600 }, (_, n) => place(n % 2 === 0 ? 'k' : undefined));
+  const settled = Promise.allSettled(calls);
+  const stopped = node.stop();
+  for (const result of await settled) {
+    expect(result.status === 'rejected' && result.reason).toBeInstanceOf(DelayShutdownError);
+  }
+  await stopped;
+});

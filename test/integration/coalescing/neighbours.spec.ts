@@ -1,0 +1,187 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { DelayService } from 'nestjs-delay-queue';
+import { QueryFailedError } from 'typeorm';
+import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
+import { type DelayNode, signal } from '../../support/delay-node.js';
+import { OpenTransactions } from '../../support/open-transactions.js';
+import { Stage } from '../engine/support/stage.js';
+
+/** What calls that travel together must not do to each other. */
+const NAME = 'test.a';
+const FAR = { after: '1h' } as const;
+
+let stage: Stage;
+let node: DelayNode;
+let delays: DelayService;
+const transactions = new OpenTransactions();
+
+beforeEach(async () => {
+  stage = await Stage.open();
+  node = await stage.start({});
+  ({ delays } = node);
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await transactions.rollbackAll();
+  await stage.close();
+});
+
+const keys = (count: number): string[] => Array.from({ length: count }, (_, n) => `k${n}`);
+const schedule = (key: string) => delays.schedule(NAME, { n: 1 }, { ...FAR, key });
+const turn = () => new Promise((resolve) => setImmediate(resolve));
+async function firstCaller(): Promise<void> {
+  await delays.schedule('test.any', 'poison', FAR);
+}
+async function secondCaller(): Promise<void> {
+  await delays.schedule('test.any', 'poison', { ...FAR, key: 'k' });
+}
+const stackOf = (result: PromiseSettledResult<void>): string | undefined =>
+  result.status === 'rejected' ? (result.reason as Error).stack : undefined;
+const verdictsOf = async (calls: Promise<{ verdict: string }>[]): Promise<string[]> =>
+  (await Promise.all(calls)).map(({ verdict }) => verdict);
+
+it('calls of one turn travel in one statement, and each has the answer of its own', async () => {
+  const place = jest.spyOn(BatchStore.prototype, 'place');
+  const placeKeyless = jest.spyOn(BatchStore.prototype, 'placeKeyless');
+  const cancel = jest.spyOn(BatchStore.prototype, 'cancel');
+  const results = await Promise.all(
+    keys(20).map((key, n) =>
+      delays.schedule(NAME, { n }, { after: n * 60_000, ...(n % 2 === 0 ? { key } : {}) }),
+    ),
+  );
+  expect(place.mock.calls.map(([, placements]) => placements.length)).toEqual([10]);
+  expect(placeKeyless.mock.calls.map(([, placements]) => placements.length)).toEqual([10]);
+  const rows = await stage.sql(
+    `SELECT id::text, key, payload, due_at AS "dueAt" FROM delay_queue.delay ORDER BY due_at`,
+  );
+  expect(rows).toEqual(
+    results.map(({ id, dueAt }, n) => ({
+      id,
+      key: n % 2 === 0 ? `k${n}` : null,
+      payload: { n },
+      dueAt,
+    })),
+  );
+  const cancelled = await Promise.all(keys(20).map((key) => delays.cancel(NAME, key)));
+  expect(cancel).toHaveBeenCalledTimes(1);
+  expect(cancelled).toEqual(
+    results.map(({ id, dueAt }, n) =>
+      n % 2 === 0 ? { verdict: 'cancelled', id, dueAt } : { verdict: 'absent' },
+    ),
+  );
+});
+
+it('what gathers behind the statements in flight makes the next one', async () => {
+  const open = signal();
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const place = BatchStore.prototype.place;
+  const sizes: number[] = [];
+  jest.spyOn(BatchStore.prototype, 'place').mockImplementation(async function (
+    this: BatchStore,
+    ...[runner, placements, answer]
+  ) {
+    sizes.push(placements.length);
+    await open.promise;
+    await place.call(this, runner, placements, answer);
+  });
+  const calls: Promise<unknown>[] = [];
+  for (const key of keys(6)) {
+    calls.push(schedule(key));
+    await turn();
+    await turn();
+  }
+  expect(sizes).toEqual([1, 1]);
+  open.resolve();
+  await Promise.all(calls);
+  expect(sizes).toEqual([1, 1, 4]);
+});
+
+describe('a locked row holds up nobody but its own calls', () => {
+  it.each(['schedule', 'cancel', 'reschedule'] as const)('%s', async (verb) => {
+    await Promise.all(keys(10).map(schedule));
+    const transaction = await transactions.begin(node.dataSource);
+    await delays.reschedule(NAME, 'k3', { after: '2h' }, { manager: transaction.manager });
+    const act = (key: string): Promise<{ verdict: string }> => {
+      if (verb === 'schedule') return schedule(key);
+      return verb === 'cancel' ? delays.cancel(NAME, key) : delays.reschedule(NAME, key, FAR);
+    };
+    const order: string[] = [];
+    // The last one is of no delay yet: to say so takes a look, and nobody waits for that either.
+    const calls = keys(11).map(async (key) => {
+      const { verdict } = await act(key);
+      order.push(key);
+      return verdict;
+    });
+    await Promise.all(calls.filter((_, n) => n !== 3));
+    await transaction.blocksSomebody();
+    expect(order).not.toContain('k3');
+    await transaction.commit();
+    const [verdict, ofNew] = {
+      schedule: ['replaced', 'scheduled'],
+      cancel: ['cancelled', 'absent'],
+      reschedule: ['rescheduled', 'absent'],
+    }[verb];
+    expect(await Promise.all(calls)).toEqual(keys(11).map((_, n) => (n < 10 ? verdict : ofNew)));
+    expect(order.at(-1)).toBe('k3');
+  });
+
+  it.each(['commit', 'rollback'] as const)(
+    'a key that somebody is inserting, and then the %s',
+    async (end) => {
+      const transaction = await transactions.begin(node.dataSource);
+      const { manager } = transaction;
+      await delays.schedule(NAME, { n: 0 }, { ...FAR, key: 'k3', manager });
+      const waiting = schedule('k3');
+      const others = keys(40).filter((key) => key !== 'k3');
+      expect(new Set(await verdictsOf(others.map(schedule)))).toEqual(new Set(['scheduled']));
+      await transaction.blocksSomebody();
+      // While that one waits, the key is in no other batch.
+      const behind = delays.cancel(NAME, 'k3');
+      expect(new Set(await verdictsOf(others.map(schedule)))).toEqual(new Set(['replaced']));
+      await transaction.end(end);
+      expect((await waiting).verdict).toBe(end === 'commit' ? 'replaced' : 'scheduled');
+      expect((await behind).verdict).toBe('cancelled');
+    },
+  );
+});
+
+describe('one that the database refuses', () => {
+  beforeEach(() =>
+    stage.sql(`ALTER TABLE delay_queue.delay ADD CHECK (payload::text NOT LIKE '%poison%')`),
+  );
+
+  it.each([true, false])('fails alone among many (with keys: %s)', async (keyed) => {
+    const settled = await Promise.allSettled(
+      keys(100).map((key, n) =>
+        delays.schedule('test.any', n % 40 === 7 ? 'poison' : 'fine', {
+          ...FAR,
+          ...(keyed ? { key } : {}),
+        }),
+      ),
+    );
+    const failed = settled.flatMap(({ status }, n) => (status === 'rejected' ? [n] : []));
+    expect(failed).toEqual([7, 47, 87]);
+    const [{ stored }] = (await stage.sql(
+      `SELECT count(*)::int AS stored FROM delay_queue.delay WHERE payload = '"fine"'`,
+    )) as [{ stored: number }];
+    expect(stored).toBe(97);
+    for (const result of settled) {
+      if (result.status === 'fulfilled') continue;
+      const error = result.reason as QueryFailedError & { code: string };
+      expect(error).toBeInstanceOf(QueryFailedError);
+      expect(error.code).toBe('23514');
+      expect(JSON.stringify(error)).not.toContain('poison');
+    }
+  });
+
+  it('has an error of its own, whose stack leads to the caller', async () => {
+    const [first, second] = await Promise.allSettled([firstCaller(), secondCaller()]);
+    expect(stackOf(first)).toMatch(
+      /^QueryFailedError: .*violates check(.|\n)*at (async )?firstCaller/,
+    );
+    expect(stackOf(second)).toMatch(
+      /^QueryFailedError: .*violates check(.|\n)*at (async )?secondCaller/,
+    );
+  });
+});
