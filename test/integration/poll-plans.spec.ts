@@ -57,8 +57,8 @@ const load = async (fromMs: number, horizonMs: number, limit = 5_000) =>
     false,
   ]);
 
-const sweep = async (cursor: { ms: number | null; id: number }, scan: number) =>
-  explain(client, sweepSql(tables), [...SHARES, cursor.ms, cursor.id, scan, PAGE, null, 1_000]);
+const sweep = async (cursor: { ms: number | null; id: number }, scan: number, limit = PAGE) =>
+  explain(client, sweepSql(tables), [...SHARES, cursor.ms, cursor.id, scan, limit, null, 1_000]);
 
 describe('a load', () => {
   it('reads what lies between its mark and the horizon, and nothing of the rest', async () => {
@@ -90,16 +90,16 @@ describe('a sweep', () => {
     expect(plan.buffers).toBeLessThan(1_200);
   });
 
-  it('begins at its cursor and not at the front of the index', async () => {
+  it('begins at its cursor, not at the front of the index, and ends with its page', async () => {
     const plan = await sweep({ ms: (await nowMs()) - 3_600_000, id: 0 }, 1_000);
     const walk = walkOf(plan);
-    expect(walk.rows).toBe(1_000);
+    expect(walk.rows).toBe(PAGE);
     expect(walk.removedByFilter).toBe(0);
     expect(plan.buffers).toBeLessThan(1_200);
   });
 
   it('never goes beyond now', async () => {
-    const plan = await sweep({ ms: (await nowMs()) - 3_600_000, id: 0 }, 10_000);
+    const plan = await sweep({ ms: (await nowMs()) - 3_600_000, id: 0 }, 10_000, 5_000);
     const { rows } = walkOf(plan);
     expect(rows).toBeGreaterThanOrEqual(OVERDUE);
     expect(rows).toBeLessThanOrEqual(OVERDUE + SOON);

@@ -168,7 +168,7 @@ export class Dispatcher {
       if (row === undefined) missing.push(entry);
       else {
         this.parts.readAhead.forget(entry);
-        const attempt = this.#attempt(row, askedAtMs + row.lease_ms);
+        const attempt = this.#attempt(row, askedAtMs);
         if (attempt !== undefined) attempts.push(attempt);
       }
     }
@@ -183,9 +183,10 @@ export class Dispatcher {
   }
 
   /** Undefined when it is too late to begin: then the row is given back. */
-  #attempt(row: ClaimedRow, leaseEndsAtMs: number): Attempt | undefined {
+  #attempt(row: ClaimedRow, askedAtMs: number): Attempt | undefined {
     const { registry, clock, acknowledger } = this.parts;
     const handler = registry.get(row.name);
+    const leaseEndsAtMs = askedAtMs + (handler?.leaseMs ?? 0);
     // This process may have stood still while the answer was on its way: others have the row by now,
     // or a caller was told that it is cancelled.
     const isOver = leaseEndsAtMs <= performance.now();

@@ -172,9 +172,11 @@ export class Worker {
    * @returns how many attempts were given back unfinished
    */
   async drain(): Promise<number> {
+    // From this moment: whatever is answered while the others stop begins no more.
+    const claimsAnswered = this.#dispatcher.stop();
     await Promise.all([this.#loader.stop(), this.#sweeper.stop(), this.#pruner?.stop()]);
     await this.#listener.stop();
-    await this.#dispatcher.stop();
+    await claimsAnswered;
     this.#readAhead.close();
     for (const attempt of this.#inFlight.all()) {
       attempt.closing = true;

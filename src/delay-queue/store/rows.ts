@@ -118,7 +118,6 @@ export interface ClaimedRow {
   created_ms: number;
   attempts: number;
   max_attempts: number;
-  lease_ms: number;
   now_ms: number;
 }
 

@@ -57,10 +57,10 @@ export class WorkStore {
 
   claim(requests: readonly ClaimRequest[]): Promise<ClaimedRow[]> {
     return this.runner.query(this.#sql.claim, [
-      requests.map((request) => request.id),
-      requests.map((request) => request.epoch),
-      requests.map((request) => request.leaseMs),
-      requests.map((request) => request.maxAttempts),
+      numbers(requests.map((request) => request.id)),
+      numbers(requests.map((request) => request.epoch)),
+      numbers(requests.map((request) => request.leaseMs)),
+      numbers(requests.map((request) => request.maxAttempts)),
       this.nodeName,
     ]);
   }
@@ -72,11 +72,14 @@ export class WorkStore {
   /** Ids that were removed; the others are locked, or no longer this attempt's. */
   async complete(items: readonly Completion[], runner: Runner = this.runner): Promise<number[]> {
     const rows = await runner.query<{ id: number }>(this.#sql.complete, [
-      items.map((item) => item.id),
-      items.map((item) => item.epoch),
-      items.map((item) => item.latenessMs),
+      numbers(items.map((item) => item.id)),
+      numbers(items.map((item) => item.epoch)),
+      numbers(items.map((item) => item.latenessMs)),
     ]);
-    return rows.map((row) => row.id);
+    const ids = items.map((item) => item.id);
+    if (rows.length === 0) return ids;
+    const left = new Set(rows.map((row) => row.id));
+    return ids.filter((id) => !left.has(id));
   }
 
   settle(items: readonly Settlement[]): Promise<SettledRow[]> {
@@ -179,6 +182,9 @@ export class WorkStore {
     return given(row);
   }
 }
+
+/** An array as Postgres writes it. `pg` would quote each number, at a tenth of all the work of a claim. */
+const numbers = (values: readonly number[]): string => `{${values.join()}}`;
 
 function given<Row>(row: Row | undefined): Row {
   if (row === undefined) throw new DelayConfigError('a statement of the engine gave no answer');

@@ -12,7 +12,7 @@ const isInstant = (key: string): boolean =>
  * with the whole milliseconds that the library promises.
  */
 export function normalised(value: unknown, nowMs: number, key = ''): unknown {
-  if (typeof value === 'number' && isInstant(key) && key !== 'lease_ms') {
+  if (typeof value === 'number' && isInstant(key)) {
     // Plus 0, which makes 0 of -0.
     return Math.round((value - nowMs) / UNIT_MS) + 0;
   }

@@ -94,6 +94,34 @@ describe('a timing wheel beside a sorted list', () => {
     );
   });
 
+  it('keeps the order in slots that hold many, most of them cancelled and added again', () => {
+    const crowd = fc.record({
+      spanMs: fc.constantFrom(3, 3_000, 2 ** 21),
+      cancelled: fc.constantFrom(0.5, 0.9, 0.99),
+      seed: fc.integer(),
+    });
+    fc.assert(
+      fc.property(geometry, crowd, (shape, { spanMs, cancelled, seed }) => {
+        const pair = new WheelBesideList({ ...shape, capacity: 5_000 });
+        const random = fc.sample(fc.double({ min: 0, max: 1, noNaN: true }), {
+          seed,
+          numRuns: 600,
+        });
+        for (let lap = 0; lap < 3; lap++) {
+          for (const part of random) pair.add(pair.nowMs + part * spanMs);
+          const ids = pair.handles.map((_, id) => id);
+          for (const [at, part] of random.entries())
+            if (part < cancelled) pair.cancel(ids[(at * 7 + lap) % ids.length]!);
+          pair.check();
+          pair.advance(pair.nowMs + spanMs / 3);
+        }
+        pair.advance(pair.nowMs + 2 ** 43);
+        expect(pair.wheel.size).toBe(0);
+      }),
+      { numRuns: 30 },
+    );
+  });
+
   it('does in one jump what it does in many steps', () => {
     fc.assert(
       fc.property(

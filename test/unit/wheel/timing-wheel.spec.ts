@@ -164,6 +164,16 @@ describe('a full wheel', () => {
     expect(new Set(fired).size).toBe(5_000);
   });
 
+  it('keeps 65,536 timers when it grows for one more', () => {
+    const wheel = new TimingWheel({ capacity: 100_000 });
+    for (let at = 0; at < 65_536; at++) wheel.add(at);
+    expect(wheel.allocated).toBe(65_536);
+    const last = wheel.add(65_536);
+    expect(wheel.indexOf(last)).toBe(65_536);
+    expect(wheel.allocated).toBe(100_000);
+    expect(drain(wheel, 65_536)).toEqual(Array.from({ length: 65_537 }, (_, at) => at));
+  });
+
   it.each([0, -1, 1.5, NaN, 2 ** 24 + 1])('cannot be made with room for %d', (capacity) => {
     expect(() => new TimingWheel({ capacity })).toThrow(RangeError);
   });

@@ -4,6 +4,9 @@ import { CLOCK, epochMs, plusMs, wakeOf, type Tables } from '../schema.js';
  * Takes rows to run. Parameters: ids[], epochs[], lease_ms[], max_attempts[] (the handlers'), node.
  * Answers the claimed rows alone; `look` says what became of the others.
  *
+ * What is locked is written where it lies, without another way through the index. A row of which
+ * somebody wrote a new version in between is not found there, and counts as one that was missed.
+ *
  * Writes only columns without an index: a HOT update. The lock sits in a materialized CTE because a
  * sub-select with LIMIT and SKIP LOCKED may be run more than once by the planner.
  */
@@ -14,7 +17,7 @@ wanted AS MATERIALIZED (
            AS w(id, epoch, lease_ms, max_attempts)
 ),
 locked AS MATERIALIZED (
-  SELECT d.id, w.lease_ms, COALESCE(d.max_attempts, w.max_attempts) AS max_attempts
+  SELECT d.ctid, w.lease_ms, COALESCE(d.max_attempts, w.max_attempts) AS max_attempts
   FROM ${delay} d JOIN wanted w ON w.id = d.id, clock
   WHERE d.id = ANY ($1::bigint[]) AND d.epoch = w.epoch AND ${wakeOf('d')} <= clock.now
     AND d.attempts < COALESCE(d.max_attempts, w.max_attempts)
@@ -25,11 +28,11 @@ claimed AS (
   SET leased_until = ${plusMs('clock.now', 'l.lease_ms')}, leased_by = $5::text,
       epoch = d.epoch + 1, attempts = d.attempts + 1
   FROM locked l, clock
-  WHERE d.id = l.id
+  WHERE d.ctid = l.ctid
   RETURNING d.id, d.epoch, d.name, d.key, d.payload, d.due_at, d.created_at, d.attempts,
-            l.max_attempts, l.lease_ms
+            l.max_attempts
 )
 SELECT c.id::float8 AS id, c.epoch, c.name, c.key, c.payload::text AS payload,
        ${epochMs('c.due_at')} AS due_ms, ${epochMs('c.created_at')} AS created_ms, c.attempts,
-       c.max_attempts, c.lease_ms, ${epochMs('clock.now')} AS now_ms
+       c.max_attempts, ${epochMs('clock.now')} AS now_ms
 FROM claimed c, clock`;

@@ -3,7 +3,7 @@ import { endedColumns } from './look.sql.js';
 
 /**
  * Removes finished delays, into history by the same statement. Parameters: ids[], epochs[],
- * lateness_ms[]. Answers the ids it removed. The fence is the epoch; SKIP LOCKED, so that a batch
+ * lateness_ms[]. Answers the ids it did not remove: mostly none. The fence is the epoch; SKIP LOCKED, so that a batch
  * never waits for one row.
  */
 export const completeSql = (tables: Tables, withHistory: boolean): string => `
@@ -12,16 +12,20 @@ input AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::int[], $3::float8[]) AS i(id, epoch, lateness_ms)
 ),
 locked AS MATERIALIZED (
-  SELECT d.id, i.lateness_ms
+  SELECT d.ctid, i.lateness_ms
   FROM ${tables.delay} d JOIN input i ON i.id = d.id
   WHERE d.id = ANY ($1::bigint[]) AND d.epoch = i.epoch
   ORDER BY d.id
   FOR UPDATE OF d SKIP LOCKED
 ),
 gone AS (
-  DELETE FROM ${tables.delay} d USING locked l WHERE d.id = l.id
-  RETURNING d.id, d.due_at, d.created_at, l.lateness_ms, d.epoch, d.attempts, d.name, d.key,
-            d.leased_by
+  DELETE FROM ${tables.delay} d USING locked l WHERE d.ctid = l.ctid
+  RETURNING ${
+    withHistory
+      ? `d.id, d.due_at, d.created_at, l.lateness_ms, d.epoch, d.attempts, d.name, d.key,
+            d.leased_by`
+      : 'd.id'
+  }
 )${
   withHistory
     ? `,
@@ -33,4 +37,4 @@ ended AS (
 )`
     : ''
 }
-SELECT g.id::float8 AS id FROM gone g`;
+SELECT i.id::float8 AS id FROM input i WHERE NOT EXISTS (SELECT FROM gone g WHERE g.id = i.id)`;

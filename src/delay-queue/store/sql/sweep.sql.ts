@@ -9,7 +9,8 @@ import { ownShare, wakeJson } from './load.sql.js';
  * time is worth an entry in the wheel).
  *
  * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
- * looked at once per sweep, and no page looks at more than `scan`.
+ * looked at once per sweep, and no page looks at more than `scan`. One that is full reads no further:
+ * a CTE is read as far as somebody asks, so nobody may ask for the end of `raw` then.
  */
 export const sweepSql = ({ delay }: Tables): string => `
 WITH ${CLOCK},
@@ -32,17 +33,16 @@ page AS MATERIALIZED (
   ORDER BY r.wake_at, r.id
   LIMIT $7::int
 ),
-last AS (
-  SELECT wake_at, id
-  FROM ((SELECT wake_at, id, 0 AS preference FROM page
-         WHERE (SELECT count(*) FROM page) = $7::int ORDER BY wake_at DESC, id DESC LIMIT 1)
-        UNION ALL
-        (SELECT wake_at, id, 1 FROM raw ORDER BY wake_at DESC, id DESC LIMIT 1)) either
-  ORDER BY preference
-  LIMIT 1
-)
+seen AS (SELECT count(*) = $7::int AS is_full FROM page)
 SELECT (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
-       (SELECT ${epochMs('wake_at')} FROM last) AS cursor_ms,
-       (SELECT id::float8 FROM last) AS cursor_id,
-       (SELECT count(*) FROM raw) < $6::int AND (SELECT count(*) FROM page) < $7::int AS done,
-       (SELECT ${epochMs('clock.now')} FROM clock) AS now_ms`;
+       CASE WHEN seen.is_full
+            THEN (SELECT ${epochMs('wake_at')} FROM page ORDER BY wake_at DESC, id DESC LIMIT 1)
+            ELSE (SELECT ${epochMs('wake_at')} FROM raw ORDER BY wake_at DESC, id DESC LIMIT 1)
+       END AS cursor_ms,
+       CASE WHEN seen.is_full
+            THEN (SELECT id::float8 FROM page ORDER BY wake_at DESC, id DESC LIMIT 1)
+            ELSE (SELECT id::float8 FROM raw ORDER BY wake_at DESC, id DESC LIMIT 1)
+       END AS cursor_id,
+       NOT seen.is_full AND (SELECT count(*) FROM raw) < $6::int AS done,
+       (SELECT ${epochMs('clock.now')} FROM clock) AS now_ms
+FROM seen`;

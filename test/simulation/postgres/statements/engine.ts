@@ -59,7 +59,6 @@ export const claim: Statement = (tx, [ids, epochs, leases, maxima, node]) => {
       created_ms: msOf(after.createdAt),
       attempts: after.attempts,
       max_attempts: row.maxAttempts ?? item.maxAttempts,
-      lease_ms: item.leaseMs,
       now_ms: msOf(tx.now),
     });
   }
@@ -90,13 +89,13 @@ export const complete: Statement = (tx, [ids, epochs, latenesses]) => {
     'epoch',
     'latenessMs',
   );
-  const removed: object[] = [];
+  const removed = new Set<number>();
   for (const [row, { latenessMs }] of fencedRows(tx, items, () => true)) {
     tx.remove(row.id);
     tx.end(endedOf(row, 'completed', tx.now, { latenessMs, node: row.leasedBy }));
-    removed.push({ id: row.id });
+    removed.add(row.id);
   }
-  return removed;
+  return items.filter(({ id }) => !removed.has(id)).map(({ id }) => ({ id }));
 };
 
 export const settle: Statement = (tx, [ids, epochs, waits, moves, refunds, errors, node]) => {
