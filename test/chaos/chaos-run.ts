@@ -79,7 +79,10 @@ export class ChaosRun {
     await this.#quiet();
     this.#progress.stop();
     await this.#stop('worker');
-    return { ...(await this.#judge(calmUntil)), odd: this.#odd };
+    const judged = await this.#judge(calmUntil);
+    const { completed } = judged.figures.delays;
+    if (completed === 0) this.#odd.push('not one delay was completed: such a run shows nothing');
+    return { ...judged, odd: this.#odd };
   }
 
   /** Nobody is left then, however the run ended. */
