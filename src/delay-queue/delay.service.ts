@@ -17,20 +17,18 @@ import type {
   ScheduleResult,
   When,
 } from './delay.js';
-import type { Attempt } from './engine/attempt.js';
-import { currentCall } from './engine/current-call.js';
 import { Engine } from './engine/engine.js';
+import { ownAttempt, OwnRows } from './own-rows.js';
 import { inLockOrder, placementOf, placementsOf } from './placements.js';
 import { Producer } from './producer/producer.js';
 import { BatchStore } from './store/batch.store.js';
 import { despiteDeadlocks } from './store/deadlock.js';
-import type { Patience } from './store/sql/look.sql.js';
 import { DelayStore } from './store/delay.store.js';
-import type { Placed, Placement, Runner } from './store/rows.js';
+import type { Placed, Placement } from './store/rows.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { checkKey, checkName } from './validation/names.js';
 import { parseScheduleOptions } from './validation/schedule-options.js';
-import { parseRescheduleTo, type MoveTo } from './validation/when.js';
+import { parseRescheduleTo } from './validation/when.js';
 
 /** Lines of one `history`. */
 const HISTORY_MAX = 100;
@@ -55,6 +53,7 @@ const HISTORY_MAX = 100;
 export class DelayService {
   readonly #store: DelayStore;
   readonly #producer: Producer;
+  readonly #ownRows: OwnRows;
   /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
   protected readonly beforeApplicationShutdown = () => this.#producer.drain();
   /** Those of handlers too, which end between the two. TypeORM closes its pool in this one. */
@@ -67,6 +66,7 @@ export class DelayService {
   ) {
     const withHistory = options.historyKeepMs !== null;
     this.#store = new DelayStore(options.schema, withHistory, options.nodeName);
+    this.#ownRows = new OwnRows(this.#store, engine.afterCommit);
     this.#producer = new Producer({
       alone: this.#store,
       together: new BatchStore(options.schema, withHistory),
@@ -95,7 +95,7 @@ export class DelayService {
     const { manager, runner } = transactionOf(this.dataSource, options);
     const [placed] =
       manager !== undefined || ownAttempt(placement)
-        ? await this.#place(manager, runner, [placement])
+        ? await this.#ownRows.place(manager, runner, [placement])
         : [await this.#producer.place(placement)];
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
   }
@@ -117,7 +117,7 @@ export class DelayService {
     const write = async (inner: EntityManager): Promise<ScheduleResult[]> => {
       const sorted = inLockOrder(placements);
       const inOrder = sorted.map((index) => placements[index] as Placement);
-      const placed = await this.#place(inner, runnerOf(inner), inOrder);
+      const placed = await this.#ownRows.place(inner, runnerOf(inner), inOrder);
       const results = Array.from<ScheduleResult>({ length: placements.length });
       for (const [position, index] of sorted.entries()) {
         results[index] = this.#announced(
@@ -165,7 +165,7 @@ export class DelayService {
     const { manager, runner } = transactionOf(this.dataSource, options);
     const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
     const own = ownAttempt(slot);
-    const moved = own && (await this.#moveOn(own, manager, runner, move, change));
+    const moved = own && (await this.#ownRows.moveOn(own, manager, runner, move, change));
     const placed =
       moved ??
       (manager !== undefined || own
@@ -233,49 +233,6 @@ export class DelayService {
     return this.#announced(manager, slot.name, placed as Placed<'retried'>, { failed: true });
   }
 
-  /** The handler's own keys first: those rows move on in place instead of being in their own way. */
-  async #place(
-    manager: EntityManager | undefined,
-    runner: Runner,
-    placements: readonly Placement[],
-  ): Promise<Placed[]> {
-    const call = currentCall();
-    if (call === undefined) return this.#store.place(runner, placements);
-    const results = Array.from<Placed>({ length: placements.length });
-    const others: number[] = [];
-    for (const [index, placement] of placements.entries()) {
-      const own = call.attemptOf(placement.name, placement.key);
-      const change = { ...placement, verdict: 'scheduled' };
-      const moved = own && (await this.#moveOn(own, manager, runner, placement.to, change));
-      if (moved === undefined) others.push(index);
-      else results[index] = moved;
-    }
-    if (others.length === 0) return results;
-    const placed = await this.#store.place(
-      runner,
-      others.map((index) => placements[index] as Placement),
-    );
-    for (const [position, index] of others.entries()) results[index] = placed[position] as Placed;
-    return results;
-  }
-
-  /** Undefined when the row is no longer the attempt's: then it is a row like any other. */
-  async #moveOn<Verdict extends string>(
-    own: Attempt,
-    manager: EntityManager | undefined,
-    runner: Runner,
-    to: MoveTo,
-    change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
-  ): Promise<Placed<Verdict> | undefined> {
-    const moved = await this.#store.moveOn(runner, own, to, change, patienceOf(own));
-    if (moved === undefined) return undefined;
-    own.movedOn = true;
-    this.engine.afterCommit.onRollback(manager, () => {
-      own.movedOn = false;
-    });
-    return moved;
-  }
-
   /** @param failed it keeps its `last_error`, and so runs alone */
   #announced<Verdict extends string>(
     manager: EntityManager | undefined,
@@ -291,14 +248,6 @@ export class DelayService {
     return { verdict, id: String(id), dueAt: new Date(dueMs) };
   }
 }
-
-/** The attempt on whose behalf this call is made, if it runs on that very delay. */
-const ownAttempt = ({ name, key }: { name: string; key: string | null }): Attempt | undefined =>
-  currentCall()?.attemptOf(name, key);
-
-/** Not for its own fence, and not for a transaction of its own in which it moved on already. */
-const patienceOf = (own: Attempt): Patience =>
-  own.handler.transactional || own.movedOn ? 'at once' : 'waits';
 
 function slotFrom(name: unknown, key: unknown, options: unknown): { name: string; key: string } {
   checkKnownOptions(options, 'options', ['manager']);

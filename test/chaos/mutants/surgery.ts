@@ -58,7 +58,14 @@ function rewriteOnTheWayOut(texts: ReadonlyMap<string, string>): void {
   const prototype = Client.prototype as unknown as { query: (...all: unknown[]) => unknown };
   const { query } = prototype;
   prototype.query = function rewritten(this: unknown, first: unknown, ...rest: unknown[]) {
-    const text = typeof first === 'string' ? texts.get(first) : undefined;
-    return query.call(this, text ?? first, ...rest);
+    return query.call(this, rewrittenQuery(texts, first), ...rest);
   };
+}
+
+/** What goes out for what a client is asked: a text, or an object with one, as prepared statements are. */
+export function rewrittenQuery(texts: ReadonlyMap<string, string>, asked: unknown): unknown {
+  if (typeof asked === 'string') return texts.get(asked) ?? asked;
+  if (typeof asked !== 'object' || asked === null || !('text' in asked)) return asked;
+  const text = texts.get(String(asked.text));
+  return text === undefined ? asked : { ...asked, text };
 }

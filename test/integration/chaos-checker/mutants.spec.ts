@@ -5,7 +5,7 @@ import { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { MUTANTS } from '../../chaos/mutants/mutants.js';
 import { STATEMENTS } from '../../chaos/mutants/statements.js';
-import { Surgery } from '../../chaos/mutants/surgery.js';
+import { rewrittenQuery, Surgery } from '../../chaos/mutants/surgery.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 describe('mutants of the engine', () => {
@@ -78,6 +78,16 @@ describe('mutants of the engine', () => {
       engine.sweep(shares, null, sweeping),
     ]);
     expect([...sent].toSorted()).toEqual(Object.values(STATEMENTS).flat().toSorted());
+  });
+
+  it('reaches what a connection sends as a text, and what it has prepared', () => {
+    const texts = new Map([['SELECT 1', 'SELECT 2']]);
+    expect(rewrittenQuery(texts, 'SELECT 1')).toBe('SELECT 2');
+    const prepared = { name: 'one', text: 'SELECT 1', values: [] };
+    expect(rewrittenQuery(texts, prepared)).toEqual({ ...prepared, text: 'SELECT 2' });
+    for (const other of ['SELECT 3', { text: 'SELECT 3' }, { submit: () => {} }, null]) {
+      expect(rewrittenQuery(texts, other)).toBe(other);
+    }
   });
 
   it('says which part of a statement is no longer there', () => {

@@ -1,0 +1,67 @@
+import type { EntityManager } from 'typeorm';
+import type { AfterCommit } from './engine/after-commit.js';
+import type { Attempt } from './engine/attempt.js';
+import { currentCall } from './engine/current-call.js';
+import type { DelayStore } from './store/delay.store.js';
+import type { Placed, Placement, Runner } from './store/rows.js';
+import type { Patience } from './store/sql/look.sql.js';
+import type { MoveTo } from './validation/when.js';
+
+/** The attempt on whose behalf a call is made, if it runs on that very delay. */
+export const ownAttempt = (of: { name: string; key: string | null }): Attempt | undefined =>
+  currentCall()?.attemptOf(of.name, of.key);
+
+/** What handlers write about the rows that they run on: recurring work moves its row on in place. */
+export class OwnRows {
+  constructor(
+    private readonly store: DelayStore,
+    private readonly afterCommit: AfterCommit,
+  ) {}
+
+  /** The handler's own keys first: those rows move on in place instead of being in their own way. */
+  async place(
+    manager: EntityManager | undefined,
+    runner: Runner,
+    placements: readonly Placement[],
+  ): Promise<Placed[]> {
+    const call = currentCall();
+    if (call === undefined) return this.store.place(runner, placements);
+    const results = Array.from<Placed>({ length: placements.length });
+    const others: number[] = [];
+    for (const [index, placement] of placements.entries()) {
+      const own = call.attemptOf(placement.name, placement.key);
+      const change = { ...placement, verdict: 'scheduled' };
+      const moved = own && (await this.moveOn(own, manager, runner, placement.to, change));
+      if (moved === undefined) others.push(index);
+      else results[index] = moved;
+    }
+    if (others.length === 0) return results;
+    const placed = await this.store.place(
+      runner,
+      others.map((index) => placements[index] as Placement),
+    );
+    for (const [position, index] of others.entries()) results[index] = placed[position] as Placed;
+    return results;
+  }
+
+  /** Undefined when the row is no longer the attempt's: then it is a row like any other. */
+  async moveOn<Verdict extends string>(
+    own: Attempt,
+    manager: EntityManager | undefined,
+    runner: Runner,
+    to: MoveTo,
+    change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
+  ): Promise<Placed<Verdict> | undefined> {
+    const moved = await this.store.moveOn(runner, own, to, change, patienceOf(own));
+    if (moved === undefined) return undefined;
+    own.movedOn = true;
+    this.afterCommit.onRollback(manager, () => {
+      own.movedOn = false;
+    });
+    return moved;
+  }
+}
+
+/** Not for its own fence, and not for a transaction of its own in which it moved on already. */
+const patienceOf = (own: Attempt): Patience =>
+  own.handler.transactional || own.movedOn ? 'at once' : 'waits';
