@@ -2,6 +2,7 @@ import { missingServer } from '../server/programs.js';
 import type { Redis } from '../server/redis.surface.js';
 import type { Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
 import { missingPackages, named, type PeerAdapter } from './peer.js';
+import { pollingWorker } from './poller.js';
 import { REDIS_EVERYSEC as REDIS } from './redis-stores.js';
 
 const PACKAGE = 'ioredis';
@@ -73,40 +74,18 @@ async function fill({ first, count, dueFromMs, dueToMs }: Batch): Promise<void> 
 
 async function openWorker(hears: Hears): Promise<BenchWorker> {
   const redis = await REDIS.connect();
-  let timer: NodeJS.Timeout | undefined;
-  let polling: Promise<void> | undefined;
-  let stopped = false;
-
-  const poll = async (): Promise<void> => {
-    for (;;) {
-      const answer = await redis.eval(TAKE_PAGE, 2, DUE, PAYLOADS, Date.now(), PAGE);
-      const [due, payloads] = answer as [string[], string[]];
-      for (const [index, payload] of payloads.entries()) {
-        const { n } = JSON.parse(payload) as { n: number };
-        hears.handled(n, Number(due[index * 2 + 1]));
-        // Gone before the handler ran: done with in the weaker sense that it never runs again.
-        hears.settled();
-      }
-      if (stopped || payloads.length < PAGE) return;
+  const takePage = async (): Promise<boolean> => {
+    const answer = await redis.eval(TAKE_PAGE, 2, DUE, PAYLOADS, Date.now(), PAGE);
+    const [due, payloads] = answer as [string[], string[]];
+    for (const [index, payload] of payloads.entries()) {
+      const { n } = JSON.parse(payload) as { n: number };
+      hears.handled(n, Number(due[index * 2 + 1]));
+      // Gone before the handler ran: done with in the weaker sense that it never runs again.
+      hears.settled();
     }
+    return payloads.length === PAGE;
   };
-  const tick = (): void => {
-    polling ??= poll().finally(() => {
-      polling = undefined;
-    });
-  };
-  return {
-    async start() {
-      timer = setInterval(tick, TICK_MS);
-      tick();
-    },
-    async stop() {
-      stopped = true;
-      clearInterval(timer);
-      await polling;
-      redis.disconnect();
-    },
-  };
+  return pollingWorker({ tickMs: TICK_MS, takePage, close: () => redis.disconnect() });
 }
 
 async function openProducer(): Promise<BenchProducer> {

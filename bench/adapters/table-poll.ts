@@ -1,6 +1,7 @@
 import { Pool } from 'pg';
 import { connect } from '../server/bench-server.js';
 import type { Adapter, Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
+import { pollingWorker } from './poller.js';
 
 const TICK_MS = 1_000;
 const PAGE = 100;
@@ -72,37 +73,15 @@ async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): P
 
 async function openWorker(url: string, hears: Hears): Promise<BenchWorker> {
   const client = await connect(url);
-  let timer: NodeJS.Timeout | undefined;
-  let polling: Promise<void> | undefined;
-  let stopped = false;
-
-  const poll = async (): Promise<void> => {
-    for (;;) {
-      const { rows } = await client.query<{ payload: { n: number }; due_ms: number }>(PAGE_SQL);
-      for (const { payload, due_ms: dueMs } of rows) {
-        hears.handled(payload.n, dueMs);
-        hears.settled();
-      }
-      if (stopped || rows.length < PAGE) return;
+  const takePage = async (): Promise<boolean> => {
+    const { rows } = await client.query<{ payload: { n: number }; due_ms: number }>(PAGE_SQL);
+    for (const { payload, due_ms: dueMs } of rows) {
+      hears.handled(payload.n, dueMs);
+      hears.settled();
     }
+    return rows.length === PAGE;
   };
-  const tick = (): void => {
-    polling ??= poll().finally(() => {
-      polling = undefined;
-    });
-  };
-  return {
-    async start() {
-      timer = setInterval(tick, TICK_MS);
-      tick();
-    },
-    async stop() {
-      stopped = true;
-      clearInterval(timer);
-      await polling;
-      await client.end();
-    },
-  };
+  return pollingWorker({ tickMs: TICK_MS, takePage, close: () => client.end() });
 }
 
 async function openProducer(url: string): Promise<BenchProducer> {
