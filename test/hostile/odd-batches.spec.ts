@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Stage } from '../integration/engine/support/stage.js';
 import type { DelayNode } from '../support/delay-node.js';
 import { NodeProcess } from '../support/node-process.js';
-import type { OddNodeMessage } from './fixtures/odd-node.js';
+import type { OddNodeMessage } from './fixtures/odd-nodes.js';
 import { ODD_BATCHES, type NamedOddBatch } from './odd-batches/index.js';
 import { everyCase } from './support/every-case.js';
 
