@@ -2,7 +2,7 @@ import { Acknowledger } from '../../../src/delay-queue/engine/acknowledger.js';
 import { BatchCall } from '../../../src/delay-queue/engine/batch-call.js';
 import { Booking } from '../../../src/delay-queue/engine/booking.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
-import { believeInTheLease, CROWDED } from './fences.js';
+import { believeInTheLease, CROWDED, removesWhatIsThere } from './fences.js';
 import type { Mutant } from './mutant.js';
 
 /** Mutants that do to a batch what must not be done to one of its delays. */
@@ -78,15 +78,7 @@ export const BATCHES: Record<string, Mutant> = {
             return fence.ids.length === 0 ? fence : { ...fence, ids: claims.map(({ id }) => id) };
           },
       );
-      surgery.wrap(
-        WorkStore.prototype,
-        'complete',
-        (original) =>
-          async function whatever(this: WorkStore, items, runner) {
-            const removed = await original.call(this, items, runner);
-            return runner === undefined ? removed : items.map(({ id }) => id);
-          },
-      );
+      removesWhatIsThere(surgery);
     },
   },
 };

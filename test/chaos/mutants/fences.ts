@@ -95,15 +95,7 @@ export const FENCES: Record<string, Mutant> = {
           (...[, claims]: Parameters<WorkStore['fence']>) =>
             Promise.resolve({ pid: 0, began: '', ids: claims.map(({ id }) => id) }),
       );
-      surgery.wrap(
-        WorkStore.prototype,
-        'complete',
-        (original) =>
-          async function unchecked(this: WorkStore, items, runner) {
-            const removed = await original.call(this, items, runner);
-            return runner === undefined ? removed : items.map(({ id }) => id);
-          },
-      );
+      removesWhatIsThere(surgery);
     },
   },
   'removes-outside-the-transaction': {
@@ -195,6 +187,19 @@ export function believeInTheLease(surgery: Surgery): void {
         for (const attempt of call.attempts) attempt.leaseEndsAtMs += FOR_LONG_MS;
         const patient = { ...handler, timeoutMs: handler.timeoutMs * PATIENCE };
         return original.call(this, Object.assign(call, { handler: patient }), onDecided);
+      },
+  );
+}
+
+/** Takes the removal in a transaction for complete, whatever it reports. */
+export function removesWhatIsThere(surgery: Surgery): void {
+  surgery.wrap(
+    WorkStore.prototype,
+    'complete',
+    (original) =>
+      async function unchecked(this: WorkStore, items, runner) {
+        const removed = await original.call(this, items, runner);
+        return runner === undefined ? removed : items.map(({ id }) => id);
       },
   );
 }
