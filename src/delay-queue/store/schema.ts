@@ -45,6 +45,10 @@ export const extendedMs = (due: string, ms: string): string =>
 export const epochMs = (instant: string): string =>
   `(extract(epoch FROM ${instant}) * 1000)::float8`;
 
+/** The same for an instant that is known to be at whole milliseconds; a tenth of the time of `numeric`. */
+export const wholeEpochMs = (instant: string): string =>
+  `round(date_part('epoch', ${instant}) * 1000)`;
+
 /** The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. */
 export const wakeOf = (row: string): string => `GREATEST(${row}.wake_at, ${row}.leased_until)`;
 

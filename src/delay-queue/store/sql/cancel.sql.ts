@@ -1,6 +1,5 @@
-import { CLOCK, epochMs, type Tables } from '../schema.js';
+import { CLOCK, epochMs, type Tables, wholeEpochMs } from '../schema.js';
 import { endedColumns, freeRows, looked, type Patience } from './look.sql.js';
-import { wholeEpochMs } from './place.sql.js';
 
 /**
  * Removes the delays of (name, key); parameters: names[], keys[], and id and
@@ -45,7 +44,8 @@ ORDER BY i.ord`;
  * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
  */
 export const cancelWaitingSql = ({ delay, history }: Tables, withHistory: boolean): string => `
-WITH gone AS (
+WITH ${CLOCK},
+gone AS (
   DELETE FROM ${delay} WHERE id = ANY (ARRAY(
     SELECT d.id
     FROM unnest($1::text[], $2::text[]) AS i(name, key)
@@ -62,7 +62,7 @@ ended AS (
   SELECT g.id, clock.now, g.due_at, g.created_at, NULL, g.epoch, g.attempts,
          CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, g.name, g.key,
          NULL, g.last_error
-  FROM gone g, (SELECT clock_timestamp() AS now OFFSET 0) clock
+  FROM gone g, clock
 )`
     : ''
 }

@@ -1,4 +1,4 @@
-import type { Tables } from '../schema.js';
+import { type Tables, wholeEpochMs, wholeMs } from '../schema.js';
 import type { Patience } from './look.sql.js';
 
 /**
@@ -17,13 +17,9 @@ const LIMIT = `set_config('lock_timeout', '${INSERT_WAITS_MS_MAX}', true) AS loc
  * repeated per column is planned again with each statement, which is most of a small one's time.
  */
 const clock = (...more: string[]): string => `clock AS MATERIALIZED (
-  SELECT ${['now', `date_trunc('milliseconds', now + interval '999 microseconds') AS whole`, ...more].join(', ')}
+  SELECT ${['now', `${wholeMs('now')} AS whole`, ...more].join(', ')}
   FROM clock_timestamp() AS now
 )`;
-
-/** SQL for an instant that is known to be at whole milliseconds; a tenth of the time of `numeric`. */
-export const wholeEpochMs = (instant: string): string =>
-  `round(date_part('epoch', ${instant}) * 1000)`;
 
 const insertInto = ({ delay }: Tables): string => `
 INSERT INTO ${delay} (name, key, payload, due_at, wake_at, max_attempts, created_at)
