@@ -1,6 +1,7 @@
-import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
 import type { InTransaction } from './delay.js';
 import { DelayInvalidError } from './delay.errors.js';
+import type { Engine } from './engine/engine.js';
 import { currentCall, isLateTransaction } from './engine/current-call.js';
 import { despiteDeadlocks } from './store/deadlock.js';
 import type { Runner } from './store/rows.js';
@@ -44,6 +45,25 @@ export function transactionOf(dataSource: DataSource, options: InTransaction): C
 export function aloneOn(dataSource: DataSource): Runner {
   const pool = runnerOf(dataSource);
   return { query: (sql, parameters) => despiteDeadlocks(() => pool.query(sql, parameters)) };
+}
+
+/**
+ * The same for what many callers write in one statement: on the engine's connections when it has some
+ * for that, with the errors that TypeORM would give.
+ */
+export function togetherOn(dataSource: DataSource, engine: Pick<Engine, 'callers'>): Runner {
+  const pool = runnerOf(dataSource);
+  const query = async <Row>(sql: string, parameters: unknown[]): Promise<Row[]> => {
+    const { callers } = engine;
+    if (callers === undefined) return pool.query<Row>(sql, parameters);
+    try {
+      return await callers.query<Row>(sql, parameters);
+    } catch (error) {
+      dropData(error);
+      throw error instanceof Error ? new QueryFailedError(sql, undefined, error) : error;
+    }
+  };
+  return { query: (sql, parameters) => despiteDeadlocks(() => query(sql, parameters)) };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
-import { aloneOn, runnerOf, transactionOf } from './callers-transaction.js';
+import { aloneOn, runnerOf, togetherOn, transactionOf } from './callers-transaction.js';
 import type {
   CancelResult,
   DelayInfo,
@@ -70,7 +70,7 @@ export class DelayService {
     this.#producer = new Producer({
       alone: this.#store,
       together: new BatchStore(options.schema, withHistory),
-      runner: aloneOn(dataSource),
+      runners: { alone: aloneOn(dataSource), together: togetherOn(dataSource, engine) },
       drainWithinMs: options.drainTimeoutMs,
     });
   }

@@ -35,6 +35,15 @@ afterEach(async () => {
     expect(sessions).toEqual(sessions.map(({ pid }) => ({ pid, ...clean })));
   });
 
+  it('keep nothing of a node without handlers, whenever it stops', async () => {
+    const node = await stage.start({});
+    await node.delays.schedule('test.fenced', 1, { after: '1h', key: 'k' });
+    await stage.stopNodes();
+    const clean = { listens: [], locks: 0, statements: 0, settings: [] };
+    const sessions = await stage.leftOnSessions();
+    expect(sessions).toEqual(sessions.map(({ pid }) => ({ pid, ...clean })));
+  });
+
   it('cannot listen: a node says so once and claims no presence by which others would know it', async () => {
     const lines: string[] = [];
     const note = (line: unknown): void => void lines.push(String(line));

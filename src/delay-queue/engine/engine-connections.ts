@@ -1,6 +1,7 @@
 import type { DataSource } from 'typeorm';
 import type { Client, ClientBase, Pool, PoolConfig } from 'pg';
 import type { Runner } from '../store/rows.js';
+import { OwnPool } from './own-pool.js';
 import { PreparedStatements } from './prepared-statements.js';
 
 /** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
@@ -12,6 +13,7 @@ interface PostgresDriver {
 /** A statement of the engine takes milliseconds; one that hangs is a half-open connection. */
 const QUERY_TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
+const IDLE_MS = 60_000;
 
 /**
  * A few connections of the engine's own, made from the DataSource's options, so that claims,
@@ -19,32 +21,28 @@ const CONNECT_TIMEOUT_MS = 5_000;
  */
 export class EngineConnections implements Runner {
   readonly #driver: PostgresDriver;
-  readonly #pool: Pool;
   readonly #config: PoolConfig;
   readonly #prepared = new PreparedStatements();
+  readonly #engines: OwnPool;
+  readonly #callers: OwnPool;
 
   constructor(dataSource: DataSource, max: number, applicationName: string) {
     this.#driver = dataSource.driver as unknown as PostgresDriver;
-    this.#config = {
+    const config = {
       ...this.#driver.master.options,
       application_name: applicationName,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
+    };
+    this.#config = {
+      ...config,
       // A default `pg` client waits for ever on a connection that died silently.
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,
     };
-    this.#pool = new this.#driver.postgres.Pool({
-      ...this.#config,
-      max,
-      min: 0,
-      idleTimeoutMillis: 60_000,
-    });
-    // A connection that dies while idle says so here; the pool has replaced it already, and the
-    // next statement speaks for itself.
-    this.#pool.on('error', () => {});
-    // One that dies between two statements of its user has nobody else to tell.
-    this.#pool.on('connect', outliveErrors);
+    this.#engines = this.#pool(this.#config, max);
+    // How long a caller waits is the application's to say.
+    this.#callers = this.#pool(config, max);
     this.#driver.master.on('acquire', outliveErrors);
   }
 
@@ -53,22 +51,22 @@ export class EngineConnections implements Runner {
     return this.#driver.master.options.max ?? 10;
   }
 
+  /**
+   * For what callers write outside of transactions, so that they do not wait behind the engine, nor
+   * it behind them. Undefined as long as their statements could not be prepared here: then their
+   * own pool is as good.
+   */
+  get callers(): Runner | undefined {
+    return this.#prepared.isOn && !this.#callers.isClosing ? this.#callers : undefined;
+  }
+
   /** Sessions have proven to be this process's own for as long as their connections last. */
   prepareStatements(): void {
     this.#prepared.use();
   }
 
-  /** Runs one statement; a connection on which one failed is not used again. */
-  async query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-    const client = await this.#pool.connect();
-    try {
-      const rows = await this.#prepared.run<Row>(client, sql, parameters);
-      client.release();
-      return rows;
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
+  query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    return this.#engines.query<Row>(sql, parameters);
   }
 
   /** A connection outside the pool, for LISTEN; the caller ends it. */
@@ -78,7 +76,22 @@ export class EngineConnections implements Runner {
 
   async close(): Promise<void> {
     this.#driver.master.off('acquire', outliveErrors);
-    if (!this.#pool.ending) await this.#pool.end();
+    await Promise.all([this.#callers.close(), this.#engines.close()]);
+  }
+
+  #pool(config: PoolConfig, max: number): OwnPool {
+    const pool = new this.#driver.postgres.Pool({
+      ...config,
+      max,
+      min: 0,
+      idleTimeoutMillis: IDLE_MS,
+    });
+    // A connection that dies while idle says so here; the pool has replaced it already, and the
+    // next statement speaks for itself.
+    pool.on('error', () => {});
+    // One that dies between two statements of its user has nobody else to tell.
+    pool.on('connect', outliveErrors);
+    return new OwnPool(pool, this.#prepared);
   }
 }
 

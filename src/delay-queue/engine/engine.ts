@@ -4,7 +4,7 @@ import { RESOLVED_OPTIONS, type ResolvedOptions } from '../delay-queue.options.j
 import { DelayConfigError } from '../delay.errors.js';
 import { DelayEvents } from '../delay.events.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { Wake } from '../store/rows.js';
+import type { Runner, Wake } from '../store/rows.js';
 import { WheelService } from '../wheel/wheel.service.js';
 import { AfterCommit } from './after-commit.js';
 import { Announcer } from './announcer.js';
@@ -12,6 +12,7 @@ import { EngineConnections } from './engine-connections.js';
 import { HintSender } from './hint-sender.js';
 import { Nodes } from './nodes.js';
 import { preflight } from './preflight.js';
+import { SessionProof } from './session-proof.js';
 import { Worker } from './worker.js';
 
 /** Postgres cuts an application's name there. */
@@ -25,6 +26,7 @@ export class Engine {
   #hints: HintSender | undefined;
   #announcer: Announcer | undefined;
   #worker: Worker | undefined;
+  #proof: SessionProof | undefined;
 
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
@@ -54,6 +56,11 @@ export class Engine {
     }
   }
 
+  /** Where callers' statements can be prepared; undefined when there is no such place. */
+  get callers(): Runner | undefined {
+    return this.#connections?.callers;
+  }
+
   /** A write was committed: this node, or its owner, keeps an eye on it. */
   announce(wake: Wake, nowMs: number): void {
     this.#announcer?.announce(wake, nowMs);
@@ -68,9 +75,18 @@ export class Engine {
   async stop(): Promise<void> {
     const unfinished = (await this.#worker?.drain()) ?? 0;
     await this.#hints?.drain();
+    await this.#proof?.stop();
     this.afterCommit.stop();
     await this.#connections?.close();
     this.events.emit('stopped', { node: this.options.nodeName, unfinished });
+  }
+
+  /** In the background: callers go to their own pool meanwhile. */
+  #proveSessions(connections: EngineConnections): void {
+    this.#proof = new SessionProof(connections, this.options.schema);
+    void this.#proof.answered.then((stay) => {
+      if (stay) connections.prepareStatements();
+    });
   }
 
   async #begin(connections: EngineConnections): Promise<void> {
@@ -88,6 +104,7 @@ export class Engine {
     this.#announcer = new Announcer(nodes, hints, options.horizonMs, offer);
     const listens = (await worker?.start()) ?? false;
     this.#worker = worker;
+    if (worker === undefined) this.#proveSessions(connections);
     events.emit('ready', {
       node: options.nodeName,
       names,

@@ -1,21 +1,15 @@
-import { randomUUID } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { DelayEvents } from '../delay.events.js';
 import { retryPauseMs } from './chore.js';
 import type { EngineConnections } from './engine-connections.js';
 import { presenceSql } from '../store/sql/presence.sql.js';
-import { parseHint, probeHint, type Hint } from './hint.js';
+import { parseHint, type Hint } from './hint.js';
+import { type Hearing, hears, listen, unlisten } from './listening.js';
 import { Trouble } from './trouble.js';
-
-/** A server that has not delivered its own notification by then does not. */
-const PROBE_MS = 2_000;
 
 /** A farewell takes one round trip. */
 const END_WITHIN_MS = 1_000;
-
-/** How often a pooler is asked for the session that listens in vain. */
-const UNLISTEN_TRIES_MAX = 20;
 
 /** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
 export class HintListener {
@@ -26,10 +20,10 @@ export class HintListener {
   #reconnect: NodeJS.Timeout | undefined;
   #failures = 0;
   #session = 0;
+  #hearing: Hearing = 'unknown';
   #works = false;
   #present = false;
   #stopped = false;
-  #onProbe: (nonce: string) => void = () => {};
 
   /** @param onHint also told `nodes` after a gap, in which hints may have been lost */
   constructor(
@@ -45,15 +39,17 @@ export class HintListener {
   /** @returns whether LISTEN works: behind a pooler in transaction mode it does not */
   async start(): Promise<boolean> {
     await this.#connect();
-    this.#works = await this.#probe();
-    if (!this.#works) {
-      await this.#unlisten();
-      await this.stop();
-    } else if (this.#client) {
-      // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
-      await this.#takePresence(this.#client);
-    }
+    this.#hearing = await this.#listens();
+    // As long as nobody knows, the connection is made anew when it breaks.
+    this.#works = this.#hearing !== 'silent';
+    // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
+    if (this.#works && this.#client) await this.#takePresence(this.#client);
     return this.#works;
+  }
+
+  /** Whether this process was seen to keep its sessions to itself. */
+  get hasOwnSessions(): boolean {
+    return this.#hearing === 'heard';
   }
 
   /** Whether this node holds its presence lock, by which the others see it live. */
@@ -71,6 +67,17 @@ export class HintListener {
     await Promise.race([client?.end().catch(() => {}), enough]);
   }
 
+  async #listens(): Promise<Hearing> {
+    const client = this.#client;
+    if (client === undefined) return 'unknown';
+    const hearing = await hears(client, this.channel, this.connections);
+    if (hearing === 'silent') {
+      await unlisten(client, this.channel, this.#session);
+      await this.stop();
+    }
+    return hearing;
+  }
+
   async #connect(): Promise<void> {
     const client = this.connections.dedicated();
     this.#connecting = client;
@@ -86,7 +93,7 @@ export class HintListener {
     try {
       await client.connect();
       if (this.#works) await this.#takePresence(client);
-      this.#session = await this.#say(client, 'LISTEN');
+      this.#session = await listen(client, this.channel);
     } catch (error) {
       this.#connecting = undefined;
       lose(error);
@@ -110,24 +117,6 @@ export class HintListener {
     }
   }
 
-  /** Both in one round trip, which no pooler splits. @returns the session that heard it */
-  async #say(client: Client, verb: 'LISTEN' | 'UNLISTEN'): Promise<number> {
-    const text = `${verb} "${this.channel.replaceAll('"', '""')}"; SELECT pg_backend_pid() AS pid`;
-    const results = (await client.query(text)) as unknown as { rows: { pid: number }[] }[];
-    return results[1]?.rows[0]?.pid ?? 0;
-  }
-
-  /** The session is the pooler's, and would listen for ever. It lends the one it got back last. */
-  async #unlisten(): Promise<void> {
-    try {
-      for (let tries = 0; this.#client && tries < UNLISTEN_TRIES_MAX; tries += 1) {
-        if ((await this.#say(this.#client, 'UNLISTEN')) === this.#session) return;
-      }
-    } catch {
-      // It is closed next.
-    }
-  }
-
   #lost(client: Client, error: unknown): void {
     this.#client = undefined;
     this.#failures += 1;
@@ -142,27 +131,6 @@ export class HintListener {
 
   #heard(text: string): void {
     const hint = parseHint(text);
-    if (hint?.kind === 'probe') this.#onProbe(hint.nonce);
-    else if (hint) this.onHint(hint);
-  }
-
-  /** Only silence on a connection that lives says that LISTEN does not work. */
-  async #probe(): Promise<boolean> {
-    const nonce = randomUUID();
-    return new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => resolve(this.#client === undefined), PROBE_MS);
-      const works = (): void => {
-        clearTimeout(timer);
-        resolve(true);
-      };
-      this.#onProbe = (heard) => {
-        if (heard === nonce) works();
-      };
-      const parameters = [this.channel, probeHint(nonce)];
-      this.connections
-        .query('SELECT pg_notify($1::text, $2::text)', parameters)
-        // Nothing was sent, so nothing is proven.
-        .catch(works);
-    });
+    if (hint) this.onHint(hint);
   }
 }

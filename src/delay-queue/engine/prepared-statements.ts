@@ -18,6 +18,10 @@ export class PreparedStatements {
   readonly #names = new Map<string, string>();
   #isOn = false;
 
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
   /** From now on; to be called when sessions have proven to stay. */
   use(): void {
     this.#isOn = true;

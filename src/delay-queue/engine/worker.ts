@@ -141,8 +141,8 @@ export class Worker {
   async start(): Promise<boolean> {
     const { options, events, hints, connections } = this.parts;
     const listens = await this.#listener.start();
-    if (listens) connections.prepareStatements();
-    else {
+    if (this.#listener.hasOwnSessions) connections.prepareStatements();
+    if (!listens) {
       this.#loader.loadEvery(Math.min(options.loadEveryMs, LOAD_WITHOUT_LISTEN_MS));
       events.emit('advice', {
         message:

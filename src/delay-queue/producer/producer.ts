@@ -16,7 +16,7 @@ export interface ProducerParts {
   /** For all others. */
   together: BatchStore;
   /** Each statement a transaction of its own. */
-  runner: Runner;
+  runners: { alone: Runner; together: Runner };
   /** How long a shutdown waits for answers. */
   drainWithinMs: number;
 }
@@ -36,9 +36,10 @@ export class Producer {
   #giveUpAtMs: number | undefined;
 
   constructor(private readonly parts: ProducerParts) {
-    const { alone, together, runner } = parts;
+    const { alone, together, runners } = parts;
     const placing = {
-      alone: async (placement: Placement) => (await alone.place(runner, [placement]))[0] as Placed,
+      alone: async (placement: Placement) =>
+        (await alone.place(runners.alone, [placement]))[0] as Placed,
       lengthOf: ({ payload }: Placement) => payload.length,
     };
     this.#placing = new Coalescer({
@@ -47,16 +48,16 @@ export class Producer {
     });
     this.#placingKeyless = new Coalescer({
       ...placing,
-      together: (placements, answer) => together.placeKeyless(runner, placements, answer),
+      together: (placements, answer) => together.placeKeyless(runners.together, placements, answer),
     });
     this.#cancelling = new Coalescer({
-      together: (slots, answer) => together.cancel(runner, slots, answer),
-      alone: ({ name, key }) => alone.cancel(runner, name, key),
+      together: (slots, answer) => together.cancel(runners.together, slots, answer),
+      alone: ({ name, key }) => alone.cancel(runners.alone, name, key),
       lengthOf: () => 0,
     });
     this.#moving = new Coalescer({
-      together: (moves, answer) => together.reschedule(runner, moves, answer),
-      alone: ({ name, key, to }) => alone.reschedule(runner, name, key, to),
+      together: (moves, answer) => together.reschedule(runners.together, moves, answer),
+      alone: ({ name, key, to }) => alone.reschedule(runners.alone, name, key, to),
       lengthOf: () => 0,
     });
   }
@@ -121,7 +122,7 @@ export class Producer {
   async #placeTogether(placements: readonly Placement[], answer: Answer): Promise<void> {
     const sorted = inLockOrder(placements);
     const inOrder = sorted.map((index) => placements[index] as Placement);
-    await this.parts.together.place(this.parts.runner, inOrder, (position, placed) =>
+    await this.parts.together.place(this.parts.runners.together, inOrder, (position, placed) =>
       answer(sorted[position] as number, placed),
     );
   }
