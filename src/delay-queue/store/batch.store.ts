@@ -80,7 +80,7 @@ export class BatchStore {
     const left: number[] = [];
     for (const [index, slot] of slots.entries()) {
       const row = bySlot.get(slotOf(slot));
-      if (row) answer(index, placedOf({ ...row, verdict: 'cancelled' }));
+      if (row) answer(index, placedOf(row, 'cancelled'));
       else left.push(index);
     }
     if (left.length === 0) return;

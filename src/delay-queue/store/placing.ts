@@ -34,9 +34,10 @@ export const placeAgainColumns = (placements: readonly Placement[]): unknown[] =
   placements.map((placement) => placement.onConflict),
 ];
 
-export function placedOf(row: PlacedRow): Placed {
+/** @param verdict for statements that answer only rows of one */
+export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
   return {
-    verdict: row.verdict,
+    verdict,
     id: row.id,
     dueMs: row.due_ms,
     epoch: row.epoch,
@@ -69,4 +70,4 @@ export async function insert(
   });
 }
 
-const scheduled = (row: PlacedRow): Placed => placedOf({ ...row, verdict: 'scheduled' });
+const scheduled = (row: PlacedRow): Placed => placedOf(row, 'scheduled');

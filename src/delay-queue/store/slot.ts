@@ -1,3 +1,3 @@
-/** JSON keeps ('a', 'b,c') and ('a,b', 'c') apart. */
-export const slotOf = (item: { name: string; key: string | null }): string =>
-  JSON.stringify([item.name, item.key]);
+/** A name and key as one text: no name has a space in it. */
+export const slotOf = ({ name, key }: { name: string; key: string | null }): string =>
+  `${name} ${key}`;

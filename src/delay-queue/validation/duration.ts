@@ -36,9 +36,10 @@ export function parseDurationMs(value: unknown, field: string): number {
   if (rawMs > DURATION_MS_MAX) {
     throw new DelayInvalidError(field, `must be at most 100 years, but is ${shown(value)}`);
   }
-  // '1.1h' is 3,960,000.0000000005 in binary: the noise must not become a millisecond. `+ 0`
-  // turns -0 into 0.
-  return Math.ceil(Number(rawMs.toPrecision(EXACT_DIGITS))) + 0;
+  // `+ 0` turns -0 into 0.
+  if (Number.isInteger(rawMs)) return rawMs + 0;
+  // '1.1h' is 3,960,000.0000000005 in binary: the noise must not become a millisecond.
+  return Math.ceil(Number(rawMs.toPrecision(EXACT_DIGITS)));
 }
 
 /** A limit as a text, so that messages read like the options do. */

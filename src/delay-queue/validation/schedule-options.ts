@@ -13,17 +13,15 @@ export interface ParsedSchedule {
 }
 
 const SCHEDULE_OPTIONS = ['after', 'at', 'key', 'onConflict', 'maxAttempts'];
+/** The manager is not looked at here. */
+const CALL_OPTIONS = [...SCHEDULE_OPTIONS, 'manager'];
+const ITEM_PARTS = [...SCHEDULE_OPTIONS, 'name', 'payload'];
 
-/**
- * @param others names that may stand beside the options: `manager` for `schedule`, `name` and
- * `payload` for an item of `scheduleMany`. They are not looked at.
- * @throws DelayInvalidError naming the option; an unknown option gets a suggestion
- */
-export function parseScheduleOptions(
-  options: unknown,
-  others: readonly string[] = ['manager'],
-): ParsedSchedule {
-  const given = checkKnownOptions(options, 'options', [...SCHEDULE_OPTIONS, ...others]);
+/** @throws DelayInvalidError naming the option; an unknown option gets a suggestion */
+export const parseScheduleOptions = (options: unknown): ParsedSchedule =>
+  parsed(checkKnownOptions(options, 'options', CALL_OPTIONS));
+
+function parsed(given: Record<string, unknown>): ParsedSchedule {
   return {
     to: parseWhen(given),
     key: given['key'] === undefined ? null : checkKey(given['key']),
@@ -33,18 +31,12 @@ export function parseScheduleOptions(
   };
 }
 
-const ITEM_PARTS = ['name', 'payload'];
-
 /** One item of `scheduleMany`; its name and payload are read, but not looked at. */
 export function parseScheduleItem(item: unknown): {
   name: unknown;
   payload: unknown;
   options: ParsedSchedule;
 } {
-  const given = checkKnownOptions(item, 'options', [...SCHEDULE_OPTIONS, ...ITEM_PARTS]);
-  return {
-    name: given['name'],
-    payload: given['payload'],
-    options: parseScheduleOptions(given, ITEM_PARTS),
-  };
+  const given = checkKnownOptions(item, 'options', ITEM_PARTS);
+  return { name: given['name'], payload: given['payload'], options: parsed(given) };
 }

@@ -42,23 +42,21 @@ export function parseRescheduleTo(to: unknown): MoveTo {
 
 /** A property that is `undefined` counts as absent, as everywhere in TypeScript. */
 function onlyOneOf<F extends string>(when: unknown, fields: readonly F[]): [F, unknown] {
-  const given =
-    typeof when === 'object' && when !== null
-      ? fields
-          .map((field): [F, unknown] => [field, (when as Partial<Record<F, unknown>>)[field]])
-          .filter(([, value]) => value !== undefined)
-      : [];
-  const [only, second] = given;
-  if (only === undefined) {
-    throw new DelayInvalidError(
-      fields.join('|'),
-      `say when, with exactly one of ${fields.join(', ')}: { after: '30m' } or { at: date }`,
-    );
+  const given: Partial<Record<F, unknown>> = typeof when === 'object' && when !== null ? when : {};
+  let only: [F, unknown] | undefined;
+  for (const field of fields) {
+    const value = given[field];
+    if (value === undefined) continue;
+    if (only !== undefined) {
+      throw new DelayInvalidError(field, `give either ${only[0]} or ${field}, not both`);
+    }
+    only = [field, value];
   }
-  if (second !== undefined) {
-    throw new DelayInvalidError(second[0], `give either ${only[0]} or ${second[0]}, not both`);
-  }
-  return only;
+  if (only !== undefined) return only;
+  throw new DelayInvalidError(
+    fields.join('|'),
+    `say when, with exactly one of ${fields.join(', ')}: { after: '30m' } or { at: date }`,
+  );
 }
 
 function parseAt(at: unknown): string {

@@ -1,7 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayConfigError, DelayInvalidError } from '../../../src/delay-queue/delay.errors.js';
 import { atStart, within } from '../../../src/delay-queue/validation/blame.js';
-import { parseScheduleOptions } from '../../../src/delay-queue/validation/schedule-options.js';
+import {
+  parseScheduleItem,
+  parseScheduleOptions,
+} from '../../../src/delay-queue/validation/schedule-options.js';
 
 describe('parseScheduleOptions', () => {
   it('fills in what is left out', () => {
@@ -52,9 +55,10 @@ describe('parseScheduleOptions', () => {
   });
 
   it('an item of scheduleMany has a name and a payload, but no manager', () => {
-    const item = ['name', 'payload'];
-    expect(parseScheduleOptions({ name: 'a', payload: {}, after: 1 }, item).key).toBeNull();
-    expect(() => parseScheduleOptions({ after: 1, manager: {} }, item)).toThrow(DelayInvalidError);
+    const item = parseScheduleItem({ name: 'a', payload: {}, after: 1 });
+    expect(item).toMatchObject({ name: 'a', payload: {}, options: { key: null } });
+    expect(() => parseScheduleItem({ after: 1, manager: {} })).toThrow(DelayInvalidError);
+    expect(() => parseScheduleOptions({ after: 1, name: 'a' })).toThrow(DelayInvalidError);
   });
 
   it.each([undefined, null, 5, '5s', []])('refuses %p for options', (options) => {
