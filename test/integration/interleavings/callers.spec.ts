@@ -224,6 +224,6 @@ const MANY: Case[] = [
 describe('two callers', () => {
   inEveryOrder(
     [...casesOf(NEW, 'nothing'), ...casesOf(DEAD, 'dead'), ...casesOf(DUE, 'due'), ...MANY],
-    450,
+    664,
   );
 });

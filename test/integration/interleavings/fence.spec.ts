@@ -199,6 +199,6 @@ describe('the fence of a transactional attempt', () => {
       ...casesOf(OVER_UNDONE, 'lease over', DONE, ROLLBACK),
       ...SWEEPS,
     ],
-    308,
+    342,
   );
 });

@@ -228,5 +228,5 @@ const casesOf = (rows: Row[], ending: typeof COMMIT | typeof ROLLBACK) =>
   }));
 
 describe('an attempt whose lease is over', () => {
-  inEveryOrder([...casesOf(OVER, COMMIT), ...casesOf(OVER_ROLLBACK, ROLLBACK)], 192);
+  inEveryOrder([...casesOf(OVER, COMMIT), ...casesOf(OVER_ROLLBACK, ROLLBACK)], 216);
 });

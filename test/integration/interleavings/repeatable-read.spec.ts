@@ -229,6 +229,6 @@ describe('a caller in REPEATABLE READ', () => {
       ...casesOf(NOTHING, 'a new schedule', 'nothing', caller('other', VERBS.replace)),
       ...casesOf(DEAD, 'a revival', 'dead', caller('other', VERBS.replace)),
     ],
-    328,
+    434,
   );
 });

@@ -55,7 +55,7 @@ describe('the stage', () => {
       ],
     };
     const { interleavings, outcomes } = await stage.explore(scenario);
-    expect(interleavings).toBe(20);
+    expect(interleavings).toBe(56);
     const deadlocks = outcomes.filter((outcome) => outcome.includes('40P01'));
     expect(outcomes.filter((outcome) => !deadlocks.includes(outcome))).toEqual([
       'shop replaced replaced, payer cancelled cancelled: nothing and nothing',

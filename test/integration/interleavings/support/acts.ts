@@ -57,10 +57,11 @@ async function verdictOf(answer: Promise<{ verdict: string }>): Promise<string> 
   }
 }
 
+/** Two statements where the row is not there, or has been claimed: what removes, and what tells why not. */
 export const cancel = (slot = 'a'): Act =>
   one(
     'cancel',
-    1,
+    2,
     ({ delays, manager, keyOf }) => verdictOf(delays.cancel(NAME, keyOf(slot), { manager })),
     slot,
   );
