@@ -1,8 +1,8 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { DelayLeaseLostError } from '../../../src/delay-queue/delay.errors.js';
 import { Attempt, type Outcome } from '../../../src/delay-queue/engine/attempt.js';
 import { Executor } from '../../../src/delay-queue/engine/executor.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { believeInTheLease, fenceTooLate } from './late-fences.js';
 import type { Mutant } from './mutant.js';
 import type { Surgery } from './surgery.js';
 
@@ -14,12 +14,6 @@ const completeWhoever = (surgery: Surgery): void =>
 
 /** Calls per second where two attempts of one delay have to meet. */
 export const CROWDED = 120;
-
-/** How long a mutant thinks that its lease goes on. */
-const FOR_LONG_MS = 600_000;
-
-/** By how much later it tells a handler that its time is over. */
-const PATIENCE = 6;
 
 /** Mutants that write what they have no right to write any more. */
 export const FENCES: Record<string, Mutant> = {
@@ -58,6 +52,7 @@ export const FENCES: Record<string, Mutant> = {
     faults: ['pool'],
     seconds: 25,
     rate: CROWDED,
+    blamedBy: 2,
     apply: (surgery) => {
       believeInTheLease(surgery);
       surgery.rewrite('fence', { 'd.epoch = i.epoch': 'true' });
@@ -86,6 +81,7 @@ export const FENCES: Record<string, Mutant> = {
     faults: ['pause', 'pool'],
     seconds: 30,
     rate: CROWDED,
+    blamedBy: 2,
     apply: (surgery) => {
       believeInTheLease(surgery);
       surgery.wrap(
@@ -175,22 +171,6 @@ function neverLosesALease(surgery: Surgery): void {
   );
 }
 
-/** Nothing in the process tells a transactional attempt that its time is over. */
-export function believeInTheLease(surgery: Surgery): void {
-  surgery.wrap(
-    Executor.prototype,
-    'run',
-    (original) =>
-      function confident(this: Executor, call, onDecided) {
-        const { handler } = call;
-        if (!handler.transactional) return original.call(this, call, onDecided);
-        for (const attempt of call.attempts) attempt.leaseEndsAtMs += FOR_LONG_MS;
-        const patient = { ...handler, timeoutMs: handler.timeoutMs * PATIENCE };
-        return original.call(this, Object.assign(call, { handler: patient }), onDecided);
-      },
-  );
-}
-
 /** Takes the removal in a transaction for complete, whatever it reports. */
 export function removesWhatIsThere(surgery: Surgery): void {
   surgery.wrap(
@@ -200,28 +180,6 @@ export function removesWhatIsThere(surgery: Surgery): void {
       async function unchecked(this: WorkStore, items, runner) {
         const removed = await original.call(this, items, runner);
         return runner === undefined ? removed : items.map(({ id }) => id);
-      },
-  );
-}
-
-/** One in so many transactional attempts is slow between its claim and its fence. */
-const LATE_FENCES = 3;
-
-/** Two of one delay meet before either has its fence, which by chance alone is rare. */
-function fenceTooLate(surgery: Surgery): void {
-  let fences = 0;
-  surgery.wrap(
-    WorkStore.prototype,
-    'fence',
-    (original) =>
-      async function late(this: WorkStore, runner, claims, idleMs) {
-        fences += 1;
-        const [claim] = claims;
-        if (fences % LATE_FENCES === 0 && claim instanceof Attempt) {
-          const leaseLeftMs = claim.leaseEndsAtMs - FOR_LONG_MS - performance.now();
-          await pause(leaseLeftMs + claim.handler.leaseMs / 2);
-        }
-        return original.call(this, runner, claims, idleMs);
       },
   );
 }

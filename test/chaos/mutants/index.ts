@@ -70,7 +70,7 @@ process.exit(asExpected && !stopped.signal.aborted ? 0 : 1);
 /** One run, told in a line as soon as it is over. */
 async function observe(
   mutant: string | undefined,
-  { faults, seconds, rate = Number(values.rate) }: Omit<Mutant, 'about' | 'apply'>,
+  { faults, seconds, blamedBy, rate = Number(values.rate) }: Omit<Mutant, 'about' | 'apply'>,
   round = '',
 ): Promise<Outcome> {
   const beganAtMs = performance.now();
@@ -94,7 +94,7 @@ async function observe(
   } catch (error) {
     result = error instanceof Error ? error : new Error(String(error));
   }
-  const outcome = outcomeOf(mutant, result, performance.now() - beganAtMs);
+  const outcome = outcomeOf(mutant, result, performance.now() - beganAtMs, blamedBy);
   say(outcome.line);
   for (const detail of outcome.details) say(detail);
   return outcome;

@@ -10,6 +10,8 @@ export interface Mutant {
   seconds: number;
   /** Calls per second; left out: those of the command line. */
   rate?: number;
+  /** Number of the invariant that has to be among those that blame it; left out: any will do. */
+  blamedBy?: number;
   /** Plans the operation; performed in every worker and producer. */
   apply: (surgery: Surgery) => void;
 }

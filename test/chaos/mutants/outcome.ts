@@ -4,7 +4,7 @@ import type { ChaosResult } from '../run.js';
 /** What became of one run. */
 export interface Outcome {
   name: string;
-  /** A mutant was caught; the real engine was not blamed. */
+  /** A mutant was caught, for its own reason; the real engine was not blamed. */
   asExpected: boolean;
   caughtBy: string;
   example: string;
@@ -17,11 +17,15 @@ export interface Outcome {
 
 const EXAMPLE_CHARS_MAX = 110;
 
-/** @param mutant undefined for the real engine */
+/**
+ * @param mutant undefined for the real engine
+ * @param blamedBy the invariant that has to blame it; undefined: any will do
+ */
 export function outcomeOf(
   mutant: string | undefined,
   result: ChaosResult | Error,
   tookMs: number,
+  blamedBy?: number,
 ): Outcome {
   const name = mutant ?? '(the real engine)';
   const seconds = Math.round(tookMs / 1_000);
@@ -33,13 +37,18 @@ export function outcomeOf(
   const { verdicts, figures, odd } = result;
   const broken = verdicts.filter(({ violations }) => violations > 0);
   const blamed = broken.length > 0;
+  const isReason = ({ invariant }: { invariant: number }): boolean =>
+    blamedBy === undefined || invariant === blamedBy;
   const caughtBy = broken
     .map(({ invariant, violations }) => `${invariant} (${violations})`)
     .join(' ');
-  const [example = ''] = broken.flatMap(({ examples }) => examples);
+  // Its own reason first.
+  const telling = [...broken.filter(isReason), ...broken];
+  const [example = ''] = telling.flatMap(({ examples }) => examples);
   const short = (example.split('\n')[0] ?? '').slice(0, EXAMPLE_CHARS_MAX);
-  const asExpected = mutant === undefined ? !blamed && odd.length === 0 : blamed;
-  const word = blamed ? `blamed by ${caughtBy}` : 'without fault';
+  const asExpected = mutant === undefined ? !blamed && odd.length === 0 : broken.some(isReason);
+  const missing = blamed && !asExpected && mutant !== undefined ? `, not by ${blamedBy}` : '';
+  const word = blamed ? `blamed by ${caughtBy}${missing}` : 'without fault';
   return {
     name,
     asExpected,

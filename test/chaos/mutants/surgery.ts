@@ -27,7 +27,7 @@ export class Surgery {
   }
 
   /**
-   * Another method in the place of one.
+   * Another method in the place of one, around what was wrapped before.
    * @throws when there is no such method any more
    */
   wrap<Owner extends object, Name extends keyof Owner & string>(
@@ -35,10 +35,11 @@ export class Surgery {
     name: Name,
     around: (original: Owner[Name]) => Owner[Name],
   ): void {
-    const original: unknown = prototype[name];
-    if (typeof original !== 'function') throw new Error(`there is no method ${name} any more`);
+    const method: unknown = prototype[name];
+    if (typeof method !== 'function') throw new Error(`there is no method ${name} any more`);
     this.#cuts.push(() => {
-      prototype[name] = around(original as Owner[Name]);
+      // As it is by then: two cuts at one method both take effect.
+      prototype[name] = around(prototype[name]);
     });
   }
 
