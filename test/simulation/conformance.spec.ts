@@ -4,7 +4,10 @@ import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { randomOf } from '../support/random.js';
 import { byId, normalised } from './conformance/same.js';
 import { realSide, simulatedSide, type RealSide, type Side } from './conformance/side.js';
-import { passMs, randomStep, type Seen, type Step } from './conformance/steps.js';
+import type { Step } from './conformance/step.js';
+import { randomStep, type Seen } from './conformance/steps.js';
+import type { Answers } from './conformance/together.js';
+import { passMs } from './conformance/wishes.js';
 
 const SEQUENCES = 200;
 const STEPS = 25;
@@ -12,9 +15,24 @@ const STEPS = 25;
 /** After so many calls all rows are compared, and at the end. */
 const LOOK_EVERY = 8;
 
+/** All that a caller can be told by a statement that he shares; nothing: he has to wait, alone. */
+const TOLD = [
+  ...['absent', 'cancelled', 'nothing', 'running'].map((verdict) => `cancel: ${verdict}`),
+  'place keyless: scheduled',
+  // Somebody's uncommitted row has one of the keys, and all of them are refused.
+  'place: 55P03',
+  ...['conflict', 'kept', 'nothing', 'replaced', 'running', 'scheduled'].map(
+    (verdict) => `place: ${verdict}`,
+  ),
+  ...['absent', 'nothing', 'rescheduled', 'running'].map((verdict) => `reschedule: ${verdict}`),
+];
+
 let database: TestDatabase;
 let real: RealSide;
 let simulated: Side;
+
+/** What callers of shared statements were told, each once. */
+const told = new Set<string>();
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -54,10 +72,17 @@ async function take(step: Step, endOpen: () => Promise<void>): Promise<void> {
     await real.untilItWaits();
     await endOpen();
   }
+  if (step.together !== undefined) note(step.together, await atSimulated);
   const order = step.hasOrder ? (answer: unknown) => answer : byId;
   await compare(`${step.what}${first === waits ? ', which waited' : ''}`, async (side) =>
     order(await (side === real ? atReal : atSimulated)),
   );
+}
+
+/** What each caller was told. */
+function note(verb: string, answer: unknown): void {
+  if (answer instanceof Error) told.add(`${verb}: ${(answer as { code?: string }).code}`);
+  else for (const placed of answer as Answers) told.add(`${verb}: ${placed?.verdict ?? 'nothing'}`);
 }
 
 async function sequence(seed: number): Promise<number> {
@@ -107,5 +132,7 @@ describe('the simulated Postgres', () => {
     }
     // The sequences do meet each other's locks.
     expect(waited).toBeGreaterThan(SEQUENCES / 20);
+    // And many callers at once meet each state of a row, and whoever holds it.
+    expect([...told].toSorted()).toEqual(TOLD);
   }, 600_000);
 });

@@ -11,6 +11,9 @@ const FIRST_SEED = Number(process.env['SIMULATION_FROM'] ?? 1);
 /** Seeds of one test, so that a run of very many says how far it is. */
 const SEEDS_PER_TEST = 1_000;
 
+/** Seeds of which it is looked what was simulated. */
+const LOOKED_AT = 20;
+
 /** A thousand seeds take some ten seconds; a busy machine may take its time. */
 const TEST_WITHIN_MS = 20 * 60_000;
 
@@ -66,6 +69,15 @@ if (SEED !== undefined) {
       },
       TEST_WITHIN_MS,
     );
+
+    it('has calls of many clients travel in one statement', async () => {
+      let shared = 0;
+      for (let seed = 1; seed <= LOOKED_AT; seed += 1) {
+        const { figures } = await runSeed(seed);
+        shared += figures['sql of several calls'] ?? 0;
+      }
+      expect(shared).toBeGreaterThan(LOOKED_AT);
+    });
 
     it('gives the same run for the same seed', async () => {
       const first = await runSeed(FIRST_SEED, { isTraced: true });

@@ -55,10 +55,11 @@ export class EndChecks {
   }
 
   figures(): Record<string, number> {
-    const { rows, runs, statements } = this.cluster;
+    const { rows, runs, shared, statements } = this.cluster;
     return {
       ...Object.fromEntries(rows.ends),
       ...Object.fromEntries([...statements].map(([label, count]) => [`sql ${label}`, count])),
+      'sql of several calls': shared,
       latenessMaxMs: runs.latenessMaxMs,
       settledAfterMs: this.#endedAtMs - this.#quietAtMs,
       boundMs: this.#giveUpAtMs - this.#quietAtMs,
@@ -108,11 +109,15 @@ export class EndChecks {
   #inMemory(): string[] {
     const rows = [...this.cluster.server.tables.rows.values()];
     const far = rows.filter((row) => !isDead(row)).length;
-    return this.cluster.living.flatMap(({ name, process }) =>
-      Object.entries(sizesOf(queuesOf(process)))
+    return this.cluster.living.flatMap((node) => {
+      const sizes = {
+        ...sizesOf(queuesOf(node.process)),
+        calls: this.cluster.answers.waitingAt(node),
+      };
+      return Object.entries(sizes)
         .filter(([queue, size]) => size > (queue === 'readAhead' ? far : 0))
-        .map(([queue, size]) => `${size} ${queue} on ${name}`),
-    );
+        .map(([queue, size]) => `${size} ${queue} on ${node.name}`);
+    });
   }
 
   #quiet(): void {

@@ -57,9 +57,10 @@ export class RowChecks {
 
   #changed({ by, before, after }: Change, now: Micros): void {
     const { world } = this;
-    if (world.isTraced) {
+    const row = after ?? before;
+    if (world.isTraced && row) {
       const from = before ? `${before.epoch}` : 'nothing';
-      world.note('db', `${by}: ${shown((after ?? before)!)} from ${from}${after ? '' : ', gone'}`);
+      world.note('db', `${by}: ${shown(row)} from ${from}${after ? '' : ', gone'}`);
     }
     if (after && this.#gone.has(after.id)) world.violate(`${shown(after)} came back by ${by}`);
     if (after === undefined && before) this.#gone.add(before.id);

@@ -4,12 +4,21 @@ import type { Kind } from '../scenario.js';
 import type { Cluster } from './cluster.js';
 import type { SimNode } from './sim-node.js';
 
+/** How often several calls are made in one turn of the event loop. */
+const TOGETHER_CHANCE = 0.2;
+
 /** The far future: due long after the end of any run. */
 const FAR_MS = 3_600_000;
+
+/** What was asked for, and what was answered. */
+type Told = [what: string, answer: string];
+
+type Act = (node: SimNode, name: Kind['name'], key: string) => Promise<Told>;
 
 /** Callers from outside, each at its own pace: they schedule, cancel, move and revive. */
 export class Clients {
   readonly #random: Random;
+  #calls = 0;
 
   constructor(private readonly cluster: Cluster) {
     this.#random = cluster.world.random.fork('clients');
@@ -26,81 +35,117 @@ export class Clients {
       const { serving } = this.cluster;
       if (serving.length > 0) {
         const node = this.#random.pick(serving);
-        node.process.run(() => void this.#call(who, node));
+        node.process.run(() => this.#callThrough(node, who));
       }
       this.#comeBack(who);
     });
   }
 
-  async #call(who: string, node: SimNode): Promise<void> {
-    const { world } = this.cluster;
+  /** Calls of one turn travel in few statements, also those of the same key, one after the other. */
+  #callThrough(node: SimNode, who: string): void {
     const random = this.#random;
-    const name = random.pick(world.scenario.kinds).name;
-    const key = `k${random.integer(1, world.scenario.keys)}`;
-    try {
-      const [what, answer] = await this.#act(node, name, key);
-      world.note(who, `${what} ${name} ${key} through ${node.name}: ${answer}`);
-    } catch (error) {
-      world.note(who, `${name} ${key} through ${node.name} failed: ${String(error)}`);
+    if (!random.chance(TOGETHER_CHANCE)) {
+      void this.#call(who, node, random.chance(0.7) ? this.#one : this.#several);
+      return;
+    }
+    for (let left = random.integer(2, 10); left > 0; left -= 1) {
+      void this.#call(who, node, this.#one);
     }
   }
 
-  async #act(
-    node: SimNode,
-    name: Kind['name'],
-    key: string,
-  ): Promise<[what: string, answer: string]> {
+  async #call(who: string, node: SimNode, act: Act): Promise<void> {
+    const { answers, world } = this.cluster;
     const random = this.#random;
-    const { delays, dataSource } = node;
+    const name = random.pick(world.scenario.kinds).name;
+    const key = `k${random.integer(1, world.scenario.keys)}`;
+    answers.asked(node);
+    try {
+      const [what, answer] = await act(node, name, key);
+      world.note(who, `${what} ${name} ${key} through ${node.name}: ${answer}`);
+    } catch (error) {
+      world.note(who, `${name} ${key} through ${node.name} failed: ${String(error)}`);
+    } finally {
+      answers.answered(node);
+    }
+  }
+
+  /** A call about one delay, outside of every transaction. */
+  readonly #one: Act = async ({ delays }, name, key) => {
+    const random = this.#random;
+    const { answers } = this.cluster;
     const after = this.#after();
-    switch (random.integer(0, 11)) {
+    switch (random.integer(0, 8)) {
       case 0:
       case 1:
       case 2: {
+        const payload = this.#payload();
         const onConflict = random.pick(['replace', 'keep', 'error'] as const);
         const options = { after, key, onConflict, ...this.#attempts() };
-        return ['schedule', (await delays.schedule(name, { n: 1 }, options)).verdict];
+        const result = await delays.schedule(name, payload, options);
+        answers.told({ name, key, payload }, result);
+        return ['schedule', result.verdict];
       }
       case 3:
       case 4: {
+        const payload = this.#payload();
         // Without a key nobody moves it any more: it stays far.
         const at = random.chance(0.1) ? FAR_MS : after;
-        return ['schedule', (await delays.schedule(name, { n: 1 }, { after: at })).id];
+        const result = await delays.schedule(name, payload, { after: at });
+        answers.told({ name, key: null, payload }, result);
+        return ['schedule', result.id];
       }
-      case 5: {
-        const count = random.integer(1, 12);
-        const items = Array.from({ length: count }, (_, n) => ({
-          name,
-          payload: { n },
-          after: this.#after(),
-          ...(random.chance(0.3) ? { key: `k${n + 1}` } : {}),
-        }));
-        const results = await delays.scheduleMany(items);
-        return ['schedule many', results.map(({ verdict }) => verdict).join()];
+      case 5:
+      case 6: {
+        const result = await delays.cancel(name, key);
+        answers.told({ name, key }, result);
+        return ['cancel', result.verdict];
       }
-      case 6:
-      case 7:
-        return ['cancel', (await delays.cancel(name, key)).verdict];
-      case 8: {
+      case 7: {
         const to = random.chance(0.5) ? { after } : { extendBy: random.integer(1, 3_000) };
-        return ['reschedule', (await delays.reschedule(name, key, to)).verdict];
+        const result = await delays.reschedule(name, key, to);
+        answers.told({ name, key }, result);
+        return ['reschedule', result.verdict];
       }
-      case 9:
-        return ['revive', (await delays.retryDead(name, key)).verdict];
       default: {
-        const isGood = random.chance(0.7);
-        const answer = await dataSource
-          .transaction(async (manager) => {
-            const cancelled = await delays.cancel(name, key, { manager });
-            await new Promise((resolve) => setTimeout(resolve, random.next() * 100));
-            const placed = await delays.schedule(name, { n: 2 }, { after, key, manager });
-            if (!isGood) throw new Error('the order cannot be placed');
-            return `${cancelled.verdict}, ${placed.verdict}`;
-          })
-          .catch((error: unknown) => `rolled back: ${String(error)}`);
-        return ['cancel and schedule', answer];
+        const result = await delays.retryDead(name, key);
+        answers.told({ name, key }, result);
+        return ['revive', result.verdict];
       }
     }
+  };
+
+  /** About several, in one call or in one transaction. */
+  readonly #several: Act = async ({ delays, dataSource }, name, key) => {
+    const random = this.#random;
+    if (random.chance(0.33)) {
+      const count = random.integer(1, 12);
+      const items = Array.from({ length: count }, (_, n) => ({
+        name,
+        payload: { n },
+        after: this.#after(),
+        ...(random.chance(0.3) ? { key: `k${n + 1}` } : {}),
+      }));
+      const results = await delays.scheduleMany(items);
+      return ['schedule many', results.map(({ verdict }) => verdict).join()];
+    }
+    const after = this.#after();
+    const isGood = random.chance(0.7);
+    const answer = await dataSource
+      .transaction(async (manager) => {
+        const cancelled = await delays.cancel(name, key, { manager });
+        await new Promise((resolve) => setTimeout(resolve, random.next() * 100));
+        const placed = await delays.schedule(name, { n: 2 }, { after, key, manager });
+        if (!isGood) throw new Error('the order cannot be placed');
+        return `${cancelled.verdict}, ${placed.verdict}`;
+      })
+      .catch((error: unknown) => `rolled back: ${String(error)}`);
+    return ['cancel and schedule', answer];
+  };
+
+  /** Another one for each call: what was written for it can be told from all the rest. */
+  #payload(): { call: number } {
+    this.#calls += 1;
+    return { call: this.#calls };
   }
 
   #after(): Duration {

@@ -1,6 +1,7 @@
 import type { OnDelayOptions } from 'nestjs-delay-queue';
 import type { Random } from '../../support/random.js';
 import type { DelayEvents } from '../../../src/delay-queue/delay.events.js';
+import { AnswerChecks } from '../check/answer-checks.js';
 import { EventChecks } from '../check/event-checks.js';
 import { RowChecks } from '../check/row-checks.js';
 import { RunChecks } from '../check/run-checks.js';
@@ -19,6 +20,7 @@ export class Cluster {
   readonly network: Network;
   readonly runs: RunChecks;
   readonly rows: RowChecks;
+  readonly answers: AnswerChecks;
   readonly #random: Random;
   readonly #events: EventChecks;
   readonly #handlers: Handlers;
@@ -26,6 +28,8 @@ export class Cluster {
   #births = 0;
   /** Statements since the count was taken, by kind. */
   readonly statements = new Map<string, number>();
+  /** Statements in which several calls travelled together. */
+  shared = 0;
   /** Clients call and things go wrong. */
   isTrouble = true;
   isClosing = false;
@@ -40,14 +44,19 @@ export class Cluster {
     this.server = new Server(
       timeline,
       {
-        onStatement: (label, { owner }, parameters) => {
+        onStatement: ({ label, isShared }, { owner }, parameters) => {
           // What a node asks over and over, and random texts, tell nothing.
           if (world.isTraced && !['load', 'sweep', 'notify'].includes(label)) {
             world.note('db', `${owner} asks to ${label} ${JSON.stringify(parameters)}`);
           }
           this.statements.set(label, (this.statements.get(label) ?? 0) + 1);
+          const [names] = parameters;
+          if (isShared && Array.isArray(names) && names.length > 1) this.shared += 1;
         },
-        onCommit: (commit, now) => this.rows.committed(commit, now),
+        onCommit: (commit, now) => {
+          this.rows.committed(commit, now);
+          this.answers.committed(commit);
+        },
       },
       () => (this.isTrouble && hold.chance(scenario.holdChance) ? hold.next() * 40 : 0),
     );
@@ -65,6 +74,7 @@ export class Cluster {
       (name) => kinds.get(name)?.maxAttempts ?? scenario.options.maxAttempts ?? Infinity,
       (name) => kinds.get(name)?.transactional === true,
     );
+    this.answers = new AnswerChecks(world);
     this.#events = new EventChecks(world, this.server.tables);
     this.#handlers = new Handlers(world, this.runs, this.#events, () => this.isTrouble);
     for (const { name, serves, startsAtMs } of scenario.nodes) {

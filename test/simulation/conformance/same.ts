@@ -19,7 +19,10 @@ export function normalised(value: unknown, nowMs: number, key = ''): unknown {
   if (key === 'payload') return JSON.parse(value as string);
   if (key === 'wakes') return (value as object[]).map((wake) => normalised(wake, nowMs));
   if (Array.isArray(value)) return value.map((item) => normalised(item, nowMs));
-  if (value instanceof Error) return { error: value.constructor.name };
+  if (value instanceof Error) {
+    // The server's and the library's say by a code what they are.
+    return { error: 'code' in value ? value.code : value.constructor.name };
+  }
   if (typeof value !== 'object' || value === null) return value;
   return Object.fromEntries(
     Object.entries(value)

@@ -1,4 +1,5 @@
 import { Client } from 'pg';
+import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
 import { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
 import type { Runner } from '../../../src/delay-queue/store/rows.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
@@ -15,6 +16,7 @@ export type Which = 'single' | 'open';
 export interface Side {
   readonly work: (which: Which, node: string) => WorkStore;
   readonly delays: (node: string) => DelayStore;
+  readonly together: BatchStore;
   readonly runner: (which: Which) => Runner;
   /** Milliseconds since 1970 on this side's clock, about now. */
   nowMs(): number;
@@ -40,6 +42,7 @@ const stores = (runner: (which: Which) => Runner) => ({
   runner: (which: Which) => (which === 'open' ? withAttempts(runner(which)) : runner(which)),
   work: (which: Which, node: string) => new WorkStore(runner(which), SCHEMA, true, node),
   delays: (node: string) => new DelayStore(SCHEMA, true, node),
+  together: new BatchStore(SCHEMA, true),
 });
 
 export interface RealSide extends Side {

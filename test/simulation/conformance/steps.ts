@@ -4,39 +4,21 @@ import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js'
 import { inLockOrder } from '../../../src/delay-queue/placements.js';
 import { UNIT_MS } from './same.js';
 import type { Side, Which } from './side.js';
+import type { Step } from './step.js';
+import { stepTogether } from './together.js';
+import { NAMES, spanMs, whereTo, wishOf } from './wishes.js';
 
-/** Rows as the sequence last saw them: what it asks for next is mostly, not always, right. */
-export interface Seen {
+interface Claim {
   id: number;
   epoch: number;
 }
 
-/** One call, to be made on both sides. */
-export interface Step {
-  what: string;
-  /** Which session it needs; a call on the single one may wait for the open transaction. */
-  on: Which;
-  run: (side: Side) => Promise<unknown>;
-  hasOrder: boolean;
+/** Rows as the sequence last saw them: what it asks for next is mostly, not always, right. */
+export interface Seen extends Claim {
+  leased_by: string | null;
 }
 
 const NODES = ['n1', 'n2', 'n3'];
-const NAMES = ['test.a', 'test.b'];
-
-/** An even number of units: what passes is odd, so nothing is due just now. */
-const spanMs = (random: Random): number => random.integer(0, 3) * 2 * UNIT_MS;
-
-export const passMs = (random: Random): number => (random.integer(0, 3) * 2 + 1) * UNIT_MS;
-
-const whereTo = (random: Random) => {
-  const ms = spanMs(random);
-  return random.chance(0.7)
-    ? () => ({ kind: 'after' as const, ms })
-    : (side: Side) => ({
-        kind: 'at' as const,
-        iso: new Date(Math.round(side.nowMs() + ms - UNIT_MS * 2)).toISOString(),
-      });
-};
 
 /** The engine runs these outside of every transaction; the simulated Postgres knows no other way. */
 const alone: MakeStep = (what, run) => ({ what, on: 'single', run, hasOrder: true });
@@ -44,7 +26,7 @@ const alone: MakeStep = (what, run) => ({ what, on: 'single', run, hasOrder: tru
 /** @param seen the rows there are */
 export function randomStep(random: Random, seen: readonly Seen[], isOpen: boolean): Step {
   const node = random.pick(NODES);
-  const some = <Item>(make: (row: Seen) => Item): Item[] =>
+  const some = <Item>(make: (row: Claim) => Item): Item[] =>
     seen
       .filter(() => random.chance(0.5))
       .map(({ id, epoch }) => make({ id, epoch: random.chance(0.9) ? epoch : epoch + 1 }));
@@ -58,12 +40,39 @@ export function randomStep(random: Random, seen: readonly Seen[], isOpen: boolea
     hasOrder: true,
     ...more,
   });
+  const claim = () => {
+    const wanted = some((row) => ({ ...row, leaseMs: spanMs(random), maxAttempts: 2 }));
+    const run = (side: Side) => side.work(on, node).claim(wanted);
+    return step(`claim ${JSON.stringify(wanted)} by ${node}`, run, { hasOrder: false });
+  };
+  const settle = () => {
+    const items = some((row) => ({
+      ...row,
+      waitMs: random.chance(0.4) ? null : spanMs(random),
+      movesDue: random.chance(0.3),
+      refund: random.pick([0, 1] as const),
+      error: random.pick([null, 'no luck']),
+    })).map((item) => ({ ...item, movesDue: item.movesDue && item.waitMs !== null }));
+    // Mostly by whoever holds one of them: others change nothing.
+    const { leased_by: holder } = seen.find((row) => row.leased_by !== null) ?? {};
+    const by = random.chance(0.7) ? (holder ?? node) : node;
+    const run = (side: Side) => side.work(on, by).settle(items);
+    return step(`settle ${JSON.stringify(items)} by ${by}`, run, { hasOrder: false });
+  };
+  const bury = () => {
+    const items = some((row) => ({ ...row, leaseMs: 0, maxAttempts: random.integer(1, 2) }));
+    const run = (side: Side) => side.work(on, node).bury(items, 'no attempt left');
+    return step(`bury ${JSON.stringify(items)}`, run, { hasOrder: false });
+  };
   const kinds: (() => Step)[] = [
-    () => {
-      const wanted = some((row) => ({ ...row, leaseMs: spanMs(random), maxAttempts: 2 }));
-      const run = (side: Side) => side.work(on, node).claim(wanted);
-      return step(`claim ${JSON.stringify(wanted)} by ${node}`, run, { hasOrder: false });
-    },
+    // Often, so that all the others meet leases, expired ones and dead letters.
+    claim,
+    claim,
+    claim,
+    settle,
+    settle,
+    bury,
+    bury,
     () => {
       const ids = some(({ id }) => id);
       return step('look', (side) => side.work(on, node).lookAt(ids), { hasOrder: false });
@@ -72,22 +81,6 @@ export function randomStep(random: Random, seen: readonly Seen[], isOpen: boolea
       const items = some((row) => ({ ...row, latenessMs: 7 })).slice(0, 2);
       const run = (side: Side) => side.work(on, node).complete(items);
       return step(`complete ${JSON.stringify(items)}`, run, { hasOrder: false });
-    },
-    () => {
-      const items = some((row) => ({
-        ...row,
-        waitMs: random.chance(0.2) ? null : spanMs(random),
-        movesDue: random.chance(0.3),
-        refund: random.pick([0, 1] as const),
-        error: random.pick([null, 'no luck']),
-      })).map((item) => ({ ...item, movesDue: item.movesDue && item.waitMs !== null }));
-      const run = (side: Side) => side.work(on, node).settle(items);
-      return step(`settle ${JSON.stringify(items)} by ${node}`, run, { hasOrder: false });
-    },
-    () => {
-      const items = some((row) => ({ ...row, leaseMs: 0, maxAttempts: random.integer(1, 2) }));
-      const run = (side: Side) => side.work(on, node).bury(items, 'no attempt left');
-      return step(`bury ${JSON.stringify(items)}`, run, { hasOrder: false });
     },
     () => {
       const items = some((row) => row);
@@ -109,6 +102,9 @@ export function randomStep(random: Random, seen: readonly Seen[], isOpen: boolea
     () => place(random, on, step),
     () => place(random, on, step),
     () => place(random, on, step),
+    () => stepTogether(random),
+    () => stepTogether(random),
+    () => stepTogether(random),
     () => {
       const [own] = random.chance(0.3) ? some((row) => ({ ...row, latenessMs: 1 })) : [];
       const run = (side: Side) => side.delays(node).cancel(side.runner(on), name, key, own);
@@ -153,15 +149,7 @@ function place(random: Random, on: Which, step: MakeStep): Step {
     Array.from({ length: random.integer(1, 4) }, () => `k${random.integer(1, 5)}`),
   );
   const made = [...slots].map((key) => {
-    const to = whereTo(random);
-    const placement = {
-      name: random.pick(NAMES),
-      key: key === 'k5' ? null : key,
-      payload: `{"n": ${random.integer(1, 9)}}`,
-      maxAttempts: random.pick([null, 1, 3]),
-      onConflict: random.pick(['replace', 'keep', 'error'] as const),
-    };
-    return (side: Side): Placement => ({ ...placement, to: to(side) });
+    return wishOf(random, { name: random.pick(NAMES), key: key === 'k5' ? null : key });
   });
   const run = async (side: Side): Promise<unknown> => {
     const placements = made.map((of) => of(side));

@@ -35,16 +35,19 @@ export const BROKEN_SQL = 'SELECT * FROM no_such_table';
 export interface Known {
   /** For the trace, and for those who count statements. */
   label: string;
+  /** Made for calls of many callers: each row of its parameters is somebody's. */
+  isShared: boolean;
   run: WaitingStatement;
 }
 
 type AnyStatement = (tx: Transaction, parameters: readonly unknown[]) => unknown;
 
-type Entry = [sql: string, label: string, statement: AnyStatement];
+type Entry = [sql: string, label: string, statement: AnyStatement, isShared?: boolean];
 
 /** Makes one that never waits look like one that may. */
-const known = (label: string, statement: AnyStatement): Known => ({
+const known = (label: string, statement: AnyStatement, isShared = false): Known => ({
   label,
+  isShared,
   *run(tx, parameters) {
     const result = statement(tx, parameters);
     return Array.isArray(result) ? result : yield* result as ReturnType<WaitingStatement>;
@@ -66,23 +69,32 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [sweepSql(names), 'sweep', pages.sweep],
     [leaveSql(names), 'leave', pages.leaveOf(tables)],
     [pruneSql(names), 'prune', pages.pruneOf(tables)],
-    [placeKeylessSql(names), 'place', producers.placeOf(() => tables.nextId(), 'waits')],
-    [cancelWaitingSql(names, true), 'cancel', producers.cancelWaiting],
+    [placeKeylessSql(names), 'place', producers.placeOf(() => tables.nextId(), 'waits'), true],
+    [cancelWaitingSql(names, true), 'cancel', producers.cancelWaiting, true],
     [retryDeadSql(names), 'retryDead', producers.retryDead],
     [EFFECT_SQL, 'effect', effect],
   ];
   for (const patience of ['waits', 'at once'] as const) {
+    const isShared = patience === 'at once';
     statements.push(
-      [placeSql(names, patience), 'place', producers.placeOf(() => tables.nextId(), patience)],
-      [placeAgainSql(names, true, patience), 'placeAgain', producers.placeAgainOf(patience)],
+      [
+        placeSql(names, patience),
+        'place',
+        producers.placeOf(() => tables.nextId(), patience),
+        isShared,
+      ],
+      [
+        placeAgainSql(names, true, patience),
+        'placeAgain',
+        producers.placeAgainOf(patience),
+        isShared,
+      ],
       [moveOnSql(names, true, patience), 'moveOn', producers.moveOnOf(patience)],
-      [cancelSql(names, true, patience), 'cancel', producers.cancelOf(patience)],
-      [rescheduleSql(names, patience), 'reschedule', producers.rescheduleOf(patience)],
+      [cancelSql(names, true, patience), 'cancel', producers.cancelOf(patience), isShared],
+      [rescheduleSql(names, patience), 'reschedule', producers.rescheduleOf(patience), isShared],
     );
   }
-  return new Map(
-    statements.map(([sql, label, statement]) => [sql, known(label, statement)] as const),
-  );
+  return new Map(statements.map(([sql, ...rest]) => [sql, known(...rest)] as const));
 }
 
 function effect(tx: Transaction, [id, epoch]: readonly unknown[]): object[] {

@@ -9,7 +9,7 @@ import { Transaction } from './transaction.js';
 
 export interface ServerWatch {
   /** A statement begins. */
-  onStatement?: (label: string, session: Session, parameters: readonly unknown[]) => void;
+  onStatement?: (known: Known, session: Session, parameters: readonly unknown[]) => void;
   onCommit?: (commit: Commit, now: Micros) => void;
 }
 
@@ -98,7 +98,7 @@ export class Server {
   }
 
   #run(session: Session, known: Known, parameters: readonly unknown[], done: Done): void {
-    this.watch.onStatement?.(known.label, session, parameters);
+    this.watch.onStatement?.(known, session, parameters);
     if (session.open?.isAborted) {
       throw new PgError('25P02', 'current transaction is aborted');
     }
