@@ -1,14 +1,11 @@
 import type { Adapter } from './adapters/adapter.js';
-import { adaptersLike } from './adapters/adapters.js';
-import { type Bench, interleaved } from './bench.js';
+import type { Bench } from './bench.js';
+import { callingTable } from './calling-table.js';
 import {
-  callingCells,
-  CALLING_COLUMNS,
   callOrder,
   carryOut,
   type Calling,
   measureCalls,
-  shownCalling,
   WARM_UP,
   withProducer,
 } from './calling.js';
@@ -16,12 +13,6 @@ import { figure, type Table } from './report/table.js';
 import { openSite } from './site.js';
 
 type Cancel = 'cancel' | 'cancelInTransaction';
-
-interface Variant {
-  title: string;
-  adapter: Adapter;
-  cancel: Cancel;
-}
 
 const SHOWN: Record<Cancel, string> = {
   cancel: 'of its own',
@@ -36,41 +27,28 @@ const AGAIN = 100;
 
 /** Cancelling waiting delays by key, from one process. */
 export async function run(bench: Bench): Promise<Table[]> {
-  const { settings } = bench;
-  const variants = (['cancel', 'cancelInTransaction'] as const).flatMap((cancel) =>
-    adaptersLike(settings.systems).map((adapter) => ({
-      title: `cancel · ${adapter.name} · transaction ${SHOWN[cancel]}`,
-      adapter,
-      cancel,
-    })),
-  );
-  const results = await interleaved(
-    bench,
-    variants,
-    (variant) => measure(bench, variant),
-    shownCalling,
-  );
-  return [
-    {
-      name: 'cancel',
-      title: `Cancel of ${figure(settings.calls)} waiting delays by key, from one process`,
-      notes: [
-        `${settings.inFlight} calls in flight, each awaits its commit; no worker running`,
-        '"the caller\'s": inside a transaction that the caller begins and commits',
-        '"wrong": answers that the delay was absent, delays left behind, and a second cancel that finds one',
-        ...new Set(variants.map(({ adapter }) => adapter.settings)),
-      ],
-      columns: ['system', 'transaction', ...CALLING_COLUMNS],
-      rows: results.map(({ variant, measurements }) => [
-        variant.adapter.name,
-        SHOWN[variant.cancel],
-        ...callingCells(measurements.filter((calling) => calling !== undefined)),
-      ]),
-    },
-  ];
+  const { calls, inFlight } = bench.settings;
+  const table = await callingTable<Cancel>(bench, {
+    name: 'cancel',
+    title: `Cancel of ${figure(calls)} waiting delays by key, from one process`,
+    notes: [
+      `${inFlight} calls in flight, each awaits its commit; no worker running`,
+      '"the caller\'s": inside a transaction that the caller begins and commits',
+      '"wrong": answers that the delay was absent, delays left behind, and a second cancel that finds one',
+    ],
+    column: 'transaction',
+    ways: ['cancel', 'cancelInTransaction'],
+    shown: (cancel) => SHOWN[cancel],
+    measure: (adapter, cancel) => measure(bench, adapter, cancel),
+  });
+  return [table];
 }
 
-async function measure(bench: Bench, { adapter, cancel }: Variant): Promise<Calling | undefined> {
+async function measure(
+  bench: Bench,
+  adapter: Adapter,
+  cancel: Cancel,
+): Promise<Calling | undefined> {
   const count = bench.settings.calls;
   const warmUp = Math.min(WARM_UP, count);
   const site = await openSite(bench, adapter, `cancel ${adapter.name}`, async (url) => {

@@ -1,14 +1,11 @@
 import type { Adapter } from './adapters/adapter.js';
-import { adaptersLike } from './adapters/adapters.js';
-import { type Bench, interleaved } from './bench.js';
+import type { Bench } from './bench.js';
+import { callingTable } from './calling-table.js';
 import {
-  callingCells,
-  CALLING_COLUMNS,
   callOrder,
   carryOut,
   type Calling,
   measureCalls,
-  shownCalling,
   WARM_UP,
   withProducer,
 } from './calling.js';
@@ -16,53 +13,30 @@ import type { CallOrder } from './processes/protocol.js';
 import { figure, type Table } from './report/table.js';
 import { openSite } from './site.js';
 
-interface Variant {
-  title: string;
-  adapter: Adapter;
-  /** Delays of one call. */
-  size: number;
-}
-
 /** Scheduling as fast as the answers come, from one process: one by one, and many by one call. */
 export async function run(bench: Bench): Promise<Table[]> {
-  const { settings } = bench;
-  const variants = [1, ...settings.bulkSizes].flatMap((size) =>
-    adaptersLike(settings.systems).map((adapter) => ({
-      title: `enqueue · ${adapter.name} · ${shownSize(size)}`,
-      adapter,
-      size,
-    })),
-  );
-  const results = await interleaved(
-    bench,
-    variants,
-    (variant) => measure(bench, variant),
-    shownCalling,
-  );
-  return [
-    {
-      name: 'enqueue',
-      title: 'Enqueue, from one process',
-      notes: [
-        `one by one: ${figure(settings.calls)} delays, ${settings.inFlight} calls in flight, each awaits its commit`,
-        `in bulk: ${figure(settings.bulkCount)} delays, one call at a time, each awaits its commit`,
-        'each delay with a business key where the system has one, due tomorrow, no worker running',
-        '"wrong": delays that are not in the table or queue afterwards, or that nobody scheduled',
-        ...new Set(variants.map(({ adapter }) => adapter.settings)),
-      ],
-      columns: ['system', 'a call', ...CALLING_COLUMNS],
-      rows: results.map(({ variant, measurements }) => [
-        variant.adapter.name,
-        shownSize(variant.size),
-        ...callingCells(measurements.filter((calling) => calling !== undefined)),
-      ]),
-    },
-  ];
+  const { calls, bulkCount, bulkSizes, inFlight } = bench.settings;
+  const table = await callingTable(bench, {
+    name: 'enqueue',
+    title: 'Enqueue, from one process',
+    notes: [
+      `one by one: ${figure(calls)} delays, ${inFlight} calls in flight, each awaits its commit`,
+      `in bulk: ${figure(bulkCount)} delays, one call at a time, each awaits its commit`,
+      'each delay with a business key where the system has one, due tomorrow, no worker running',
+      '"wrong": delays that are not in the table or queue afterwards, or that nobody scheduled',
+    ],
+    column: 'a call',
+    ways: [1, ...bulkSizes],
+    shown: shownSize,
+    measure: (adapter, size) => measure(bench, adapter, size),
+  });
+  return [table];
 }
 
+/** Delays of one call. */
 const shownSize = (size: number): string => (size === 1 ? 'one' : figure(size));
 
-async function measure(bench: Bench, { adapter, size }: Variant): Promise<Calling | undefined> {
+async function measure(bench: Bench, adapter: Adapter, size: number): Promise<Calling | undefined> {
   const order = orderOf(bench, size);
   const site = await openSite(bench, adapter, `empty ${adapter.name}`, (url) =>
     adapter.prepare(url),
