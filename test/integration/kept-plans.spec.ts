@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client, escapeLiteral } from 'pg';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { type Client, escapeLiteral } from 'pg';
 import { KEEP_PLANS_SQL } from '../../src/delay-queue/engine/prepared-statements.js';
 import { tablesOf } from '../../src/delay-queue/store/schema.js';
 import { burySql } from '../../src/delay-queue/store/sql/bury.sql.js';
@@ -11,8 +11,8 @@ import { pruneSql } from '../../src/delay-queue/store/sql/prune.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/renew.sql.js';
 import { settleSql } from '../../src/delay-queue/store/sql/settle.sql.js';
 import { sweepSql } from '../../src/delay-queue/store/sql/sweep.sql.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { explain } from '../support/explain.js';
+import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, FUTURE, HORIZON_MS, SERVED } from '../support/full-tables.js';
 
 /**
@@ -44,28 +44,19 @@ const BY_WAKE: Record<string, [sql: string, parameters: unknown[]]> = {
 const PRUNE: [string, unknown[]] = [pruneSql(tables), [0, COUNT]];
 const ALL = { ...BY_ID, ...BY_WAKE, prune: PRUNE };
 
-let database: TestDatabase;
+const database = fileDatabase();
 let engine: Client;
 let filler: Client;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  engine = new Client({ connectionString: database.url });
-  await engine.connect();
+  engine = await database.connect();
   await engine.query(KEEP_PLANS_SQL);
   for (const [name, [sql]] of Object.entries(ALL)) {
     await engine.query(`PREPARE "${name}" AS ${sql}`);
     await explain(engine, executionOf(name), []);
   }
-  filler = new Client({ connectionString: database.url });
-  await filler.connect();
+  filler = await database.connect();
   await fillDelays(filler, { analyzes: false });
-});
-
-afterAll(async () => {
-  await engine.end();
-  await filler.end();
-  await database.drop();
 });
 
 const executionOf = (name: string): string => {

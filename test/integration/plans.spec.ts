@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Client } from 'pg';
 import { tablesOf } from '../../src/delay-queue/store/schema.js';
 import { burySql } from '../../src/delay-queue/store/sql/bury.sql.js';
 import { cancelSql } from '../../src/delay-queue/store/sql/cancel.sql.js';
@@ -16,8 +16,8 @@ import { renewSql } from '../../src/delay-queue/store/sql/renew.sql.js';
 import { rescheduleSql } from '../../src/delay-queue/store/sql/reschedule.sql.js';
 import { retryDeadSql } from '../../src/delay-queue/store/sql/retry-dead.sql.js';
 import { settleSql } from '../../src/delay-queue/store/sql/settle.sql.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { explain } from '../support/explain.js';
+import { fileDatabase } from '../support/file-database.js';
 import { FUTURE, OVERDUE, SERVED, fillDelays } from '../support/full-tables.js';
 
 /** How each statement finds its rows in full tables, whatever the planner thinks it knows. */
@@ -25,19 +25,12 @@ const tables = tablesOf('delay_queue');
 const NODE = 'node-1';
 const BATCH = 500;
 
-let database: TestDatabase;
+const database = fileDatabase();
 let client: Client;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
+  client = await database.connect();
   await fillDelays(client);
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
 });
 
 const each = <Value>(count: number, value: (n: number) => Value): Value[] =>

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Client } from 'pg';
 import { tablesOf } from '../../src/delay-queue/store/schema.js';
 import { loadSql } from '../../src/delay-queue/store/sql/load.sql.js';
 import { sweepSql } from '../../src/delay-queue/store/sql/sweep.sql.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { explain, type Plan } from '../support/explain.js';
+import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
 
 /** The statements that nodes run over and over, in a table full of the future and of orphans. */
@@ -13,19 +13,12 @@ const SHARES = [[SERVED], [1], [0]];
 const GRACE_MS = 5_000;
 const PAGE = 100;
 
-let database: TestDatabase;
+const database = fileDatabase();
 let client: Client;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
+  client = await database.connect();
   await fillDelays(client);
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
 });
 
 const nowMs = async (): Promise<number> => {

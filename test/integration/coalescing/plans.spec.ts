@@ -1,28 +1,21 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Client } from 'pg';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Client } from 'pg';
 import { tablesOf } from '../../../src/delay-queue/store/schema.js';
 import { cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
 import { placeKeylessSql, placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
-import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { explain } from '../../support/explain.js';
+import { fileDatabase } from '../../support/file-database.js';
 import { FUTURE, SERVED, fillDelays } from '../../support/full-tables.js';
 
 /** How the statements of many calls find their rows in full tables. */
 const tables = tablesOf('delay_queue');
 
-let database: TestDatabase;
+const database = fileDatabase();
 let client: Client;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new Client({ connectionString: database.url });
-  await client.connect();
+  client = await database.connect();
   await fillDelays(client);
-});
-
-afterAll(async () => {
-  await client.end();
-  await database.drop();
 });
 
 describe.each([1, 50, 200])('for %d calls', (count) => {
