@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Delay, DelayBatchContext } from 'nestjs-delay-queue';
 import { batchHandler, fencedBatchHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
+import { keysOf } from './support/batch-stage.js';
 import { Stage } from './support/stage.js';
 
 let stage: Stage;
@@ -11,9 +12,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => stage.close());
-
-const keysOf = (delays: readonly { key: string | null }[]): string[] =>
-  delays.map(({ key }) => key ?? '').toSorted();
 
 /** Holds the only slot of its name until it is told to go on; what comes due meanwhile waits. */
 function oneAtATime(run: (delays: Delay[], ctx: DelayBatchContext) => void) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { batchHandler, fencedBatchHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
+import { KINDS } from './support/batch-stage.js';
 import { Stage } from './support/stage.js';
 
 let stage: Stage;
@@ -11,7 +11,6 @@ beforeEach(async () => {
 
 afterEach(() => stage.close());
 
-const KINDS = { plain: batchHandler, transactional: fencedBatchHandler };
 const KEYS = Array.from({ length: 8 }, (_, n) => `k${n}`);
 const ROUNDS = 3;
 
