@@ -1,14 +1,21 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { type Client, escapeLiteral } from 'pg';
-import { KEEP_PLANS_SQL } from '../../src/delay-queue/engine/prepared-statements.js';
+import {
+  KEEP_PLANS_BY_KEY_SQL,
+  KEEP_PLANS_SQL,
+} from '../../src/delay-queue/engine/prepared-statements.js';
 import { tablesOf } from '../../src/delay-queue/store/schema.js';
 import { burySql } from '../../src/delay-queue/store/sql/bury.sql.js';
+import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/cancel.sql.js';
 import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
 import { completeSql } from '../../src/delay-queue/store/sql/complete.sql.js';
 import { loadSql } from '../../src/delay-queue/store/sql/load.sql.js';
 import { lookAtSql } from '../../src/delay-queue/store/sql/look-at.sql.js';
+import { placeAgainSql } from '../../src/delay-queue/store/sql/place-again.sql.js';
+import { placeKeylessSql, placeSql } from '../../src/delay-queue/store/sql/place.sql.js';
 import { pruneSql } from '../../src/delay-queue/store/sql/prune.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/renew.sql.js';
+import { rescheduleSql } from '../../src/delay-queue/store/sql/reschedule.sql.js';
 import { settleSql } from '../../src/delay-queue/store/sql/settle.sql.js';
 import { sweepSql } from '../../src/delay-queue/store/sql/sweep.sql.js';
 import { explain } from '../support/explain.js';
@@ -16,7 +23,7 @@ import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, FUTURE, HORIZON_MS, SERVED } from '../support/full-tables.js';
 
 /**
- * The engine's connections keep the plan they made first, perhaps for an empty table. It must still
+ * The engine's connections, and those of callers, keep the plan they made first, perhaps for an empty table. It must still
  * be the right one when the table has grown, and so must the one that new statistics bring.
  */
 const tables = tablesOf('delay_queue');
@@ -28,7 +35,7 @@ const ids = each(0).map((_, n) => 1 + n * Math.floor(FUTURE / COUNT));
 const epochs = each(0);
 const shares = [[SERVED], [1], [0]];
 
-const BY_ID: Record<string, [sql: string, parameters: unknown[]]> = {
+const BY_ID: Statements = {
   claim: [claimSql(tables), [ids, epochs, each(30_000), each(9), NODE]],
   lookAt: [lookAtSql(tables), [ids]],
   complete: [completeSql(tables, true), [ids, epochs, each(1)]],
@@ -36,37 +43,70 @@ const BY_ID: Record<string, [sql: string, parameters: unknown[]]> = {
   renew: [renewSql(tables), [ids, epochs, 30_000]],
   bury: [burySql(tables), [ids, epochs, each(1), 'no']],
 };
+const names = each(SERVED);
+const keys = ids.map((id) => `key ${id}`);
+const nothing = each(null);
+const items = (of: unknown[]): unknown[] => [
+  names,
+  of,
+  each('{"n":1}'),
+  each(3_600_000),
+  nothing,
+  nothing,
+];
+const BY_KEY: Statements = {
+  place: [placeSql(tables, 'at once'), items(keys)],
+  placeAgain: [placeAgainSql(tables, true, 'at once'), [...items(keys), each('replace')]],
+  cancelWaiting: [cancelWaitingSql(tables, true), [names, keys]],
+  cancel: [cancelSql(tables, true, 'at once'), [names, keys, null, null]],
+  reschedule: [rescheduleSql(tables, 'at once'), [names, keys, each(1), nothing, nothing]],
+};
+const KEYLESS: [string, unknown[]] = [placeKeylessSql(tables), items(nothing)];
 const nowMs = Date.now();
-const BY_WAKE: Record<string, [sql: string, parameters: unknown[]]> = {
+const BY_WAKE: Statements = {
   load: [loadSql(tables), [NODE, ...shares, nowMs, 0, HORIZON_MS, 5_000, HORIZON_MS, false]],
   sweep: [sweepSql(tables), [...shares, null, 0, 500, 100, null, 1_000]],
 };
 const PRUNE: [string, unknown[]] = [pruneSql(tables), [0, COUNT]];
-const ALL = { ...BY_ID, ...BY_WAKE, prune: PRUNE };
+const OF_ENGINE = { ...BY_ID, ...BY_WAKE, prune: PRUNE };
+const OF_CALLERS = { ...BY_KEY, keyless: KEYLESS };
 
 const database = fileDatabase();
 let engine: Client;
+let callers: Client;
 let filler: Client;
 
 beforeAll(async () => {
-  engine = await database.connect();
-  await engine.query(KEEP_PLANS_SQL);
-  for (const [name, [sql]] of Object.entries(ALL)) {
-    await engine.query(`PREPARE "${name}" AS ${sql}`);
-    await explain(engine, executionOf(name), []);
-  }
+  engine = await prepared(KEEP_PLANS_SQL, OF_ENGINE);
+  callers = await prepared(KEEP_PLANS_BY_KEY_SQL, OF_CALLERS);
   filler = await database.connect();
   await fillDelays(filler, { analyzes: false });
 });
 
-const executionOf = (name: string): string => {
-  const [, parameters] = ALL[name as keyof typeof ALL] ?? PRUNE;
+type Statements = Record<string, [sql: string, parameters: unknown[]]>;
+
+async function prepared(settingsSql: string, statements: Statements): Promise<Client> {
+  const client = await database.connect();
+  await client.query(settingsSql);
+  for (const [name, [sql]] of Object.entries(statements)) {
+    await client.query(`PREPARE "${name}" AS ${sql}`);
+    await explain(client, executionOf(statements, name), []);
+  }
+  return client;
+}
+
+function executionOf(statements: Statements, name: string): string {
+  const [, parameters] = statements[name] ?? ['', []];
   return `EXECUTE "${name}" (${parameters.map(literalOf).join(', ')})`;
-};
+}
 
 function literalOf(value: unknown): string {
   if (value === null) return 'NULL';
-  return escapeLiteral(Array.isArray(value) ? `{${value.join()}}` : JSON.stringify(value));
+  return escapeLiteral(
+    Array.isArray(value)
+      ? `{${value.map((each) => (each === null ? 'NULL' : JSON.stringify(String(each)))).join()}}`
+      : String(value),
+  );
 }
 
 describe.each(['made for an empty table', 'made anew with statistics'])('a plan %s', (made) => {
@@ -76,14 +116,19 @@ describe.each(['made for an empty table', 'made anew with statistics'])('a plan 
   });
 
   it('is made once for all parameters', async () => {
-    const { rows } = await engine.query<{ kept: number; custom: number }>(
-      `SELECT count(*)::int AS kept, sum(custom_plans)::int AS custom FROM pg_prepared_statements`,
-    );
-    expect(rows).toEqual([{ kept: Object.keys(ALL).length, custom: 0 }]);
+    for (const [client, statements] of [
+      [engine, OF_ENGINE],
+      [callers, OF_CALLERS],
+    ] as const) {
+      const { rows } = await client.query<{ kept: number; custom: number }>(
+        `SELECT count(*)::int AS kept, sum(custom_plans)::int AS custom FROM pg_prepared_statements`,
+      );
+      expect(rows).toEqual([{ kept: Object.keys(statements).length, custom: 0 }]);
+    }
   });
 
   it.each(Object.keys(BY_ID))('%s uses the primary key', async (name) => {
-    const plan = await explain(engine, executionOf(name), []);
+    const plan = await explain(engine, executionOf(OF_ENGINE, name), []);
     for (const { type, index } of plan.scansOf('delay')) {
       expect(type).toMatch(/^(Bitmap )?Index( Only)? Scan$|^Bitmap Heap Scan$|^Tid Scan$/);
       expect(index ?? 'delay_pkey').toBe('delay_pkey');
@@ -91,8 +136,24 @@ describe.each(['made for an empty table', 'made anew with statistics'])('a plan 
     expect(plan.buffers).toBeLessThan(60 + COUNT * 25);
   });
 
+  it.each(Object.keys(BY_KEY))('%s finds its rows by their keys', async (name) => {
+    const plan = await explain(callers, executionOf(OF_CALLERS, name), []);
+    const ways = plan.waysInto('delay');
+    expect(ways).toContain('Index Scan delay_key');
+    const others =
+      /^Index Scan delay_(key|pkey)$|^Bitmap (Heap|Index) Scan( delay_pkey)?$|^Tid Scan$/;
+    expect(ways.filter((way) => !others.test(way.trim()))).toEqual([]);
+    expect(plan.buffers).toBeLessThan(60 + COUNT * 60);
+  });
+
+  it('an insert without keys reads nothing', async () => {
+    const plan = await explain(callers, executionOf(OF_CALLERS, 'keyless'), []);
+    expect(plan.waysInto('delay')).toEqual([]);
+    expect(plan.buffers).toBeLessThan(60 + COUNT * 25);
+  });
+
   it.each(Object.keys(BY_WAKE))('%s walks the index of wakes between its bounds', async (name) => {
-    const plan = await explain(engine, executionOf(name), []);
+    const plan = await explain(engine, executionOf(OF_ENGINE, name), []);
     expect(plan.waysInto('delay')).toEqual(['Index Scan delay_wake']);
     for (const { indexCond } of plan.scansOf('delay')) {
       expect(indexCond).toMatch(/ROW\((d\.)?wake_at, (d\.)?id\) > ROW\(/);
@@ -102,7 +163,7 @@ describe.each(['made for an empty table', 'made anew with statistics'])('a plan 
   });
 
   it('prune reads from the old end', async () => {
-    const plan = await explain(engine, executionOf('prune'), []);
+    const plan = await explain(engine, executionOf(OF_ENGINE, 'prune'), []);
     expect(plan.waysInto('history')[0]).toBe('Index Scan history_pkey');
     expect(plan.buffers).toBeLessThan(COUNT * 30);
   });

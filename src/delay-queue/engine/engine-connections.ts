@@ -2,7 +2,11 @@ import type { DataSource } from 'typeorm';
 import type { Client, ClientBase, Pool, PoolConfig } from 'pg';
 import type { Runner } from '../store/rows.js';
 import { OwnPool } from './own-pool.js';
-import { PreparedStatements } from './prepared-statements.js';
+import {
+  KEEP_PLANS_BY_KEY_SQL,
+  KEEP_PLANS_SQL,
+  PreparedStatements,
+} from './prepared-statements.js';
 
 /** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
 interface PostgresDriver {
@@ -22,7 +26,8 @@ const IDLE_MS = 60_000;
 export class EngineConnections implements Runner {
   readonly #driver: PostgresDriver;
   readonly #config: PoolConfig;
-  readonly #prepared = new PreparedStatements();
+  readonly #prepared = new PreparedStatements(KEEP_PLANS_SQL);
+  readonly #preparedByKey = new PreparedStatements(KEEP_PLANS_BY_KEY_SQL);
   readonly #engines: OwnPool;
   readonly #callers: OwnPool;
 
@@ -40,9 +45,9 @@ export class EngineConnections implements Runner {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,
     };
-    this.#engines = this.#pool(this.#config, max);
+    this.#engines = this.#pool(this.#config, max, this.#prepared);
     // How long a caller waits is the application's to say.
-    this.#callers = this.#pool(config, max);
+    this.#callers = this.#pool(config, max, this.#preparedByKey);
     this.#driver.master.on('acquire', outliveErrors);
   }
 
@@ -57,12 +62,13 @@ export class EngineConnections implements Runner {
    * own pool is as good.
    */
   get callers(): Runner | undefined {
-    return this.#prepared.isOn && !this.#callers.isClosing ? this.#callers : undefined;
+    return this.#preparedByKey.isOn && !this.#callers.isClosing ? this.#callers : undefined;
   }
 
   /** Sessions have proven to be this process's own for as long as their connections last. */
   prepareStatements(): void {
     this.#prepared.use();
+    this.#preparedByKey.use();
   }
 
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
@@ -79,7 +85,7 @@ export class EngineConnections implements Runner {
     await Promise.all([this.#callers.close(), this.#engines.close()]);
   }
 
-  #pool(config: PoolConfig, max: number): OwnPool {
+  #pool(config: PoolConfig, max: number, prepared: PreparedStatements): OwnPool {
     const pool = new this.#driver.postgres.Pool({
       ...config,
       max,
@@ -91,7 +97,7 @@ export class EngineConnections implements Runner {
     pool.on('error', () => {});
     // One that dies between two statements of its user has nobody else to tell.
     pool.on('connect', outliveErrors);
-    return new OwnPool(pool, this.#prepared);
+    return new OwnPool(pool, prepared);
   }
 }
 

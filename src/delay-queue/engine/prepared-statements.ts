@@ -9,6 +9,12 @@ import type { ClientBase } from 'pg';
 export const KEEP_PLANS_SQL = 'SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan';
 
 /**
+ * The same for statements that find their rows by name and key. While a table is empty, a bitmap of the
+ * whole index looks as cheap as a look-up for each key, and that plan would be kept.
+ */
+export const KEEP_PLANS_BY_KEY_SQL = `${KEEP_PLANS_SQL}; SET enable_bitmapscan = off`;
+
+/**
  * Statements that are parsed and planned once per connection: for a claim of one row, planning is
  * most of what the server does. Only on sessions that are known to be this process's own; behind a
  * pooler in transaction mode a name would be looked for in somebody else's session.
@@ -17,6 +23,9 @@ export class PreparedStatements {
   readonly #sessions = new WeakSet<ClientBase>();
   readonly #names = new Map<string, string>();
   #isOn = false;
+
+  /** @param settingsSql what a session is told before its first statement */
+  constructor(private readonly settingsSql: string) {}
 
   get isOn(): boolean {
     return this.#isOn;
@@ -30,7 +39,7 @@ export class PreparedStatements {
   async run<Row>(client: ClientBase, sql: string, parameters: unknown[]): Promise<Row[]> {
     if (!this.#isOn) return (await client.query<Row & object>(sql, parameters)).rows;
     if (!this.#sessions.has(client)) {
-      await client.query(KEEP_PLANS_SQL);
+      await client.query(this.settingsSql);
       this.#sessions.add(client);
     }
     const { rows } = await client.query<Row & object>({
