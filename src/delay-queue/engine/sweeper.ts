@@ -9,11 +9,13 @@ import { Trouble } from './trouble.js';
 const PAGE_MAX = 2_000;
 
 /**
- * Rows one statement looks at: a little more than a page, or many while they are foreign. Beyond some
- * tens of thousands the planner prefers to read and sort the whole table.
+ * Rows one statement looks at: a little more than a page, or as many as it takes to fill one with this
+ * node's own. Beyond some tens of thousands the planner prefers to read and sort the whole table.
  */
 const SCAN_MIN = PAGE_MAX * 2;
 const SCAN_MAX = 10_000;
+/** Ids are spread well, not evenly: a tenth more than what the page before would have taken. */
+const SCAN_SLACK = 1.1;
 
 /**
  * With other nodes about, a pass comes at least this often: until it is known that one of them died,
@@ -121,8 +123,9 @@ export class Sweeper {
     const sawOverdue = this.#cursor !== null || page.cursor !== null;
     if (!page.done) {
       this.#cursor = page.cursor;
-      const foreign = page.wakes.length < PAGE_MAX / 4;
-      this.#scan = foreign ? Math.min(this.#scan * 4, SCAN_MAX) : SCAN_MIN;
+      // A page that is full was so before all those rows were looked at.
+      const found = page.wakes.length;
+      if (found < PAGE_MAX) this.#scan = scanFor(this.#scan / Math.max(1, found));
     } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
       this.#begin('help');
     } else {
@@ -136,3 +139,7 @@ export class Sweeper {
     this.#scan = SCAN_MIN;
   }
 }
+
+/** @param looksPerRow rows that were looked at for each of this node's own */
+const scanFor = (looksPerRow: number): number =>
+  Math.ceil(Math.min(SCAN_MAX, Math.max(SCAN_MIN, PAGE_MAX * looksPerRow * SCAN_SLACK)));
