@@ -12,31 +12,17 @@ import { parseArgs } from 'node:util';
 import { machineFacts } from './report/machine.js';
 import { largest, median } from './report/statistics.js';
 import { figure, render, spread, type Table } from './report/table.js';
-import { collectGarbage, GcPauses, liveBytes } from './wheel/gc-pauses.js';
+import {
+  ADDED_PER_PIECE,
+  DENSE_PER_MS,
+  type Measurement,
+  measureOnce,
+  SPREAD_MS,
+  type Variant,
+} from './wheel/measurement.js';
 import { Netty, NETTY_MISSING } from './wheel/netty.js';
 import { ratiosOf } from './wheel/ratios.js';
-import { HeapStore, NodeStore, type TimerStore, WheelStore } from './wheel/timer-stores.js';
-
-interface Variant {
-  title: string;
-  /** Without it: Netty, which does the same in a process of its own. */
-  open?(timers: number): TimerStore;
-  /** Above it memory would run out. */
-  timersMax: number;
-}
-
-interface Measurement {
-  addNs: number;
-  cancelNs: number;
-  addAgainNs: number;
-  fireSpreadNs: number;
-  fireDenseNs: number;
-  bytes: number;
-  longestMs: number;
-  longestAddMs: number;
-  gcTotalMs: number;
-  gcLongestMs: number;
-}
+import { HeapStore, NodeStore, WheelStore } from './wheel/timer-stores.js';
 
 /** What `npm run bench` hands over; the command line of this file alone makes the same. */
 interface WheelBench {
@@ -63,20 +49,6 @@ const NETTY_NOTES = [
   'which is to queue it for the worker thread; sorting into slots and unlinking come on top there.',
   'dense: CPU time of the worker, ticks without timers included; fire would take ten real minutes.',
 ];
-
-const SPREAD_MS = 600_000;
-const DENSE_PER_MS = 1_000;
-/** The longest of so many `add` in a row is reported: growth is in one of them. */
-const ADDED_PER_PIECE = 1_000;
-
-/** What cannot be seen from outside a Java process, or stands still while it fires. */
-const UNMEASURED = {
-  fireSpreadNs: Number.NaN,
-  longestMs: Number.NaN,
-  longestAddMs: Number.NaN,
-  gcTotalMs: Number.NaN,
-  gcLongestMs: Number.NaN,
-};
 
 export async function run(bench: WheelBench, sizes: readonly number[] = TIMERS): Promise<Table[]> {
   const netty = await Netty.open();
@@ -130,65 +102,12 @@ async function measure(
     fireDenseNs: middle('fireDenseNs'),
     bytes: middle('bytes'),
     longestMs: most('longestMs'),
-    longestAddMs: most('longestAddMs'),
+    undisturbedMs: most('undisturbedMs'),
+    longestAddsMs: most('longestAddsMs'),
+    undisturbedAddsMs: most('undisturbedAddsMs'),
     gcTotalMs: middle('gcTotalMs'),
     gcLongestMs: most('gcLongestMs'),
   };
-}
-
-async function measureOnce(
-  variant: Variant,
-  netty: Netty | undefined,
-  timers: number,
-  seed: number,
-): Promise<Measurement> {
-  const random = randomFrom(seed);
-  const all = Int32Array.from({ length: timers }, (_, timer) => timer);
-  const half = shuffled(all, random).slice(0, timers / 2);
-  const spreadMs = Float64Array.from(all, () => 1 + random() * SPREAD_MS);
-  const denseMs = Float64Array.from(all, () => 1 + (random() * timers) / DENSE_PER_MS);
-  if (variant.open === undefined) {
-    if (netty === undefined) throw new Error('Netty was not opened');
-    return { ...UNMEASURED, ...(await netty.measure(spreadMs, denseMs, half)) };
-  }
-
-  const gc = new GcPauses();
-  const emptyBytes = liveBytes();
-  const store = variant.open(timers);
-  gc.start();
-  let longestAddMs = 0;
-  const addNs = nsPer(timers, () => {
-    for (let from = 0; from < timers; from += ADDED_PER_PIECE) {
-      const startMs = performance.now();
-      store.addAll(all.subarray(from, from + ADDED_PER_PIECE), spreadMs);
-      longestAddMs = Math.max(longestAddMs, performance.now() - startMs);
-    }
-  });
-  const bytes = (liveBytes() - emptyBytes) / timers;
-  const cancelNs = nsPer(half.length, () => store.cancelAll(half));
-  const addAgainNs = nsPer(half.length, () => store.addAll(half, spreadMs));
-  const spreadFiring = store.fireSpread();
-  collectGarbage();
-  const dense = await store.fireDense(all, denseMs);
-  await gc.stop();
-  return {
-    addNs,
-    cancelNs,
-    addAgainNs,
-    fireSpreadNs: ((spreadFiring?.totalMs ?? Number.NaN) * 1e6) / timers,
-    fireDenseNs: (dense.totalMs * 1e6) / timers,
-    bytes,
-    longestMs: Math.max(spreadFiring?.longestMs ?? 0, dense.longestMs),
-    longestAddMs,
-    gcTotalMs: gc.totalMs,
-    gcLongestMs: gc.longestMs,
-  };
-}
-
-function nsPer(timers: number, work: () => void): number {
-  const startMs = performance.now();
-  work();
-  return ((performance.now() - startMs) * 1e6) / timers;
 }
 
 function tableOf(
@@ -203,7 +122,8 @@ function tableOf(
       `cancel: half of them in random order; again: the same half added once more;`,
       `fire: all of them, from one expiry to the next; dense: ${figure(DENSE_PER_MS)} due per ms;`,
       'bytes: with the handles; longest: one advance of at most 1,024 expirations, for Node a turn;',
-      `adds: the longest ${figure(ADDED_PER_PIECE)} of them in a row, growth included.`,
+      `adds: the longest ${figure(ADDED_PER_PIECE)} of them in a row, growth included;`,
+      'alone: the same without those during which the system let another process in.',
       ...(isNettyMissing ? [NETTY_MISSING] : NETTY_NOTES),
     ],
     columns: [
@@ -215,7 +135,9 @@ function tableOf(
       'dense',
       'bytes',
       'longest ms',
+      'alone ms',
       'adds ms',
+      'alone ms',
       'gc ms',
       'gc max',
     ],
@@ -230,29 +152,13 @@ function tableOf(
         spread(of('fireDenseNs')),
         spread(of('bytes')),
         spread(of('longestMs'), 2),
-        spread(of('longestAddMs'), 2),
+        spread(of('undisturbedMs'), 2),
+        spread(of('longestAddsMs'), 2),
+        spread(of('undisturbedAddsMs'), 2),
         spread(of('gcTotalMs'), 1),
         figure(largest(of('gcLongestMs')), 1),
       ];
     }),
-  };
-}
-
-function shuffled(numbers: Int32Array, random: () => number): Int32Array {
-  const result = numbers.slice();
-  for (let at = result.length - 1; at > 0; at--) {
-    const other = Math.floor(random() * (at + 1));
-    [result[at], result[other]] = [result[other]!, result[at]!];
-  }
-  return result;
-}
-
-/** The same numbers in every run (a linear congruential generator, Numerical Recipes). */
-function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return state / 2 ** 32;
   };
 }
 

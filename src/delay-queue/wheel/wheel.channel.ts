@@ -1,6 +1,6 @@
 import { NO_INDEX, NO_TIMER, TimingWheel } from './timing-wheel.js';
 
-/** A wheel of its owner's own that knows numbers instead of closures: 28 bytes per entry. */
+/** A wheel of its owner's own that knows numbers instead of closures: 24 bytes per entry. */
 export interface WheelChannel {
   /** Entries that wait. */
   readonly size: number;

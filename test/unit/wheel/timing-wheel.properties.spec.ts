@@ -122,6 +122,36 @@ describe('a timing wheel beside a sorted list', () => {
     );
   });
 
+  it('moves no more than its limit in one advance, whatever comes and goes in between', () => {
+    const crowd = fc.record({
+      timers: fc.integer({ min: 1, max: 500 }),
+      cascadeLimit: fc.integer({ min: 2, max: 50 }),
+      limit: fc.integer({ min: 1, max: 50 }),
+      salt: fc.nat(),
+    });
+    fc.assert(
+      fc.property(crowd, ({ timers, cascadeLimit, limit, salt }) => {
+        const pair = new WheelBesideList({ capacity: 2_000, originMs: 0, cascadeLimit, limit });
+        const slotMs = () => 1_024 + ((pair.handles.length * 7_919 + salt) % 1_024);
+        for (let at = 0; at < timers; at++) pair.add(slotMs());
+        let advances = 0;
+        // All stand in one slot of the second level: none fires before all have moved.
+        while (pair.fired.length === 0) {
+          pair.step(3_000);
+          advances++;
+          pair.cancel((advances * 31 + salt) % pair.handles.length);
+          pair.add(slotMs());
+          pair.check();
+        }
+        expect(advances).toBeGreaterThanOrEqual(Math.ceil(timers / cascadeLimit));
+        // One joined for each advance, so that each comes nearer by one less.
+        expect(advances).toBeLessThanOrEqual(Math.ceil(timers / (cascadeLimit - 1)) + 1);
+        while (pair.wheel.size > 0) pair.step(3_000);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
   it('does in one jump what it does in many steps', () => {
     fc.assert(
       fc.property(

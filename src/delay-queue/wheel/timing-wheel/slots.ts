@@ -1,0 +1,142 @@
+import { Cursor } from './cursor.js';
+import { NO_LIST, Occupancy } from './occupancy.js';
+import type { Records } from './records.js';
+
+const SLOT_BITS = 10;
+const SLOTS = 1 << SLOT_BITS;
+const BEYOND = 4 * SLOTS;
+/** What stands in no slot because its slot is being spread. */
+const CASCADE = BEYOND + 1;
+const HIGH = 2 ** 32;
+const NO_RECORD = 0;
+
+/** Which timer stands in which slot, and how slots spread over finer ones as the cursor moves on. */
+export class Slots {
+  readonly #cursor = new Cursor();
+  readonly #occupied = new Occupancy();
+  /** Above the level that is being spread; 0 when none is. Finer slots must wait for it. */
+  #cascadeLevel = 0;
+
+  constructor(private readonly records: Records) {}
+
+  /** All ticks before it are done. */
+  get tick(): number {
+    return this.#cursor.tick;
+  }
+
+  /** @param tick not before {@link tick} */
+  place(record: number, tick: number): void {
+    const low = tick | 0;
+    const high = (tick * (1 / HIGH)) | 0;
+    this.records.setLow(record, low);
+    const list = this.#cursor.listOf(low, high);
+    if (list >>> SLOT_BITS < this.#cascadeLevel) this.#queueUp(record, high);
+    else {
+      if (list === BEYOND) this.records.setHigh(record, high);
+      if (this.records.append(list, record)) this.#occupied.mark(list);
+    }
+  }
+
+  remove(record: number): void {
+    const emptied = this.records.unlink(record);
+    if (emptied >= 0) this.#occupied.clear(emptied);
+  }
+
+  /** The earliest tick at which something must be done; `Infinity` when no timer waits. */
+  get nextTick(): number {
+    return this.#cascadeLevel !== 0
+      ? this.#cursor.tick
+      : this.#cursor.startOf(this.#occupied.first());
+  }
+
+  /**
+   * Takes out what is due at `target` in its order, and spreads the slots in which the cursor comes
+   * to stand. It ends early when there is no room left, or no move.
+   *
+   * @param target not before {@link tick}
+   * @param expired gets up to `room` indexes
+   * @returns how many it got
+   */
+  advance(target: number, expired: Int32Array, room: number, moves: number): number {
+    let count = 0;
+    let left = moves;
+    for (;;) {
+      if (this.#cascadeLevel !== 0) left = this.#spread(left);
+      if (this.#cascadeLevel !== 0) return count;
+      const list = this.#occupied.first();
+      const start = this.#cursor.startOf(list);
+      if (start > target) break;
+      if (count >= room) return count;
+      this.#cursor.moveTo(start);
+      if (list < SLOTS) count = this.#expire(list, expired, count, room);
+      else this.#beginSpread(list);
+    }
+    this.#cursor.moveTo(target);
+    return count;
+  }
+
+  /** A record of the last occupied list, when its tick is later; {@link NO_RECORD} otherwise. */
+  farthest(afterTick: number): number {
+    const list = this.#lastList();
+    if (list === NO_LIST) return NO_RECORD;
+    const record = this.records.lastOf(list);
+    return this.#tickOf(record, list) > afterTick ? record : NO_RECORD;
+  }
+
+  #tickOf(record: number, list: number): number {
+    const isFar = list === CASCADE ? this.#cascadeLevel > 4 : list === BEYOND;
+    const slot = list === CASCADE ? 0 : list;
+    const high = isFar ? this.records.highOf(record) : this.#cursor.highOf(slot);
+    return high * HIGH + (this.records.lowOf(record) >>> 0);
+  }
+
+  #lastList(): number {
+    const above = this.#occupied.last(this.#cascadeLevel);
+    if (above !== NO_LIST || this.#cascadeLevel === 0) return above;
+    return this.records.isEnd(this.records.firstOf(CASCADE)) ? this.#occupied.last(0) : CASCADE;
+  }
+
+  /** While a slot is being spread, what belongs under it waits behind its records: order is kept. */
+  #queueUp(record: number, high: number): void {
+    if (this.#cascadeLevel > 4) this.records.setHigh(record, high);
+    this.records.append(CASCADE, record);
+  }
+
+  #expire(slot: number, expired: Int32Array, count: number, room: number): number {
+    let record = this.records.firstOf(slot);
+    while (!this.records.isEnd(record) && count < room) {
+      const next = this.records.nextOf(record);
+      expired[count++] = this.records.indexOf(record);
+      this.records.release(record);
+      record = next;
+    }
+    this.records.setFirst(slot, record);
+    if (this.records.isEnd(record)) this.#occupied.clear(slot);
+    return count;
+  }
+
+  /** The cursor has reached the list, and all finer slots are empty: its records go there. */
+  #beginSpread(list: number): void {
+    this.records.moveAll(list, CASCADE);
+    this.#occupied.clear(list);
+    this.#cascadeLevel = list === BEYOND ? 5 : list >>> SLOT_BITS;
+  }
+
+  /** @returns the moves that are left */
+  #spread(moves: number): number {
+    // Up to level 3 the high word is the cursor's.
+    const isFar = this.#cascadeLevel > 4;
+    let left = moves;
+    let record = this.records.firstOf(CASCADE);
+    for (; !this.records.isEnd(record) && left > 0; left--) {
+      const next = this.records.nextOf(record);
+      const high = isFar ? this.records.highOf(record) : this.#cursor.high;
+      const list = this.#cursor.listOf(this.records.lowOf(record), high);
+      if (this.records.append(list, record)) this.#occupied.mark(list);
+      record = next;
+    }
+    this.records.setFirst(CASCADE, record);
+    if (this.records.isEnd(record)) this.#cascadeLevel = 0;
+    return left;
+  }
+}
