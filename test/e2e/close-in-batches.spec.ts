@@ -85,6 +85,41 @@ it('payments that meet a closing batch: it has the orders it came to first, they
   expect(await shop.broken()).toEqual([]);
 });
 
+it('a closing batch waits for a SKU with those before it locked, and none behind it', async () => {
+  const skus: string[] = [];
+  for (let made = 0; made < 8; made += 1) skus.push(await shop.newSku());
+  const orders = await placeInOrder(4, skus);
+  const inOrder = skus.toSorted();
+  // They lie in the opposite order, and the planner, who knows how few they are, reads them so.
+  for (const sku of inOrder.toReversed()) {
+    await shop.sql('UPDATE sku SET stock = stock WHERE sku = $1', [sku]);
+  }
+  await shop.sql('ANALYZE sku, order_item');
+  const held = inOrder[3]!;
+
+  const session = new Client({ connectionString: shop.database.url });
+  await session.connect();
+  try {
+    await session.query('BEGIN');
+    await session.query('SELECT FROM sku WHERE sku = $1 FOR UPDATE', [held]);
+    await closeAll(orders);
+    await untilWaiting(1);
+
+    const free = await shop.sql<{ sku: string }[]>(
+      `SELECT sku FROM sku WHERE sku = ANY ($1) ORDER BY sku FOR UPDATE SKIP LOCKED`,
+      [inOrder],
+    );
+    expect(free.map(({ sku }) => sku)).toEqual(inOrder.slice(4));
+    await session.query('COMMIT');
+  } finally {
+    await session.end();
+  }
+
+  for (const { id } of orders) await shop.orderWhen(id, ({ status }) => status === 'CLOSED');
+  expect(await Promise.all(skus.map((sku) => shop.stockOf(sku)))).toEqual(skus.map(() => 10));
+  expect(await shop.broken()).toEqual([]);
+});
+
 it('closes the others of a batch in which one order cannot be closed', async () => {
   const skus = [await shop.newSku(), await shop.newSku()];
   const orders = await placeInOrder(5, skus);

@@ -102,12 +102,12 @@ function executionOf(statements: Statements, name: string): string {
 
 function literalOf(value: unknown): string {
   if (value === null) return 'NULL';
-  return escapeLiteral(
-    Array.isArray(value)
-      ? `{${value.map((each) => (each === null ? 'NULL' : JSON.stringify(String(each)))).join()}}`
-      : String(value),
-  );
+  return escapeLiteral(Array.isArray(value) ? `{${value.map(itemOf).join()}}` : JSON.stringify(value));
 }
+
+/** JSON within JSON is how an array's literal has texts. */
+const itemOf = (item: unknown): string =>
+  typeof item === 'string' ? JSON.stringify(item) : (JSON.stringify(item) ?? '');
 
 describe.each(['made for an empty table', 'made anew with statistics'])('a plan %s', (made) => {
   beforeAll(async () => {

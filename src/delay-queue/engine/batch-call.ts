@@ -150,3 +150,11 @@ export class BatchCall implements Call {
     if (this.attempts.every((each) => this.#aborted.has(each))) this.abort(reason);
   }
 }
+
+/** The call that runs these attempts, all of one name; undefined when there are none. */
+export function callOf(attempts: readonly Attempt[]): Call | undefined {
+  const [first] = attempts;
+  return first === undefined || first.handler.batch === null
+    ? first
+    : new BatchCall(first.handler, attempts);
+}

@@ -5,13 +5,14 @@ import type { ClaimRequest, ClaimedRow, Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import type { Acknowledger } from './acknowledger.js';
 import { Attempt } from './attempt.js';
-import { BatchCall } from './batch-call.js';
+import { callOf } from './batch-call.js';
+import { BatchPace } from './batch-pace.js';
 import { Booking } from './booking.js';
-import type { Call } from './call.js';
 import { retryPauseMs } from './chore.js';
 import type { Executor } from './executor.js';
 import type { InFlight } from './in-flight.js';
 import type { Missed } from './missed.js';
+import { Pump } from './pump.js';
 import type { Entry, ReadAhead } from './read-ahead.js';
 import type { ReadyQueue } from './ready-queue.js';
 import type { Slots } from './slots.js';
@@ -41,8 +42,8 @@ interface Parts {
 export class Dispatcher {
   readonly #claims = new Set<Promise<void>>();
   readonly #trouble: Trouble;
-  #pump: NodeJS.Immediate | undefined;
-  #rest: NodeJS.Timeout | undefined;
+  readonly #pace: BatchPace;
+  readonly #pump = new Pump(() => this.#claimAll());
   #failures = 0;
   #suspectRuns = false;
   #stopped = false;
@@ -57,6 +58,7 @@ export class Dispatcher {
     private readonly onHungry: () => void,
   ) {
     this.#trouble = new Trouble(parts.events, 'claim');
+    this.#pace = new BatchPace(parts.registry);
   }
 
   /**
@@ -91,35 +93,43 @@ export class Dispatcher {
 
   /** Claims what has a slot, once for everything that happens in this turn of the event loop. */
   pump(): void {
-    if (this.#stopped || this.#rest) return;
-    this.#pump ??= setImmediate(() => {
-      this.#pump = undefined;
-      this.#claimAll();
-    });
+    this.#pump.kick();
   }
 
   /** Claims nothing more, and ends when the claims on their way have been answered. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    clearImmediate(this.#pump);
-    clearTimeout(this.#rest);
+    this.#pump.stop();
     while (this.#claims.size > 0) await Promise.all(this.#claims);
   }
 
   #claimAll(): void {
-    const { ready, slots, registry, acknowledger } = this.parts;
+    const { slots, ready, acknowledger } = this.parts;
+    let pauseLeftMs = Infinity;
     while (this.#claims.size < CLAIMS_MAX && acknowledger.size < UNACKNOWLEDGED_MAX) {
-      const booking = new Booking(slots, registry);
-      const seat = (entry: Entry): boolean => booking.seat(entry);
-      if (!this.#suspectRuns && ready.takeSuspect(seat)) this.#suspectRuns = true;
-      else if (ready.take(this.claimBatch, seat) === 0) break;
+      const booking = new Booking({ slots, ready, pace: this.#pace }, performance.now());
+      const isAny = this.#book(booking);
+      pauseLeftMs = Math.min(pauseLeftMs, booking.pauseLeftMs);
+      if (!isAny) break;
       const claim = this.#claim(booking.calls).finally(() => {
         this.#claims.delete(claim);
         this.pump();
       });
       this.#claims.add(claim);
     }
+    this.#pump.kickIn(pauseLeftMs);
     if (ready.size < this.claimBatch) this.onHungry();
+  }
+
+  /** @returns whether anything was booked */
+  #book(booking: Booking): boolean {
+    const { ready } = this.parts;
+    const seat = (entry: Entry): boolean => booking.seat(entry);
+    if (!this.#suspectRuns && ready.takeSuspect(seat)) {
+      this.#suspectRuns = true;
+      return true;
+    }
+    return ready.take(this.claimBatch, seat) > 0;
   }
 
   async #claim(calls: readonly Entry[][]): Promise<void> {
@@ -201,6 +211,7 @@ export class Dispatcher {
 
   #giveSlot(entry: Entry): void {
     if (entry.suspect) this.#suspectRuns = false;
+    this.#pace.ended(entry);
     this.parts.slots.give(entry.name);
     this.pump();
   }
@@ -219,17 +230,6 @@ export class Dispatcher {
       acknowledger.giveBack(entry.id, entry.epoch + 1, () => readAhead.again(entry, pauseMs));
     }
     for (const [first] of calls as [Entry][]) this.#giveSlot(first);
-    if (this.#stopped) return;
-    this.#rest ??= setTimeout(() => {
-      this.#rest = undefined;
-      this.pump();
-    }, pauseMs);
+    this.#pump.restFor(pauseMs);
   }
-}
-
-function callOf(attempts: readonly Attempt[]): Call | undefined {
-  const [first] = attempts;
-  return first === undefined || first.handler.batch === null
-    ? first
-    : new BatchCall(first.handler, attempts);
 }

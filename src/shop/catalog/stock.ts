@@ -1,6 +1,5 @@
 import { BadRequestException, ConflictException } from '@nestjs/common';
-import { Any, In, MoreThanOrEqual, type EntityManager } from 'typeorm';
-import { OrderItem } from '../orders/order.entity.js';
+import { In, MoreThanOrEqual, type EntityManager } from 'typeorm';
 import { Sku } from './sku.entity.js';
 
 /** So many of one SKU. */
@@ -49,23 +48,26 @@ export async function takeStock(manager: EntityManager, quantities: Quantity[]):
 }
 
 /**
- * Puts the items of orders back. Call it once, after their rows have been moved to CLOSED. An update
- * per SKU and not per item: a thousand orders of one SKU write its row once.
+ * Puts the items of orders back. Call it once, after their rows have been moved to CLOSED. SKUs are
+ * locked in id order, and then written, all at once: until the commit every order of one of them
+ * waits, and a round trip for each SKU would make that long.
  */
 export async function returnStock(
   manager: EntityManager,
   orderIds: readonly string[],
 ): Promise<void> {
-  const returned = await manager
-    .createQueryBuilder(OrderItem, 'item')
-    .select('item.sku', 'sku')
-    .addSelect('sum(item.quantity)::int', 'quantity')
-    .where({ orderId: Any(orderIds) })
-    .groupBy('item.sku')
-    .getRawMany<Quantity>();
-  for (const { sku, quantity } of inSkuOrder(returned)) {
-    await manager.update(Sku, { sku }, { stock: () => `stock + ${quantity}` });
-  }
+  await manager.query(
+    `SELECT FROM sku WHERE sku IN (SELECT sku FROM order_item WHERE order_id = ANY ($1))
+     ORDER BY sku FOR NO KEY UPDATE`,
+    [orderIds],
+  );
+  await manager.query(
+    `UPDATE sku SET stock = stock + returned.quantity
+     FROM (SELECT sku, sum(quantity) AS quantity FROM order_item
+           WHERE order_id = ANY ($1) GROUP BY sku) AS returned
+     WHERE sku.sku = returned.sku`,
+    [orderIds],
+  );
 }
 
 const inSkuOrder = <T extends Quantity>(quantities: T[]): T[] =>

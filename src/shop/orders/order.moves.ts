@@ -1,6 +1,6 @@
 import { ConflictException, NotFoundException } from '@nestjs/common';
 import { Any, type EntityManager, type FindOptionsWhere } from 'typeorm';
-import { OutboxMessage, type News } from '../outbox/outbox-message.entity.js';
+import type { News } from '../outbox/outbox-message.entity.js';
 import { Order } from './order.entity.js';
 
 /** The whole state machine of an order: what is not here cannot be written. */
@@ -42,10 +42,10 @@ export async function moveOrders(
   );
   const moved = (raw as { id: string }[]).map(({ id }) => id);
   if (moved.length > 0) {
-    await manager.insert(
-      OutboxMessage,
-      moved.map((orderId) => ({ orderId, kind: news })),
-    );
+    await manager.query(`INSERT INTO outbox (order_id, kind) SELECT unnest($1::uuid[]), $2`, [
+      moved,
+      news,
+    ]);
   }
   return moved;
 }
@@ -65,8 +65,13 @@ export async function moveOrder(
  * different orders deadlock. Locked as the UPDATE will: a stronger lock would wait for foreign keys.
  */
 async function lockInOrder(manager: EntityManager, where: FindOptionsWhere<Order>): Promise<void> {
-  const lock = { mode: 'for_no_key_update' } as const;
-  await manager.find(Order, { select: { id: true }, where, order: { id: 'ASC' }, lock });
+  await manager
+    .createQueryBuilder(Order, 'orders')
+    .select('orders.id')
+    .where(where)
+    .orderBy('orders.id')
+    .setLock('for_no_key_update')
+    .getRawMany();
 }
 
 /**

@@ -42,6 +42,6 @@ it('can be stopped while it does not know yet, and leaves no session behind', as
   for (let times = 0; times < 3; times += 1) {
     const node = await stage.start({});
     await node.stop();
-    await until(lastStatements, (queries) => queries.length === 0);
+    expect(await until(lastStatements, (queries) => queries.length === 0)).toEqual([]);
   }
 });
