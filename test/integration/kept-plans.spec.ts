@@ -102,7 +102,9 @@ function executionOf(statements: Statements, name: string): string {
 
 function literalOf(value: unknown): string {
   if (value === null) return 'NULL';
-  return escapeLiteral(Array.isArray(value) ? `{${value.map(itemOf).join()}}` : JSON.stringify(value));
+  return escapeLiteral(
+    Array.isArray(value) ? `{${value.map(itemOf).join()}}` : JSON.stringify(value),
+  );
 }
 
 /** JSON within JSON is how an array's literal has texts. */

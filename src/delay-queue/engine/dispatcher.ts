@@ -144,6 +144,8 @@ export class Dispatcher {
     }
     this.#failures = 0;
     this.#trouble.worked();
+    // What fires often keeps its own clock right: no other statement answers as soon as a claim.
+    if (rows[0]) this.parts.clock.sample(askedAtMs, performance.now(), rows[0].now_ms);
     const claimed = new Map(rows.map((row) => [row.id, row]));
     const missing: Entry[] = [];
     for (const call of calls) this.#begin(call, claimed, askedAtMs, missing);

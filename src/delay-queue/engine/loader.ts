@@ -105,7 +105,7 @@ export class Loader {
       peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
       isPresent: this.callbacks.isPresent(),
     });
-    this.clock.sample(askedAtMs, performance.now(), page.nowMs);
+    this.clock.sample(askedAtMs, performance.now(), page.nowMs, page.laterMs);
     return page;
   }
 }

@@ -183,6 +183,8 @@ export interface LoadedPage {
   /** Where the next page begins; null when this one was empty. */
   cursor: Cursor | null;
   nowMs: number;
+  /** The clock again, when all of this had been read. */
+  laterMs: number;
 }
 
 export interface SweptPage {

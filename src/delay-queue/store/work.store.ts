@@ -135,7 +135,7 @@ export class WorkStore {
     from: Cursor,
     limits: { horizonMs: number; limit: number; peersWithinMs: number; isPresent: boolean },
   ): Promise<LoadedPage> {
-    const row = await this.#one<PageRow & { nodes: string }>(this.#sql.load, [
+    const row = await this.#one<PageRow & { nodes: string; later_ms: number }>(this.#sql.load, [
       this.nodeName,
       shares.names,
       shares.counts,
@@ -147,7 +147,8 @@ export class WorkStore {
       limits.peersWithinMs,
       limits.isPresent,
     ]);
-    return { nodes: JSON.parse(row.nodes) as LoadedPage['nodes'], ...pageOf(row) };
+    const nodes = JSON.parse(row.nodes) as LoadedPage['nodes'];
+    return { nodes, laterMs: row.later_ms, ...pageOf(row) };
   }
 
   async sweep(

@@ -7,9 +7,6 @@ interface Sample {
   errorMs: number;
 }
 
-/** Readings kept: the best of the last few minutes at one load every ten seconds. */
-const SAMPLES_MAX = 16;
-
 /** Two ordinary quartz clocks part by less than this: an old reading grows worse with age. */
 const DRIFT = 100e-6;
 
@@ -21,10 +18,10 @@ const JUMP_MS = 50;
  * clock is never read; between two readings the monotonic clock carries on.
  *
  * A reading lies somewhere between asking and hearing, so its midpoint is off by at most half of the
- * round trip (Cristian 1989). The reading that can be off by the least wins.
+ * round trip (Cristian 1989), less half of the time between the first and the last reading of one
+ * statement, if it took two. The reading that can be off by the least wins.
  */
 export class DatabaseClock {
-  readonly #samples: Sample[] = [];
   #best: Sample | undefined;
   #onJump: (byMs: number) => void = () => {};
 
@@ -34,22 +31,23 @@ export class DatabaseClock {
   }
 
   /**
-   * Takes one reading.
+   * Takes what one statement read.
    * @param askedAtMs `performance.now()` before the statement was sent
    * @param heardAtMs `performance.now()` after its answer came
    * @param databaseMs the database's `clock_timestamp()`, milliseconds since 1970
+   * @param laterMs the same, read again towards the end of the statement
    */
-  sample(askedAtMs: number, heardAtMs: number, databaseMs: number): void {
-    const errorMs = (heardAtMs - askedAtMs) / 2;
-    const sample = { heardAtMs, offsetMs: databaseMs - (askedAtMs + heardAtMs) / 2, errorMs };
+  sample(askedAtMs: number, heardAtMs: number, databaseMs: number, laterMs = databaseMs): void {
+    const mostMs = databaseMs - askedAtMs;
+    const leastMs = laterMs - heardAtMs;
+    const errorMs = Math.max(0, mostMs - leastMs) / 2;
+    const sample = { heardAtMs, offsetMs: leastMs / 2 + mostMs / 2, errorMs };
     const before = this.#best;
     const apartMs = before === undefined ? 0 : sample.offsetMs - before.offsetMs;
     const jumped = before !== undefined && Math.abs(apartMs) > before.errorMs + errorMs + JUMP_MS;
-    if (jumped) this.#samples.length = 0;
-    this.#samples.push(sample);
-    if (this.#samples.length > SAMPLES_MAX) this.#samples.shift();
+    // Both grow worse with age at the same rate, so whichever was left behind once stays behind.
     const offBy = (of: Sample): number => of.errorMs + (heardAtMs - of.heardAtMs) * DRIFT;
-    this.#best = this.#samples.reduce((best, next) => (offBy(next) < offBy(best) ? next : best));
+    if (before === undefined || jumped || offBy(sample) <= offBy(before)) this.#best = sample;
     if (jumped) this.#onJump(apartMs);
   }
 

@@ -20,6 +20,8 @@ export interface TimingWheelOptions {
   capacity: number;
   /** Where time starts, on the caller's scale. Default 0. */
   originMs?: number;
+  /** A deadline is rounded up to the next of so many ticks of a millisecond. Default 1. */
+  ticksPerMs?: number;
   /** Most records that one `advance` moves to finer slots. Default 4,096. */
   cascadeLimit?: number;
 }
@@ -29,7 +31,7 @@ export interface TimingWheelOptions {
  * 1987, scheme 7): add, cancel and move in constant time, whatever the number of timers.
  *
  * ```
- *           1,024 slots of   reach
+ *           1,024 slots of   reach, at a tick per millisecond
  * level 0   1 ms             1.02 s      |.........x..x......|   fires
  * level 1   1.02 s           17.5 min    |..x................|   each slot spreads over level 0
  * level 2   17.5 min         12.4 days   |....x..............|                         level 1
@@ -47,8 +49,8 @@ export interface TimingWheelOptions {
  * lies in typed arrays, so there is nothing for the garbage collector to trace: {@link Records} are
  * the timers and the lists that they form, {@link Slots} know which stands where.
  *
- * Times are milliseconds on any one scale. Deadlines are rounded up to whole milliseconds: a timer
- * never fires early. Within a millisecond timers fire in the order in which they were added.
+ * Times are milliseconds on any one scale. Deadlines are rounded up to whole ticks: a timer never
+ * fires early. Within a tick timers fire in the order in which they were added.
  *
  * ```ts
  * const wheel = new TimingWheel({ capacity: 1_000_000 });
@@ -60,19 +62,24 @@ export interface TimingWheelOptions {
  */
 export class TimingWheel {
   readonly capacity: number;
-  readonly #originMs: number;
+  readonly #ticksPerMs: number;
+  readonly #originTick: number;
   readonly #cascadeLimit: number;
   readonly #records: Records;
   readonly #slots: Slots;
 
   /** @throws RangeError when an option is out of its range */
-  constructor({ capacity, originMs = 0, cascadeLimit = 4_096 }: TimingWheelOptions) {
+  constructor(options: TimingWheelOptions) {
+    const { capacity, originMs = 0, ticksPerMs = 1, cascadeLimit = 4_096 } = options;
     if (!Number.isInteger(capacity) || capacity < 1 || capacity > INDEX_SPAN)
       throw new RangeError(`capacity must be an integer from 1 to ${INDEX_SPAN}`);
-    if (!Number.isFinite(originMs) || !(cascadeLimit >= 1))
-      throw new RangeError('originMs must be finite, cascadeLimit at least 1');
+    if (!Number.isFinite(originMs) || !Number.isInteger(ticksPerMs) || !(cascadeLimit >= 1))
+      throw new RangeError(
+        'originMs must be finite, ticksPerMs an integer, cascadeLimit at least 1',
+      );
     this.capacity = capacity;
-    this.#originMs = Math.floor(originMs);
+    this.#ticksPerMs = ticksPerMs;
+    this.#originTick = Math.floor(originMs * ticksPerMs);
     this.#cascadeLimit = cascadeLimit;
     this.#records = new Records(capacity);
     this.#slots = new Slots(this.#records);
@@ -142,7 +149,7 @@ export class TimingWheel {
    * @returns how many indexes were written
    */
   advance(nowMs: number, expired: Int32Array, limit = expired.length): number {
-    const target = Math.min(Math.floor(nowMs) - this.#originMs, MAX_TICK);
+    const target = Math.min(Math.floor(nowMs * this.#ticksPerMs) - this.#originTick, MAX_TICK);
     if (!(target >= this.#slots.tick)) return 0;
     const room = Math.min(limit, expired.length);
     return this.#slots.advance(target, expired, room, this.#cascadeLimit);
@@ -153,7 +160,9 @@ export class TimingWheel {
    * on level 0, the start of its slot on the others. `Infinity` when no timer waits.
    */
   nextExpiry(): number {
-    return this.size === 0 ? Infinity : this.#originMs + this.#slots.nextTick;
+    return this.size === 0
+      ? Infinity
+      : (this.#originTick + this.#slots.nextTick) / this.#ticksPerMs;
   }
 
   /**
@@ -165,7 +174,7 @@ export class TimingWheel {
    * @returns the index it had, {@link NO_INDEX} when nothing was evicted
    */
   evictFarthest(afterMs = -Infinity): number {
-    const record = this.#slots.farthest(Math.ceil(afterMs) - this.#originMs);
+    const record = this.#slots.farthest(Math.ceil(afterMs * this.#ticksPerMs) - this.#originTick);
     if (record === NO_RECORD) return NO_INDEX;
     this.#slots.remove(record);
     this.#records.release(record);
@@ -173,7 +182,7 @@ export class TimingWheel {
   }
 
   #tickOf(deadlineMs: number): number {
-    const tick = Math.ceil(deadlineMs) - this.#originMs;
+    const tick = Math.ceil(deadlineMs * this.#ticksPerMs) - this.#originTick;
     if (tick > this.#slots.tick) return tick > MAX_TICK ? MAX_TICK : tick;
     if (Number.isNaN(tick)) throw new RangeError('deadlineMs must be a number, not NaN');
     return this.#slots.tick;

@@ -189,8 +189,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     return size;
   }
 
-  #wakeBy(deadlineMs: number): void {
-    const wakeAtMs = Math.ceil(deadlineMs);
+  #wakeBy(wakeAtMs: number): void {
     if (wakeAtMs < this.#wakeAtMs) this.#sleepUntil(wakeAtMs);
   }
 

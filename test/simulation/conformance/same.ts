@@ -5,7 +5,7 @@
 export const UNIT_MS = 30_000;
 
 const isInstant = (key: string): boolean =>
-  /(?:^|_)ms$/.test(key) || /^(?:wakeMs|dueMs|nowMs)$/.test(key);
+  /(?:^|_)ms$/.test(key) || /^(?:wakeMs|dueMs|nowMs|laterMs)$/.test(key);
 
 /**
  * What an answer says, without what may differ: instants count from this side's now, in units, and

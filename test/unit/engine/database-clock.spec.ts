@@ -32,6 +32,16 @@ describe('DatabaseClock', () => {
     expect(Math.abs(offsetMs() - OFFSET_MS)).toBeLessThanOrEqual(20);
   });
 
+  it('knows better by a second reading towards the end of the statement', () => {
+    // There 1 ms, 20 ms of work between the readings, and 3 ms for the commit and back.
+    clock.sample(1_000, 1_024, 1_001 + OFFSET_MS, 1_021 + OFFSET_MS);
+    expect(Math.abs(offsetMs() - OFFSET_MS)).toBe(1);
+    read(2_000, 2.5, 2.5, OFFSET_MS + 0.5);
+    expect(Math.abs(offsetMs() - OFFSET_MS)).toBe(1);
+    read(3_000, 0.5, 0.5, OFFSET_MS + 0.25);
+    expect(offsetMs()).toBe(OFFSET_MS + 0.25);
+  });
+
   it('prefers the reading that can be off by the least', () => {
     read(1_000, 1, 1);
     read(2_000, 30, 0);

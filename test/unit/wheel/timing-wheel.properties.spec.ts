@@ -43,6 +43,7 @@ type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
 const geometry: fc.Arbitrary<Geometry> = fc.record({
   capacity: fc.constantFrom(1, 3, 20, 5_000),
   originMs: fc.constantFrom(0, 1_234.5, -7, 2 ** 40 - 500, 1.8e12),
+  ticksPerMs: fc.constantFrom(1, 4),
   cascadeLimit: fc.constantFrom(1, 2, 4_096),
   limit: fc.constantFrom(1, 2, 1_024),
 });

@@ -6,7 +6,7 @@ interface Timer {
   deadlineMs: number;
   /** When it is to fire: the deadline rounded up, or the time of adding when that was later. */
   tickMs: number;
-  /** Within a millisecond the order of adding counts, and moving counts as adding. */
+  /** Within a tick the order of adding counts, and moving counts as adding. */
   order: number;
   wasPast: boolean;
 }
@@ -14,6 +14,8 @@ interface Timer {
 export interface Geometry {
   capacity: number;
   originMs: number;
+  /** A power of two, so that parts of a millisecond are exact. Default 1. */
+  ticksPerMs?: number;
   cascadeLimit: number;
   limit: number;
 }
@@ -27,13 +29,15 @@ export class WheelBesideList {
   readonly #list = new Map<number, Timer>();
   readonly #idByIndex: number[] = [];
   readonly #expired: Int32Array;
+  readonly #ticksPerMs: number;
   #nowMs: number;
   #orders = 0;
 
   constructor(readonly geometry: Geometry) {
     this.wheel = new TimingWheel(geometry);
     this.#expired = new Int32Array(geometry.limit);
-    this.#nowMs = Math.floor(geometry.originMs);
+    this.#ticksPerMs = geometry.ticksPerMs ?? 1;
+    this.#nowMs = this.#down(geometry.originMs);
   }
 
   get nowMs(): number {
@@ -82,7 +86,7 @@ export class WheelBesideList {
   advance(nowMs: number): void {
     const before = this.fired.length;
     // Within one tick, the wheel does not know back from forth.
-    const isBack = Math.floor(nowMs) < Math.floor(this.#nowMs);
+    const isBack = this.#down(nowMs) < this.#down(this.#nowMs);
     const due = isBack ? [] : this.#sorted().filter(({ tickMs }) => tickMs <= nowMs);
     this.step(nowMs);
     if (!isBack) while (!this.caughtUp) this.step(nowMs);
@@ -100,10 +104,11 @@ export class WheelBesideList {
     }
     assert.equal(index === NO_INDEX, evicted === undefined);
     if (farthest === undefined) return;
-    const originMs = Math.floor(this.geometry.originMs);
-    const width = slotWidth(this.#nowMs - originMs, farthest.tickMs - originMs);
-    const slotOf = (tickMs: number) => Math.floor((tickMs - originMs) / width);
-    assert.ok(slotOf(evicted?.tickMs ?? Math.ceil(afterMs)) >= slotOf(farthest.tickMs));
+    const originMs = this.#down(this.geometry.originMs);
+    const tickOf = (ms: number) => (ms - originMs) * this.#ticksPerMs;
+    const width = slotWidth(tickOf(this.#nowMs), tickOf(farthest.tickMs));
+    const slotOf = (ms: number) => Math.floor(tickOf(ms) / width);
+    assert.ok(slotOf(evicted?.tickMs ?? this.#up(afterMs)) >= slotOf(farthest.tickMs));
   }
 
   check(): void {
@@ -120,8 +125,16 @@ export class WheelBesideList {
   }
 
   #timer(id: number, deadlineMs: number): Timer {
-    const tickMs = Math.max(Math.ceil(deadlineMs), Math.floor(this.#nowMs));
+    const tickMs = Math.max(this.#up(deadlineMs), this.#down(this.#nowMs));
     return { id, deadlineMs, tickMs, order: this.#orders++, wasPast: deadlineMs <= this.#nowMs };
+  }
+
+  #up(ms: number): number {
+    return Math.ceil(ms * this.#ticksPerMs) / this.#ticksPerMs;
+  }
+
+  #down(ms: number): number {
+    return Math.floor(ms * this.#ticksPerMs) / this.#ticksPerMs;
   }
 
   #sorted(): Timer[] {

@@ -27,7 +27,7 @@ export const wakeJson = (row: string): string =>
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
  * peers_within_ms, and whether this node holds its presence lock. Answers one row: nodes (the others
- * that live), wakes, cursor, now_ms.
+ * that live), wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
  */
 export const loadSql = ({ delay, node }: Tables): string => `
 WITH ${CLOCK},
@@ -55,4 +55,5 @@ SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id),
        (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
        (SELECT ${epochMs('max(wake_at)')} FROM page) AS cursor_ms,
        (SELECT id::float8 FROM page ORDER BY wake_at DESC, id DESC LIMIT 1) AS cursor_id,
-       (SELECT ${epochMs('clock.now')} FROM clock) AS now_ms`;
+       (SELECT ${epochMs('clock.now')} FROM clock) AS now_ms,
+       ${epochMs('clock_timestamp()')} AS later_ms`;

@@ -59,6 +59,7 @@ export const loadOf =
         cursor_ms: last ? msOf(last.wakeAt) : null,
         cursor_id: last?.id ?? null,
         now_ms: msOf(tx.now),
+        later_ms: msOf(tx.now),
       },
     ];
   };
