@@ -30,6 +30,9 @@ type Result = { variant: Variant; measurements: Drain[] };
 
 const DAY_MS = 86_400_000;
 
+/** Delays of each process before the measured ones: a worker that has run for a while is compiled. */
+const WARM_UP = 5_000;
+
 const COLUMNS: readonly Column<Drain>[] = [
   { title: 'delays/s', of: (drain) => drain.perSecond },
   { title: 'longest pause ms', of: (drain) => drain.longestPauseMs },
@@ -56,6 +59,7 @@ export async function run(bench: Bench): Promise<Table[]> {
       title: `Drain of ${figure(settings.count)} due delays`,
       notes: [
         'from the start of all workers, connected and compiled, to the last delay done with',
+        `each process has drained ${figure(WARM_UP)} others before, and was stopped and opened again`,
         `the handler does nothing; concurrency ${settings.concurrency} per process (ours)`,
         `${await statementSource(bench)}; those of the start are among them`,
         'WAL with the full pages that follow a checkpoint, which each round begins with',
@@ -121,7 +125,7 @@ async function measure(bench: Bench, variant: Variant): Promise<Drain> {
     bench,
     adapter,
     `drain ${adapter.name} ${backlog}`,
-    (url) => prepare(adapter, url, count, backlog),
+    (url) => prepare(adapter, url, backlog),
     { countStatements: true },
   );
   const workers = await Promise.all(
@@ -135,6 +139,9 @@ async function measure(bench: Bench, variant: Variant): Promise<Drain> {
       }),
     ),
   );
+  await warmUp(adapter, site.url, workers, count);
+  await adapter.fill(site.url, { first: 0, count, ...OVERDUE });
+  await (await bench.server()).client.query('CHECKPOINT');
   await site.begin();
   const startedAtNs = process.hrtime.bigint();
   for (const worker of workers) worker.send({ type: 'start' });
@@ -159,16 +166,25 @@ async function measure(bench: Bench, variant: Variant): Promise<Drain> {
   };
 }
 
-async function prepare(
+const OVERDUE = { dueFromMs: -60_000, dueToMs: -1_000 };
+
+async function prepare(adapter: Adapter, url: string, backlog: number): Promise<void> {
+  await adapter.prepare(url);
+  if (backlog === 0) return;
+  const first = BESIDE - (backlog - 1);
+  await adapter.fill(url, { first, count: backlog, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });
+}
+
+/** @param first number of the first delay that nobody measures */
+async function warmUp(
   adapter: Adapter,
   url: string,
-  count: number,
-  backlog: number,
+  workers: readonly BenchProcess[],
+  first: number,
 ): Promise<void> {
-  await adapter.prepare(url);
-  if (backlog > 0) {
-    const first = BESIDE - (backlog - 1);
-    await adapter.fill(url, { first, count: backlog, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });
-  }
-  await adapter.fill(url, { first: 0, count, dueFromMs: -60_000, dueToMs: -1_000 });
+  const count = WARM_UP * workers.length;
+  await adapter.fill(url, { first, count, ...OVERDUE });
+  for (const worker of workers) worker.send({ type: 'start' });
+  await awaitSettled(workers, count);
+  await Promise.all(workers.map((worker) => worker.ask({ type: 'reopen' }, 'reopened')));
 }

@@ -48,8 +48,9 @@ async function openWorker(order: WorkerOrder | ShopWorkerOrder, log: RunLog): Pr
 }
 
 async function beWorker(order: WorkerOrder | ShopWorkerOrder): Promise<void> {
-  const log = new RunLog(await Yardstick.measure(order.url), order.count);
-  const worker = await openWorker(order, log);
+  const yardstick = await Yardstick.measure(order.url);
+  let log = new RunLog(yardstick, order.count);
+  let worker = await openWorker(order, log);
   let usage: UsageWatch | undefined;
   let told = 0;
   const progress = setInterval(() => {
@@ -62,6 +63,12 @@ async function beWorker(order: WorkerOrder | ShopWorkerOrder): Promise<void> {
       usage = new UsageWatch(order.role === 'worker' && order.watchesLoop === true);
       await worker.start();
       tell({ type: 'started' });
+    } else if (type === 'reopen') {
+      await worker.stop();
+      log = new RunLog(yardstick, order.count);
+      told = 0;
+      worker = await openWorker(order, log);
+      tell({ type: 'reopened' });
     } else if (type === 'report') {
       usage ??= new UsageWatch(false);
       tell(log.report(usage.taken()));

@@ -36,6 +36,8 @@ export interface ProducerOrder {
 export type Command =
   /** To a worker: fetches from now on. It tells `started` when the system says that it runs. */
   | { type: 'start' }
+  /** To a worker: stops, and opens again in the same process; it tells `reopened`. */
+  | { type: 'reopen' }
   /** To a producer: schedules delays 0 … count - 1 at a steady pace; it tells `produced`. */
   | { type: 'produce'; count: number; ratePerSecond: number }
   /** To a producer: as fast as the answers come; it tells `called`. */
@@ -67,6 +69,8 @@ export type Message =
   /** A producer also says what it can be called. */
   | { type: 'ready'; calls: readonly Call[] }
   | { type: 'started' }
+  /** What was handled and used before is forgotten. */
+  | { type: 'reopened' }
   /** Several times a second while there is something new. */
   | { type: 'progress'; settled: number }
   | { type: 'produced'; stoppedAtMs: number; answeredInMs: number }
