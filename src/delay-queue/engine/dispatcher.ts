@@ -91,6 +91,12 @@ export class Dispatcher {
     this.pump();
   }
 
+  /** Leaves to others what is theirs now, so that two nodes do not claim the same rows one after the other. */
+  leave(isOwn: (entry: Entry) => boolean): void {
+    const { ready, readAhead } = this.parts;
+    for (const entry of ready.keepOnly(isOwn)) readAhead.forget(entry);
+  }
+
   /** Claims what has a slot, once for everything that happens in this turn of the event loop. */
   pump(): void {
     this.#pump.kick();

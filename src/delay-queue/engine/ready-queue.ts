@@ -34,6 +34,14 @@ class Line {
     }
   }
 
+  /** @returns those that it drops */
+  keepOnly(isWanted: (entry: Entry) => boolean): Entry[] {
+    const waiting = this.#entries.slice(this.#head).filter(({ place }) => place === 'ready');
+    this.#entries = waiting.filter(isWanted);
+    this.#head = 0;
+    return waiting.filter((entry) => !isWanted(entry));
+  }
+
   get length(): number {
     return this.#entries.length - this.#head;
   }
@@ -97,6 +105,11 @@ export class ReadyQueue {
     // Another name's may have a slot: this one goes to the end of the line.
     this.#suspects.push(entry);
     return false;
+  }
+
+  /** @returns the entries that it drops */
+  keepOnly(isWanted: (entry: Entry) => boolean): Entry[] {
+    return [this.#suspects, ...this.#lines.values()].flatMap((line) => line.keepOnly(isWanted));
   }
 
   #lineOf(name: string): Line {

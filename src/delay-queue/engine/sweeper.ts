@@ -23,6 +23,12 @@ const SCAN_SLACK = 1.1;
  */
 const PEERS_EVERY_MS = 5_000;
 
+/**
+ * Nodes that start together learn of each other one by one, and until then would all sweep the same
+ * rows. A node that is not alone gives the others so much time.
+ */
+const SETTLE_MS = 200;
+
 /** Overdue for so long, a row of another node's share is anybody's: its owner is gone or busy. */
 const HELP_AFTER_MS = 1_000;
 
@@ -36,6 +42,7 @@ export class Sweeper {
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
   #scan = SCAN_MIN;
+  #settling: NodeJS.Timeout | undefined;
   #passByAtMs = -Infinity;
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
@@ -57,7 +64,8 @@ export class Sweeper {
   }
 
   start(): void {
-    this.#chore.start();
+    const settleMs = this.nodes.hasPeers ? SETTLE_MS : 0;
+    this.#settling = setTimeout(() => this.#chore.start(), settleMs);
   }
 
   /** Looks at everything again now: this node has to look after other rows than before. */
@@ -72,6 +80,7 @@ export class Sweeper {
   }
 
   stop(): Promise<void> {
+    clearTimeout(this.#settling);
     return this.#chore.stop();
   }
 

@@ -103,7 +103,10 @@ export class Worker {
     const callbacks = {
       offer,
       isPresent: () => this.#listener.isPresent,
-      onSharesChanged: () => this.#sweeper.restart(),
+      onSharesChanged: () => {
+        this.#dispatcher.leave(({ id, name }) => nodes.owns(id, name));
+        this.#sweeper.restart();
+      },
     };
     this.#loader = new Loader(store, nodes, this.#clock, options, callbacks, events);
     const hear = (hint: Hint): void => this.#hear(hint);

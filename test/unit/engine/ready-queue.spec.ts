@@ -49,6 +49,21 @@ const takes = (slots: Slots, name: string): number => {
 };
 
 describe('ReadyQueue', () => {
+  it('drops what it is told to, from the middle of a line too, and says what', () => {
+    const queue = new ReadyQueue();
+    const [a1, a2, a3] = fill(queue, 'a', 3) as [Entry, Entry, Entry];
+    const [b1] = fill(queue, 'b', 1) as [Entry];
+    const suspect = entry('a', true);
+    queue.push(suspect);
+    a3.place = 'gone';
+    const dropped = queue.keepOnly((each) => each === a2 || each === suspect);
+    expect(dropped).toEqual([a1, b1]);
+    expect(queue.size).toBe(2);
+    expect(takeFrom(queue, 10)).toEqual([a2]);
+    expect(queue.takeSuspect((each) => each === suspect)).toBe(true);
+    expect(queue.size).toBe(0);
+  });
+
   it('answers in the order in which entries came', () => {
     const queue = new ReadyQueue();
     const entries = fill(queue, 'a', 10_000);
