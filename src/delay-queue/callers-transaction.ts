@@ -54,14 +54,14 @@ export function aloneOn(dataSource: DataSource): Runner {
 export function togetherOn(dataSource: DataSource, engine: Pick<Engine, 'callers'>): Runner {
   const pool = runnerOf(dataSource);
   const query = async <Row>(sql: string, parameters: unknown[]): Promise<Row[]> => {
-    const { callers } = engine;
-    if (callers === undefined) return pool.query<Row>(sql, parameters);
     try {
-      return await callers.query<Row>(sql, parameters);
+      const rows = await engine.callers?.tryQuery<Row>(sql, parameters);
+      if (rows !== undefined) return rows;
     } catch (error) {
       dropData(error);
       throw error instanceof Error ? new QueryFailedError(sql, undefined, error) : error;
     }
+    return pool.query<Row>(sql, parameters);
   };
   return { query: (sql, parameters) => despiteDeadlocks(() => query(sql, parameters)) };
 }

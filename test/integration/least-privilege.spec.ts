@@ -53,6 +53,17 @@ const urlOfRole = (): string => {
   return url.href;
 };
 
+it('a server that gives no more connections still takes calls, on those that there are', async () => {
+  node = await startNode({ url: urlOfRole(), providers: [plainHandler('test.plain', () => {})] });
+  // One of the pool, before it is too late.
+  await node.dataSource.query('SELECT 1');
+  await owner.query(`ALTER ROLE ${role} CONNECTION LIMIT 1`);
+  const calls = [1, 2].map((n) => node!.delays.schedule('test.a', { n }, { after: '1h' }));
+  for (const { verdict } of await Promise.all(calls)) expect(verdict).toBe('scheduled');
+  const { rows } = await owner.query('SELECT count(*)::int AS rows FROM delay_queue.delay');
+  expect(rows).toEqual([{ rows: 2 }]);
+});
+
 it('rights to read and write the rows are all that a node needs, from start to stop', async () => {
   const troubles: unknown[] = [];
   let fails = 0;

@@ -61,7 +61,7 @@ export class EngineConnections implements Runner {
    * it behind them. Undefined as long as their statements could not be prepared here: then their
    * own pool is as good.
    */
-  get callers(): Runner | undefined {
+  get callers(): Pick<OwnPool, 'tryQuery'> | undefined {
     return this.#preparedByKey.isOn && !this.#callers.isClosing ? this.#callers : undefined;
   }
 

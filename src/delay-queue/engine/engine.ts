@@ -4,7 +4,7 @@ import { RESOLVED_OPTIONS, type ResolvedOptions } from '../delay-queue.options.j
 import { DelayConfigError } from '../delay.errors.js';
 import { DelayEvents } from '../delay.events.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { Runner, Wake } from '../store/rows.js';
+import type { Wake } from '../store/rows.js';
 import { WheelService } from '../wheel/wheel.service.js';
 import { AfterCommit } from './after-commit.js';
 import { Announcer } from './announcer.js';
@@ -57,7 +57,7 @@ export class Engine {
   }
 
   /** Where callers' statements can be prepared; undefined when there is no such place. */
-  get callers(): Runner | undefined {
+  get callers(): EngineConnections['callers'] {
     return this.#connections?.callers;
   }
 

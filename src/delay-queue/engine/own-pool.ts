@@ -6,10 +6,14 @@ import type { PreparedStatements } from './prepared-statements.js';
 /** Statements that have not ended by then, long after whoever sent them was waited for, are cut. */
 const CLOSE_WITHIN_MS = 5_000;
 
+/** A server that had no connection to give writes a line about it each time it is asked. */
+const ASK_AGAIN_AFTER_MS = 10_000;
+
 /** A pool that nobody else uses, one statement at a time on each of its connections. */
 export class OwnPool implements Runner {
   readonly #queries = new Set<Promise<unknown>>();
   readonly #busy = new Set<PoolClient>();
+  #asksAgainAtMs = -Infinity;
   #isClosing = false;
 
   constructor(
@@ -23,9 +27,18 @@ export class OwnPool implements Runner {
 
   /** Runs one statement; a connection on which one failed is not used again. */
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-    const query = this.#query<Row>(sql, parameters);
-    this.#queries.add(query);
-    return query.finally(() => this.#queries.delete(query));
+    return this.#noted(async () => this.#run<Row>(await this.pool.connect(), sql, parameters));
+  }
+
+  /** The same, for somebody who can do without: undefined when there is no connection to be had. */
+  async tryQuery<Row>(sql: string, parameters: unknown[]): Promise<Row[] | undefined> {
+    if (performance.now() < this.#asksAgainAtMs) return undefined;
+    return this.#noted(async () => {
+      const client = await this.pool.connect().catch(() => undefined);
+      if (client !== undefined) return this.#run<Row>(client, sql, parameters);
+      this.#asksAgainAtMs = performance.now() + ASK_AGAIN_AFTER_MS;
+      return undefined;
+    });
   }
 
   /** Ends when all statements have their answers: a pool that ends forgets who waits for it. */
@@ -38,8 +51,13 @@ export class OwnPool implements Runner {
     await this.pool.end();
   }
 
-  async #query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-    const client = await this.pool.connect();
+  #noted<Result>(work: () => Promise<Result>): Promise<Result> {
+    const query = work();
+    this.#queries.add(query);
+    return query.finally(() => this.#queries.delete(query));
+  }
+
+  async #run<Row>(client: PoolClient, sql: string, parameters: unknown[]): Promise<Row[]> {
     this.#busy.add(client);
     try {
       const rows = await this.prepared.run<Row>(client, sql, parameters);
