@@ -56,8 +56,11 @@ export class DelayService {
   readonly #ownRows: OwnRows;
   /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
   protected readonly beforeApplicationShutdown = () => this.#producer.drain();
-  /** Those of handlers too, which end between the two. TypeORM closes its pool in this one. */
-  protected readonly onApplicationShutdown = () => this.#producer.drain();
+  /**
+   * Those of handlers too, which end between the two. TypeORM closes its pool in this one, and gives
+   * connections back to it with their transactions open: a later call could land in one of those.
+   */
+  protected readonly onApplicationShutdown = () => this.#producer.close();
 
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,

@@ -34,6 +34,7 @@ export class Producer {
   readonly #cancelling: Coalescer<Slot, Placed>;
   readonly #moving: Coalescer<Move, Placed>;
   #giveUpAtMs: number | undefined;
+  #isClosed = false;
 
   constructor(private readonly parts: ProducerParts) {
     const { alone, together, runners } = parts;
@@ -80,6 +81,12 @@ export class Producer {
     return this.#run(this.#moving, move);
   }
 
+  /** From now on calls are refused, and those made so far are drained. */
+  close(): Promise<void> {
+    this.#isClosed = true;
+    return this.drain();
+  }
+
   /**
    * Resolves when all calls made so far have their answer. Those that have none `drainWithinMs` after
    * the first drain are rejected, and whether they happened is not known: a pool that has ended
@@ -103,6 +110,7 @@ export class Producer {
     coalescer: Coalescer<Call, Placed>,
     call: Call,
   ): Promise<Placed> {
+    if (this.#isClosed) throw new DelayShutdownError();
     const slot = call.key === null ? undefined : slotOf(call);
     const pending: PendingCall<Call, Placed> = new PendingCall(call, () => {
       this.#open.delete(pending);

@@ -89,9 +89,10 @@ export class SimNode {
   stop(): Promise<void> {
     this.#stopping ??= this.process.run(async () => {
       this.world.note(this.name, 'SIGTERM');
-      const { engine, wheel, dataSource } = this.#parts!;
-      await engine.stop();
+      const { delays, engine, wheel, dataSource } = this.#parts!;
+      await Promise.all([hook(delays, 'beforeApplicationShutdown'), engine.stop()]);
       wheel.onApplicationShutdown();
+      await hook(delays, 'onApplicationShutdown');
       await dataSource.destroy();
       this.world.note(this.name, 'stopped');
     });
@@ -136,3 +137,7 @@ export class SimNode {
     await engine.start();
   }
 }
+
+/** Hooks are Nest's alone to call. */
+const hook = (delays: Delays, name: string): Promise<void> =>
+  (Reflect.get(delays, name) as () => Promise<void>)();
