@@ -6,6 +6,7 @@ import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
 import { largest } from './report/statistics.js';
 import { type Cell, cellsOf, type Column, figure, rounds, type Table } from './report/table.js';
+import { connect } from './server/bench-server.js';
 import { openSite, statementSource } from './site.js';
 
 interface Variant {
@@ -141,7 +142,7 @@ async function measure(bench: Bench, variant: Variant): Promise<Drain> {
   );
   await warmUp(adapter, site.url, workers, count);
   await adapter.fill(site.url, { first: 0, count, ...OVERDUE });
-  await (await bench.server()).client.query('CHECKPOINT');
+  await settle(bench, site.url);
   await site.begin();
   const startedAtNs = process.hrtime.bigint();
   for (const worker of workers) worker.send({ type: 'start' });
@@ -173,6 +174,14 @@ async function prepare(adapter: Adapter, url: string, backlog: number): Promise<
   if (backlog === 0) return;
   const first = BESIDE - (backlog - 1);
   await adapter.fill(url, { first, count: backlog, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });
+}
+
+/** As after a while: the rows of the warm-up are gone for good, and the planner knows the others. */
+async function settle(bench: Bench, url: string): Promise<void> {
+  const client = await connect(url);
+  await client.query('VACUUM (ANALYZE)');
+  await client.end();
+  await (await bench.server()).client.query('CHECKPOINT');
 }
 
 /** @param first number of the first delay that nobody measures */
