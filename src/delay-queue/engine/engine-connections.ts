@@ -35,18 +35,18 @@ export class EngineConnections implements Runner {
     this.#driver = dataSource.driver as unknown as PostgresDriver;
     const config = {
       ...this.#driver.master.options,
-      application_name: applicationName,
       keepAlive: true,
       keepAliveInitialDelayMillis: 10_000,
     };
     this.#config = {
       ...config,
+      application_name: applicationName,
       // A default `pg` client waits for ever on a connection that died silently.
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       query_timeout: QUERY_TIMEOUT_MS,
     };
     this.#engines = this.#pool(this.#config, max, this.#prepared);
-    // How long a caller waits is the application's to say.
+    // How long a caller waits is the application's to say, and its name is on what it writes.
     this.#callers = this.#pool(config, max, this.#preparedByKey);
     this.#driver.master.on('acquire', outliveErrors);
   }
