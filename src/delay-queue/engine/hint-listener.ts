@@ -20,8 +20,8 @@ export class HintListener {
   #reconnect: NodeJS.Timeout | undefined;
   #failures = 0;
   #session = 0;
-  #hearing: Hearing = 'unknown';
-  #works = false;
+  /** Until it was tried. */
+  #hearing: Hearing = 'silent';
   #present = false;
   #stopped = false;
 
@@ -40,11 +40,14 @@ export class HintListener {
   async start(): Promise<boolean> {
     await this.#connect();
     this.#hearing = await this.#listens();
-    // As long as nobody knows, the connection is made anew when it breaks.
-    this.#works = this.#hearing !== 'silent';
     // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
     if (this.#works && this.#client) await this.#takePresence(this.#client);
     return this.#works;
+  }
+
+  /** As long as nobody knows, the connection is made anew when it breaks. */
+  get #works(): boolean {
+    return this.#hearing !== 'silent';
   }
 
   /** Whether this process was seen to keep its sessions to itself. */
