@@ -104,7 +104,7 @@ export class DelayService {
   }
 
   /**
-   * Schedules up to 10,000 delays, all or none, a few statements in all.
+   * Schedules up to 10,000 delays, all or none, in one statement or, where keys are taken, a few.
    *
    * @returns one result per item, in the order of the items
    * @throws DelayInvalidError also for a key that stands twice; DelayConflictError
@@ -116,21 +116,26 @@ export class DelayService {
     checkKnownOptions(options, 'options', ['manager']);
     const placements = placementsOf(items, this.options.payloadBytesMax);
     if (placements.length === 0) return [];
-    const { manager } = transactionOf(this.dataSource, options);
-    const write = async (inner: EntityManager): Promise<ScheduleResult[]> => {
-      const sorted = inLockOrder(placements);
-      const inOrder = sorted.map((index) => placements[index] as Placement);
-      const placed = await this.#ownRows.place(inner, runnerOf(inner), inOrder);
+    const sorted = inLockOrder(placements);
+    const inOrder = sorted.map((index) => placements[index] as Placement);
+    const { manager, runner } = transactionOf(this.dataSource, options);
+    const answer = (placed: readonly Placed[], within?: EntityManager): ScheduleResult[] => {
       const results = Array.from<ScheduleResult>({ length: placements.length });
       for (const [position, index] of sorted.entries()) {
         results[index] = this.#announced(
-          inner,
+          within,
           (placements[index] as Placement).name,
           placed[position] as Placed<ScheduleResult['verdict']>,
         );
       }
       return results;
     };
+    if (manager === undefined && !inOrder.some(ownAttempt)) {
+      const placed = await this.#store.placeAll(runner, inOrder);
+      if (placed !== undefined) return answer(placed);
+    }
+    const write = async (inner: EntityManager): Promise<ScheduleResult[]> =>
+      answer(await this.#ownRows.place(inner, runnerOf(inner), inOrder), inner);
     // A savepoint in the caller's transaction: what a conflict leaves behind is undone even if the
     // caller catches the error and commits.
     return manager

@@ -10,7 +10,7 @@ import { findSql } from '../../src/delay-queue/store/sql/find.sql.js';
 import { historySql } from '../../src/delay-queue/store/sql/history.sql.js';
 import { lookAtSql } from '../../src/delay-queue/store/sql/look-at.sql.js';
 import { placeAgainSql } from '../../src/delay-queue/store/sql/place-again.sql.js';
-import { placeSql } from '../../src/delay-queue/store/sql/place.sql.js';
+import { placeAllSql, placeSql } from '../../src/delay-queue/store/sql/place.sql.js';
 import { pruneSql } from '../../src/delay-queue/store/sql/prune.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/renew.sql.js';
 import { rescheduleSql } from '../../src/delay-queue/store/sql/reschedule.sql.js';
@@ -84,7 +84,9 @@ describe.each([1, BATCH])('statements about %d keys use the index of keys', (cou
   const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
     cancel: [cancelSql(tables, true, 'waits'), [names, keys, null, null]],
     reschedule: [rescheduleSql(tables, 'waits'), [names, keys, hours, nothing, nothing]],
-    place: [placeSql(tables), items],
+    place: [placeSql(tables, 'left out', 'waits'), items],
+    placeMany: [placeSql(tables, 'refused', 'waits'), items],
+    placeAll: [placeAllSql(tables), items],
     placeAgain: [placeAgainSql(tables, true, 'waits'), [...items, same(count, 'replace')]],
   };
 

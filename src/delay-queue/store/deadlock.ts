@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { sqlStateOf } from './sql-state.js';
 
 /** Postgres breaks a deadlock by failing one of its parties, and undoes all that one did. */
 const DEADLOCK = '40P01';
@@ -17,11 +18,8 @@ export async function despiteDeadlocks<Result>(work: () => Promise<Result>): Pro
     try {
       return await work();
     } catch (error) {
-      if (tries === TRIES_MAX || !isDeadlock(error)) throw error;
+      if (tries === TRIES_MAX || sqlStateOf(error) !== DEADLOCK) throw error;
     }
     await pause(Math.random() * PAUSE_FIRST_MS * 2 ** tries);
   }
 }
-
-const isDeadlock = (error: unknown): boolean =>
-  error instanceof Error && 'code' in error && error.code === DEADLOCK;

@@ -10,7 +10,8 @@ import type {
   Runner,
 } from './rows.js';
 import { LOOKS_MAX, PatientStatement } from './patient-statement.js';
-import { columnsOf, insert, placeAgainColumns, placedOf } from './placing.js';
+import { PlaceStatement } from './place-statement.js';
+import { columnsOf, placeAgainColumns, placedOf } from './placing.js';
 import { tablesOf } from './schema.js';
 import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
 import type { Patience } from './sql/look.sql.js';
@@ -18,7 +19,6 @@ import { findSql } from './sql/find.sql.js';
 import { historySql } from './sql/history.sql.js';
 import { moveOnSql } from './sql/move-on.sql.js';
 import { placeAgainSql } from './sql/place-again.sql.js';
-import { placeSql } from './sql/place.sql.js';
 import { rescheduleSql } from './sql/reschedule.sql.js';
 import { retryDeadSql } from './sql/retry-dead.sql.js';
 
@@ -28,6 +28,7 @@ import { retryDeadSql } from './sql/retry-dead.sql.js';
  * "cancel and schedule again" must not say `absent` while a new row lives.
  */
 export class DelayStore {
+  readonly #place: PlaceStatement;
   readonly #sql;
 
   constructor(
@@ -36,8 +37,8 @@ export class DelayStore {
     readonly nodeName: string,
   ) {
     const tables = tablesOf(schema);
+    this.#place = new PlaceStatement(tables, 'waits');
     this.#sql = {
-      place: placeSql(tables),
       placeAgain: new PatientStatement((patience) => placeAgainSql(tables, withHistory, patience)),
       moveOn: new PatientStatement((patience) => moveOnSql(tables, withHistory, patience)),
       cancelWaiting: cancelWaitingSql(tables, withHistory),
@@ -60,9 +61,8 @@ export class DelayStore {
     let open = placements.map((placement, index) => ({ placement, index }));
     for (let look = 0; open.length > 0; look += 1) {
       if (look === LOOKS_MAX) throw new DelayUnstableError(LOOKS_MAX);
-      const inserted = await insert(
+      const inserted = await this.#place.run(
         runner,
-        this.#sql.place,
         open.map((item) => item.placement),
       );
       const taken: typeof open = [];
@@ -89,6 +89,15 @@ export class DelayStore {
       }
     }
     return results;
+  }
+
+  /**
+   * Writes all placements in one statement or, when a key is taken, none: then it answers undefined.
+   * @param runner each statement a transaction of its own
+   * @param placements as for {@link place}
+   */
+  placeAll(runner: Runner, placements: readonly Placement[]): Promise<Placed[] | undefined> {
+    return this.#place.runAll(runner, placements);
   }
 
   /**

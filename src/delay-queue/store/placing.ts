@@ -1,6 +1,5 @@
 import type { MoveTo } from '../validation/when.js';
-import type { Placed, PlacedRow, Placement, Runner } from './rows.js';
-import { slotOf } from './slot.js';
+import type { Placed, PlacedRow, Placement } from './rows.js';
 
 /** The three columns of a statement's input that say when; exactly one of them is set. */
 export function columnsOf(to: MoveTo): {
@@ -45,29 +44,3 @@ export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
     nowMs: row.now_ms,
   };
 }
-
-/** Runs a `place` statement: inserts what can be inserted; a hole where the key was taken. */
-export async function insert(
-  runner: Runner,
-  sql: string,
-  placements: readonly Placement[],
-): Promise<(Placed | undefined)[]> {
-  const rows = await runner.query<PlacedRow>(sql, placementColumns(placements));
-  // Ids follow the order of the input; Postgres promises no order of what RETURNING answers.
-  rows.sort((a, b) => a.id - b.id);
-  if (rows.length === placements.length) return rows.map(scheduled);
-  // Of the keyless ones, the first is the first. Keyed ones say which they are.
-  const keyless: PlacedRow[] = [];
-  const keyed = new Map<string, PlacedRow>();
-  for (const row of rows) {
-    if (row.key === null) keyless.push(row);
-    else keyed.set(slotOf(row), row);
-  }
-  let next = 0;
-  return placements.map((placement) => {
-    const row = placement.key === null ? keyless[next++] : keyed.get(slotOf(placement));
-    return row && scheduled(row);
-  });
-}
-
-const scheduled = (row: PlacedRow): Placed => placedOf(row, 'scheduled');

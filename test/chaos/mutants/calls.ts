@@ -114,7 +114,7 @@ export const CALLS: Record<string, Mutant> = {
         'query',
         (original) =>
           function aside(this: PostgresQueryRunner, sql, parameters, structured) {
-            if (sql === STATEMENTS.place[0] && this.isTransactionActive) {
+            if (STATEMENTS.place.includes(sql) && this.isTransactionActive) {
               return this.dataSource.query(sql, parameters);
             }
             return original.call(this, sql, parameters, structured);

@@ -8,7 +8,11 @@ import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
 import type { Patience } from '../../../src/delay-queue/store/sql/look.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
 import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
-import { placeKeylessSql, placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
+import {
+  placeAllSql,
+  placeKeylessSql,
+  placeSql,
+} from '../../../src/delay-queue/store/sql/place.sql.js';
 import { renewSql } from '../../../src/delay-queue/store/sql/renew.sql.js';
 import { rescheduleSql } from '../../../src/delay-queue/store/sql/reschedule.sql.js';
 import { settleSql } from '../../../src/delay-queue/store/sql/settle.sql.js';
@@ -33,7 +37,12 @@ export const STATEMENTS = {
   fence: [fenceSql(tables)],
   load: [loadSql(tables)],
   moveOn: patiently((patience) => moveOnSql(tables, true, patience)),
-  place: [...patiently((patience) => placeSql(tables, patience)), placeKeylessSql(tables)],
+  place: [
+    ...patiently((patience) => placeSql(tables, 'refused', patience)),
+    ...patiently((patience) => placeSql(tables, 'left out', patience)),
+    placeKeylessSql(tables),
+    placeAllSql(tables),
+  ],
   placeAgain: patiently((patience) => placeAgainSql(tables, true, patience)),
   renew: [renewSql(tables)],
   reschedule: patiently((patience) => rescheduleSql(tables, patience)),

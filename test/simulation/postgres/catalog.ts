@@ -13,7 +13,11 @@ import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
 import { lookAtSql } from '../../../src/delay-queue/store/sql/look-at.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
 import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
-import { placeKeylessSql, placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
+import {
+  placeAllSql,
+  placeKeylessSql,
+  placeSql,
+} from '../../../src/delay-queue/store/sql/place.sql.js';
 import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
 import { pruneSql } from '../../../src/delay-queue/store/sql/prune.sql.js';
 import { renewSql } from '../../../src/delay-queue/store/sql/renew.sql.js';
@@ -24,6 +28,7 @@ import { sweepSql } from '../../../src/delay-queue/store/sql/sweep.sql.js';
 import type { Session, Sessions } from './sessions.js';
 import * as engine from './statements/engine.js';
 import * as pages from './statements/pages.js';
+import * as placing from './statements/placing.js';
 import * as producers from './statements/producers.js';
 import type { WaitingStatement } from './statements/statement.js';
 import type { Effect, Tables } from './tables.js';
@@ -60,6 +65,7 @@ const known = (label: string, statement: AnyStatement, isShared = false): Known 
 /** The library's statements by their very text: another text is another statement. */
 export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known> {
   const names = tablesOf(SCHEMA);
+  const keyless = placing.placeOf(() => tables.nextId(), 'refused', 'waits');
   const statements: Entry[] = [
     [claimSql(names), 'claim', engine.claim],
     [lookAtSql(names), 'lookAt', engine.lookAt],
@@ -72,7 +78,8 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [sweepSql(names), 'sweep', pages.sweep],
     [leaveSql(names), 'leave', pages.leaveOf(tables)],
     [pruneSql(names), 'prune', pages.pruneOf(tables)],
-    [placeKeylessSql(names), 'place', producers.placeOf(() => tables.nextId(), 'waits'), true],
+    [placeKeylessSql(names), 'place', keyless, true],
+    [placeAllSql(names), 'place', placing.placeAllOf(() => tables.nextId())],
     [cancelWaitingSql(names, true), 'cancel', producers.cancelWaiting, true],
     [retryDeadSql(names), 'retryDead', producers.retryDead],
     [EFFECT_SQL, 'effect', effect],
@@ -80,16 +87,16 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
   for (const patience of ['waits', 'at once'] as const) {
     const isShared = patience === 'at once';
     statements.push(
-      [
-        placeSql(names, patience),
+      ...(['refused', 'left out'] as const).map((latecomer): Entry => [
+        placeSql(names, latecomer, patience),
         'place',
-        producers.placeOf(() => tables.nextId(), patience),
+        placing.placeOf(() => tables.nextId(), latecomer, patience),
         isShared,
-      ],
+      ]),
       [
         placeAgainSql(names, true, patience),
         'placeAgain',
-        producers.placeAgainOf(patience),
+        placing.placeAgainOf(patience),
         isShared,
       ],
       [moveOnSql(names, true, patience), 'moveOn', producers.moveOnOf(patience)],

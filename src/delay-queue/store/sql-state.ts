@@ -1,0 +1,7 @@
+/** The five characters by which Postgres names what went wrong, if it was Postgres who said so. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' && SQLSTATE.test(error.code) ? error.code : undefined;
+}
+
+const SQLSTATE = /^[0-9A-Z]{5}$/;
