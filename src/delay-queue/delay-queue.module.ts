@@ -15,6 +15,7 @@ import { DelayService } from './delay.service.js';
 import { Engine } from './engine/engine.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
+import { WheelAlarm } from './wheel/wheel-alarm.js';
 import { WheelService } from './wheel/wheel.service.js';
 
 /** What `useClass` and `useExisting` of `forRootAsync` implement. */
@@ -61,6 +62,7 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE } =
     Engine,
     HandlerExplorer,
     HandlerRegistry,
+    WheelAlarm,
     WheelService,
   ],
   exports: [DelayService, WheelService, DelayEvents],

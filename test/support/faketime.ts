@@ -13,4 +13,6 @@ export const offBy = (library: string, shiftMs: number): Record<string, string> 
   LD_PRELOAD: library,
   FAKETIME: `${shiftMs > 0 ? '+' : ''}${shiftMs / 1_000}s`,
   FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  // Else it fakes the end of every timed wait on a condition, and `Atomics.wait` spins until its own.
+  FAKETIME_FORCE_MONOTONIC_FIX: '0',
 });

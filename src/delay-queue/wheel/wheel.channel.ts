@@ -4,7 +4,7 @@ import { NO_INDEX, NO_TIMER, TimingWheel } from './timing-wheel.js';
  * A deadline has parts of a millisecond: the database counts whole ones, but not from the same
  * instant as `performance.now()`. Rounded up to whole ones, all would be late by half of one.
  */
-const TICKS_PER_MS = 4;
+export const TICKS_PER_MS = 4;
 
 /** A wheel of its owner's own that knows numbers instead of closures: 24 bytes per entry. */
 export interface WheelChannel {

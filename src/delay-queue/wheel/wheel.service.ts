@@ -12,7 +12,8 @@ import { DelayInvalidError, DelayShutdownError, DelayWheelFullError } from '../d
 import type { Duration } from '../delay.js';
 import { describeError } from '../error-text.js';
 import { parseDurationMs } from '../validation/duration.js';
-import { Channel, type OnExpired, type WheelChannel } from './wheel.channel.js';
+import { WheelAlarm } from './wheel-alarm.js';
+import { Channel, type OnExpired, TICKS_PER_MS, type WheelChannel } from './wheel.channel.js';
 
 /** Provide a number under this token to change how many entries all wheels may hold together. */
 export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
@@ -21,6 +22,9 @@ const CAPACITY_DEFAULT = 1_000_000;
 
 /** Far below 2^31 ms, beyond which `setTimeout` fires at once; an idle process wakes once a minute. */
 const SLEEP_MS_MAX = 60_000;
+
+/** A sleep below this is not worth an alarm: a process that busy soon looks again anyway. */
+const ALARM_MS_MIN = 2;
 
 /** What one channel may expire before other events get their turn. */
 const EXPIRED_PER_TURN = 1_024;
@@ -32,7 +36,8 @@ export interface WheelTimer {
 }
 
 /**
- * Drives the timing wheels of this process with one `setTimeout`, and none while nothing waits.
+ * Drives the timing wheels of this process with one `setTimeout`, and none while nothing waits. A
+ * {@link WheelAlarm}, if it gets one, wakes it more exactly.
  *
  * It also runs volatile timers, for work that need not survive a restart. They are as cheap to set
  * and cancel at a million as at ten; what must survive belongs into `DelayService`.
@@ -65,10 +70,15 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   #closing = false;
   #stopped = false;
 
-  /** @param capacity entries of all channels and volatile timers together, up to 16,777,216 */
+  /**
+   * @param capacity entries of all channels and volatile timers together, up to 16,777,216
+   * @param alarm of this wheel alone; without one, waking is exact to a millisecond
+   */
   constructor(
     @Optional() @Inject(WHEEL_CAPACITY) private readonly capacity: number = CAPACITY_DEFAULT,
+    @Optional() private readonly alarm?: WheelAlarm,
   ) {
+    this.alarm?.onRing(() => this.#ring());
     this.#volatile = this.channel((tags) => this.#runTimers(tags));
   }
 
@@ -145,6 +155,11 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     for (const channel of this.#channels.slice()) channel.close();
   }
 
+  /** The timeout stays in charge of what the alarm rings too early for, as well as of all else. */
+  #ring(): void {
+    if (this.#timeout !== undefined && this.nowMs() >= this.#wakeAtMs) this.#onWake();
+  }
+
   #turn(): void {
     const nowMs = this.nowMs();
     const due: { channel: Channel; tags: number[] }[] = [];
@@ -213,10 +228,14 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     this.#timeout = this.#immediate = undefined;
     this.#wakeAtMs = wakeAtMs;
     if (wakeAtMs === Infinity) return;
-    const sleepMs = Math.ceil(wakeAtMs - this.nowMs());
+    const sleepMs = wakeAtMs - this.nowMs();
     if (sleepMs > 0) {
-      this.#timeout = setTimeout(this.#onWake, Math.min(sleepMs, SLEEP_MS_MAX));
+      this.#timeout = setTimeout(this.#onWake, Math.min(Math.ceil(sleepMs), SLEEP_MS_MAX));
       this.#keepAlive();
+      if (sleepMs >= ALARM_MS_MIN) {
+        // Before the tick it would find nothing due.
+        this.alarm?.ringAt(Math.ceil(wakeAtMs * TICKS_PER_MS) / TICKS_PER_MS);
+      }
     } else {
       // Nothing can be earlier than the next turn.
       this.#wakeAtMs = -Infinity;

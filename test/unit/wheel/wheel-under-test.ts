@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { WheelAlarm } from '../../../src/delay-queue/wheel/wheel-alarm.js';
 import type { WheelChannel } from '../../../src/delay-queue/wheel/wheel.channel.js';
 import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 
@@ -13,19 +14,23 @@ export interface Listener {
 /** A fresh wheel per test, stopped afterwards, whose complaints are kept instead of printed. */
 export class WheelUnderTest {
   wheel = new WheelService();
+  alarm: WheelAlarm | undefined;
   complaints: string[] = [];
 
-  constructor() {
+  /** @param options.withAlarm each wheel gets one of its own */
+  constructor(private readonly options: { withAlarm?: boolean } = {}) {
     beforeEach(() => this.renew());
-    afterEach(() => {
+    afterEach(async () => {
       this.wheel.onApplicationShutdown();
+      await this.alarm?.close();
       jest.restoreAllMocks();
     });
   }
 
   renew(capacity?: number): void {
     this.wheel.onApplicationShutdown();
-    this.wheel = new WheelService(capacity);
+    this.alarm = this.options.withAlarm ? new WheelAlarm() : undefined;
+    this.wheel = new WheelService(capacity, this.alarm);
     this.complaints = [];
     jest
       .spyOn(Logger.prototype, 'error')

@@ -1,0 +1,54 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { NodeProcess } from '../../support/node-process.js';
+import { compile, type Compiled } from './compiled.js';
+
+const run = promisify(execFile);
+const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+
+describe('an alarm that waits', () => {
+  it('lets the process end', async () => {
+    const alarmed = NodeProcess.start('test/unit/wheel/fixtures/alarmed-process.ts');
+    expect(await alarmed.exited).toEqual({ code: 0, signal: null });
+    expect(alarmed.output).toBe('the thread runs\n');
+  });
+
+  it('does not load what NODE_OPTIONS load into the process', async () => {
+    const alarmed = NodeProcess.start('test/unit/wheel/fixtures/alarmed-process.ts', {
+      env: { NODE_OPTIONS: '--require ./test/unit/wheel/fixtures/loaded-beside.cjs' },
+    });
+    expect(await alarmed.exited).toEqual({ code: 0, signal: null });
+    expect(alarmed.output).toBe('the thread runs\n');
+  });
+});
+
+describe('a process that may start no threads', () => {
+  let threadless: Compiled;
+
+  beforeAll(() => {
+    threadless = compile('test/unit/wheel/fixtures/threadless-process.ts');
+  });
+
+  afterAll(() => threadless.remove());
+
+  it('wakes its wheel by timeouts', async () => {
+    const { stdout } = await run(
+      process.execPath,
+      [
+        '--experimental-permission',
+        '--allow-fs-read=*',
+        '--disable-warning=ExperimentalWarning',
+        threadless.path,
+      ],
+      { cwd: ROOT, timeout: 30_000 },
+    );
+    expect(stdout.split('\n')).toEqual([
+      expect.stringMatching(/^the wheel wakes by setTimeout alone: .*restricted/),
+      'the first timer',
+      'the second timer',
+      '',
+    ]);
+  });
+});
