@@ -1,4 +1,4 @@
-import { CLOCK, epochMs, plusMs, wakeOf, type Tables } from '../schema.js';
+import { CLOCK, plusMs, presentEpochMs, wakeOf, type Tables } from '../schema.js';
 
 /**
  * Takes rows to run. Parameters: ids[], epochs[], lease_ms[], max_attempts[] (the handlers'), node.
@@ -33,6 +33,6 @@ claimed AS (
             l.max_attempts
 )
 SELECT c.id::float8 AS id, c.epoch, c.name, c.key, c.payload::text AS payload,
-       ${epochMs('c.due_at')} AS due_ms, ${epochMs('c.created_at')} AS created_ms, c.attempts,
-       c.max_attempts, ${epochMs('clock.now')} AS now_ms
+       ${presentEpochMs('c.due_at')} AS due_ms, ${presentEpochMs('c.created_at')} AS created_ms, c.attempts,
+       c.max_attempts, ${presentEpochMs('clock.now')} AS now_ms
 FROM claimed c, clock`;

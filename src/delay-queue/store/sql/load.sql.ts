@@ -1,4 +1,4 @@
-import { CLOCK, epochMs, plusMs, wakeOf, type Tables } from '../schema.js';
+import { CLOCK, epochMs, plusMs, presentEpochMs, wakeOf, type Tables } from '../schema.js';
 import { spreadSql } from '../spread.js';
 import { isPresent } from './presence.sql.js';
 
@@ -19,7 +19,7 @@ export const ownShare = (row: string, names: string, counts: string, ranks: stri
  * last number says how the latest attempt ended: 0 none failed, 1 it failed, 2 without a word.
  */
 export const wakeJson = (row: string): string =>
-  `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${epochMs(wakeOf(row))},
+  `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${presentEpochMs(wakeOf(row))},
                     CASE WHEN ${row}.leased_by IS NOT NULL THEN 2
                          WHEN ${row}.failed THEN 1 ELSE 0 END)`;
 
