@@ -6,6 +6,10 @@ import { NodeProcess } from '../../support/node-process.js';
 import { compile, type Compiled } from './compiled.js';
 
 const run = promisify(execFile);
+/** Its name until Node 23.5. */
+const PERMISSION_MODEL = process.allowedNodeEnvironmentFlags.has('--permission')
+  ? '--permission'
+  : '--experimental-permission';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
 describe('an alarm that waits', () => {
@@ -37,7 +41,7 @@ describe('a process that may start no threads', () => {
     const { stdout } = await run(
       process.execPath,
       [
-        '--experimental-permission',
+        PERMISSION_MODEL,
         '--allow-fs-read=*',
         '--disable-warning=ExperimentalWarning',
         threadless.path,
