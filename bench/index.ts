@@ -26,7 +26,7 @@ const progress = (line: string): void => void process.stderr.write(`${line}\n`);
 
 async function bench(settings: Settings): Promise<void> {
   let opening: Promise<BenchServer> | undefined;
-  const facts = machineFacts();
+  const facts = await machineFacts();
   const tables: Table[] = [];
   for (const line of facts) console.log(line);
 

@@ -169,9 +169,10 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
       rounds: { type: 'string', default: '5' },
     },
   });
+  const facts = await machineFacts();
   const tables = await run(
     { settings: { rounds: Number(values.rounds) }, progress: (line) => console.error(line) },
     values.timers.split(',').map(Number),
   );
-  console.log([machineFacts().join('\n'), ...tables.map(render)].join('\n\n'));
+  console.log([facts.join('\n'), ...tables.map(render)].join('\n\n'));
 }

@@ -1,4 +1,5 @@
-import { availableParallelism, loadavg, totalmem } from 'node:os';
+import { availableParallelism, cpus, totalmem } from 'node:os';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 
 const SERVER_SETTINGS = [
@@ -13,23 +14,43 @@ const SERVER_SETTINGS = [
 ];
 
 /** More of the machine than this in use by others, and the figures are theirs as well. */
-const QUIET_LOAD_PER_CORE = 0.25;
+const QUIET_SHARE = 0.1;
 
-/** What the figures were measured on. */
-export function machineFacts(): string[] {
-  const cores = availableParallelism();
-  const loadPerCore = (loadavg()[0] ?? 0) / cores;
+/** How long it is watched. The load average would not do: it has the run before this one in it. */
+const WATCHED_MS = 2_000;
+
+/** What the figures are measured on. */
+export async function machineFacts(): Promise<string[]> {
   const facts = [
-    `${cores} cores, ${(totalmem() / 2 ** 30).toFixed(1)} GiB, ${process.platform} ${process.arch}`,
+    `${availableParallelism()} cores, ${(totalmem() / 2 ** 30).toFixed(1)} GiB, ` +
+      `${process.platform} ${process.arch}`,
     `Node ${process.versions.node}`,
   ];
-  if (loadPerCore > QUIET_LOAD_PER_CORE) {
+  const share = await shareInUse();
+  if (share > QUIET_SHARE) {
     facts.push(
-      `NOT QUIET: load ${(loadPerCore * cores).toFixed(1)} before the start; ` +
+      `NOT QUIET: ${Math.round(share * 100)} % of the machine in use before the start; ` +
         'good for trying out, not for figures to quote',
     );
   }
   return facts;
+}
+
+/** Of all cores, while this process does nothing. */
+async function shareInUse(): Promise<number> {
+  const before = coresMs();
+  await pause(WATCHED_MS);
+  const after = coresMs();
+  return 1 - (after.idle - before.idle) / (after.all - before.all);
+}
+
+function coresMs(): { idle: number; all: number } {
+  const sum = { idle: 0, all: 0 };
+  for (const { times } of cpus()) {
+    sum.idle += times.idle;
+    for (const ms of Object.values(times)) sum.all += ms;
+  }
+  return sum;
 }
 
 export async function serverFacts(client: Client): Promise<string[]> {
