@@ -52,7 +52,7 @@ export type Latecomer = 'refused' | 'left out';
  * A key that is taken for all to see is not even tried: a unique index lets an INSERT wait for
  * whoever changes the row there, and a handler that moved its own row on may take its time.
  *
- * Keys that others insert meanwhile are few, and being ready for them costs each row a third of its
+ * Keys that others insert meanwhile are few, and being ready for them costs each row a quarter of its
  * time, for Postgres inserts it twice then. So there are two: with `refused` the statement fails with
  * 23505 and has written nothing, with `left out` it does without those keys.
  *
