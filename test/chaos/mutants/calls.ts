@@ -1,5 +1,6 @@
 import { DataSource } from 'typeorm';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
+import { OwnPool } from '../../../src/delay-queue/engine/own-pool.js';
 import { wholeMs } from '../../../src/delay-queue/store/schema.js';
 import type { Mutant } from './mutant.js';
 import { STATEMENTS } from './statements.js';
@@ -76,7 +77,17 @@ export const CALLS: Record<string, Mutant> = {
     about: 'says "scheduled" a little before COMMIT',
     faults: ['kill', 'terminate', 'cut'],
     seconds: 20,
-    apply: (surgery) =>
+    apply: (surgery) => {
+      // All of them through the DataSource, where the next cut is.
+      surgery.wrap(
+        OwnPool.prototype,
+        'tryQuery',
+        (original) =>
+          async function shy(this: OwnPool, sql, parameters) {
+            if (STATEMENTS.place.includes(sql)) return undefined;
+            return original.call(this, sql, parameters);
+          } as OwnPool['tryQuery'],
+      );
       surgery.wrap(
         DataSource.prototype,
         'query',
@@ -87,7 +98,8 @@ export const CALLS: Record<string, Mutant> = {
             }
             return writeLater(this, sql, parameters);
           } as DataSource['query'],
-      ),
+      );
+    },
   },
   'writes-again-when-in-doubt': {
     about: 'repeats a transaction whose COMMIT was not answered',
