@@ -104,16 +104,8 @@ export function runnerOf(
     query,
     async attempt(work, isWorthKeeping) {
       await source.query('SAVEPOINT delay_queue');
-      const takeBack = () => source.query('ROLLBACK TO SAVEPOINT delay_queue');
-      let result;
-      try {
-        result = await work();
-      } catch (error) {
-        // What it failed of says more than what became of the savepoint, which may have gone with it.
-        await takeBack().catch(() => {});
-        throw error;
-      }
-      if (!isWorthKeeping(result)) await takeBack();
+      const result = await work();
+      if (!isWorthKeeping(result)) await source.query('ROLLBACK TO SAVEPOINT delay_queue');
       await source.query('RELEASE SAVEPOINT delay_queue');
       return result;
     },

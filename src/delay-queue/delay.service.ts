@@ -1,7 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource, type EntityManager } from 'typeorm';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
-import { aloneOn, runnerOf, togetherOn, transactionOf } from './callers-transaction.js';
+import {
+  aloneOn,
+  type CallersTransaction,
+  runnerOf,
+  togetherOn,
+  transactionOf,
+} from './callers-transaction.js';
 import type {
   CancelResult,
   DelayInfo,
@@ -17,6 +23,7 @@ import type {
   ScheduleResult,
   When,
 } from './delay.js';
+import { DelayShutdownError } from './delay.errors.js';
 import { Engine } from './engine/engine.js';
 import { ownAttempt, OwnRows } from './own-rows.js';
 import { inLockOrder, placementOf, placementsOf } from './placements.js';
@@ -95,7 +102,7 @@ export class DelayService {
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
-    const { manager, runner } = transactionOf(this.dataSource, options);
+    const { manager, runner } = this.#transactionOf(options);
     const [placed] =
       manager !== undefined || ownAttempt(placement)
         ? await this.#ownRows.place(manager, runner, [placement])
@@ -118,7 +125,7 @@ export class DelayService {
     if (placements.length === 0) return [];
     const sorted = inLockOrder(placements);
     const inOrder = sorted.map((index) => placements[index] as Placement);
-    const { manager, runner } = transactionOf(this.dataSource, options);
+    const { manager, runner } = this.#transactionOf(options);
     const answer = (placed: readonly Placed[], within?: EntityManager): ScheduleResult[] => {
       const results = Array.from<ScheduleResult>({ length: placements.length });
       for (const [position, index] of sorted.entries()) {
@@ -146,7 +153,7 @@ export class DelayService {
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
   async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = transactionOf(this.dataSource, options);
+    const { manager, runner } = this.#transactionOf(options);
     const own = ownAttempt(slot);
     const { verdict, id, dueMs } =
       manager !== undefined || own
@@ -170,7 +177,7 @@ export class DelayService {
   ): Promise<RescheduleResult> {
     const slot = slotFrom(name, key, options);
     const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
-    const { manager, runner } = transactionOf(this.dataSource, options);
+    const { manager, runner } = this.#transactionOf(options);
     const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
     const own = ownAttempt(slot);
     const moved = own && (await this.#ownRows.moveOn(own, manager, runner, move, change));
@@ -190,7 +197,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<DelayInfo<N> | null> {
     const slot = slotFrom(name, key, options);
-    const { runner } = transactionOf(this.dataSource, options);
+    const { runner } = this.#transactionOf(options);
     const row = await this.#store.find(runner, slot.name, slot.key);
     if (row === undefined) return null;
     return {
@@ -211,7 +218,7 @@ export class DelayService {
   /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     const slot = slotFrom(name, key, options);
-    const { runner } = transactionOf(this.dataSource, options);
+    const { runner } = this.#transactionOf(options);
     const rows = await this.#store.history(runner, slot.name, slot.key, HISTORY_MAX);
     return rows.map((row) => ({
       id: row.id,
@@ -235,10 +242,19 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<RetryDeadResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = transactionOf(this.dataSource, options);
+    const { manager, runner } = this.#transactionOf(options);
     const placed = await this.#store.retryDead(runner, slot.name, slot.key);
     if (placed === undefined) return { verdict: 'absent' };
     return this.#announced(manager, slot.name, placed as Placed<'retried'>, { failed: true });
+  }
+
+  /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
+  #transactionOf(options: InTransaction): CallersTransaction {
+    const transaction = transactionOf(this.dataSource, options);
+    if (transaction.manager === undefined && this.#producer.isClosed) {
+      throw new DelayShutdownError();
+    }
+    return transaction;
   }
 
   /** @param failed it keeps its `last_error`, and so runs alone */

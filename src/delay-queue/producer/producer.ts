@@ -81,7 +81,12 @@ export class Producer {
     return this.#run(this.#moving, move);
   }
 
-  /** From now on calls are refused, and those made so far are drained. */
+  /** Whether a call would come too late. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** Drains the calls made so far, after which there may be no more. */
   close(): Promise<void> {
     this.#isClosed = true;
     return this.drain();
@@ -110,7 +115,6 @@ export class Producer {
     coalescer: Coalescer<Call, Placed>,
     call: Call,
   ): Promise<Placed> {
-    if (this.#isClosed) throw new DelayShutdownError();
     const slot = call.key === null ? undefined : slotOf(call);
     const pending: PendingCall<Call, Placed> = new PendingCall(call, () => {
       this.#open.delete(pending);

@@ -7,8 +7,8 @@ import type { MoveTo } from '../validation/when.js';
 export interface Runner {
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]>;
   /**
-   * Only in a transaction that goes on: does work and takes back what it wrote and locked, when it
-   * fails or its result is not worth keeping.
+   * Only in a transaction that goes on: does work and takes back what it wrote and locked, unless
+   * its result is worth keeping.
    */
   attempt?<Result>(
     work: () => Promise<Result>,

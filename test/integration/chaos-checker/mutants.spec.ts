@@ -41,21 +41,12 @@ describe('mutants of the engine', () => {
       return Promise.resolve([]);
     };
     const alone = { query };
-    const keyTaken = Object.assign(new Error('duplicate key'), { code: '23505' });
-    // As when somebody inserts the key at this very moment.
-    const raced = {
-      query: async (sql: string) => {
-        await query(sql);
-        throw keyTaken;
-      },
-    };
     const inTransaction = { query, attempt: <Result>(work: () => Promise<Result>) => work() };
     const clients = new DelayStore('delay_queue', true, 'n1');
     const together = new BatchStore('delay_queue', true);
     const engine = new WorkStore(alone, 'delay_queue', true, 'n1');
     const to = { kind: 'after' as const, ms: 1 };
     const placement = { name: 'a', key: 'k', payload: '{}', to, maxAttempts: null };
-    const placements = [{ ...placement, onConflict: 'replace' as const }];
     const own = { id: 1, epoch: 1, latenessMs: 0 };
     const moved = { verdict: 'scheduled', payload: null, maxAttempts: null };
     const limits = { horizonMs: 1, limit: 1, peersWithinMs: 1, isPresent: true };
@@ -64,7 +55,7 @@ describe('mutants of the engine', () => {
     const claim = { ...own, leaseMs: 1, maxAttempts: 1 };
     const settled = { ...own, waitMs: 1, movesDue: false, refund: 0 as const, error: null };
     const calls = [alone, inTransaction].flatMap<Promise<unknown>>((runner) => [
-      clients.place(runner, placements),
+      clients.place(runner, [{ ...placement, onConflict: 'replace' }]),
       clients.cancel(runner, 'a', 'k'),
       clients.reschedule(runner, 'a', 'k', to),
       clients.moveOn(runner, own, to, moved, 'waits'),
@@ -74,9 +65,7 @@ describe('mutants of the engine', () => {
     await Promise.allSettled([
       ...calls,
       together.placeKeyless(alone, [{ ...placement, key: null, onConflict: 'replace' }], () => {}),
-      clients.placeAll(alone, placements),
-      together.place(alone, placements, () => {}),
-      together.place(raced, placements, () => {}),
+      together.place(alone, [{ ...placement, onConflict: 'replace' }], () => {}),
       together.cancel(alone, [{ name: 'a', key: 'k' }], () => {}),
       together.reschedule(alone, [{ name: 'a', key: 'k', to }], () => {}),
       engine.claim([claim]),

@@ -86,6 +86,23 @@ it('calls that no connection comes free for are rejected by the shutdown, not fo
   await stopped;
 });
 
+it('no call begins once the application has shut down', async () => {
+  const node = await start();
+  const { delays } = node;
+  await node.stop();
+  const slot = [NAME, 'k'] as const;
+  const calls = {
+    schedule: () => delays.schedule(NAME, { n: 1 }, FAR),
+    scheduleMany: () => delays.scheduleMany([{ name: NAME, payload: { n: 1 }, ...FAR }]),
+    cancel: () => delays.cancel(...slot),
+    reschedule: () => delays.reschedule(...slot, FAR),
+    find: () => delays.find(...slot),
+    history: () => delays.history(...slot),
+    retryDead: () => delays.retryDead(...slot),
+  };
+  for (const call of Object.values(calls)) await expect(call()).rejects.toThrow(DelayShutdownError);
+});
+
 it('nobody else finds the time limit of a batch on his connection', async () => {
   withoutOwnSessions();
   const { delays, dataSource } = await start({ poolMax: 1 });
