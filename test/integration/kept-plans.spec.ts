@@ -55,8 +55,7 @@ const items = (of: unknown[]): unknown[] => [
   nothing,
 ];
 const BY_KEY: Statements = {
-  place: [placeSql(tables, 'refused', 'at once'), items(keys)],
-  placeBeside: [placeSql(tables, 'left out', 'at once'), items(keys)],
+  place: [placeSql(tables, 'at once'), items(keys)],
   placeAgain: [placeAgainSql(tables, true, 'at once'), [...items(keys), each('replace')]],
   cancelWaiting: [cancelWaitingSql(tables, true), [names, keys]],
   cancel: [cancelSql(tables, true, 'at once'), [names, keys, null, null]],

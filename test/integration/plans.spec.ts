@@ -84,8 +84,7 @@ describe.each([1, BATCH])('statements about %d keys use the index of keys', (cou
   const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
     cancel: [cancelSql(tables, true, 'waits'), [names, keys, null, null]],
     reschedule: [rescheduleSql(tables, 'waits'), [names, keys, hours, nothing, nothing]],
-    place: [placeSql(tables, 'left out', 'waits'), items],
-    placeMany: [placeSql(tables, 'refused', 'waits'), items],
+    place: [placeSql(tables, 'waits'), items],
     placeAll: [placeAllSql(tables), items],
     placeAgain: [placeAgainSql(tables, true, 'waits'), [...items, same(count, 'replace')]],
   };

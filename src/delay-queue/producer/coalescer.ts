@@ -1,6 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { PendingCall } from './pending-call.js';
-import { isLockTimeout, isRefusal } from './refusal.js';
+import { metSomebody, isRefusal } from './refusal.js';
 
 /** Calls of one statement. */
 const CALLS_MAX = 200;
@@ -99,7 +99,7 @@ export class Coalescer<Call, Answer> {
       const middle = Math.ceil(batch.length / 2);
       await this.#together(batch.slice(0, middle));
       await this.#together(batch.slice(middle));
-    } else if (isLockTimeout(error)) void this.#alone(first!);
+    } else if (metSomebody(error)) void this.#alone(first!);
     else first?.reject(error);
   }
 

@@ -1,4 +1,4 @@
-import { sqlStateOf } from '../store/sql-state.js';
+import { sqlStateOf, UNIQUE_VIOLATION } from '../store/sql-state.js';
 
 /** Connection and operator classes of SQLSTATE: what is heard last of a statement that may have committed. */
 const OUTCOME_UNKNOWN = /^(?:08|57P)/;
@@ -15,5 +15,8 @@ export function isRefusal(error: unknown): boolean {
   return state !== undefined && !OUTCOME_UNKNOWN.test(state);
 }
 
-/** Whether the statement would have had to wait for somebody. */
-export const isLockTimeout = (error: unknown): boolean => sqlStateOf(error) === LOCK_NOT_AVAILABLE;
+/** Whether the statement met somebody whom it would have had to wait for, or who was a moment earlier. */
+export function metSomebody(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state === LOCK_NOT_AVAILABLE || state === UNIQUE_VIOLATION;
+}

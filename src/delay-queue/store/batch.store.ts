@@ -1,11 +1,11 @@
 import type { MoveTo } from '../validation/when.js';
-import { PlaceStatement } from './place-statement.js';
-import { columnsOf, placeAgainColumns, placedOf } from './placing.js';
+import { columnsOf, insert, insertAll, placeAgainColumns, placedOf } from './placing.js';
 import type { Placed, PlacedRow, Placement, Runner } from './rows.js';
 import { tablesOf } from './schema.js';
 import { slotOf } from './slot.js';
 import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
 import { placeAgainSql } from './sql/place-again.sql.js';
+import { placeKeylessSql, placeSql } from './sql/place.sql.js';
 import { rescheduleSql } from './sql/reschedule.sql.js';
 
 /** A delay by its name and key. */
@@ -31,13 +31,13 @@ export type Answer = (index: number, placed: Placed) => void;
  * alone may wait for each other.
  */
 export class BatchStore {
-  readonly #place: PlaceStatement;
   readonly #sql;
 
   constructor(schema: string, withHistory: boolean) {
     const tables = tablesOf(schema);
-    this.#place = new PlaceStatement(tables, 'at once');
     this.#sql = {
+      placeKeyless: placeKeylessSql(tables),
+      place: placeSql(tables, 'at once'),
       placeAgain: placeAgainSql(tables, withHistory, 'at once'),
       cancelWaiting: cancelWaitingSql(tables, withHistory),
       cancel: cancelSql(tables, withHistory, 'at once'),
@@ -51,16 +51,17 @@ export class BatchStore {
     placements: readonly Placement[],
     answer: Answer,
   ): Promise<void> {
-    const inserted = await this.#place.runKeyless(runner, placements);
-    for (const [index, placed] of inserted.entries()) if (placed) answer(index, placed);
+    const inserted = await insertAll(runner, this.#sql.placeKeyless, placements);
+    for (const [index, placed] of (inserted ?? []).entries()) answer(index, placed);
   }
 
   /**
    * Answers with the verdict `conflict` where `onConflict: 'error'` met a delay.
-   * @throws 55P03 when somebody's uncommitted row has one of the keys; nothing was written then
+   * @throws 55P03 when somebody's uncommitted row has one of the keys, and 23505 when it is committed
+   * at that moment; nothing was written then
    */
   async place(runner: Runner, placements: readonly Placement[], answer: Answer): Promise<void> {
-    const inserted = await this.#place.run(runner, placements);
+    const inserted = await insert(runner, this.#sql.place, placements);
     const taken: number[] = [];
     for (const [index, placed] of inserted.entries()) {
       if (placed) answer(index, placed);

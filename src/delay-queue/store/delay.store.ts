@@ -10,15 +10,16 @@ import type {
   Runner,
 } from './rows.js';
 import { LOOKS_MAX, PatientStatement } from './patient-statement.js';
-import { PlaceStatement } from './place-statement.js';
-import { columnsOf, placeAgainColumns, placedOf } from './placing.js';
+import { columnsOf, insert, insertAll, placeAgainColumns, placedOf } from './placing.js';
 import { tablesOf } from './schema.js';
+import { sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
 import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
 import type { Patience } from './sql/look.sql.js';
 import { findSql } from './sql/find.sql.js';
 import { historySql } from './sql/history.sql.js';
 import { moveOnSql } from './sql/move-on.sql.js';
 import { placeAgainSql } from './sql/place-again.sql.js';
+import { placeAllSql, placeKeylessSql, placeSql } from './sql/place.sql.js';
 import { rescheduleSql } from './sql/reschedule.sql.js';
 import { retryDeadSql } from './sql/retry-dead.sql.js';
 
@@ -28,7 +29,6 @@ import { retryDeadSql } from './sql/retry-dead.sql.js';
  * "cancel and schedule again" must not say `absent` while a new row lives.
  */
 export class DelayStore {
-  readonly #place: PlaceStatement;
   readonly #sql;
 
   constructor(
@@ -37,8 +37,10 @@ export class DelayStore {
     readonly nodeName: string,
   ) {
     const tables = tablesOf(schema);
-    this.#place = new PlaceStatement(tables, 'waits');
     this.#sql = {
+      place: placeSql(tables, 'waits'),
+      placeAll: placeAllSql(tables),
+      placeKeyless: placeKeylessSql(tables),
       placeAgain: new PatientStatement((patience) => placeAgainSql(tables, withHistory, patience)),
       moveOn: new PatientStatement((patience) => moveOnSql(tables, withHistory, patience)),
       cancelWaiting: cancelWaitingSql(tables, withHistory),
@@ -61,8 +63,9 @@ export class DelayStore {
     let open = placements.map((placement, index) => ({ placement, index }));
     for (let look = 0; open.length > 0; look += 1) {
       if (look === LOOKS_MAX) throw new DelayUnstableError(LOOKS_MAX);
-      const inserted = await this.#place.run(
+      const inserted = await insert(
         runner,
+        this.#sql.place,
         open.map((item) => item.placement),
       );
       const taken: typeof open = [];
@@ -96,8 +99,15 @@ export class DelayStore {
    * @param runner each statement a transaction of its own
    * @param placements as for {@link place}
    */
-  placeAll(runner: Runner, placements: readonly Placement[]): Promise<Placed[] | undefined> {
-    return this.#place.runAll(runner, placements);
+  async placeAll(runner: Runner, placements: readonly Placement[]): Promise<Placed[] | undefined> {
+    const isKeyless = placements.every(({ key }) => key === null);
+    const sql = isKeyless ? this.#sql.placeKeyless : this.#sql.placeAll;
+    try {
+      return await insertAll(runner, sql, placements);
+    } catch (error) {
+      if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
+      return undefined;
+    }
   }
 
   /**

@@ -1,5 +1,6 @@
 import type { MoveTo } from '../validation/when.js';
-import type { Placed, PlacedRow, Placement } from './rows.js';
+import type { Placed, PlacedRow, Placement, Runner } from './rows.js';
+import { slotOf } from './slot.js';
 
 /** The three columns of a statement's input that say when; exactly one of them is set. */
 export function columnsOf(to: MoveTo): {
@@ -44,3 +45,59 @@ export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
     nowMs: row.now_ms,
   };
 }
+
+/** What a row begins with: the default of its column. */
+const EPOCH_FIRST = 0;
+
+interface InsertedRow {
+  id: number;
+  due_ms: number;
+  wake_ms: number;
+  now_ms: number;
+}
+
+interface KeyedRow extends InsertedRow {
+  name: string;
+  key: string | null;
+}
+
+/** Runs a `place` statement: inserts what can be inserted; a hole where the key was taken. */
+export async function insert(
+  runner: Runner,
+  sql: string,
+  placements: readonly Placement[],
+): Promise<(Placed | undefined)[]> {
+  const rows = await runner.query<KeyedRow>(sql, placementColumns(placements));
+  if (rows.length === placements.length) return inOrder(rows);
+  // Of the keyless ones, the first is the first. Keyed ones say which they are.
+  const keyless = inOrder(rows.filter(({ key }) => key === null)).values();
+  const keyed = new Map(rows.filter(({ key }) => key !== null).map((row) => [slotOf(row), row]));
+  return placements.map((placement) => {
+    if (placement.key === null) return keyless.next().value;
+    const row = keyed.get(slotOf(placement));
+    return row && scheduled(row);
+  });
+}
+
+/** Runs a statement that inserts all, or none: then it answers undefined. */
+export async function insertAll(
+  runner: Runner,
+  sql: string,
+  placements: readonly Placement[],
+): Promise<Placed[] | undefined> {
+  const rows = await runner.query<InsertedRow>(sql, placementColumns(placements));
+  return rows.length === 0 ? undefined : inOrder(rows);
+}
+
+/** Ids follow the order of the input; Postgres promises no order of what RETURNING answers. */
+const inOrder = (rows: readonly InsertedRow[]): Placed[] =>
+  rows.toSorted((a, b) => a.id - b.id).map(scheduled);
+
+const scheduled = ({ id, due_ms, wake_ms, now_ms }: InsertedRow): Placed => ({
+  verdict: 'scheduled',
+  id,
+  dueMs: due_ms,
+  epoch: EPOCH_FIRST,
+  wakeMs: wake_ms,
+  nowMs: now_ms,
+});

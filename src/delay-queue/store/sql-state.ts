@@ -4,4 +4,7 @@ export function sqlStateOf(error: unknown): string | undefined {
   return typeof error.code === 'string' && SQLSTATE.test(error.code) ? error.code : undefined;
 }
 
+/** Somebody else has the key. */
+export const UNIQUE_VIOLATION = '23505';
+
 const SQLSTATE = /^[0-9A-Z]{5}$/;

@@ -38,8 +38,7 @@ export const STATEMENTS = {
   load: [loadSql(tables)],
   moveOn: patiently((patience) => moveOnSql(tables, true, patience)),
   place: [
-    ...patiently((patience) => placeSql(tables, 'refused', patience)),
-    ...patiently((patience) => placeSql(tables, 'left out', patience)),
+    ...patiently((patience) => placeSql(tables, patience)),
     placeKeylessSql(tables),
     placeAllSql(tables),
   ],

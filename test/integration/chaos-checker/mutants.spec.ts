@@ -64,6 +64,7 @@ describe('mutants of the engine', () => {
     // Nothing answers, and most of them say so.
     await Promise.allSettled([
       ...calls,
+      clients.placeAll(alone, [{ ...placement, onConflict: 'replace' }]),
       together.placeKeyless(alone, [{ ...placement, key: null, onConflict: 'replace' }], () => {}),
       together.place(alone, [{ ...placement, onConflict: 'replace' }], () => {}),
       together.cancel(alone, [{ name: 'a', key: 'k' }], () => {}),

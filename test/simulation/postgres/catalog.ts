@@ -65,7 +65,7 @@ const known = (label: string, statement: AnyStatement, isShared = false): Known 
 /** The library's statements by their very text: another text is another statement. */
 export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known> {
   const names = tablesOf(SCHEMA);
-  const keyless = placing.placeOf(() => tables.nextId(), 'refused', 'waits');
+  const keyless = placing.placeOf(() => tables.nextId(), 'waits');
   const statements: Entry[] = [
     [claimSql(names), 'claim', engine.claim],
     [lookAtSql(names), 'lookAt', engine.lookAt],
@@ -87,12 +87,12 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
   for (const patience of ['waits', 'at once'] as const) {
     const isShared = patience === 'at once';
     statements.push(
-      ...(['refused', 'left out'] as const).map((latecomer): Entry => [
-        placeSql(names, latecomer, patience),
+      [
+        placeSql(names, patience),
         'place',
-        placing.placeOf(() => tables.nextId(), latecomer, patience),
+        placing.placeOf(() => tables.nextId(), patience),
         isShared,
-      ]),
+      ],
       [
         placeAgainSql(names, true, patience),
         'placeAgain',

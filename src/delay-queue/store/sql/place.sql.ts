@@ -43,30 +43,25 @@ RETURNING ${['id::float8 AS id', ...more].join(', ')}, ${wholeEpochMs('due_at')}
 const rowOf = ({ delay }: Tables, input: string): string =>
   `(SELECT t.id FROM ${delay} t WHERE t.name = ${input}.name AND t.key = ${input}.key LIMIT 1)`;
 
-/** What becomes of a key that somebody inserts while the statement runs. */
-export type Latecomer = 'refused' | 'left out';
-
 /**
  * Inserts delays; a key that is taken is left alone and missing from the answer.
  *
  * A key that is taken for all to see is not even tried: a unique index lets an INSERT wait for
  * whoever changes the row there, and a handler that moved its own row on may take its time.
  *
- * Keys that others insert meanwhile are few, and being ready for them costs each row a quarter of its
- * time, for Postgres inserts it twice then. So there are two: with `refused` the statement fails with
- * 23505 and has written nothing, with `left out` it does without those keys.
- *
- * `at once` is for a statement that is a transaction of its own: it fails with 55P03 where it would
- * have to wait for somebody's uncommitted key.
+ * With `waits`, a key that somebody inserts meanwhile is left alone as well. Being ready for that costs
+ * each row a quarter of its time, for Postgres inserts it twice then, and it happens to few. So
+ * `at once`, which is for a statement that is a transaction of its own, is not: it fails with 23505, and
+ * with 55P03 where it would have to wait for somebody's uncommitted key.
  *
  * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole), at,
  * max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
  */
-export const placeSql = (tables: Tables, latecomer: Latecomer, patience: Patience): string => `
+export const placeSql = (tables: Tables, patience: Patience): string => `
 WITH ${patience === 'waits' ? clock() : clock(LIMIT)}${insertInto(tables)}
 WHERE ${rowOf(tables, 'i')} IS NULL
 ORDER BY i.ord${
-  latecomer === 'left out' ? '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING' : ''
+  patience === 'waits' ? '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING' : ''
 }${returning('name', 'key')}`;
 
 /**

@@ -1,8 +1,7 @@
 import type { Patience } from '../../../../src/delay-queue/store/sql/look.sql.js';
-import type { Latecomer } from '../../../../src/delay-queue/store/sql/place.sql.js';
 import { PgError } from '../pg-error.js';
 import { endedOf, isDead, msOf, wholeMs, type Row } from '../row.js';
-import type { Transaction } from '../transaction.js';
+import type { Transaction, Waiting } from '../transaction.js';
 import { dueOf, free, look, moved, placement, type Slot } from './keyed-rows.js';
 import { unnest, type WaitingStatement } from './statement.js';
 
@@ -16,18 +15,38 @@ interface Input extends Slot {
 
 const inputColumns = ['name', 'key', 'payload', 'afterMs', 'at', 'maxAttempts'] as const;
 
+type Insert = (tx: Transaction, row: Row) => boolean | Waiting<boolean>;
+
+/** Ready for a key that somebody commits while the statement waits for him. */
+const leavingOut: Insert = (tx, row) => tx.insert(row);
+
+const refusing = function* (tx: Transaction, row: Row): Waiting<boolean> {
+  if (yield* tx.insert(row)) return true;
+  throw new PgError('23505', 'duplicate key value violates unique constraint "delay_key"');
+};
+
 /** `lock_timeout`, of no time at all, in the place of waiting for somebody's uncommitted key. */
-function insertAtOnce(tx: Transaction, row: Row): boolean {
-  const step = tx.insert(row).next();
+const atOnce: Insert = (tx, row) => {
+  const step = refusing(tx, row).next();
   if (!step.done) throw new PgError('55P03', 'canceling statement due to lock timeout');
   return step.value;
-}
+};
 
-export const placeOf = (
-  nextId: () => number,
-  latecomer: Latecomer,
-  patience: Patience,
-): WaitingStatement =>
+type NextId = () => number;
+
+export const placeOf = (nextId: NextId, patience: Patience): WaitingStatement =>
+  placeWith(nextId, patience === 'waits' ? leavingOut : atOnce);
+
+/** All, or none when a key is taken; as a transaction of its own. */
+export const placeAllOf = (nextId: NextId): WaitingStatement => {
+  const place = placeWith(nextId, refusing);
+  return function* (tx, arrays) {
+    const isTaken = look(tx, unnest<Input>(arrays, ...inputColumns)).some((row) => row);
+    return isTaken ? [] : yield* place(tx, arrays);
+  };
+};
+
+const placeWith = (nextId: NextId, insert: Insert): WaitingStatement =>
   function* (tx, arrays) {
     const inputs = unnest<Input>(arrays, ...inputColumns);
     const taken = look(tx, inputs);
@@ -50,24 +69,12 @@ export const placeOf = (
         maxAttempts: input.maxAttempts,
         lastError: null,
       };
-      const stands = patience === 'waits' ? yield* tx.insert(row) : insertAtOnce(tx, row);
-      if (!stands && latecomer === 'refused') {
-        throw new PgError('23505', 'duplicate key value violates unique constraint "delay_key"');
-      }
-      if (!stands) continue;
+      const inserted = insert(tx, row);
+      if (!(typeof inserted === 'boolean' ? inserted : yield* inserted)) continue;
       placed.push({ ...placement(tx, row), name: row.name, key: row.key });
     }
     return placed;
   };
-
-/** All, or none when a key is taken; as a transaction of its own. */
-export const placeAllOf = (nextId: () => number): WaitingStatement => {
-  const place = placeOf(nextId, 'refused', 'waits');
-  return function* (tx, arrays) {
-    const isTaken = look(tx, unnest<Input>(arrays, ...inputColumns)).some((row) => row);
-    return isTaken ? [] : yield* place(tx, arrays);
-  };
-};
 
 export const placeAgainOf = (patience: Patience): WaitingStatement =>
   function* (tx, arrays) {
