@@ -25,13 +25,14 @@ import type {
 } from './delay.js';
 import { DelayShutdownError } from './delay.errors.js';
 import { Engine } from './engine/engine.js';
+import { infoOf, recordOf } from './delay.rows.js';
 import { ownAttempt, OwnRows } from './own-rows.js';
 import { inLockOrder, placementOf, placementsOf } from './placements.js';
 import { Producer } from './producer/producer.js';
 import { BatchStore } from './store/batch.store.js';
 import { despiteDeadlocks } from './store/deadlock.js';
 import { DelayStore } from './store/delay.store.js';
-import type { Placed, Placement } from './store/rows.js';
+import type { Placed } from './store/rows.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { checkKey, checkName } from './validation/names.js';
 import { parseScheduleOptions } from './validation/schedule-options.js';
@@ -124,25 +125,21 @@ export class DelayService {
     const placements = placementsOf(items, this.options.payloadBytesMax);
     if (placements.length === 0) return [];
     const sorted = inLockOrder(placements);
-    const inOrder = sorted.map((index) => placements[index] as Placement);
     const { manager, runner } = this.#transactionOf(options);
     const answer = (placed: readonly Placed[], within?: EntityManager): ScheduleResult[] => {
       const results = Array.from<ScheduleResult>({ length: placements.length });
-      for (const [position, index] of sorted.entries()) {
-        results[index] = this.#announced(
-          within,
-          (placements[index] as Placement).name,
-          placed[position] as Placed<ScheduleResult['verdict']>,
-        );
+      for (const [position, { name }] of sorted.placements.entries()) {
+        const one = placed[position] as Placed<ScheduleResult['verdict']>;
+        results[sorted.indexes[position] as number] = this.#announced(within, name, one);
       }
       return results;
     };
-    if (manager === undefined && !inOrder.some(ownAttempt)) {
-      const placed = await this.#store.placeAll(runner, inOrder);
+    if (manager === undefined && !placements.some(ownAttempt)) {
+      const placed = await this.#store.placeAll(runner, sorted.placements);
       if (placed !== undefined) return answer(placed);
     }
     const write = async (inner: EntityManager): Promise<ScheduleResult[]> =>
-      answer(await this.#ownRows.place(inner, runnerOf(inner), inOrder), inner);
+      answer(await this.#ownRows.place(inner, runnerOf(inner), sorted.placements), inner);
     // A savepoint in the caller's transaction: what a conflict leaves behind is undone even if the
     // caller catches the error and commits.
     return manager
@@ -199,20 +196,7 @@ export class DelayService {
     const slot = slotFrom(name, key, options);
     const { runner } = this.#transactionOf(options);
     const row = await this.#store.find(runner, slot.name, slot.key);
-    if (row === undefined) return null;
-    return {
-      id: row.id,
-      name,
-      key: row.key,
-      payload: JSON.parse(row.payload) as PayloadOf<N>,
-      state: row.state,
-      dueAt: new Date(row.due_ms),
-      wakeAt: row.wake_ms === null ? null : new Date(row.wake_ms),
-      attempts: row.attempts,
-      maxAttempts: row.max_attempts,
-      lastError: row.last_error,
-      createdAt: new Date(row.created_ms),
-    };
+    return row === undefined ? null : infoOf(name, row);
   }
 
   /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
@@ -220,19 +204,7 @@ export class DelayService {
     const slot = slotFrom(name, key, options);
     const { runner } = this.#transactionOf(options);
     const rows = await this.#store.history(runner, slot.name, slot.key, HISTORY_MAX);
-    return rows.map((row) => ({
-      id: row.id,
-      name: row.name,
-      key: row.key,
-      state: row.state,
-      dueAt: new Date(row.due_ms),
-      createdAt: new Date(row.created_ms),
-      endedAt: new Date(row.ended_ms),
-      latenessMs: row.lateness_ms,
-      attempts: row.attempts,
-      node: row.node,
-      error: row.error,
-    }));
+    return rows.map(recordOf);
   }
 
   /** Makes the dead letter of that key due now, with all its attempts. */

@@ -59,13 +59,20 @@ function lengthOf(items: unknown): number {
 }
 
 /**
- * Indexes of the placements by (name, key): the same order for every caller, whatever its locale,
- * so that two callers lock in the same order.
+ * The placements by (name, key), each with its index before: the same order for every caller, whatever
+ * its locale, so that two callers lock in the same order.
  */
-export function inLockOrder(placements: readonly Placement[]): number[] {
-  return [...placements.entries()]
-    .toSorted(([, a], [, b]) => compare(a.name, b.name) || compare(a.key ?? '', b.key ?? ''))
-    .map(([index]) => index);
+export function inLockOrder(placements: readonly Placement[]): {
+  placements: Placement[];
+  indexes: number[];
+} {
+  const sorted = [...placements.entries()].toSorted(
+    ([, a], [, b]) => compare(a.name, b.name) || compare(a.key ?? '', b.key ?? ''),
+  );
+  return {
+    placements: sorted.map(([, placement]) => placement),
+    indexes: sorted.map(([index]) => index),
+  };
 }
 
 const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);

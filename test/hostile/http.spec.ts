@@ -5,7 +5,8 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { problem } from '../../src/shop/http/problem.js';
-import { REQUESTS, type HostileRequest } from './http/requests.js';
+import type { HostileRequest } from './http/request.js';
+import { REQUESTS } from './http/requests.js';
 import { SOCKETS, type HostileSocket } from './http/sockets.js';
 import { everyCase } from './support/every-case.js';
 

@@ -133,9 +133,9 @@ export class Producer {
   /** In the order in which all callers lock. */
   async #placeTogether(placements: readonly Placement[], answer: Answer): Promise<void> {
     const sorted = inLockOrder(placements);
-    const inOrder = sorted.map((index) => placements[index] as Placement);
-    await this.parts.together.place(this.parts.runners.together, inOrder, (position, placed) =>
-      answer(sorted[position] as number, placed),
+    const { together, runners } = this.parts;
+    await together.place(runners.together, sorted.placements, (position, placed) =>
+      answer(sorted.indexes[position] as number, placed),
     );
   }
 }

@@ -1,5 +1,5 @@
 import type { Random } from '../../support/random.js';
-import type { Cursor, Placement } from '../../../src/delay-queue/store/rows.js';
+import type { Cursor } from '../../../src/delay-queue/store/rows.js';
 import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
 import { inLockOrder } from '../../../src/delay-queue/placements.js';
 import { UNIT_MS } from './same.js';
@@ -153,7 +153,7 @@ function place(random: Random, on: Which, step: MakeStep): Step {
   });
   const run = async (side: Side): Promise<unknown> => {
     const placements = made.map((of) => of(side));
-    const sorted = inLockOrder(placements).map((index) => placements[index] as Placement);
+    const sorted = inLockOrder(placements).placements;
     // A conflict leaves the rest written, in a transaction of one's own: so it does on both sides.
     return side.delays('n1').place(side.runner(on), sorted);
   };

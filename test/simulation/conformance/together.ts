@@ -1,7 +1,7 @@
 import type { Random } from '../../support/random.js';
 import { inLockOrder } from '../../../src/delay-queue/placements.js';
 import type { BatchStore, Move, Slot } from '../../../src/delay-queue/store/batch.store.js';
-import type { Placed, Placement } from '../../../src/delay-queue/store/rows.js';
+import type { Placed } from '../../../src/delay-queue/store/rows.js';
 import { UNIT_MS } from './same.js';
 import type { Side } from './side.js';
 import type { Step } from './step.js';
@@ -38,7 +38,7 @@ const place: MakeStep = (random, slots) => {
   const wishes = slots.map((slot) => wishOf(random, slot));
   return step('place', slots, (store, side, answer) => {
     const placements = wishes.map((of) => of(side));
-    const sorted = inLockOrder(placements).map((index) => placements[index] as Placement);
+    const sorted = inLockOrder(placements).placements;
     return store.place(side.runner('single'), sorted, answer);
   });
 };
