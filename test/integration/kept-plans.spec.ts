@@ -156,7 +156,9 @@ describe.each(['made for an empty table', 'made anew with statistics'])('a plan 
 
   it.each(Object.keys(BY_WAKE))('%s walks the index of wakes between its bounds', async (name) => {
     const plan = await explain(engine, executionOf(OF_ENGINE, name), []);
-    expect(plan.waysInto('delay')).toEqual(['Index Scan delay_wake']);
+    for (const way of plan.waysInto('delay'))
+      expect(way).toMatch(/^Index( Only)? Scan delay_wake$/);
+    expect(plan.waysInto('delay')).toContain('Index Scan delay_wake');
     for (const { indexCond } of plan.scansOf('delay')) {
       expect(indexCond).toMatch(/ROW\((d\.)?wake_at, (d\.)?id\) > ROW\(/);
       expect(indexCond).toMatch(/wake_at <= /);

@@ -28,14 +28,21 @@ const nowMs = async (): Promise<number> => {
   return rows[0]?.ms ?? 0;
 };
 
-/** The one walk through the index of wakes; both bounds are the index's, not a filter's. */
+/**
+ * The one walk through the rows in the order of their wakes; others look into the index alone. Both
+ * bounds are the index's, not a filter's.
+ */
 function walkOf(plan: Plan): Plan['nodes'][number] {
-  const [scan, ...more] = plan.scansOf('delay');
-  expect(more).toEqual([]);
-  expect(scan).toMatchObject({ type: 'Index Scan', index: 'delay_wake' });
-  expect(scan?.indexCond).toMatch(/ROW\((d\.)?wake_at, (d\.)?id\) > ROW\(/);
-  expect(scan?.indexCond).toMatch(/wake_at <= /);
-  return scan as Plan['nodes'][number];
+  const scans = plan.scansOf('delay');
+  for (const scan of scans) {
+    expect(scan.type).toMatch(/^Index( Only)? Scan$/);
+    expect(scan.index).toBe('delay_wake');
+    expect(scan.indexCond).toMatch(/ROW\((d\.)?wake_at, (d\.)?id\) > ROW\(/);
+    expect(scan.indexCond).toMatch(/wake_at <= /);
+  }
+  const walks = scans.filter(({ type }) => type === 'Index Scan');
+  expect(walks).toHaveLength(1);
+  return walks[0] as Plan['nodes'][number];
 }
 
 const load = async (fromMs: number, horizonMs: number, limit = 5_000) =>
@@ -102,18 +109,17 @@ describe('a sweep', () => {
   it('gets past all orphans with its cursor and meets every served row once', async () => {
     let cursor: { ms: number | null; id: number } = { ms: null, id: 0 };
     const met: number[] = [];
-    for (let done = false; !done;) {
+    for (;;) {
       const { rows } = await client.query<{
         wakes: string;
         cursor_ms: number | null;
         cursor_id: number;
-        done: boolean;
       }>(sweepSql(tables), [...SHARES, cursor.ms, cursor.id, 10_000, PAGE, null, 1_000]);
       const [page] = rows;
       if (page === undefined) throw new Error('no page');
       met.push(...(JSON.parse(page.wakes) as [number][]).map(([id]) => id));
+      if (page.cursor_ms === null) break;
       cursor = { ms: page.cursor_ms, id: page.cursor_id };
-      ({ done } = page);
     }
     expect(new Set(met).size).toBe(met.length);
     expect(met.length).toBeGreaterThanOrEqual(OVERDUE);

@@ -1,6 +1,6 @@
 import type { DelayEvents } from '../delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Cursor, Wake } from '../store/rows.js';
+import type { Cursor, LoadedPage, Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import { Chore } from './chore.js';
 import type { Nodes } from './nodes.js';
@@ -39,6 +39,8 @@ export class Loader {
   readonly #chore: Chore;
   #loadEveryMs: number;
   #markMs = 0;
+  /** Somebody came or went, as one hears: who is there is asked before what is there. */
+  #callsRoll = false;
 
   constructor(
     private readonly store: WorkStore,
@@ -68,8 +70,14 @@ export class Loader {
     this.#chore.start();
   }
 
-  /** Loads now: a node came or went, or the clock jumped. */
+  /** Loads now: the clock jumped. */
   kick(): void {
+    this.#chore.kick();
+  }
+
+  /** Loads now, what is this node's by then: another came or went. */
+  nodesChanged(): void {
+    this.#callsRoll = true;
     this.#chore.kick();
   }
 
@@ -78,18 +86,15 @@ export class Loader {
   }
 
   async #load(): Promise<number> {
+    if (this.#callsRoll) await this.#callRoll();
     let from: Cursor = { wakeMs: this.#markMs, id: 0 };
     let nextMarkMs: number | undefined;
     for (;;) {
       const page = await this.#page(from, PAGE_MAX);
       nextMarkMs ??= page.nowMs - GRACE_MS;
-      const ownershipChanged = this.nodes.update(page.nodes);
-      const room = page.wakes.every((wake) => this.callbacks.offer(wake));
       // Read with the old shares: once more, with the new ones.
-      if (ownershipChanged) {
-        this.callbacks.onSharesChanged();
-        return 0;
-      }
+      if (this.#update(page)) return 0;
+      const room = page.wakes.every((wake) => this.callbacks.offer(wake));
       if (!room || page.cursor === null || page.wakes.length < PAGE_MAX) break;
       from = page.cursor;
     }
@@ -97,7 +102,19 @@ export class Loader {
     return this.#loadEveryMs;
   }
 
-  async #page(from: Cursor, limit: number) {
+  async #callRoll(): Promise<void> {
+    this.#callsRoll = false;
+    this.#update(await this.#page({ wakeMs: this.#markMs, id: 0 }, 0));
+  }
+
+  /** @returns whether this node has to look after other rows than before */
+  #update({ nodes }: LoadedPage): boolean {
+    const isChanged = this.nodes.update(nodes);
+    if (isChanged) this.callbacks.onSharesChanged();
+    return isChanged;
+  }
+
+  async #page(from: Cursor, limit: number): Promise<LoadedPage> {
     const askedAtMs = performance.now();
     const page = await this.store.load(this.nodes.shares, from, {
       horizonMs: this.limits.horizonMs,

@@ -29,7 +29,11 @@ const PEERS_EVERY_MS = 5_000;
  */
 const SETTLE_MS = 200;
 
-/** Overdue for so long, a row of another node's share is anybody's: its owner is gone or busy. */
+/**
+ * Overdue for so long, a row of another node's share is anybody's: its owner is gone or busy. In a
+ * backlog all are, so a node that has nothing left of its own gives the others that time first: they
+ * may be as far, and two that claim the same rows undo each other's work.
+ */
 const HELP_AFTER_MS = 1_000;
 
 /**
@@ -44,6 +48,8 @@ export class Sweeper {
   #scan = SCAN_MIN;
   #settling: NodeJS.Timeout | undefined;
   #passByAtMs = -Infinity;
+  #helpAtMs = -Infinity;
+  #restarts = 0;
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
 
@@ -70,6 +76,7 @@ export class Sweeper {
 
   /** Looks at everything again now: this node has to look after other rows than before. */
   restart(): void {
+    this.#restarts += 1;
     this.#begin('none');
     this.#chore.kick();
   }
@@ -88,12 +95,17 @@ export class Sweeper {
     this.#waitsForRoom = false;
     if (this.#pass === 'none') this.#begin('own');
     while (this.#pass !== 'none' && this.ready.hasRoom) {
+      const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
+      if (waitMs > 0) return waitMs;
+      const restarts = this.#restarts;
       const page = await this.store.sweep(this.nodes.shares, this.#cursor, {
         scan: this.#scan,
         limit: PAGE_MAX,
         helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
         aheadMs: this.everyMs,
       });
+      // Read for other shares than this node's are now.
+      if (restarts !== this.#restarts) break;
       // One that finds no room is met again by the next pass.
       for (const wake of page.wakes) this.offer(wake);
       this.#next(page);
@@ -123,20 +135,21 @@ export class Sweeper {
         aheadMs: this.everyMs,
       });
       for (const wake of page.wakes) this.offer(wake);
-      if (page.done) return;
+      if (page.cursor === null) return;
       cursor = page.cursor;
     }
   }
 
   #next(page: SweptPage): void {
-    const sawOverdue = this.#cursor !== null || page.cursor !== null;
-    if (!page.done) {
+    const sawOverdue = this.#cursor !== null || page.anyOverdue;
+    if (page.cursor !== null) {
       this.#cursor = page.cursor;
       // A page that is full was so before all those rows were looked at.
       const found = page.wakes.length;
       if (found < PAGE_MAX) this.#scan = scanFor(this.#scan / Math.max(1, found));
     } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
       this.#begin('help');
+      this.#helpAtMs = performance.now() + HELP_AFTER_MS;
     } else {
       this.#begin('none');
     }
@@ -145,7 +158,8 @@ export class Sweeper {
   #begin(pass: 'none' | 'own' | 'help'): void {
     this.#pass = pass;
     this.#cursor = null;
-    this.#scan = SCAN_MIN;
+    // As if all rows were of names that the most nodes share.
+    this.#scan = scanFor(Math.max(...this.nodes.shares.counts));
   }
 }
 

@@ -202,7 +202,7 @@ export class Worker {
   }
 
   #hear(hint: Hint): void {
-    if (hint.kind === 'nodes') this.#loader.kick();
+    if (hint.kind === 'nodes') this.#loader.nodesChanged();
     else if (hint.kind === 'wakes') {
       const { nodes } = this.parts;
       for (const wake of hint.wakes) if (nodes.owns(wake.id, wake.name)) this.offer(wake);

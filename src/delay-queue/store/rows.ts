@@ -189,9 +189,10 @@ export interface LoadedPage {
 
 export interface SweptPage {
   wakes: Wake[];
-  /** Where the next page begins; null when nothing was overdue. */
+  /** Where the next page begins; null when everything overdue has been looked at. */
   cursor: Cursor | null;
-  done: boolean;
+  /** Whether anything is overdue from the page's beginning on, whoever looks after it. */
+  anyOverdue: boolean;
   nowMs: number;
 }
 

@@ -156,7 +156,7 @@ export class WorkStore {
     from: Cursor | null,
     limits: { scan: number; limit: number; helpAfterMs: number | null; aheadMs: number },
   ): Promise<SweptPage> {
-    const row = await this.#one<PageRow & { done: boolean }>(this.#sql.sweep, [
+    const row = await this.#one<PageRow & { any_overdue: boolean }>(this.#sql.sweep, [
       shares.names,
       shares.counts,
       shares.ranks,
@@ -167,7 +167,7 @@ export class WorkStore {
       limits.helpAfterMs,
       limits.aheadMs,
     ]);
-    return { done: row.done, ...pageOf(row) };
+    return { anyOverdue: row.any_overdue, ...pageOf(row) };
   }
 
   leave(staleMs: number): Promise<unknown> {

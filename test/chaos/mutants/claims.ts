@@ -115,7 +115,7 @@ export const CLAIMS: Record<string, Mutant> = {
     faults: ['kill'],
     seconds: 15,
     apply: (surgery) => {
-      const named = 'WHERE r.name = ANY ($1::text[])';
+      const named = 'WHERE served.at IS NOT NULL';
       surgery.rewrite('sweep', { [named]: `${named} AND r.leased_by IS NULL` });
       const ahead = 'WHERE (d.wake_at, d.id) >';
       surgery.rewrite('load', { [ahead]: `WHERE d.leased_by IS NULL AND (d.wake_at, d.id) >` });

@@ -1,18 +1,6 @@
 import { CLOCK, epochMs, plusMs, presentEpochMs, wakeOf, type Tables } from '../schema.js';
-import { spreadSql } from '../spread.js';
 import { isPresent } from './presence.sql.js';
-
-/**
- * SQL that is true for the rows a node looks after: it serves the name, and `spread(id)` picks it
- * among the nodes that do. The names, how many nodes serve each, and this node's rank among them
- * are three arrays; a name that is not served yields NULL.
- *
- * COALESCE also because of the planner: it takes a bare `=` to keep one row in 200, and to find a
- * page of those it would read and sort the whole range instead of stopping at the LIMIT.
- */
-export const ownShare = (row: string, names: string, counts: string, ranks: string): string =>
-  `COALESCE(${spreadSql(`${row}.id`)} % (${counts})[array_position(${names}, ${row}.name)]
-            = (${ranks})[array_position(${names}, ${row}.name)], false)`;
+import { ownShare, servedName } from './share.sql.js';
 
 /**
  * A row as a small JSON array: one text to parse instead of five columns for each of thousands. The
@@ -40,10 +28,10 @@ beat AS (
 page AS MATERIALIZED (
   SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
          d.last_error IS NOT NULL AS failed
-  FROM ${delay} d
+  FROM ${delay} d, ${servedName('d', '$2::text[]')}
   WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
     AND d.wake_at <= (SELECT ${plusMs('clock_timestamp()', '$7::float8')})
-    AND ${ownShare('d', '$2::text[]', '$3::int[]', '$4::int[]')}
+    AND ${ownShare('d', '$3::int[]', '$4::int[]')}
   ORDER BY d.wake_at, d.id
   LIMIT $8::int
 )

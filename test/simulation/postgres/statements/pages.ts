@@ -83,13 +83,13 @@ export const sweep: Statement = (tx, parameters) => {
         wakeOf(row) <= plusMs(tx.now, aheadMs),
     )
     .slice(0, limit);
-  const last = page.length === limit ? page.at(-1) : raw.at(-1);
+  const last = page.length === limit ? page.at(-1) : raw[scan - 1];
   return [
     {
       wakes: wakesJson(page),
       cursor_ms: last ? msOf(last.wakeAt) : null,
       cursor_id: last?.id ?? null,
-      done: raw.length < scan && page.length < limit,
+      any_overdue: raw.length > 0,
       now_ms: msOf(tx.now),
     },
   ];

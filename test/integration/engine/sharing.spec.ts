@@ -1,0 +1,134 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { spread } from '../../../src/delay-queue/store/spread.js';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { plainHandler, signal } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
+import { Stage } from './support/stage.js';
+
+const ROWS = 40;
+
+let stage: Stage;
+let restores: (() => void)[];
+
+/** Another method of the store in the place of one, until the test is over. */
+function wrap<Name extends 'sweep' | 'load' | 'claim'>(
+  name: Name,
+  around: (original: WorkStore[Name]) => WorkStore[Name],
+): void {
+  const original = WorkStore.prototype[name];
+  WorkStore.prototype[name] = around(original);
+  restores.push(() => {
+    WorkStore.prototype[name] = original;
+  });
+}
+
+beforeEach(async () => {
+  restores = [];
+  stage = await Stage.open();
+  await stage.sql(
+    `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
+     SELECT 'test.shared', 'null', at, at, at
+     FROM generate_series(1, $1::int), LATERAL (SELECT now() - interval '1 minute' AS at) AS due`,
+    [ROWS],
+  );
+});
+
+afterEach(async () => {
+  await stage.close();
+  for (const restore of restores) restore();
+});
+
+const start = (nodeName: string, run: () => Promise<void> | void, concurrency: number) =>
+  stage.start({
+    options: { nodeName },
+    providers: [plainHandler('test.shared', run, { concurrency })],
+  });
+
+it('a node with nothing left of its own gives a busy one time before it helps', async () => {
+  const gate = signal();
+  const ownEndedAtMs: number[] = [];
+  const helpBeganAtMs: number[] = [];
+  wrap(
+    'sweep',
+    (sweep) =>
+      async function sweepTimed(this: WorkStore, ...parameters) {
+        const askedAtMs = performance.now();
+        const page = await sweep.apply(this, parameters);
+        if (this.nodeName === 'b') {
+          if (parameters[2].helpAfterMs === null) ownEndedAtMs.push(performance.now());
+          else helpBeganAtMs.push(askedAtMs);
+        }
+        return page;
+      },
+  );
+  let done = 0;
+  try {
+    await start('a', () => gate.promise, 1);
+    await start('b', () => void (done += 1), ROWS);
+    // All but the one that the busy node has claimed.
+    await until(
+      () => done,
+      (count) => count === ROWS - 1,
+    );
+  } finally {
+    gate.resolve();
+  }
+  const [helpedAtMs = Number.NaN] = helpBeganAtMs;
+  const leftAtMs = Math.max(...ownEndedAtMs.filter((atMs) => atMs < helpedAtMs));
+  expect(helpedAtMs - leftAtMs).toBeGreaterThanOrEqual(999);
+});
+
+it('a node that learns of another leaves it its rows, those that it has just read among them', async () => {
+  const [read, joined, knowsBoth, allDone] = [signal(), signal(), signal(), signal()];
+  const claimed: number[] = [];
+  wrap(
+    'sweep',
+    (sweep) =>
+      async function sweepHeld(this: WorkStore, ...parameters) {
+        if (this.nodeName !== 'a') return sweep.apply(this, parameters);
+        // This is about its own rows: however slow the other is, nobody helps.
+        if (parameters[2].helpAfterMs !== null) await allDone.promise;
+        const page = await sweep.apply(this, parameters);
+        read.resolve();
+        await joined.promise;
+        return page;
+      },
+  );
+  wrap(
+    'load',
+    (load) =>
+      async function loadSeen(this: WorkStore, ...parameters) {
+        const page = await load.apply(this, parameters);
+        // Asked for nothing but who is there; it counts once the answer has been looked at.
+        const isRollCall = this.nodeName === 'a' && parameters[2].limit === 0;
+        if (isRollCall && page.nodes.length === 1) setImmediate(knowsBoth.resolve);
+        return page;
+      },
+  );
+  wrap(
+    'claim',
+    (claim) =>
+      function claimSeen(this: WorkStore, requests) {
+        if (this.nodeName === 'a') claimed.push(...requests.map(({ id }) => id));
+        return claim.call(this, requests);
+      },
+  );
+  let done = 0;
+  const run = (): void => {
+    done += 1;
+    if (done === ROWS) allDone.resolve();
+  };
+  try {
+    await start('a', run, ROWS);
+    await read.promise;
+    await start('b', run, ROWS);
+    await knowsBoth.promise;
+    joined.resolve();
+    await allDone.promise;
+  } finally {
+    joined.resolve();
+    allDone.resolve();
+  }
+  expect(claimed.filter((id) => spread(id) % 2 === 1)).toEqual([]);
+  expect(claimed).not.toEqual([]);
+});
