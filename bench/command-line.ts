@@ -13,6 +13,7 @@ export const SCENARIOS = [
   'overdue',
   'burst',
   'lateness',
+  'commit',
   'churn',
   'idle',
 ] as const;
@@ -89,7 +90,7 @@ export interface Settings {
   burstSkus: number;
   burstBatch: number;
   ratesPerSecond: readonly number[];
-  /** How long `lateness` schedules, and `idle` watches. */
+  /** How long `lateness` and `commit` schedule, and `idle` watches. */
   seconds: number;
   idleSeconds: number;
   /** Rows far in the future that stand beside those of `lateness`, and of `idle`. */

@@ -18,6 +18,7 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   overdue: () => import('./overdue.js'),
   burst: () => import('./burst.js'),
   lateness: () => import('./lateness.js'),
+  commit: () => import('./commit.js'),
   churn: () => import('./churn.js'),
   idle: () => import('./idle.js'),
 };
