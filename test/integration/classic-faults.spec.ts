@@ -65,14 +65,13 @@ describe('table polling', () => {
     });
     await until(
       () => load.mock.calls.length,
-      // The one that joins, the first of the loader, perhaps one for the own arrival.
-      (calls) => calls >= 2,
+      // The one that joins, and the first of the loader.
+      (calls) => calls === 2,
     );
     const completed = node.next('completed');
     await node.delays.schedule('test.near', null, { after: 300 });
-    const before = load.mock.calls.length;
     await completed;
-    expect(load.mock.calls.length - before).toBeLessThanOrEqual(1);
+    expect(load.mock.calls).toHaveLength(2);
   });
 });
 

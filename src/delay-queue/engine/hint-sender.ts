@@ -1,6 +1,6 @@
 import type { DelayEvents } from '../delay.events.js';
 import type { Runner, Wake } from '../store/rows.js';
-import { encodeWakes, NODES_HINT } from './hint.js';
+import { encodeWakes, nodesHint } from './hint.js';
 import { Trouble } from './trouble.js';
 
 /** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */
@@ -29,9 +29,9 @@ export class HintSender {
     this.#sending ??= this.#sendAll();
   }
 
-  /** Tells the others that a node came or went. */
-  async nodesChanged(): Promise<void> {
-    await this.#notify([NODES_HINT]);
+  /** Tells the others that this node came, or, without a name, that one went. */
+  async nodesChanged(came?: string): Promise<void> {
+    await this.#notify([nodesHint(came)]);
   }
 
   /** Resolves when everything is sent. */

@@ -3,8 +3,8 @@ import type { Wake } from '../store/rows.js';
 /** What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. */
 export type Hint =
   | { kind: 'wakes'; wakes: Wake[] }
-  /** A node came or went. */
-  | { kind: 'nodes' }
+  /** That node came, or, without a name, one went, or may have done either unheard. */
+  | { kind: 'nodes'; came?: string }
   /** A node asks itself whether LISTEN works here. */
   | { kind: 'probe'; nonce: string };
 
@@ -38,13 +38,14 @@ export function encodeWakes(wakes: readonly Wake[]): string[] {
   return texts;
 }
 
-export const NODES_HINT = 'n';
+export const nodesHint = (came = ''): string => `n${came}`;
 
 export const probeHint = (nonce: string): string => `p${nonce}`;
 
 /** Undefined for anything that is not a hint: whoever can connect can NOTIFY. */
 export function parseHint(text: string): Hint | undefined {
-  if (text === NODES_HINT) return { kind: 'nodes' };
+  if (text.startsWith('n'))
+    return text === 'n' ? { kind: 'nodes' } : { kind: 'nodes', came: text.slice(1) };
   if (text.startsWith('p')) return { kind: 'probe', nonce: text.slice(1) };
   if (!text.startsWith('w')) return undefined;
   try {

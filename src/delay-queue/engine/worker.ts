@@ -164,7 +164,7 @@ export class Worker {
     this.#sweeper.start();
     this.#leaseKeeper.start();
     this.#pruner?.start();
-    await hints.nodesChanged();
+    await hints.nodesChanged(options.nodeName);
     return listens;
   }
 
@@ -202,9 +202,11 @@ export class Worker {
   }
 
   #hear(hint: Hint): void {
-    if (hint.kind === 'nodes') this.#loader.nodesChanged();
-    else if (hint.kind === 'wakes') {
-      const { nodes } = this.parts;
+    const { nodes, options } = this.parts;
+    if (hint.kind === 'nodes') {
+      // It hears of itself, too, and knows who was there when it came.
+      if (hint.came !== options.nodeName) this.#loader.nodesChanged();
+    } else if (hint.kind === 'wakes') {
       for (const wake of hint.wakes) if (nodes.owns(wake.id, wake.name)) this.offer(wake);
     }
   }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import {
   encodeWakes,
-  NODES_HINT,
+  nodesHint,
   parseHint,
   probeHint,
 } from '../../../src/delay-queue/engine/hint.js';
@@ -25,7 +25,8 @@ describe('a hint', () => {
     const [text, ...more] = encodeWakes(wakes);
     expect(more).toEqual([]);
     expect(parseHint(text!)).toEqual({ kind: 'wakes', wakes });
-    expect(parseHint(NODES_HINT)).toEqual({ kind: 'nodes' });
+    expect(parseHint(nodesHint('web-1'))).toEqual({ kind: 'nodes', came: 'web-1' });
+    expect(parseHint(nodesHint())).toEqual({ kind: 'nodes' });
     expect(parseHint(probeHint('42'))).toEqual({ kind: 'probe', nonce: '42' });
     expect(encodeWakes([])).toEqual([]);
   });
