@@ -98,6 +98,12 @@ describe('a sweep', () => {
     expect(plan.buffers).toBeLessThan(1_200);
   });
 
+  it('with nothing overdue costs a handful of pages', async () => {
+    const plan = await sweep({ ms: (await nowMs()) + 60_000, id: 0 }, 10_000);
+    expect(plan.scansOf('delay').map(({ rows }) => rows)).toEqual([0, 0]);
+    expect(plan.buffers).toBeLessThan(25);
+  });
+
   it('never goes beyond now', async () => {
     const plan = await sweep({ ms: (await nowMs()) - 3_600_000, id: 0 }, 10_000, 5_000);
     const { rows } = walkOf(plan);

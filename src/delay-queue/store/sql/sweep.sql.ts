@@ -12,8 +12,8 @@ import { ownShare, servedName } from './share.sql.js';
  *
  * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
  * looked at once per sweep, and no page looks at more than `scan`. They are not kept: what one that is
- * not full has come to is found in the index alone. A LIMIT in place of EXISTS, for which the planner
- * would read the table.
+ * not full has come to is found by one more walk, through the index alone. Not by more than one: while a
+ * snapshot is held, each passes all that died since.
  */
 export const sweepSql = ({ delay }: Tables): string => {
   const overdue = `
@@ -36,16 +36,18 @@ page AS MATERIALIZED (
   LIMIT $7::int
 ),
 seen AS (SELECT count(*) = $7::int AS is_full FROM page),
+looked AS MATERIALIZED (SELECT d.wake_at, d.id${overdue} LIMIT $6::int),
 reached AS (
   (SELECT wake_at, id FROM page WHERE (SELECT is_full FROM seen)
    ORDER BY wake_at DESC, id DESC LIMIT 1)
   UNION ALL
-  (SELECT * FROM (SELECT d.wake_at, d.id${overdue} OFFSET $6::int - 1 LIMIT 1) l
-   WHERE NOT (SELECT is_full FROM seen))
+  (SELECT wake_at, id FROM looked
+   WHERE NOT (SELECT is_full FROM seen) AND (SELECT count(*) FROM looked) = $6::int
+   ORDER BY wake_at DESC, id DESC LIMIT 1)
 )
 SELECT (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
        (SELECT ${epochMs('wake_at')} FROM reached) AS cursor_ms,
        (SELECT id::float8 FROM reached) AS cursor_id,
-       COALESCE((SELECT true FROM reached), (SELECT true${overdue} LIMIT 1), false) AS any_overdue,
+       COALESCE((SELECT true FROM reached), (SELECT true FROM looked LIMIT 1), false) AS any_overdue,
        (SELECT ${epochMs('clock.now')} FROM clock) AS now_ms`;
 };
