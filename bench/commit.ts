@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { OURS_WITHOUT_HISTORY } from './adapters/ours.js';
 import { type Bench, interleaved } from './bench.js';
 import { BenchProcess } from './processes/bench-process.js';
-import { largest, percentile } from './report/statistics.js';
+import { type Percentiles, percentilesOf } from './report/statistics.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';
 import { connect } from './server/bench-server.js';
 import { openSite } from './site.js';
@@ -13,10 +13,7 @@ interface Variant {
   ratePerSecond: number;
 }
 
-interface Commits {
-  p50Ms: number;
-  p99Ms: number;
-  maxMs: number;
+interface Commits extends Percentiles {
   count: number;
 }
 
@@ -87,12 +84,7 @@ async function measure(bench: Bench, { ratePerSecond }: Variant): Promise<Commit
   await produced;
   await producer?.stop();
   await site.drop();
-  return {
-    p50Ms: percentile(tookMs, 0.5),
-    p99Ms: percentile(tookMs, 0.99),
-    maxMs: largest(tookMs),
-    count: tookMs.length,
-  };
+  return { ...percentilesOf(tookMs), count: tookMs.length };
 }
 
 /** @returns how long each commit took, in milliseconds */

@@ -5,7 +5,7 @@ import { type Bench, interleaved } from './bench.js';
 import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
 import type { WorkerReport } from './processes/protocol.js';
-import { largest, percentile } from './report/statistics.js';
+import { type Percentiles, percentilesOf } from './report/statistics.js';
 import { type Cell, cellsOf, type Column, figure, type Table } from './report/table.js';
 import { openSite } from './site.js';
 
@@ -16,16 +16,10 @@ interface Variant {
   pending: number;
 }
 
-interface Punctuality {
-  p50Ms: number;
-  p99Ms: number;
-  maxMs: number;
-}
-
 interface Lateness {
-  while: Punctuality;
+  while: Percentiles;
   /** Of what became due when nothing was scheduled any more. */
-  after: Punctuality;
+  after: Percentiles;
   early: number;
   ownDifferenceMs: number;
   /** First call to last answer, over the time it should take: more than 1 is too slow. */
@@ -165,11 +159,5 @@ function punctualityOf(
     if (lateMs < -uncertaintyMs) early += 1;
     ((dueMs[index] ?? 0) <= stoppedAtMs ? during : after).push(lateMs);
   }
-  return { while: summary(during), after: summary(after), early };
+  return { while: percentilesOf(during), after: percentilesOf(after), early };
 }
-
-const summary = (latenessMs: readonly number[]): Punctuality => ({
-  p50Ms: percentile(latenessMs, 0.5),
-  p99Ms: percentile(latenessMs, 0.99),
-  maxMs: latenessMs.length === 0 ? Number.NaN : largest(latenessMs),
-});

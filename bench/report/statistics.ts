@@ -15,3 +15,17 @@ export function percentile(values: readonly number[], fraction: number): number 
 /** Without spreading into arguments: there may be a million values. */
 export const largest = (values: readonly number[]): number =>
   values.reduce((most, value) => Math.max(most, value), -Infinity);
+
+/** How long things took, in milliseconds. */
+export interface Percentiles {
+  p50Ms: number;
+  p99Ms: number;
+  maxMs: number;
+}
+
+/** NaN all three of nothing. */
+export const percentilesOf = (tookMs: readonly number[]): Percentiles => ({
+  p50Ms: percentile(tookMs, 0.5),
+  p99Ms: percentile(tookMs, 0.99),
+  maxMs: tookMs.length === 0 ? Number.NaN : largest(tookMs),
+});

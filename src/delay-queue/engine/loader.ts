@@ -56,9 +56,9 @@ export class Loader {
 
   /** Registers this node, learns of the others, and reads the clock for the first time. */
   async join(): Promise<void> {
-    const page = await this.#page({ wakeMs: 0, id: 0 }, 0);
-    this.#markMs = page.nowMs - GRACE_MS;
-    this.nodes.update(page.nodes);
+    const { nowMs, nodes } = await this.#roll();
+    this.#markMs = nowMs - GRACE_MS;
+    this.nodes.update(nodes);
   }
 
   /** Before the start: more often than configured, when nobody will tell of what is new. */
@@ -86,7 +86,10 @@ export class Loader {
   }
 
   async #load(): Promise<number> {
-    if (this.#callsRoll) await this.#callRoll();
+    if (this.#callsRoll) {
+      this.#callsRoll = false;
+      this.#update(await this.#roll());
+    }
     let from: Cursor = { wakeMs: this.#markMs, id: 0 };
     let nextMarkMs: number | undefined;
     for (;;) {
@@ -102,9 +105,9 @@ export class Loader {
     return this.#loadEveryMs;
   }
 
-  async #callRoll(): Promise<void> {
-    this.#callsRoll = false;
-    this.#update(await this.#page({ wakeMs: this.#markMs, id: 0 }, 0));
+  /** Who is there, and this node among them: a page without rows. */
+  #roll(): Promise<LoadedPage> {
+    return this.#page({ wakeMs: this.#markMs, id: 0 }, 0);
   }
 
   /** @returns whether this node has to look after other rows than before */

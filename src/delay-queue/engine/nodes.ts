@@ -1,5 +1,13 @@
+import { isDeepStrictEqual } from 'node:util';
 import { spread } from '../store/spread.js';
 import type { Shares } from '../store/rows.js';
+
+type Others = readonly (readonly [id: string, names: readonly string[]])[];
+
+interface Rank {
+  count: number;
+  rank: number;
+}
 
 /**
  * Who else is there, and who looks after which delays: among the nodes that serve a name,
@@ -8,23 +16,29 @@ import type { Shares } from '../store/rows.js';
  */
 export class Nodes {
   #shares: Shares;
-  #rankOf = new Map<string, { count: number; rank: number }>();
+  #rankOf: ReadonlyMap<string, Rank>;
 
   constructor(
     private readonly self: string,
     private readonly names: readonly string[],
   ) {
-    this.#shares = this.#assign([]);
+    this.#shares = this.#sharesAmong([]);
+    this.#rankOf = ranksOf(this.#shares);
   }
 
   /** @returns whether the view changed */
-  update(others: readonly (readonly [id: string, names: readonly string[]])[]): boolean {
-    const before = JSON.stringify(this.#shares);
-    this.#shares = this.#assign(others);
-    return JSON.stringify(this.#shares) !== before;
+  update(others: Others): boolean {
+    const shares = this.#sharesAmong(others);
+    if (isDeepStrictEqual(shares, this.#shares)) return false;
+    this.#shares = shares;
+    this.#rankOf = ranksOf(shares);
+    return true;
   }
 
-  /** This node's part of each name it serves, for the loader's statements. */
+  /**
+   * This node's part of each name it serves, for the loader's and the sweeper's statements: the same
+   * object until the view changes, so that an answer can be told from one to older shares.
+   */
   get shares(): Shares {
     return this.#shares;
   }
@@ -51,18 +65,17 @@ export class Nodes {
     return this.#shares.counts.some((count) => count > 1);
   }
 
-  #assign(others: readonly (readonly [id: string, names: readonly string[]])[]): Shares {
+  #sharesAmong(others: Others): Shares {
     const shares: Shares = { names: [], counts: [], ranks: [] };
-    this.#rankOf = new Map();
     for (const name of this.names) {
       const ids = others.filter(([, names]) => names.includes(name)).map(([id]) => id);
-      const rank = ids.filter((id) => id < this.self).length;
-      const count = ids.length + 1;
-      this.#rankOf.set(name, { count, rank });
       shares.names.push(name);
-      shares.counts.push(count);
-      shares.ranks.push(rank);
+      shares.counts.push(ids.length + 1);
+      shares.ranks.push(ids.filter((id) => id < this.self).length);
     }
     return shares;
   }
 }
+
+const ranksOf = ({ names, counts, ranks }: Shares): ReadonlyMap<string, Rank> =>
+  new Map(names.map((name, at) => [name, { count: counts[at] ?? 1, rank: ranks[at] ?? 0 }]));

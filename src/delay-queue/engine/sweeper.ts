@@ -49,7 +49,6 @@ export class Sweeper {
   #settling: NodeJS.Timeout | undefined;
   #passByAtMs = -Infinity;
   #helpAtMs = -Infinity;
-  #restarts = 0;
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
 
@@ -76,7 +75,6 @@ export class Sweeper {
 
   /** Looks at everything again now: this node has to look after other rows than before. */
   restart(): void {
-    this.#restarts += 1;
     this.#begin('none');
     this.#chore.kick();
   }
@@ -97,15 +95,15 @@ export class Sweeper {
     while (this.#pass !== 'none' && this.ready.hasRoom) {
       const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
       if (waitMs > 0) return waitMs;
-      const restarts = this.#restarts;
-      const page = await this.store.sweep(this.nodes.shares, this.#cursor, {
+      const { shares } = this.nodes;
+      const page = await this.store.sweep(shares, this.#cursor, {
         scan: this.#scan,
         limit: PAGE_MAX,
         helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
         aheadMs: this.everyMs,
       });
-      // Read for other shares than this node's are now.
-      if (restarts !== this.#restarts) break;
+      // Others are this node's by now: the pass has begun anew meanwhile.
+      if (shares !== this.nodes.shares) break;
       // One that finds no room is met again by the next pass.
       for (const wake of page.wakes) this.offer(wake);
       this.#next(page);
@@ -124,16 +122,18 @@ export class Sweeper {
     // Not with every page that the pass goes on by: each time may look at the whole backlog.
     if (nowMs < this.#passByAtMs) return;
     this.#passByAtMs = nowMs + this.everyMs;
+    const { shares } = this.nodes;
     let cursor = this.#cursor;
     for (;;) {
-      const shares = this.nodes.sharesOf((name) => this.ready.hasRoomFor(name));
-      if (shares.names.length === 0) return;
-      const page = await this.store.sweep(shares, cursor, {
+      const wanted = this.nodes.sharesOf((name) => this.ready.hasRoomFor(name));
+      if (wanted.names.length === 0) return;
+      const page = await this.store.sweep(wanted, cursor, {
         scan: SCAN_MAX,
         limit: PAGE_MAX,
         helpAfterMs: null,
         aheadMs: this.everyMs,
       });
+      if (shares !== this.nodes.shares) return;
       for (const wake of page.wakes) this.offer(wake);
       if (page.cursor === null) return;
       cursor = page.cursor;

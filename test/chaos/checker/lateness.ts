@@ -1,3 +1,4 @@
+import { BATCHED } from '../load/payloads.js';
 import type { Sql } from '../record/sql.js';
 
 /** Claim minus due on the database's clock, in milliseconds; null where there was none. */
@@ -11,7 +12,8 @@ export interface Lateness {
 /**
  * A claim counts when it comes right after the write that set its due time, and that time lay ahead
  * when it was written, by more than what rounding up to a millisecond makes of "at once": what was late
- * already, and retries, say nothing about the wheel. A name that
+ * already, and retries, say nothing about the wheel. Nor do batches: while one of them hangs, until its
+ * timeout, the next waits for it, as it should. A name that
  * nobody served has no claim, and one that was left out by some nodes counts like any other.
  */
 export async function latenessOf(
@@ -23,14 +25,15 @@ export async function latenessOf(
        SELECT c.due_at <= $1::timestamptz AS calm, extract(epoch FROM c.at - c.due_at) * 1000 AS late_ms
        FROM chaos.step c
        JOIN chaos.step w ON w.delay_id = c.delay_id AND w.revision = c.revision - 1
-       WHERE c.kind = 'claim' AND (w.begins OR w.kind = 'reschedule') AND w.due_at > w.at + interval '1 millisecond'
+       WHERE c.kind = 'claim' AND c.name <> ALL ($2::text[])
+         AND (w.begins OR w.kind = 'reschedule') AND w.due_at > w.at + interval '1 millisecond'
      )
      SELECT calm, count(*)::int AS delays,
             percentile_disc(0.5) WITHIN GROUP (ORDER BY late_ms)::float8 AS "p50Ms",
             percentile_disc(0.99) WITHIN GROUP (ORDER BY late_ms)::float8 AS "p99Ms",
             max(late_ms)::float8 AS "maxMs"
      FROM first GROUP BY calm`,
-    [calmUntil.toISOString()],
+    [calmUntil.toISOString(), Object.keys(BATCHED)],
   );
   const of = (calm: boolean): Lateness => {
     const row = rows.find((each) => each.calm === calm);

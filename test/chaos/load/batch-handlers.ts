@@ -12,7 +12,7 @@ import {
 import { DataSource } from 'typeorm';
 import type { Tally } from '../processes/tally.js';
 import { noteEffects } from '../record/effect.js';
-import { type ChaosName, SPOILED, TAKE_ONE } from './payloads.js';
+import { BATCHED, type ChaosName, SPOILED, TAKE_ONE } from './payloads.js';
 
 type Batched = Delay<ChaosName>;
 type Spoiling = (typeof THROWING | typeof SPOILING)[number];
@@ -36,12 +36,6 @@ const SAID: Readonly<Record<string, (delay: Batched) => Word | undefined>> = {
 
 export const SAYING = Object.keys(SAID);
 
-const BATCHED: Readonly<Record<ChaosName, { transactional: boolean }>> = {
-  'chaos.batch': { transactional: false },
-  'chaos.batch-fenced': { transactional: true },
-  'chaos.batch-recurring': { transactional: true },
-};
-
 export const batchHandlersOf = (node: string, tally: Tally): [name: string, handler: Type][] =>
   Object.entries(BATCHED).map(([name, { transactional }]) => [
     name,
@@ -56,7 +50,7 @@ function handlerOf(name: ChaosName, transactional: boolean, node: string, tally:
       private readonly delays: DelayService,
     ) {}
 
-    // One call at a time: what one claim takes of this name is one batch, and the checker relies on it.
+    // One call at a time: the checker relies on it.
     @OnDelay(name, {
       batch: 25,
       concurrency: 1,

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { largest, median, percentile } from '../../../bench/report/statistics.js';
+import { largest, median, percentile, percentilesOf } from '../../../bench/report/statistics.js';
 
 describe('statistics', () => {
   it('have the middle value as the median, or the mean of the two in the middle', () => {
@@ -24,6 +24,11 @@ describe('statistics', () => {
 
   it('answer NaN of nothing', () => {
     expect(median([])).toBeNaN();
+  });
+
+  it('sum up how long things took, and say nothing of nothing', () => {
+    expect(percentilesOf([4, 2, 6])).toEqual({ p50Ms: 4, p99Ms: 5.96, maxMs: 6 });
+    expect(percentilesOf([])).toEqual({ p50Ms: Number.NaN, p99Ms: Number.NaN, maxMs: Number.NaN });
   });
 
   it('find the largest of more values than a call takes arguments', () => {

@@ -8,7 +8,7 @@ import { ownShare, servedName } from './share.sql.js';
  * cursor_id, scan (rows looked at, at most), limit (rows answered, at most), help_after_ms (rows
  * overdue for longer are anybody's; null: own share only), ahead_ms (a lease that ends within this
  * time is worth an entry in the wheel). Answers one row: wakes, the cursor where the next page begins
- * (null: all has been looked at), whether anything is overdue at all, and now_ms.
+ * (null: all has been looked at), whether anything is overdue from this page on, and now_ms.
  *
  * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
  * looked at once per sweep, and no page looks at more than `scan`. They are not kept: what one that is

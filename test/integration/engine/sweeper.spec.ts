@@ -1,0 +1,126 @@
+import { setImmediate as settled } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Client } from 'pg';
+import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
+import { Nodes } from '../../../src/delay-queue/engine/nodes.js';
+import { Sweeper } from '../../../src/delay-queue/engine/sweeper.js';
+import type { Runner, SweptPage } from '../../../src/delay-queue/store/rows.js';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+
+const ROWS = 40;
+const NAME = 'test.shared';
+/** Parameters: how many, name. */
+const INSERT_OVERDUE = `
+  INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
+  SELECT $2, 'null', at, at, at
+  FROM generate_series(1, $1::int), LATERAL (SELECT now() - interval '1 minute' AS at) AS due`;
+const OTHER: [id: string, names: string[]] = ['a', [NAME]];
+
+/** The engine's own, which remembers what it was asked for. */
+class SeenStore extends WorkStore {
+  readonly helpsAfterMs: (number | null)[] = [];
+  #latest: Promise<SweptPage> | undefined;
+
+  override sweep(...parameters: Parameters<WorkStore['sweep']>): Promise<SweptPage> {
+    this.helpsAfterMs.push(parameters[2].helpAfterMs);
+    this.#latest = super.sweep(...parameters);
+    return this.#latest;
+  }
+
+  /** Until the latest statement is answered, and the sweeper has dealt with what it brought. */
+  async answered(): Promise<void> {
+    await this.#latest;
+    await settled();
+  }
+}
+
+let database: TestDatabase;
+let client: Client;
+let store: SeenStore;
+let nodes: Nodes;
+/** Pages are read until so many wakes are offered. */
+let room: number;
+let offered: number[];
+let sweeper: Sweeper;
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+  await client.query(INSERT_OVERDUE, [ROWS, NAME]);
+  const runner: Runner = {
+    query: async <Row>(sql: string, parameters: unknown[]) =>
+      (await client.query(sql, parameters)).rows as Row[],
+  };
+  store = new SeenStore(runner, 'delay_queue', true, 'b');
+  nodes = new Nodes('b', [NAME]);
+  room = Infinity;
+  offered = [];
+  const ready = {
+    get hasRoom() {
+      return offered.length < room;
+    },
+    hasRoomFor: () => true,
+  };
+  const offer = ({ id }: { id: number }): boolean => offered.push(id) > 0;
+  sweeper = new Sweeper(store, nodes, 15_000, ready, offer, new DelayEvents());
+  // The sweeper's timers and its clock; what the connection waits for stays real.
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+});
+
+afterEach(async () => {
+  await sweeper.stop();
+  jest.useRealTimers();
+  await client.end();
+  await database.drop();
+});
+
+const idsOwned = (): number[] =>
+  Array.from({ length: ROWS }, (_, at) => at + 1).filter((id) => nodes.owns(id, NAME));
+
+function start({ settleMs = 0 } = {}): void {
+  sweeper.start();
+  // A timer that another one sets for at once comes a millisecond later.
+  jest.advanceTimersByTime(settleMs + 1);
+}
+
+describe('Sweeper', () => {
+  it('with nothing left of its own, gives the other nodes a second before it helps them', async () => {
+    nodes.update([OTHER]);
+    start({ settleMs: 200 });
+    await store.answered();
+    expect(offered).toEqual(idsOwned());
+    jest.advanceTimersByTime(999);
+    expect(store.helpsAfterMs).toEqual([null]);
+    jest.advanceTimersByTime(1);
+    expect(store.helpsAfterMs).toEqual([null, 1_000]);
+    await store.answered();
+    expect(new Set(offered).size).toBe(ROWS);
+  });
+
+  it('drops a page that was read for other shares, and begins anew', async () => {
+    start();
+    nodes.update([OTHER]);
+    sweeper.restart();
+    await store.answered();
+    expect(offered).toEqual([]);
+    jest.advanceTimersByTime(0);
+    await store.answered();
+    expect(offered).toEqual(idsOwned());
+    expect(offered.length).toBeLessThan(ROWS);
+  });
+
+  it('drops what it read past a name that fills its room, too', async () => {
+    await client.query(INSERT_OVERDUE, [5_000, NAME]);
+    room = 1;
+    start();
+    await store.answered();
+    const inFirstPage = offered.length;
+    expect(inFirstPage).toBe(2_000);
+    nodes.update([OTHER]);
+    await store.answered();
+    expect(store.helpsAfterMs).toHaveLength(2);
+    expect(offered).toHaveLength(inFirstPage);
+  });
+});
