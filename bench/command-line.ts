@@ -23,6 +23,10 @@ export type ScenarioName = (typeof SCENARIOS)[number];
 const CHURN_KINDS = ['fillfactor', 'vacuum'] as const;
 export type ChurnKind = (typeof CHURN_KINDS)[number];
 
+/** Whether the workers of `drain` start when the delays are due, or are up and wait for them. */
+const WORKERS = ['starting', 'standing'] as const;
+export type Workers = (typeof WORKERS)[number];
+
 const OPTIONS = {
   rounds: { type: 'string', default: '5' },
   systems: { type: 'string', default: '' },
@@ -32,6 +36,7 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
   count: { type: 'string', default: '50000' },
   processes: { type: 'string', default: '1' },
+  workers: { type: 'string', default: 'starting' },
   concurrency: { type: 'string', default: '1000' },
   backlog: { type: 'string', default: '0' },
   calls: { type: 'string', default: '20000' },
@@ -73,6 +78,8 @@ export interface Settings {
   count: number;
   /** Of `drain` and `burst`. */
   processes: readonly number[];
+  /** Of `drain`: a table for each. */
+  workers: readonly Workers[];
   /** Handlers at a time, where a system lets one choose. */
   concurrency: number;
   /** Rows far in the future beside a second drain; 0: no second one. */
@@ -124,6 +131,7 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
     chartsInto: values['charts-into'],
     count: wholeOf('count', 1),
     processes: wholesOf('processes', 1),
+    workers: words('workers', values.workers, WORKERS),
     concurrency: wholeOf('concurrency', 1),
     backlog: wholeOf('backlog', 0),
     calls: wholeOf('calls', 1),

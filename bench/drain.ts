@@ -2,6 +2,7 @@ import { account, shownAccounting, type Accounting } from './accounting.js';
 import { type Adapter, BESIDE } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { type Bench, interleaved } from './bench.js';
+import type { Workers } from './command-line.js';
 import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
 import type { WorkerReport } from './processes/protocol.js';
@@ -13,6 +14,7 @@ import { openSite, statementSource } from './site.js';
 interface Variant {
   title: string;
   adapter: Adapter;
+  workers: Workers;
   processes: number;
   /** Delays of the far future beside those that are due. */
   backlog: number;
@@ -56,58 +58,85 @@ const COLUMNS: readonly Column<Drain>[] = [
 /** A backlog of due delays, emptied by handlers that do nothing: the cost of the queue itself. */
 export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
-  const variants = variantsOf(bench);
   const results = await interleaved(
     bench,
-    variants,
+    variantsOf(bench),
     (variant) => measure(bench, variant),
     (drain) =>
       `${figure(drain.perSecond)}/s, longest pause ${figure(drain.longestPauseMs)} ms, lost / twice ${shownAccounting([drain.accounting])}`,
   );
-  return [
-    {
-      name: 'drain',
-      title: `Drain of ${figure(settings.count)} due delays`,
+  const source = await statementSource(bench);
+  return settings.workers.map((workers) => {
+    const { name, title, notes } = TOLD[workers];
+    const shown = results.filter(({ variant }) => variant.workers === workers);
+    return {
+      name,
+      title: title(figure(settings.count)),
       notes: [
-        'from the start of all workers, connected and compiled, to the last delay done with',
+        ...notes,
         '"once warm": the pace at which handlers began between four and nine tenths of the delays',
-        `each process has drained ${figure(WARM_UP)} others before, ${WARM_UPS} times, and was stopped and opened again`,
         `the handler does nothing; concurrency ${settings.concurrency} per process (ours)`,
-        `${await statementSource(bench)}; those of the start are among them`,
+        source,
         'WAL with the full pages that follow a checkpoint, which each round begins with',
         '"ratio": to the own drain of the same round without delays of the far future',
-        ...new Set(variants.map(({ adapter }) => adapter.settings)),
+        ...new Set(shown.map(({ variant }) => variant.adapter.settings)),
       ],
       columns: [
         'system',
         'processes',
         'beside',
-        ...COLUMNS.map(({ title }) => title),
+        ...COLUMNS.map((column) => column.title),
         'ratio',
         'lost / twice',
       ],
-      rows: results.map((result) => row(result, ownOf(result, results))),
-    },
-  ];
+      rows: shown.map((result) => row(result, ownOf(result, shown))),
+    };
+  });
 }
+
+const TOLD: Readonly<
+  Record<Workers, { name: string; title: (count: string) => string; notes: readonly string[] }>
+> = {
+  starting: {
+    name: 'drain',
+    title: (count) => `Drain of ${count} due delays`,
+    notes: [
+      'from the start of all workers, connected and compiled, to the last delay done with; what ' +
+        'the start costs is among the figures',
+      `each process has drained ${figure(WARM_UP)} others before, ${WARM_UPS} times, and was stopped and opened again`,
+    ],
+  },
+  standing: {
+    name: 'drain-standing',
+    title: (count) => `Drain of ${count} delays due at the same moment, by workers that are up`,
+    notes: [
+      'from the start of the first handler to the last delay done with; reading ahead is among the figures',
+      `each process has drained ${figure(WARM_UP)} others before, ${WARM_UPS} times, the last time as it is`,
+    ],
+  },
+};
 
 function variantsOf({ settings }: Bench): Variant[] {
   const backlogs = settings.backlog === 0 ? [0] : [0, settings.backlog];
-  return adaptersLike(settings.systems).flatMap((adapter) =>
-    settings.processes.flatMap((processes) =>
-      backlogs.map((backlog) => ({
-        title:
-          `drain · ${adapter.name} · ${processes} process${processes > 1 ? 'es' : ''}` +
-          (backlog === 0 ? '' : ` · beside ${figure(backlog)}`),
-        adapter,
-        processes,
-        backlog,
-      })),
+  return settings.workers.flatMap((workers) =>
+    adaptersLike(settings.systems).flatMap((adapter) =>
+      settings.processes.flatMap((processes) =>
+        backlogs.map((backlog) => ({
+          title:
+            `drain · ${adapter.name} · ${processes} process${processes > 1 ? 'es' : ''}` +
+            (workers === 'standing' ? ' standing' : '') +
+            (backlog === 0 ? '' : ` · beside ${figure(backlog)}`),
+          adapter,
+          workers,
+          processes,
+          backlog,
+        })),
+      ),
     ),
   );
 }
 
-/** The same without anything beside it. */
+/** The same without anything beside it, among those of its table. */
 const ownOf = ({ variant }: Result, results: readonly Result[]): Result | undefined =>
   results.find(
     (each) =>
@@ -151,27 +180,36 @@ async function measure(bench: Bench, variant: Variant): Promise<Drain> {
       }),
     ),
   );
-  for (let time = 0; time < WARM_UPS; time += 1) {
-    const first = count + time * WARM_UP * processes;
-    await warmUp(adapter, site.url, workers, first);
+  const isStanding = variant.workers === 'standing';
+  for (let time = 1; time <= WARM_UPS; time += 1) {
+    await warmUp(adapter, site.url, workers, count + (time - 1) * WARM_UP * processes);
+    const staysUp = isStanding && time === WARM_UPS;
+    await Promise.all(
+      workers.map((worker) =>
+        staysUp
+          ? worker.ask({ type: 'forget' }, 'forgotten')
+          : worker.ask({ type: 'reopen' }, 'reopened'),
+      ),
+    );
   }
-  await adapter.fill(site.url, { first: 0, count, ...OVERDUE });
+  await adapter.fill(site.url, { first: 0, count, ...(isStanding ? AHEAD : OVERDUE) });
   await settle(bench, site.url);
   await site.begin();
   const startedAtNs = process.hrtime.bigint();
-  for (const worker of workers) worker.send({ type: 'start' });
+  if (!isStanding) for (const worker of workers) worker.send({ type: 'start' });
   const reports = await awaitSettled(workers, count);
   const done = await site.done();
   await Promise.all(workers.map((worker) => worker.stop()));
   const accounting = account(reports, count, (await adapter.left(site.url)) - backlog);
   await site.drop();
 
+  const beganAtNs = (isStanding ? firstHandledAtNs(reports) : undefined) ?? startedAtNs;
   const endedAtNs = reports
     .map((report) => report.lastSettledAtNs)
     .reduce((latest, atNs) => (atNs > latest ? atNs : latest));
   const workerCpuSeconds = reports.reduce((total, report) => total + report.cpuSeconds, 0);
   return {
-    perSecond: (count - accounting.lost) / (Number(endedAtNs - startedAtNs) / 1e9),
+    perSecond: (count - accounting.lost) / (Number(endedAtNs - beganAtNs) / 1e9),
     onceWarmPerSecond: onceWarmPerSecond(reports),
     longestPauseMs: largest(reports.map((report) => report.longestPauseMs)),
     workerMicros: (workerCpuSeconds * 1e6) / count,
@@ -181,6 +219,13 @@ async function measure(bench: Bench, variant: Variant): Promise<Drain> {
     accounting,
   };
 }
+
+/** Of all workers; undefined when no handler started. */
+const firstHandledAtNs = (reports: readonly WorkerReport[]): bigint | undefined =>
+  reports
+    .map((report) => report.firstHandledAtNs)
+    .filter((atNs) => atNs > 0n)
+    .toSorted((a, b) => (a < b ? -1 : 1))[0];
 
 /** From the starts of all handlers, wherever they ran, on the database's clock. */
 function onceWarmPerSecond(reports: readonly WorkerReport[]): number {
@@ -194,6 +239,9 @@ function onceWarmPerSecond(reports: readonly WorkerReport[]): number {
 }
 
 const OVERDUE = { dueFromMs: -60_000, dueToMs: -1_000 };
+
+/** By then every node of ours has read ahead once more: it does so every 10 s. */
+const AHEAD = { dueFromMs: 15_000, dueToMs: 15_000 };
 
 async function prepare(adapter: Adapter, url: string, backlog: number): Promise<void> {
   await adapter.prepare(url);
@@ -221,5 +269,4 @@ async function warmUp(
   await adapter.fill(url, { first, count, ...OVERDUE });
   for (const worker of workers) worker.send({ type: 'start' });
   await awaitSettled(workers, count);
-  await Promise.all(workers.map((worker) => worker.ask({ type: 'reopen' }, 'reopened')));
 }

@@ -13,6 +13,7 @@ Scenarios: ${SCENARIOS.join(' ')} (default: all)
 enqueue   --calls 20000 --in-flight 50 --bulk 1000,10000 --bulk-count 100000
 cancel    --calls 20000 --in-flight 50
 drain     --count 50000 --processes 1 --concurrency 1000
+          --workers starting (or starting,standing: also with workers that are up when it falls due)
           --backlog 0 (delays of the far future beside a second drain, as 1000000)
 overdue   --overdue 100000 --concurrency 1000
 burst     --burst-orders 10000 --burst-skus 200 --burst-batch 200 --processes 1

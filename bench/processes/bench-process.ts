@@ -43,7 +43,7 @@ export class BenchProcess {
     this.#forget = stopLater(() => this.#kill());
     child.on('message', (message: Message) => {
       if (message.type === 'progress') this.settled = message.settled;
-      if (message.type === 'reopened') this.settled = 0;
+      if (message.type === 'reopened' || message.type === 'forgotten') this.settled = 0;
       if (message.type === 'failed') this.#fail(message.reason);
     });
     child.once('error', (error) => this.#fail(error.message));

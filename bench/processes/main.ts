@@ -1,6 +1,6 @@
 /** A process of the bench: one worker or one producer of one system, on the bench's orders. */
 import { adapterOf } from '../adapters/adapters.js';
-import type { BenchWorker } from '../adapters/adapter.js';
+import type { BenchWorker, Hears } from '../adapters/adapter.js';
 import { call, callsOf } from './call.js';
 import { UsageWatch } from './process-usage.js';
 import { produce } from './produce.js';
@@ -38,21 +38,34 @@ function fail(error: unknown): void {
   tell({ type: 'failed', reason });
 }
 
-async function openWorker(order: WorkerOrder | ShopWorkerOrder, log: RunLog): Promise<BenchWorker> {
+async function openWorker(
+  order: WorkerOrder | ShopWorkerOrder,
+  hears: Hears,
+): Promise<BenchWorker> {
   if (order.role === 'worker') {
-    return adapterOf(order.system).openWorker(order.url, order.concurrency, log);
+    return adapterOf(order.system).openWorker(order.url, order.concurrency, hears);
   }
   // With the shop's entities, which nobody else needs.
   const { openShopWorker } = await import('../burst/shop-worker.js');
-  return openShopWorker(order.url, order.batch, log);
+  return openShopWorker(order.url, order.batch, hears);
 }
 
 async function beWorker(order: WorkerOrder | ShopWorkerOrder): Promise<void> {
   const yardstick = await Yardstick.measure(order.url);
   let log = new RunLog(yardstick, order.count);
-  let worker = await openWorker(order, log);
+  const hears: Hears = {
+    handled: (n, dueMs, ownLatenessMs) => log.handled(n, dueMs, ownLatenessMs),
+    settled: () => log.settled(),
+  };
+  let worker = await openWorker(order, hears);
   let usage: UsageWatch | undefined;
   let told = 0;
+  const watched = (): UsageWatch =>
+    new UsageWatch(order.role === 'worker' && order.watchesLoop === true);
+  const forget = (): void => {
+    log = new RunLog(yardstick, order.count);
+    told = 0;
+  };
   const progress = setInterval(() => {
     if (log.settledCount > told) tell({ type: 'progress', settled: log.settledCount });
     told = log.settledCount;
@@ -60,15 +73,18 @@ async function beWorker(order: WorkerOrder | ShopWorkerOrder): Promise<void> {
 
   obey(async ({ type }) => {
     if (type === 'start') {
-      usage = new UsageWatch(order.role === 'worker' && order.watchesLoop === true);
+      usage = watched();
       await worker.start();
       tell({ type: 'started' });
     } else if (type === 'reopen') {
       await worker.stop();
-      log = new RunLog(yardstick, order.count);
-      told = 0;
-      worker = await openWorker(order, log);
+      forget();
+      worker = await openWorker(order, hears);
       tell({ type: 'reopened' });
+    } else if (type === 'forget') {
+      forget();
+      usage = watched();
+      tell({ type: 'forgotten' });
     } else if (type === 'report') {
       usage ??= new UsageWatch(false);
       tell(log.report(usage.taken()));

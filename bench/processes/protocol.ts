@@ -38,6 +38,8 @@ export type Command =
   | { type: 'start' }
   /** To a worker: stops, and opens again in the same process; it tells `reopened`. */
   | { type: 'reopen' }
+  /** To a worker: what it has done so far was preparation; it goes on, and tells `forgotten`. */
+  | { type: 'forget' }
   /** To a producer: schedules delays 0 … count - 1 at a steady pace; it tells `produced`. */
   | { type: 'produce'; count: number; ratePerSecond: number }
   /** To a producer: as fast as the answers come; it tells `called`. */
@@ -69,8 +71,9 @@ export type Message =
   /** A producer also says what it can be called. */
   | { type: 'ready'; calls: readonly Call[] }
   | { type: 'started' }
-  /** What was handled and used before is forgotten. */
+  /** What was handled and used before is forgotten, after either. */
   | { type: 'reopened' }
+  | { type: 'forgotten' }
   /** Several times a second while there is something new. */
   | { type: 'progress'; settled: number }
   | { type: 'produced'; stoppedAtMs: number; answeredInMs: number }

@@ -50,12 +50,12 @@ export class Dispatcher {
 
   /**
    * @param claimBatch rows per claim, at most
-   * @param onHungry told when there is room for more overdue rows than are known
+   * @param sweep told when there is room for more overdue rows than are known, and when one was left out
    */
   constructor(
     private readonly parts: Parts,
     private readonly claimBatch: number,
-    private readonly onHungry: () => void,
+    private readonly sweep: { hungry: () => void; leftOut: () => void },
   ) {
     this.#trouble = new Trouble(parts.events, 'claim');
     this.#pace = new BatchPace(parts.registry);
@@ -87,7 +87,9 @@ export class Dispatcher {
   /** Entries whose wake has come. */
   due(entries: readonly Entry[]): void {
     const { ready, readAhead } = this.parts;
-    for (const entry of entries) if (!ready.push(entry)) readAhead.forget(entry);
+    const leftOut = entries.filter((entry) => !ready.push(entry));
+    for (const entry of leftOut) readAhead.forget(entry);
+    if (leftOut.length > 0) this.sweep.leftOut();
     this.pump();
   }
 
@@ -124,7 +126,7 @@ export class Dispatcher {
       this.#claims.add(claim);
     }
     this.#pump.kickIn(pauseLeftMs);
-    if (ready.size < this.claimBatch) this.onHungry();
+    if (ready.size < this.claimBatch) this.sweep.hungry();
   }
 
   /** @returns whether anything was booked */

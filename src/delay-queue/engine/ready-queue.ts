@@ -3,7 +3,7 @@ import type { Entry } from './read-ahead.js';
 /** Slots left behind in front of a line before it is cut: rare enough to cost nothing per entry. */
 const COMPACT_AT = 4_096;
 
-/** Due entries of one name kept in memory; what does not fit is found again by the sweep. */
+/** Due entries of one name kept in memory; what does not fit is found again by a sweep, once there is room. */
 const LINE_MAX = 10_000;
 
 /** First in, first out, without moving the rest on every take. */

@@ -49,7 +49,9 @@ export class Sweeper {
   #settling: NodeJS.Timeout | undefined;
   #passByAtMs = -Infinity;
   #helpAtMs = -Infinity;
-  /** A pass stopped halfway because the ready queue was full enough. */
+  /** Something overdue was left out since the pass began: where it stands, the pass may be past it. */
+  #isAnyLeftOut = false;
+  /** There is something to find, and the ready queue is full enough. */
   #waitsForRoom = false;
 
   /**
@@ -84,6 +86,12 @@ export class Sweeper {
     if (this.#waitsForRoom) this.#chore.kick();
   }
 
+  /** The ready queue was full: what is due and found no room is looked for as soon as there is some. */
+  leftOut(): void {
+    this.#isAnyLeftOut = true;
+    this.#waitsForRoom = true;
+  }
+
   stop(): Promise<void> {
     clearTimeout(this.#settling);
     return this.#chore.stop();
@@ -91,7 +99,7 @@ export class Sweeper {
 
   async #sweep(): Promise<number> {
     this.#waitsForRoom = false;
-    if (this.#pass === 'none') this.#begin('own');
+    if (this.#pass === 'none' || (this.#pass === 'help' && this.#isAnyLeftOut)) this.#begin('own');
     while (this.#pass !== 'none' && this.ready.hasRoom) {
       const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
       if (waitMs > 0) return waitMs;
@@ -108,7 +116,7 @@ export class Sweeper {
       for (const wake of page.wakes) this.offer(wake);
       this.#next(page);
     }
-    this.#waitsForRoom = this.#pass !== 'none';
+    this.#waitsForRoom = this.#pass !== 'none' || this.#isAnyLeftOut;
     if (this.#waitsForRoom) await this.#passBy();
     return this.nodes.hasPeers ? Math.min(this.everyMs, PEERS_EVERY_MS) : this.everyMs;
   }
@@ -147,6 +155,8 @@ export class Sweeper {
       // A page that is full was so before all those rows were looked at.
       const found = page.wakes.length;
       if (found < PAGE_MAX) this.#scan = scanFor(this.#scan / Math.max(1, found));
+    } else if (this.#isAnyLeftOut) {
+      this.#begin('own');
     } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
       this.#begin('help');
       this.#helpAtMs = performance.now() + HELP_AFTER_MS;
@@ -158,6 +168,7 @@ export class Sweeper {
   #begin(pass: 'none' | 'own' | 'help'): void {
     this.#pass = pass;
     this.#cursor = null;
+    if (pass === 'own') this.#isAnyLeftOut = false;
     // As if all rows were of names that the most nodes share.
     this.#scan = scanFor(Math.max(...this.nodes.shares.counts));
   }

@@ -97,7 +97,7 @@ export class Worker {
         events,
       },
       claimBatchFor(parts),
-      () => this.#sweeper.hungry(),
+      { hungry: () => this.#sweeper.hungry(), leftOut: () => this.#sweeper.leftOut() },
     );
     this.#sweeper = new Sweeper(store, nodes, leaseMs / 2, this.#dispatcher, offer, events);
     const callbacks = {

@@ -123,4 +123,32 @@ describe('Sweeper', () => {
     expect(store.helpsAfterMs).toHaveLength(2);
     expect(offered).toHaveLength(inFirstPage);
   });
+
+  it('looks again when something due was left out, once there is room', async () => {
+    start();
+    await store.answered();
+    sweeper.hungry();
+    expect(store.helpsAfterMs).toHaveLength(1);
+    sweeper.leftOut();
+    sweeper.hungry();
+    expect(store.helpsAfterMs).toHaveLength(2);
+  });
+
+  it('looks again after a pass that may be past what was left out', async () => {
+    start();
+    sweeper.leftOut();
+    await store.answered();
+    expect(store.helpsAfterMs).toHaveLength(2);
+    await store.answered();
+    expect(store.helpsAfterMs).toHaveLength(2);
+  });
+
+  it('looks for what it left out itself before it helps others', async () => {
+    nodes.update([OTHER]);
+    start({ settleMs: 200 });
+    await store.answered();
+    sweeper.leftOut();
+    sweeper.hungry();
+    expect(store.helpsAfterMs).toEqual([null, null]);
+  });
 });

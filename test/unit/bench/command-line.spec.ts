@@ -18,6 +18,7 @@ describe('the command line of the benchmarks', () => {
       charts: [],
       count: 50_000,
       processes: [1],
+      workers: ['starting'],
       backlog: 0,
       calls: 20_000,
       inFlight: 50,
@@ -47,6 +48,7 @@ describe('the command line of the benchmarks', () => {
     expect(parseCommandLine(['drain', '--help'])).toBe('help');
     for (const scenario of SCENARIOS) expect(USAGE).toContain(scenario);
     for (const option of [
+      'workers',
       'backlog',
       'in-flight',
       'bulk',
