@@ -80,6 +80,16 @@ export const CHART_PLANS: readonly ChartPlan[] = [
     only: { column: 'beside', is: '0' },
   },
   {
+    file: 'drain-standing',
+    table: 'drain-standing',
+    title: 'Drain by workers that are up',
+    subtitle: 'delays per second, all due at the same moment; more is better',
+    kind: 'bars',
+    columns: ['delays/s'],
+    labels: [SYSTEM, PROCESSES],
+    only: { column: 'beside', is: '0' },
+  },
+  {
     file: 'drain-backlog',
     table: 'drain',
     title: 'Drain beside delays of the far future',
