@@ -1,49 +1,12 @@
-import { account, shownAccounting, type Accounting } from './accounting.js';
-import { type Adapter, BESIDE } from './adapters/adapter.js';
+import { shownAccounting } from './accounting.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { type Bench, interleaved } from './bench.js';
 import type { Workers } from './command-line.js';
-import { awaitSettled } from './processes/await-settled.js';
-import { BenchProcess } from './processes/bench-process.js';
-import type { WorkerReport } from './processes/protocol.js';
-import { largest } from './report/statistics.js';
+import { type Drain, measure, type Variant, WARM_UP, WARM_UPS } from './drain/measurement.js';
 import { type Cell, cellsOf, type Column, figure, rounds, type Table } from './report/table.js';
-import { connect } from './server/bench-server.js';
-import { openSite, statementSource } from './site.js';
-
-interface Variant {
-  title: string;
-  adapter: Adapter;
-  workers: Workers;
-  processes: number;
-  /** Delays of the far future beside those that are due. */
-  backlog: number;
-}
-
-interface Drain {
-  perSecond: number;
-  /** Once all processes are at work. */
-  onceWarmPerSecond: number;
-  longestPauseMs: number;
-  workerMicros: number;
-  serverMicros: number;
-  statements: number;
-  walBytes: number;
-  accounting: Accounting;
-}
+import { statementSource } from './site.js';
 
 type Result = { variant: Variant; measurements: Drain[] };
-
-const DAY_MS = 86_400_000;
-
-/** Delays of each process before the measured ones: a worker that has run for a while is compiled. */
-const WARM_UP = 5_000;
-
-/**
- * So often, each time in an application of its own. What V8 compiled for the objects of the first one it
- * throws away at the second (`--trace-deopt`: wrong map); by then the code is good for any.
- */
-const WARM_UPS = 3;
 
 const COLUMNS: readonly Column<Drain>[] = [
   { title: 'delays/s', of: (drain) => drain.perSecond },
@@ -71,7 +34,7 @@ export async function run(bench: Bench): Promise<Table[]> {
     const shown = results.filter(({ variant }) => variant.workers === workers);
     return {
       name,
-      title: title(figure(settings.count)),
+      title: `Drain of ${figure(settings.count)} ${title}`,
       notes: [
         ...notes,
         '"once warm": the pace at which handlers began between four and nine tenths of the delays',
@@ -94,12 +57,10 @@ export async function run(bench: Bench): Promise<Table[]> {
   });
 }
 
-const TOLD: Readonly<
-  Record<Workers, { name: string; title: (count: string) => string; notes: readonly string[] }>
-> = {
+const TOLD: Readonly<Record<Workers, { name: string; title: string; notes: readonly string[] }>> = {
   starting: {
     name: 'drain',
-    title: (count) => `Drain of ${count} due delays`,
+    title: 'due delays',
     notes: [
       'from the start of all workers, connected and compiled, to the last delay done with; what ' +
         'the start costs is among the figures',
@@ -108,10 +69,10 @@ const TOLD: Readonly<
   },
   standing: {
     name: 'drain-standing',
-    title: (count) => `Drain of ${count} delays due at the same moment, by workers that are up`,
+    title: 'delays due at the same moment, by workers that are up',
     notes: [
       'from the start of the first handler to the last delay done with; reading ahead is among the figures',
-      `each process has drained ${figure(WARM_UP)} others before, ${WARM_UPS} times, the last time as it is`,
+      `each process has drained ${figure(WARM_UP)} others before, ${WARM_UPS} times, and was not stopped after the last`,
     ],
   },
 };
@@ -157,116 +118,4 @@ function row({ variant, measurements }: Result, own: Result | undefined): Cell[]
     variant.backlog === 0 ? '–' : rounds(ratios, 2),
     shownAccounting(measurements.map((drain) => drain.accounting)),
   ];
-}
-
-async function measure(bench: Bench, variant: Variant): Promise<Drain> {
-  const { adapter, processes, backlog } = variant;
-  const { count, concurrency } = bench.settings;
-  const site = await openSite(
-    bench,
-    adapter,
-    `drain ${adapter.name} ${backlog}`,
-    (url) => prepare(adapter, url, backlog),
-    { countStatements: true },
-  );
-  const workers = await Promise.all(
-    Array.from({ length: processes }, () =>
-      BenchProcess.open({
-        role: 'worker',
-        system: adapter.name,
-        url: site.url,
-        count,
-        concurrency,
-      }),
-    ),
-  );
-  const isStanding = variant.workers === 'standing';
-  for (let time = 1; time <= WARM_UPS; time += 1) {
-    await warmUp(adapter, site.url, workers, count + (time - 1) * WARM_UP * processes);
-    const staysUp = isStanding && time === WARM_UPS;
-    await Promise.all(
-      workers.map((worker) =>
-        staysUp
-          ? worker.ask({ type: 'forget' }, 'forgotten')
-          : worker.ask({ type: 'reopen' }, 'reopened'),
-      ),
-    );
-  }
-  await adapter.fill(site.url, { first: 0, count, ...(isStanding ? AHEAD : OVERDUE) });
-  await settle(bench, site.url);
-  await site.begin();
-  const startedAtNs = process.hrtime.bigint();
-  if (!isStanding) for (const worker of workers) worker.send({ type: 'start' });
-  const reports = await awaitSettled(workers, count);
-  const done = await site.done();
-  await Promise.all(workers.map((worker) => worker.stop()));
-  const accounting = account(reports, count, (await adapter.left(site.url)) - backlog);
-  await site.drop();
-
-  const beganAtNs = (isStanding ? firstHandledAtNs(reports) : undefined) ?? startedAtNs;
-  const endedAtNs = reports
-    .map((report) => report.lastSettledAtNs)
-    .reduce((latest, atNs) => (atNs > latest ? atNs : latest));
-  const workerCpuSeconds = reports.reduce((total, report) => total + report.cpuSeconds, 0);
-  return {
-    perSecond: (count - accounting.lost) / (Number(endedAtNs - beganAtNs) / 1e9),
-    onceWarmPerSecond: onceWarmPerSecond(reports),
-    longestPauseMs: largest(reports.map((report) => report.longestPauseMs)),
-    workerMicros: (workerCpuSeconds * 1e6) / count,
-    serverMicros: (done.cpuSeconds * 1e6) / count,
-    statements: done.statements / count,
-    walBytes: done.walBytes / count,
-    accounting,
-  };
-}
-
-/** Of all workers; undefined when no handler started. */
-const firstHandledAtNs = (reports: readonly WorkerReport[]): bigint | undefined =>
-  reports
-    .map((report) => report.firstHandledAtNs)
-    .filter((atNs) => atNs > 0n)
-    .toSorted((a, b) => (a < b ? -1 : 1))[0];
-
-/** From the starts of all handlers, wherever they ran, on the database's clock. */
-function onceWarmPerSecond(reports: readonly WorkerReport[]): number {
-  const startsMs = reports
-    .flatMap(({ dueMs, latenessMs }) => [...dueMs].map((due, n) => due + (latenessMs[n] ?? 0)))
-    .toSorted((a, b) => a - b);
-  const from = Math.floor(startsMs.length * 0.4);
-  const to = Math.floor(startsMs.length * 0.9);
-  const [fromMs = Number.NaN, toMs = Number.NaN] = [startsMs[from], startsMs[to]];
-  return (to - from) / ((toMs - fromMs) / 1_000);
-}
-
-const OVERDUE = { dueFromMs: -60_000, dueToMs: -1_000 };
-
-/** By then every node of ours has read ahead once more: it does so every 10 s. */
-const AHEAD = { dueFromMs: 15_000, dueToMs: 15_000 };
-
-async function prepare(adapter: Adapter, url: string, backlog: number): Promise<void> {
-  await adapter.prepare(url);
-  if (backlog === 0) return;
-  const first = BESIDE - (backlog - 1);
-  await adapter.fill(url, { first, count: backlog, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });
-}
-
-/** As after a while: the rows of the warm-up are gone for good, and the planner knows the others. */
-async function settle(bench: Bench, url: string): Promise<void> {
-  const client = await connect(url);
-  await client.query('VACUUM (ANALYZE)');
-  await client.end();
-  await (await bench.server()).client.query('CHECKPOINT');
-}
-
-/** @param first number of the first delay that nobody measures */
-async function warmUp(
-  adapter: Adapter,
-  url: string,
-  workers: readonly BenchProcess[],
-  first: number,
-): Promise<void> {
-  const count = WARM_UP * workers.length;
-  await adapter.fill(url, { first, count, ...OVERDUE });
-  for (const worker of workers) worker.send({ type: 'start' });
-  await awaitSettled(workers, count);
 }

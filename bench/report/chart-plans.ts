@@ -39,6 +39,13 @@ const BESIDE: Label = {
 const LATE = { kind: 'ranges', markNames: ['p50', 'p99', 'max'], digits: 1 } as const;
 const LATE_LABELS = [SYSTEM, { column: 'rate/s', shown: (text: string) => `${text}/s` }, BESIDE];
 
+const DRAINED = {
+  kind: 'bars',
+  columns: ['delays/s'],
+  labels: [SYSTEM, PROCESSES],
+  only: { column: 'beside', is: '0' },
+} as const;
+
 export const CHART_PLANS: readonly ChartPlan[] = [
   {
     file: 'enqueue',
@@ -74,20 +81,14 @@ export const CHART_PLANS: readonly ChartPlan[] = [
     table: 'drain',
     title: 'Drain of due delays',
     subtitle: 'delays per second, handlers that do nothing; more is better',
-    kind: 'bars',
-    columns: ['delays/s'],
-    labels: [SYSTEM, PROCESSES],
-    only: { column: 'beside', is: '0' },
+    ...DRAINED,
   },
   {
     file: 'drain-standing',
     table: 'drain-standing',
     title: 'Drain by workers that are up',
     subtitle: 'delays per second, all due at the same moment; more is better',
-    kind: 'bars',
-    columns: ['delays/s'],
-    labels: [SYSTEM, PROCESSES],
-    only: { column: 'beside', is: '0' },
+    ...DRAINED,
   },
   {
     file: 'drain-backlog',

@@ -1,3 +1,4 @@
+import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { ClaimedRow, Runner } from '../../src/delay-queue/store/rows.js';
 import { WorkStore } from '../../src/delay-queue/store/work.store.js';
@@ -47,4 +48,10 @@ export class OtherNode {
 
 export const runnerOn = (source: Pick<EntityManager, 'query'>): Runner => ({
   query: <Row>(sql: string, parameters: unknown[]) => source.query<Row[]>(sql, parameters),
+});
+
+/** The same on a bare connection. */
+export const clientRunner = (client: Pick<ClientBase, 'query'>): Runner => ({
+  query: async <Row>(sql: string, parameters: unknown[]) =>
+    (await client.query<Row & object>(sql, parameters)).rows,
 });

@@ -51,7 +51,7 @@ export class Sweeper {
   #helpAtMs = -Infinity;
   /** Something overdue was left out since the pass began: where it stands, the pass may be past it. */
   #isAnyLeftOut = false;
-  /** There is something to find, and the ready queue is full enough. */
+  /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
 
   /**
@@ -81,15 +81,14 @@ export class Sweeper {
     this.#chore.kick();
   }
 
-  /** The ready queue runs low: goes on with a pass that waits for room. */
+  /** The ready queue runs low: goes on with a pass that waits for room, or begins one that is due. */
   hungry(): void {
-    if (this.#waitsForRoom) this.#chore.kick();
+    if (this.#waitsForRoom || this.#isAnyLeftOut) this.#chore.kick();
   }
 
   /** The ready queue was full: what is due and found no room is looked for as soon as there is some. */
   leftOut(): void {
     this.#isAnyLeftOut = true;
-    this.#waitsForRoom = true;
   }
 
   stop(): Promise<void> {
@@ -116,7 +115,7 @@ export class Sweeper {
       for (const wake of page.wakes) this.offer(wake);
       this.#next(page);
     }
-    this.#waitsForRoom = this.#pass !== 'none' || this.#isAnyLeftOut;
+    this.#waitsForRoom = this.#pass !== 'none';
     if (this.#waitsForRoom) await this.#passBy();
     return this.nodes.hasPeers ? Math.min(this.everyMs, PEERS_EVERY_MS) : this.everyMs;
   }

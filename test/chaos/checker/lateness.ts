@@ -12,9 +12,9 @@ export interface Lateness {
 /**
  * A claim counts when it comes right after the write that set its due time, and that time lay ahead
  * when it was written, by more than what rounding up to a millisecond makes of "at once": what was late
- * already, and retries, say nothing about the wheel. Nor do batches: while one of them hangs, until its
- * timeout, the next waits for it, as it should. A name that
- * nobody served has no claim, and one that was left out by some nodes counts like any other.
+ * already, and retries, say nothing about the wheel. Nor do batches: while one hangs, until its
+ * timeout, the next waits for it, as it should. A name that nobody served has no claim, and one that was
+ * left out by some nodes counts like any other.
  */
 export async function latenessOf(
   sql: Sql,

@@ -2,7 +2,8 @@ import { describe } from '@jest/globals';
 import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
 import type { Verb } from '../../chaos/record/client-line.js';
 import { expectBroken } from './support/expect-broken.js';
-import { runnerOf, type Made, type Scene } from './support/scene.js';
+import { clientRunner } from '../../support/other-node.js';
+import { type Made, type Scene } from './support/scene.js';
 
 const HOUR_MS = 3_600_000;
 const ROW = `UPDATE delay_queue.delay SET`;
@@ -73,7 +74,7 @@ describe('4: told and done', () => {
       says: /"cancelled" was told 2 times/,
       happens: async (scene) => {
         const made = await scene.schedule({ key: 'k', afterMs: HOUR_MS });
-        await scene.clients().cancel(runnerOf(await scene.session('')), made.name, 'k');
+        await scene.clients().cancel(clientRunner(await scene.session('')), made.name, 'k');
         told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
         told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
       },
@@ -158,7 +159,7 @@ describe('9: what clients know', () => {
       says: /a cancel, and every call for it was told that nothing was done/,
       happens: async (scene) => {
         const made = await scene.schedule({ key: 'k', afterMs: HOUR_MS });
-        await scene.clients().cancel(runnerOf(await scene.session('')), made.name, 'k');
+        await scene.clients().cancel(clientRunner(await scene.session('')), made.name, 'k');
         told(scene, ask(scene, 'cancel', made, 'k'), 'running', made);
       },
     },

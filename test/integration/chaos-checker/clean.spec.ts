@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { runnerOf, Scene } from './support/scene.js';
+import { clientRunner } from '../../support/other-node.js';
+import { Scene } from './support/scene.js';
 
 let scene: Scene;
 
@@ -18,7 +19,7 @@ const broken = async (): Promise<string[]> => {
 
 /** Cancelled, replaced, rescheduled, retried from the dead. */
 async function tellAllVerbs(): Promise<void> {
-  const app = runnerOf(await scene.session(''));
+  const app = clientRunner(await scene.session(''));
   const ask = (verb: 'cancel' | 'reschedule' | 'retryDead', key: string): string =>
     scene.log.invoke({ verb, name: 'chaos.plain', key, token: null, inTransaction: false });
 
@@ -109,7 +110,7 @@ describe('a history as it should be', () => {
     await scene.effect(claimed, { fenced: true });
     const own = { id: Number(claimed.id), epoch: claimed.epoch, latenessMs: 1 };
     await scene.clients('n1').moveOn(
-      runnerOf(await scene.session('')),
+      clientRunner(await scene.session('')),
       own,
       { kind: 'after', ms: 0 },
       {

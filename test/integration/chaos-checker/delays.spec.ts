@@ -1,7 +1,8 @@
 import { describe } from '@jest/globals';
 import { noteEffect } from '../../chaos/record/effect.js';
 import { expectBroken } from './support/expect-broken.js';
-import { type Made, runnerOf, type Scene } from './support/scene.js';
+import { clientRunner } from '../../support/other-node.js';
+import { type Made, type Scene } from './support/scene.js';
 
 const fenced = { name: 'chaos.fenced' };
 const HOUR_MS = 3_600_000;
@@ -100,7 +101,7 @@ describe('2: effects', () => {
         const claimed = await scene.claim(await scene.schedule(fenced), 'n1');
         await scene.sql('BEGIN');
         await scene.effect(claimed, { fenced: true, node: 'n2' });
-        const app = runnerOf(await scene.session(''));
+        const app = clientRunner(await scene.session(''));
         const { id, epoch } = claimed;
         await (await scene.work('n1')).complete([{ id: Number(id), epoch, latenessMs: 0 }], app);
         await scene.sql('COMMIT');

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ClientLog } from '../../chaos/record/client-log.js';
 import { loadClientLogs } from '../../chaos/record/client-logs.js';
-import { runnerOf, Scene } from './support/scene.js';
+import { clientRunner } from '../../support/other-node.js';
+import { Scene } from './support/scene.js';
 
 let scene: Scene;
 let folder: string;
@@ -94,7 +95,7 @@ describe('the clients’ log', () => {
 describe('the trigger', () => {
   it('numbers the writes of a row without a gap, and forgets what was rolled back', async () => {
     const made = await scene.schedule({ key: 'k', afterMs: 60_000 });
-    const app = runnerOf(await scene.session(''));
+    const app = clientRunner(await scene.session(''));
     await scene.sql('BEGIN');
     await scene.clients().cancel(app, made.name, 'k');
     await scene.sql('ROLLBACK');

@@ -5,6 +5,7 @@ import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { IS_LISTENER } from '../../support/listener.js';
+import { clientRunner } from '../../support/other-node.js';
 import { Stage } from './support/stage.js';
 
 describe('the nodes that a node shares the load with', () => {
@@ -25,11 +26,7 @@ describe('the nodes that a node shares the load with', () => {
   });
 
   const peers = async (): Promise<string[]> => {
-    const runner = {
-      query: async <Row>(sql: string, parameters: unknown[]) =>
-        (await client.query<Row & object>(sql, parameters)).rows,
-    };
-    const page = await new WorkStore(runner, 'delay_queue', true, 'self').load(
+    const page = await new WorkStore(clientRunner(client), 'delay_queue', true, 'self').load(
       { names: ['test.x'], counts: [1], ranks: [0] },
       { wakeMs: 0, id: 0 },
       { horizonMs: 1_000, limit: 10, peersWithinMs: 30_000, isPresent: false },

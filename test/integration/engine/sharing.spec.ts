@@ -3,6 +3,7 @@ import { spread } from '../../../src/delay-queue/store/spread.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
+import { INSERT_OVERDUE } from './support/overdue.js';
 import { Stage } from './support/stage.js';
 
 const ROWS = 40;
@@ -25,12 +26,7 @@ function wrap<Name extends 'sweep' | 'load' | 'claim'>(
 beforeEach(async () => {
   restores = [];
   stage = await Stage.open();
-  await stage.sql(
-    `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
-     SELECT 'test.shared', 'null', at, at, at
-     FROM generate_series(1, $1::int), LATERAL (SELECT now() - interval '1 minute' AS at) AS due`,
-    [ROWS],
-  );
+  await stage.sql(INSERT_OVERDUE, [ROWS, 'test.shared']);
 });
 
 afterEach(async () => {

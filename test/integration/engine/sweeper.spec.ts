@@ -4,17 +4,14 @@ import { Client } from 'pg';
 import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
 import { Nodes } from '../../../src/delay-queue/engine/nodes.js';
 import { Sweeper } from '../../../src/delay-queue/engine/sweeper.js';
-import type { Runner, SweptPage } from '../../../src/delay-queue/store/rows.js';
+import type { SweptPage } from '../../../src/delay-queue/store/rows.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { clientRunner } from '../../support/other-node.js';
+import { INSERT_OVERDUE } from './support/overdue.js';
 
 const ROWS = 40;
 const NAME = 'test.shared';
-/** Parameters: how many, name. */
-const INSERT_OVERDUE = `
-  INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
-  SELECT $2, 'null', at, at, at
-  FROM generate_series(1, $1::int), LATERAL (SELECT now() - interval '1 minute' AS at) AS due`;
 const OTHER: [id: string, names: string[]] = ['a', [NAME]];
 
 /** The engine's own, which remembers what it was asked for. */
@@ -49,11 +46,7 @@ beforeEach(async () => {
   client = new Client({ connectionString: database.url });
   await client.connect();
   await client.query(INSERT_OVERDUE, [ROWS, NAME]);
-  const runner: Runner = {
-    query: async <Row>(sql: string, parameters: unknown[]) =>
-      (await client.query(sql, parameters)).rows as Row[],
-  };
-  store = new SeenStore(runner, 'delay_queue', true, 'b');
+  store = new SeenStore(clientRunner(client), 'delay_queue', true, 'b');
   nodes = new Nodes('b', [NAME]);
   room = Infinity;
   offered = [];

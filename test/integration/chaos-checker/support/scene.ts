@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, type QueryResultRow } from 'pg';
 import { DelayStore } from '../../../../src/delay-queue/store/delay.store.js';
-import type { Runner } from '../../../../src/delay-queue/store/rows.js';
 import { WorkStore } from '../../../../src/delay-queue/store/work.store.js';
 import { check, type Figures, type Verdict } from '../../../chaos/checker/check.js';
 import { ClientLog } from '../../../chaos/record/client-log.js';
@@ -13,6 +12,7 @@ import type { ChaosPayload } from '../../../chaos/record/client-line.js';
 import { noteEffect } from '../../../chaos/record/effect.js';
 import { installRecord } from '../../../chaos/record/record.js';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.js';
+import { clientRunner } from '../../../support/other-node.js';
 
 const LEASE_MS = 60_000;
 const CLAIMED_WITHIN_MS = 10_000;
@@ -85,7 +85,7 @@ export class Scene {
   }
 
   async work(node: string): Promise<WorkStore> {
-    return new WorkStore(runnerOf(await this.engine(node)), 'delay_queue', true, node);
+    return new WorkStore(clientRunner(await this.engine(node)), 'delay_queue', true, node);
   }
 
   /** What a client asks and is told; the row is written by the library's statement. */
@@ -101,7 +101,7 @@ export class Scene {
 
   /** The library's statement alone: nobody's log knows of it. */
   async place(payload: ChaosPayload, { name = 'chaos.plain', key = null, afterMs = 0 }: Slot = {}) {
-    const [placed] = await this.clients().place(runnerOf(await this.session('')), [
+    const [placed] = await this.clients().place(clientRunner(await this.session('')), [
       {
         name,
         key,
@@ -191,7 +191,7 @@ export class Scene {
     await this.effect(claimed, { fenced: true });
     await between();
     const store = await this.work(node);
-    const app = runnerOf(await this.session(''));
+    const app = clientRunner(await this.session(''));
     await store.complete([{ ...idOf(claimed), latenessMs: 0 }], app);
     await this.sql('COMMIT');
   }
@@ -220,10 +220,3 @@ async function claimable<Row>(of: Made, claim: () => Promise<Row | undefined>): 
 }
 
 const idOf = ({ id, epoch }: Claimed): { id: number; epoch: number } => ({ id: Number(id), epoch });
-
-export function runnerOf(client: Client): Runner {
-  return {
-    query: async <Row>(sql: string, parameters: unknown[]) =>
-      (await client.query<Row & object>(sql, parameters)).rows,
-  };
-}

@@ -1,5 +1,6 @@
 import { until } from '../../../support/until.js';
-import { type Claimed, type Made, runnerOf, type Scene } from './scene.js';
+import { clientRunner } from '../../../support/other-node.js';
+import { type Claimed, type Made, type Scene } from './scene.js';
 
 const LEASE_MS = 60_000;
 
@@ -44,6 +45,6 @@ export async function commitTogether(
   for (const each of [...batch, ...left]) await scene.effect(each, { fenced: true });
   const items = batch.map(({ id, epoch }) => ({ id: Number(id), epoch, latenessMs: 0 }));
   const store = await scene.work(first.node);
-  await store.complete(items, runnerOf(await scene.session('')));
+  await store.complete(items, clientRunner(await scene.session('')));
   await scene.sql('COMMIT');
 }
