@@ -68,9 +68,9 @@ export class Dispatcher {
   offer(wake: Wake): boolean {
     const { registry, inFlight, acknowledger, readAhead } = this.parts;
     if (this.#stopped || registry.get(wake.name) === undefined) return true;
-    if (inFlight.has(wake.id, wake.epoch)) return true;
+    if (inFlight.covers(wake.id, wake.epoch)) return true;
     // Its attempt is over: whoever ran it again would do the work twice.
-    if (acknowledger.unwritten.has(wake.id, wake.epoch)) return true;
+    if (acknowledger.unwritten.covers(wake.id, wake.epoch)) return true;
     return readAhead.arm(wake);
   }
 

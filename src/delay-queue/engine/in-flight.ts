@@ -24,9 +24,13 @@ export class InFlight {
     if (this.size === 0) this.#idle?.();
   }
 
-  /** Whether that very claim runs here: its row needs no looking after. */
-  has(id: number, epoch: number): boolean {
-    return this.#byId.get(id)?.epoch === epoch;
+  /**
+   * Whether that very claim runs here, or a later one of that row: what was read of the row then
+   * needs no looking after. A page that was read before the claim may be heard of after it.
+   */
+  covers(id: number, epoch: number): boolean {
+    const attempt = this.#byId.get(id);
+    return attempt !== undefined && attempt.epoch >= epoch;
   }
 
   all(): Attempt[] {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
-import { fencedHandler, plainHandler } from '../../support/delay-node.js';
+import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 import { until } from '../../support/until.js';
 
@@ -106,4 +106,55 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
       { epoch: 8 },
     ]);
   });
+});
+
+it('a page that was read before a claim, and is heard of after it, leads to no second one', async () => {
+  const [read, begun, release, offered, gate] = [signal(), signal(), signal(), signal(), signal()];
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const { sweep, claim } = WorkStore.prototype;
+  const claimed = jest
+    .spyOn(WorkStore.prototype, 'claim')
+    .mockImplementation(async function afterTheRead(this: WorkStore, requests) {
+      await read.promise;
+      return claim.call(this, requests);
+    });
+  const swept = jest
+    .spyOn(WorkStore.prototype, 'sweep')
+    .mockImplementationOnce(async function heardLate(this: WorkStore, ...parameters) {
+      const page = await sweep.apply(this, parameters);
+      read.resolve();
+      await release.promise;
+      setImmediate(offered.resolve);
+      return page;
+    });
+  try {
+    // Due, and late enough for the load to bring it too.
+    await stage.sql(
+      `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
+       SELECT 'test.read', 'null', at, at, at FROM clock_timestamp() AS at`,
+    );
+    const node = await stage.start({
+      providers: [
+        plainHandler('test.read', () => {
+          begun.resolve();
+          return gate.promise;
+        }),
+        plainHandler('test.next', () => {}),
+      ],
+    });
+    await begun.promise;
+    release.resolve();
+    await offered.promise;
+    const completed = node.next('completed');
+    await node.delays.schedule('test.next', null, { after: 0 });
+    await completed;
+    expect(await swept.mock.results[0]?.value).toMatchObject({ wakes: [{ id: 1, epoch: 0 }] });
+    expect(claimed.mock.calls.map(([requests]) => requests.map(({ id }) => id))).toEqual([
+      [1],
+      [2],
+    ]);
+  } finally {
+    release.resolve();
+    gate.resolve();
+  }
 });

@@ -28,7 +28,8 @@ describe.each(['plain', 'transactional'] as const)('a %s batch handler', (kind) 
     await scheduleTogether(keys(90));
     await untilLeft(stage, 0);
     expect(calls.flat().toSorted()).toEqual(keys(90));
-    expect(calls.map((call) => call.length)).toEqual([40, 40, 10]);
+    expect(calls).toHaveLength(3);
+    expect(Math.max(...calls.map((call) => call.length))).toBe(40);
     expect(await node.delays.history('test.batch', 'k10')).toMatchObject([
       { state: 'completed', attempts: 1 },
     ]);
