@@ -14,6 +14,7 @@ export const SCENARIOS = [
   'burst',
   'lateness',
   'commit',
+  'plans',
   'churn',
   'idle',
 ] as const;

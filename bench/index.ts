@@ -19,6 +19,7 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   burst: () => import('./burst.js'),
   lateness: () => import('./lateness.js'),
   commit: () => import('./commit.js'),
+  plans: () => import('./plans.js'),
   churn: () => import('./churn.js'),
   idle: () => import('./idle.js'),
 };

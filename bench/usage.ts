@@ -19,6 +19,7 @@ overdue   --overdue 100000 --concurrency 1000
 burst     --burst-orders 10000 --burst-skus 200 --burst-batch 200 --processes 1
 lateness  --rates 200,1000 --seconds 10 --pending 0 (or 0,1000000,10000000)
 commit    --rates 200,1000 --seconds 10
+plans     --count 50000
 churn     --churn fillfactor,vacuum (default: fillfactor) --churn-waiting 20000
           --fillfactors 100,90,70,50
           fillfactor: --churn-count 200000

@@ -9,10 +9,14 @@ export interface PlanNode {
   /** Over all loops. */
   rows: number;
   removedByFilter: number;
+  /** Pairs that a join looked at and that did not belong together. */
+  removedByJoin: number;
 }
 
 export interface Plan {
   nodes: PlanNode[];
+  /** Pairs of rows that joins looked at in vain: of N with N it is N² where each is compared with each. */
+  mismatches: number;
   /** Pages of tables and indexes touched by the whole statement. */
   buffers: number;
   /** The nodes that read this table, by whatever way; not the one that writes it. */
@@ -47,11 +51,13 @@ function planOf(root: Raw): Plan {
     relation: raw['Relation Name'] as string | undefined,
     rows: Number(raw['Actual Rows']) * Number(raw['Actual Loops']),
     removedByFilter: Number(raw['Rows Removed by Filter'] ?? 0) * Number(raw['Actual Loops']),
+    removedByJoin: Number(raw['Rows Removed by Join Filter'] ?? 0) * Number(raw['Actual Loops']),
   }));
   const scansOf = (relation: string): PlanNode[] =>
     nodes.filter((node) => node.relation === relation && node.type !== 'ModifyTable');
   return {
     nodes,
+    mismatches: nodes.reduce((total, { removedByJoin }) => total + removedByJoin, 0),
     buffers: Number(root['Shared Hit Blocks']) + Number(root['Shared Read Blocks']),
     scansOf,
     waysInto: (relation) =>

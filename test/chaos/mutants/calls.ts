@@ -1,6 +1,7 @@
 import { DataSource } from 'typeorm';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import { OwnPool } from '../../../src/delay-queue/engine/own-pool.js';
+import { isRowOf } from '../../../src/delay-queue/store/sql/look.sql.js';
 import { wholeMs } from '../../../src/delay-queue/store/schema.js';
 import type { Mutant } from './mutant.js';
 import { STATEMENTS } from './statements.js';
@@ -44,8 +45,8 @@ export const CALLS: Record<string, Mutant> = {
     seconds: 10,
     apply: (surgery) => {
       surgery.rewrite('cancel', {
-        'DELETE FROM "delay_queue".delay d USING free f WHERE d.id = f.id RETURNING f.ord':
-          'SELECT f.ord FROM free f',
+        [`DELETE FROM "delay_queue".delay d USING free f WHERE ${isRowOf('f')} RETURNING f.*`]:
+          'SELECT f.* FROM free f',
       });
       surgery.rewrite('cancelWaiting', {
         'DELETE FROM "delay_queue".delay WHERE id': 'SELECT * FROM "delay_queue".delay WHERE id',
@@ -68,7 +69,7 @@ export const CALLS: Record<string, Mutant> = {
     seconds: 12,
     apply: (surgery) =>
       surgery.rewrite('placeAgain', {
-        "(i.on_conflict = 'replace' OR f.dead)": "(i.on_conflict <> 'error' OR f.dead)",
+        "(f.on_conflict = 'replace' OR f.dead)": "(f.on_conflict <> 'error' OR f.dead)",
         "WHEN p.ord IS NOT NULL THEN 'replaced'":
           "WHEN p.ord IS NOT NULL AND i.on_conflict = 'replace' THEN 'replaced'",
       }),

@@ -10,8 +10,7 @@ export const ENDINGS: Record<string, Mutant> = {
     about: 'removes completed rows without a line in history',
     faults: [],
     seconds: 6,
-    apply: (surgery) =>
-      surgery.rewrite('complete', { 'FROM gone g, clock\n)': 'FROM gone g, clock WHERE false\n)' }),
+    apply: (surgery) => surgery.rewrite('complete', { 'WHERE a.id IS NOT NULL': 'WHERE false' }),
   },
   'throws-dead-letters-away': {
     about: 'deletes what has used up its attempts',
@@ -36,7 +35,7 @@ export const ENDINGS: Record<string, Mutant> = {
     seconds: 10,
     apply: (surgery) =>
       surgery.rewrite('settle', {
-        'attempts = d.attempts - i.refund': 'attempts = 0 * (d.attempts - i.refund)',
+        'attempts = d.attempts - l.refund': 'attempts = 0 * (d.attempts - l.refund)',
       }),
   },
   'closes-paid-orders': {

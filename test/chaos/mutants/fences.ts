@@ -7,10 +7,13 @@ import type { Mutant } from './mutant.js';
 import type { Surgery } from './surgery.js';
 
 const EPOCH = ' AND d.epoch = i.epoch';
+const EPOCH_OF_MANY = 'AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE';
 
 /** Whatever attempt it is on, as long as there was one: not what has just moved on to another time. */
 const completeWhoever = (surgery: Surgery): void =>
-  surgery.rewrite('complete', { [EPOCH]: ' AND (d.leased_by IS NOT NULL OR d.attempts > 0)' });
+  surgery.rewrite('complete', {
+    [EPOCH_OF_MANY]: 'AND (d.leased_by IS NOT NULL OR d.attempts > 0)',
+  });
 
 /** Calls per second where two attempts of one delay have to meet. */
 export const CROWDED = 120;
@@ -22,7 +25,7 @@ export const FENCES: Record<string, Mutant> = {
     faults: ['pause', 'block'],
     seconds: 25,
     rate: CROWDED,
-    apply: (surgery) => surgery.rewrite('complete', { [EPOCH]: '' }),
+    apply: (surgery) => surgery.rewrite('complete', { [EPOCH_OF_MANY]: '' }),
   },
   'settles-by-id': {
     about: 'fails and gives back rows by their id alone',
@@ -32,8 +35,8 @@ export const FENCES: Record<string, Mutant> = {
     apply: (surgery) => {
       neverLosesALease(surgery);
       surgery.rewrite('settle', {
-        'AND d.epoch = i.epoch AND d.leased_by = $7::text': 'AND $7::text IS NOT NULL',
-        ' AND i.epoch = l.epoch': '',
+        [EPOCH]: '',
+        'd.leased_by = $7::text': '$7::text IS NOT NULL',
       });
     },
   },

@@ -1,5 +1,6 @@
 import { CLOCK, epochMs, type Tables, wholeEpochMs } from '../schema.js';
-import { endedColumns, freeRows, looked, type Patience } from './look.sql.js';
+import { besideInput, endedColumns, freeRows, isRowOf, looked, type Patience } from './look.sql.js';
+import { keyedRow } from './row-of.sql.js';
 
 /**
  * Removes the delays of (name, key); parameters: names[], keys[], and id and
@@ -12,18 +13,20 @@ input AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS i(name, key, ord)
 ),
 ${looked(tables)},
-${freeRows(tables, patience, '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::int)')},
+${freeRows(tables, patience, {
+  expiredOnlyIf: '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::int)',
+})},
 gone AS (
-  DELETE FROM ${tables.delay} d USING free f WHERE d.id = f.id RETURNING f.ord
+  DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
 )${
   withHistory
     ? `,
 ended AS (
   INSERT INTO ${tables.history} (${endedColumns})
-  SELECT f.id, clock.now, f.due_at, f.created_at, NULL, f.epoch, f.attempts,
-         CASE WHEN f.dead THEN 'discarded' ELSE 'cancelled' END, f.name, f.key, f.leased_by,
-         f.last_error
-  FROM free f JOIN gone USING (ord), clock
+  SELECT g.id, clock.now, g.due_at, g.created_at, NULL, g.epoch, g.attempts,
+         CASE WHEN g.dead THEN 'discarded' ELSE 'cancelled' END, g.name, g.key, g.leased_by,
+         g.last_error
+  FROM gone g, clock
 )`
     : ''
 }
@@ -34,8 +37,7 @@ SELECT i.ord::float8 AS ord,
             ELSE 'again' END AS verdict,
        COALESCE(f.id, s.id)::float8 AS id,
        ${epochMs('COALESCE(f.due_at, s.due_at)')} AS due_ms
-FROM input i
-LEFT JOIN seen s USING (ord) LEFT JOIN free f USING (ord) LEFT JOIN gone g USING (ord)
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'])}
 ORDER BY i.ord`;
 
 /**
@@ -43,22 +45,23 @@ ORDER BY i.ord`;
  * cancelled. One look-up by key and no look at what is left; half the time of the above, which can
  * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
  */
-export const cancelWaitingSql = ({ delay, history }: Tables, withHistory: boolean): string => `
+export const cancelWaitingSql = (tables: Tables, withHistory: boolean): string => `
 WITH ${CLOCK},
 gone AS (
-  DELETE FROM ${delay} WHERE id = ANY (ARRAY(
+  DELETE FROM ${tables.delay} WHERE id = ANY (ARRAY(
     SELECT d.id
-    FROM unnest($1::text[], $2::text[]) AS i(name, key)
-    JOIN ${delay} d ON d.name = i.name AND d.key = i.key
-    WHERE d.leased_by IS NULL
-    FOR UPDATE OF d SKIP LOCKED
+    FROM unnest($1::text[], $2::text[]) AS i(name, key), LATERAL ${keyedRow(tables, 'i', {
+      columns: 'd.id',
+      and: 'd.leased_by IS NULL',
+      lock: 'at once',
+    })} d
   ))
   RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error
 )${
   withHistory
     ? `,
 ended AS (
-  INSERT INTO ${history} (${endedColumns})
+  INSERT INTO ${tables.history} (${endedColumns})
   SELECT g.id, clock.now, g.due_at, g.created_at, NULL, g.epoch, g.attempts,
          CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, g.name, g.key,
          NULL, g.last_error

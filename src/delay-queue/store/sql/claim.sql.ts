@@ -1,4 +1,5 @@
 import { CLOCK, plusMs, presentEpochMs, wakeOf, type Tables } from '../schema.js';
+import { expectFew, fencedRow } from './row-of.sql.js';
 
 /**
  * Takes rows to run. Parameters: ids[], epochs[], lease_ms[], max_attempts[] (the handlers'), node.
@@ -10,7 +11,7 @@ import { CLOCK, plusMs, presentEpochMs, wakeOf, type Tables } from '../schema.js
  * Writes only columns without an index: a HOT update. The lock sits in a materialized CTE because a
  * sub-select with LIMIT and SKIP LOCKED may be run more than once by the planner.
  */
-export const claimSql = ({ delay }: Tables): string => `
+export const claimSql = (tables: Tables): string => `
 WITH ${CLOCK},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::int[], $3::float8[], $4::int[])
@@ -18,13 +19,14 @@ wanted AS MATERIALIZED (
 ),
 locked AS MATERIALIZED (
   SELECT d.ctid, w.lease_ms, COALESCE(d.max_attempts, w.max_attempts) AS max_attempts
-  FROM ${delay} d JOIN wanted w ON w.id = d.id, clock
-  WHERE d.id = ANY ($1::bigint[]) AND d.epoch = w.epoch AND ${wakeOf('d')} <= clock.now
-    AND d.attempts < COALESCE(d.max_attempts, w.max_attempts)
-  FOR UPDATE OF d SKIP LOCKED
+  FROM wanted w, clock, LATERAL ${fencedRow(tables, 'w', {
+    columns: 'd.ctid, d.max_attempts',
+    and: `${wakeOf('d')} <= clock.now AND d.attempts < COALESCE(d.max_attempts, w.max_attempts)`,
+  })} d
+  WHERE ${expectFew('w')}
 ),
 claimed AS (
-  UPDATE ${delay} d
+  UPDATE ${tables.delay} d
   SET leased_until = ${plusMs('clock.now', 'l.lease_ms')}, leased_by = $5::text,
       epoch = d.epoch + 1, attempts = d.attempts + 1
   FROM locked l, clock

@@ -1,4 +1,5 @@
 import type { Tables } from '../schema.js';
+import { fencedRow } from './row-of.sql.js';
 
 /**
  * First statement of a transactional call: proves the claims and holds the rows until the end, in
@@ -9,13 +10,11 @@ import type { Tables } from '../schema.js';
  * handler. `is_local`: the timeout ends with the transaction; a process that is paused in it loses
  * the session and with it the locks.
  */
-export const fenceSql = ({ delay }: Tables): string => `
+export const fenceSql = (tables: Tables): string => `
 WITH held AS MATERIALIZED (
-  SELECT d.id
-  FROM ${delay} d JOIN unnest($1::bigint[], $2::int[]) AS i(id, epoch) ON i.id = d.id
-  WHERE d.id = ANY ($1::bigint[]) AND d.epoch = i.epoch
-  ORDER BY d.id
-  FOR UPDATE OF d
+  SELECT i.id
+  FROM (SELECT * FROM unnest($1::bigint[], $2::int[]) AS u(id, epoch) ORDER BY u.id) i,
+       LATERAL ${fencedRow(tables, 'i', { columns: 'd.id', waits: true })} d
 )
 SELECT set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
        pg_backend_pid() AS pid, transaction_timestamp()::text AS began,

@@ -1,14 +1,18 @@
 import type { Tables } from '../schema.js';
+import { keyedRow } from './row-of.sql.js';
 
 /** Columns of `history`, in the order in which every statement writes them. */
 export const endedColumns =
   'id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error';
 
 /** CTE `seen`: the committed row of every (name, key) in `input`, without waiting for anybody. */
-export const looked = ({ delay }: Tables): string => `
+export const looked = (tables: Tables): string => `
 seen AS MATERIALIZED (
-  SELECT i.ord, d.id, d.due_at, d.leased_by IS NOT NULL AS leased
-  FROM input i JOIN ${delay} d ON d.name = i.name AND d.key = i.key
+  SELECT i.ord, d.*
+  FROM input i, LATERAL ${keyedRow(tables, 'i', {
+    columns: 'd.id, d.due_at, d.leased_by IS NOT NULL AS leased',
+    lock: 'none',
+  })} d
 )`;
 
 /** Whether a look waits for whoever holds an unleased row, or takes it for changed. */
@@ -22,24 +26,42 @@ export type Patience = 'waits' | 'at once';
  *   leaves it out, but the lock of it stays with the transaction: see `PatientStatement`.
  * - Leased, and the lease is over: locked if nobody else has it. A handler's fence may still hold
  *   it, and nobody waits for a handler.
+ *
+ * Locked in the order of `input`, which is that of all callers.
+ *
+ * @param carries columns of `input` that stand beside those of the row
  */
-export const freeRows = ({ delay }: Tables, patience: Patience, expiredOnlyIf = 'true'): string => {
-  const columns = `i.ord, d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key,
-         d.leased_by, d.last_error, d.wake_at = 'infinity' AS dead`;
+export const freeRows = (
+  tables: Tables,
+  patience: Patience,
+  {
+    carries = [],
+    expiredOnlyIf = 'true',
+  }: { carries?: readonly string[]; expiredOnlyIf?: string } = {},
+): string => {
+  const carried = carries.map((column) => `, i.${column}`).join('');
+  const lockedOf = (lock: Patience, and: string): string => `
+  SELECT i.ord${carried}, d.*
+  FROM (SELECT * FROM input ORDER BY ord) i, clock, LATERAL ${keyedRow(tables, 'i', {
+    columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by,
+           d.last_error, d.wake_at = 'infinity' AS dead`,
+    and,
+    lock,
+  })} d`;
   return `
-unleased AS MATERIALIZED (
-  SELECT ${columns}
-  FROM input i JOIN ${delay} d ON d.name = i.name AND d.key = i.key
-  WHERE d.leased_by IS NULL
-  ORDER BY i.ord
-  FOR UPDATE OF d ${patience === 'waits' ? '' : 'SKIP LOCKED'}
+unleased AS MATERIALIZED (${lockedOf(patience, 'd.leased_by IS NULL')}
 ),
-expired AS MATERIALIZED (
-  SELECT ${columns}
-  FROM input i JOIN ${delay} d ON d.name = i.name AND d.key = i.key, clock
-  WHERE d.leased_until <= clock.now AND ${expiredOnlyIf}
-  ORDER BY i.ord
-  FOR UPDATE OF d SKIP LOCKED
+expired AS MATERIALIZED (${lockedOf('at once', `d.leased_until <= clock.now AND ${expiredOnlyIf}`)}
 ),
 free AS MATERIALIZED (SELECT * FROM unleased UNION ALL SELECT * FROM expired)`;
 };
+
+/**
+ * Condition for the row of the delay `d` that `of` has the id of, in an UPDATE or DELETE. As an equality it
+ * could be a join that reads the whole table, see `row-of.sql.ts`; this is an index look-up for each.
+ */
+export const isRowOf = (of: string): string => `d.id = ANY (ARRAY[${of}.id])`;
+
+/** What became of each of `input`. A FULL JOIN is never one that compares each with each. */
+export const besideInput = (...ctes: [cte: string, alias: string][]): string =>
+  ['input i', ...ctes.map(([cte, alias]) => `FULL JOIN ${cte} ${alias} USING (ord)`)].join(' ');

@@ -1,5 +1,5 @@
 import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
-import { endedColumns, freeRows, looked, type Patience } from './look.sql.js';
+import { besideInput, endedColumns, freeRows, isRowOf, looked, type Patience } from './look.sql.js';
 
 /**
  * The look at keys that were taken when `place` ran. An unleased row is locked, waiting at most for
@@ -16,16 +16,18 @@ input AS MATERIALIZED (
        WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, on_conflict, ord), clock
 ),
 ${looked(tables)},
-${freeRows(tables, patience)},
+${freeRows(tables, patience, {
+  carries: ['payload', 'due', 'max_attempts', 'on_conflict'],
+})},
 placed AS (
   UPDATE ${tables.delay} d
-  SET payload = i.payload::jsonb, due_at = i.due,
-      wake_at = GREATEST(i.due, ${wholeMs('clock.now')}), max_attempts = i.max_attempts,
+  SET payload = f.payload::jsonb, due_at = f.due,
+      wake_at = GREATEST(f.due, ${wholeMs('clock.now')}), max_attempts = f.max_attempts,
       created_at = clock.now, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
       leased_by = NULL, last_error = NULL
-  FROM free f JOIN input i USING (ord), clock
-  WHERE d.id = f.id AND (i.on_conflict = 'replace' OR f.dead)
-  RETURNING i.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
+  FROM free f, clock
+  WHERE ${isRowOf('f')} AND (f.on_conflict = 'replace' OR f.dead)
+  RETURNING f.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
 )${
   withHistory
     ? `,
@@ -50,6 +52,5 @@ SELECT i.ord::float8 AS ord,
        ${epochMs('COALESCE(p.due_at, f.due_at, s.due_at)')} AS due_ms,
        ${epochMs('p.wake_at')} AS wake_ms,
        ${epochMs('clock.now')} AS now_ms
-FROM input i CROSS JOIN clock
-LEFT JOIN seen s USING (ord) LEFT JOIN free f USING (ord) LEFT JOIN placed p USING (ord)
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['placed', 'p'])}, clock
 ORDER BY i.ord`;

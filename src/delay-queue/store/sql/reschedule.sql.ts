@@ -1,5 +1,5 @@
 import { CLOCK, epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
-import { freeRows, looked, type Patience } from './look.sql.js';
+import { besideInput, freeRows, isRowOf, looked, type Patience } from './look.sql.js';
 
 /**
  * Moves the delays of (name, key). Parameters, one array each: names, keys, after_ms, at,
@@ -12,12 +12,12 @@ input AS MATERIALIZED (
        WITH ORDINALITY AS i(name, key, after_ms, at, extend_ms, ord)
 ),
 ${looked(tables)},
-${freeRows(tables, patience)},
+${freeRows(tables, patience, { carries: ['after_ms', 'at', 'extend_ms'] })},
 target AS MATERIALIZED (
   SELECT f.id, f.ord,
-         COALESCE(i.at, ${wholeMs(plusMs('clock.now', 'i.after_ms'))},
-                  ${extendedMs('f.due_at', 'i.extend_ms')}) AS due
-  FROM free f JOIN input i USING (ord), clock
+         COALESCE(f.at, ${wholeMs(plusMs('clock.now', 'f.after_ms'))},
+                  ${extendedMs('f.due_at', 'f.extend_ms')}) AS due
+  FROM free f, clock
   WHERE NOT f.dead
 ),
 moved AS (
@@ -25,7 +25,7 @@ moved AS (
   SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
       attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL
   FROM target t, clock
-  WHERE d.id = t.id
+  WHERE ${isRowOf('t')}
   RETURNING t.ord, d.id, d.epoch, d.due_at, d.wake_at
 )
 SELECT i.ord::float8 AS ord,
@@ -39,6 +39,5 @@ SELECT i.ord::float8 AS ord,
        ${epochMs('COALESCE(m.due_at, s.due_at)')} AS due_ms,
        ${epochMs('m.wake_at')} AS wake_ms,
        ${epochMs('clock.now')} AS now_ms
-FROM input i CROSS JOIN clock
-LEFT JOIN seen s USING (ord) LEFT JOIN free f USING (ord) LEFT JOIN moved m USING (ord)
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
 ORDER BY i.ord`;

@@ -1,4 +1,5 @@
 import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
+import { expectFew, fencedRow } from './row-of.sql.js';
 
 /**
  * Ends attempts whose delay stays: retried, postponed, released, or dead. Parameters, one array
@@ -6,7 +7,7 @@ import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
  * then the node. Fenced by epoch and owner; answers the rows it moved. Two attempts of one delay can
  * stand in one batch: the one whose epoch it is counts.
  */
-export const settleSql = ({ delay }: Tables): string => `
+export const settleSql = (tables: Tables): string => `
 WITH ${CLOCK},
 input AS MATERIALIZED (
   SELECT i.*, ${wholeMs(plusMs('clock.now', 'i.wait_ms'))} AS wake_at
@@ -14,20 +15,21 @@ input AS MATERIALIZED (
        AS i(id, epoch, wait_ms, moves_due, refund, error), clock
 ),
 locked AS MATERIALIZED (
-  SELECT d.id, d.epoch
-  FROM ${delay} d JOIN input i ON i.id = d.id
-  WHERE d.id = ANY ($1::bigint[]) AND d.epoch = i.epoch AND d.leased_by = $7::text
-  ORDER BY d.id
-  FOR UPDATE OF d SKIP LOCKED
+  SELECT d.ctid, i.*
+  FROM input i, LATERAL ${fencedRow(tables, 'i', {
+    columns: 'd.ctid',
+    and: 'd.leased_by = $7::text',
+  })} d
+  WHERE ${expectFew('i')}
 ),
 settled AS (
-  UPDATE ${delay} d
-  SET wake_at = COALESCE(i.wake_at, 'infinity'),
-      due_at = CASE WHEN i.moves_due THEN i.wake_at ELSE d.due_at END,
-      attempts = d.attempts - i.refund, epoch = d.epoch + 1, leased_until = NULL,
-      leased_by = NULL, last_error = COALESCE(i.error, d.last_error)
-  FROM locked l JOIN input i ON i.id = l.id AND i.epoch = l.epoch
-  WHERE d.id = l.id
+  UPDATE ${tables.delay} d
+  SET wake_at = COALESCE(l.wake_at, 'infinity'),
+      due_at = CASE WHEN l.moves_due THEN l.wake_at ELSE d.due_at END,
+      attempts = d.attempts - l.refund, epoch = d.epoch + 1, leased_until = NULL,
+      leased_by = NULL, last_error = COALESCE(l.error, d.last_error)
+  FROM locked l
+  WHERE d.ctid = l.ctid
   RETURNING d.id, d.epoch, d.name, d.wake_at, d.last_error IS NOT NULL AS failed
 )
 SELECT s.id::float8 AS id, s.epoch, s.name, s.failed,
