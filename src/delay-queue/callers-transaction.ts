@@ -16,12 +16,15 @@ export interface CallersTransaction {
 
 /**
  * The transaction a write runs in: the caller's, or inside a transactional handler the handler's own,
- * since a second connection would wait on the handler's own row without end.
+ * since a second connection would wait on the handler's own row without end. Undefined when there is none.
  *
  * @throws DelayInvalidError what is no EntityManager, a manager of another DataSource, or a handler
  * whose attempt is over
  */
-export function transactionOf(dataSource: DataSource, options: InTransaction): CallersTransaction {
+export function transactionOf(
+  dataSource: DataSource,
+  options: InTransaction,
+): CallersTransaction | undefined {
   const chosen = managerIn(options) ?? currentCall()?.manager;
   if (chosen === undefined) {
     if (isLateTransaction()) {
@@ -30,7 +33,7 @@ export function transactionOf(dataSource: DataSource, options: InTransaction): C
         'the attempt this call belongs to is over, and its transaction with it',
       );
     }
-    return { manager: undefined, runner: aloneOn(dataSource) };
+    return undefined;
   }
   if (chosen.dataSource !== dataSource) {
     throw new DelayInvalidError(

@@ -60,6 +60,8 @@ const HISTORY_MAX = 100;
 @Injectable()
 export class DelayService {
   readonly #store: DelayStore;
+  /** Of writes that are a transaction of their own. */
+  readonly #alone: CallersTransaction;
   readonly #producer: Producer;
   readonly #ownRows: OwnRows;
   /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
@@ -78,10 +80,11 @@ export class DelayService {
     const withHistory = options.historyKeepMs !== null;
     this.#store = new DelayStore(options.schema, withHistory, options.nodeName);
     this.#ownRows = new OwnRows(this.#store, engine.afterCommit);
+    this.#alone = { manager: undefined, runner: aloneOn(dataSource) };
     this.#producer = new Producer({
       alone: this.#store,
       together: new BatchStore(options.schema, withHistory),
-      runners: { alone: aloneOn(dataSource), together: togetherOn(dataSource, engine) },
+      runners: { alone: this.#alone.runner, together: togetherOn(dataSource, engine) },
       drainWithinMs: options.drainTimeoutMs,
     });
   }
@@ -223,10 +226,9 @@ export class DelayService {
   /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
   #transactionOf(options: InTransaction): CallersTransaction {
     const transaction = transactionOf(this.dataSource, options);
-    if (transaction.manager === undefined && this.#producer.isClosed) {
-      throw new DelayShutdownError();
-    }
-    return transaction;
+    if (transaction !== undefined) return transaction;
+    if (this.#producer.isClosed) throw new DelayShutdownError();
+    return this.#alone;
   }
 
   /** @param failed it keeps its `last_error`, and so runs alone */

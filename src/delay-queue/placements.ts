@@ -66,13 +66,12 @@ export function inLockOrder(placements: readonly Placement[]): {
   placements: Placement[];
   indexes: number[];
 } {
-  const sorted = [...placements.entries()].toSorted(
-    ([, a], [, b]) => compare(a.name, b.name) || compare(a.key ?? '', b.key ?? ''),
-  );
-  return {
-    placements: sorted.map(([, placement]) => placement),
-    indexes: sorted.map(([index]) => index),
-  };
+  const at = (index: number): Placement => placements[index] as Placement;
+  const indexes = Array.from(placements.keys()).toSorted((one, other) => {
+    const [a, b] = [at(one), at(other)];
+    return compare(a.name, b.name) || compare(a.key ?? '', b.key ?? '');
+  });
+  return { placements: indexes.map(at), indexes };
 }
 
 const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);

@@ -64,11 +64,8 @@ export class Producer {
   }
 
   /** @throws DelayConflictError, DelayUnstableError, DelayShutdownError, and what Postgres says */
-  async place(placement: Placement): Promise<Placed> {
-    const placing = placement.key === null ? this.#placingKeyless : this.#placing;
-    const placed = await this.#run(placing, placement);
-    if (placed.verdict !== 'conflict') return placed;
-    throw new DelayConflictError(placement.name, placement.key ?? '');
+  place(placement: Placement): Promise<Placed> {
+    return this.#run(placement.key === null ? this.#placingKeyless : this.#placing, placement);
   }
 
   /** `cancelled`, `running` or `absent`. */
@@ -111,6 +108,7 @@ export class Producer {
     for (const pending of calls) pending.reject(new DelayShutdownError());
   }
 
+  /** The one `await` of a call: each costs it a promise, and many callers wait at a time. */
   async #run<Call extends { name: string; key: string | null }>(
     coalescer: Coalescer<Call, Placed>,
     call: Call,
@@ -123,11 +121,14 @@ export class Producer {
     this.#open.add(pending);
     if (slot === undefined) coalescer.add(pending);
     else this.#lines.enter(slot, () => coalescer.add(pending));
+    let placed: Placed;
     try {
-      return await pending.answer;
+      placed = await pending.answer;
     } catch (error) {
       throw ownError(error);
     }
+    if (placed.verdict === 'conflict') throw new DelayConflictError(call.name, call.key ?? '');
+    return placed;
   }
 
   /** In the order in which all callers lock. */

@@ -1,4 +1,5 @@
 import type { MoveTo } from '../validation/when.js';
+import { numbers, texts } from './array-literal.js';
 import { columnsOf, insert, insertAll, placeAgainColumns, placedOf } from './placing.js';
 import type { Placed, PlacedRow, Placement, Runner } from './rows.js';
 import { tablesOf } from './schema.js';
@@ -94,17 +95,17 @@ export class BatchStore {
     const to = moves.map((move) => columnsOf(move.to));
     const parameters = [
       ...slotColumns(moves),
-      to.map((column) => column.afterMs),
-      to.map((column) => column.at),
-      to.map((column) => column.extendMs),
+      numbers(to.map((column) => column.afterMs)),
+      texts(to.map((column) => column.at)),
+      numbers(to.map((column) => column.extendMs)),
     ];
     tell(await runner.query<PlacedRow>(this.#sql.reschedule, parameters), answer);
   }
 }
 
-const slotColumns = (slots: readonly Slot[]): unknown[] => [
-  slots.map(({ name }) => name),
-  slots.map(({ key }) => key),
+const slotColumns = (slots: readonly Slot[]): string[] => [
+  texts(slots.map(({ name }) => name)),
+  texts(slots.map(({ key }) => key)),
 ];
 
 /** One row per item, in their order; `again` is no answer. */

@@ -1,3 +1,4 @@
+import { numbers, texts } from './array-literal.js';
 import type { MoveTo } from '../validation/when.js';
 import type { Placed, PlacedRow, Placement, Runner } from './rows.js';
 import { slotOf } from './slot.js';
@@ -16,22 +17,22 @@ export function columnsOf(to: MoveTo): {
 }
 
 /** Parameters of `place`, and the first ones of `placeAgain`: one array per column. */
-export function placementColumns(placements: readonly Placement[]): unknown[] {
+export function placementColumns(placements: readonly Placement[]): string[] {
   const to = placements.map((placement) => columnsOf(placement.to));
   return [
-    placements.map((placement) => placement.name),
-    placements.map((placement) => placement.key),
-    placements.map((placement) => placement.payload),
-    to.map((column) => column.afterMs),
-    to.map((column) => column.at),
-    placements.map((placement) => placement.maxAttempts),
+    texts(placements.map((placement) => placement.name)),
+    texts(placements.map((placement) => placement.key)),
+    texts(placements.map((placement) => placement.payload)),
+    numbers(to.map((column) => column.afterMs)),
+    texts(to.map((column) => column.at)),
+    numbers(placements.map((placement) => placement.maxAttempts)),
   ];
 }
 
 /** Parameters of `placeAgain`. */
-export const placeAgainColumns = (placements: readonly Placement[]): unknown[] => [
+export const placeAgainColumns = (placements: readonly Placement[]): string[] => [
   ...placementColumns(placements),
-  placements.map((placement) => placement.onConflict),
+  texts(placements.map((placement) => placement.onConflict)),
 ];
 
 /** @param verdict for statements that answer only rows of one */

@@ -1,4 +1,5 @@
 import { DelayConfigError } from '../delay.errors.js';
+import { numbers } from './array-literal.js';
 import type {
   ClaimedRow,
   ClaimRequest,
@@ -183,9 +184,6 @@ export class WorkStore {
     return given(row);
   }
 }
-
-/** An array as Postgres writes it. `pg` would quote each number, at a tenth of all the work of a claim. */
-const numbers = (values: readonly number[]): string => `{${values.join()}}`;
 
 function given<Row>(row: Row | undefined): Row {
   if (row === undefined) throw new DelayConfigError('a statement of the engine gave no answer');

@@ -1,3 +1,4 @@
+import { types } from 'pg';
 import type { Transaction, Waiting } from '../transaction.js';
 
 /** A statement of the library, as a function of what its SQL reads and writes. */
@@ -21,8 +22,13 @@ export function unnest<Item>(arrays: readonly unknown[], ...columns: (keyof Item
   });
 }
 
-/** Numbers also come as Postgres writes an array of them. */
+/** An array, or the text that Postgres reads as one: of texts, each in quotes, or of numbers. */
 function listOf(array: unknown): unknown[] {
   if (typeof array !== 'string') return array as unknown[];
-  return array === '{}' ? [] : array.slice(1, -1).split(',').map(Number);
+  if (array.includes('"')) return textsOf(array);
+  const items = array === '{}' ? [] : array.slice(1, -1).split(',');
+  return items.map((item) => (item === 'NULL' ? null : Number(item)));
 }
+
+/** Of `text[]`. */
+const textsOf = types.getTypeParser(1009 as number) as (literal: string) => unknown[];

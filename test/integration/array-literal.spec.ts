@@ -1,0 +1,39 @@
+import { expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
+import { numbers, texts } from '../../src/delay-queue/store/array-literal.js';
+import { LONE_SURROGATE } from '../../src/delay-queue/validation/names.js';
+import { fileDatabase } from '../support/file-database.js';
+
+const database = fileDatabase();
+
+/** What a text may be made of, with everything that means something to whoever reads an array. */
+const text = fc.oneof(
+  fc
+    .string({ unit: 'binary' })
+    .filter((value) => !LONE_SURROGATE.test(value) && !value.includes('\0')),
+  fc.string({ unit: fc.constantFrom('"', '\\', ',', '{', '}', ' ', '\n', "'", '$', '&') }),
+  fc.constantFrom('NULL', 'null', '', '{"n":1}'),
+);
+
+it('Postgres reads what was given, whatever is in it', async () => {
+  const client = await database.connect();
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.option(text)),
+      fc.array(fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }))),
+      async (givenTexts, givenNumbers) => {
+        const { rows } = await client.query('SELECT $1::text[] AS texts, $2::float8[] AS numbers', [
+          texts(givenTexts),
+          numbers(givenNumbers),
+        ]);
+        expect(rows).toEqual([
+          {
+            texts: givenTexts,
+            numbers: givenNumbers.map((value) => (value === null ? null : value + 0)),
+          },
+        ]);
+      },
+    ),
+    { numRuns: 300 },
+  );
+});
