@@ -6,9 +6,8 @@ import { endedColumns } from './look.sql.js';
  * lateness_ms[]. Answers the ids it did not remove: mostly none. The fence is the epoch; SKIP LOCKED, so that a batch
  * never waits for one row.
  *
- * The two joins that compare each with each as soon as the planner thinks that there are few (ADR 0017) it
- * cannot choose here, at no cost: IN that is part of an expression is looked up in a hash table, and a
- * FULL JOIN is hashed or merged.
+ * No join here can compare each with each (ADR 0017), and none costs a look-up per row: IN that is part of an
+ * expression is looked up in a hash table, and a FULL JOIN is hashed or merged.
  */
 export const completeSql = (tables: Tables, withHistory: boolean): string => `
 WITH ${CLOCK},

@@ -1,10 +1,11 @@
 import type { Tables } from '../schema.js';
 
-/**
+/*
  * Sub-selects for behind LATERAL, which look up one row at a time. Nothing else can be made of them, for
  * what locks, or has an OFFSET, is not merged with what is around it. A plan that is kept would else be
  * the one that a table of a few rows and arrays of ten suggest: compare each with each (ADR 0017).
  */
+
 interface Wanted {
   /** Of `d`, the row. */
   columns: string;

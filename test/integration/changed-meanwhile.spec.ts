@@ -1,0 +1,98 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { Client } from 'pg';
+import { tablesOf } from '../../src/delay-queue/store/schema.js';
+import { burySql } from '../../src/delay-queue/store/sql/bury.sql.js';
+import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
+import { completeSql } from '../../src/delay-queue/store/sql/complete.sql.js';
+import { renewSql } from '../../src/delay-queue/store/sql/renew.sql.js';
+import { settleSql } from '../../src/delay-queue/store/sql/settle.sql.js';
+import { fileDatabase } from '../support/file-database.js';
+import { until } from '../support/until.js';
+
+/**
+ * What a statement does about a row that somebody changes and commits after its snapshot was taken and
+ * before it comes to lock it: the one moment in which Postgres looks at a newer version than it has seen.
+ */
+const tables = tablesOf('delay_queue');
+const ID = 1;
+const EPOCH = 1;
+const NODE = 'node-1';
+const GATE = 42;
+
+const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
+  claim: [claimSql(tables), [[ID], [EPOCH], [1_000], [9], NODE]],
+  complete: [completeSql(tables, true), [[ID], [EPOCH], [1]]],
+  'complete without history': [completeSql(tables, false), [[ID], [EPOCH], [1]]],
+  settle: [settleSql(tables), [[ID], [EPOCH], [1], [false], [0], ['no'], NODE]],
+  renew: [renewSql(tables), [[ID], [EPOCH], 1_000]],
+  bury: [burySql(tables), [[ID], [EPOCH], [0], 'no']],
+};
+
+/** Waits, once it has its snapshot, for whoever holds the gate. */
+function gated(sql: string): string {
+  const text = sql.replace(
+    /FROM unnest\((.*?)\)\s+AS /s,
+    (unnested) =>
+      `FROM (SELECT pg_advisory_xact_lock_shared(${GATE})) AS gate, ${unnested.slice(5)}`,
+  );
+  const alias = /AS gate, unnest\(.*?\)\s+AS (\w+)\(/s.exec(text)?.[1];
+  if (alias === undefined) throw new Error('the statement does not begin with an unnest any more');
+  return text.replace(
+    'SELECT * FROM (SELECT pg_advisory',
+    `SELECT ${alias}.* FROM (SELECT pg_advisory`,
+  );
+}
+
+const database = fileDatabase();
+let runs: Client;
+let changes: Client;
+
+beforeAll(async () => {
+  runs = await database.connect();
+  changes = await database.connect();
+});
+
+/** Runs the statement; at the gate, the change is made and committed. */
+async function answerOf(name: string, change?: string): Promise<{ id: number }[]> {
+  const [sql, parameters] = STATEMENTS[name] as [string, unknown[]];
+  await changes.query('TRUNCATE delay_queue.delay RESTART IDENTITY');
+  await changes.query(
+    `INSERT INTO delay_queue.delay
+       (name, payload, due_at, wake_at, created_at, epoch, leased_by, leased_until)
+     SELECT 'test.changed', 'null', at, at, at, $1, $2, at
+     FROM (SELECT now() - interval '1 minute' AS at) AS past`,
+    [EPOCH, NODE],
+  );
+  await changes.query('SELECT pg_advisory_lock($1)', [GATE]);
+  const answer = runs.query<{ id: number }>(gated(sql), parameters);
+  await until(
+    async () =>
+      (await changes.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
+        .rowCount,
+    (waiting) => waiting === 1,
+  );
+  if (change !== undefined) await changes.query(`UPDATE delay_queue.delay SET ${change}`);
+  await changes.query('SELECT pg_advisory_unlock($1)', [GATE]);
+  return (await answer).rows;
+}
+
+const left = async (): Promise<unknown[]> =>
+  (await changes.query('SELECT epoch, attempts, last_error FROM delay_queue.delay')).rows;
+
+/** `complete` answers what it did not do, all others what they did. */
+const saysDone = (name: string, rows: readonly { id: number }[]): boolean =>
+  (rows.length === 1) !== name.startsWith('complete');
+
+describe.each(Object.keys(STATEMENTS))('%s', (name) => {
+  it('does its work when nothing is changed', async () => {
+    expect(saysDone(name, await answerOf(name))).toBe(true);
+  });
+
+  it.each([
+    ['goes to another attempt', 'epoch = epoch + 1', EPOCH + 1],
+    ['gets another lease', "leased_until = leased_until + interval '1 second'", EPOCH],
+  ])('leaves a row alone that %s meanwhile, and says so', async (_, change, epoch) => {
+    expect(saysDone(name, await answerOf(name, change))).toBe(false);
+    expect(await left()).toEqual([{ epoch, attempts: 0, last_error: null }]);
+  });
+});
