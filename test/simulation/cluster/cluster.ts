@@ -7,6 +7,7 @@ import { RowChecks } from '../check/row-checks.js';
 import { RunChecks } from '../check/run-checks.js';
 import { CALM, Network } from '../postgres/network.js';
 import { Server } from '../postgres/server.js';
+import { listOf } from '../postgres/statements/statement.js';
 import type { World } from '../world.js';
 import { Handlers } from './handlers.js';
 import { SimNode } from './sim-node.js';
@@ -50,8 +51,7 @@ export class Cluster {
             world.note('db', `${owner} asks to ${label} ${JSON.stringify(parameters)}`);
           }
           this.statements.set(label, (this.statements.get(label) ?? 0) + 1);
-          const [names] = parameters;
-          if (isShared && Array.isArray(names) && names.length > 1) this.shared += 1;
+          if (isShared && listOf(parameters[0]).length > 1) this.shared += 1;
         },
         onCommit: (commit, now) => {
           this.rows.committed(commit, now);

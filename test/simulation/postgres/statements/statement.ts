@@ -23,7 +23,7 @@ export function unnest<Item>(arrays: readonly unknown[], ...columns: (keyof Item
 }
 
 /** An array, or the text that Postgres reads as one: of texts, each in quotes, or of numbers. */
-function listOf(array: unknown): unknown[] {
+export function listOf(array: unknown): unknown[] {
   if (typeof array !== 'string') return array as unknown[];
   if (array.includes('"')) return textsOf(array);
   const items = array === '{}' ? [] : array.slice(1, -1).split(',');
