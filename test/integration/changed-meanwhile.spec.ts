@@ -19,6 +19,11 @@ const EPOCH = 1;
 const NODE = 'node-1';
 const GATE = 42;
 
+/** In this database: other tests have locks of their own. */
+const WAITS_AT_GATE = `
+  SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
+  WHERE locktype = 'advisory' AND NOT granted AND objid = $1::int AND datname = current_database()`;
+
 const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
   claim: [claimSql(tables), [[ID], [EPOCH], [1_000], [9], NODE]],
   complete: [completeSql(tables, true), [[ID], [EPOCH], [1]]],
@@ -66,9 +71,7 @@ async function answerOf(name: string, change?: string): Promise<{ id: number }[]
   await changes.query('SELECT pg_advisory_lock($1)', [GATE]);
   const answer = runs.query<{ id: number }>(gated(sql), parameters);
   await until(
-    async () =>
-      (await changes.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"))
-        .rowCount,
+    async () => (await changes.query(WAITS_AT_GATE, [GATE])).rowCount,
     (waiting) => waiting === 1,
   );
   if (change !== undefined) await changes.query(`UPDATE delay_queue.delay SET ${change}`);

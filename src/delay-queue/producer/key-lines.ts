@@ -5,18 +5,17 @@
  */
 export class KeyLines {
   /** Who waits behind the call that is at it; a key that no call is about is missing. */
-  readonly #behind = new Map<string, (() => void)[] | undefined>();
+  readonly #behind = new Map<string, (() => void)[]>();
 
   /** Begins at once when nobody is before it. Whoever has entered leaves, when it is his turn. */
   enter(slot: string, begin: () => void): void {
     const behind = this.#behind.get(slot);
-    if (behind !== undefined) behind.push(begin);
-    else if (this.#behind.has(slot)) this.#behind.set(slot, [begin]);
-    else {
-      // Mostly nobody comes behind it.
-      this.#behind.set(slot, undefined);
-      begin();
+    if (behind !== undefined) {
+      behind.push(begin);
+      return;
     }
+    this.#behind.set(slot, []);
+    begin();
   }
 
   leave(slot: string): void {

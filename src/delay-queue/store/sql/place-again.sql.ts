@@ -35,7 +35,7 @@ ended AS (
   INSERT INTO ${tables.history} (${endedColumns})
   SELECT f.id, clock.now, f.due_at, f.created_at, NULL, f.epoch, f.attempts, 'discarded', f.name,
          f.key, NULL, f.last_error
-  FROM free f JOIN placed p USING (ord), clock
+  FROM free f, clock
   WHERE f.dead
 )`
     : ''
