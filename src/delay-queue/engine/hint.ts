@@ -11,8 +11,8 @@ export type Hint =
 /** Postgres takes less than 8,000 bytes. Names are ASCII, so characters are bytes. */
 const BYTES_MAX = 7_900;
 
-/** An epoch is an int in SQL, and a claim adds one: a larger one would fail a whole claim. */
-const EPOCH_MAX = 2 ** 31 - 2;
+/** What numbers here hold; a claim adds one. */
+const EPOCH_MAX = Number.MAX_SAFE_INTEGER - 1;
 
 /** The last one stands only after a failure, which is rare. */
 type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, failed?: 1];
