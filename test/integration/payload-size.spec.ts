@@ -6,11 +6,10 @@ import { fileDatabase } from '../support/file-database.js';
 
 const database = fileDatabase();
 
-const NUMBERS = [
-  ...[0, -0, 1e-6, 1e-7, -1e-7, 1.5e-7, 1.25e-300, 123.456, -0.1, 0.1 + 0.2, 1e15 + 0.5],
-  ...[Number.MIN_VALUE, -Number.MIN_VALUE, 2.2250738585072014e-308, Number.EPSILON],
-  ...[Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER],
-];
+const SMALL = [0, -0, 1e-6, 1e-7, -1e-7, 1.5e-7, 1.25e-300, 123.456, -0.1, 0.1 + 0.2];
+const ENDS = [Number.MIN_VALUE, -Number.MIN_VALUE, 2.2250738585072014e-308, Number.EPSILON];
+const LARGE = [1e15 + 0.5, Number.MAX_SAFE_INTEGER, Number.MIN_SAFE_INTEGER];
+const NUMBERS = [...SMALL, ...ENDS, ...LARGE];
 
 /** With one more byte it is accepted. */
 function refused(payload: unknown, bytesMax: number): boolean {
