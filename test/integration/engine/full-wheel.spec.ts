@@ -3,6 +3,9 @@ import { DelayTimeoutError, DelayWheelFullError } from 'nestjs-delay-queue';
 import { plainHandler } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 import { until } from '../../support/until.js';
+import { makeSweepsRare } from '../../support/rare-sweeps.js';
+
+makeSweepsRare();
 
 /** What may wait by default. */
 const TIMERS = 1_000_000;
@@ -23,7 +26,7 @@ it('as many volatile timers as may wait take nothing from durable delays and the
       plainHandler('test.stuck', () => new Promise(() => {}), { timeout: 50, maxAttempts: 1 }),
     ],
     // Loads and sweeps come to nobody's rescue within this test.
-    options: { lease: '1h', horizon: '1h', loadEvery: '59m' },
+    options: { horizon: '1h', loadEvery: '59m' },
   });
   for (let n = 0; n < TIMERS; n += 1) node.wheel.after('1h', () => {});
   expect(() => node.wheel.after('1h', () => {})).toThrow(DelayWheelFullError);
