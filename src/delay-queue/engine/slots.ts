@@ -3,6 +3,9 @@ import type { HandlerRegistry } from '../handlers/handler.registry.js';
 /** Handlers of one name that outlived their timeout and still run, at most, before it rests. */
 const LINGERING_MAX = 1_000;
 
+/** What one wheel can hold: a process with so many handlers in flight has run out of memory before. */
+const IN_ALL_MAX = 2 ** 24;
+
 /**
  * Who may run: a number of slots per name, and one number for all transactional handlers together,
  * because each of them holds a connection of the application's pool.
@@ -16,6 +19,13 @@ export class Slots {
     private readonly registry: HandlerRegistry,
     private readonly transactionalMax: number,
   ) {}
+
+  /** Slots of all names together: calls that may be in flight. */
+  get inAll(): number {
+    let inAll = 0;
+    for (const { concurrency } of this.registry.all()) inAll += concurrency;
+    return Math.min(IN_ALL_MAX, Math.max(1, inAll));
+  }
 
   /** Takes a slot of that name, if there is one. */
   take(name: string): boolean {

@@ -40,6 +40,7 @@ import { burySql } from './sql/bury.sql.js';
 import { claimSql } from './sql/claim.sql.js';
 import { completeSql } from './sql/complete.sql.js';
 import { fenceSql } from './sql/fence.sql.js';
+import { forgetNodesSql } from './sql/forget-nodes.sql.js';
 import { leaveSql } from './sql/leave.sql.js';
 import { loadSql } from './sql/load.sql.js';
 import { lookAtSql } from './sql/look-at.sql.js';
@@ -71,6 +72,7 @@ export class WorkStore {
       sweep: sweepSql(tables),
       leave: leaveSql(tables),
       prune: pruneSql(tables),
+      forgetNodes: forgetNodesSql(tables),
     };
   }
 
@@ -173,12 +175,18 @@ export class WorkStore {
     return sweptOf(row);
   }
 
-  leave(staleMs: number): Promise<unknown> {
-    return this.runner.query(this.#sql.leave, [this.nodeName, staleMs]);
+  leave(): Promise<unknown> {
+    return this.runner.query(this.#sql.leave, [this.nodeName]);
   }
 
   async prune(keepMs: number, limit: number): Promise<number> {
     return Number((await this.#one<CountAnswer>(this.#sql.prune, [keepMs, limit])).count);
+  }
+
+  /** @returns how many rows of nodes not seen for so long it deleted */
+  async forgetNodes(staleMs: number, limit: number): Promise<number> {
+    const answer = await this.#one<CountAnswer>(this.#sql.forgetNodes, [staleMs, limit]);
+    return Number(answer.count);
   }
 
   async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {

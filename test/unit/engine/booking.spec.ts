@@ -45,7 +45,7 @@ function bookingFor(...handlers: Partial<Handler>[]): Setting {
 /** So many are due, and one claim takes of them what it can. */
 function claim({ booking, ready }: Setting, entries: readonly Entry[]): void {
   for (const each of entries) ready.push(each);
-  ready.take(100, (each) => booking.seat(each));
+  ready.take(100, (each) => booking.seat(each), false);
 }
 
 const entries = (count: number, name = 'a'): Entry[] =>
