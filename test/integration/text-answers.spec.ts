@@ -67,7 +67,6 @@ it('all of their columns are texts', async () => {
       await client.query('BEGIN');
       const { fields } = await client.query(sql, parametersOf(sql));
       await client.query('ROLLBACK');
-      expect(fields.length).toBeGreaterThan(0);
       for (const { name: column, dataTypeID } of fields) {
         if (dataTypeID !== TEXT_OID) others.push(`${name}: ${column} is ${dataTypeID}`);
       }
