@@ -1,10 +1,10 @@
 import type { Client, ClientBase, PoolConfig } from 'pg';
 
-/** What pg and its pool take; the types of neither know all of it. */
-export type ConnectionConfig = PoolConfig & {
+/** What pg and its pool take, in more words than their types have. */
+export type ConnectionConfig = Omit<PoolConfig, 'Client' | 'onConnect'> & {
+  Client?: new (config: ConnectionConfig) => Client;
   /** Called for each new connection of a pool, before anybody has it. */
-  onConnect?: (client: ClientBase) => void | Promise<unknown>;
-  Client?: new (config: PoolConfig) => Client;
+  onConnect?: (client: ClientBase) => Promise<unknown> | void;
 };
 
 /** A statement of ours takes milliseconds; one that hangs is a half-open connection. */
@@ -38,7 +38,7 @@ const OF_THE_APPLICATION_ALONE: ReadonlySet<string> = new Set([
 ]);
 
 /** The engine's connections, from what the application's pool was made of. */
-export function engineConfig(options: PoolConfig, applicationName: string): ConnectionConfig {
+export function engineConfig(options: ConnectionConfig, applicationName: string): ConnectionConfig {
   return {
     ...accessOf(options),
     application_name: applicationName,
@@ -48,7 +48,7 @@ export function engineConfig(options: PoolConfig, applicationName: string): Conn
 }
 
 /** Those for what callers write: with the application's name, and its limits where they are tighter. */
-export function callersConfig(options: PoolConfig): ConnectionConfig {
+export function callersConfig(options: ConnectionConfig): ConnectionConfig {
   return {
     ...accessOf(options),
     connectionTimeoutMillis: tighter(options.connectionTimeoutMillis, CONNECT_TIMEOUT_MS),
@@ -57,14 +57,14 @@ export function callersConfig(options: PoolConfig): ConnectionConfig {
 }
 
 /** How long a statement of a caller without a transaction may take, on whatever connection. */
-export const queryTimeoutMs = (options: PoolConfig): number =>
+export const queryTimeoutMs = (options: ConnectionConfig): number =>
   tighter(options.query_timeout, QUERY_TIMEOUT_MS);
 
 /**
  * A copy of all but {@link OF_THE_APPLICATION_ALONE}. Every own property, since pg's pool hides the
  * password from those who list them.
  */
-function accessOf(options: PoolConfig): ConnectionConfig {
+function accessOf(options: ConnectionConfig): ConnectionConfig {
   const given = Object.getOwnPropertyNames(options)
     .filter((name) => !OF_THE_APPLICATION_ALONE.has(name))
     .map((name) => [name, Reflect.get(options, name) as unknown]);

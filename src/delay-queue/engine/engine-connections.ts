@@ -1,5 +1,5 @@
 import type { DataSource } from 'typeorm';
-import type { Client, ClientBase, Pool, PoolConfig } from 'pg';
+import type { Client, ClientBase } from 'pg';
 import type { Runner } from '../store/rows.js';
 import {
   callersConfig,
@@ -8,14 +8,9 @@ import {
   queryTimeoutMs,
 } from './connection-config.js';
 import { OwnPool } from './own-pool.js';
+import { driverOf, type PostgresDriver } from './postgres-driver.js';
 import { PreparedStatements } from './prepared-statements.js';
 import { bring, callersSettings, ENGINE_SETTINGS } from './session-settings.js';
-
-/** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
-interface PostgresDriver {
-  postgres: { Pool: new (config: PoolConfig) => Pool; Client: new (config: PoolConfig) => Client };
-  master: Pool & { options: PoolConfig };
-}
 
 const IDLE_MS = 60_000;
 
@@ -32,7 +27,7 @@ export class EngineConnections implements Runner {
   readonly #callers: OwnPool;
 
   constructor(dataSource: DataSource, max: number, applicationName: string) {
-    this.#driver = dataSource.driver as unknown as PostgresDriver;
+    this.#driver = driverOf(dataSource);
     const { options } = this.#driver.master;
     this.#config = engineConfig(options, applicationName);
     this.#engines = this.#pool(this.#config, max, this.#prepared);

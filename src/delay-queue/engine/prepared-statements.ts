@@ -24,11 +24,16 @@ export class PreparedStatements {
     this.#isOn = true;
   }
 
+  /** To be called before each statement; a session that has its settings is not asked again. */
+  async settle(client: ClientBase): Promise<void> {
+    if (!this.#isOn || this.#sessions.has(client)) return;
+    await bring(client, this.settings);
+    this.#sessions.add(client);
+  }
+
   async run<Row>(client: ClientBase, sql: string, parameters: unknown[]): Promise<Row[]> {
-    if (!this.#isOn) return (await client.query<Row & object>(sql, parameters)).rows;
     if (!this.#sessions.has(client)) {
-      await bring(client, this.settings);
-      this.#sessions.add(client);
+      return (await client.query<Row & object>(sql, parameters)).rows;
     }
     const { rows } = await client.query<Row & object>({
       name: this.#nameOf(sql),
