@@ -42,7 +42,10 @@ const BY_ID: Statements = {
   claim: [claimSql(tables), [dueIds, epochs, each(30_000), each(9), NODE]],
   lookAt: [lookAtSql(tables), [ids]],
   complete: [completeSql(tables, true), [ids, epochs, each(1)]],
-  settle: [settleSql(tables), [ids, epochs, each(1), each(false), each(0), each('no'), NODE]],
+  settle: [
+    settleSql(tables),
+    [ids, epochs, each(1), each(false), each(0), each(true), each('no'), NODE],
+  ],
   renew: [renewSql(tables), [ids, epochs, 30_000]],
   bury: [burySql(tables), [ids, epochs, each(1), 'no']],
 };

@@ -118,8 +118,8 @@ export class HintListener {
   async #takePresence(client: Client): Promise<void> {
     this.#present = false;
     try {
-      const { rows } = await client.query<{ held: boolean }>(presenceSql(), [this.nodeName]);
-      this.#present = rows[0]?.held === true;
+      const { rows } = await client.query<{ held: string }>(presenceSql(), [this.nodeName]);
+      this.#present = rows[0]?.held === 'true';
     } catch {
       // The connection says what is wrong with it.
     }

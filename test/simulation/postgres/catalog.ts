@@ -27,7 +27,7 @@ import * as engine from './statements/engine.js';
 import * as pages from './statements/pages.js';
 import * as placing from './statements/placing.js';
 import * as producers from './statements/producers.js';
-import type { WaitingStatement } from './statements/statement.js';
+import { listOf, type WaitingStatement } from './statements/statement.js';
 import type { Effect, Tables } from './tables.js';
 import type { Transaction } from './transaction.js';
 
@@ -118,7 +118,7 @@ export function sideStatement(
 ): Known | undefined {
   if (sql === presenceSql()) {
     return known('presence', (_, [node]) => [
-      { held: sessions.claimPresence(session, node as string) },
+      { held: String(sessions.claimPresence(session, node as string)) },
     ]);
   }
   const [, verb, channel] = /^(LISTEN|UNLISTEN) "(.+)"; SELECT pg_backend_pid/.exec(sql) ?? [];
@@ -126,12 +126,13 @@ export function sideStatement(
     return known('listen', () => {
       if (verb === 'LISTEN') sessions.listen(session, channel);
       else sessions.unlisten(session, channel);
-      return [{ pid: session.pid }];
+      return [{ pid: String(session.pid) }];
     });
   }
   if (sql.startsWith('SELECT pg_notify(')) {
     return known('notify', (tx, [to, texts]) => {
-      for (const text of [texts].flat()) tx.notify(to as string, text as string);
+      const isOne = !sql.includes('unnest');
+      for (const text of isOne ? [texts] : listOf(texts)) tx.notify(to as string, text as string);
       return [];
     });
   }
@@ -143,7 +144,12 @@ export function sideStatement(
   }
   if (sql === SETTINGS_SQL) return known('settings', () => []);
   if (sql.includes("current_setting('server_version_num')")) {
-    const found = { version: 180_004, isolation: 'read committed', replica: false, missing: null };
+    const found = {
+      version: '180004',
+      isolation: 'read committed',
+      replica: 'false',
+      missing: null,
+    };
     return known('preflight', () => [found]);
   }
   return /^SELECT (?:1|version\(\)|\* FROM current_\w+\(\))$/i.test(sql)

@@ -7,4 +7,4 @@ WITH gone AS (
   WHERE id = $1::text OR seen_at < clock_timestamp() - $2::float8 * interval '1 millisecond'
   RETURNING id
 )
-SELECT count(*)::int AS count FROM gone`;
+SELECT count(*)::text AS count FROM gone`;
