@@ -13,6 +13,8 @@ import type { Duration } from './delay.js';
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
  * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers wait |
  * | `DELAY_SHUTDOWN` | {@link DelayShutdownError} | abort reason: the application is closing; of a write that was not answered by then, too |
+ * | `DELAY_UNAVAILABLE` | {@link DelayUnavailableError} | the database was not to be had in time; nothing was written |
+ * | `DELAY_OUTCOME_UNKNOWN` | {@link DelayOutcomeUnknownError} | a write without a manager was sent and not answered; look, or do it again |
  */
 export abstract class DelayError extends Error {
   abstract readonly code: string;
@@ -103,6 +105,35 @@ export class DelayShutdownError extends DelayError {
 
   constructor() {
     super('the application is shutting down');
+  }
+}
+
+/**
+ * No connection came free in time, the server did not get to it, or a read was not answered. Nothing
+ * was written: try again, and if it comes often, give the pool more connections (`extra.max`).
+ */
+export class DelayUnavailableError extends DelayError {
+  readonly code = 'DELAY_UNAVAILABLE';
+
+  constructor(why: string, cause?: unknown) {
+    super(`${why}; nothing was written, try again`, cause === undefined ? {} : { cause });
+  }
+}
+
+/**
+ * A write without a manager was sent, and the connection broke or fell silent before the answer: it
+ * happened or it did not. `find` tells, or the same call again with the same `key`; without a key the
+ * same call again may schedule a second delay. `cause` is the driver's error.
+ */
+export class DelayOutcomeUnknownError extends DelayError {
+  readonly code = 'DELAY_OUTCOME_UNKNOWN';
+
+  constructor(cause: unknown) {
+    super(
+      'the connection was lost before the answer came, and nobody knows whether the write happened: ' +
+        'look with find(), or make the same call again with the same key',
+      { cause },
+    );
   }
 }
 

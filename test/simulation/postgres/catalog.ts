@@ -3,10 +3,7 @@ import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
 import { cancelSql, cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
 import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
-import {
-  KEEP_PLANS_BY_KEY_SQL,
-  KEEP_PLANS_SQL,
-} from '../../../src/delay-queue/engine/prepared-statements.js';
+import { SETTINGS_SQL } from '../../../src/delay-queue/engine/session-settings.js';
 import { endSessionSql, fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
 import { forgetNodesSql } from '../../../src/delay-queue/store/sql/forget-nodes.sql.js';
 import { leaveSql } from '../../../src/delay-queue/store/sql/leave.sql.js';
@@ -147,7 +144,7 @@ export function sideStatement(
       return [];
     });
   }
-  if (sql === KEEP_PLANS_SQL || sql === KEEP_PLANS_BY_KEY_SQL) return known('keep plans', () => []);
+  if (sql === SETTINGS_SQL) return known('settings', () => []);
   if (sql.includes("current_setting('server_version_num')")) {
     const found = {
       version: '180004',
