@@ -67,7 +67,10 @@ export class Worker {
     const { schema, nodeName, leaseMs, historyKeepMs } = options;
     const offer = (wake: Wake): boolean => this.offer(wake);
     const store = new WorkStore(connections, schema, historyKeepMs !== null, nodeName);
-    const slots = new Slots(registry, transactionalMax(parts));
+    const slots = new Slots(registry, transactionalMax(parts), {
+      onRest: (name, lingering) => events.emit('advice', { message: restOf(name, lingering) }),
+      onGoesOn: () => this.#dispatcher.pump(),
+    });
     const ready = new ReadyQueue();
     this.#store = store;
     this.#readAhead = new ReadAhead(wheel, this.#clock, READ_AHEAD_MAX, (entries) =>
@@ -218,6 +221,10 @@ export class Worker {
     }
   }
 }
+
+const restOf = (name: string, lingering: number): string =>
+  `${name} rests on this node: ${lingering} of its handlers outlived their timeout and still run; ` +
+  'it goes on as they end (a handler should end when ctx.signal aborts)';
 
 /** A claim takes at least what the largest batch handler wants at once. */
 const claimBatchFor = ({ options, registry }: WorkerParts): number =>

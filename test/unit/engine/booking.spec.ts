@@ -35,7 +35,7 @@ function bookingFor(...handlers: Partial<Handler>[]): Setting {
     registry.add({ batch: null, concurrency: 1, ...handler } as Handler);
   }
   const parts = {
-    slots: new Slots(registry, 5),
+    slots: new Slots(registry, 5, { onRest: () => {}, onGoesOn: () => {} }),
     ready: new ReadyQueue(),
     pace: new BatchPace(registry),
   };

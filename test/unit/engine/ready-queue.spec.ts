@@ -38,10 +38,15 @@ const takeFrom = (
   return taken;
 };
 
+const said: string[] = [];
 const slotsFor = (handlers: Partial<Handler>[], transactionalMax = 5): Slots => {
   const registry = new HandlerRegistry();
   for (const handler of handlers) registry.add({ place: '', ...handler } as Handler);
-  return new Slots(registry, transactionalMax);
+  said.length = 0;
+  return new Slots(registry, transactionalMax, {
+    onRest: (name, lingering) => said.push(`${name} rests with ${lingering}`),
+    onGoesOn: () => said.push('goes on'),
+  });
 };
 const takes = (slots: Slots, name: string): number => {
   let taken = 0;
@@ -214,7 +219,15 @@ describe('Slots', () => {
     const slots = slotsFor([{ name: 'a', concurrency: 1, transactional: false }]);
     for (let n = 1; n <= 1_000; n += 1) expect(slots.linger('a')).toBe(n);
     expect(slots.take('a')).toBe(false);
+    expect(said).toEqual(['a rests with 1000']);
     slots.lingerNoMore('a');
     expect(slots.take('a')).toBe(true);
+    // To and fro at the edge is the same rest.
+    slots.linger('a');
+    slots.lingerNoMore('a');
+    expect(said).toEqual(['a rests with 1000', 'goes on', 'goes on']);
+    for (let n = 0; n < 500; n += 1) slots.lingerNoMore('a');
+    for (let n = 0; n < 501; n += 1) slots.linger('a');
+    expect(said.slice(3)).toEqual(['a rests with 1000']);
   });
 });
