@@ -73,6 +73,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   /**
    * @param capacity entries of all channels and volatile timers together, up to 16,777,216
    * @param alarm of this wheel alone; without one, waking is exact to a millisecond
+   * @internal
    */
   constructor(
     @Optional() @Inject(WHEEL_CAPACITY) private readonly capacity: number = CAPACITY_DEFAULT,
@@ -124,6 +125,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
    *   runs after the wheels have moved on: it may add, move, cancel, close and throw (which is
    *   logged).
    * @throws DelayShutdownError the application has shut down
+   * @internal
    */
   channel(onExpired: OnExpired): WheelChannel {
     if (this.#stopped) throw new DelayShutdownError();
