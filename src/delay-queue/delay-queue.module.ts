@@ -83,9 +83,18 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       WheelAlarm,
       WheelService,
     ],
-    exports: [DelayService, WheelService, DelayEvents],
   }))
   .build();
+
+const SERVICES = [DelayService, WheelService, DelayEvents];
+
+function refuseWithoutForRoot(): never {
+  throw new DelayConfigError(
+    'DelayQueueModule is imported without forRoot(). Its services are there for all modules after ' +
+      'one DelayQueueModule.forRoot() in the root module; with isGlobal: false, let the module ' +
+      'that calls forRoot() export DelayQueueModule, and import that one',
+  );
+}
 
 /**
  * Durable delays on the application's own Postgres. Imported once; global by default.
@@ -100,7 +109,11 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
  * export class AppModule {}
  * ```
  */
-@Module({})
+// What forRoot provides takes the places of these.
+@Module({
+  providers: SERVICES.map((provide) => ({ provide, useFactory: refuseWithoutForRoot })),
+  exports: SERVICES,
+})
 export class DelayQueueModule
   extends ConfigurableModuleClass
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown
@@ -125,13 +138,7 @@ export class DelayQueueModule
     @Optional() private readonly engine: Engine,
   ) {
     super();
-    if (engine === undefined) {
-      throw new DelayConfigError(
-        'DelayQueueModule is imported without forRoot(). Its services are there for all modules after ' +
-          'one DelayQueueModule.forRoot() in the root module; with isGlobal: false, let the module ' +
-          'that calls forRoot() export DelayQueueModule, and import that one',
-      );
-    }
+    if (engine === undefined) refuseWithoutForRoot();
   }
 
   onModuleInit(): void {
