@@ -1,4 +1,5 @@
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { dataSourceOf } from './chosen-data-source.js';
 import type { InTransaction } from './delay.js';
 import { DelayInvalidError } from './delay.errors.js';
 import { currentCall, isLateTransaction } from './engine/current-call.js';
@@ -33,7 +34,7 @@ export function transactionOf(
     }
     return undefined;
   }
-  if (chosen.dataSource !== dataSource) {
+  if (dataSourceOf(chosen) !== dataSource) {
     throw new DelayInvalidError(
       'manager',
       'belongs to another DataSource than the delays: the two could not commit together',

@@ -1,4 +1,5 @@
 import type { Duration } from './delay.js';
+import { MEANING } from './meaning.js';
 
 /**
  * Every error of the library, each with a stable `code`.
@@ -146,6 +147,8 @@ export class DelayOutcomeUnknownError extends DelayError {
  */
 export class DiscardDelay extends Error {
   override readonly name = 'DiscardDelay';
+  /** @internal */
+  readonly [MEANING] = 'discard';
 
   constructor(readonly reason: string) {
     super(reason);
@@ -161,6 +164,8 @@ export class DiscardDelay extends Error {
  */
 export class PostponeDelay extends Error {
   override readonly name = 'PostponeDelay';
+  /** @internal */
+  readonly [MEANING] = 'postpone';
 
   /** @param after how long from now, like `schedule`'s `after` */
   constructor(readonly after: Duration) {

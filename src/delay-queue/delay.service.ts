@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { DATA_SOURCE } from './chosen-data-source.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
 import { type CallersTransaction, runnerOf, transactionOf } from './callers-transaction.js';
 import type {
@@ -7,8 +8,8 @@ import type {
   DelayInfo,
   DelayName,
   DelayRecord,
+  GivenPayload,
   InTransaction,
-  PayloadOf,
   RescheduleResult,
   RescheduleTo,
   RetryDeadResult,
@@ -68,9 +69,10 @@ export class DelayService {
    */
   protected readonly onApplicationShutdown = () => this.#producer.close();
 
+  /** @internal */
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
-    private readonly dataSource: DataSource,
+    @Inject(DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly engine: Engine,
   ) {
     const withHistory = options.historyKeepMs !== null;
@@ -96,9 +98,9 @@ export class DelayService {
    * @returns the verdict with `id` and `dueAt`; a row that shows the deadline stores that `dueAt`
    * @throws DelayInvalidError, DelayConflictError (`onConflict: 'error'`), DelayUnstableError
    */
-  async schedule<N extends DelayName>(
+  async schedule<N extends DelayName, P = unknown>(
     name: N,
-    payload: PayloadOf<N>,
+    payload: GivenPayload<N, P>,
     options: When & ScheduleOptions & InTransaction,
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);

@@ -80,6 +80,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
    * @param capacity volatile timers that may wait, up to 16,777,216; no channel shares their room
    * @param alarm of this wheel alone; without one, waking is exact to a millisecond
    * @throws DelayConfigError the capacity is no such number
+   * @internal
    */
   constructor(
     @Optional() @Inject(WHEEL_CAPACITY) private readonly capacity: number = CAPACITY_DEFAULT,
@@ -133,6 +134,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
    *   logged).
    * @param capacity entries that may wait in it, whatever waits elsewhere; up to 16,777,216
    * @throws DelayShutdownError the application has shut down
+   * @internal
    */
   channel(onExpired: OnExpired, capacity = CAPACITY_DEFAULT): WheelChannel {
     if (this.#stopped) throw new DelayShutdownError();
