@@ -48,7 +48,8 @@ function parametersOf(sql: string): unknown[] {
 }
 
 const VALUES: Record<string, string> = {
-  text: '1',
+  // Of the fence it is how long the session may do nothing, in milliseconds.
+  text: '60000',
   bool: 'true',
   int: '1',
   bigint: '1',

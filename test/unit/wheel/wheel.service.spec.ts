@@ -106,8 +106,9 @@ describe('a volatile timer', () => {
     await test.passed(3);
     await test.passed(0);
     expect(ran).toBe(true);
-    expect(test.complaints).toHaveLength(3);
-    expect(test.complaints.join()).toMatch(/thrown.*null.*rejected/s);
+    // Who rejects is heard of a microtask later, perhaps in another turn.
+    const complaints = test.complaints.map((line) => line.split(' failed: ')[1]);
+    expect(complaints.toSorted()).toEqual(['Error: rejected', 'Error: thrown', 'null']);
   });
 
   it('sees the AsyncLocalStorage of whoever set it, and nobody else does', async () => {
