@@ -1,5 +1,6 @@
 import { DelayConfigError } from '../delay.errors.js';
 import { numbers } from './array-literal.js';
+import { nameIndex } from './name-index.js';
 import type {
   ClaimedRow,
   ClaimRequest,
@@ -149,6 +150,7 @@ export class WorkStore {
       limits.limit,
       limits.peersWithinMs,
       limits.isPresent,
+      nameIndex(shares.names),
     ]);
     const nodes = JSON.parse(row.nodes) as LoadedPage['nodes'];
     return { nodes, laterMs: row.later_ms, ...pageOf(row) };
@@ -169,6 +171,7 @@ export class WorkStore {
       limits.limit,
       limits.helpAfterMs,
       limits.aheadMs,
+      nameIndex(shares.names),
     ]);
     return { anyOverdue: row.any_overdue, ...pageOf(row) };
   }
@@ -183,7 +186,9 @@ export class WorkStore {
 
   /** @returns how many rows of nodes not seen for so long it deleted */
   async forgetNodes(staleMs: number, limit: number): Promise<number> {
-    return (await this.#one<{ count: number }>(this.#sql.forgetNodes, [staleMs, limit])).count;
+    return Number(
+      (await this.#one<{ count: string }>(this.#sql.forgetNodes, [staleMs, limit])).count,
+    );
   }
 
   async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {

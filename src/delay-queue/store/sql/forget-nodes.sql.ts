@@ -16,4 +16,4 @@ WITH forgotten AS (
     FOR UPDATE SKIP LOCKED))
   RETURNING id
 )
-SELECT count(*)::int AS count FROM forgotten`;
+SELECT count(*)::text AS count FROM forgotten`;

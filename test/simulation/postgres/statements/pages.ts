@@ -111,7 +111,7 @@ export const forgetNodesOf =
       .toSorted((a, b) => a.seenAt - b.seenAt || (a.id < b.id ? -1 : 1))
       .slice(0, limit as number);
     for (const { id } of stale) tables.nodes.delete(id);
-    return [{ count: stale.length }];
+    return [{ count: String(stale.length) }];
   };
 
 export const pruneOf =
