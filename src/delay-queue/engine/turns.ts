@@ -5,6 +5,13 @@ import type { Entry } from './read-ahead.js';
 const LINE_MAX = 10_000;
 
 /**
+ * So many of all names together are a crowd: half of what the read-ahead has room for. From then on a line takes
+ * no more than a claim takes at once, so that the crowds of some names leave room for what others schedule.
+ */
+const CROWD = 100_000;
+const LINE_MAX_IN_CROWD = 500;
+
+/**
  * A line for each name that waits, and the names take turns: who was served goes behind all others,
  * and nobody else moves. A name that finds no slot so keeps its place for the moment when there is one.
  */
@@ -21,11 +28,11 @@ export class Turns {
     return this.#lines.get(name)?.length ?? 0;
   }
 
-  /** @returns false when its line is full: one name must not take the room of another */
+  /** @returns false when its line is full: no name must take the room of another */
   push(entry: Entry): boolean {
     let line = this.#lines.get(entry.name);
     if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
-    if (line.length >= LINE_MAX) return false;
+    if (line.length >= (this.#size < CROWD ? LINE_MAX : LINE_MAX_IN_CROWD)) return false;
     entry.place = 'ready';
     line.push(entry);
     this.#size += 1;

@@ -20,6 +20,7 @@ import {
   sweptOf,
 } from './answers.js';
 import { flags, numbers, texts } from './array-literal.js';
+import { nameIndex } from './name-index.js';
 import type {
   BuriedRow,
   ClaimedRow,
@@ -154,6 +155,7 @@ export class WorkStore {
       limits.limit,
       limits.peersWithinMs,
       limits.isPresent,
+      nameIndex(shares.names),
     ]);
     return loadedOf(row);
   }
@@ -171,6 +173,7 @@ export class WorkStore {
       limits.limit,
       limits.helpAfterMs,
       limits.aheadMs,
+      nameIndex(shares.names),
     ]);
     return sweptOf(row);
   }

@@ -166,6 +166,14 @@ describe('ReadyQueue', () => {
     expect(queue.push(refused)).toBe(true);
   });
 
+  it('bounds the lines of many names more tightly: their crowds leave room for others', () => {
+    const queue = new ReadyQueue();
+    for (let n = 0; n < 20; n += 1) fill(queue, `crowd ${n}`, 10_000);
+    expect(queue.size).toBe(100_000 + 10 * 500);
+    expect(queue.push(entry('crowd 0'))).toBe(false);
+    expect(queue.push(entry('other'))).toBe(true);
+  });
+
   it('keeps suspects apart, one by one, and their names take turns', () => {
     const queue = new ReadyQueue();
     for (const name of ['a', 'a', 'a', 'full', 'b']) queue.push(entry(name, true));
