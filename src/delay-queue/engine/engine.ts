@@ -12,7 +12,7 @@ import { Announcer } from './announcer.js';
 import { EngineConnections } from './engine-connections.js';
 import { HintSender } from './hint-sender.js';
 import { Nodes } from './nodes.js';
-import { preflight } from './preflight.js';
+import { type Findings, preflight } from './preflight.js';
 import { SessionProof } from './session-proof.js';
 import { Worker } from './worker.js';
 
@@ -49,8 +49,7 @@ export class Engine {
     const connections = new EngineConnections(this.dataSource, this.options.connections, name);
     this.#connections = connections;
     try {
-      await preflight(connections, this.options.schema);
-      await this.#begin(connections);
+      await this.#begin(connections, await preflight(connections, this.options.schema));
     } catch (error) {
       await connections.close();
       throw error;
@@ -90,7 +89,7 @@ export class Engine {
     });
   }
 
-  async #begin(connections: EngineConnections): Promise<void> {
+  async #begin(connections: EngineConnections, { limits }: Findings): Promise<void> {
     const { options, events, dataSource, registry, wheel } = this;
     const hints = new HintSender(connections, options.schema, events);
     const names = options.worker ? registry.names() : [];
@@ -104,6 +103,13 @@ export class Engine {
     this.#hints = hints;
     this.#announcer = new Announcer(nodes, hints, options.horizonMs, offer);
     const listens = (await worker?.start()) ?? false;
+    if (worker !== undefined && !listens && limits !== null) {
+      events.emit('advice', {
+        message:
+          `${limits} on this role ends statements of the engine, and sessions of a pooler take no ` +
+          'settings from it: ALTER ROLE … SET it to 15s or more',
+      });
+    }
     this.#worker = worker;
     if (worker === undefined) this.#proveSessions(connections);
     events.emit('ready', {

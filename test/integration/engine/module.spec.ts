@@ -129,6 +129,32 @@ describe('a start is refused', () => {
   });
 });
 
+describe('a start is refused on a database that', () => {
+  it('takes no writes: the message says why, and what to do', async () => {
+    await stage.set({ default_transaction_read_only: 'on' });
+    const text = await refusal(refusedStart({ url: stage.url, providers: [noop] }));
+    expect(text).toMatch(/read-only here \(default_transaction_read_only.*ALTER ROLE/);
+  });
+
+  it('hides rows from the role: the message names the tables', async () => {
+    const role = `guarded_${process.pid}`;
+    await stage.sql(`CREATE ROLE ${role} LOGIN PASSWORD 'guarded'`);
+    await stage.sql(`GRANT USAGE ON SCHEMA delay_queue TO ${role}`);
+    await stage.sql(`GRANT ALL ON ALL TABLES IN SCHEMA delay_queue TO ${role}`);
+    const url = new URL(stage.url);
+    url.username = role;
+    url.password = 'guarded';
+    try {
+      await (await stage.start({ url: url.href, providers: [noop] })).stop();
+      await stage.sql('ALTER TABLE delay_queue.delay ENABLE ROW LEVEL SECURITY');
+      const text = await refusal(refusedStart({ url: url.href, providers: [noop] }));
+      expect(text).toMatch(/row-level security.*"delay_queue"\.delay:.*BYPASSRLS/);
+    } finally {
+      await stage.sql(`DROP OWNED BY ${role}; DROP ROLE ${role}`);
+    }
+  });
+});
+
 describe('a node with worker: false', () => {
   it('schedules, and runs nothing', async () => {
     const ran: string[] = [];

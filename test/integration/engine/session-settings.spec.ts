@@ -1,6 +1,9 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
+import { EngineConnections } from '../../../src/delay-queue/engine/engine-connections.js';
 import { ENGINE_SETTINGS } from '../../../src/delay-queue/engine/session-settings.js';
+import { Injectable } from '@nestjs/common';
+import { DelayEvents } from 'nestjs-delay-queue';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 
@@ -29,7 +32,10 @@ beforeEach(async () => {
   stage = await Stage.open();
 });
 
-afterEach(() => stage.close());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await stage.close();
+});
 
 /** Every client that pools and listeners make. */
 class Witnessed extends Client {
@@ -70,11 +76,7 @@ async function settingsOf(client: Client, names: readonly string[]): Promise<obj
 it('each of our sessions brings its own, whatever the database says, also after it broke', async () => {
   const names = await known(Object.keys(HOSTILE));
   expect(names.length).toBeGreaterThanOrEqual(Object.keys(HOSTILE).length - 1);
-  for (const name of names) {
-    await stage.sql(
-      `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ${name} = %L', current_database(), '${HOSTILE[name]}'); END $$`,
-    );
-  }
+  await stage.set(Object.fromEntries(names.map((name) => [name, HOSTILE[name] ?? ''])));
   const ran = signal();
   const node = await stage.start({
     database: { url: stage.url, extra: { max: 5, Client: Witnessed } },
@@ -103,4 +105,43 @@ it('each of our sessions brings its own, whatever the database says, also after 
     kinds.add(String(byKey));
   }
   expect([...kinds].toSorted()).toEqual(['off', 'on']);
+});
+
+const advice: string[] = [];
+
+@Injectable()
+class Watch {
+  constructor(events: DelayEvents) {
+    events.on('advice', ({ message }) => advice.push(message));
+  }
+}
+
+it('where sessions are not our own nothing is set on them, and limits that hurt are told', async () => {
+  await stage.set({ statement_timeout: '4s', jit: 'on' });
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const query = EngineConnections.prototype.query;
+  // As behind a pooler in transaction mode: what is said on the channel is not heard.
+  jest.spyOn(EngineConnections.prototype, 'query').mockImplementation(async function deaf<Row>(
+    this: EngineConnections,
+    sql: string,
+    parameters: unknown[],
+  ): Promise<Row[]> {
+    return sql.includes('pg_notify') ? [] : (query.call(this, sql, parameters) as never);
+  });
+  await stage.start({
+    database: { url: stage.url, extra: { max: 5, Client: Witnessed } },
+    providers: [Watch, plainHandler('test.a', () => {})],
+  });
+  expect(advice).toEqual([
+    expect.stringContaining('LISTEN does not work'),
+    expect.stringContaining('statement_timeout = 4000 ms on this role ends statements'),
+  ]);
+  const sessions = ours();
+  expect(sessions.length).toBeGreaterThan(0);
+  for (const client of sessions) {
+    expect(await settingsOf(client, ['statement_timeout', 'jit'])).toEqual({
+      statement_timeout: '4s',
+      jit: 'on',
+    });
+  }
 });

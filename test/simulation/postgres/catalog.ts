@@ -150,7 +150,10 @@ export function sideStatement(
       version: '180004',
       isolation: 'read committed',
       replica: 'false',
+      read_only: 'off',
       missing: null,
+      guarded: null,
+      limits: null,
     };
     return known('preflight', () => [found]);
   }

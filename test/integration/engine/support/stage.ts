@@ -34,6 +34,15 @@ export class Stage {
     return node;
   }
 
+  /** Settings of the database, for all sessions that begin from now on. */
+  async set(settings: Readonly<Record<string, string>>): Promise<void> {
+    for (const [name, value] of Object.entries(settings)) {
+      await this.sql(
+        `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ${name} = %L', current_database(), '${value}'); END $$`,
+      );
+    }
+  }
+
   /** Not through a node's pool, which a test may have taken. */
   async sql<Row extends QueryResultRow>(text: string, parameters: unknown[] = []): Promise<Row[]> {
     return (await this.pool.query<Row>(text, parameters)).rows;
