@@ -9,6 +9,7 @@ import type { Duration } from './delay.js';
  * | `DELAY_INVALID` | {@link DelayInvalidError} | an argument is not acceptable; nothing was stored |
  * | `DELAY_CONFLICT` | {@link DelayConflictError} | `onConflict: 'error'` met a waiting delay |
  * | `DELAY_UNSTABLE` | {@link DelayUnstableError} | others kept changing that key; try again |
+ * | `DELAY_ROLLED_BACK` | {@link DelayRolledBackError} | Postgres answered ROLLBACK to COMMIT; nothing was written |
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
  * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers and wakes wait |
@@ -61,6 +62,17 @@ export class DelayUnstableError extends DelayError {
 
   constructor(looks: number) {
     super(`other callers changed the same key during ${looks} looks; try again`);
+  }
+}
+
+/** A statement of the transaction had failed, and somebody had swallowed its error. */
+export class DelayRolledBackError extends DelayError {
+  readonly code = 'DELAY_ROLLED_BACK';
+
+  constructor() {
+    super(
+      'Postgres answered ROLLBACK to COMMIT: a statement of the transaction had failed, and nothing of it was written',
+    );
   }
 }
 
