@@ -32,7 +32,7 @@ import { Producer } from './producer/producer.js';
 import { BatchStore } from './store/batch.store.js';
 import { despiteDeadlocks } from './store/deadlock.js';
 import { DelayStore } from './store/delay.store.js';
-import type { Placed } from './store/rows.js';
+import type { Placed, Runner } from './store/rows.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { checkKey, checkName } from './validation/names.js';
 import { parseScheduleOptions } from './validation/schedule-options.js';
@@ -107,10 +107,14 @@ export class DelayService {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
     const { manager, runner } = this.#transactionOf(options);
-    const [placed] =
-      manager !== undefined || ownAttempt(placement)
-        ? await this.#ownRows.place(manager, runner, [placement])
-        : [await this.#producer.place(placement)];
+    const change = { ...placement, verdict: 'scheduled' };
+    const own = ownAttempt(placement);
+    const moved = own && (await this.#ownRows.moveOn(own, manager, runner, placement.to, change));
+    const placed =
+      moved ??
+      (manager !== undefined || own
+        ? (await this.#store.place(runner, [placement]))[0]
+        : await this.#producer.place(placement));
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
   }
 
@@ -141,13 +145,14 @@ export class DelayService {
       const placed = await this.#store.placeAll(runner, sorted.placements);
       if (placed !== undefined) return answer(placed);
     }
-    const write = async (inner: EntityManager): Promise<ScheduleResult[]> =>
-      answer(await this.#ownRows.place(inner, runnerOf(inner), sorted.placements), inner);
-    // A savepoint in the caller's transaction: what a conflict leaves behind is undone even if the
-    // caller catches the error and commits.
-    return manager
-      ? manager.transaction(write)
-      : despiteDeadlocks(() => this.dataSource.transaction(write));
+    const write = async (within: EntityManager, its: Runner): Promise<ScheduleResult[]> =>
+      answer(await this.#ownRows.place(within, its, sorted.placements), within);
+    if (manager?.queryRunner?.isTransactionActive) return write(manager, runner);
+    return despiteDeadlocks(() =>
+      (manager ?? this.dataSource).transaction((ours) =>
+        write(ours, { ...runnerOf(ours), transaction: 'ours' }),
+      ),
+    );
   }
 
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
