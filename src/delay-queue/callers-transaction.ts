@@ -64,7 +64,10 @@ function isManager(value: unknown): value is EntityManager {
   );
 }
 
-/** Statements of that manager; in a transaction, with the means to take some of them back. */
+/**
+ * Statements of that manager. One that has a connection to itself may be in a transaction, whoever has begun
+ * it, and in whatever way.
+ */
 export function runnerOf(
   source: Pick<EntityManager, 'query'> & { queryRunner?: QueryRunner },
 ): Runner {
@@ -76,17 +79,7 @@ export function runnerOf(
       throw error;
     }
   };
-  if (!source.queryRunner?.isTransactionActive) return { query };
-  return {
-    query,
-    async attempt(work, isWorthKeeping) {
-      await source.query('SAVEPOINT delay_queue');
-      const result = await work();
-      if (!isWorthKeeping(result)) await source.query('ROLLBACK TO SAVEPOINT delay_queue');
-      await source.query('RELEASE SAVEPOINT delay_queue');
-      return result;
-    },
-  };
+  return source.queryRunner ? { query, transaction: 'callers' } : { query };
 }
 
 /** TypeORM keeps the parameters of what failed; Postgres quotes rows, values and inner statements. */

@@ -9,7 +9,8 @@ import { MEANING } from './meaning.js';
  * | `DELAY_CONFIG` | {@link DelayConfigError} | options, handlers or the database are not usable; at start |
  * | `DELAY_INVALID` | {@link DelayInvalidError} | an argument is not acceptable; nothing was stored |
  * | `DELAY_CONFLICT` | {@link DelayConflictError} | `onConflict: 'error'` met a waiting delay |
- * | `DELAY_UNSTABLE` | {@link DelayUnstableError} | others kept changing that key; try again |
+ * | `DELAY_UNSTABLE` | {@link DelayUnstableError} | others held or kept changing that key for 10 s; try again |
+ * | `DELAY_ROLLED_BACK` | {@link DelayRolledBackError} | Postgres answered ROLLBACK to COMMIT; nothing was written |
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
  * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers wait |
@@ -58,12 +59,29 @@ export class DelayConflictError extends DelayError {
   }
 }
 
-/** A key changed under every look for too long; the caller may try again. */
+/**
+ * Somebody held the row of that key for too long, or changed it under every look. Two transactions that wait
+ * for each other hear it, too: roll one of them back. This call has written nothing.
+ */
 export class DelayUnstableError extends DelayError {
   readonly code = 'DELAY_UNSTABLE';
 
-  constructor(looks: number) {
-    super(`other callers changed the same key during ${looks} looks; try again`);
+  constructor(readonly heldMs: number) {
+    super(
+      `others held or changed the row of that key for ${heldMs} ms, or two transactions wait for each other; ` +
+        'nothing was written by this call: try again, in a transaction after rolling it back',
+    );
+  }
+}
+
+/** A statement of the transaction had failed, and somebody had swallowed its error. */
+export class DelayRolledBackError extends DelayError {
+  readonly code = 'DELAY_ROLLED_BACK';
+
+  constructor() {
+    super(
+      'Postgres answered ROLLBACK to COMMIT: a statement of the transaction had failed, and nothing of it was written',
+    );
   }
 }
 

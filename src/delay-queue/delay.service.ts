@@ -106,10 +106,14 @@ export class DelayService {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
     const { manager, runner } = this.#transactionOf(options);
-    const [placed] =
-      manager !== undefined || ownAttempt(placement)
-        ? await this.#ownRows.place(manager, runner, [placement])
-        : [await this.#producer.place(placement)];
+    const change = { ...placement, verdict: 'scheduled' };
+    const own = ownAttempt(placement);
+    const moved = own && (await this.#ownRows.moveOn(own, manager, runner, placement.to, change));
+    const placed =
+      moved ??
+      (manager !== undefined || own
+        ? (await this.#store.place(runner, [placement]))[0]
+        : await this.#producer.place(placement));
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
   }
 
@@ -140,13 +144,15 @@ export class DelayService {
       const placed = await this.#store.placeAll(runner, sorted.placements);
       if (placed !== undefined) return answer(placed);
     }
-    const write = async (inner: EntityManager, its = runnerOf(inner)): Promise<ScheduleResult[]> =>
-      answer(await this.#ownRows.place(inner, its, sorted.placements), inner);
-    // A savepoint in the caller's transaction: what a conflict leaves behind is undone even if the
-    // caller catches the error and commits.
-    return manager
-      ? manager.transaction((inner) => write(inner))
-      : despiteDeadlocks(() => this.#outside.transaction(write));
+    const write = async (within: EntityManager, its: Runner): Promise<ScheduleResult[]> =>
+      answer(await this.#ownRows.place(within, its, sorted.placements), within);
+    if (manager?.queryRunner?.isTransactionActive) return write(manager, runner);
+    if (manager !== undefined) {
+      return despiteDeadlocks(() =>
+        manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })),
+      );
+    }
+    return despiteDeadlocks(() => this.#outside.transaction(write));
   }
 
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */

@@ -44,7 +44,10 @@ export class OutsideTransactions {
       let isCommitting = false;
       try {
         await connection.answered(runner.startTransaction());
-        const result = await work(runner.manager, connection);
+        const result = await work(runner.manager, {
+          query: (sql, parameters) => connection.query(sql, parameters),
+          transaction: 'ours',
+        });
         isCommitting = true;
         await connection.answered(runner.commitTransaction());
         return result;

@@ -4,7 +4,7 @@ import type { Attempt } from './engine/attempt.js';
 import { currentCall } from './engine/current-call.js';
 import type { DelayStore } from './store/delay.store.js';
 import type { Placed, Placement, Runner } from './store/rows.js';
-import type { Patience } from './store/sql/look.sql.js';
+import type { Patience } from './store/patience.js';
 import type { MoveTo } from './validation/when.js';
 
 /** The attempt on whose behalf a call is made, if it runs on that very delay. */
@@ -18,30 +18,23 @@ export class OwnRows {
     private readonly afterCommit: AfterCommit,
   ) {}
 
-  /** The handler's own keys first: those rows move on in place instead of being in their own way. */
+  /**
+   * All or none. The handler's own rows move on in place instead of being in their own way: last, because
+   * nothing takes that back, and only those that answer `running`, which is their own attempt.
+   */
   async place(
     manager: EntityManager | undefined,
     runner: Runner,
     placements: readonly Placement[],
   ): Promise<Placed[]> {
-    const call = currentCall();
-    if (call === undefined) return this.store.place(runner, placements);
-    const results = Array.from<Placed>({ length: placements.length });
-    const others: number[] = [];
+    const placed = await this.store.place(runner, placements);
     for (const [index, placement] of placements.entries()) {
-      const own = call.attemptOf(placement.name, placement.key);
+      const own = placed[index]?.verdict === 'running' ? ownAttempt(placement) : undefined;
       const change = { ...placement, verdict: 'scheduled' };
       const moved = own && (await this.moveOn(own, manager, runner, placement.to, change));
-      if (moved === undefined) others.push(index);
-      else results[index] = moved;
+      if (moved !== undefined) placed[index] = moved;
     }
-    if (others.length === 0) return results;
-    const placed = await this.store.place(
-      runner,
-      others.map((index) => placements[index] as Placement),
-    );
-    for (const [position, index] of others.entries()) results[index] = placed[position] as Placed;
-    return results;
+    return placed;
   }
 
   /** Undefined when the row is no longer the attempt's: then it is a row like any other. */
@@ -52,7 +45,7 @@ export class OwnRows {
     to: MoveTo,
     change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
   ): Promise<Placed<Verdict> | undefined> {
-    const moved = await this.store.moveOn(runner, own, to, change, patienceOf(own));
+    const moved = await this.store.moveOn(runner, own, to, change, patienceOf(own, runner));
     if (moved === undefined) return undefined;
     own.movedOn = true;
     this.afterCommit.onRollback(manager, () => {
@@ -63,5 +56,7 @@ export class OwnRows {
 }
 
 /** Not for its own fence, and not for a transaction of its own in which it moved on already. */
-const patienceOf = (own: Attempt): Patience =>
-  own.handler.transactional || own.movedOn ? 'at once' : 'waits';
+function patienceOf(own: Attempt, { transaction }: Runner): Patience {
+  if (own.handler.transactional || own.movedOn) return 'at once';
+  return transaction === 'callers' ? 'waits' : 'a while';
+}

@@ -98,6 +98,11 @@ describe.each([1, BATCH, 5_000])('statements about %d keys use the index of keys
     place: [placeSql(tables, 'waits'), items],
     placeAll: [placeAllSql(tables), items],
     placeAgain: [placeAgainSql(tables, true, 'waits'), [...items, same(count, 'replace')]],
+    placeAllAgain: [
+      placeAgainSql(tables, true, 'waits', 'all or none'),
+      [...items, same(count, 'replace')],
+    ],
+    'cancel a while': [cancelSql(tables, true, 'a while'), [names, keys, null, null]],
   };
 
   it.each(Object.keys(STATEMENTS))('%s', async (name) => {
@@ -119,7 +124,7 @@ describe.each([1, BATCH, 5_000])('statements about %d keys use the index of keys
 
 it.each([
   ['find', findSql(tables)],
-  ['retryDead', retryDeadSql(tables)],
+  ['retryDead', retryDeadSql(tables, 'waits')],
 ])('%s uses the index of keys', async (_name, sql) => {
   const plan = await explain(client, sql, [SERVED, 'key 5']);
   expect(plan.waysInto('delay')).toEqual(['Index Scan delay_key']);

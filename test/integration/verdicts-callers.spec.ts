@@ -75,7 +75,7 @@ describe.each(CASES)('$verb behind a caller who $what, then $how', (testCase) =>
     for (const step of verbs) await act(node.delays, step, key, other.manager);
     const caller = await transactions.begin(node.dataSource);
     const answer = act(node.delays, verb, key, caller.manager);
-    await other.blocksSomebody();
+    await other.isMet();
     await other.end(how);
     const left = await rowsOf(key);
     expect(await answer).toMatchObject({ verdict: expected });

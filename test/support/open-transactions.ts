@@ -13,6 +13,8 @@ export interface OpenTransaction {
   end: (how: 'commit' | 'rollback') => Promise<void>;
   /** Resolves when somebody waits for a lock that this transaction holds. */
   blocksSomebody: () => Promise<void>;
+  /** Resolves when somebody waits for such a lock, or looks again and again because of it. */
+  isMet: () => Promise<void>;
 }
 
 /** Transactions on connections of their own; `rollbackAll` belongs into `afterEach`. */
@@ -39,6 +41,7 @@ export class OpenTransactions {
       rollback: () => end('rollback'),
       end,
       blocksSomebody: () => blocksSomebody(dataSource, row?.pid ?? 0),
+      isMet: () => isMet(dataSource, row?.pid ?? 0),
     };
   }
 
@@ -64,4 +67,26 @@ async function blocksSomebody(dataSource: DataSource, pid: number): Promise<void
     await pause(2);
   }
   throw new Error('nobody waits for this transaction');
+}
+
+/** The library's looks in a transaction hold no lock between them: seen twice, a look has been in vain. */
+async function isMet(dataSource: DataSource, pid: number): Promise<void> {
+  const deadline = performance.now() + BLOCKED_WITHIN_MS;
+  const looks = new Map<number, string>();
+  while (performance.now() < deadline) {
+    const rows: { pid: number; is_blocked: boolean; began: string }[] = await dataSource.query(
+      `SELECT pid, $1::int = ANY (pg_blocking_pids(pid)) AS is_blocked, query_start::text AS began
+       FROM pg_stat_activity
+       WHERE datname = current_database()
+         AND ($1::int = ANY (pg_blocking_pids(pid)) OR state = 'idle in transaction'
+              AND query LIKE '%unleased AS MATERIALIZED%')`,
+      [pid],
+    );
+    for (const { pid: of, is_blocked, began } of rows) {
+      if (is_blocked || (looks.has(of) && looks.get(of) !== began)) return;
+      looks.set(of, began);
+    }
+    await pause(2);
+  }
+  throw new Error('nobody has met this transaction');
 }

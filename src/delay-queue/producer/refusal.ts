@@ -1,10 +1,7 @@
-import { sqlStateOf, UNIQUE_VIOLATION } from '../store/sql-state.js';
+import { LOCK_NOT_AVAILABLE, sqlStateOf, UNIQUE_VIOLATION } from '../store/sql-state.js';
 
 /** Connection and operator classes of SQLSTATE: what is heard last of a statement that may have committed. */
 const OUTCOME_UNKNOWN = /^(?:08|25P04|57P)/;
-
-/** `lock_timeout` has run out. */
-const LOCK_NOT_AVAILABLE = '55P03';
 
 /** `statement_timeout` or `transaction_timeout`, or somebody who may has cancelled it. */
 const QUERY_CANCELED = '57014';

@@ -1,29 +1,23 @@
 import type { MoveTo } from '../validation/when.js';
-import { DelayConflictError, DelayUnstableError } from '../delay.errors.js';
+import { DelayUnstableError } from '../delay.errors.js';
 import { NO_INSTANT, NO_MS } from './absent.js';
 import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './answers.js';
 import { numbers, texts } from './array-literal.js';
+import { HELD_MAX_MS, type Patience } from './patience.js';
+import { PatientStatement } from './patient-statement.js';
+import { Placer } from './placer.js';
+import { columnsOf, insertAll, placedOf, type PlacedRow } from './placing.js';
 import type { FoundRow, HistoryRow, OwnAttempt, Placed, Placement, Runner } from './rows.js';
-import { LOOKS_MAX, PatientStatement } from './patient-statement.js';
-import {
-  columnsOf,
-  insert,
-  insertAll,
-  placeAgainColumns,
-  placedOf,
-  type PlacedRow,
-} from './placing.js';
 import { tablesOf } from './schema.js';
-import { sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
+import { LOCK_NOT_AVAILABLE, sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
 import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
-import type { Patience } from './sql/look.sql.js';
 import { findSql } from './sql/find.sql.js';
 import { historySql } from './sql/history.sql.js';
 import { moveOnSql } from './sql/move-on.sql.js';
-import { placeAgainSql } from './sql/place-again.sql.js';
-import { placeAllSql, placeKeylessSql, placeSql } from './sql/place.sql.js';
+import { placeAllSql, placeKeylessSql } from './sql/place.sql.js';
 import { rescheduleSql } from './sql/reschedule.sql.js';
 import { retryDeadSql } from './sql/retry-dead.sql.js';
+import { untilStable } from './until-stable.js';
 
 /**
  * What producers write. Each method runs in the caller's transaction or in one of its own making,
@@ -32,68 +26,46 @@ import { retryDeadSql } from './sql/retry-dead.sql.js';
  */
 export class DelayStore {
   readonly #sql;
+  readonly #placer: Placer;
 
   constructor(
     schema: string,
     withHistory: boolean,
     readonly nodeName: string,
+    private readonly heldMaxMs = HELD_MAX_MS,
   ) {
     const tables = tablesOf(schema);
+    this.#placer = new Placer(tables, withHistory, heldMaxMs);
     this.#sql = {
-      place: placeSql(tables, 'waits'),
       placeAll: placeAllSql(tables),
       placeKeyless: placeKeylessSql(tables),
-      placeAgain: new PatientStatement((patience) => placeAgainSql(tables, withHistory, patience)),
-      moveOn: new PatientStatement((patience) => moveOnSql(tables, withHistory, patience)),
+      moveOn: {
+        waits: moveOnSql(tables, withHistory, 'waits'),
+        'a while': moveOnSql(tables, withHistory, 'a while'),
+        'at once': moveOnSql(tables, withHistory, 'at once'),
+      },
       cancelWaiting: cancelWaitingSql(tables, withHistory),
       cancel: new PatientStatement((patience) => cancelSql(tables, withHistory, patience)),
       reschedule: new PatientStatement((patience) => rescheduleSql(tables, patience)),
       find: findSql(tables),
       history: historySql(tables),
-      retryDead: retryDeadSql(tables),
+      retryDead: { callers: retryDeadSql(tables, 'waits'), ours: retryDeadSql(tables, 'a while') },
     };
   }
 
   /**
-   * Writes all placements, or throws and leaves the caller's transaction to be rolled back.
+   * Writes all placements, or none and throws.
    * @param placements sorted by (name, key) without duplicate keys, so that two callers lock in
    * the same order
-   * @throws DelayConflictError for `onConflict: 'error'`
+   * @throws DelayConflictError for `onConflict: 'error'`, DelayUnstableError
    */
   async place(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
-    const results = Array.from<Placed>({ length: placements.length });
-    let open = placements.map((placement, index) => ({ placement, index }));
-    for (let look = 0; open.length > 0; look += 1) {
-      if (look === LOOKS_MAX) throw new DelayUnstableError(LOOKS_MAX);
-      const inserted = await insert(
-        runner,
-        this.#sql.place,
-        open.map((item) => item.placement),
-      );
-      const taken: typeof open = [];
-      for (const [position, item] of open.entries()) {
-        const placed = inserted[position];
-        if (placed) results[item.index] = placed;
-        else taken.push(item);
-      }
-      if (taken.length === 0) break;
-      open = [];
-      const parameters = placeAgainColumns(taken.map((item) => item.placement));
-      // Of several, each is waited for in their order: whoever skipped one and came back for it
-      // while he holds the next would be in another's way.
-      const looked =
-        placements.length === 1
-          ? await this.#sql.placeAgain.look(runner, parameters, look)
-          : await this.#sql.placeAgain.run(runner, parameters, 'waits');
-      for (const [position, item] of taken.entries()) {
-        const placed = placedOf(looked[position] as PlacedRow);
-        if (placed.verdict === 'again') open.push(item);
-        else if (placed.verdict === 'conflict') {
-          throw new DelayConflictError(item.placement.name, item.placement.key ?? '');
-        } else results[item.index] = placed;
-      }
-    }
-    return results;
+    const [only] = placements;
+    return this.#orHeld(runner, async () =>
+      placements.length === 1 && only !== undefined
+        ? [await this.#placer.one(runner, only)]
+        : this.#placer.all(runner, placements),
+    );
   }
 
   /**
@@ -135,8 +107,10 @@ export class DelayStore {
       change.maxAttempts,
       own.latenessMs,
     ];
-    const [row] = await this.#sql.moveOn.run(runner, parameters, patience);
-    return row && (placedOf(row, change.verdict) as Placed<Verdict>);
+    return this.#orHeld(runner, async () => {
+      const [row] = await runner.query<PlacedRow>(this.#sql.moveOn[patience], parameters);
+      return row && (placedOf(row, change.verdict) as Placed<Verdict>);
+    });
   }
 
   /**
@@ -151,7 +125,7 @@ export class DelayStore {
     key: string,
     own?: OwnAttempt,
   ): Promise<Placed<'cancelled' | 'running' | 'absent'>> {
-    if (runner.attempt !== undefined) {
+    if (runner.transaction !== undefined) {
       const [gone] = await runner.query<PlacedRow>(this.#sql.cancelWaiting, [
         texts([name]),
         texts([key]),
@@ -159,7 +133,7 @@ export class DelayStore {
       if (gone) return placedOf(gone, 'cancelled') as Placed<'cancelled'>;
     }
     const parameters = [texts([name]), texts([key]), own?.id ?? null, own?.epoch ?? null];
-    const row = await this.#sql.cancel.untilStable(runner, parameters);
+    const row = await this.#untilStable(this.#sql.cancel, runner, parameters);
     return placedOf(row) as Placed<'cancelled' | 'running' | 'absent'>;
   }
 
@@ -178,14 +152,17 @@ export class DelayStore {
       texts([at ?? NO_INSTANT]),
       numbers([extendMs ?? NO_MS]),
     ];
-    const row = await this.#sql.reschedule.untilStable(runner, parameters);
+    const row = await this.#untilStable(this.#sql.reschedule, runner, parameters);
     return placedOf(row) as Placed<'rescheduled' | 'running' | 'absent'>;
   }
 
   /** The revived dead letter, if there was one. */
   async retryDead(runner: Runner, name: string, key: string): Promise<Placed | undefined> {
-    const [row] = await runner.query<PlacedRow>(this.#sql.retryDead, [name, key]);
-    return row && placedOf(row, 'retried');
+    const sql = this.#sql.retryDead[runner.transaction ?? 'ours'];
+    return this.#orHeld(runner, async () => {
+      const [row] = await runner.query<PlacedRow>(sql, [name, key]);
+      return row && placedOf(row, 'retried');
+    });
   }
 
   async find(runner: Runner, name: string, key: string): Promise<FoundRow | undefined> {
@@ -196,5 +173,26 @@ export class DelayStore {
   async history(runner: Runner, name: string, key: string, limit: number): Promise<HistoryRow[]> {
     const rows = await runner.query<HistoryAnswer>(this.#sql.history, [name, key, limit]);
     return rows.map(historyOf);
+  }
+
+  #untilStable(
+    statement: PatientStatement,
+    runner: Runner,
+    parameters: unknown[],
+  ): Promise<PlacedRow> {
+    return this.#orHeld(runner, () =>
+      untilStable(() => statement.look(runner, parameters), this.heldMaxMs),
+    );
+  }
+
+  /** Of what may wait `a while`: the limit is ours, and so is the error. */
+  async #orHeld<Result>(runner: Runner, work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      const isOurs = runner.transaction !== 'callers';
+      if (!isOurs || sqlStateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+      throw new DelayUnstableError(this.heldMaxMs);
+    }
   }
 }

@@ -6,17 +6,14 @@ import type { MoveTo } from '../validation/when.js';
  * answer is in `answers.ts` and `placing.ts`.
  */
 
-/** Runs one statement and answers its rows: the caller's transaction, or a pool. */
+/** Runs one statement and answers its rows: a transaction, or a pool. */
 export interface Runner {
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]>;
   /**
-   * Only in a transaction that goes on: does work and takes back what it wrote and locked, unless
-   * its result is worth keeping.
+   * Whose transaction it is, where one goes on: what is locked stays so to its end. Nothing may be set in
+   * the caller's. Undefined where each statement is a transaction of its own.
    */
-  attempt?<Result>(
-    work: () => Promise<Result>,
-    isWorthKeeping: (result: Result) => boolean,
-  ): Promise<Result>;
+  readonly transaction?: 'callers' | 'ours';
 }
 
 /** One delay to be written; `payload` is checked JSON text. */

@@ -7,4 +7,7 @@ export function sqlStateOf(error: unknown): string | undefined {
 /** Somebody else has the key. */
 export const UNIQUE_VIOLATION = '23505';
 
+/** `lock_timeout` has run out. */
+export const LOCK_NOT_AVAILABLE = '55P03';
+
 const SQLSTATE = /^[0-9A-Z]{5}$/;

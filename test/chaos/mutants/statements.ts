@@ -1,11 +1,11 @@
 import { tablesOf } from '../../../src/delay-queue/store/schema.js';
+import type { Patience } from '../../../src/delay-queue/store/patience.js';
 import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
 import { cancelSql, cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
 import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
 import { fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
 import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
-import type { Patience } from '../../../src/delay-queue/store/sql/look.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
 import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
 import {
@@ -21,9 +21,9 @@ import { sweepSql } from '../../../src/delay-queue/store/sql/sweep.sql.js';
 /** As a chaos run uses the library: the default schema, with history. */
 const tables = tablesOf('delay_queue');
 
-/** Those that wait for whoever holds a row, and those that do not. */
+/** With the patience that callers have for whoever holds a row. */
 const patiently = (build: (patience: Patience) => string): readonly string[] => [
-  build('waits'),
+  build('a while'),
   build('at once'),
 ];
 
@@ -36,13 +36,20 @@ export const STATEMENTS = {
   complete: [completeSql(tables, true)],
   fence: [fenceSql(tables)],
   load: [loadSql(tables)],
-  moveOn: patiently((patience) => moveOnSql(tables, true, patience)),
+  moveOn: [
+    moveOnSql(tables, true, 'waits'),
+    ...patiently((patience) => moveOnSql(tables, true, patience)),
+  ],
   place: [
+    placeSql(tables, 'waits'),
     ...patiently((patience) => placeSql(tables, patience)),
     placeKeylessSql(tables),
     placeAllSql(tables),
   ],
-  placeAgain: patiently((patience) => placeAgainSql(tables, true, patience)),
+  placeAgain: [
+    ...patiently((patience) => placeAgainSql(tables, true, patience)),
+    placeAgainSql(tables, true, 'waits', 'all or none'),
+  ],
   renew: [renewSql(tables)],
   reschedule: patiently((patience) => rescheduleSql(tables, patience)),
   settle: [settleSql(tables)],

@@ -41,8 +41,9 @@ describe('mutants of the engine', () => {
       return Promise.resolve([]);
     };
     const alone = { query };
-    const inTransaction = { query, attempt: <Result>(work: () => Promise<Result>) => work() };
-    const clients = new DelayStore('delay_queue', true, 'n1');
+    const inTransaction = { query, transaction: 'callers' as const };
+    // Nobody answers for so long.
+    const clients = new DelayStore('delay_queue', true, 'n1', 1);
     const together = new BatchStore('delay_queue', true);
     const engine = new WorkStore(alone, 'delay_queue', true, 'n1');
     const to = { kind: 'after' as const, ms: 1 };
@@ -56,9 +57,14 @@ describe('mutants of the engine', () => {
     const settled = { ...own, waitMs: 1, movesDue: false, refund: 0 as const, error: null };
     const calls = [alone, inTransaction].flatMap<Promise<unknown>>((runner) => [
       clients.place(runner, [{ ...placement, onConflict: 'replace' }]),
+      clients.place(runner, [
+        { ...placement, onConflict: 'replace' },
+        { ...placement, key: 'l', onConflict: 'replace' },
+      ]),
       clients.cancel(runner, 'a', 'k'),
       clients.reschedule(runner, 'a', 'k', to),
       clients.moveOn(runner, own, to, moved, 'waits'),
+      clients.moveOn(runner, own, to, moved, 'a while'),
       clients.moveOn(runner, own, to, moved, 'at once'),
     ]);
     // Nothing answers, and most of them say so.

@@ -19,6 +19,17 @@ const DELETE = 'DELETE FROM delay_queue.delay WHERE key = $1';
 const LIFT = `UPDATE delay_queue.delay SET leased_until = NULL, leased_by = NULL, attempts = 0`;
 const WAIT = 'SELECT id FROM delay_queue.delay WHERE key = $1 FOR UPDATE';
 
+/** What a caller may do with rows of ours by himself: he waits for them in Postgres. */
+const lock = (slot: string): Act => ({
+  name: 'lock',
+  steps: 1,
+  slots: [slot],
+  run: async ({ manager, keyOf }) => {
+    await manager.query(WAIT, [keyOf(slot)]);
+    return undefined;
+  },
+});
+
 describe('merges', () => {
   it.each([
     { steps: [3], orders: 1 },
@@ -51,22 +62,21 @@ describe('the stage', () => {
       before: { a: 'due', b: 'due' },
       actors: [
         caller('shop', scheduleMany('a', 'b'), MAY_DEADLOCK),
-        caller('payer', [cancel('b'), cancel('a')], MAY_DEADLOCK),
+        caller('payer', [lock('b'), lock('a')], MAY_DEADLOCK),
       ],
     };
     const { interleavings, outcomes } = await stage.explore(scenario);
-    expect(interleavings).toBe(56);
+    expect(interleavings).toBe(20);
     const deadlocks = outcomes.filter((outcome) => outcome.includes('40P01'));
     expect(outcomes.filter((outcome) => !deadlocks.includes(outcome))).toEqual([
-      'shop replaced replaced, payer cancelled cancelled: nothing and nothing',
-      'shop scheduled scheduled, payer cancelled cancelled: due and due',
+      'shop replaced replaced: due and due',
     ]);
     // Who of the two is refused depends on who has waited for longer.
     expect(deadlocks.length).toBeGreaterThan(0);
     for (const deadlock of deadlocks) {
       expect([
-        'shop 40P01, payer cancelled cancelled: nothing and nothing',
-        'shop replaced replaced, payer cancelled 40P01: due and due',
+        'shop 40P01: due and due',
+        'shop replaced replaced, payer 40P01: due and due',
       ]).toContain(deadlock);
     }
   });

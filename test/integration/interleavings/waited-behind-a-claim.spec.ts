@@ -6,9 +6,8 @@ import { OtherNode } from '../../support/other-node.js';
 import { act, type Verb } from '../../support/verbs.js';
 
 /**
- * A caller who waits behind a claim in flight gets the lock of the row before READ COMMITTED sees
- * that it is leased by now, and keeps it to the end of the transaction although the answer is
- * `running`.
+ * A caller who waited behind a claim in flight would get the lock of the row before READ COMMITTED sees
+ * that it is leased by now, and keep it to the end of the transaction although the answer is `running`.
  */
 describe('a caller who waited behind a claim in flight and heard `running`', () => {
   let database: TestDatabase;
@@ -34,7 +33,7 @@ describe('a caller who waited behind a claim in flight and heard `running`', () 
     const caller = await transactions.begin(node.dataSource);
     const claim = await new OtherNode(claiming.manager).claim(id);
     const answer = act(node.delays, verb, verb, caller.manager);
-    await claiming.blocksSomebody();
+    await claiming.isMet();
     await claiming.commit();
     expect(await answer).toMatchObject({ verdict: 'running' });
     // The caller's transaction goes on, and so does the attempt.

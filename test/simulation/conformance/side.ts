@@ -26,20 +26,9 @@ export interface Side {
   state(): Promise<{ delay: object[]; history: object[] }>;
 }
 
-/** In an open transaction the stores may take back what they wrote, as `runnerOf` lets them. */
-const withAttempts = (runner: Runner): Runner => ({
-  query: (sql, parameters) => runner.query(sql, parameters),
-  async attempt(work, isWorthKeeping) {
-    await runner.query('SAVEPOINT delay_queue', []);
-    const result = await work();
-    if (!isWorthKeeping(result)) await runner.query('ROLLBACK TO SAVEPOINT delay_queue', []);
-    await runner.query('RELEASE SAVEPOINT delay_queue', []);
-    return result;
-  },
-});
-
 const stores = (runner: (which: Which) => Runner) => ({
-  runner: (which: Which) => (which === 'open' ? withAttempts(runner(which)) : runner(which)),
+  runner: (which: Which) =>
+    which === 'open' ? { ...runner(which), transaction: 'callers' as const } : runner(which),
   work: (which: Which, node: string) => new WorkStore(runner(which), SCHEMA, true, node),
   delays: (node: string) => new DelayStore(SCHEMA, true, node),
   together: new BatchStore(SCHEMA, true),

@@ -23,6 +23,7 @@ import { rescheduleSql } from '../../../src/delay-queue/store/sql/reschedule.sql
 import { retryDeadSql } from '../../../src/delay-queue/store/sql/retry-dead.sql.js';
 import { settleSql } from '../../../src/delay-queue/store/sql/settle.sql.js';
 import { sweepSql } from '../../../src/delay-queue/store/sql/sweep.sql.js';
+import { unplaceSql } from '../../../src/delay-queue/store/sql/unplace.sql.js';
 import type { Session, Sessions } from './sessions.js';
 import * as engine from './statements/engine.js';
 import * as pages from './statements/pages.js';
@@ -80,10 +81,17 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [placeKeylessSql(names), 'place', keyless, true],
     [placeAllSql(names), 'place', placing.placeAllOf(() => tables.nextId())],
     [cancelWaitingSql(names, true), 'cancel', producers.cancelWaiting, true],
-    [retryDeadSql(names), 'retryDead', producers.retryDead],
+    [
+      placeAgainSql(names, true, 'waits', 'all or none'),
+      'placeAgain',
+      placing.placeAgainOf('waits', 'all or none'),
+    ],
+    [unplaceSql(names), 'unplace', placing.unplace],
+    [retryDeadSql(names, 'waits'), 'retryDead', producers.retryDeadOf('waits')],
+    [retryDeadSql(names, 'a while'), 'retryDead', producers.retryDeadOf('a while')],
     [EFFECT_SQL, 'effect', effect],
   ];
-  for (const patience of ['waits', 'at once'] as const) {
+  for (const patience of ['waits', 'a while', 'at once'] as const) {
     const isShared = patience === 'at once';
     statements.push(
       [

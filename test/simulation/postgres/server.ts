@@ -1,5 +1,5 @@
 import { EPOCH_MS } from '../time/globals.js';
-import type { Timeline } from '../time/timeline.js';
+import type { Appointment, Timeline } from '../time/timeline.js';
 import { catalogOf, sideStatement, type Known } from './catalog.js';
 import { PgError } from './pg-error.js';
 import { microsOf, type Micros } from './row.js';
@@ -108,26 +108,39 @@ export class Server {
     tx.by = known.label;
     tx.now = this.now();
     const steps = known.run(tx, parameters);
+    let hasFailed = false;
     const fail = (error: Error): void => {
+      hasFailed = true;
       if (isAlone) {
         session.open = undefined;
         tx.rollback();
       }
       done(error, []);
     };
+    let limit: Appointment | undefined;
     const goOn = (): void => {
       // Its session ended while it waited.
-      if (tx.isOver) return;
+      if (tx.isOver || hasFailed) return;
+      if (limit) limit.off = true;
       try {
         const step = steps.next();
-        if (!step.done) tx.waitFor(step.value, () => this.timeline.after(0, goOn));
-        else if (isAlone) this.#commitAlone(session, tx, () => done(undefined, step.value));
+        if (!step.done) {
+          limit = this.#limitWait(tx, fail);
+          tx.waitFor(step.value, () => this.timeline.after(0, goOn));
+        } else if (isAlone) this.#commitAlone(session, tx, () => done(undefined, step.value));
         else done(undefined, step.value);
       } catch (error) {
         fail(error as Error);
       }
     };
     goOn();
+  }
+
+  #limitWait(tx: Transaction, fail: (error: Error) => void): Appointment | undefined {
+    if (tx.lockTimeoutMs === undefined) return undefined;
+    return this.timeline.after(tx.lockTimeoutMs, () => {
+      if (!tx.isOver) fail(new PgError('55P03', 'canceling statement due to lock timeout'));
+    });
   }
 
   /** A statement of its own transaction: others may run between its last row and its commit. */

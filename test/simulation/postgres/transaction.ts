@@ -42,6 +42,8 @@ export class Transaction {
   isAborted = false;
   /** Whom it waits for. */
   waitsFor: Transaction | undefined;
+  /** `lock_timeout`, set locally. */
+  lockTimeoutMs: number | undefined;
   /** `idle_in_transaction_session_timeout`, set locally. */
   idleMs: number | undefined;
 

@@ -1,5 +1,6 @@
 import { CLOCK, epochMs, type Tables, wholeEpochMs } from '../schema.js';
-import { besideInput, endedColumns, freeRows, isRowOf, looked, type Patience } from './look.sql.js';
+import type { Patience } from '../patience.js';
+import { besideInput, clockOf, endedColumns, freeRows, isRowOf, looked } from './look.sql.js';
 import { keyedRow } from './row-of.sql.js';
 
 /**
@@ -8,7 +9,7 @@ import { keyedRow } from './row-of.sql.js';
  * input: `cancelled`, `running`, `absent`, or `again` when the row changed under the look.
  */
 export const cancelSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
-WITH ${CLOCK},
+WITH ${clockOf(patience)},
 input AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS i(name, key, ord)
 ),

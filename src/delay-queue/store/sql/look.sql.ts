@@ -1,4 +1,5 @@
-import type { Tables } from '../schema.js';
+import { HELD_MAX_MS, type Patience } from '../patience.js';
+import { CLOCK, clockWaiting, type Tables } from '../schema.js';
 import { keyedRow } from './row-of.sql.js';
 
 /** Columns of `history`, in the order in which every statement writes them. */
@@ -15,8 +16,9 @@ seen AS MATERIALIZED (
   })} d
 )`;
 
-/** Whether a look waits for whoever holds an unleased row, or takes it for changed. */
-export type Patience = 'waits' | 'at once';
+/** CTE `clock`, with the limit of that patience. */
+export const clockOf = (patience: Patience): string =>
+  patience === 'a while' ? clockWaiting(HELD_MAX_MS) : CLOCK;
 
 /**
  * CTE `free`: the rows of `input` that no attempt holds, locked.
@@ -48,8 +50,10 @@ export const freeRows = (
     and,
     lock,
   })} d`;
+  // Read for its lock_timeout, which so is set before the first row is locked.
+  const limited = patience === 'a while' ? ' AND clock.lock_timeout IS NOT NULL' : '';
   return `
-unleased AS MATERIALIZED (${lockedOf(patience, 'd.leased_by IS NULL')}
+unleased AS MATERIALIZED (${lockedOf(patience, `d.leased_by IS NULL${limited}`)}
 ),
 expired AS MATERIALIZED (${lockedOf('at once', `d.leased_until <= clock.now AND ${expiredOnlyIf}`)}
 ),

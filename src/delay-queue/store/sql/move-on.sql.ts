@@ -1,5 +1,6 @@
-import { CLOCK, epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
-import { endedColumns, type Patience } from './look.sql.js';
+import type { Patience } from '../patience.js';
+import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
+import { clockOf, endedColumns } from './look.sql.js';
 
 /**
  * A handler schedules its own key: the row it runs on moves on in place, and the attempt ends in
@@ -12,14 +13,14 @@ import { endedColumns, type Patience } from './look.sql.js';
  * hears `running`.
  */
 export const moveOnSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
-WITH ${CLOCK},
+WITH ${clockOf(patience)},
 own AS MATERIALIZED (
   SELECT d.*,
          COALESCE($6::timestamptz, ${wholeMs(plusMs('clock.now', '$5::float8'))},
                   ${extendedMs('d.due_at', '$7::float8')}) AS due
   FROM ${tables.delay} d, clock
   WHERE d.id = $1::bigint AND d.epoch = $2::bigint AND d.leased_by = $3::text
-  FOR UPDATE OF d ${patience === 'waits' ? '' : 'SKIP LOCKED'}
+  FOR UPDATE OF d ${patience === 'at once' ? 'SKIP LOCKED' : ''}
 ),
 moved AS (
   UPDATE ${tables.delay} d

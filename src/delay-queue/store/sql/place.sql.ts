@@ -1,6 +1,6 @@
 import { instantOrNull, keyOrNull, maximumOrNull } from '../absent.js';
-import { presentEpochUs, type Tables, wholeEpochMs, wholeMs } from '../schema.js';
-import type { Patience } from './look.sql.js';
+import { HELD_MAX_MS, type Patience } from '../patience.js';
+import { lockTimeout, presentEpochUs, type Tables, wholeEpochMs, wholeMs } from '../schema.js';
 
 /**
  * How long a statement about many callers' keys waits for one that somebody is inserting in a
@@ -9,8 +9,12 @@ import type { Patience } from './look.sql.js';
  */
 const INSERT_WAITS_MS_MAX = 10;
 
-/** Local to the statement, which is a transaction of its own: no session is changed, not even a pooler's. */
-const LIMIT = `set_config('lock_timeout', '${INSERT_WAITS_MS_MAX}', true) AS lock_timeout`;
+/** What the statement waits for an uncommitted key, at most; undefined where it is not ours to say. */
+const LIMITS_MS: Record<Patience, number | undefined> = {
+  waits: undefined,
+  'a while': HELD_MAX_MS,
+  'at once': INSERT_WAITS_MS_MAX,
+};
 
 /**
  * The database's clock, read once, and rounded up once to what a JavaScript `Date` holds: durations
@@ -21,6 +25,9 @@ const clock = (...more: string[]): string => `clock AS MATERIALIZED (
   SELECT ${['now', `${wholeMs('now')} AS whole`, ...more].join(', ')}
   FROM clock_timestamp() AS now
 )`;
+
+const clockWithin = (limitMs: number | undefined): string =>
+  limitMs === undefined ? clock() : clock(lockTimeout(limitMs));
 
 const insertInto = ({ delay }: Tables): string => `
 INSERT INTO ${delay} (name, key, payload, due_at, wake_at, max_attempts, created_at)
@@ -51,7 +58,7 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  * A key that is taken for all to see is not even tried: a unique index lets an INSERT wait for
  * whoever changes the row there, and a handler that moved its own row on may take its time.
  *
- * With `waits`, a key that somebody inserts meanwhile is left alone as well. Being ready for that costs
+ * With patience, a key that somebody inserts meanwhile is left alone as well. Being ready for that costs
  * each row a quarter of its time, for Postgres inserts it twice then, and it happens to few. So
  * `at once`, which is for a statement that is a transaction of its own, is not: it fails with 23505, and
  * with 55P03 where it would have to wait for somebody's uncommitted key.
@@ -60,10 +67,10 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  * `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
  */
 export const placeSql = (tables: Tables, patience: Patience): string => `
-WITH ${patience === 'waits' ? clock() : clock(LIMIT)}${insertInto(tables)}
+WITH ${clockWithin(LIMITS_MS[patience])}${insertInto(tables)}
 WHERE ${rowOf(tables, 'i')} IS NULL
 ORDER BY i.ord${
-  patience === 'waits' ? '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING' : ''
+  patience === 'at once' ? '' : '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING'
 }${returning('name', 'key')}`;
 
 /**

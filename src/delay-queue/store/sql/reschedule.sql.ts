@@ -1,13 +1,14 @@
 import { instantOrNull, msOrNull } from '../absent.js';
-import { CLOCK, epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
-import { besideInput, freeRows, isRowOf, looked, type Patience } from './look.sql.js';
+import type { Patience } from '../patience.js';
+import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
+import { besideInput, clockOf, freeRows, isRowOf, looked } from './look.sql.js';
 
 /**
  * Moves the delays of (name, key). Parameters, one array each: names, keys, after_ms, at,
  * extend_ms; the first of the last three that is not absent counts. A dead letter answers `absent`.
  */
 export const rescheduleSql = (tables: Tables, patience: Patience): string => `
-WITH ${CLOCK},
+WITH ${clockOf(patience)},
 input AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::timestamptz[], $5::float8[])
        WITH ORDINALITY AS i(name, key, after_ms, at, extend_ms, ord)

@@ -1,8 +1,10 @@
-import { CLOCK, epochMs, wholeMs, type Tables } from '../schema.js';
+import type { Patience } from '../patience.js';
+import { epochMs, wholeMs, type Tables } from '../schema.js';
+import { clockOf } from './look.sql.js';
 
 /** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
-export const retryDeadSql = ({ delay }: Tables): string => `
-WITH ${CLOCK},
+export const retryDeadSql = ({ delay }: Tables, patience: Exclude<Patience, 'at once'>): string => `
+WITH ${clockOf(patience)},
 retried AS (
   UPDATE ${delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,

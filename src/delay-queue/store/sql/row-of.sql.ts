@@ -1,3 +1,4 @@
+import type { Patience } from '../patience.js';
 import type { Tables } from '../schema.js';
 
 /*
@@ -35,7 +36,7 @@ export const expectFew = (of: string): string => `${of}.id % 1 = 0`;
 export const keyedRow = (
   { delay }: Tables,
   of: string,
-  { columns, and = 'true', lock }: Wanted & { lock: 'waits' | 'at once' | 'none' },
+  { columns, and = 'true', lock }: Wanted & { lock: Patience | 'none' },
 ): string => `(
     SELECT ${columns}
     FROM ${delay} d
@@ -45,6 +46,7 @@ export const keyedRow = (
 
 const LOCKS = {
   waits: 'FOR UPDATE',
+  'a while': 'FOR UPDATE',
   'at once': 'FOR UPDATE SKIP LOCKED',
   none: 'OFFSET 0',
 } as const;

@@ -81,7 +81,7 @@ export const schedule = (onConflict: OnConflict, slot = 'a'): Act =>
     slot,
   );
 
-/** All or none, in the order of the keys whatever the order of the items; then the savepoint ends. */
+/** All or none, in the order of the keys whatever the order of the items. */
 export const scheduleMany = (...slots: string[]): Act => ({
   name: 'scheduleMany',
   steps: 2,

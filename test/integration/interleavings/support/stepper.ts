@@ -25,17 +25,16 @@ export class Stepper {
     private readonly keys: readonly string[],
   ) {}
 
-  /** @param order whose turn it is, as in `merges`; what is left after it runs in the order of the players */
+  /** @param order whose turn it is, as in `merges`; what is left after it runs in turn */
   async run(players: readonly Player[], order: readonly number[]): Promise<void> {
     const scripts = players.map((player) => player.session.run(() => player.play()));
     const done = Promise.all(scripts);
     done.catch(() => undefined);
     await this.#settle(players);
     for (const turn of order) await this.#step(players, players[turn]);
-    for (;;) {
-      const next = players.find(({ session }) => session.state === 'parked');
-      if (next === undefined) break;
-      await this.#step(players, next);
+    // In turn: who looks again and again until another has ended must not be the only one to go on.
+    while (players.some(({ session }) => session.state === 'parked')) {
+      for (const player of players) await this.#step(players, player);
     }
     await done;
   }

@@ -1,5 +1,5 @@
 import { NO_INSTANT } from '../../../../src/delay-queue/store/absent.js';
-import type { Patience } from '../../../../src/delay-queue/store/sql/look.sql.js';
+import { HELD_MAX_MS, type Patience } from '../../../../src/delay-queue/store/patience.js';
 import { microsOf, msText, plusMs, UNLEASED, wholeMs, type Micros, type Row } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';
 
@@ -45,7 +45,14 @@ export function* lockedWith(
   id: number,
   patience: Patience,
 ): Waiting<Row | undefined> {
-  return patience === 'waits' ? yield* tx.lock(id) : tx.tryLock(id);
+  if (patience === 'at once') return tx.tryLock(id);
+  limitWaits(tx, patience);
+  return yield* tx.lock(id);
+}
+
+/** `lock_timeout`, to the end of the transaction. */
+export function limitWaits(tx: Transaction, patience: Patience): void {
+  if (patience === 'a while') tx.lockTimeoutMs = HELD_MAX_MS;
 }
 
 export const moved = (tx: Transaction, row: Row, dueAt: Micros): Row => ({

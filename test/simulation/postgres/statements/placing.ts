@@ -1,10 +1,11 @@
 import { NO_KEY, NO_MAXIMUM } from '../../../../src/delay-queue/store/absent.js';
-import type { Patience } from '../../../../src/delay-queue/store/sql/look.sql.js';
+import type { Extent } from '../../../../src/delay-queue/store/sql/place-again.sql.js';
+import type { Patience } from '../../../../src/delay-queue/store/patience.js';
 import { PgError } from '../pg-error.js';
 import { endedOf, isDead, msText, textOrNull, usText, wholeMs, type Row } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';
-import { dueOf, free, look, moved, placement, type Slot } from './keyed-rows.js';
-import { unnest, type WaitingStatement } from './statement.js';
+import { dueOf, free, limitWaits, look, moved, placement, type Slot } from './keyed-rows.js';
+import { listOf, type Statement, unnest, type WaitingStatement } from './statement.js';
 
 interface Input extends Slot {
   payload: string;
@@ -38,8 +39,13 @@ const atOnce: Insert = (tx, row) => {
 
 type NextId = () => number;
 
-export const placeOf = (nextId: NextId, patience: Patience): WaitingStatement =>
-  placeWith(nextId, patience === 'waits' ? leavingOut : atOnce);
+export const placeOf = (nextId: NextId, patience: Patience): WaitingStatement => {
+  const place = placeWith(nextId, patience === 'at once' ? atOnce : leavingOut);
+  return (tx, arrays) => {
+    limitWaits(tx, patience);
+    return place(tx, arrays);
+  };
+};
 
 /** All, or none when a key is taken; as a transaction of its own. */
 export const placeAllOf = (nextId: NextId): WaitingStatement => {
@@ -80,11 +86,18 @@ const placeWith = (nextId: NextId, insert: Insert): WaitingStatement =>
     return placed;
   };
 
-export const placeAgainOf = (patience: Patience): WaitingStatement =>
+/** What stands against writing all of them. */
+const isBlocked = (row: Row | undefined, seen: Row | undefined, onConflict: string): boolean =>
+  row === undefined ? (seen?.leasedBy ?? null) === null : onConflict === 'error' && !isDead(row);
+
+export const placeAgainOf = (patience: Patience, extent: Extent = 'each'): WaitingStatement =>
   function* (tx, arrays) {
     const inputs = unnest<Input>(arrays, ...inputColumns, 'onConflict');
     const seen = look(tx, inputs);
     const rows = yield* free(tx, seen, patience);
+    const isAnyBlocked =
+      extent === 'all or none' &&
+      inputs.some(({ onConflict }, index) => isBlocked(rows[index], seen[index], onConflict));
     return inputs.map((input, index) => {
       const row = rows[index];
       const ord = String(index + 1);
@@ -97,7 +110,7 @@ export const placeAgainOf = (patience: Patience): WaitingStatement =>
         wake_ms: null,
         now_ms: msText(tx.now),
       };
-      if (row && (input.onConflict === 'replace' || isDead(row))) {
+      if (row && !isAnyBlocked && (input.onConflict === 'replace' || isDead(row))) {
         const { payload } = input;
         const maxAttempts = maximumOf(input);
         const dueAt = dueOf(tx, input);
@@ -106,8 +119,16 @@ export const placeAgainOf = (patience: Patience): WaitingStatement =>
         if (isDead(row)) tx.end(endedOf(row, 'discarded', tx.now, { error: row.lastError }));
         return { ...placement(tx, after), ord, verdict: isDead(row) ? 'scheduled' : 'replaced' };
       }
-      if (row) return { ...unplaced, verdict: input.onConflict === 'keep' ? 'kept' : 'conflict' };
+      if (row && input.onConflict === 'keep') return { ...unplaced, verdict: 'kept' };
+      if (row && input.onConflict === 'error' && !isDead(row)) {
+        return { ...unplaced, verdict: 'conflict' };
+      }
       const isLeased = seen[index] !== undefined && seen[index].leasedBy !== null;
       return { ...unplaced, verdict: isLeased ? 'running' : 'again' };
     });
   };
+
+export const unplace: Statement = (tx, [ids]) => {
+  for (const id of listOf(ids) as number[]) if (tx.row(id)?.epoch === 0) tx.remove(id);
+  return [];
+};

@@ -1,5 +1,5 @@
 import { NO_INSTANT } from '../../../../src/delay-queue/store/absent.js';
-import type { Patience } from '../../../../src/delay-queue/store/sql/look.sql.js';
+import type { Patience } from '../../../../src/delay-queue/store/patience.js';
 import {
   endedOf,
   isDead,
@@ -123,14 +123,15 @@ export const moveOnOf = (patience: Patience): WaitingStatement =>
     return [placement(tx, after)];
   };
 
-export const retryDead: WaitingStatement = function* (tx, [name, key]) {
-  const seen = tx.byKey(name as string, key as string);
-  if (seen === undefined || !isDead(seen)) return [];
-  const row = yield* tx.lock(seen.id);
-  if (row === undefined || !isDead(row)) return [];
-  const now = wholeMs(tx.now);
-  const epoch = row.epoch + 1;
-  const after = { ...row, dueAt: now, wakeAt: now, epoch, attempts: 0, ...UNLEASED };
-  tx.put(after);
-  return [placement(tx, after)];
-};
+export const retryDeadOf = (patience: Patience): WaitingStatement =>
+  function* (tx, [name, key]) {
+    const seen = tx.byKey(name as string, key as string);
+    if (seen === undefined || !isDead(seen)) return [];
+    const row = yield* lockedWith(tx, seen.id, patience);
+    if (row === undefined || !isDead(row)) return [];
+    const now = wholeMs(tx.now);
+    const epoch = row.epoch + 1;
+    const after = { ...row, dueAt: now, wakeAt: now, epoch, attempts: 0, ...UNLEASED };
+    tx.put(after);
+    return [placement(tx, after)];
+  };

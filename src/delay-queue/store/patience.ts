@@ -1,0 +1,15 @@
+/**
+ * How a statement meets a row, or a key, that somebody else has in an open transaction:
+ *
+ * - `waits`: as any statement does, for as long as it takes.
+ * - `a while`: the same for `HELD_MAX_MS`, and fails with 55P03 then. Only for a transaction of our own, for
+ *   the limit is set for the rest of it.
+ * - `at once`: takes it for changed, and the caller looks again.
+ */
+export type Patience = 'waits' | 'a while' | 'at once';
+
+/**
+ * For so long a write may meet somebody who holds its row. Longer than any transaction should take, and
+ * the end of two that wait for each other where Postgres cannot see it: of one process, or between looks.
+ */
+export const HELD_MAX_MS = 10_000;
