@@ -160,14 +160,14 @@ export class Traffic {
     await timed(this.#measured.loadMs, () =>
       work.load(SHARES, { wakeMs: fromMs, id: 0 }, { ...LOAD, isPresent: false }),
     );
-    const parameters = [NODE, ...ARRAYS, fromMs, 0, HORIZON_MS, PAGE_MAX, HORIZON_MS, false];
+    const parameters = [NODE, ...ARRAYS, fromMs, 0, HORIZON_MS, PAGE_MAX, HORIZON_MS, false, null];
     this.#measured.loadBuffers.push(await buffersOf(client, loadSql(TABLES), parameters));
   }
 
   async #sweep({ client, work }: Lane): Promise<void> {
     await timed(this.#measured.sweepMs, () => work.sweep(SHARES, null, SWEEP));
     const { scan, limit, helpAfterMs, aheadMs } = SWEEP;
-    const parameters = [...ARRAYS, null, 0, scan, limit, helpAfterMs, aheadMs];
+    const parameters = [...ARRAYS, null, 0, scan, limit, helpAfterMs, aheadMs, null];
     this.#measured.sweepBuffers.push(await buffersOf(client, sweepSql(TABLES), parameters));
   }
 

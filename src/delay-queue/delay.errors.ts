@@ -11,7 +11,7 @@ import type { Duration } from './delay.js';
  * | `DELAY_UNSTABLE` | {@link DelayUnstableError} | others kept changing that key; try again |
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
- * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers and wakes wait |
+ * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers wait |
  * | `DELAY_SHUTDOWN` | {@link DelayShutdownError} | abort reason: the application is closing; of a write that was not answered by then, too |
  * | `DELAY_UNAVAILABLE` | {@link DelayUnavailableError} | the database was not to be had in time; nothing was written |
  * | `DELAY_OUTCOME_UNKNOWN` | {@link DelayOutcomeUnknownError} | a write without a manager was sent and not answered; look, or do it again |
@@ -84,12 +84,15 @@ export class DelayLeaseLostError extends DelayError {
   }
 }
 
-/** All wheels together hold as many entries as they may; nothing was added. */
+/** As many volatile timers wait as may; nothing was added. */
 export class DelayWheelFullError extends DelayError {
   readonly code = 'DELAY_WHEEL_FULL';
 
   constructor(readonly capacity: number) {
-    super(`the wheel holds ${capacity} entries, more are not allowed; cancel some or try later`);
+    super(
+      `${capacity} volatile timers wait, more are not allowed; cancel some, try later, or provide ` +
+        'another WHEEL_CAPACITY',
+    );
   }
 }
 

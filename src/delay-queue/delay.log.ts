@@ -3,6 +3,7 @@ import { DelayEvents, type DelayEventMap } from './delay.events.js';
 import { describeError } from './error-text.js';
 
 const TROUBLE_EVERY_MS = 60_000;
+const NAMES_LISTED = 50;
 
 /**
  * Every line the library logs, in one place, under the context `DelayQueue`. Payloads are never
@@ -48,9 +49,15 @@ export class DelayLog {
     if (!worker) this.#logger.log(`node ${node} schedules and runs no handlers`);
     else {
       const how = listens ? '' : ', without LISTEN';
-      this.#logger.log(`node ${node} serves ${names.join(', ')}${how}`);
+      this.#logger.log(`node ${node} serves ${listed(names)}${how}`);
     }
   }
+}
+
+/** A node may serve thousands, and a line is to be read. */
+function listed(names: readonly string[]): string {
+  const more = names.length - NAMES_LISTED;
+  return names.slice(0, NAMES_LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
 }
 
 const shown = (of: { id: string; name: string; key: string | null }): string =>

@@ -55,10 +55,20 @@ const load = async (fromMs: number, horizonMs: number, limit = 5_000) =>
     limit,
     HORIZON_MS,
     false,
+    null,
   ]);
 
 const sweep = async (cursor: { ms: number | null; id: number }, scan: number, limit = PAGE) =>
-  explain(client, sweepSql(tables), [...SHARES, cursor.ms, cursor.id, scan, limit, null, 1_000]);
+  explain(client, sweepSql(tables), [
+    ...SHARES,
+    cursor.ms,
+    cursor.id,
+    scan,
+    limit,
+    null,
+    1_000,
+    null,
+  ]);
 
 describe('a load', () => {
   it('reads what lies between its mark and the horizon, and nothing of the rest', async () => {
@@ -120,7 +130,7 @@ describe('a sweep', () => {
         wakes: string;
         cursor_ms: number | null;
         cursor_id: number;
-      }>(sweepSql(tables), [...SHARES, cursor.ms, cursor.id, 10_000, PAGE, null, 1_000]);
+      }>(sweepSql(tables), [...SHARES, cursor.ms, cursor.id, 10_000, PAGE, null, 1_000, null]);
       const [page] = rows;
       if (page === undefined) throw new Error('no page');
       met.push(...(JSON.parse(page.wakes) as [number][]).map(([id]) => id));

@@ -24,6 +24,9 @@ const CLAIMS_MAX = 2;
 /** Ended attempts that are not acknowledged yet, before no more are claimed. */
 const UNACKNOWLEDGED_MAX = 10_000;
 
+/** Overdue rows are fetched ahead of their turn up to so many: the rest of the room is for what is new. */
+const READY_MAX = 50_000;
+
 interface Parts {
   store: WorkStore;
   registry: HandlerRegistry;
@@ -81,7 +84,8 @@ export class Dispatcher {
 
   /** Whether more overdue rows of that name would find something to do soon. */
   hasRoomFor(name: string): boolean {
-    return !this.#stopped && this.parts.ready.sizeOf(name) < this.claimBatch;
+    const { ready } = this.parts;
+    return !this.#stopped && ready.size < READY_MAX && ready.sizeOf(name) < this.claimBatch;
   }
 
   /** Entries whose wake has come. */
@@ -131,13 +135,10 @@ export class Dispatcher {
 
   /** @returns whether anything was booked */
   #book(booking: Booking): boolean {
-    const { ready } = this.parts;
     const seat = (entry: Entry): boolean => booking.seat(entry);
-    if (!this.#suspectRuns && ready.takeSuspect(seat)) {
-      this.#suspectRuns = true;
-      return true;
-    }
-    return ready.take(this.claimBatch, seat) > 0;
+    const taken = this.parts.ready.take(this.claimBatch, seat, !this.#suspectRuns);
+    if (taken === 'suspect') this.#suspectRuns = true;
+    return taken !== 'nothing';
   }
 
   async #claim(calls: readonly Entry[][]): Promise<void> {

@@ -67,8 +67,9 @@ export class Nodes {
 
   #sharesAmong(others: Others): Shares {
     const shares: Shares = { names: [], counts: [], ranks: [] };
+    const served = others.map(([id, names]) => [id, new Set(names)] as const);
     for (const name of this.names) {
-      const ids = others.filter(([, names]) => names.includes(name)).map(([id]) => id);
+      const ids = served.filter(([, names]) => names.has(name)).map(([id]) => id);
       shares.names.push(name);
       shares.counts.push(ids.length + 1);
       shares.ranks.push(ids.filter((id) => id < this.self).length);

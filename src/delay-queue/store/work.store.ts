@@ -20,6 +20,7 @@ import {
   sweptOf,
 } from './answers.js';
 import { flags, numbers, texts } from './array-literal.js';
+import { nameIndex } from './name-index.js';
 import type {
   BuriedRow,
   ClaimedRow,
@@ -40,6 +41,7 @@ import { burySql } from './sql/bury.sql.js';
 import { claimSql } from './sql/claim.sql.js';
 import { completeSql } from './sql/complete.sql.js';
 import { fenceSql } from './sql/fence.sql.js';
+import { forgetNodesSql } from './sql/forget-nodes.sql.js';
 import { leaveSql } from './sql/leave.sql.js';
 import { loadSql } from './sql/load.sql.js';
 import { lookAtSql } from './sql/look-at.sql.js';
@@ -71,6 +73,7 @@ export class WorkStore {
       sweep: sweepSql(tables),
       leave: leaveSql(tables),
       prune: pruneSql(tables),
+      forgetNodes: forgetNodesSql(tables),
     };
   }
 
@@ -152,6 +155,7 @@ export class WorkStore {
       limits.limit,
       limits.peersWithinMs,
       limits.isPresent,
+      nameIndex(shares.names),
     ]);
     return loadedOf(row);
   }
@@ -169,16 +173,24 @@ export class WorkStore {
       limits.limit,
       limits.helpAfterMs,
       limits.aheadMs,
+      nameIndex(shares.names),
     ]);
     return sweptOf(row);
   }
 
-  leave(staleMs: number): Promise<unknown> {
-    return this.runner.query(this.#sql.leave, [this.nodeName, staleMs]);
+  leave(): Promise<unknown> {
+    return this.runner.query(this.#sql.leave, [this.nodeName]);
   }
 
   async prune(keepMs: number, limit: number): Promise<number> {
     return Number((await this.#one<CountAnswer>(this.#sql.prune, [keepMs, limit])).count);
+  }
+
+  /** @returns how many rows of nodes not seen for so long it deleted */
+  async forgetNodes(staleMs: number, limit: number): Promise<number> {
+    return Number(
+      (await this.#one<{ count: string }>(this.#sql.forgetNodes, [staleMs, limit])).count,
+    );
   }
 
   async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {

@@ -68,7 +68,19 @@ async function deadAfterVacuum(): Promise<number> {
 }
 
 async function load(fromMs: number): Promise<number> {
-  const parameters = ['node-1', [NAME], [1], [0], fromMs, 0, HORIZON_MS, 5_000, HORIZON_MS, false];
+  const parameters = [
+    'node-1',
+    [NAME],
+    [1],
+    [0],
+    fromMs,
+    0,
+    HORIZON_MS,
+    5_000,
+    HORIZON_MS,
+    false,
+    null,
+  ];
   return (await explain(client, loadSql(tablesOf('delay_queue')), parameters)).buffers;
 }
 

@@ -67,6 +67,7 @@ async function pages(): Promise<{ load: number; claim: number; complete: number 
     5_000,
     HORIZON_MS,
     false,
+    null,
   ]);
   const claim = await explain(client, claimSql(tables), [
     ids,

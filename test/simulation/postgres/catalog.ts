@@ -5,6 +5,7 @@ import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
 import { SETTINGS_SQL } from '../../../src/delay-queue/engine/session-settings.js';
 import { endSessionSql, fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
+import { forgetNodesSql } from '../../../src/delay-queue/store/sql/forget-nodes.sql.js';
 import { leaveSql } from '../../../src/delay-queue/store/sql/leave.sql.js';
 import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
 import { lookAtSql } from '../../../src/delay-queue/store/sql/look-at.sql.js';
@@ -75,6 +76,7 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [sweepSql(names), 'sweep', pages.sweep],
     [leaveSql(names), 'leave', pages.leaveOf(tables)],
     [pruneSql(names), 'prune', pages.pruneOf(tables)],
+    [forgetNodesSql(names), 'forgetNodes', pages.forgetNodesOf(tables)],
     [placeKeylessSql(names), 'place', keyless, true],
     [placeAllSql(names), 'place', placing.placeAllOf(() => tables.nextId())],
     [cancelWaitingSql(names, true), 'cancel', producers.cancelWaiting, true],

@@ -15,7 +15,7 @@ export const wakeJson = (row: string): string =>
 /**
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
- * peers_within_ms, and whether this node holds its presence lock. Answers one row: nodes (the others
+ * peers_within_ms, whether this node holds its presence lock, and the index of the names. Answers one row: nodes (the others
  * that live), wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
  */
 export const loadSql = ({ delay, node }: Tables): string => `
@@ -29,7 +29,7 @@ beat AS (
 page AS MATERIALIZED (
   SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
          d.last_error IS NOT NULL AS failed
-  FROM ${delay} d, ${servedName('d', '$2::text[]')}
+  FROM ${delay} d, ${servedName('d', '$2::text[]', '$11::jsonb')}
   WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
     AND d.wake_at <= (SELECT ${plusMs('clock_timestamp()', '$7::float8')})
     AND ${ownShare('d', '$3::int[]', '$4::int[]')}

@@ -2,11 +2,13 @@ import { spreadSql } from '../spread.js';
 
 /**
  * SQL for the place of a row's name among those that a node serves, as `served.at`: NULL when it does not.
+ * Of few names all are looked through; of many there is an index (`name-index.ts`), else it is NULL.
  * To be joined. OFFSET 0, because the planner would otherwise look it up again wherever it stands: beside
  * three other nodes that was a quarter of a sweep (docs/adr/0016).
  */
-export const servedName = (row: string, names: string): string =>
-  `LATERAL (SELECT array_position(${names}, ${row}.name) AS at OFFSET 0) served`;
+export const servedName = (row: string, names: string, index: string): string =>
+  `LATERAL (SELECT CASE WHEN ${index} IS NULL THEN array_position(${names}, ${row}.name)
+                        ELSE (${index} -> ${row}.name)::int END AS at OFFSET 0) served`;
 
 /**
  * SQL that is true for the rows a node looks after: it serves the name, and `spread(id)` picks it

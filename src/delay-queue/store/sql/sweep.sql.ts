@@ -7,7 +7,7 @@ import { ownShare, servedName } from './share.sql.js';
  * of dead nodes. Parameters: names[], counts[], ranks[], cursor_ms (null: from the start) and
  * cursor_id, scan (rows looked at, at most), limit (rows answered, at most), help_after_ms (rows
  * overdue for longer are anybody's; null: own share only), ahead_ms (a lease that ends within this
- * time is worth an entry in the wheel). Answers one row: wakes, the cursor where the next page begins
+ * time is worth an entry in the wheel), the index of the names. Answers one row: wakes, the cursor where the next page begins
  * (null: all has been looked at), whether anything is overdue from this page on, and now_ms.
  *
  * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
@@ -27,7 +27,7 @@ page AS MATERIALIZED (
   SELECT r.*
   FROM (SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
                d.last_error IS NOT NULL AS failed${overdue} LIMIT $6::int) r,
-       ${servedName('r', '$1::text[]')}, clock
+       ${servedName('r', '$1::text[]', '$10::jsonb')}, clock
   WHERE served.at IS NOT NULL
     AND (${ownShare('r', '$2::int[]', '$3::int[]')}
          OR ${wakeOf('r')} < clock.now - $8::float8 * interval '1 millisecond')

@@ -117,12 +117,21 @@ export const sweep: Statement = (tx, parameters) => {
 
 export const leaveOf =
   (tables: Tables): Statement =>
-  (tx, [node, staleMs]) => {
-    const gone = [...tables.nodes.values()].filter(
-      (other) => other.id === node || other.seenAt < plusMs(tx.now, -(staleMs as number)),
-    );
-    for (const { id } of gone) tables.nodes.delete(id);
-    return [{ count: String(gone.length) }];
+  (_tx, [node]) => {
+    tables.nodes.delete(node as string);
+    return [];
+  };
+
+export const forgetNodesOf =
+  (tables: Tables): Statement =>
+  (tx, [staleMs, limit]) => {
+    const untilAt = plusMs(tx.now, -(staleMs as number));
+    const stale = [...tables.nodes.values()]
+      .filter(({ seenAt }) => seenAt < untilAt)
+      .toSorted((a, b) => a.seenAt - b.seenAt || (a.id < b.id ? -1 : 1))
+      .slice(0, limit as number);
+    for (const { id } of stale) tables.nodes.delete(id);
+    return [{ count: String(stale.length) }];
   };
 
 export const pruneOf =
