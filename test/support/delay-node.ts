@@ -52,12 +52,23 @@ export interface DelayNode {
 
 const EVENT_WITHIN_MS = 30_000;
 
+/** Of nodes alone: a run may give them a role with settings of its own (`test/servers/matrix.ts`). */
+function asNodesRole(given: string): string {
+  const role = process.env['TEST_NODE_ROLE'];
+  if (role === undefined) return given;
+  const url = new URL(given);
+  // Whoever is somebody else on purpose stays it.
+  if (url.username !== 'postgres') return given;
+  [url.username, url.password] = role.split(':') as [string, string];
+  return url.href;
+}
+
 export function appModule({
   url,
   providers = [],
   options,
   poolMax = 20,
-  database = { url, extra: { max: poolMax } },
+  database = { url: asNodesRole(url), extra: { max: poolMax } },
 }: NodeSetup): DynamicModule {
   return {
     module: TestAppModule,

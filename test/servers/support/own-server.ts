@@ -16,6 +16,13 @@ import { Leashed } from './leashed.js';
 const READY_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 20;
 
+type Locate = (user: DataFolder['user']) => Promise<Binaries>;
+
+/** A folder with the programs of a Postgres. */
+export const programsIn =
+  (path: string): Locate =>
+  async () => ({ initdb: join(path, 'initdb'), pgCtl: join(path, 'pg_ctl'), majorVersion: '' });
+
 export type Settings = Record<string, string | number>;
 
 /** A Postgres of one test, which may be killed, copied and promoted. */
@@ -24,14 +31,11 @@ export class OwnServer {
 
   /**
    * Made and not started yet.
-   * @param programs the folder of another Postgres' programs; default: the embedded one
+   * @param locate where another Postgres than the embedded one lies
    */
-  static async create(settings: Settings, programs?: string): Promise<OwnServer> {
+  static async create(settings: Settings, locate: Locate = locateBinaries): Promise<OwnServer> {
     const folder = await openDataFolder(newPath(), () => {});
-    const binaries =
-      programs === undefined
-        ? await locateBinaries(folder.user)
-        : { initdb: join(programs, 'initdb'), pgCtl: join(programs, 'pg_ctl'), majorVersion: '' };
+    const binaries = await locate(folder.user);
     await initialize(binaries, folder, false);
     return OwnServer.#in(folder, binaries, settings);
   }

@@ -15,22 +15,27 @@ export interface LeftOut {
 
 /**
  * Runs the tests on a server that is there already; says first, loudly, what is left out and why.
+ * @param options.onOutput gets what Jest prints, which is printed nowhere else then
  * @returns Jest's exit code
  */
 export async function runTests(
   serverUrl: string,
   leftOut: readonly LeftOut[],
   jestArguments: readonly string[],
+  { env = {}, onOutput }: { env?: NodeJS.ProcessEnv; onOutput?: (text: string) => void } = {},
 ): Promise<number> {
   for (const { file, test, why } of leftOut) {
     process.stderr.write(`NOT RUN: ${file}${test === undefined ? '' : ` › ${test}`}: ${why}\n`);
   }
   const child = spawn('npm', ['test', '--', ...jestArguments, ...exclusions(leftOut)], {
     cwd: ROOT,
-    stdio: 'inherit',
-    env: { ...process.env, TEST_DATABASE_URL: serverUrl },
+    stdio: ['inherit', onOutput ? 'pipe' : 'inherit', onOutput ? 'pipe' : 'inherit'],
+    env: { ...process.env, ...env, TEST_DATABASE_URL: serverUrl },
   });
-  const [code] = (await once(child, 'exit')) as [number | null];
+  for (const stream of [child.stdout, child.stderr]) {
+    if (onOutput) stream?.setEncoding('utf8').on('data', onOutput);
+  }
+  const [code] = (await once(child, 'close')) as [number | null];
   return code ?? 1;
 }
 
