@@ -5,6 +5,8 @@ export default {
   testEnvironment: '<rootDir>/test/support/environment.mjs',
   roots: ['<rootDir>/test'],
   testRegex: '\\.spec\\.ts$',
+  // Those of applications run in the applications: `npm run test:apps`.
+  testPathIgnorePatterns: ['/node_modules/', '<rootDir>/test/apps/'],
   extensionsToTreatAsEsm: ['.ts'],
   resolver: '<rootDir>/test/support/jest.resolver.cjs',
   moduleNameMapper: { '^nestjs-delay-queue$': '<rootDir>/src/delay-queue/index.ts' },
