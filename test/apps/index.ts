@@ -16,7 +16,7 @@ import { Client } from 'pg';
 import { openTestServer } from '../support/test-server.js';
 import { type Application, APPLICATIONS } from './applications.js';
 import { run } from './command.js';
-import { installing, Workshop } from './workshop.js';
+import { stepsOf, Workshop } from './workshop.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -53,11 +53,7 @@ process.exitCode = failed.length === 0 ? 0 : 1;
 async function works(application: Application): Promise<boolean> {
   const folder = workshop.make(application);
   const url = await newDatabase(`app_${application.name.replaceAll('-', '_')}`);
-  const steps = [
-    { what: 'install', command: installing(application) },
-    ...application.scripts.map((what) => ({ what, command: ['npm', 'run', what] })),
-  ];
-  for (const { what, command } of steps) {
+  for (const { what, command } of stepsOf(application, folder)) {
     const beganAtMs = performance.now();
     try {
       await run(command, folder, { DATABASE_URL: url });

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Application } from './applications.js';
+import { follow } from './instructions.js';
 
 const SOURCES = fileURLToPath(new URL('.', import.meta.url));
 
@@ -25,13 +26,14 @@ export class Workshop {
 
   constructor(private readonly tarball: string) {}
 
-  /** @returns the folder that `install` is to be run in */
-  make({ name, isComplete = false }: Application): string {
+  /** @returns its folder, with everything but the packages; that of the README is empty yet */
+  make({ name, isComplete = false, scripts }: Application): string {
     const folder = join(this.#folder, name);
     mkdirSync(folder);
+    cpSync(this.tarball, join(folder, 'nestjs-delay-queue.tgz'));
+    if ('heading' in scripts) return folder;
     if (!isComplete) cpSync(join(SOURCES, 'shop'), join(folder, 'src'), { recursive: true });
     cpSync(join(SOURCES, name), folder, { recursive: true });
-    cpSync(this.tarball, join(folder, 'nestjs-delay-queue.tgz'));
     const { type }: { type?: string } = JSON.parse(
       readFileSync(join(folder, 'package.json'), 'utf8'),
     );
@@ -44,7 +46,20 @@ export class Workshop {
   }
 }
 
-export const installing = ({ install = INSTALL }: Application): string[] => install;
+/** What is to be run in the folder, in this order. */
+export function stepsOf(
+  { install = INSTALL, scripts }: Application,
+  folder: string,
+): { what: string; command: string[] }[] {
+  if ('heading' in scripts) {
+    const commands = follow(scripts.heading, folder);
+    return commands.map((what) => ({ what, command: ['sh', '-c', what] }));
+  }
+  return [
+    { what: 'install', command: install },
+    ...scripts.map((what) => ({ what, command: ['npm', 'run', what] })),
+  ];
+}
 
 function nameFiles(folder: string): void {
   for (const file of readdirSync(folder)) {
