@@ -1,13 +1,18 @@
+import { STACK_MAPPER } from './tools/stack.mjs';
 import { SWC_OPTIONS } from './tools/swc-options.mjs';
 
 /** Jest on native ES modules; swc strips the types, `tsc` checks them in `npm run typecheck`. */
 export default {
   testEnvironment: '<rootDir>/test/support/environment.mjs',
   roots: ['<rootDir>/test'],
-  testRegex: '\\.spec\\.ts$',
+  // Those of applications run in the applications: `npm run test:apps`.
+  testRegex: '^(?!.*/test/apps/[^/]+/).*\\.spec\\.ts$',
   extensionsToTreatAsEsm: ['.ts'],
   resolver: '<rootDir>/test/support/jest.resolver.cjs',
-  moduleNameMapper: { '^nestjs-delay-queue$': '<rootDir>/src/delay-queue/index.ts' },
+  moduleNameMapper: {
+    '^nestjs-delay-queue$': '<rootDir>/src/delay-queue/index.ts',
+    ...STACK_MAPPER,
+  },
   transform: { '^.+\\.ts$': ['@swc/jest', SWC_OPTIONS] },
   globalSetup: '<rootDir>/test/support/global-setup.mjs',
   globalTeardown: '<rootDir>/test/support/global-teardown.mjs',

@@ -9,6 +9,7 @@ import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import { transformSync } from '@swc/core';
+import { stackParent } from './stack.mjs';
 import { SWC_OPTIONS } from './swc-options.mjs';
 
 const LIBRARY = new URL('../src/delay-queue/index.ts', import.meta.url).href;
@@ -24,7 +25,8 @@ function sourceOf(specifier, parentUrl) {
 }
 
 export function resolve(specifier, context, nextResolve) {
-  return nextResolve(sourceOf(specifier, context.parentURL), context);
+  const parentURL = stackParent(specifier, context.parentURL);
+  return nextResolve(sourceOf(specifier, context.parentURL), { ...context, parentURL });
 }
 
 export function load(url, context, nextLoad) {

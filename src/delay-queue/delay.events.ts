@@ -46,6 +46,21 @@ export interface DelayEventMap {
   advice: [{ message: string }];
 }
 
+/** What is typed of Node's emitter. Written out, because `@types/node` is generic only of late. */
+export interface DelayEmitter extends EventEmitter {
+  on<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
+  once<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
+  off<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
+  addListener<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
+  prependListener<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
+  prependOnceListener<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
+  removeListener<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
+  emit<K extends keyof DelayEventMap>(event: K, ...args: DelayEventMap[K]): boolean;
+}
+
+/** What hears of an event; what it returns is ignored. */
+export type DelayListener<K extends keyof DelayEventMap> = (...args: DelayEventMap[K]) => void;
+
 /**
  * What this node does, as events. A listener that throws is ignored: watching never disturbs.
  *
@@ -54,7 +69,7 @@ export interface DelayEventMap {
  * ```
  */
 @Injectable()
-export class DelayEvents extends EventEmitter<DelayEventMap> {
+export class DelayEvents extends (EventEmitter as new () => DelayEmitter) {
   constructor() {
     super();
     this.setMaxListeners(0);
@@ -68,8 +83,7 @@ export class DelayEvents extends EventEmitter<DelayEventMap> {
   override emit<K extends keyof DelayEventMap>(event: K, ...args: DelayEventMap[K]): boolean {
     if (!this.isHeard(event)) return false;
     try {
-      // The cast undoes what the generic of EventEmitter cannot see through.
-      return super.emit(event, ...(args as never));
+      return super.emit(event, ...args);
     } catch {
       return true;
     }

@@ -11,7 +11,13 @@ export {
 export type { DataSourceChoice } from './chosen-data-source.js';
 export type { DelayQueueOptions } from './delay-queue.options.js';
 export { DelayService } from './delay.service.js';
-export { DelayEvents, type AttemptEvent, type DelayEventMap } from './delay.events.js';
+export {
+  DelayEvents,
+  type AttemptEvent,
+  type DelayEmitter,
+  type DelayEventMap,
+  type DelayListener,
+} from './delay.events.js';
 export {
   OnDelay,
   type BatchHandler,

@@ -1,19 +1,26 @@
 import { describe, expect, it } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
-import { allDocuments, anchorsOf, codeBlocks, prose, readDocument, ROOT } from './documents.js';
+import { PEERS } from '../../tools/package/manifest.js';
+import {
+  allDocuments,
+  anchorsOf,
+  coded,
+  codeBlocks,
+  prose,
+  readDocument,
+  ROOT,
+  tableUnder,
+} from './documents.js';
 
 const documents = allDocuments();
 
-const {
-  scripts,
-  dependencies,
-}: Record<'scripts' | 'dependencies', Record<string, string>> = JSON.parse(
+const { scripts }: { scripts: Record<string, string> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 );
 
 /** What npm knows without a script of ours. */
-const NPM_BUILT_IN = ['ci', 'install', 'audit', 'pack'];
+const NPM_BUILT_IN = ['ci', 'i', 'init', 'install', 'audit', 'pack', 'pkg'];
 
 const exists = (path: string): boolean => existsSync(join(ROOT, path));
 
@@ -68,12 +75,8 @@ describe('the documents', () => {
     expect(unknown).toEqual([]);
   });
 
-  it('list the packages of the library with the ranges of package.json', () => {
-    const rows = prose(readDocument('README.md')).matchAll(
-      /^\| `([@\w/-]+)` +\| `(\^[\d.]+)` +\|$/gm,
-    );
-    const listed = Object.fromEntries([...rows].map(([, name = '', range]) => [name, range]));
-    expect(Object.keys(listed)).not.toHaveLength(0);
-    expect(dependencies).toMatchObject(listed);
+  it('list the packages that an application brings, with the ranges of the package', () => {
+    const rows = tableUnder(readDocument('README.md'), 'Install').slice(1);
+    expect(Object.fromEntries(rows.map((row) => row.map(coded)))).toEqual(PEERS);
   });
 });

@@ -11,7 +11,7 @@ interface Repository {
 }
 
 /** What the application brings. One copy of each is the application's own, so they are peers. */
-const PEERS = {
+export const PEERS = {
   '@nestjs/common': '^10.0.0 || ^11.0.0 || ^12.0.0',
   '@nestjs/core': '^10.0.0 || ^11.0.0 || ^12.0.0',
   pg: '^8.0.0',

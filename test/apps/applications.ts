@@ -1,0 +1,62 @@
+/** An application that takes the package as anybody does. Its folder is beside this file. */
+export interface Application {
+  name: string;
+  what: string;
+  /** Also in `npm run ci`: what the README says, and the three that most have. */
+  inGate?: true;
+  /** It has sources of its own and none of `shop`. */
+  isComplete?: true;
+  /** Default `npm install`. */
+  install?: string[];
+  /** Scripts of its `package.json`, in this order; none: what the README says under that heading. */
+  scripts: string[] | { heading: string };
+}
+
+export const APPLICATIONS: Application[] = [
+  {
+    name: 'readme',
+    what: 'what the README says, from an empty folder to a delay that fires',
+    inGate: true,
+    scripts: { heading: 'The first delay' },
+  },
+  {
+    name: 'nest12-esm',
+    what: 'Nest 12, ES modules, TypeORM 1, Vitest',
+    inGate: true,
+    scripts: ['build', 'start', 'one-copy', 'test'],
+  },
+  {
+    name: 'nest11-commonjs',
+    what: 'Nest 11, CommonJS, TypeORM 0.3, ts-jest as it comes, types without @types/pg',
+    inGate: true,
+    scripts: ['build', 'types', 'start', 'one-copy', 'test'],
+  },
+  {
+    name: 'nest12-jest-esm',
+    what: 'Nest 12, ES modules, TypeORM 1, Jest with ES modules',
+    inGate: true,
+    scripts: ['build', 'start', 'test'],
+  },
+  {
+    name: 'nest10-jest29',
+    what: 'Nest 10, CommonJS, TypeORM 0.3.20, Jest 29, TypeScript 5.1, no declared names',
+    scripts: ['build', 'types', 'start', 'test'],
+  },
+  {
+    name: 'esbuild-bundle',
+    what: 'Nest 12 and all else in one minified file, without node_modules',
+    scripts: ['build', 'start', 'test'],
+  },
+  {
+    name: 'pnpm-strict',
+    what: "Nest 12 in pnpm's strict node_modules",
+    install: ['npx', '--yes', 'pnpm@10.34.8', 'install', '--prefer-offline'],
+    scripts: ['build', 'start', 'test'],
+  },
+  {
+    name: 'two-typeorms',
+    what: 'a monorepo with two copies of TypeORM: refused, with a clear error',
+    isComplete: true,
+    scripts: ['start'],
+  },
+];

@@ -1,0 +1,81 @@
+/**
+ * `npm run test:apps`: applications that take the package from its tarball, each with the set-up that
+ * Nest's own starters have. Each closes an order and runs one test of its own.
+ *
+ *     npm run test:apps                          # all
+ *     npm run test:apps -- --gate                # those of `npm run ci`
+ *     npm run test:apps -- --only nest12-esm     # some, with commas between them
+ *
+ * The tarball is made anew. One Postgres serves all: the embedded one, or `TEST_DATABASE_URL`.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { Client } from 'pg';
+import { openTestServer } from '../support/test-server.js';
+import { type Application, APPLICATIONS } from './applications.js';
+import { run } from './command.js';
+import { stepsOf, Workshop } from './workshop.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+
+const { values } = parseArgs({ options: { gate: { type: 'boolean' }, only: { type: 'string' } } });
+const chosen = APPLICATIONS.filter(({ name, inGate }) => {
+  if (values.only !== undefined) return values.only.split(',').includes(name);
+  return !values.gate || inGate;
+});
+if (chosen.length === 0) {
+  throw new Error(`--only: one of ${APPLICATIONS.map(({ name }) => name).join(', ')}`);
+}
+
+await run(['npm', 'run', 'package'], ROOT, {});
+const { version }: { version: string } = JSON.parse(
+  readFileSync(join(ROOT, 'package.json'), 'utf8'),
+);
+const workshop = new Workshop(join(ROOT, `dist/nestjs-delay-queue-${version}.tgz`));
+const server = await openTestServer();
+const failed: string[] = [];
+try {
+  for (const [index, application] of chosen.entries()) {
+    console.log(`${index + 1}/${chosen.length} ${application.name}: ${application.what}`);
+    if (!(await works(application))) failed.push(application.name);
+  }
+} finally {
+  await server.stop();
+  workshop.remove();
+}
+console.log(`${chosen.length - failed.length} applications work, ${failed.length} do not`);
+for (const name of failed) console.log(`  ${name}: npm run test:apps -- --only ${name}`);
+process.exitCode = failed.length === 0 ? 0 : 1;
+
+/** Installs and tries one, and says how long each step took. */
+async function works(application: Application): Promise<boolean> {
+  const folder = workshop.make(application);
+  const url = await newDatabase(`app_${application.name.replaceAll('-', '_')}`);
+  for (const { what, command } of stepsOf(application, folder)) {
+    const beganAtMs = performance.now();
+    try {
+      await run(command, folder, { DATABASE_URL: url });
+    } catch (error) {
+      console.log(`    ${what} FAILED\n${error instanceof Error ? error.message : String(error)}`);
+      return false;
+    }
+    console.log(`    ${what} ${((performance.now() - beganAtMs) / 1_000).toFixed(1)} s`);
+  }
+  return true;
+}
+
+async function newDatabase(name: string): Promise<string> {
+  const client = new Client({ connectionString: server.url });
+  await client.connect();
+  try {
+    await client.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+    await client.query(`CREATE DATABASE ${name}`);
+  } finally {
+    await client.end();
+  }
+  const url = new URL(server.url);
+  url.pathname = `/${name}`;
+  return url.href;
+}

@@ -1,0 +1,8 @@
+/** Whoever imports and whoever requires the package gets the same classes. */
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import * as imported from 'nestjs-delay-queue';
+
+const required = createRequire(import.meta.url)('nestjs-delay-queue');
+assert.equal(required.DelayService, imported.DelayService);
+assert.deepEqual(Object.keys(required).toSorted(), Object.keys(imported).toSorted());
