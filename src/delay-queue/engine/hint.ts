@@ -70,8 +70,10 @@ function isWakeTuple(value: unknown): value is WakeTuple {
   const [id, epoch, name, wakeMs] = value as unknown[];
   return (
     Number.isSafeInteger(id) &&
+    (id as number) > 0 &&
     Number.isSafeInteger(epoch) &&
-    Math.abs(epoch as number) <= EPOCH_MAX &&
+    (epoch as number) >= 0 &&
+    (epoch as number) <= EPOCH_MAX &&
     typeof name === 'string' &&
     Number.isFinite(wakeMs)
   );

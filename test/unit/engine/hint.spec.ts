@@ -55,7 +55,8 @@ describe('a hint', () => {
     // It would fail the whole claim in which it travels: 22003.
     ['an epoch that is no int', 'w[[1,2147483648,"a",1]]'],
     ['an epoch that the next claim makes none', 'w[[1,2147483647,"a",1]]'],
-    ['a negative epoch that is no int', 'w[[1,-2147483649,"a",1]]'],
+    ['a negative epoch', 'w[[1,-1,"a",1]]'],
+    ['an id that no row has', 'w[[0,0,"a",1]]'],
     ['a name that is no text', 'w[[1,0,{},1]]'],
     ['a time that is none', 'w[[1,0,"a",null]]'],
     ['a time beyond all numbers', 'w[[1,0,"a",1e999]]'],
