@@ -2,6 +2,7 @@ import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
 import { dataSourceOf } from './chosen-data-source.js';
 import type { InTransaction } from './delay.js';
 import { DelayInvalidError } from './delay.errors.js';
+import { SessionWatch } from './engine/session-watch.js';
 import { currentCall, isLateTransaction } from './engine/current-call.js';
 import type { Runner } from './store/rows.js';
 import { readable } from './validation/blame.js';
@@ -79,7 +80,24 @@ export function runnerOf(
       throw error;
     }
   };
-  return source.queryRunner ? { query, transaction: 'callers' } : { query };
+  const { queryRunner } = source;
+  if (queryRunner === undefined) return { query };
+  return {
+    transaction: 'callers',
+    query: async (sql, parameters) => {
+      await SessionWatch.begin(queryRunner);
+      return query(sql, parameters);
+    },
+  };
+}
+
+/** Whether it is in a transaction, which somebody may have begun in plain SQL: then only the server knows. */
+export async function isInTransaction({ queryRunner }: EntityManager): Promise<boolean> {
+  if (queryRunner === undefined) return false;
+  if (queryRunner.isTransactionActive) return true;
+  await SessionWatch.begin(queryRunner);
+  await queryRunner.query('SELECT 1');
+  return SessionWatch.of(queryRunner)?.isOpen ?? false;
 }
 
 /** TypeORM keeps the parameters of what failed; Postgres quotes rows, values and inner statements. */

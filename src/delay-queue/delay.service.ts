@@ -2,7 +2,12 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import { DATA_SOURCE } from './chosen-data-source.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
-import { type CallersTransaction, runnerOf, transactionOf } from './callers-transaction.js';
+import {
+  type CallersTransaction,
+  isInTransaction,
+  runnerOf,
+  transactionOf,
+} from './callers-transaction.js';
 import type {
   CancelResult,
   DelayInfo,
@@ -146,8 +151,8 @@ export class DelayService {
     }
     const write = async (within: EntityManager, its: Runner): Promise<ScheduleResult[]> =>
       answer(await this.#ownRows.place(within, its, sorted.placements), within);
-    if (manager?.queryRunner?.isTransactionActive) return write(manager, runner);
     if (manager !== undefined) {
+      if (await isInTransaction(manager)) return write(manager, runner);
       return despiteDeadlocks(() =>
         manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })),
       );
@@ -165,8 +170,12 @@ export class DelayService {
         ? await this.#store.cancel(runner, slot.name, slot.key, own)
         : ((await this.#producer.cancel(slot)) as Placed<CancelResult['verdict']>);
     if (verdict === 'absent') return { verdict };
-    if (verdict === 'cancelled')
-      this.engine.afterCommit.onCommit(manager, () => this.engine.disarm(id));
+    if (verdict === 'cancelled') {
+      this.engine.afterCommit.onCommit(manager, (certain) => {
+        // A row that may stand has to be looked at, whatever it costs.
+        if (certain) this.engine.disarm(id);
+      });
+    }
     return { verdict, id: String(id), dueAt: new Date(dueMs) };
   }
 
@@ -251,7 +260,10 @@ export class DelayService {
     const { verdict, id, epoch, wakeMs, nowMs, dueMs } = placed;
     if (epoch !== null && wakeMs !== null) {
       const wake = { id, epoch, name, wakeMs, suspect: false, failed };
-      this.engine.afterCommit.onCommit(manager, () => this.engine.announce(wake, nowMs));
+      const written = { databaseMs: nowMs, monotonicMs: performance.now() };
+      this.engine.afterCommit.onCommit(manager, (certain) =>
+        this.engine.announce(wake, written, certain),
+      );
     }
     return { verdict, id: String(id), dueAt: new Date(dueMs) };
   }

@@ -1,6 +1,15 @@
 import type { Wake } from '../store/rows.js';
+import type { Source } from './read-ahead.js';
 import type { HintSender } from './hint-sender.js';
 import type { Nodes } from './nodes.js';
+
+/** When a write was made. */
+export interface WrittenAt {
+  /** On the database's clock, as `wakeMs` is. */
+  databaseMs: number;
+  /** `performance.now()` when its answer was there. */
+  monotonicMs: number;
+}
 
 /** Where a committed write goes: into this node's wheel, to its owner as a hint, or nowhere. */
 export class Announcer {
@@ -12,13 +21,14 @@ export class Announcer {
     private readonly nodes: Nodes,
     private readonly hints: HintSender,
     private readonly horizonMs: number,
-    private readonly offer: (wake: Wake) => boolean,
+    private readonly offer: (wake: Wake, source: Source) => boolean,
   ) {}
 
-  /** @param nowMs the database's clock at the write, as `wake.wakeMs` is */
-  announce(wake: Wake, nowMs: number): void {
+  /** @param written when it was written; the transaction may have taken its time since */
+  announce(wake: Wake, written: WrittenAt, source: Source): void {
+    const nowMs = written.databaseMs + performance.now() - written.monotonicMs;
     if (wake.wakeMs - nowMs > this.horizonMs) return;
-    if (this.nodes.owns(wake.id, wake.name)) this.offer(wake);
+    if (this.nodes.owns(wake.id, wake.name)) this.offer(wake, source);
     else this.hints.send(wake);
   }
 }

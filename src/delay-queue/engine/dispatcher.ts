@@ -13,7 +13,7 @@ import type { Executor } from './executor.js';
 import type { InFlight } from './in-flight.js';
 import type { Missed } from './missed.js';
 import { Pump } from './pump.js';
-import type { Entry, ReadAhead } from './read-ahead.js';
+import type { Entry, ReadAhead, Source } from './read-ahead.js';
 import type { ReadyQueue } from './ready-queue.js';
 import type { Slots } from './slots.js';
 import { Trouble } from './trouble.js';
@@ -68,13 +68,13 @@ export class Dispatcher {
    * Keeps an eye on a wake, unless its claim runs here, or ran here, or nobody here could run it.
    * @returns false when there was no room for it
    */
-  offer(wake: Wake): boolean {
+  offer(wake: Wake, source: Source): boolean {
     const { registry, inFlight, acknowledger, readAhead } = this.parts;
     if (this.#stopped || registry.get(wake.name) === undefined) return true;
     if (inFlight.covers(wake.id, wake.epoch)) return true;
     // Its attempt is over: whoever ran it again would do the work twice.
     if (acknowledger.unwritten.covers(wake.id, wake.epoch)) return true;
-    return readAhead.arm(wake);
+    return readAhead.arm(wake, source);
   }
 
   /** Whether a page of overdue rows would find something to do soon. */
@@ -159,7 +159,7 @@ export class Dispatcher {
     const missing: Entry[] = [];
     for (const call of calls) this.#begin(call, claimed, askedAtMs, missing);
     if (missing.length > 0) {
-      await this.parts.missed.lookAfter(missing, (wake) => this.offer(wake));
+      await this.parts.missed.lookAfter(missing, (wake) => this.offer(wake, 'read'));
     }
   }
 

@@ -8,11 +8,12 @@ import { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Wake } from '../store/rows.js';
 import { WheelService } from '../wheel/wheel.service.js';
 import { AfterCommit } from './after-commit.js';
-import { Announcer } from './announcer.js';
+import { Announcer, type WrittenAt } from './announcer.js';
 import { EngineConnections } from './engine-connections.js';
 import { HintSender } from './hint-sender.js';
 import { Nodes } from './nodes.js';
 import { type Findings, preflight } from './preflight.js';
+import type { Source } from './read-ahead.js';
 import { SessionProof } from './session-proof.js';
 import { Worker } from './worker.js';
 
@@ -61,9 +62,12 @@ export class Engine {
     return this.#connections?.callers;
   }
 
-  /** A write was committed: this node, or its owner, keeps an eye on it. */
-  announce(wake: Wake, nowMs: number): void {
-    this.#announcer?.announce(wake, nowMs);
+  /**
+   * A write was committed: this node, or its owner, keeps an eye on it.
+   * @param certain whether it surely stands: a savepoint may have taken it back
+   */
+  announce(wake: Wake, written: WrittenAt, certain: boolean): void {
+    this.#announcer?.announce(wake, written, certain ? 'read' : 'told');
   }
 
   /** The row of that id is gone. */
@@ -98,7 +102,7 @@ export class Engine {
       names.length === 0
         ? undefined
         : new Worker({ options, dataSource, registry, wheel, events, connections, nodes, hints });
-    const offer = (wake: Wake): boolean => worker?.offer(wake) ?? true;
+    const offer = (wake: Wake, source: Source): boolean => worker?.offer(wake, source) ?? true;
     this.afterCommit.start();
     this.#hints = hints;
     this.#announcer = new Announcer(nodes, hints, options.horizonMs, offer);

@@ -67,7 +67,9 @@ function isWakeTuple(value: unknown): value is WakeTuple {
   const [id, epoch, name, wakeMs] = value as unknown[];
   return (
     Number.isSafeInteger(id) &&
+    (id as number) > 0 &&
     Number.isSafeInteger(epoch) &&
+    (epoch as number) >= 0 &&
     typeof name === 'string' &&
     Number.isFinite(wakeMs)
   );

@@ -47,7 +47,7 @@ export class Missed {
       const row = byId.get(entry.id);
       if (row === undefined || row.wake_ms === null) this.readAhead.forget(entry);
       else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms, offer);
-      else if (row.wake_ms > row.now_ms) this.readAhead.again(entry, row.wake_ms - row.now_ms);
+      else if (row.wake_ms > row.now_ms) this.#early(entry, row.wake_ms, row.now_ms);
       else if (this.#isExhausted(row)) exhausted.push(this.#asBurial(entry, row));
       else this.#locked(entry);
     }
@@ -61,6 +61,11 @@ export class Missed {
       const { id, epoch, name, failed } = row;
       offer({ id, epoch, name, wakeMs, suspect: false, failed });
     }
+  }
+
+  #early(entry: Entry, wakeMs: number, nowMs: number): void {
+    this.readAhead.correct(entry, wakeMs);
+    this.readAhead.again(entry, wakeMs - nowMs);
   }
 
   #locked(entry: Entry): void {

@@ -20,13 +20,16 @@ import { Loader } from './loader.js';
 import { Missed } from './missed.js';
 import type { Nodes } from './nodes.js';
 import { type Pruner, prunersOf } from './pruner.js';
-import { ReadAhead } from './read-ahead.js';
+import { ReadAhead, type Source } from './read-ahead.js';
 import { ReadyQueue } from './ready-queue.js';
 import { Slots } from './slots.js';
 import { Sweeper } from './sweeper.js';
 
 /** Entries of the read-ahead: at 1,000 delays per second a horizon of 30 s holds 30,000. */
 const READ_AHEAD_MAX = 200_000;
+
+/** How far the clocks of two nodes, each its own estimate of the database's, may be apart. */
+const HINT_SLACK_MS = 1_000;
 
 /** Loads without LISTEN come this often: the loader alone has to find what is due soon. */
 const LOAD_WITHOUT_LISTEN_MS = 1_000;
@@ -65,7 +68,7 @@ export class Worker {
   constructor(private readonly parts: WorkerParts) {
     const { options, registry, events, wheel, connections, nodes, dataSource } = parts;
     const { schema, nodeName, leaseMs, historyKeepMs } = options;
-    const offer = (wake: Wake): boolean => this.offer(wake);
+    const offer = (wake: Wake): boolean => this.offer(wake, 'read');
     const store = new WorkStore(connections, schema, historyKeepMs !== null, nodeName);
     const slots = new Slots(registry, transactionalMax(parts), {
       onRest: (name, lingering) => events.emit('advice', { message: restOf(name, lingering) }),
@@ -131,8 +134,8 @@ export class Worker {
    *
    * @returns false when there was no room for it
    */
-  offer(wake: Wake): boolean {
-    return !this.#hasJoined || this.#dispatcher.offer(wake);
+  offer(wake: Wake, source: Source): boolean {
+    return !this.#hasJoined || this.#dispatcher.offer(wake, source);
   }
 
   /** The row of that id is gone. */
@@ -198,7 +201,7 @@ export class Worker {
   }
 
   #offerIfNear(wake: Wake): void {
-    if (wake.wakeMs - this.#clock.nowMs() <= this.parts.options.horizonMs) this.offer(wake);
+    if (wake.wakeMs - this.#clock.nowMs() <= this.parts.options.horizonMs) this.offer(wake, 'read');
   }
 
   #hear(hint: Hint): void {
@@ -207,7 +210,12 @@ export class Worker {
       // It hears of itself, too, and knows who was there when it came.
       if (hint.came !== options.nodeName) this.#loader.nodesChanged();
     } else if (hint.kind === 'wakes') {
-      for (const wake of hint.wakes) if (nodes.owns(wake.id, wake.name)) this.offer(wake);
+      // Nobody tells of what is due later: a load is in time for that.
+      const nearMs = this.#hasJoined ? this.#clock.nowMs() + options.horizonMs : Infinity;
+      for (const wake of hint.wakes) {
+        const isNear = wake.wakeMs <= nearMs + HINT_SLACK_MS;
+        if (isNear && nodes.owns(wake.id, wake.name)) this.offer(wake, 'told');
+      }
     }
   }
 

@@ -18,9 +18,9 @@ it('a hint that is heard while the node still starts does it no harm', async () 
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
   const offer = Worker.prototype.offer;
   const heard = signal();
-  jest.spyOn(Worker.prototype, 'offer').mockImplementation(function offered(this: Worker, wake) {
+  jest.spyOn(Worker.prototype, 'offer').mockImplementation(function offered(this: Worker, ...wake) {
     heard.resolve();
-    return offer.call(this, wake);
+    return offer.apply(this, wake);
   });
   let isHinted = false;
   jest.spyOn(WorkStore.prototype, 'load').mockImplementation(async function hinted(

@@ -40,6 +40,8 @@ export class SimClient extends EventEmitter {
   readonly #process = currentProcess();
   readonly #place = places.get(this.#process)!;
   readonly #timeoutMs: number | undefined;
+  /** Where `pg` tells of each message of the server. */
+  readonly connection = new EventEmitter();
   readonly #queue: Query[] = [];
   #active: Query | undefined;
   #session: Session | undefined;
@@ -185,7 +187,10 @@ export class SimClient extends EventEmitter {
     query.isOver = true;
     this.#process.clear(query.timeout);
     if (this.#active === query) this.#active = undefined;
-    const result = { rows, rowCount: rows.length, command: 'SELECT' };
+    const command = this.#session?.tag ?? 'SELECT';
+    if (error === undefined) this.connection.emit('commandComplete', { text: command });
+    this.connection.emit('readyForQuery', { status: this.#session?.open ? 'T' : 'I' });
+    const result = { rows, rowCount: rows.length, command };
     // Two statements in one text have two results.
     const isTwo = /^(?:UN)?LISTEN /.test(query.text);
     query.callback(error, isTwo ? ([result, result] as never) : result);

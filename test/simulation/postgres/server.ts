@@ -57,6 +57,7 @@ export class Server {
       done(error, rows);
     };
     try {
+      session.tag = 'SELECT';
       if (this.#control(session, sql)) answer(undefined, []);
       else this.#run(session, this.#known(session, sql), parameters, answer);
     } catch (error) {
@@ -177,15 +178,20 @@ export class Server {
     } else if (word === 'COMMIT') {
       const tx = session.open;
       session.open = undefined;
+      session.tag = tx?.isAborted ? 'ROLLBACK' : 'COMMIT';
       if (tx) this.#commit(tx);
     } else if (word === 'ROLLBACK') {
       session.open?.rollback();
       session.open = undefined;
+      session.tag = 'ROLLBACK';
     } else if (name !== undefined) {
       const tx = session.open;
       if (word === 'SAVEPOINT') tx?.savepoint(name);
       else if (word === 'RELEASE SAVEPOINT') tx?.releaseSavepoint(name);
-      else tx?.rollbackTo(name);
+      else {
+        tx?.rollbackTo(name);
+        session.tag = 'ROLLBACK';
+      }
     } else return sql.startsWith('SET TRANSACTION ISOLATION LEVEL ');
     return true;
   }

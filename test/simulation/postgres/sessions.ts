@@ -8,6 +8,8 @@ export interface Session {
   readonly owner: string;
   /** The transaction that was opened with START TRANSACTION. */
   open: Transaction | undefined;
+  /** The command tag of its last statement. */
+  tag: string;
   isOver: boolean;
   /** A statement runs: the server does not look whether its client is still there. */
   isBusy: boolean;
@@ -31,6 +33,7 @@ export class Sessions {
     const session: Session = {
       pid,
       open: undefined,
+      tag: '',
       isOver: false,
       isBusy: false,
       isLeft: false,

@@ -57,6 +57,8 @@ describe('a hint', () => {
     // It would fail the whole claim in which it travels: 22P02.
     ['an epoch that is a fraction', 'w[[1,1.5,"a",1]]'],
     ['an epoch beyond exact numbers', 'w[[1,9007199254740993,"a",1]]'],
+    ['a negative epoch', 'w[[1,-1,"a",1]]'],
+    ['an id that no row has', 'w[[0,0,"a",1]]'],
     ['a name that is no text', 'w[[1,0,{},1]]'],
     ['a time that is none', 'w[[1,0,"a",null]]'],
     ['a time beyond all numbers', 'w[[1,0,"a",1e999]]'],

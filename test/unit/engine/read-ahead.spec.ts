@@ -79,12 +79,14 @@ const wake = (id: number, wakeMs: number, epoch = 0): Wake => ({
   failed: false,
 });
 
+const deadlines = (): number[] => [...wheel.deadlines.values()].map(({ deadlineMs }) => deadlineMs);
+
 const dueIds = (): number[] => due.map(({ id }) => id);
 
 describe('ReadAhead', () => {
   it('tells of a wake once, when its time has come', () => {
-    expect(readAhead.arm(wake(1, 100))).toBe(true);
-    expect(readAhead.arm(wake(1, 100))).toBe(true);
+    expect(readAhead.arm(wake(1, 100), 'read')).toBe(true);
+    expect(readAhead.arm(wake(1, 100), 'read')).toBe(true);
     wheel.passTo(99);
     expect(dueIds()).toEqual([]);
     wheel.passTo(100);
@@ -93,21 +95,21 @@ describe('ReadAhead', () => {
   });
 
   it('lets the newest epoch win, and the newest time of one epoch', () => {
-    readAhead.arm(wake(1, 100, 2));
-    readAhead.arm(wake(1, 10, 1));
+    readAhead.arm(wake(1, 100, 2), 'read');
+    readAhead.arm(wake(1, 10, 1), 'read');
     wheel.passTo(50);
     expect(dueIds()).toEqual([]);
-    readAhead.arm(wake(1, 60, 2));
+    readAhead.arm(wake(1, 60, 2), 'read');
     wheel.passTo(70);
     expect(due).toMatchObject([{ id: 1, epoch: 2, wakeMs: 60 }]);
     expect(readAhead.size).toBe(1);
   });
 
   it('leaves an entry alone while its claim is under way', () => {
-    readAhead.arm(wake(1, 10));
+    readAhead.arm(wake(1, 10), 'read');
     wheel.passTo(10);
     due[0]!.place = 'claiming';
-    readAhead.arm(wake(1, 10, 5));
+    readAhead.arm(wake(1, 10, 5), 'read');
     readAhead.disarm(1);
     wheel.passTo(1_000);
     expect(due).toHaveLength(1);
@@ -115,8 +117,8 @@ describe('ReadAhead', () => {
   });
 
   it('forgets what is disarmed, in the wheel and in the ready queue', () => {
-    readAhead.arm(wake(1, 10));
-    readAhead.arm(wake(2, 20));
+    readAhead.arm(wake(1, 10), 'read');
+    readAhead.arm(wake(2, 20), 'read');
     wheel.passTo(10);
     readAhead.disarm(1);
     readAhead.disarm(2);
@@ -126,10 +128,81 @@ describe('ReadAhead', () => {
     expect(readAhead.size).toBe(0);
   });
 
+  describe('of what is only told', () => {
+    it('takes an earlier time, never a later one', () => {
+      readAhead.arm(wake(1, 100, 2), 'read');
+      readAhead.arm(wake(1, 500, 7), 'told');
+      readAhead.arm(wake(1, 90, 1), 'told');
+      expect(deadlines()).toEqual([100]);
+      readAhead.arm(wake(1, 50, 3), 'told');
+      expect(deadlines()).toEqual([50]);
+      readAhead.arm(wake(1, 60, 4), 'told');
+      expect(deadlines()).toEqual([50]);
+    });
+
+    it('lets a row have the last word, and an older one an earlier', () => {
+      readAhead.arm(wake(1, 100, 7), 'told');
+      readAhead.arm(wake(1, 200, 5), 'read');
+      expect(deadlines()).toEqual([100]);
+      readAhead.arm(wake(1, 80, 5), 'read');
+      expect(deadlines()).toEqual([80]);
+      readAhead.arm(wake(1, 300, 7), 'read');
+      expect(deadlines()).toEqual([300]);
+      readAhead.arm(wake(1, 10, 6), 'read');
+      expect(deadlines()).toEqual([300]);
+    });
+
+    it('takes a row that says the same for read', () => {
+      readAhead.arm(wake(1, 100, 7), 'told');
+      readAhead.arm(wake(1, 100, 7), 'read');
+      readAhead.arm(wake(1, 10, 6), 'read');
+      expect(deadlines()).toEqual([100]);
+    });
+
+    it('believes the row that was looked at', () => {
+      readAhead.arm(wake(1, 0, 7), 'told');
+      wheel.passTo(1);
+      readAhead.correct(due[0]!, 500);
+      readAhead.again(due[0]!, 100);
+      readAhead.arm(wake(1, 600, 8), 'told');
+      expect(due[0]).toMatchObject({ place: 'wheel', wakeMs: 500 });
+      readAhead.arm(wake(1, 400, 8), 'told');
+      expect(deadlines()).toEqual([400]);
+    });
+
+    it('keeps no more than a tenth, and lets nothing go for it', () => {
+      const many = new ReadAhead(wheel.service(), clock, 20, () => {});
+      for (let id = 1; id <= 19; id += 1) expect(many.arm(wake(id, 1_000), 'read')).toBe(true);
+      expect(many.arm(wake(101, 1), 'told')).toBe(true);
+      expect(many.arm(wake(102, 1), 'told')).toBe(false);
+      many.disarm(101);
+      many.disarm(1);
+      for (const id of [103, 104]) expect(many.arm(wake(id, 1), 'told')).toBe(true);
+      expect(many.arm(wake(105, 1), 'told')).toBe(false);
+      expect(many.arm(wake(2, 1), 'told')).toBe(false);
+      // A row finds room, at the cost of the farthest.
+      expect(many.arm(wake(20, 500), 'read')).toBe(true);
+      expect(many.size).toBe(20);
+      many.close();
+    });
+  });
+
+  it('hears of a later epoch while a claim is under way, and knows it when that has missed', () => {
+    readAhead.arm(wake(1, 10), 'read');
+    wheel.passTo(10);
+    due[0]!.place = 'claiming';
+    readAhead.arm(wake(1, 70, 1), 'told');
+    readAhead.arm(wake(1, 10, 0), 'read');
+    readAhead.correct(due[0]!, 1_000_000);
+    readAhead.again(due[0]!, 1_000_000);
+    expect(due[0]!.place).toBe('gone');
+    expect(deadlines()).toEqual([70]);
+  });
+
   it('when full, drops the farthest for a nearer one, and refuses a farther one', () => {
-    for (const id of [1, 2, 3]) readAhead.arm(wake(id, id * 100));
-    expect(readAhead.arm(wake(4, 400))).toBe(false);
-    expect(readAhead.arm(wake(5, 50))).toBe(true);
+    for (const id of [1, 2, 3]) readAhead.arm(wake(id, id * 100), 'read');
+    expect(readAhead.arm(wake(4, 400), 'read')).toBe(false);
+    expect(readAhead.arm(wake(5, 50), 'read')).toBe(true);
     expect(readAhead.size).toBe(MAX);
     wheel.passTo(1_000);
     expect(dueIds().toSorted((a, b) => a - b)).toEqual([1, 2, 5]);
@@ -142,14 +215,15 @@ describe('ReadAhead', () => {
     );
     wheel.full = true;
     const nowMs = clock.nowMs();
-    for (const id of [3, 1, 5, 2, 4]) expect(own.arm(wake(id, nowMs - 1_000 + id))).toBe(true);
+    for (const id of [3, 1, 5, 2, 4])
+      expect(own.arm(wake(id, nowMs - 1_000 + id), 'read')).toBe(true);
     own.disarm(5);
-    own.arm(wake(4, nowMs - 2_000, 1));
+    own.arm(wake(4, nowMs - 2_000, 1), 'read');
     expect(turns).toEqual([]);
     await settled();
     expect(turns).toEqual([[4, 1, 2, 3]]);
     expect(wheel.deadlines.size).toBe(0);
-    own.arm(wake(6, nowMs));
+    own.arm(wake(6, nowMs), 'read');
     own.close();
     await settled();
     expect(turns).toHaveLength(1);
@@ -159,7 +233,7 @@ describe('ReadAhead', () => {
     const storage = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];
     const own = new ReadAhead(wheel.service(), clock, 10, () => seen.push(storage.getStore()));
-    storage.run('a request', () => own.arm(wake(1, clock.nowMs())));
+    storage.run('a request', () => own.arm(wake(1, clock.nowMs()), 'read'));
     await settled();
     expect(seen).toEqual([undefined]);
     own.close();
@@ -167,12 +241,12 @@ describe('ReadAhead', () => {
 
   it('refuses when the wheel itself is full', () => {
     wheel.full = true;
-    expect(readAhead.arm(wake(1, 10))).toBe(false);
+    expect(readAhead.arm(wake(1, 10), 'read')).toBe(false);
     expect(readAhead.size).toBe(0);
   });
 
   it('works all deadlines out anew when the database clock jumped', () => {
-    readAhead.arm(wake(1, 1_000_000));
+    readAhead.arm(wake(1, 1_000_000), 'read');
     clock.onJump(() => readAhead.realign());
     // The database's clock is ahead by 900,000 ms all of a sudden.
     clock.sample(0, 0, 900_000 - BEHIND_MS);
@@ -183,7 +257,7 @@ describe('ReadAhead', () => {
   });
 
   it('looks again at what was locked, unless there is no room', () => {
-    readAhead.arm(wake(1, 10));
+    readAhead.arm(wake(1, 10), 'read');
     wheel.passTo(10);
     readAhead.again(due[0]!, 0);
     wheel.passTo(performance.now() + 1);
