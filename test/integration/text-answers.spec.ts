@@ -48,7 +48,8 @@ function parametersOf(sql: string): unknown[] {
 }
 
 const VALUES: Record<string, string> = {
-  text: '1',
+  // Also for how long a session may be idle.
+  text: '60000',
   bool: 'true',
   int: '1',
   bigint: '1',
