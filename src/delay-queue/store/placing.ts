@@ -58,7 +58,7 @@ export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
 /** What a row begins with: the default of its column. */
 const EPOCH_FIRST = 0;
 
-type InsertedRow = AsText<'id' | 'due_ms' | 'wake_ms' | 'now_us'>;
+type InsertedRow = AsText<'id' | 'due_ms' | 'now_us'>;
 type KeyedRow = InsertedRow & AsText<'name', 'key'>;
 
 /** Runs a `place` statement: inserts what can be inserted; a hole where the key was taken. */
@@ -93,11 +93,16 @@ export async function insertAll(
 const inOrder = (rows: readonly InsertedRow[]): Placed[] =>
   rows.map(scheduled).toSorted((a, b) => a.id - b.id);
 
-const scheduled = (row: InsertedRow): Placed => ({
-  verdict: 'scheduled',
-  id: Number(row.id),
-  dueMs: Number(row.due_ms),
-  epoch: EPOCH_FIRST,
-  wakeMs: Number(row.wake_ms),
-  nowMs: msOfUs(row.now_us),
-});
+function scheduled(row: InsertedRow): Placed {
+  const dueMs = Number(row.due_ms);
+  const nowMs = msOfUs(row.now_us);
+  return {
+    verdict: 'scheduled',
+    id: Number(row.id),
+    dueMs,
+    epoch: EPOCH_FIRST,
+    // As the statement has written it: due, or now if that is past.
+    wakeMs: Math.max(dueMs, Math.ceil(nowMs)),
+    nowMs,
+  };
+}

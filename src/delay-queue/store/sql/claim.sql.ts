@@ -37,5 +37,6 @@ claimed AS (
 SELECT c.id::text AS id, c.epoch::text AS epoch, c.name, c.key, c.payload::text AS payload,
        ${presentEpochUs('c.due_at')}::text AS due_us,
        ${presentEpochUs('c.created_at')}::text AS created_us, c.attempts::text AS attempts,
-       c.max_attempts::text AS max_attempts, ${presentEpochUs('clock.now')}::text AS now_us
-FROM claimed c, clock`;
+       c.max_attempts::text AS max_attempts,
+       (SELECT ${presentEpochUs('now')}::text FROM clock) AS now_us
+FROM claimed c`;

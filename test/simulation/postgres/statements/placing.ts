@@ -81,7 +81,13 @@ const placeWith = (nextId: NextId, insert: Insert): WaitingStatement =>
       };
       const inserted = insert(tx, row);
       if (!(typeof inserted === 'boolean' ? inserted : yield* inserted)) continue;
-      placed.push({ ...placement(tx, row), name: row.name, key: row.key, now_us: usText(tx.now) });
+      placed.push({
+        id: String(row.id),
+        due_ms: msText(row.dueAt),
+        now_us: usText(tx.now),
+        name: row.name,
+        key: row.key,
+      });
     }
     return placed;
   };
