@@ -10,7 +10,9 @@ const folder = process.env.DELAY_QUEUE_STACK;
 const OF_STACK = '(?:@nestjs/(?:common|core|testing|typeorm)|reflect-metadata|rxjs|typeorm)';
 
 /** For Jest. */
-export const STACK_MAPPER = folder ? { [`^(${OF_STACK}(?:/.*)?)$`]: `${folder}/node_modules/$1` } : {};
+export const STACK_MAPPER = folder
+  ? { [`^(${OF_STACK}(?:/.*)?)$`]: `${folder}/node_modules/$1` }
+  : {};
 
 const pattern = new RegExp(`^${OF_STACK}(?:/|$)`);
 

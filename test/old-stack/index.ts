@@ -11,7 +11,13 @@ import { fileURLToPath } from 'node:url';
 const STACK = fileURLToPath(new URL('.', import.meta.url)).replace(/.$/, '');
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SUITES = ['test/unit', 'test/integration', 'test/hostile', 'test/security', 'test/cluster'];
-const OF_THE_SHOP = ['unit/shop', 'hostile/http', 'security/shop-http', 'integration/database.spec'];
+const OF_THE_SHOP = [
+  'unit/shop',
+  'hostile/http',
+  'security/shop-http',
+  'integration/database.spec',
+  'integration/bench',
+];
 
 const shell = process.platform === 'win32';
 execFileSync('npm', ['ci', '--loglevel', 'error'], { cwd: STACK, stdio: 'inherit', shell });

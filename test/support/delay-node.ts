@@ -105,16 +105,16 @@ function nextEvent<K extends keyof DelayEventMap>(
 ): Promise<DelayEventMap[K][0]> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
-      events.off(event, listener as never);
+      events.off(event, listener);
       reject(new Error(`no event ${event} within ${EVENT_WITHIN_MS} ms`));
     }, EVENT_WITHIN_MS);
     const listener = (data: DelayEventMap[K][0]): void => {
       if (!matches(data)) return;
       clearTimeout(timer);
-      events.off(event, listener as never);
+      events.off(event, listener);
       resolve(data);
     };
-    events.on(event, listener as never);
+    events.on(event, listener);
   });
 }
 
