@@ -95,7 +95,7 @@ async function runUnder(heading: string): Promise<Record<string, unknown>[]> {
 
 const row = async (key: Key | 'by id'): Promise<Record<string, unknown> | undefined> => {
   const { rows } = await client.query<Record<string, unknown>>(
-    `SELECT name, epoch, attempts, leased_by, wake_at = 'infinity' AS dead,
+    `SELECT name, epoch::int, attempts, leased_by, wake_at = 'infinity' AS dead,
             wake_at <= clock_timestamp() AS due,
             date_trunc('milliseconds', wake_at) = wake_at AS whole
      FROM delay_queue.delay WHERE key = $1`,

@@ -36,7 +36,7 @@ export const FENCES: Record<string, Mutant> = {
       neverLosesALease(surgery);
       surgery.rewrite('settle', {
         [EPOCH]: '',
-        'd.leased_by = $7::text': '$7::text IS NOT NULL',
+        'd.leased_by = $8::text': '$8::text IS NOT NULL',
       });
     },
   },

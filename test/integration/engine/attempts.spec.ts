@@ -20,7 +20,7 @@ const crashed = (name: string, attempts: number, maxAttempts: number | null) =>
   stage.sql(
     `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at, attempts,
                                     epoch, max_attempts, leased_by, leased_until)
-     SELECT $1, 'k', 'null', at, at, at, $2, $2, $3, 'killed', at + interval '1 second'
+     SELECT $1, 'k', 'null', at, at, at, $2::int, $2::int, $3, 'killed', at + interval '1 second'
      FROM (SELECT date_trunc('seconds', clock_timestamp()) - interval '1 minute' AS at) AS due`,
     [name, attempts, maxAttempts],
   );
