@@ -158,9 +158,24 @@ export class Traffic {
   async #load({ client, work }: Lane): Promise<void> {
     const fromMs = (await databaseMs(client)) - GRACE_MS;
     await timed(this.#measured.loadMs, () =>
-      work.load(SHARES, { wakeMs: fromMs, id: 0 }, { ...LOAD, isPresent: false }),
+      work.load(
+        SHARES,
+        { wakeMs: fromMs, id: 0 },
+        { ...LOAD, isPresent: false, instance: 'churn' },
+      ),
     );
-    const parameters = [NODE, ...ARRAYS, fromMs, 0, HORIZON_MS, PAGE_MAX, HORIZON_MS, false, null];
+    const parameters = [
+      NODE,
+      ...ARRAYS,
+      fromMs,
+      0,
+      HORIZON_MS,
+      PAGE_MAX,
+      HORIZON_MS,
+      false,
+      null,
+      'churn',
+    ];
     this.#measured.loadBuffers.push(await buffersOf(client, loadSql(TABLES), parameters));
   }
 

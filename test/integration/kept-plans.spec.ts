@@ -70,7 +70,10 @@ const BY_KEY: Statements = {
 const KEYLESS: [string, unknown[]] = [placeKeylessSql(tables), items(nothing)];
 const nowMs = Date.now();
 const BY_WAKE: Statements = {
-  load: [loadSql(tables), [NODE, ...shares, nowMs, 0, HORIZON_MS, 5_000, HORIZON_MS, false, null]],
+  load: [
+    loadSql(tables),
+    [NODE, ...shares, nowMs, 0, HORIZON_MS, 5_000, HORIZON_MS, false, null, 'i'],
+  ],
   sweep: [sweepSql(tables), [...shares, null, 0, 500, 100, null, 1_000, null]],
 };
 const PRUNE: [string, unknown[]] = [pruneSql(tables), [0, COUNT]];

@@ -56,6 +56,7 @@ const load = async (fromMs: number, horizonMs: number, limit = 5_000) =>
     HORIZON_MS,
     false,
     null,
+    'instance',
   ]);
 
 const sweep = async (cursor: { ms: number | null; id: number }, scan: number, limit = PAGE) =>

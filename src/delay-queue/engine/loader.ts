@@ -1,8 +1,10 @@
+import { randomUUID } from 'node:crypto';
 import type { DelayEvents } from '../delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { Cursor, LoadedPage, Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import { Chore } from './chore.js';
+import { NameWatch } from './name-watch.js';
 import type { Nodes } from './nodes.js';
 import { Trouble } from './trouble.js';
 
@@ -37,6 +39,9 @@ export interface LoaderCallbacks {
  */
 export class Loader {
   readonly #chore: Chore;
+  /** Tells this process from all others, whatever their names. */
+  readonly #instance = randomUUID();
+  readonly #nameWatch: NameWatch;
   #loadEveryMs: number;
   #markMs = 0;
   /** Somebody came or went, as one hears: who is there is asked before what is there. */
@@ -51,6 +56,7 @@ export class Loader {
     events: DelayEvents,
   ) {
     this.#loadEveryMs = limits.loadEveryMs;
+    this.#nameWatch = new NameWatch(store.nodeName, this.#instance, events);
     this.#chore = new Chore(() => this.#load(), new Trouble(events, 'load'));
   }
 
@@ -124,7 +130,9 @@ export class Loader {
       limit,
       peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
       isPresent: this.callbacks.isPresent(),
+      instance: this.#instance,
     });
+    this.#nameWatch.beat(page.lastInstance);
     this.clock.sample(askedAtMs, performance.now(), page.nowMs, page.laterMs);
     return page;
   }

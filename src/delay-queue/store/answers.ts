@@ -115,7 +115,8 @@ export const fencedOf = ({ pid, began_us: began, ids }: FenceAnswer): FenceRow =
 type WakeTuple = [id: number, epoch: number, name: string, wakeUs: number, ended: 0 | 1 | 2];
 
 type PageAnswer = AsText<'wakes' | 'now_ms', 'cursor_ms' | 'cursor_id'>;
-export type LoadAnswer = PageAnswer & AsText<'nodes' | 'later_ms'>;
+export type LoadAnswer = PageAnswer &
+  AsText<'nodes' | 'later_ms'> & { last_instance: string | null };
 export type SweepAnswer = PageAnswer & AsText<'any_overdue'>;
 
 function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'> {
@@ -137,6 +138,7 @@ function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'>
 
 export const loadedOf = (row: LoadAnswer): LoadedPage => ({
   nodes: JSON.parse(row.nodes) as LoadedPage['nodes'],
+  lastInstance: row.last_instance,
   laterMs: Number(row.later_ms),
   ...pageOf(row),
 });

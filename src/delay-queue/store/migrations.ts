@@ -121,7 +121,8 @@ function createStatements({ schema, delay, history, node }: Tables): string[] {
        names      text[] NOT NULL,
        present    boolean NOT NULL,
        started_at timestamptz NOT NULL,
-       seen_at    timestamptz NOT NULL
+       seen_at    timestamptz NOT NULL,
+       instance   text COLLATE "C"
      ) WITH (fillfactor = 50)`,
   ];
 }

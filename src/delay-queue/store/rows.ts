@@ -175,6 +175,8 @@ export interface Shares {
 
 export interface LoadedPage {
   nodes: [id: string, names: string[]][];
+  /** Of the heartbeat before this one under the same name; null: there was none. */
+  lastInstance: string | null;
   wakes: Wake[];
   /** Where the next page begins; null when this one was empty. */
   cursor: Cursor | null;

@@ -144,7 +144,13 @@ export class WorkStore {
   async load(
     shares: Shares,
     from: Cursor,
-    limits: { horizonMs: number; limit: number; peersWithinMs: number; isPresent: boolean },
+    limits: {
+      horizonMs: number;
+      limit: number;
+      peersWithinMs: number;
+      isPresent: boolean;
+      instance: string;
+    },
   ): Promise<LoadedPage> {
     const row = await this.#one<LoadAnswer>(this.#sql.load, [
       this.nodeName,
@@ -156,6 +162,7 @@ export class WorkStore {
       limits.peersWithinMs,
       limits.isPresent,
       nameIndex(shares.names),
+      limits.instance,
     ]);
     return loadedOf(row);
   }

@@ -80,6 +80,7 @@ async function load(fromMs: number): Promise<number> {
     HORIZON_MS,
     false,
     null,
+    'instance',
   ];
   return (await explain(client, loadSql(tablesOf('delay_queue')), parameters)).buffers;
 }

@@ -68,6 +68,7 @@ async function pages(): Promise<{ load: number; claim: number; complete: number 
     HORIZON_MS,
     false,
     null,
+    'instance',
   ]);
   const claim = await explain(client, claimSql(tables), [
     ids,

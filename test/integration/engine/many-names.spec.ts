@@ -62,7 +62,13 @@ describe('the shares of a node', () => {
         .filter(({ id, name }) => nodes.owns(Number(id), name))
         .map(({ id }) => Number(id));
       expect(own.length).toBeLessThan(rows.length);
-      const load = { horizonMs: 0, limit: 5_000, peersWithinMs: 0, isPresent: false };
+      const load = {
+        horizonMs: 0,
+        limit: 5_000,
+        peersWithinMs: 0,
+        isPresent: false,
+        instance: 'i',
+      };
       const sweep = { scan: 5_000, limit: 5_000, helpAfterMs: null, aheadMs: 0 };
       const pages = [
         await store.load(nodes.shares, { wakeMs: 0, id: 0 }, load),

@@ -29,7 +29,7 @@ describe('the nodes that a node shares the load with', () => {
     const page = await new WorkStore(clientRunner(client), 'delay_queue', true, 'self').load(
       { names: ['test.x'], counts: [1], ranks: [0] },
       { wakeMs: 0, id: 0 },
-      { horizonMs: 1_000, limit: 10, peersWithinMs: 30_000, isPresent: false },
+      { horizonMs: 1_000, limit: 10, peersWithinMs: 30_000, isPresent: false, instance: 'i' },
     );
     return page.nodes.map(([id]) => id);
   };

@@ -20,7 +20,6 @@ const SETTINGS: Readonly<Record<string, string>> = {
   lock_timeout: '5s',
   max_parallel_workers_per_gather: '4',
   plan_cache_mode: 'force_custom_plan',
-  search_path: '',
   statement_timeout: '8s',
   TimeZone: 'Asia/Kathmandu',
   transform_null_equals: 'on',

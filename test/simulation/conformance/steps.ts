@@ -172,6 +172,7 @@ function pages(random: Random, node: string, step: MakeStep, what: 'load' | 'swe
   const markMs = random.integer(0, 6) * UNIT_MS + UNIT_MS / 2;
   const isPresent = random.chance(0.5);
   const horizonMs = random.integer(1, 3) * 2 * UNIT_MS + UNIT_MS / 2;
+  const instance = `${node} ${random.integer(1, 3)}`;
   const run = async (side: Side): Promise<unknown> => {
     const work = side.work('single', node);
     const answers: object[] = [];
@@ -181,7 +182,7 @@ function pages(random: Random, node: string, step: MakeStep, what: 'load' | 'swe
       const peersWithinMs = 4 * UNIT_MS + UNIT_MS / 2;
       const answer =
         what === 'load'
-          ? await work.load(shares, from!, { horizonMs, limit, peersWithinMs, isPresent })
+          ? await work.load(shares, from!, { horizonMs, limit, peersWithinMs, isPresent, instance })
           : await work.sweep(shares, from, limits);
       answers.push(answer);
       from = answer.cursor;

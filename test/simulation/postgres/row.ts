@@ -41,6 +41,7 @@ export interface NodeRow {
   readonly names: readonly string[];
   readonly present: boolean;
   readonly seenAt: Micros;
+  readonly instance: string;
 }
 
 export const msOf = (instant: Micros): number => instant / 1_000;

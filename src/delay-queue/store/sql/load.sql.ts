@@ -15,16 +15,18 @@ export const wakeJson = (row: string): string =>
 /**
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
- * peers_within_ms, whether this node holds its presence lock, and the index of the names. Answers one row: nodes (the others
- * that live), wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
+ * peers_within_ms, whether this node holds its presence lock, the index of the names, and the process's own
+ * instance. Answers one row: nodes (the others that live), the instance that beat last under this name,
+ * wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
  */
 export const loadSql = ({ delay, node }: Tables): string => `
 WITH ${CLOCK},
 beat AS (
-  INSERT INTO ${node} (id, names, present, started_at, seen_at)
-  SELECT $1::text, $2::text[], $10::bool, clock.now, clock.now FROM clock
+  INSERT INTO ${node} (id, names, present, started_at, seen_at, instance)
+  SELECT $1::text, $2::text[], $10::bool, clock.now, clock.now, $12::text FROM clock
   ON CONFLICT (id) DO UPDATE
-  SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at
+  SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at,
+      instance = excluded.instance
 ),
 page AS MATERIALIZED (
   SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
@@ -41,6 +43,7 @@ SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id),
         WHERE n.id <> $1::text AND n.seen_at > clock.now - $9::float8 * interval '1 millisecond'
           AND (NOT n.present OR ${isPresent('n.id')}))
          AS nodes,
+       (SELECT n.instance FROM ${node} n WHERE n.id = $1::text) AS last_instance,
        (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
        (SELECT ${epochMs('max(wake_at)')}::text FROM page) AS cursor_ms,
        (SELECT p.id::text FROM page p ORDER BY p.wake_at DESC, p.id DESC LIMIT 1) AS cursor_id,

@@ -66,11 +66,15 @@ export const loadOf =
       )
       .toSorted(byWake)
       .slice(0, limit as number);
-    tx.seen({ id: node, names, present: isPresent as unknown as boolean, seenAt: tx.now });
+    const instance = shared.at(-1) as string;
+    const lastInstance = tables.nodes.get(node)?.instance ?? null;
+    const present = isPresent as unknown as boolean;
+    tx.seen({ id: node, names, present, seenAt: tx.now, instance });
     const last = page.at(-1);
     return [
       {
         nodes: JSON.stringify(others.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(asJson)),
+        last_instance: lastInstance,
         wakes: wakesJson(page),
         cursor_ms: last ? msText(last.wakeAt) : null,
         cursor_id: textOrNull(last?.id),

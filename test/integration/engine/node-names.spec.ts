@@ -1,0 +1,71 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Injectable } from '@nestjs/common';
+import { DelayEvents } from 'nestjs-delay-queue';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { type DelayNode, plainHandler } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
+import { Stage } from './support/stage.js';
+
+let stage: Stage;
+const advice: string[] = [];
+
+beforeEach(async () => {
+  advice.length = 0;
+  stage = await Stage.open();
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await stage.close();
+});
+
+@Injectable()
+class Watch {
+  constructor(events: DelayEvents) {
+    events.on('advice', ({ message }) => advice.push(message));
+  }
+}
+
+const start = (nodeName: string): Promise<DelayNode> =>
+  stage.start({
+    options: { nodeName, loadEvery: '100ms' },
+    providers: [Watch, plainHandler('test.a', () => {})],
+  });
+
+/** So many loads more have been answered. */
+async function loads(count: number): Promise<void> {
+  const load = jest.spyOn(WorkStore.prototype, 'load');
+  await until(
+    () => load.mock.results.length,
+    (answered) => answered > count,
+  );
+}
+
+it('two living processes of one name are told so, each once', async () => {
+  await start('twin');
+  await start('twin');
+  await until(
+    () => advice.length,
+    (told) => told === 2,
+  );
+  expect(advice).toEqual([
+    expect.stringMatching(/another process is named twin.*leave the option nodeName out/),
+    expect.stringMatching(/another process is named twin/),
+  ]);
+  await loads(10);
+  expect(advice).toHaveLength(2);
+});
+
+it('a name may be used again, after a goodbye and after a kill without one', async () => {
+  await (await start('again')).stop();
+  await stage.sql(
+    `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at, instance)
+     VALUES ('again', '{test.a}', true, now(), now(), 'killed')`,
+  );
+  const node = await start('again');
+  await loads(5);
+  const ends = node.next('completed');
+  await node.delays.schedule('test.a', { n: 1 }, { after: 0 });
+  await ends;
+  expect(advice).toEqual([]);
+});
