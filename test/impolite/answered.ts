@@ -3,7 +3,7 @@ import { TypeORMError } from 'typeorm';
 import type { Record } from './record.js';
 
 /** Longer than any limit that somebody set: who is not answered by then hangs. */
-const HUNG_AFTER_MS = 45_000;
+const HUNG_AFTER_MS = 40_000;
 
 /** What a script throws by itself. */
 export class ChangedItsMind extends Error {}

@@ -27,9 +27,9 @@ export async function foreignMessages(
 async function socketLine(port: number, deal: () => Promise<void>): Promise<Line> {
   const socket: Socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
-  let dealt = (): void => {};
+  let dealt: (() => void) | undefined;
   // Node runs this in the context in which the socket was opened.
-  socket.on('data', () => void deal().then(() => dealt()));
+  socket.on('data', () => void deal().then(() => dealt?.()));
   return {
     send: () =>
       new Promise((resolve) => {

@@ -4,10 +4,14 @@ import { OwnServer } from '../servers/support/own-server.js';
 import { UNDURABLE } from '../support/test-server.js';
 import { JOURNAL } from './journal.js';
 
-/** The server that programs run on: nobody else's, because some of them change its settings. */
+/** The server that programs run on: nobody else's. */
 export class Ground {
   static async open(): Promise<Ground> {
-    const server = await OwnServer.create({ ...UNDURABLE, deadlock_timeout: '50ms', authentication_timeout: '2s' });
+    const server = await OwnServer.create({
+      ...UNDURABLE,
+      deadlock_timeout: '50ms',
+      authentication_timeout: '2s',
+    });
     try {
       await server.start();
       await server.migrate();
@@ -47,7 +51,10 @@ export class Ground {
     return { url: url.href, drop };
   }
 
-  /** From now on a commit that waits for standbys waits for one that never comes; or no longer does. */
+  /**
+   * From now on a commit that waits for standbys waits for one that never comes; or no longer does.
+   * Meanwhile no database can be made or dropped: that waits for every session of the server.
+   */
   async letCommitsHang(hang: boolean): Promise<void> {
     const names = hang ? 'nobody' : '';
     await this.admin.query(`ALTER SYSTEM SET synchronous_standby_names = '${names}'`);

@@ -39,7 +39,7 @@ export class Handlers {
     class Sentinel {
       @OnDelay(SENTINEL)
       handle({ payload }: Delay<typeof SENTINEL>): void {
-        sentinels.get(String(payload))?.();
+        if (typeof payload === 'string') sentinels.get(payload)?.();
       }
     }
     return [Sentinel, ...NAMES.map((name) => this.#provider(name))];

@@ -1,6 +1,6 @@
 import { Global, Module, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
-import { TypeOrmModule, type TypeOrmModuleOptions } from '@nestjs/typeorm';
+import { TypeOrmModule } from '@nestjs/typeorm';
 import {
   DelayEvents,
   DelayQueueModule,
@@ -45,7 +45,7 @@ export async function startImpoliteNode(
           ...addressOf(url, setup.way),
           extra: { max: setup.poolMax, connectionTimeoutMillis: setup.connectionTimeoutMs ?? 0 },
           retryAttempts: 0,
-        } as TypeOrmModuleOptions),
+        }),
         DelayQueueModule.forRoot({
           concurrency: setup.concurrency,
           lease: setup.leaseMs,
@@ -82,14 +82,11 @@ function crowd(wheel: WheelService): void {
 function addressOf(url: string, way: Setup['way']): object {
   const { hostname, port, username, password, pathname } = new URL(url);
   const fields = { host: hostname, port: Number(port), username, database: pathname.slice(1) };
-  switch (way) {
-    case 'url':
-      return { url };
-    case 'fields':
-      return { ...fields, password };
-    case 'password function':
-      return { ...fields, password: async () => password };
-    case 'replication':
-      return { replication: { master: { ...fields, password }, slaves: [] } };
-  }
+  const ways: Record<Setup['way'], object> = {
+    url: { url },
+    fields: { ...fields, password },
+    'password function': { ...fields, password: async () => password },
+    replication: { replication: { master: { ...fields, password }, slaves: [] } },
+  };
+  return ways[way];
 }

@@ -81,6 +81,8 @@ export class Player {
         return this.#nested(step, where);
       case 'swallows':
         return void (await this.#query(REFUSED_SQL, where).catch(() => {}));
+      case 'ends by hand':
+        return void (await this.#query(step.by, where));
       case 'unawaited':
         return this.around.record.loosen(this.#branch(step.branch, where));
       case 'keeps manager':
@@ -114,10 +116,7 @@ export class Player {
     for (const leaf of leaves) await this.#leaf(leaf, where);
   }
 
-  async #branches(
-    { branches, settled, held }: StepOf<'branches'>,
-    where: Where,
-  ): Promise<void> {
+  async #branches({ branches, settled, held }: StepOf<'branches'>, where: Where): Promise<void> {
     const letGo = held && (await this.around.hold(held));
     const running = branches.map((leaves) => this.#branch(leaves, where));
     for (const branch of running) this.around.record.loosen(branch);
@@ -175,9 +174,7 @@ export class Player {
     const { record } = this.around;
     const client = (await manager.queryRunner.connect()) as Pick<EntityManager, 'query'>;
     for (const kept of [manager, client]) {
-      record.afterwards.push(() =>
-        kept.query(WRITE_SQL, [record.token('kept '), writerOf(where)]),
-      );
+      record.afterwards.push(() => kept.query(WRITE_SQL, [record.token('kept '), writerOf(where)]));
     }
   }
 }
@@ -219,7 +216,7 @@ async function perform({ call, tokens }: Told, { delays, manager }: Where): Prom
         const { name, payload, options } = asked(wish, tokens[index]);
         return { name, payload, ...options };
       });
-      return delays.scheduleMany(items as Parameters<DelayService['scheduleMany']>[0], within);
+      return delays.scheduleMany(items, within);
     }
     case 'find': {
       const found = await delays.find(call.slot.name, call.slot.key, within);

@@ -62,6 +62,8 @@ export type Step =
   | { is: 'swallows' }
   /** A branch nobody waits for. Always the last step. */
   | { is: 'unawaited'; branch: readonly Leaf[] }
+  /** Ends a handler's transaction, which is not the handler's to end. */
+  | { is: 'ends by hand'; by: 'COMMIT' | 'ROLLBACK' }
   /** Keeps the manager, and writes by it when its transaction is long over. */
   | { is: 'keeps manager' }
   /**

@@ -32,11 +32,12 @@ export class Quiet {
     private readonly delays: DelayService,
     private readonly handlers: Handlers,
     private readonly record: Record,
+    private readonly overtakenMax = OVERTAKEN_MAX,
   ) {}
 
   /** @returns the rows that are left */
   async wait(): Promise<Row[]> {
-    for (let round = 0; ; round += 1) {
+    for (;;) {
       const isAlive = await this.#sentinel();
       const { rows } = await this.client.query<Row>(ROWS_SQL);
       const others = rows.filter((row) => !isSentinel(row));
@@ -58,7 +59,7 @@ export class Quiet {
     if (Number(overdue_ms) < 0) return Number(overdue_ms) > -SOON_MS;
     const stood = (this.#stood.get(key) ?? 0) + 1;
     this.#stood.set(key, stood);
-    if (stood <= OVERTAKEN_MAX) return true;
+    if (stood <= this.overtakenMax) return true;
     this.#forgotten.add(key);
     const isLeased = leased_ms !== null && Number(leased_ms) > 0;
     const kind = isLeased ? 'forgotten lease' : 'late';

@@ -1,6 +1,14 @@
 import type { Random } from '../support/random.js';
 import { weighed } from '../chaos/load/weighed.js';
-import { type Call, type Leaf, NAMES, type Script, type Slot, type Step, type Wish } from './program.js';
+import {
+  type Call,
+  type Leaf,
+  NAMES,
+  type Script,
+  type Slot,
+  type Step,
+  type Wish,
+} from './program.js';
 
 /** Somewhere in between: a wake that is known and not there yet. */
 const FAR_MS = { min: 20_000, max: 50_000 };
@@ -67,10 +75,17 @@ export class Scripts {
       [15, () => [{ is: 'write' }, { is: 'write' }]],
       [20, () => [{ is: 'write' }, this.#branches(false)]],
       [15, () => [this.#callAmongWrites()]],
-      [15, () => [{ is: 'write' }, { is: 'foreign', via: random.pick(['socket', 'timer']), call: this.#alone() }]],
+      [
+        15,
+        () => [
+          { is: 'write' },
+          { is: 'foreign', via: random.pick(['socket', 'timer']), call: this.#alone() },
+        ],
+      ],
       [10, () => [{ is: 'keeps manager' }, { is: 'write' }]],
       [10, () => this.transaction(1)],
-      [15, () => [{ is: 'write' }, ...this.#unawaited()]],
+      [20, () => [{ is: 'write' }, ...this.#unawaited()]],
+      [8, () => this.#endedByHand()],
     ])();
     return {
       steps,
@@ -145,6 +160,11 @@ export class Scripts {
     for (let left = this.random.integer(0, 3); left > 0; left -= 1) branch.push({ is: 'write' });
     branch.push({ is: this.random.chance(0.7) ? 'refused' : 'write' });
     return [{ is: 'unawaited', branch }];
+  }
+
+  #endedByHand(): Step[] {
+    const by = this.random.pick(['COMMIT', 'ROLLBACK'] as const);
+    return [{ is: 'write' }, { is: 'ends by hand', by }, { is: 'write' }];
   }
 
   #alone(): Call {

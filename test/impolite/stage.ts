@@ -1,6 +1,5 @@
-import { once } from 'node:events';
-import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { Client, Pool } from 'pg';
+import { Echo } from './echo.js';
 import type { Ground } from './ground.js';
 import { Handlers } from './handlers.js';
 import { type ImpoliteNode, startImpoliteNode } from './node.js';
@@ -13,20 +12,31 @@ const HOLD_SQL = `SELECT FROM delay_queue.delay WHERE name = $1 AND key = $2 FOR
 /** Connections that locks are held on. */
 const HOLDERS_MAX = 6;
 
+export interface StageOptions {
+  /** Where the nodes find the server. */
+  through?: (url: string) => Promise<string>;
+  /** Of all sessions of its database. */
+  settings?: { [name: string]: string };
+}
+
+const same = async (url: string): Promise<string> => url;
+
 /** What a program is played on: a database of its own, its nodes, and somebody who watches. */
 export class Stage {
   readonly nodes: ImpoliteNode[] = [];
   readonly record = new Record();
   readonly player: Player;
   readonly handlers: Handlers;
-  #echo: Server | undefined;
-  #sockets = new Set<Socket>();
 
-  static async open(ground: Ground, { setup, before }: Program): Promise<Stage> {
-    const database = await ground.database();
-    const stage = new Stage(database.url, database.drop);
+  static async open(
+    ground: Ground,
+    { setup, before }: Program,
+    { through = same, settings = {} }: StageOptions = {},
+  ): Promise<Stage> {
+    const database = await ground.database(settings);
+    const stage = new Stage(database.url, database.drop, await Echo.open());
     try {
-      await stage.#begin(setup);
+      await stage.#begin(setup, await through(database.url));
       for (const wish of before) await stage.#place(wish);
     } catch (error) {
       await stage.close();
@@ -39,20 +49,18 @@ export class Stage {
   readonly #holders: Pool;
 
   private constructor(
-    private readonly url: string,
+    url: string,
     private readonly drop: () => Promise<void>,
+    private readonly echo: Echo,
   ) {
     this.client = new Client({ connectionString: url });
     this.#holders = new Pool({ connectionString: url, max: HOLDERS_MAX });
     // Its connections go a little after it says so, and the database may be quicker.
     this.#holders.on('error', () => {});
-    const stage = this;
     this.player = new Player({
       record: this.record,
       hold: (slot) => this.#hold(slot),
-      get echoPort() {
-        return (stage.#echo?.address() as AddressInfo).port;
-      },
+      echoPort: echo.port,
     });
     this.handlers = new Handlers(this.record, this.player);
   }
@@ -61,19 +69,14 @@ export class Stage {
     for (const node of this.nodes) await node.stop();
     await this.#holders.end();
     await this.client.end();
-    for (const socket of this.#sockets) socket.destroy();
-    if (this.#echo) {
-      this.#echo.close();
-      await once(this.#echo, 'close');
-    }
+    await this.echo.close();
     await this.drop();
   }
 
-  async #begin(setup: Program['setup']): Promise<void> {
+  async #begin(setup: Program['setup'], url: string): Promise<void> {
     await this.client.connect();
-    await this.#openEcho();
     while (this.nodes.length < setup.nodes) {
-      const node = await startImpoliteNode(this.url, setup, this.handlers.providers());
+      const node = await startImpoliteNode(url, setup, this.handlers.providers());
       node.events.on('completed', (event) => this.record.completed.push(event));
       this.nodes.push(node);
     }
@@ -93,16 +96,5 @@ export class Stage {
       await client.query('ROLLBACK');
       client.release();
     };
-  }
-
-  async #openEcho(): Promise<void> {
-    this.#echo = createServer((socket) => {
-      this.#sockets.add(socket);
-      socket.on('error', () => {});
-      socket.once('close', () => this.#sockets.delete(socket));
-      socket.pipe(socket);
-    });
-    this.#echo.listen(0, '127.0.0.1');
-    await once(this.#echo, 'listening');
   }
 }

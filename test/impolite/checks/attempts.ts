@@ -23,12 +23,19 @@ export const checkEffects: Check = function* ({ record, ledger, changes, isCommi
     const isDone = changes.some(
       ({ op, id, xid: its }) => its === xid && id === attempt.id && op !== 'insert',
     );
-    if (!isDone) yield `effect outside: ${who} (transaction ${no}) was committed, and its delay is not done`;
+    if (!isDone)
+      yield `effect outside: ${who} (transaction ${no}) was committed, and its delay is not done`;
   }
 };
 
 /** `completed` is said of what is done, and of nothing else. */
-export const checkCompleted: Check = function* ({ record, completed, changes, history, isCommitted }) {
+export const checkCompleted: Check = function* ({
+  record,
+  completed,
+  changes,
+  history,
+  isCommitted,
+}) {
   for (const { id, name, attempt } of completed) {
     const its = record.transactions.filter(
       ({ attempt: call }) => call?.id === id && call.attempt === attempt,

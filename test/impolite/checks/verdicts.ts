@@ -32,7 +32,9 @@ function* whatWasRefused(told: Told, { changes }: Facts): Iterable<string> {
   if ((told.error as { code?: unknown } | undefined)?.code !== 'DELAY_CONFLICT') return;
   const xid = told.transaction?.xid;
   for (const token of told.tokens) {
-    const isThere = changes.some((change) => change.token === token && (!xid || change.xid === xid));
+    const isThere = changes.some(
+      (change) => change.token === token && (!xid || change.xid === xid),
+    );
     if (isThere) yield `false verdict: ${nameOf(told)} was refused, and ${token} was written`;
   }
 }
@@ -73,7 +75,11 @@ function faultOf(
 }
 
 /** Of answers that say why nothing was written. */
-function faultOfNothing(told: Told, verdict: string, { changes, record }: Facts): string | undefined {
+function faultOfNothing(
+  told: Told,
+  verdict: string,
+  { changes, record }: Facts,
+): string | undefined {
   if (!('slot' in told.call) || told.call.verb === 'find') return undefined;
   const { name, key } = told.call.slot;
   const isIt = (its: { name: string; key: string | null }): boolean =>

@@ -22,6 +22,7 @@ export const checkCommits: Check = function* ({ record, isCommitted }) {
     if (attempt || told !== 'committed' || isCommitted(xid)) continue;
     // Only where the library had a part in it, it could have said so.
     const isOurs = record.told.some((its) => its.transaction === transaction && its.answers);
-    if (isOurs) yield `false commit: transaction ${no} of ${who} was rolled back, and nobody said so`;
+    if (isOurs)
+      yield `false commit: transaction ${no} of ${who} was rolled back, and nobody said so`;
   }
 };
