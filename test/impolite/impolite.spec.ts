@@ -2,7 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ground } from './ground.js';
 import { QUICK, SLOW } from './kinds/index.js';
-import { playAll, playRun, type Played, type Run, runFrom, storyOf } from './runs.js';
+import {
+  playAll,
+  playRun,
+  programTextOf,
+  type Played,
+  type Run,
+  runFrom,
+  storyOf,
+} from './runs.js';
 
 /** One run to play again: `callers:3f2a-7`. */
 const REPLAYED = process.env['IMPOLITE_SEED'];
@@ -58,7 +66,9 @@ describe('impolite callers', () => {
     it(
       `find every promise kept in ${REPLAYED}`,
       async () => {
-        const { faults } = await playRun(ground, runFrom(REPLAYED));
+        const run = runFrom(REPLAYED);
+        process.stdout.write(`${programTextOf(run)}\n`);
+        const { faults } = await playRun(ground, run);
         expect(faults).toEqual([]);
       },
       TEST_WITHIN_MS,

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
 import { Ground } from './ground.js';
 import { KINDS } from './kinds/index.js';
-import { playAll, type Played, type Run, runFrom, storyOf, textOf } from './runs.js';
+import { playAll, programTextOf, type Played, type Run, runFrom, storyOf, textOf } from './runs.js';
 
 const USAGE = `npm run impolite -- [options]
 
@@ -59,7 +59,7 @@ function onceOf(text: string): () => Run | undefined {
 
 async function impolite(): Promise<void> {
   const source = values.once ? onceOf(values.once) : sourceOf(Number(values.minutes));
-  console.log(`seed ${values.seed}`);
+  console.log(values.once ? programTextOf(runFrom(values.once)) : `seed ${values.seed}`);
   const ground = await Ground.open();
   let played = 0;
   let broken = 0;

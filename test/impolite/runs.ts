@@ -59,13 +59,16 @@ export async function playAll(
   await Promise.all(Array.from({ length: lanes }, lane));
 }
 
-/** What somebody needs who wants to see it again. */
+/** The program that the seed stands for, where it is data. */
+export const programTextOf = ({ kind, seed }: Run): string =>
+  kind === 'callers' ? JSON.stringify(programOf(seed), null, 1) : `${kind} of ${seed}`;
+
+/** What somebody needs who wants to see it again; that also prints the program. */
 export function storyOf({ kind, seed, faults }: Played): string {
   const text = textOf({ kind, seed });
   return [
     `${text}: ${faults.length} broken`,
     ...faults.map((fault) => `  ${fault}`),
     `  once more: IMPOLITE_SEED=${text} npm test -- test/impolite`,
-    ...(kind === 'callers' ? [`  the program: ${JSON.stringify(programOf(seed))}`] : []),
   ].join('\n');
 }
