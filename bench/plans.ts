@@ -1,8 +1,10 @@
 import type { Client } from 'pg';
 import {
-  KEEP_PLANS_BY_KEY_SQL,
-  KEEP_PLANS_SQL,
-} from '../src/delay-queue/engine/prepared-statements.js';
+  bring,
+  callersSettings,
+  ENGINE_SETTINGS,
+  type SessionSettings,
+} from '../src/delay-queue/engine/session-settings.js';
 import { tablesOf } from '../src/delay-queue/store/schema.js';
 import { cancelWaitingSql } from '../src/delay-queue/store/sql/cancel.sql.js';
 import { claimSql } from '../src/delay-queue/store/sql/claim.sql.js';
@@ -26,12 +28,13 @@ interface Variant {
 interface Statement {
   title: string;
   many: number;
-  settingsSql: string;
+  settings: SessionSettings;
   text: string;
   values: (from: number, many: number) => unknown[];
 }
 
 const tables = tablesOf('delay_queue');
+const CALLERS_SETTINGS = callersSettings(15_000);
 const NAME = 'bench.plan';
 
 /** Executions of each statement, of which the median counts; each is taken back. */
@@ -68,7 +71,7 @@ const STATEMENTS: readonly Statement[] = [
   {
     title: 'claim',
     many: 500,
-    settingsSql: KEEP_PLANS_SQL,
+    settings: ENGINE_SETTINGS,
     text: claimSql(tables),
     values: (from, many) => [
       ...fences(from, many),
@@ -80,21 +83,21 @@ const STATEMENTS: readonly Statement[] = [
   {
     title: 'complete',
     many: 500,
-    settingsSql: KEEP_PLANS_SQL,
+    settings: ENGINE_SETTINGS,
     text: completeSql(tables, false),
     values: (from, many) => [...fences(from, many), constant(many, 1)],
   },
   {
     title: 'cancel',
     many: 200,
-    settingsSql: KEEP_PLANS_BY_KEY_SQL,
+    settings: CALLERS_SETTINGS,
     text: cancelWaitingSql(tables, false),
     values: keys,
   },
   {
     title: 'replace',
     many: 200,
-    settingsSql: KEEP_PLANS_BY_KEY_SQL,
+    settings: CALLERS_SETTINGS,
     text: placeAgainSql(tables, false, 'at once'),
     values: (from, many) => [
       ...keys(from, many),
@@ -151,7 +154,7 @@ async function measure(bench: Bench, { before, after }: Variant): Promise<number
   for (const statement of STATEMENTS) {
     const session = await connect(database.url);
     sessions.push(session);
-    await session.query(statement.settingsSql);
+    await bring(session, statement.settings);
     await execute(session, statement, 1, 1);
   }
   await fill(filler, bench.settings.count);

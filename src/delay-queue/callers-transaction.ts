@@ -1,9 +1,8 @@
-import { type DataSource, type EntityManager, QueryFailedError, type QueryRunner } from 'typeorm';
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { dataSourceOf } from './chosen-data-source.js';
 import type { InTransaction } from './delay.js';
 import { DelayInvalidError } from './delay.errors.js';
-import type { Engine } from './engine/engine.js';
 import { currentCall, isLateTransaction } from './engine/current-call.js';
-import { despiteDeadlocks } from './store/deadlock.js';
 import type { Runner } from './store/rows.js';
 import { readable } from './validation/blame.js';
 import { shown } from './validation/shown.js';
@@ -35,38 +34,13 @@ export function transactionOf(
     }
     return undefined;
   }
-  if (chosen.dataSource !== dataSource) {
+  if (dataSourceOf(chosen) !== dataSource) {
     throw new DelayInvalidError(
       'manager',
       'belongs to another DataSource than the delays: the two could not commit together',
     );
   }
   return { manager: chosen, runner: runnerOf(chosen) };
-}
-
-/** Each statement a transaction of its own, on whatever connection of the pool is free. */
-export function aloneOn(dataSource: DataSource): Runner {
-  const pool = runnerOf(dataSource);
-  return { query: (sql, parameters) => despiteDeadlocks(() => pool.query(sql, parameters)) };
-}
-
-/**
- * The same for what many callers write in one statement: on the engine's connections when it has some
- * for that, with the errors that TypeORM would give.
- */
-export function togetherOn(dataSource: DataSource, engine: Pick<Engine, 'callers'>): Runner {
-  const pool = runnerOf(dataSource);
-  const query = async <Row>(sql: string, parameters: unknown[]): Promise<Row[]> => {
-    try {
-      const rows = await engine.callers?.tryQuery<Row>(sql, parameters);
-      if (rows !== undefined) return rows;
-    } catch (error) {
-      dropData(error);
-      throw error instanceof Error ? new QueryFailedError(sql, undefined, error) : error;
-    }
-    return pool.query<Row>(sql, parameters);
-  };
-  return { query: (sql, parameters) => despiteDeadlocks(() => query(sql, parameters)) };
 }
 
 /**
@@ -122,7 +96,7 @@ const DATA_FIELDS = ['parameters', 'detail', 'where', 'internalQuery'];
  * Whoever catches a database error logs it with every property it has, and a payload may hold what
  * belongs into no log. Class, message, code and stack stay; the server's own log has the rest.
  */
-function dropData(error: unknown): void {
+export function dropData(error: unknown): void {
   if (!(error instanceof Error)) return;
   for (const field of DATA_FIELDS) Reflect.deleteProperty(error, field);
   // TypeORM's error is a copy of the driver's, and carries that one too.

@@ -1,12 +1,15 @@
 import {
   type BeforeApplicationShutdown,
+  type ConfigurableModuleAsyncOptions,
   ConfigurableModuleBuilder,
   type DynamicModule,
   Module,
   type OnApplicationBootstrap,
   type OnModuleInit,
+  Optional,
 } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
+import { type DataSourceChoice, dataSourceProvider } from './chosen-data-source.js';
 import { type DelayQueueOptions, RESOLVED_OPTIONS, resolveOptions } from './delay-queue.options.js';
 import { DelayConfigError } from './delay.errors.js';
 import { DelayEvents } from './delay.events.js';
@@ -18,22 +21,80 @@ import { HandlerRegistry } from './handlers/handler.registry.js';
 import { WheelAlarm } from './wheel/wheel-alarm.js';
 import { WheelService } from './wheel/wheel.service.js';
 
+/** By a text: another copy of this package has another class. */
+const MARK = Symbol.for('nestjs-delay-queue:module');
+
 /** What `useClass` and `useExisting` of `forRootAsync` implement. */
 export interface DelayQueueOptionsFactory {
   createDelayQueueOptions(): DelayQueueOptions | Promise<DelayQueueOptions>;
 }
 
-const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE } =
-  new ConfigurableModuleBuilder<DelayQueueOptions>({
-    optionsInjectionToken: 'nestjs-delay-queue:given-options',
-  })
-    .setClassMethodName('forRoot')
-    .setFactoryMethodName('createDelayQueueOptions')
-    .setExtras({ isGlobal: true }, (definition, { isGlobal }) => ({
-      ...definition,
-      global: isGlobal,
-    }))
-    .build();
+/** Where the module stands in the application, beside the options of the queue itself. */
+export interface DelayQueueModuleExtras {
+  /** `false`: only modules that import the one with `forRoot` see its services. Default `true`. */
+  isGlobal?: boolean;
+  /**
+   * The DataSource that the delays live in: its name in `TypeOrmModule.forRoot({ name })`, or the
+   * token under which it is provided. Default: the application's default DataSource.
+   */
+  dataSource?: DataSourceChoice;
+}
+
+/** What `forRoot` takes. */
+export type DelayQueueModuleOptions = DelayQueueOptions & DelayQueueModuleExtras;
+
+/** What `forRootAsync` takes: `imports`, `inject`, and one of `useFactory`, `useClass`, `useExisting`. */
+export type DelayQueueModuleAsyncOptions = ConfigurableModuleAsyncOptions<
+  DelayQueueOptions,
+  'createDelayQueueOptions'
+> &
+  DelayQueueModuleExtras;
+
+const EXTRAS: Required<{ [Extra in keyof DelayQueueModuleExtras]: unknown }> = {
+  isGlobal: true,
+  dataSource: undefined,
+};
+
+const GIVEN_OPTIONS = 'nestjs-delay-queue:given-options';
+
+const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOptions>({
+  optionsInjectionToken: GIVEN_OPTIONS,
+})
+  .setClassMethodName('forRoot')
+  .setFactoryMethodName('createDelayQueueOptions')
+  .setExtras(EXTRAS as DelayQueueModuleExtras, (definition, { isGlobal = true, dataSource }) => ({
+    ...definition,
+    global: isGlobal,
+    imports: [...(definition.imports ?? []), DiscoveryModule],
+    providers: [
+      ...(definition.providers ?? []),
+      dataSourceProvider(dataSource),
+      {
+        provide: RESOLVED_OPTIONS,
+        inject: [GIVEN_OPTIONS],
+        useFactory: (options: DelayQueueOptions) => resolveOptions(options),
+      },
+      DelayEvents,
+      DelayLog,
+      DelayService,
+      Engine,
+      HandlerExplorer,
+      HandlerRegistry,
+      WheelAlarm,
+      WheelService,
+    ],
+  }))
+  .build();
+
+const SERVICES = [DelayService, WheelService, DelayEvents];
+
+function refuseWithoutForRoot(): never {
+  throw new DelayConfigError(
+    'DelayQueueModule is imported without forRoot(). Its services are there for all modules after ' +
+      'one DelayQueueModule.forRoot() in the root module; with isGlobal: false, let the module ' +
+      'that calls forRoot() export DelayQueueModule, and import that one',
+  );
+}
 
 /**
  * Durable delays on the application's own Postgres. Imported once; global by default.
@@ -48,48 +109,48 @@ const { ConfigurableModuleClass, MODULE_OPTIONS_TOKEN, OPTIONS_TYPE } =
  * export class AppModule {}
  * ```
  */
+// What forRoot provides takes the places of these.
 @Module({
-  imports: [DiscoveryModule],
-  providers: [
-    {
-      provide: RESOLVED_OPTIONS,
-      inject: [MODULE_OPTIONS_TOKEN],
-      useFactory: (options: DelayQueueOptions) => resolveOptions(options),
-    },
-    DelayEvents,
-    DelayLog,
-    DelayService,
-    Engine,
-    HandlerExplorer,
-    HandlerRegistry,
-    WheelAlarm,
-    WheelService,
-  ],
-  exports: [DelayService, WheelService, DelayEvents],
+  providers: SERVICES.map((provide) => ({ provide, useFactory: refuseWithoutForRoot })),
+  exports: SERVICES,
 })
 export class DelayQueueModule
   extends ConfigurableModuleClass
   implements OnModuleInit, OnApplicationBootstrap, BeforeApplicationShutdown
 {
-  /** @param options all optional; beside them `isGlobal`, default true */
-  static override forRoot(options: typeof OPTIONS_TYPE = {}): DynamicModule {
+  /** @internal */
+  static readonly [MARK] = true;
+
+  /** @param options all optional; beside them `isGlobal` and `dataSource` */
+  static override forRoot(options: DelayQueueModuleOptions = {}): DynamicModule {
     return super.forRoot(options);
   }
 
+  /** `isGlobal` and `dataSource` stand beside the factory, which answers {@link DelayQueueOptions}. */
+  static override forRootAsync(options: DelayQueueModuleAsyncOptions): DynamicModule {
+    return super.forRootAsync(options);
+  }
+
+  /** @internal Nest's to call: its parameters would lead the declarations into the engine. */
   constructor(
     private readonly modules: ModulesContainer,
-    private readonly explorer: HandlerExplorer,
-    private readonly engine: Engine,
+    @Optional() private readonly explorer: HandlerExplorer,
+    @Optional() private readonly engine: Engine,
   ) {
     super();
+    if (engine === undefined) refuseWithoutForRoot();
   }
 
   onModuleInit(): void {
     // Nest keys dynamic modules by reference: a second forRoot would start a second engine.
-    const count = [...this.modules.values()].filter(
-      (module) => module.metatype === DelayQueueModule,
-    ).length;
-    if (count > 1) {
+    const ours = [...this.modules.values()].filter(({ metatype }) => Reflect.has(metatype, MARK));
+    if (ours.some(({ metatype }) => metatype !== DelayQueueModule)) {
+      throw new DelayConfigError(
+        'two copies of nestjs-delay-queue are imported; `npm ls nestjs-delay-queue` shows them: ' +
+          'install one version, once',
+      );
+    }
+    if (ours.length > 1) {
       throw new DelayConfigError(
         'DelayQueueModule.forRoot() was imported twice; import it once, in the root module',
       );

@@ -59,7 +59,7 @@ export interface DelayQueueOptions {
   history?: false | { keep: Duration };
   /** How long a shutdown waits for handlers in flight, 0 to 1 h. Default `'20s'`. */
   drainTimeout?: Duration;
-  /** Largest payload as JSON in UTF-8, 2 bytes to 1 MiB. Default 65,536. */
+  /** Largest payload, as `jsonb` writes its JSON, in UTF-8: 2 bytes to 1 MiB. Default 65,536. */
   payloadBytesMax?: number;
 }
 

@@ -1,4 +1,5 @@
 import type { Duration } from './delay.js';
+import { MEANING } from './meaning.js';
 
 /**
  * Every error of the library, each with a stable `code`.
@@ -11,8 +12,10 @@ import type { Duration } from './delay.js';
  * | `DELAY_UNSTABLE` | {@link DelayUnstableError} | others kept changing that key; try again |
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
- * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers and wakes wait |
+ * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers wait |
  * | `DELAY_SHUTDOWN` | {@link DelayShutdownError} | abort reason: the application is closing; of a write that was not answered by then, too |
+ * | `DELAY_UNAVAILABLE` | {@link DelayUnavailableError} | the database was not to be had in time; nothing was written |
+ * | `DELAY_OUTCOME_UNKNOWN` | {@link DelayOutcomeUnknownError} | a write without a manager was sent and not answered; look, or do it again |
  */
 export abstract class DelayError extends Error {
   abstract readonly code: string;
@@ -82,12 +85,15 @@ export class DelayLeaseLostError extends DelayError {
   }
 }
 
-/** All wheels together hold as many entries as they may; nothing was added. */
+/** As many volatile timers wait as may; nothing was added. */
 export class DelayWheelFullError extends DelayError {
   readonly code = 'DELAY_WHEEL_FULL';
 
   constructor(readonly capacity: number) {
-    super(`the wheel holds ${capacity} entries, more are not allowed; cancel some or try later`);
+    super(
+      `${capacity} volatile timers wait, more are not allowed; cancel some, try later, or provide ` +
+        'another WHEEL_CAPACITY',
+    );
   }
 }
 
@@ -104,6 +110,35 @@ export class DelayShutdownError extends DelayError {
 }
 
 /**
+ * No connection came free in time, the server did not get to it, or a read was not answered. Nothing
+ * was written: try again, and if it comes often, give the pool more connections (`extra.max`).
+ */
+export class DelayUnavailableError extends DelayError {
+  readonly code = 'DELAY_UNAVAILABLE';
+
+  constructor(why: string, cause?: unknown) {
+    super(`${why}; nothing was written, try again`, cause === undefined ? {} : { cause });
+  }
+}
+
+/**
+ * A write without a manager was sent, and the connection broke or fell silent before the answer: it
+ * happened or it did not. `find` tells, or the same call again with the same `key`; without a key the
+ * same call again may schedule a second delay. `cause` is the driver's error.
+ */
+export class DelayOutcomeUnknownError extends DelayError {
+  readonly code = 'DELAY_OUTCOME_UNKNOWN';
+
+  constructor(cause: unknown) {
+    super(
+      'the connection was lost before the answer came, and nobody knows whether the write happened: ' +
+        'look with find(), or make the same call again with the same key',
+      { cause },
+    );
+  }
+}
+
+/**
  * Thrown by a handler: no further attempts, the delay becomes a dead letter now.
  *
  * ```ts
@@ -112,6 +147,8 @@ export class DelayShutdownError extends DelayError {
  */
 export class DiscardDelay extends Error {
   override readonly name = 'DiscardDelay';
+  /** @internal */
+  readonly [MEANING] = 'discard';
 
   constructor(readonly reason: string) {
     super(reason);
@@ -127,6 +164,8 @@ export class DiscardDelay extends Error {
  */
 export class PostponeDelay extends Error {
   override readonly name = 'PostponeDelay';
+  /** @internal */
+  readonly [MEANING] = 'postpone';
 
   /** @param after how long from now, like `schedule`'s `after` */
   constructor(readonly after: Duration) {

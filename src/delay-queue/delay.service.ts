@@ -1,20 +1,15 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
+import type { DataSource, EntityManager } from 'typeorm';
+import { DATA_SOURCE } from './chosen-data-source.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
-import {
-  aloneOn,
-  type CallersTransaction,
-  runnerOf,
-  togetherOn,
-  transactionOf,
-} from './callers-transaction.js';
+import { type CallersTransaction, runnerOf, transactionOf } from './callers-transaction.js';
 import type {
   CancelResult,
   DelayInfo,
   DelayName,
   DelayRecord,
+  GivenPayload,
   InTransaction,
-  PayloadOf,
   RescheduleResult,
   RescheduleTo,
   RetryDeadResult,
@@ -26,13 +21,14 @@ import type {
 import { DelayShutdownError } from './delay.errors.js';
 import { Engine } from './engine/engine.js';
 import { infoOf, recordOf } from './delay.rows.js';
+import { OutsideTransactions } from './outside-transactions.js';
 import { ownAttempt, OwnRows } from './own-rows.js';
 import { inLockOrder, placementOf, placementsOf } from './placements.js';
 import { Producer } from './producer/producer.js';
 import { BatchStore } from './store/batch.store.js';
 import { despiteDeadlocks } from './store/deadlock.js';
 import { DelayStore } from './store/delay.store.js';
-import type { Placed } from './store/rows.js';
+import type { Placed, Runner } from './store/rows.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { checkKey, checkName } from './validation/names.js';
 import { parseScheduleOptions } from './validation/schedule-options.js';
@@ -60,6 +56,7 @@ const HISTORY_MAX = 100;
 @Injectable()
 export class DelayService {
   readonly #store: DelayStore;
+  readonly #outside: OutsideTransactions;
   /** Of writes that are a transaction of their own. */
   readonly #alone: CallersTransaction;
   readonly #producer: Producer;
@@ -72,19 +69,21 @@ export class DelayService {
    */
   protected readonly onApplicationShutdown = () => this.#producer.close();
 
+  /** @internal */
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
-    private readonly dataSource: DataSource,
+    @Inject(DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly engine: Engine,
   ) {
     const withHistory = options.historyKeepMs !== null;
     this.#store = new DelayStore(options.schema, withHistory, options.nodeName);
     this.#ownRows = new OwnRows(this.#store, engine.afterCommit);
-    this.#alone = { manager: undefined, runner: aloneOn(dataSource) };
+    this.#outside = new OutsideTransactions(dataSource, engine);
+    this.#alone = { manager: undefined, runner: this.#outside.writes };
     this.#producer = new Producer({
       alone: this.#store,
       together: new BatchStore(options.schema, withHistory),
-      runners: { alone: this.#alone.runner, together: togetherOn(dataSource, engine) },
+      runners: { alone: this.#outside.writes, together: this.#outside.together },
       drainWithinMs: options.drainTimeoutMs,
     });
   }
@@ -99,9 +98,9 @@ export class DelayService {
    * @returns the verdict with `id` and `dueAt`; a row that shows the deadline stores that `dueAt`
    * @throws DelayInvalidError, DelayConflictError (`onConflict: 'error'`), DelayUnstableError
    */
-  async schedule<N extends DelayName>(
+  async schedule<N extends DelayName, P = unknown>(
     name: N,
-    payload: PayloadOf<N>,
+    payload: GivenPayload<N, P>,
     options: When & ScheduleOptions & InTransaction,
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
@@ -141,13 +140,13 @@ export class DelayService {
       const placed = await this.#store.placeAll(runner, sorted.placements);
       if (placed !== undefined) return answer(placed);
     }
-    const write = async (inner: EntityManager): Promise<ScheduleResult[]> =>
-      answer(await this.#ownRows.place(inner, runnerOf(inner), sorted.placements), inner);
+    const write = async (inner: EntityManager, its = runnerOf(inner)): Promise<ScheduleResult[]> =>
+      answer(await this.#ownRows.place(inner, its, sorted.placements), inner);
     // A savepoint in the caller's transaction: what a conflict leaves behind is undone even if the
     // caller catches the error and commits.
     return manager
-      ? manager.transaction(write)
-      : despiteDeadlocks(() => this.dataSource.transaction(write));
+      ? manager.transaction((inner) => write(inner))
+      : despiteDeadlocks(() => this.#outside.transaction(write));
   }
 
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
@@ -197,7 +196,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<DelayInfo<N> | null> {
     const slot = slotFrom(name, key, options);
-    const { runner } = this.#transactionOf(options);
+    const runner = this.#readsOf(options);
     const row = await this.#store.find(runner, slot.name, slot.key);
     return row === undefined ? null : infoOf(name, row);
   }
@@ -205,7 +204,7 @@ export class DelayService {
   /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     const slot = slotFrom(name, key, options);
-    const { runner } = this.#transactionOf(options);
+    const runner = this.#readsOf(options);
     const rows = await this.#store.history(runner, slot.name, slot.key, HISTORY_MAX);
     return rows.map(recordOf);
   }
@@ -229,6 +228,11 @@ export class DelayService {
     if (transaction !== undefined) return transaction;
     if (this.#producer.isClosed) throw new DelayShutdownError();
     return this.#alone;
+  }
+
+  #readsOf(options: InTransaction): Runner {
+    const { manager, runner } = this.#transactionOf(options);
+    return manager === undefined ? this.#outside.reads : runner;
   }
 
   /** @param failed it keeps its `last_error`, and so runs alone */

@@ -14,6 +14,7 @@
  * - **verdict**: what a write answers.
  */
 import type { EntityManager } from 'typeorm';
+import type { Storable } from './storable.js';
 
 /**
  * Names and payloads of all delays, typed in one place by augmentation:
@@ -36,15 +37,34 @@ export type DelayName = keyof DelayPayloads extends never
   ? string
   : Extract<keyof DelayPayloads, string>;
 
-/** What `schedule(name, payload)` takes and the handler of `name` gets. */
+/**
+ * What `schedule(name, payload)` takes and the handler of `name` gets: what is declared. A member
+ * that cannot be stored, such as a `Date`, becomes {@link NotStorable}, which says why.
+ */
 export type PayloadOf<N extends DelayName> = N extends keyof DelayPayloads
-  ? DelayPayloads[N]
+  ? StorablePayloads[N]
   : unknown;
 
-/** Milliseconds, or a text of the `ms` package: `'250ms'`, `'90s'`, `'30m'`, `'48h'`, `'14d'`. */
-export type Duration =
-  number | `${number}` | `${number}${DurationUnit}` | `${number} ${DurationUnit}`;
-type DurationUnit =
+/** {@link DelayPayloads}, each looked at. */
+export type StorablePayloads = { [N in keyof DelayPayloads]: Storable<DelayPayloads[N]> };
+
+/** {@link PayloadOf} a declared name. While none is declared, whatever is given has to be {@link Storable}. */
+export type GivenPayload<N extends DelayName, P> = keyof DelayPayloads extends never
+  ? P & Storable<P>
+  : PayloadOf<N>;
+
+/**
+ * Milliseconds, or a text of the `ms` package: `'250ms'`, `'90s'`, `'30m'`, `'48h'`, `'14d'`. Any text
+ * compiles, because it may come from a configuration; what it says is checked when it is used.
+ */
+// oxlint-disable-next-line typescript/ban-types -- keeps the texts below apart from other ones
+export type Duration = number | DurationText | (string & {});
+
+/** The texts that editors know. */
+export type DurationText = `${number}` | `${number}${DurationUnit}` | `${number} ${DurationUnit}`;
+
+/** The units of the `ms` package, but for years, whose length nobody agrees on. */
+export type DurationUnit =
   | 'ms'
   | 'msecs'
   | 'milliseconds'

@@ -108,8 +108,16 @@ export function OnDelay<N extends DelayName>(
   options?: OnDelayOptions & { transactional?: false },
 ): DecoratorOf<PlainHandler<N>>;
 export function OnDelay(name: unknown, options: unknown = {}): MethodDecorator {
-  return (target, methodName) => {
-    if (typeof target === 'function' || typeof methodName === 'symbol') {
+  return (target, methodName: unknown) => {
+    if (isStandardContext(methodName)) {
+      throw new DelayConfigError(
+        `${String(methodName.name)}: @OnDelay was compiled as a standard decorator, and Nest needs the ` +
+          'others: set "experimentalDecorators": true and "emitDecoratorMetadata": true in the ' +
+          'compilerOptions of the tsconfig.json that compiles this file (of swc: legacyDecorator, ' +
+          'decoratorMetadata)',
+      );
+    }
+    if (typeof target === 'function' || typeof methodName !== 'string') {
       throw new DelayConfigError(
         `${String(methodName)}: @OnDelay stands on an ordinary method, not a static or symbol one`,
       );
@@ -120,6 +128,11 @@ export function OnDelay(name: unknown, options: unknown = {}): MethodDecorator {
     const entries = Reflect.getOwnMetadata(ON_DELAY_METADATA, target, methodName) ?? [];
     Reflect.defineMetadata(ON_DELAY_METADATA, [entry, ...entries], target, methodName);
   };
+}
+
+/** Standard decorators are called with the method itself and a context that says what it is. */
+function isStandardContext(context: unknown): context is { name: unknown } {
+  return typeof context === 'object' && context !== null && 'kind' in context && 'name' in context;
 }
 
 /** The `@OnDelay` entries of a method, in the order they are written; inherited ones count. */

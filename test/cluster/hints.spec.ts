@@ -25,10 +25,10 @@ async function connections(allowed: boolean): Promise<void> {
 }
 
 it('a process that only schedules is heard at once, and what it says to nobody is loaded', async () => {
-  // The next load is a minute away, and a sweep sees only what is overdue, a quarter of an hour
-  // apart at this lease: so soon after due, only the hint can be the reason.
+  // The next load is a minute away, and a sweep is an hour away: only the hint can be the reason.
   const worker = await cluster.worker('worker', {
     serves,
+    rareSweeps: true,
     options: { loadEvery: '59s', horizon: '60s', lease: '30m' },
   });
   const producer = await cluster.worker('producer', { options: { worker: false } });
@@ -61,6 +61,7 @@ it('a process that only schedules is heard at once, and what it says to nobody i
 it('a delay whose hint never comes is found by the loader', async () => {
   await cluster.worker('worker', {
     serves,
+    rareSweeps: true,
     options: { loadEvery: '300ms', horizon: '60s', lease: '30m' },
   });
   // Written behind the back of every node: no hint, and no sweep for a quarter of an hour.

@@ -31,7 +31,7 @@ it('a node without a handler leaves delays of that name alone; the new version r
     ([row]) => row?.n === 0,
   );
   const left = await cluster.sql(
-    `SELECT DISTINCT name, epoch, attempts, leased_by, last_error FROM delay_queue.delay`,
+    `SELECT DISTINCT name, epoch::int, attempts, leased_by, last_error FROM delay_queue.delay`,
   );
   expect(left).toEqual([
     { name: 'test.new', epoch: 0, attempts: 0, leased_by: null, last_error: null },

@@ -27,7 +27,7 @@ const inherit = (served: Served): Promise<Worker> =>
 const held: Served = { does: 'hold', timeout: '2s', backoff: { base: 10 } };
 const rowOf = (key: string) =>
   cluster.sql(
-    `SELECT epoch, attempts, leased_by, wake_at, due_at FROM delay_queue.delay WHERE key = $1`,
+    `SELECT epoch::int, attempts, leased_by, wake_at, due_at FROM delay_queue.delay WHERE key = $1`,
     [key],
   );
 

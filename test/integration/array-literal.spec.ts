@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { numbers, texts } from '../../src/delay-queue/store/array-literal.js';
+import { flags, numbers, texts } from '../../src/delay-queue/store/array-literal.js';
 import { LONE_SURROGATE } from '../../src/delay-queue/validation/names.js';
 import { fileDatabase } from '../support/file-database.js';
 
@@ -19,17 +19,19 @@ it('Postgres reads what was given, whatever is in it', async () => {
   const client = await database.connect();
   await fc.assert(
     fc.asyncProperty(
-      fc.array(fc.option(text)),
-      fc.array(fc.option(fc.double({ noNaN: true, noDefaultInfinity: true }))),
-      async (givenTexts, givenNumbers) => {
-        const { rows } = await client.query('SELECT $1::text[] AS texts, $2::float8[] AS numbers', [
-          texts(givenTexts),
-          numbers(givenNumbers),
-        ]);
+      fc.array(text),
+      fc.array(fc.double()),
+      fc.array(fc.boolean()),
+      async (givenTexts, givenNumbers, givenFlags) => {
+        const { rows } = await client.query(
+          'SELECT $1::text[] AS texts, $2::float8[] AS numbers, $3::bool[] AS flags',
+          [texts(givenTexts), numbers(givenNumbers), flags(givenFlags)],
+        );
         expect(rows).toEqual([
           {
             texts: givenTexts,
-            numbers: givenNumbers.map((value) => (value === null ? null : value + 0)),
+            numbers: givenNumbers.map((value) => value + 0),
+            flags: givenFlags,
           },
         ]);
       },

@@ -28,7 +28,7 @@ const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
   claim: [claimSql(tables), [[ID], [EPOCH], [1_000], [9], NODE]],
   complete: [completeSql(tables, true), [[ID], [EPOCH], [1]]],
   'complete without history': [completeSql(tables, false), [[ID], [EPOCH], [1]]],
-  settle: [settleSql(tables), [[ID], [EPOCH], [1], [false], [0], ['no'], NODE]],
+  settle: [settleSql(tables), [[ID], [EPOCH], [1], [false], [0], [true], ['no'], NODE]],
   renew: [renewSql(tables), [[ID], [EPOCH], 1_000]],
   bury: [burySql(tables), [[ID], [EPOCH], [0], 'no']],
 };
@@ -58,7 +58,7 @@ beforeAll(async () => {
 });
 
 /** Runs the statement; at the gate, the change is made and committed. */
-async function answerOf(name: string, change?: string): Promise<{ id: number }[]> {
+async function answerOf(name: string, change?: string): Promise<{ id: string }[]> {
   const [sql, parameters] = STATEMENTS[name] as [string, unknown[]];
   await changes.query('TRUNCATE delay_queue.delay RESTART IDENTITY');
   await changes.query(
@@ -69,7 +69,7 @@ async function answerOf(name: string, change?: string): Promise<{ id: number }[]
     [EPOCH, NODE],
   );
   await changes.query('SELECT pg_advisory_lock($1)', [GATE]);
-  const answer = runs.query<{ id: number }>(gated(sql), parameters);
+  const answer = runs.query<{ id: string }>(gated(sql), parameters);
   await until(
     async () => (await changes.query(WAITS_AT_GATE, [GATE])).rowCount,
     (waiting) => waiting === 1,
@@ -80,10 +80,10 @@ async function answerOf(name: string, change?: string): Promise<{ id: number }[]
 }
 
 const left = async (): Promise<unknown[]> =>
-  (await changes.query('SELECT epoch, attempts, last_error FROM delay_queue.delay')).rows;
+  (await changes.query('SELECT epoch::int, attempts, last_error FROM delay_queue.delay')).rows;
 
 /** `complete` answers what it did not do, all others what they did. */
-const saysDone = (name: string, rows: readonly { id: number }[]): boolean =>
+const saysDone = (name: string, rows: readonly { id: string }[]): boolean =>
   (rows.length === 1) !== name.startsWith('complete');
 
 describe.each(Object.keys(STATEMENTS))('%s', (name) => {

@@ -21,6 +21,10 @@ import { WorkStore } from '../../src/delay-queue/store/work.store.js';
 import { plainHandler, signal } from '../support/delay-node.js';
 import { Stage } from './engine/support/stage.js';
 import { until } from '../support/until.js';
+import { makeSweepsRare } from '../support/rare-sweeps.js';
+
+// Nothing is found because it is overdue.
+makeSweepsRare();
 
 let stage: Stage;
 
@@ -60,7 +64,7 @@ describe('table polling', () => {
   it('is as late as its interval: here what is due between two loads does not wait for one', async () => {
     const load = jest.spyOn(WorkStore.prototype, 'load');
     const node = await stage.start({
-      options: { loadEvery: '59s', horizon: '60s', lease: '1h' },
+      options: { loadEvery: '59s', horizon: '60s' },
       providers: [plainHandler('test.near', () => {})],
     });
     await until(

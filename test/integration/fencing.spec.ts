@@ -70,7 +70,7 @@ describe('an attempt whose row was claimed again', () => {
       );
       expect(await worker.store.settle(endings)).toHaveLength(1);
       const row = await rowOf(claims.fresh);
-      expect(row).toMatchObject({ last_error: 'Error: no', epoch: claims.fresh.epoch + 1 });
+      expect(row).toMatchObject({ last_error: 'Error: no', epoch: String(claims.fresh.epoch + 1) });
       expect(row?.['wake_at']).toBeInstanceOf(Date);
     }
   });

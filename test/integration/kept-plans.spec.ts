@@ -1,9 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { type Client, escapeLiteral } from 'pg';
 import {
-  KEEP_PLANS_BY_KEY_SQL,
-  KEEP_PLANS_SQL,
-} from '../../src/delay-queue/engine/prepared-statements.js';
+  bring,
+  callersSettings,
+  ENGINE_SETTINGS,
+  type SessionSettings,
+} from '../../src/delay-queue/engine/session-settings.js';
 import { tablesOf } from '../../src/delay-queue/store/schema.js';
 import { burySql } from '../../src/delay-queue/store/sql/bury.sql.js';
 import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/cancel.sql.js';
@@ -40,7 +42,10 @@ const BY_ID: Statements = {
   claim: [claimSql(tables), [dueIds, epochs, each(30_000), each(9), NODE]],
   lookAt: [lookAtSql(tables), [ids]],
   complete: [completeSql(tables, true), [ids, epochs, each(1)]],
-  settle: [settleSql(tables), [ids, epochs, each(1), each(false), each(0), each('no'), NODE]],
+  settle: [
+    settleSql(tables),
+    [ids, epochs, each(1), each(false), each(0), each(true), each('no'), NODE],
+  ],
   renew: [renewSql(tables), [ids, epochs, 30_000]],
   bury: [burySql(tables), [ids, epochs, each(1), 'no']],
 };
@@ -100,9 +105,9 @@ interface Sessions {
 function sessionsFrom(before: string): Sessions {
   const database = fileDatabase();
   const sessions = {} as Sessions;
-  const prepared = async (settingsSql: string, statements: Statements): Promise<Client> => {
+  const prepared = async (settings: SessionSettings, statements: Statements): Promise<Client> => {
     const client = await database.connect();
-    await client.query(settingsSql);
+    await bring(client, settings);
     for (const [name, [sql]] of Object.entries(statements)) {
       await client.query(`PREPARE "${name}" AS ${sql}`);
       await explain(client, executionOf(statements, name), []);
@@ -112,8 +117,8 @@ function sessionsFrom(before: string): Sessions {
   beforeAll(async () => {
     sessions.filler = await database.connect();
     await sessions.filler.query(before);
-    sessions.engine = await prepared(KEEP_PLANS_SQL, OF_ENGINE);
-    sessions.callers = await prepared(KEEP_PLANS_BY_KEY_SQL, OF_CALLERS);
+    sessions.engine = await prepared(ENGINE_SETTINGS, OF_ENGINE);
+    sessions.callers = await prepared(callersSettings(15_000), OF_CALLERS);
     await fillDelays(sessions.filler, { analyzes: false });
   });
   return sessions;
@@ -152,6 +157,20 @@ describe.each([
           `SELECT count(*)::int AS kept, sum(custom_plans)::int AS custom FROM pg_prepared_statements`,
         );
         expect(rows).toEqual([{ kept: Object.keys(statements).length, custom: 0 }]);
+      }
+    });
+
+    // Every stock server older than 18 would, where it can at all: a plan without sequential scans
+    // is dear there by definition.
+    it('none is compiled', async () => {
+      for (const [client, statements] of [
+        [sessions.engine, OF_ENGINE],
+        [sessions.callers, OF_CALLERS],
+      ] as const) {
+        for (const name of Object.keys(statements)) {
+          const { compiles } = await explain(client, executionOf(statements, name), []);
+          expect([name, compiles]).toEqual([name, false]);
+        }
       }
     });
 

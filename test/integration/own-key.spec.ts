@@ -65,7 +65,7 @@ async function runOnce(kind: 'plain' | 'transactional', work: Work): Promise<unk
 /** The row as the table has it. */
 async function row(): Promise<Record<string, unknown> | undefined> {
   const rows: Record<string, unknown>[] = await node.dataSource.query(
-    `SELECT id::text, epoch, attempts, payload, leased_by, max_attempts, due_at, wake_at
+    `SELECT id::text, epoch::int, attempts, payload, leased_by, max_attempts, due_at, wake_at
      FROM delay_queue.delay`,
   );
   expect(rows.length).toBeLessThan(2);
@@ -188,7 +188,7 @@ describe.each(WAYS)('a $kind handler, $way,', ({ kind, managerOf }) => {
     )) as { verdict: string; id: string }[];
     expect(answer.map(({ verdict }) => verdict)).toEqual(Array(3).fill('scheduled'));
     const rows: { id: string; name: string; epoch: number }[] = await node.dataSource.query(
-      'SELECT id::text, name, epoch FROM delay_queue.delay ORDER BY due_at',
+      'SELECT id::text, name, epoch::int FROM delay_queue.delay ORDER BY due_at',
     );
     expect(rows.map(({ id }) => id)).toEqual(answer.map(({ id }) => id));
     expect(rows.map(({ name, epoch }) => [name, epoch])).toEqual([

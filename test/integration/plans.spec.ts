@@ -51,7 +51,16 @@ describe.each([1, BATCH, 5_000])('statements about %d rows by id use the primary
     complete: [completeSql(tables, true), [ids, epochs, numbers]],
     settle: [
       settleSql(tables),
-      [ids, epochs, numbers, same(count, false), same(count, 0), same(count, 'no'), NODE],
+      [
+        ids,
+        epochs,
+        numbers,
+        same(count, false),
+        same(count, 0),
+        same(count, true),
+        same(count, 'no'),
+        NODE,
+      ],
     ],
     renew: [renewSql(tables), [ids, epochs, 30_000]],
     bury: [burySql(tables), [ids, epochs, same(count, 1), 'no']],
@@ -163,7 +172,7 @@ describe('a claim', () => {
     expect(hot).toBeGreaterThan(BATCH * 0.8);
     // What moves `wake_at` cannot be one, which shows that the measurement measures.
     const [settle, numbers] = [settleSql(tables), same(BATCH, 1_000)];
-    const moves = [same(BATCH, false), same(BATCH, 0), same(BATCH, 'no')];
+    const moves = [same(BATCH, false), same(BATCH, 0), same(BATCH, true), same(BATCH, 'no')];
     await client.query(settle, [ids, same(BATCH, 1), numbers, ...moves, NODE]);
     expect(await updates()).toEqual({ all: BATCH, hot: 0 });
     await client.query('ROLLBACK');

@@ -46,7 +46,7 @@ interface Row {
 
 const rows = async (): Promise<Row[]> =>
   node.dataSource.query(
-    'SELECT id::text, name, key, payload, due_at, epoch FROM delay_queue.delay ORDER BY id',
+    'SELECT id::text, name, key, payload, due_at, epoch::int FROM delay_queue.delay ORDER BY id',
   );
 
 const existing = (key: string, manager?: EntityManager) =>

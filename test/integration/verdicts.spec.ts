@@ -68,7 +68,7 @@ type Row = Record<string, unknown>;
 
 const rowOf = async (key: string): Promise<Row | undefined> => {
   const rows: Row[] = await node.dataSource.query(
-    `SELECT id::text, due_at, wake_at, leased_until, leased_by, epoch, attempts, max_attempts,
+    `SELECT id::text, due_at, wake_at, leased_until, leased_by, epoch::int, attempts, max_attempts,
             payload, last_error, created_at
      FROM delay_queue.delay WHERE name = 'test.a' AND key = $1`,
     [key],

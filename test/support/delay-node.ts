@@ -18,6 +18,7 @@ import {
   WheelService,
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Json } from './delay-payloads.js';
 
 @Module({})
@@ -28,6 +29,8 @@ export interface NodeSetup {
   url: string;
   providers?: Type[];
   options?: DelayQueueOptions;
+  /** How the application gets to its database, instead of by `url` and `poolMax`. */
+  database?: Omit<PostgresDataSourceOptions, 'type'>;
   /** Size of the application's pool. Default 20. */
   poolMax?: number;
   logger?: false | ['error' | 'warn' | 'log', ...('error' | 'warn' | 'log')[]];
@@ -54,11 +57,12 @@ export function appModule({
   providers = [],
   options,
   poolMax = 20,
+  database = { url, extra: { max: poolMax } },
 }: NodeSetup): DynamicModule {
   return {
     module: TestAppModule,
     imports: [
-      TypeOrmModule.forRoot({ type: 'postgres', url, extra: { max: poolMax }, retryAttempts: 0 }),
+      TypeOrmModule.forRoot({ type: 'postgres', ...database, retryAttempts: 0 }),
       DelayQueueModule.forRoot(options),
     ],
     providers,

@@ -19,6 +19,8 @@ export interface Plan {
   mismatches: number;
   /** Pages of tables and indexes touched by the whole statement. */
   buffers: number;
+  /** Whether the server compiled it for this one execution. */
+  compiles: boolean;
   /** The nodes that read this table, by whatever way; not the one that writes it. */
   scansOf(relation: string): PlanNode[];
   /** How this table is read: `Index Scan delay_pkey`, without repetition, sorted. */
@@ -27,23 +29,28 @@ export interface Plan {
 
 type Raw = Record<string, unknown> & { Plans?: Raw[]; 'Index Cond'?: string };
 
+interface Explained {
+  Plan: Raw;
+  JIT?: object;
+}
+
 /** Executes the statement with its parameters, takes it back, and answers how it went. */
 export async function explain(client: Client, sql: string, parameters: unknown[]): Promise<Plan> {
   await client.query('BEGIN');
   try {
-    const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Raw }[] }>(
+    const { rows } = await client.query<{ 'QUERY PLAN': Explained[] }>(
       `EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) ${sql}`,
       parameters,
     );
-    const root = rows[0]?.['QUERY PLAN'][0]?.Plan;
-    if (root === undefined) throw new Error('EXPLAIN gave no plan');
-    return planOf(root);
+    const explained = rows[0]?.['QUERY PLAN'][0];
+    if (explained === undefined) throw new Error('EXPLAIN gave no plan');
+    return planOf(explained);
   } finally {
     await client.query('ROLLBACK');
   }
 }
 
-function planOf(root: Raw): Plan {
+function planOf({ Plan: root, JIT }: Explained): Plan {
   const nodes = flattened(root).map((raw): PlanNode => ({
     type: String(raw['Node Type']),
     index: raw['Index Name'] as string | undefined,
@@ -59,6 +66,7 @@ function planOf(root: Raw): Plan {
     nodes,
     mismatches: nodes.reduce((total, { removedByJoin }) => total + removedByJoin, 0),
     buffers: Number(root['Shared Hit Blocks']) + Number(root['Shared Read Blocks']),
+    compiles: JIT !== undefined,
     scansOf,
     waysInto: (relation) =>
       [...new Set(scansOf(relation).map(({ type, index }) => `${type} ${index}`))].toSorted(),

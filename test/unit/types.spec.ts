@@ -6,6 +6,7 @@ import {
   type DelayContext,
   type DelayName,
   type Duration,
+  type DurationText,
   type PayloadOf,
   type ScheduleItem,
   type TransactionalDelayBatchContext,
@@ -149,10 +150,6 @@ describe('types of @OnDelay', () => {
       // @ts-expect-error -- an option that does not exist
       @OnDelay('test.a', { retries: 3 })
       unknownOption(): void {}
-
-      // @ts-expect-error -- a text that is no duration
-      @OnDelay('test.a', { timeout: '30x' })
-      unknownUnit(): void {}
     }
     expect(Handlers).toBeDefined();
   });
@@ -185,12 +182,15 @@ describe('types of names, payloads and times', () => {
     expect([...items, foreign]).toHaveLength(4);
   });
 
-  it('a duration is a number or a text with a unit', () => {
-    const right: Duration[] = [250, '250', '90s', '30 minutes', '14d'];
+  it('a duration is a number or any text, which is read when it is used', () => {
+    const configured: string = process.env['NOBODY_SETS_THIS'] ?? '30m';
+    const right: Duration[] = [250, '250', '90s', '30 minutes', '14d', configured];
+    // @ts-expect-error -- neither a number nor a text
+    const wrong: Duration = new Date();
     // @ts-expect-error -- no such unit
-    const wrong: Duration = '30x';
+    const unit: DurationText = '30x';
     // @ts-expect-error -- no due time at all
     const when: When = {};
-    expect([...right, wrong, when]).toHaveLength(7);
+    expect([...right, wrong, unit, when]).toHaveLength(9);
   });
 });

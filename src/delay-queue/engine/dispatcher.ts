@@ -131,13 +131,10 @@ export class Dispatcher {
 
   /** @returns whether anything was booked */
   #book(booking: Booking): boolean {
-    const { ready } = this.parts;
     const seat = (entry: Entry): boolean => booking.seat(entry);
-    if (!this.#suspectRuns && ready.takeSuspect(seat)) {
-      this.#suspectRuns = true;
-      return true;
-    }
-    return ready.take(this.claimBatch, seat) > 0;
+    const taken = this.parts.ready.take(this.claimBatch, seat, !this.#suspectRuns);
+    if (taken === 'suspect') this.#suspectRuns = true;
+    return taken !== 'nothing';
   }
 
   async #claim(calls: readonly Entry[][]): Promise<void> {

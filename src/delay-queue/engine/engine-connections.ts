@@ -1,22 +1,17 @@
 import type { DataSource } from 'typeorm';
-import type { Client, ClientBase, Pool, PoolConfig } from 'pg';
+import type { Client, ClientBase } from 'pg';
 import type { Runner } from '../store/rows.js';
-import { OwnPool } from './own-pool.js';
 import {
-  KEEP_PLANS_BY_KEY_SQL,
-  KEEP_PLANS_SQL,
-  PreparedStatements,
-} from './prepared-statements.js';
+  callersConfig,
+  type ConnectionConfig,
+  engineConfig,
+  queryTimeoutMs,
+} from './connection-config.js';
+import { OwnPool } from './own-pool.js';
+import { driverOf, type PostgresDriver } from './postgres-driver.js';
+import { PreparedStatements } from './prepared-statements.js';
+import { bring, callersSettings, ENGINE_SETTINGS } from './session-settings.js';
 
-/** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
-interface PostgresDriver {
-  postgres: { Pool: new (config: PoolConfig) => Pool; Client: new (config: PoolConfig) => Client };
-  master: Pool & { options: PoolConfig };
-}
-
-/** A statement of the engine takes milliseconds; one that hangs is a half-open connection. */
-const QUERY_TIMEOUT_MS = 15_000;
-const CONNECT_TIMEOUT_MS = 5_000;
 const IDLE_MS = 60_000;
 
 /**
@@ -25,29 +20,19 @@ const IDLE_MS = 60_000;
  */
 export class EngineConnections implements Runner {
   readonly #driver: PostgresDriver;
-  readonly #config: PoolConfig;
-  readonly #prepared = new PreparedStatements(KEEP_PLANS_SQL);
-  readonly #preparedByKey = new PreparedStatements(KEEP_PLANS_BY_KEY_SQL);
+  readonly #config: ConnectionConfig;
+  readonly #prepared = new PreparedStatements(ENGINE_SETTINGS);
+  readonly #preparedByKey: PreparedStatements;
   readonly #engines: OwnPool;
   readonly #callers: OwnPool;
 
   constructor(dataSource: DataSource, max: number, applicationName: string) {
-    this.#driver = dataSource.driver as unknown as PostgresDriver;
-    const config = {
-      ...this.#driver.master.options,
-      keepAlive: true,
-      keepAliveInitialDelayMillis: 10_000,
-    };
-    this.#config = {
-      ...config,
-      application_name: applicationName,
-      // A default `pg` client waits for ever on a connection that died silently.
-      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
-      query_timeout: QUERY_TIMEOUT_MS,
-    };
+    this.#driver = driverOf(dataSource);
+    const { options } = this.#driver.master;
+    this.#config = engineConfig(options, applicationName);
     this.#engines = this.#pool(this.#config, max, this.#prepared);
-    // How long a caller waits is the application's to say, and its name is on what it writes.
-    this.#callers = this.#pool(config, max, this.#preparedByKey);
+    this.#preparedByKey = new PreparedStatements(callersSettings(queryTimeoutMs(options)));
+    this.#callers = this.#pool(callersConfig(options), max, this.#preparedByKey);
     this.#driver.master.on('acquire', outliveErrors);
   }
 
@@ -75,9 +60,21 @@ export class EngineConnections implements Runner {
     return this.#engines.query<Row>(sql, parameters);
   }
 
-  /** A connection outside the pool, for LISTEN; the caller ends it. */
+  /** A connection outside the pool, for LISTEN, and not open yet; the caller ends it. */
   dedicated(): Client {
-    return new this.#driver.postgres.Client(this.#config);
+    const { Client = this.#driver.postgres.Client } = this.#config;
+    return new Client(this.#config);
+  }
+
+  /** Connects a dedicated one, as a pool would. */
+  async open(client: Client): Promise<void> {
+    await client.connect();
+    await this.#config.onConnect?.(client);
+  }
+
+  /** To be called when the session of a dedicated one has proven to be this process's own. */
+  settle(client: Client): Promise<void> {
+    return bring(client, ENGINE_SETTINGS);
   }
 
   async close(): Promise<void> {
@@ -85,7 +82,7 @@ export class EngineConnections implements Runner {
     await Promise.all([this.#callers.close(), this.#engines.close()]);
   }
 
-  #pool(config: PoolConfig, max: number, prepared: PreparedStatements): OwnPool {
+  #pool(config: ConnectionConfig, max: number, prepared: PreparedStatements): OwnPool {
     const pool = new this.#driver.postgres.Pool({
       ...config,
       max,

@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource } from 'typeorm';
+import type { DataSource } from 'typeorm';
+import { DATA_SOURCE } from '../chosen-data-source.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../delay-queue.options.js';
 import { DelayConfigError } from '../delay.errors.js';
 import { DelayEvents } from '../delay.events.js';
@@ -30,7 +31,7 @@ export class Engine {
 
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
-    private readonly dataSource: DataSource,
+    @Inject(DATA_SOURCE) private readonly dataSource: DataSource,
     private readonly registry: HandlerRegistry,
     private readonly wheel: WheelService,
     private readonly events: DelayEvents,

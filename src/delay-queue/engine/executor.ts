@@ -23,9 +23,10 @@ export class Executor {
     private readonly slots: Slots,
     private readonly events: DelayEvents,
   ) {
+    // As many as may ever be in flight: every handler has its timeout, whatever waits in other wheels.
     this.#timeouts = wheel.channel((serials) => {
       for (const serial of serials) this.#timedOut(serial);
-    });
+    }, slots.inAll);
   }
 
   /**

@@ -41,7 +41,7 @@ export class HintListener {
     await this.#connect();
     this.#hearing = await this.#listens();
     // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
-    if (this.#works && this.#client) await this.#takePresence(this.#client);
+    if (this.#works && this.#client) await this.#settle(this.#client);
     return this.#works;
   }
 
@@ -94,8 +94,8 @@ export class HintListener {
     client.on('end', () => lose(new Error('the listening connection ended')));
     client.on('notification', (message) => this.#heard(message.payload ?? ''));
     try {
-      await client.connect();
-      if (this.#works) await this.#takePresence(client);
+      await this.connections.open(client);
+      if (this.#works) await this.#settle(client);
       this.#session = await listen(client, this.channel);
     } catch (error) {
       this.#connecting = undefined;
@@ -109,12 +109,17 @@ export class HintListener {
     if (this.#stopped) await this.stop();
   }
 
+  async #settle(client: Client): Promise<void> {
+    if (this.hasOwnSessions) await this.connections.settle(client).catch(() => {});
+    await this.#takePresence(client);
+  }
+
   /** Where it cannot have the lock, the others go by its heartbeats. */
   async #takePresence(client: Client): Promise<void> {
     this.#present = false;
     try {
-      const { rows } = await client.query<{ held: boolean }>(presenceSql(), [this.nodeName]);
-      this.#present = rows[0]?.held === true;
+      const { rows } = await client.query<{ held: string }>(presenceSql(), [this.nodeName]);
+      this.#present = rows[0]?.held === 'true';
     } catch {
       // The connection says what is wrong with it.
     }

@@ -1,4 +1,5 @@
 import type { DelayEvents } from '../delay.events.js';
+import { texts } from '../store/array-literal.js';
 import type { Runner, Wake } from '../store/rows.js';
 import { encodeWakes, nodesHint } from './hint.js';
 import { Trouble } from './trouble.js';
@@ -51,11 +52,11 @@ export class HintSender {
     this.#sending = undefined;
   }
 
-  async #notify(texts: readonly string[]): Promise<void> {
+  async #notify(hints: readonly string[]): Promise<void> {
     try {
       await this.runner.query('SELECT pg_notify($1::text, hint) FROM unnest($2::text[]) AS hint', [
         this.channel,
-        texts,
+        texts(hints),
       ]);
       this.#trouble.worked();
     } catch (error) {

@@ -11,9 +11,6 @@ export type Hint =
 /** Postgres takes less than 8,000 bytes. Names are ASCII, so characters are bytes. */
 const BYTES_MAX = 7_900;
 
-/** An epoch is an int in SQL, and a claim adds one: a larger one would fail a whole claim. */
-const EPOCH_MAX = 2 ** 31 - 2;
-
 /** The last one stands only after a failure, which is rare. */
 type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, failed?: 1];
 
@@ -71,7 +68,6 @@ function isWakeTuple(value: unknown): value is WakeTuple {
   return (
     Number.isSafeInteger(id) &&
     Number.isSafeInteger(epoch) &&
-    Math.abs(epoch as number) <= EPOCH_MAX &&
     typeof name === 'string' &&
     Number.isFinite(wakeMs)
   );

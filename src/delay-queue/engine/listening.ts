@@ -26,9 +26,9 @@ export async function unlisten(client: Client, channel: string, session: number)
 
 /** Both in one round trip, which no pooler splits. */
 async function say(client: Client, verb: 'LISTEN' | 'UNLISTEN', channel: string): Promise<number> {
-  const text = `${verb} "${channel.replaceAll('"', '""')}"; SELECT pg_backend_pid() AS pid`;
-  const results = (await client.query(text)) as unknown as { rows: { pid: number }[] }[];
-  return results[1]?.rows[0]?.pid ?? 0;
+  const text = `${verb} "${channel.replaceAll('"', '""')}"; SELECT pg_backend_pid()::text AS pid`;
+  const results = (await client.query(text)) as unknown as { rows: { pid: string }[] }[];
+  return Number(results[1]?.rows[0]?.pid);
 }
 
 /** `silent`: nothing was heard on a connection that lives. `unknown`: it ended, or nobody waited for it. */

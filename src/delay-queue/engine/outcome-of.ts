@@ -1,10 +1,10 @@
-import { DiscardDelay, PostponeDelay } from '../delay.errors.js';
+import { meansDiscard, meansPostpone } from '../meaning.js';
 import { parseDurationMs } from '../validation/duration.js';
 import type { Outcome } from './attempt.js';
 
 /**
  * What is meant by something a handler threw, or said of one of its delays. Whatever it is: even
- * `instanceof` can throw, on a revoked Proxy.
+ * to ask can throw, on a revoked Proxy.
  *
  * @param closing the application is closing: to give up now costs no attempt
  */
@@ -17,8 +17,8 @@ export function outcomeOf(error: unknown, closing = false): Outcome {
 }
 
 function meantBy(error: unknown, closing: boolean): Outcome {
-  if (error instanceof DiscardDelay) return { kind: 'discarded', reason: error.reason };
-  if (error instanceof PostponeDelay) {
+  if (meansDiscard(error)) return { kind: 'discarded', reason: error.reason };
+  if (meansPostpone(error)) {
     try {
       return { kind: 'postponed', waitMs: parseDurationMs(error.after, 'after') };
     } catch (invalid) {

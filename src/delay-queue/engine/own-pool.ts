@@ -27,14 +27,14 @@ export class OwnPool implements Runner {
 
   /** Runs one statement; a connection on which one failed is not used again. */
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
-    return this.#noted(async () => this.#run<Row>(await this.pool.connect(), sql, parameters));
+    return this.#noted(async () => this.#run<Row>(await this.#connect(), sql, parameters));
   }
 
   /** The same, for somebody who can do without: undefined when there is no connection to be had. */
   async tryQuery<Row>(sql: string, parameters: unknown[]): Promise<Row[] | undefined> {
     if (performance.now() < this.#asksAgainAtMs) return undefined;
     return this.#noted(async () => {
-      const client = await this.pool.connect().catch(() => undefined);
+      const client = await this.#connect().catch(() => undefined);
       if (client !== undefined) return this.#run<Row>(client, sql, parameters);
       this.#asksAgainAtMs = performance.now() + ASK_AGAIN_AFTER_MS;
       return undefined;
@@ -57,12 +57,23 @@ export class OwnPool implements Runner {
     return query.finally(() => this.#queries.delete(query));
   }
 
+  /** Until here nothing was sent of what somebody wants to be done. */
+  async #connect(): Promise<PoolClient> {
+    const client = await this.pool.connect();
+    await this.#use(client, () => this.prepared.settle(client));
+    return client;
+  }
+
   async #run<Row>(client: PoolClient, sql: string, parameters: unknown[]): Promise<Row[]> {
+    const rows = await this.#use(client, () => this.prepared.run<Row>(client, sql, parameters));
+    client.release();
+    return rows;
+  }
+
+  async #use<Result>(client: PoolClient, work: () => Promise<Result>): Promise<Result> {
     this.#busy.add(client);
     try {
-      const rows = await this.prepared.run<Row>(client, sql, parameters);
-      client.release();
-      return rows;
+      return await work();
     } catch (error) {
       client.release(true);
       throw error;

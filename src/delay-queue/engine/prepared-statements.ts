@@ -1,18 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
-
-/**
- * A plan that is kept must be good for any size of the table, not for the one it had when the plan
- * was made. Every statement of the engine has an index to go by, so a generic plan without a
- * sequential scan is the right one, and Postgres need not think about it again.
- */
-export const KEEP_PLANS_SQL = 'SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan';
-
-/**
- * The same for statements that find their rows by name and key. While a table is empty, a bitmap of the
- * whole index looks as cheap as a look-up for each key, and that plan would be kept.
- */
-export const KEEP_PLANS_BY_KEY_SQL = `${KEEP_PLANS_SQL}; SET enable_bitmapscan = off`;
+import { bring, type SessionSettings } from './session-settings.js';
 
 /**
  * Statements that are parsed and planned once per connection: for a claim of one row, planning is
@@ -24,8 +12,8 @@ export class PreparedStatements {
   readonly #names = new Map<string, string>();
   #isOn = false;
 
-  /** @param settingsSql what a session is told before its first statement */
-  constructor(private readonly settingsSql: string) {}
+  /** @param settings what a session is told before its first statement */
+  constructor(private readonly settings: SessionSettings) {}
 
   get isOn(): boolean {
     return this.#isOn;
@@ -36,11 +24,16 @@ export class PreparedStatements {
     this.#isOn = true;
   }
 
+  /** To be called before each statement; a session that has its settings is not asked again. */
+  async settle(client: ClientBase): Promise<void> {
+    if (!this.#isOn || this.#sessions.has(client)) return;
+    await bring(client, this.settings);
+    this.#sessions.add(client);
+  }
+
   async run<Row>(client: ClientBase, sql: string, parameters: unknown[]): Promise<Row[]> {
-    if (!this.#isOn) return (await client.query<Row & object>(sql, parameters)).rows;
     if (!this.#sessions.has(client)) {
-      await client.query(this.settingsSql);
-      this.#sessions.add(client);
+      return (await client.query<Row & object>(sql, parameters)).rows;
     }
     const { rows } = await client.query<Row & object>({
       name: this.#nameOf(sql),

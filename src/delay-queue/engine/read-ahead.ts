@@ -1,15 +1,22 @@
+import { AsyncResource } from 'node:async_hooks';
 import type { Wake } from '../store/rows.js';
 import type { DatabaseClock } from '../wheel/database-clock.js';
 import type { WheelChannel } from '../wheel/wheel.channel.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 
-/** A wake this node keeps an eye on: waiting in the wheel, due and ready, or being claimed. */
+/**
+ * A wake this node keeps an eye on: waiting in the wheel, due when it came and told of in the next
+ * turn, ready, or being claimed.
+ */
 export interface Entry extends Wake {
-  place: 'wheel' | 'ready' | 'claiming' | 'gone';
+  place: 'wheel' | 'due' | 'ready' | 'claiming' | 'gone';
   handle: number;
   /** Claims in a row that found it locked or early. */
   misses: number;
 }
+
+/** What is not in the wheel has no handle there. */
+const NO_HANDLE = 0;
 
 /**
  * The part of the future this node keeps in memory: a cache of `(id, epoch, name, wake)` that can
@@ -18,6 +25,11 @@ export interface Entry extends Wake {
 export class ReadAhead {
   readonly #entries = new Map<number, Entry>();
   readonly #channel: WheelChannel;
+  /** Overdue when they came. They need no wheel, only a turn in which they are told of together. */
+  #overdue: Entry[] = [];
+  #turn: NodeJS.Immediate | undefined;
+  /** As with a wheel's turns: whoever announced the first must not lend his AsyncLocalStorage to all. */
+  readonly #onTurn = AsyncResource.bind(() => this.#tellOverdue());
 
   /** @param onDue gets the entries whose wake has come, in order of their wake */
   constructor(
@@ -26,7 +38,7 @@ export class ReadAhead {
     private readonly entriesMax: number,
     private readonly onDue: (entries: Entry[]) => void,
   ) {
-    this.#channel = wheel.channel((ids) => this.#expire(ids));
+    this.#channel = wheel.channel((ids) => this.#expire(ids), entriesMax);
   }
 
   get size(): number {
@@ -79,6 +91,8 @@ export class ReadAhead {
   }
 
   close(): void {
+    clearImmediate(this.#turn);
+    this.#overdue = [];
     this.#entries.clear();
     this.#channel.close();
   }
@@ -86,7 +100,8 @@ export class ReadAhead {
   #add({ id, epoch, name, wakeMs, suspect, failed }: Wake): boolean {
     const deadlineMs = this.clock.toMonotonicMs(wakeMs);
     if (this.#entries.size >= this.entriesMax && !this.#dropFarthest(deadlineMs)) return false;
-    const handle = this.#channel.add(deadlineMs, id);
+    const isOverdue = deadlineMs <= performance.now();
+    const handle = isOverdue ? NO_HANDLE : this.#channel.add(deadlineMs, id);
     if (handle === undefined) return false;
     // Written out: a copy by spreading costs as much as the rest of this.
     const entry: Entry = {
@@ -96,11 +111,15 @@ export class ReadAhead {
       wakeMs,
       suspect,
       failed,
-      place: 'wheel',
+      place: isOverdue ? 'due' : 'wheel',
       handle,
       misses: 0,
     };
     this.#entries.set(id, entry);
+    if (isOverdue) {
+      this.#overdue.push(entry);
+      this.#turn ??= setImmediate(this.#onTurn);
+    }
     return true;
   }
 
@@ -112,6 +131,14 @@ export class ReadAhead {
     entry.place = 'gone';
     this.#entries.delete(entry.id);
     return true;
+  }
+
+  #tellOverdue(): void {
+    this.#turn = undefined;
+    const due = this.#overdue.filter(({ place }) => place === 'due');
+    this.#overdue = [];
+    due.sort((a, b) => a.wakeMs - b.wakeMs);
+    if (due.length > 0) this.onDue(due);
   }
 
   #expire(ids: readonly number[]): void {

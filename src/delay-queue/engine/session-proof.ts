@@ -28,7 +28,7 @@ export class SessionProof {
     const client = connections.dedicated();
     client.on('error', () => {});
     try {
-      await client.connect();
+      await connections.open(client);
       const session = await listen(client, channel);
       const hearing = await hears(client, channel, connections, this.#stop.signal);
       if (hearing !== 'heard') await unlisten(client, channel, session);

@@ -3,6 +3,19 @@ import type { HandlerRegistry } from '../handlers/handler.registry.js';
 /** Handlers of one name that outlived their timeout and still run, at most, before it rests. */
 const LINGERING_MAX = 1_000;
 
+/** A name that rested is worth another word only after it was well again: it may rest with every timeout. */
+const WELL_AGAIN = LINGERING_MAX / 2;
+
+/** What one wheel can hold: a process with so many handlers in flight has run out of memory before. */
+const IN_ALL_MAX = 2 ** 24;
+
+export interface SlotsCallbacks {
+  /** So many handlers of that name linger that no more are begun. */
+  onRest: (name: string, lingering: number) => void;
+  /** A name that rests may begin another one. */
+  onGoesOn: () => void;
+}
+
 /**
  * Who may run: a number of slots per name, and one number for all transactional handlers together,
  * because each of them holds a connection of the application's pool.
@@ -10,12 +23,21 @@ const LINGERING_MAX = 1_000;
 export class Slots {
   readonly #taken = new Map<string, number>();
   readonly #lingering = new Map<string, number>();
+  readonly #resting = new Set<string>();
   #transactional = 0;
 
   constructor(
     private readonly registry: HandlerRegistry,
     private readonly transactionalMax: number,
+    private readonly callbacks: SlotsCallbacks,
   ) {}
+
+  /** Slots of all names together: calls that may be in flight. */
+  get inAll(): number {
+    let inAll = 0;
+    for (const { concurrency } of this.registry.all()) inAll += concurrency;
+    return Math.min(IN_ALL_MAX, Math.max(1, inAll));
+  }
 
   /** Takes a slot of that name, if there is one. */
   take(name: string): boolean {
@@ -40,11 +62,18 @@ export class Slots {
   linger(name: string): number {
     const count = this.lingering(name) + 1;
     this.#lingering.set(name, count);
+    if (count >= LINGERING_MAX && !this.#resting.has(name)) {
+      this.#resting.add(name);
+      this.callbacks.onRest(name, count);
+    }
     return count;
   }
 
   lingerNoMore(name: string): void {
-    this.#lingering.set(name, this.lingering(name) - 1);
+    const count = this.lingering(name) - 1;
+    this.#lingering.set(name, count);
+    if (count <= WELL_AGAIN) this.#resting.delete(name);
+    if (count === LINGERING_MAX - 1) this.callbacks.onGoesOn();
   }
 
   lingering(name: string): number {

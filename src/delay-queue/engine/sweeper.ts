@@ -18,6 +18,12 @@ const SCAN_MAX = 10_000;
 const SCAN_SLACK = 1.1;
 
 /**
+ * A pass comes twice in a lease, and this often at least: a row that was committed late waits for it,
+ * and that has nothing to do with how long a claim may hold.
+ */
+const EVERY_MS_MAX = 15_000;
+
+/**
  * With other nodes about, a pass comes at least this often: until it is known that one of them died,
  * its rows are found by nothing else.
  */
@@ -55,19 +61,24 @@ export class Sweeper {
   #waitsForRoom = false;
 
   /**
-   * @param everyMs pause between passes; at most half of a lease
+   * @param leaseMs how long a claim holds
    * @param ready whether more overdue rows, or more of one name, would be taken soon
    * @param offer takes a wake; answers false when there is no room
    */
   constructor(
     private readonly store: WorkStore,
     private readonly nodes: Nodes,
-    private readonly everyMs: number,
+    private readonly leaseMs: number,
     private readonly ready: { hasRoom: boolean; hasRoomFor(name: string): boolean },
     private readonly offer: (wake: Wake) => boolean,
     events: DelayEvents,
   ) {
     this.#chore = new Chore(() => this.#sweep(), new Trouble(events, 'sweep'));
+  }
+
+  /** Pause between passes of a node without peers, and how far ahead each looks for leases that end. */
+  get everyMs(): number {
+    return Math.min(EVERY_MS_MAX, this.leaseMs / 2);
   }
 
   start(): void {

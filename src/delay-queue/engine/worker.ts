@@ -19,7 +19,7 @@ import { LeaseKeeper } from './lease-keeper.js';
 import { Loader } from './loader.js';
 import { Missed } from './missed.js';
 import type { Nodes } from './nodes.js';
-import { Pruner } from './pruner.js';
+import { type Pruner, prunersOf } from './pruner.js';
 import { ReadAhead } from './read-ahead.js';
 import { ReadyQueue } from './ready-queue.js';
 import { Slots } from './slots.js';
@@ -33,9 +33,6 @@ const LOAD_WITHOUT_LISTEN_MS = 1_000;
 
 /** How long the last acknowledgements may take once the handlers have ended. */
 const ACKNOWLEDGE_WITHIN_MS = 5_000;
-
-/** Nodes not seen for a day leave no trace. */
-const STALE_NODE_MS = 24 * 60 * 60 * 1_000;
 
 export interface WorkerParts {
   options: ResolvedOptions;
@@ -61,7 +58,7 @@ export class Worker {
   readonly #loader: Loader;
   readonly #listener: HintListener;
   readonly #leaseKeeper: LeaseKeeper;
-  readonly #pruner: Pruner | undefined;
+  readonly #pruners: Pruner[];
   #hasJoined = false;
 
   /** @throws DelayConfigError when the application's pool is too small for its handlers */
@@ -70,7 +67,10 @@ export class Worker {
     const { schema, nodeName, leaseMs, historyKeepMs } = options;
     const offer = (wake: Wake): boolean => this.offer(wake);
     const store = new WorkStore(connections, schema, historyKeepMs !== null, nodeName);
-    const slots = new Slots(registry, transactionalMax(parts));
+    const slots = new Slots(registry, transactionalMax(parts), {
+      onRest: (name, lingering) => events.emit('advice', { message: restOf(name, lingering) }),
+      onGoesOn: () => this.#dispatcher.pump(),
+    });
     const ready = new ReadyQueue();
     this.#store = store;
     this.#readAhead = new ReadAhead(wheel, this.#clock, READ_AHEAD_MAX, (entries) =>
@@ -99,7 +99,7 @@ export class Worker {
       claimBatchFor(parts),
       { hungry: () => this.#sweeper.hungry(), leftOut: () => this.#sweeper.leftOut() },
     );
-    this.#sweeper = new Sweeper(store, nodes, leaseMs / 2, this.#dispatcher, offer, events);
+    this.#sweeper = new Sweeper(store, nodes, leaseMs, this.#dispatcher, offer, events);
     const callbacks = {
       offer,
       isPresent: () => this.#listener.isPresent,
@@ -118,7 +118,7 @@ export class Worker {
       leaseMs,
       events,
     );
-    this.#pruner = historyKeepMs === null ? undefined : new Pruner(store, historyKeepMs, events);
+    this.#pruners = prunersOf(store, historyKeepMs, events);
     this.#clock.onJump(() => {
       this.#readAhead.realign();
       this.#loader.kick();
@@ -163,7 +163,7 @@ export class Worker {
     this.#loader.start();
     this.#sweeper.start();
     this.#leaseKeeper.start();
-    this.#pruner?.start();
+    for (const pruner of this.#pruners) pruner.start();
     await hints.nodesChanged(options.nodeName);
     return listens;
   }
@@ -177,7 +177,7 @@ export class Worker {
   async drain(): Promise<number> {
     // From this moment: whatever is answered while the others stop begins no more.
     const claimsAnswered = this.#dispatcher.stop();
-    await Promise.all([this.#loader.stop(), this.#sweeper.stop(), this.#pruner?.stop()]);
+    await Promise.all([this.#loader, this.#sweeper, ...this.#pruners].map((each) => each.stop()));
     await this.#listener.stop();
     await claimsAnswered;
     this.#readAhead.close();
@@ -213,7 +213,7 @@ export class Worker {
 
   async #leave(): Promise<void> {
     try {
-      await this.#store.leave(STALE_NODE_MS);
+      await this.#store.leave();
       await this.parts.hints.nodesChanged();
     } catch (error) {
       // The others find out when the heartbeats stay away.
@@ -221,6 +221,10 @@ export class Worker {
     }
   }
 }
+
+const restOf = (name: string, lingering: number): string =>
+  `${name} rests on this node: ${lingering} of its handlers outlived their timeout and still run; ` +
+  'it goes on as they end (a handler should end when ctx.signal aborts)';
 
 /** A claim takes at least what the largest batch handler wants at once. */
 const claimBatchFor = ({ options, registry }: WorkerParts): number =>

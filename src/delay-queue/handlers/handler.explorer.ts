@@ -6,22 +6,11 @@ import { DelayEvents } from '../delay.events.js';
 import { describeError } from '../error-text.js';
 import { onDelayMetadata } from '../on-delay.decorator.js';
 import { handlerSettings } from './handler-settings.js';
+import type { DelayBatchRequest, DelayRequest } from './delay-request.js';
 import type { Handler } from './handler.js';
 import { HandlerRegistry } from './handler.registry.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
-
-/** What `@Inject(REQUEST)` gives in a request-scoped provider while it serves a delay. */
-export interface DelayRequest {
-  delay: Delay;
-  ctx: DelayContext;
-}
-
-/** What it gives while a batch handler is served. */
-export interface DelayBatchRequest {
-  delays: Delay[];
-  ctx: DelayContext;
-}
 
 /** Finds the methods with `@OnDelay` in all providers and controllers of the application. */
 @Injectable()

@@ -11,6 +11,12 @@ const LENGTH_MAX = 1_048_576;
 /** Statements on their way at a time; those of calls that wait for somebody, alone, come on top. */
 const STATEMENTS_MAX = 2;
 
+/**
+ * A statement that has taken so long may have a connection that died silently. It is still waited for,
+ * in nobody's way: others go on over another connection.
+ */
+const GIVES_UP_PLACE_MS = 2_000;
+
 /** What a coalescer needs from outside. */
 export interface CoalescerParts<Call, Answer> {
   /**
@@ -57,12 +63,24 @@ export class Coalescer<Call, Answer> {
   #sendGathered(): void {
     this.#isSending = false;
     while (this.#gathered.length > 0 && this.#statements < STATEMENTS_MAX) {
-      this.#statements += 1;
-      void this.#together(this.#take()).then(() => {
-        this.#statements -= 1;
-        if (this.#gathered.length > 0) this.#sendSoon();
-      });
+      void this.#inPlace(this.#together(this.#take()));
     }
+  }
+
+  /** Holds a place for a statement until it ends or has taken too long. */
+  async #inPlace(statement: Promise<void>): Promise<void> {
+    let hasPlace = true;
+    const leave = (): void => {
+      if (!hasPlace) return;
+      hasPlace = false;
+      this.#statements -= 1;
+      if (this.#gathered.length > 0) this.#sendSoon();
+    };
+    this.#statements += 1;
+    const timer = setTimeout(leave, GIVES_UP_PLACE_MS);
+    await statement;
+    clearTimeout(timer);
+    leave();
   }
 
   #take(): PendingCall<Call, Answer>[] {

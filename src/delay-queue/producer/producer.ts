@@ -1,4 +1,4 @@
-import { DelayConflictError, DelayShutdownError } from '../delay.errors.js';
+import { DelayConflictError, DelayShutdownError, DelayUnavailableError } from '../delay.errors.js';
 import { inLockOrder } from '../placements.js';
 import type { Answer, BatchStore, Move, Slot } from '../store/batch.store.js';
 import type { DelayStore } from '../store/delay.store.js';
@@ -8,6 +8,9 @@ import { Coalescer } from './coalescer.js';
 import { KeyLines } from './key-lines.js';
 import { ownError } from './own-error.js';
 import { PendingCall } from './pending-call.js';
+
+/** A call that stands in the line of its key for so long is not sent any more. */
+const IN_LINE_MS_MAX = 15_000;
 
 /** What the producer writes with. */
 export interface ProducerParts {
@@ -63,7 +66,8 @@ export class Producer {
     });
   }
 
-  /** @throws DelayConflictError, DelayUnstableError, DelayShutdownError, and what Postgres says */
+  /** @throws DelayConflictError, DelayUnstableError, DelayUnavailableError, DelayOutcomeUnknownError,
+   * DelayShutdownError, and what Postgres says */
   place(placement: Placement): Promise<Placed> {
     return this.#run(placement.key === null ? this.#placingKeyless : this.#placing, placement);
   }
@@ -120,7 +124,13 @@ export class Producer {
     });
     this.#open.add(pending);
     if (slot === undefined) coalescer.add(pending);
-    else this.#lines.enter(slot, () => coalescer.add(pending));
+    else {
+      const madeAtMs = performance.now();
+      this.#lines.enter(slot, () => {
+        if (performance.now() - madeAtMs > IN_LINE_MS_MAX) giveUp(pending);
+        else coalescer.add(pending);
+      });
+    }
     let placed: Placed;
     try {
       placed = await pending.answer;
@@ -139,4 +149,12 @@ export class Producer {
       answer(sorted.indexes[position] as number, placed),
     );
   }
+}
+
+/** Not at once: a long line would leave one within the other. */
+function giveUp(pending: Pick<PendingCall<unknown, Placed>, 'reject'>): void {
+  const error = new DelayUnavailableError(
+    `earlier calls about the same key took longer than ${IN_LINE_MS_MAX} ms`,
+  );
+  queueMicrotask(() => pending.reject(error));
 }

@@ -1,7 +1,15 @@
 import type { MoveTo } from '../validation/when.js';
+import { NO_INSTANT, NO_MS } from './absent.js';
 import { numbers, texts } from './array-literal.js';
-import { columnsOf, insert, insertAll, placeAgainColumns, placedOf } from './placing.js';
-import type { Placed, PlacedRow, Placement, Runner } from './rows.js';
+import {
+  columnsOf,
+  insert,
+  insertAll,
+  placeAgainColumns,
+  placedOf,
+  type PlacedRow,
+} from './placing.js';
+import type { Placed, Placement, Runner } from './rows.js';
 import { tablesOf } from './schema.js';
 import { slotOf } from './slot.js';
 import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
@@ -95,9 +103,9 @@ export class BatchStore {
     const to = moves.map((move) => columnsOf(move.to));
     const parameters = [
       ...slotColumns(moves),
-      numbers(to.map((column) => column.afterMs)),
-      texts(to.map((column) => column.at)),
-      numbers(to.map((column) => column.extendMs)),
+      numbers(to.map((column) => column.afterMs ?? NO_MS)),
+      texts(to.map((column) => column.at ?? NO_INSTANT)),
+      numbers(to.map((column) => column.extendMs ?? NO_MS)),
     ];
     tell(await runner.query<PlacedRow>(this.#sql.reschedule, parameters), answer);
   }

@@ -1,16 +1,18 @@
 import type { MoveTo } from '../validation/when.js';
 import { DelayConflictError, DelayUnstableError } from '../delay.errors.js';
-import type {
-  FoundRow,
-  HistoryRow,
-  OwnAttempt,
-  Placed,
-  PlacedRow,
-  Placement,
-  Runner,
-} from './rows.js';
+import { NO_INSTANT, NO_MS } from './absent.js';
+import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './answers.js';
+import { numbers, texts } from './array-literal.js';
+import type { FoundRow, HistoryRow, OwnAttempt, Placed, Placement, Runner } from './rows.js';
 import { LOOKS_MAX, PatientStatement } from './patient-statement.js';
-import { columnsOf, insert, insertAll, placeAgainColumns, placedOf } from './placing.js';
+import {
+  columnsOf,
+  insert,
+  insertAll,
+  placeAgainColumns,
+  placedOf,
+  type PlacedRow,
+} from './placing.js';
 import { tablesOf } from './schema.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
 import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
@@ -150,10 +152,13 @@ export class DelayStore {
     own?: OwnAttempt,
   ): Promise<Placed<'cancelled' | 'running' | 'absent'>> {
     if (runner.attempt !== undefined) {
-      const [gone] = await runner.query<PlacedRow>(this.#sql.cancelWaiting, [[name], [key]]);
+      const [gone] = await runner.query<PlacedRow>(this.#sql.cancelWaiting, [
+        texts([name]),
+        texts([key]),
+      ]);
       if (gone) return placedOf(gone, 'cancelled') as Placed<'cancelled'>;
     }
-    const parameters = [[name], [key], own?.id ?? null, own?.epoch ?? null];
+    const parameters = [texts([name]), texts([key]), own?.id ?? null, own?.epoch ?? null];
     const row = await this.#sql.cancel.untilStable(runner, parameters);
     return placedOf(row) as Placed<'cancelled' | 'running' | 'absent'>;
   }
@@ -166,7 +171,13 @@ export class DelayStore {
     to: MoveTo,
   ): Promise<Placed<'rescheduled' | 'running' | 'absent'>> {
     const { afterMs, at, extendMs } = columnsOf(to);
-    const parameters = [[name], [key], [afterMs], [at], [extendMs]];
+    const parameters = [
+      texts([name]),
+      texts([key]),
+      numbers([afterMs ?? NO_MS]),
+      texts([at ?? NO_INSTANT]),
+      numbers([extendMs ?? NO_MS]),
+    ];
     const row = await this.#sql.reschedule.untilStable(runner, parameters);
     return placedOf(row) as Placed<'rescheduled' | 'running' | 'absent'>;
   }
@@ -178,11 +189,12 @@ export class DelayStore {
   }
 
   async find(runner: Runner, name: string, key: string): Promise<FoundRow | undefined> {
-    const [row] = await runner.query<FoundRow>(this.#sql.find, [name, key]);
-    return row;
+    const [row] = await runner.query<FindAnswer>(this.#sql.find, [name, key]);
+    return row && foundOf(row);
   }
 
-  history(runner: Runner, name: string, key: string, limit: number): Promise<HistoryRow[]> {
-    return runner.query<HistoryRow>(this.#sql.history, [name, key, limit]);
+  async history(runner: Runner, name: string, key: string, limit: number): Promise<HistoryRow[]> {
+    const rows = await runner.query<HistoryAnswer>(this.#sql.history, [name, key, limit]);
+    return rows.map(historyOf);
   }
 }

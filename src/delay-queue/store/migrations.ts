@@ -43,9 +43,9 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
         // Nobody may schedule between the look and the drop.
         await runner.query(`LOCK TABLE ${tables.delay} IN ACCESS EXCLUSIVE MODE`);
         const [found] = (await runner.query(
-          `SELECT EXISTS (SELECT FROM ${tables.delay} WHERE wake_at < 'infinity') AS live`,
-        )) as { live: boolean }[];
-        if (found?.live) {
+          `SELECT EXISTS (SELECT FROM ${tables.delay} WHERE wake_at < 'infinity')::text AS live`,
+        )) as { live: string }[];
+        if (found?.live === 'true') {
           throw new DelayConfigError(`${tables.delay} still holds live delays; cancel them first`);
         }
         await runner.query(`DROP TABLE ${tables.delay}, ${tables.history}, ${tables.node}`);
@@ -81,7 +81,7 @@ function createStatements({ schema, delay, history, node }: Tables): string[] {
        wake_at      timestamptz NOT NULL,
        leased_until timestamptz,
        created_at   timestamptz NOT NULL,
-       epoch        integer NOT NULL DEFAULT 0,
+       epoch        bigint NOT NULL DEFAULT 0,
        attempts     integer NOT NULL DEFAULT 0,
        max_attempts integer,
        name         text COLLATE "C" NOT NULL,
@@ -105,7 +105,7 @@ function createStatements({ schema, delay, history, node }: Tables): string[] {
        due_at     timestamptz NOT NULL,
        created_at timestamptz NOT NULL,
        lateness_ms float8,
-       epoch      integer NOT NULL,
+       epoch      bigint NOT NULL,
        attempts   integer NOT NULL,
        state      text COLLATE "C" NOT NULL,
        name       text COLLATE "C" NOT NULL,

@@ -1,5 +1,6 @@
 import { DelayUnstableError } from '../delay.errors.js';
-import type { PlacedRow, Runner } from './rows.js';
+import type { PlacedRow } from './placing.js';
+import type { Runner } from './rows.js';
 import type { Patience } from './sql/look.sql.js';
 
 /** Verdicts that leave the row to others. */

@@ -1,6 +1,8 @@
+import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './absent.js';
+import { type AsText, msOfUs, numberOf } from './answers.js';
 import { numbers, texts } from './array-literal.js';
 import type { MoveTo } from '../validation/when.js';
-import type { Placed, PlacedRow, Placement, Runner } from './rows.js';
+import type { Placed, Placement, Runner } from './rows.js';
 import { slotOf } from './slot.js';
 
 /** The three columns of a statement's input that say when; exactly one of them is set. */
@@ -21,11 +23,11 @@ export function placementColumns(placements: readonly Placement[]): string[] {
   const to = placements.map((placement) => columnsOf(placement.to));
   return [
     texts(placements.map((placement) => placement.name)),
-    texts(placements.map((placement) => placement.key)),
+    texts(placements.map((placement) => placement.key ?? NO_KEY)),
     texts(placements.map((placement) => placement.payload)),
-    numbers(to.map((column) => column.afterMs)),
-    texts(to.map((column) => column.at)),
-    numbers(placements.map((placement) => placement.maxAttempts)),
+    numbers(to.map((column) => column.afterMs ?? 0)),
+    texts(to.map((column) => column.at ?? NO_INSTANT)),
+    numbers(placements.map((placement) => placement.maxAttempts ?? NO_MAXIMUM)),
   ];
 }
 
@@ -35,32 +37,29 @@ export const placeAgainColumns = (placements: readonly Placement[]): string[] =>
   texts(placements.map((placement) => placement.onConflict)),
 ];
 
+/** What statements about a delay that is there answer; of one that is absent there is no number. */
+export type PlacedRow = AsText<
+  'verdict' | 'id' | 'name' | 'due_ms' | 'now_ms',
+  'key' | 'epoch' | 'wake_ms'
+>;
+
 /** @param verdict for statements that answer only rows of one */
 export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
   return {
     verdict,
-    id: row.id,
-    dueMs: row.due_ms,
-    epoch: row.epoch,
-    wakeMs: row.wake_ms,
-    nowMs: row.now_ms,
+    id: numberOf(row.id),
+    dueMs: numberOf(row.due_ms),
+    epoch: numberOf(row.epoch),
+    wakeMs: numberOf(row.wake_ms),
+    nowMs: numberOf(row.now_ms),
   };
 }
 
 /** What a row begins with: the default of its column. */
 const EPOCH_FIRST = 0;
 
-interface InsertedRow {
-  id: number;
-  due_ms: number;
-  wake_ms: number;
-  now_ms: number;
-}
-
-interface KeyedRow extends InsertedRow {
-  name: string;
-  key: string | null;
-}
+type InsertedRow = AsText<'id' | 'due_ms' | 'wake_ms' | 'now_us'>;
+type KeyedRow = InsertedRow & AsText<'name', 'key'>;
 
 /** Runs a `place` statement: inserts what can be inserted; a hole where the key was taken. */
 export async function insert(
@@ -92,13 +91,13 @@ export async function insertAll(
 
 /** Ids follow the order of the input; Postgres promises no order of what RETURNING answers. */
 const inOrder = (rows: readonly InsertedRow[]): Placed[] =>
-  rows.toSorted((a, b) => a.id - b.id).map(scheduled);
+  rows.map(scheduled).toSorted((a, b) => a.id - b.id);
 
-const scheduled = ({ id, due_ms, wake_ms, now_ms }: InsertedRow): Placed => ({
+const scheduled = (row: InsertedRow): Placed => ({
   verdict: 'scheduled',
-  id,
-  dueMs: due_ms,
+  id: Number(row.id),
+  dueMs: Number(row.due_ms),
   epoch: EPOCH_FIRST,
-  wakeMs: wake_ms,
-  nowMs: now_ms,
+  wakeMs: Number(row.wake_ms),
+  nowMs: msOfUs(row.now_us),
 });

@@ -1,7 +1,10 @@
 import type { EndState, LiveState, OnConflict } from '../delay.js';
 import type { MoveTo } from '../validation/when.js';
 
-/** What the statements take and answer. Ids are numbers: 2^53 of them last for any queue. */
+/*
+ * What the stores take and give. Ids and epochs are numbers: 2^53 of them last for any queue. How the statements
+ * answer is in `answers.ts` and `placing.ts`.
+ */
 
 /** Runs one statement and answers its rows: the caller's transaction, or a pool. */
 export interface Runner {
@@ -42,19 +45,6 @@ export interface Placed<Verdict extends string = string> {
   epoch: number | null;
   wakeMs: number | null;
   nowMs: number;
-}
-
-/** What the statements that write a delay answer; instants in milliseconds since 1970. */
-export interface PlacedRow {
-  ord: number;
-  verdict: string;
-  id: number;
-  name: string;
-  key: string | null;
-  epoch: number | null;
-  due_ms: number;
-  wake_ms: number | null;
-  now_ms: number;
 }
 
 /** What `find` reads; instants in milliseconds since 1970, payload as JSON text. */
@@ -136,9 +126,18 @@ export interface LookedRow {
 /** The session that fences attempts, and the rows it holds for them. */
 export interface FenceRow {
   pid: number;
-  /** When its transaction began, as Postgres writes it. */
+  /** When its transaction began: microseconds since 1970. */
   began: string;
   ids: number[];
+}
+
+/** What had no attempt left. */
+export interface BuriedRow {
+  id: number;
+  name: string;
+  key: string | null;
+  attempts: number;
+  error: string;
 }
 
 /** An attempt that ended well. */

@@ -41,20 +41,24 @@ export const plusMs = (instant: string, ms: string): string =>
 export const extendedMs = (due: string, ms: string): string =>
   `LEAST(${plusMs(due, ms)}, timestamptz '9999-12-31 23:59:59.999+00')`;
 
-/** SQL for an instant as milliseconds since 1970; float8, because no type parser touches it. */
-export const epochMs = (instant: string): string =>
-  `(extract(epoch FROM ${instant}) * 1000)::float8`;
+/*
+ * Instants as numbers since 1970. Never float8, whose text has as many digits as `extra_float_digits` lets it
+ * have, and which applications parse as they like: every answer is cast to text (see `answers.ts`).
+ */
+
+/** SQL for an instant as milliseconds, to the microsecond: `numeric`, exact in any year. */
+export const epochMs = (instant: string): string => `(extract(epoch FROM ${instant}) * 1000)`;
 
 /** The same for an instant that is known to be at whole milliseconds; a tenth of the time of `numeric`. */
 export const wholeEpochMs = (instant: string): string =>
-  `round(date_part('epoch', ${instant}) * 1000)`;
+  `(date_part('epoch', ${instant}) * 1e3)::bigint`;
 
 /**
- * The same for an instant of our days, to the microsecond, and as quick: beyond the year 2242 the
- * seconds of `date_part` are too large for that.
+ * An instant of our days as microseconds, and as quick: beyond the year 2242 the seconds of `date_part`
+ * are too large for that.
  */
-export const presentEpochMs = (instant: string): string =>
-  `round(date_part('epoch', ${instant}) * 1e6) / 1e3`;
+export const presentEpochUs = (instant: string): string =>
+  `(date_part('epoch', ${instant}) * 1e6)::bigint`;
 
 /** The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. */
 export const wakeOf = (row: string): string => `GREATEST(${row}.wake_at, ${row}.leased_until)`;

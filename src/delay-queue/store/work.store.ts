@@ -1,6 +1,27 @@
 import { DelayConfigError } from '../delay.errors.js';
-import { numbers } from './array-literal.js';
+import { NO_MS } from './absent.js';
+import {
+  type BuryAnswer,
+  buriedOf,
+  type ClaimAnswer,
+  claimedOf,
+  type CountAnswer,
+  type FenceAnswer,
+  fencedOf,
+  type IdAnswer,
+  idOf,
+  type LoadAnswer,
+  loadedOf,
+  type LookAnswer,
+  lookedOf,
+  type SettleAnswer,
+  settledOf,
+  type SweepAnswer,
+  sweptOf,
+} from './answers.js';
+import { flags, numbers, texts } from './array-literal.js';
 import type {
+  BuriedRow,
   ClaimedRow,
   ClaimRequest,
   Completion,
@@ -13,13 +34,13 @@ import type {
   Settlement,
   Shares,
   SweptPage,
-  Wake,
 } from './rows.js';
 import { tablesOf } from './schema.js';
 import { burySql } from './sql/bury.sql.js';
 import { claimSql } from './sql/claim.sql.js';
 import { completeSql } from './sql/complete.sql.js';
 import { fenceSql } from './sql/fence.sql.js';
+import { forgetNodesSql } from './sql/forget-nodes.sql.js';
 import { leaveSql } from './sql/leave.sql.js';
 import { loadSql } from './sql/load.sql.js';
 import { lookAtSql } from './sql/look-at.sql.js';
@@ -27,8 +48,6 @@ import { pruneSql } from './sql/prune.sql.js';
 import { renewSql } from './sql/renew.sql.js';
 import { settleSql } from './sql/settle.sql.js';
 import { sweepSql } from './sql/sweep.sql.js';
-
-type WakeTuple = [id: number, epoch: number, name: string, wakeMs: number, ended: 0 | 1 | 2];
 
 /** What the engine reads and writes, on connections of its own; one statement per method. */
 export class WorkStore {
@@ -53,82 +72,72 @@ export class WorkStore {
       sweep: sweepSql(tables),
       leave: leaveSql(tables),
       prune: pruneSql(tables),
+      forgetNodes: forgetNodesSql(tables),
     };
   }
 
-  claim(requests: readonly ClaimRequest[]): Promise<ClaimedRow[]> {
-    return this.runner.query(this.#sql.claim, [
-      numbers(requests.map((request) => request.id)),
-      numbers(requests.map((request) => request.epoch)),
+  async claim(requests: readonly ClaimRequest[]): Promise<ClaimedRow[]> {
+    const rows = await this.runner.query<ClaimAnswer>(this.#sql.claim, [
+      ...fencesOf(requests),
       numbers(requests.map((request) => request.leaseMs)),
       numbers(requests.map((request) => request.maxAttempts)),
       this.nodeName,
     ]);
+    return rows.map(claimedOf);
   }
 
-  lookAt(ids: readonly number[]): Promise<LookedRow[]> {
-    return this.runner.query(this.#sql.lookAt, [ids]);
+  async lookAt(ids: readonly number[]): Promise<LookedRow[]> {
+    const rows = await this.runner.query<LookAnswer>(this.#sql.lookAt, [numbers(ids)]);
+    return rows.map(lookedOf);
   }
 
   /** Ids that were removed; the others are locked, or no longer this attempt's. */
   async complete(items: readonly Completion[], runner: Runner = this.runner): Promise<number[]> {
-    const rows = await runner.query<{ id: number }>(this.#sql.complete, [
-      numbers(items.map((item) => item.id)),
-      numbers(items.map((item) => item.epoch)),
+    const rows = await runner.query<IdAnswer>(this.#sql.complete, [
+      ...fencesOf(items),
       numbers(items.map((item) => item.latenessMs)),
     ]);
     const ids = items.map((item) => item.id);
     if (rows.length === 0) return ids;
-    const left = new Set(rows.map((row) => row.id));
+    const left = new Set(rows.map(idOf));
     return ids.filter((id) => !left.has(id));
   }
 
-  settle(items: readonly Settlement[]): Promise<SettledRow[]> {
-    return this.runner.query(this.#sql.settle, [
-      items.map((item) => item.id),
-      items.map((item) => item.epoch),
-      items.map((item) => item.waitMs),
-      items.map((item) => item.movesDue),
-      items.map((item) => item.refund),
-      items.map((item) => item.error),
+  async settle(items: readonly Settlement[]): Promise<SettledRow[]> {
+    const rows = await this.runner.query<SettleAnswer>(this.#sql.settle, [
+      ...fencesOf(items),
+      numbers(items.map((item) => item.waitMs ?? NO_MS)),
+      flags(items.map((item) => item.movesDue)),
+      numbers(items.map((item) => item.refund)),
+      flags(items.map((item) => item.error !== null)),
+      texts(items.map((item) => item.error ?? '')),
       this.nodeName,
     ]);
+    return rows.map(settledOf);
   }
 
-  bury(
-    requests: readonly ClaimRequest[],
-    error: string,
-  ): Promise<{ id: number; name: string; key: string | null; attempts: number; error: string }[]> {
-    return this.runner.query(this.#sql.bury, [
-      requests.map((request) => request.id),
-      requests.map((request) => request.epoch),
-      requests.map((request) => request.maxAttempts),
+  async bury(requests: readonly ClaimRequest[], error: string): Promise<BuriedRow[]> {
+    const rows = await this.runner.query<BuryAnswer>(this.#sql.bury, [
+      ...fencesOf(requests),
+      numbers(requests.map((request) => request.maxAttempts)),
       error,
     ]);
+    return rows.map(buriedOf);
   }
 
   /** Ids whose lease now ends in `leaseMs`. */
-  async renew(items: readonly { id: number; epoch: number }[], leaseMs: number): Promise<number[]> {
-    const rows = await this.runner.query<{ id: number }>(this.#sql.renew, [
-      items.map((item) => item.id),
-      items.map((item) => item.epoch),
-      leaseMs,
-    ]);
-    return rows.map((row) => row.id);
+  async renew(items: readonly Fence[], leaseMs: number): Promise<number[]> {
+    const parameters = [...fencesOf(items), leaseMs];
+    return (await this.runner.query<IdAnswer>(this.#sql.renew, parameters)).map(idOf);
   }
 
   /** Holds the rows in the transaction of their attempts; `ids` are those whose claim still holds. */
-  async fence(
-    runner: Runner,
-    claims: readonly { id: number; epoch: number }[],
-    idleMs: number,
-  ): Promise<FenceRow> {
-    const [row] = await runner.query<FenceRow>(this.#sql.fence, [
-      claims.map((claim) => claim.id),
-      claims.map((claim) => claim.epoch),
+  async fence(runner: Runner, claims: readonly Fence[], idleMs: number): Promise<FenceRow> {
+    const [row] = await runner.query<FenceAnswer>(this.#sql.fence, [
+      ...fencesOf(claims),
       String(Math.max(1, Math.floor(idleMs))),
     ]);
-    return given(row);
+    return fencedOf(given(row));
   }
 
   async load(
@@ -136,11 +145,9 @@ export class WorkStore {
     from: Cursor,
     limits: { horizonMs: number; limit: number; peersWithinMs: number; isPresent: boolean },
   ): Promise<LoadedPage> {
-    const row = await this.#one<PageRow & { nodes: string; later_ms: number }>(this.#sql.load, [
+    const row = await this.#one<LoadAnswer>(this.#sql.load, [
       this.nodeName,
-      shares.names,
-      shares.counts,
-      shares.ranks,
+      ...columnsOf(shares),
       from.wakeMs,
       from.id,
       limits.horizonMs,
@@ -148,8 +155,7 @@ export class WorkStore {
       limits.peersWithinMs,
       limits.isPresent,
     ]);
-    const nodes = JSON.parse(row.nodes) as LoadedPage['nodes'];
-    return { nodes, laterMs: row.later_ms, ...pageOf(row) };
+    return loadedOf(row);
   }
 
   async sweep(
@@ -157,10 +163,8 @@ export class WorkStore {
     from: Cursor | null,
     limits: { scan: number; limit: number; helpAfterMs: number | null; aheadMs: number },
   ): Promise<SweptPage> {
-    const row = await this.#one<PageRow & { any_overdue: boolean }>(this.#sql.sweep, [
-      shares.names,
-      shares.counts,
-      shares.ranks,
+    const row = await this.#one<SweepAnswer>(this.#sql.sweep, [
+      ...columnsOf(shares),
       from?.wakeMs ?? null,
       from?.id ?? 0,
       limits.scan,
@@ -168,15 +172,21 @@ export class WorkStore {
       limits.helpAfterMs,
       limits.aheadMs,
     ]);
-    return { anyOverdue: row.any_overdue, ...pageOf(row) };
+    return sweptOf(row);
   }
 
-  leave(staleMs: number): Promise<unknown> {
-    return this.runner.query(this.#sql.leave, [this.nodeName, staleMs]);
+  leave(): Promise<unknown> {
+    return this.runner.query(this.#sql.leave, [this.nodeName]);
   }
 
   async prune(keepMs: number, limit: number): Promise<number> {
-    return (await this.#one<{ count: number }>(this.#sql.prune, [keepMs, limit])).count;
+    return Number((await this.#one<CountAnswer>(this.#sql.prune, [keepMs, limit])).count);
+  }
+
+  /** @returns how many rows of nodes not seen for so long it deleted */
+  async forgetNodes(staleMs: number, limit: number): Promise<number> {
+    const answer = await this.#one<CountAnswer>(this.#sql.forgetNodes, [staleMs, limit]);
+    return Number(answer.count);
   }
 
   async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {
@@ -185,30 +195,24 @@ export class WorkStore {
   }
 }
 
+/** A claim that a statement asks for or proves. */
+interface Fence {
+  id: number;
+  epoch: number;
+}
+
+const fencesOf = (items: readonly Fence[]): [ids: string, epochs: string] => [
+  numbers(items.map((item) => item.id)),
+  numbers(items.map((item) => item.epoch)),
+];
+
+const columnsOf = ({ names, counts, ranks }: Shares): string[] => [
+  texts(names),
+  numbers(counts),
+  numbers(ranks),
+];
+
 function given<Row>(row: Row | undefined): Row {
   if (row === undefined) throw new DelayConfigError('a statement of the engine gave no answer');
   return row;
-}
-
-interface PageRow {
-  wakes: string;
-  cursor_ms: number | null;
-  cursor_id: number;
-  now_ms: number;
-}
-
-function pageOf(row: PageRow): { wakes: Wake[]; cursor: Cursor | null; nowMs: number } {
-  const tuples = JSON.parse(row.wakes) as WakeTuple[];
-  return {
-    wakes: tuples.map(([id, epoch, name, wakeMs, ended]) => ({
-      id,
-      epoch,
-      name,
-      wakeMs,
-      suspect: ended === 2,
-      failed: ended > 0,
-    })),
-    cursor: row.cursor_ms === null ? null : { wakeMs: row.cursor_ms, id: row.cursor_id },
-    nowMs: row.now_ms,
-  };
 }

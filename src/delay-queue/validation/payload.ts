@@ -10,6 +10,11 @@ export const PAYLOAD_BYTES_MAX = 65_536;
 /** Containers inside each other, the payload itself included. Recursion is safe within it. */
 const DEPTH_MAX = 64;
 
+/** `jsonb` writes a space after `,` and `:`. */
+const SEPARATOR_BYTES = 2;
+/** A digit and a separator, of which the last one's room is that of the brackets. */
+const ELEMENT_BYTES_MIN = 1 + SEPARATOR_BYTES;
+
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /**
@@ -25,7 +30,8 @@ const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
  * encodePayload({ items: [{ price: NaN }] });   // DelayInvalidError: payload.items[0].price: …
  * ```
  *
- * @param bytesMax limit of the text in UTF-8; work stops where it is passed
+ * @param bytesMax limit in UTF-8 of the text that is read back, which is longer than the one that is sent:
+ * `jsonb` writes numbers without exponents and a space after `,` and `:`. Work stops where it is passed
  * @throws DelayInvalidError with the exact path; its text never holds payload values
  */
 export function encodePayload(payload: unknown, bytesMax: number = PAYLOAD_BYTES_MAX): string {
@@ -34,6 +40,7 @@ export function encodePayload(payload: unknown, bytesMax: number = PAYLOAD_BYTES
 
 class PayloadEncoder {
   private text = '';
+  /** Of the text as it is read back. */
   private bytes = 0;
   private readonly path: (string | number)[] = [];
   /** The containers on the way to the present value: one that comes again is a cycle. */
@@ -92,7 +99,15 @@ class PayloadEncoder {
     if (Number.isInteger(number) && !Number.isSafeInteger(number)) {
       throw this.invalid('is an integer beyond 2^53 - 1, no longer exact; send it as a string');
     }
-    this.emit(JSON.stringify(number));
+    const text = JSON.stringify(number);
+    const bytes = writtenOut(text);
+    if (bytes > this.bytesMax) {
+      throw this.invalid(
+        `is a number of ${bytes} bytes when it is written out, as jsonb does, and larger than ` +
+          `${this.bytesMax} bytes; send it as a string`,
+      );
+    }
+    this.emit(text, bytes);
   }
 
   private container(value: object): void {
@@ -109,11 +124,11 @@ class PayloadEncoder {
 
   private array(array: unknown[]): void {
     const { length } = array;
-    if (length * 2 > this.bytesMax - this.bytes) throw this.tooLarge();
+    if (length * ELEMENT_BYTES_MIN > this.bytesMax - this.bytes) throw this.tooLarge();
     this.emit('[');
     for (let index = 0; index < length; index++) {
       this.path.push(index);
-      if (index > 0) this.emit(',');
+      if (index > 0) this.emit(',', SEPARATOR_BYTES);
       if (!Object.hasOwn(array, index)) {
         throw this.invalid('is a hole in the array, which JSON turns into null');
       }
@@ -140,9 +155,9 @@ class PayloadEncoder {
       if (!Object.prototype.propertyIsEnumerable.call(object, key)) {
         throw this.invalid('is not enumerable, so JSON drops it');
       }
-      this.emit(separator);
+      if (separator !== '') this.emit(separator, SEPARATOR_BYTES);
       this.string(key, 'the key');
-      this.emit(':');
+      this.emit(':', SEPARATOR_BYTES);
       this.value(Reflect.get(object, key));
       this.path.pop();
       separator = ',';
@@ -163,9 +178,19 @@ class PayloadEncoder {
   private tooLarge(): DelayInvalidError {
     return new DelayInvalidError(
       'payload',
-      `is larger than ${this.bytesMax} bytes as JSON; store the data in a table and send its id`,
+      `is larger than ${this.bytesMax} bytes as JSON (as jsonb writes it, numbers without exponents); ` +
+        'store the data in a table and send its id',
     );
   }
+}
+
+/** Length of a number as `jsonb` writes it; `5e-324` has 326 characters. What needs an `e+` is refused. */
+function writtenOut(text: string): number {
+  const [mantissa = '', exponent] = text.split('e-');
+  if (exponent === undefined) return text.length;
+  const sign = mantissa.startsWith('-') ? 1 : 0;
+  const digits = mantissa.replace(/\D/g, '').length;
+  return sign + '0.'.length + Number(exponent) - 1 + digits;
 }
 
 function pathStep(step: string | number): string {

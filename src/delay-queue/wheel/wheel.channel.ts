@@ -13,7 +13,7 @@ export interface WheelChannel {
   /**
    * @param deadlineMs on the scale of {@link WheelService.nowMs}; in the past: the next turn
    * @param tag what the callback gets
-   * @returns a handle; `undefined` when the wheels are full or this channel is closed
+   * @returns a handle; `undefined` when this channel holds as much as it may, or is closed
    */
   add(deadlineMs: number, tag: number): number | undefined;
   /** @returns `false` when the entry expired (perhaps in this very turn), went or never was */
@@ -21,7 +21,7 @@ export interface WheelChannel {
   /** Another deadline; the handle stays good. Answers like {@link cancel}. */
   move(handle: number, deadlineMs: number): boolean;
   /**
-   * Makes room in a full wheel: drops the farthest entry of this channel, as exactly as
+   * Makes room in a full channel: drops its farthest entry, as exactly as
    * `TimingWheel.evictFarthest`, if its deadline is later than `afterMs`.
    *
    * @returns its tag; `undefined` when nothing was dropped
@@ -44,7 +44,6 @@ export class Channel implements WheelChannel {
     readonly onExpired: OnExpired,
     capacity: number,
     originMs: number,
-    private readonly hasRoom: () => boolean,
     private readonly wakeBy: (deadlineMs: number) => void,
     private readonly onClose: (channel: Channel) => void,
   ) {
@@ -60,7 +59,7 @@ export class Channel implements WheelChannel {
   }
 
   add(deadlineMs: number, tag: number): number | undefined {
-    if (this.#closed || !this.hasRoom()) return undefined;
+    if (this.#closed) return undefined;
     const handle = this.wheel.add(deadlineMs);
     if (handle === NO_TIMER) return undefined;
     if (this.#tags.length < this.wheel.allocated) this.#growTags();

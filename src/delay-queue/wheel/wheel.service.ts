@@ -11,14 +11,20 @@ import {
 import { DelayInvalidError, DelayShutdownError, DelayWheelFullError } from '../delay.errors.js';
 import type { Duration } from '../delay.js';
 import { describeError } from '../error-text.js';
+import { atStart } from '../validation/blame.js';
 import { parseDurationMs } from '../validation/duration.js';
+import { checkInteger } from '../validation/integer.js';
 import { WheelAlarm } from './wheel-alarm.js';
 import { Channel, type OnExpired, TICKS_PER_MS, type WheelChannel } from './wheel.channel.js';
 
-/** Provide a number under this token to change how many entries all wheels may hold together. */
+/**
+ * Provide a number under this token to change how many volatile timers may wait, 1 to 16,777,216.
+ * Default 1,000,000. Durable delays and the timeouts of handlers have room of their own.
+ */
 export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
 
 const CAPACITY_DEFAULT = 1_000_000;
+const CAPACITY_MAX = 2 ** 24;
 
 /** Far below 2^31 ms, beyond which `setTimeout` fires at once; an idle process wakes once a minute. */
 const SLEEP_MS_MAX = 60_000;
@@ -71,15 +77,18 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   #stopped = false;
 
   /**
-   * @param capacity entries of all channels and volatile timers together, up to 16,777,216
+   * @param capacity volatile timers that may wait, up to 16,777,216; no channel shares their room
    * @param alarm of this wheel alone; without one, waking is exact to a millisecond
+   * @throws DelayConfigError the capacity is no such number
+   * @internal
    */
   constructor(
     @Optional() @Inject(WHEEL_CAPACITY) private readonly capacity: number = CAPACITY_DEFAULT,
     @Optional() private readonly alarm?: WheelAlarm,
   ) {
+    atStart('WheelService', () => checkInteger(capacity, 'WHEEL_CAPACITY', 1, CAPACITY_MAX));
     this.alarm?.onRing(() => this.#ring());
-    this.#volatile = this.channel((tags) => this.#runTimers(tags));
+    this.#volatile = this.channel((tags) => this.#runTimers(tags), capacity);
   }
 
   /** The wheel's clock: `performance.now()`, milliseconds with fractions. */
@@ -92,7 +101,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
    * with, is logged. It sees the caller's AsyncLocalStorage, as with `setTimeout`.
    *
    * @throws DelayInvalidError `ms` is no duration, or `fn` no function
-   * @throws DelayWheelFullError too many entries wait
+   * @throws DelayWheelFullError too many volatile timers wait
    * @throws DelayShutdownError the application is closing; what waited has been cancelled
    */
   after(ms: Duration, fn: () => void | Promise<void>): WheelTimer {
@@ -123,15 +132,16 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
    * @param onExpired gets the tags that expired in one turn, in the order of their deadlines. It
    *   runs after the wheels have moved on: it may add, move, cancel, close and throw (which is
    *   logged).
+   * @param capacity entries that may wait in it, whatever waits elsewhere; up to 16,777,216
    * @throws DelayShutdownError the application has shut down
+   * @internal
    */
-  channel(onExpired: OnExpired): WheelChannel {
+  channel(onExpired: OnExpired, capacity = CAPACITY_DEFAULT): WheelChannel {
     if (this.#stopped) throw new DelayShutdownError();
     const channel = new Channel(
       onExpired,
-      this.capacity,
+      capacity,
       this.nowMs(),
-      () => this.#size() < this.capacity,
       (deadlineMs) => this.#wakeBy(deadlineMs),
       (closed) => {
         this.#channels.splice(this.#channels.indexOf(closed), 1);
@@ -196,12 +206,6 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     } catch (error) {
       report(error);
     }
-  }
-
-  #size(): number {
-    let size = 0;
-    for (const channel of this.#channels) size += channel.wheel.size;
-    return size;
   }
 
   #wakeBy(wakeAtMs: number): void {

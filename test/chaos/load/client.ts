@@ -1,5 +1,6 @@
 import {
   DelayError,
+  DelayOutcomeUnknownError,
   type DelayService,
   type RescheduleTo,
   type ScheduleItem,
@@ -129,7 +130,8 @@ export class Client {
     } catch (error) {
       for (const call of calls) {
         // The library refuses before it writes, or rolls back before it says so.
-        if (error instanceof DelayError) this.log.fail(call, error);
+        const isKnown = error instanceof DelayError && !(error instanceof DelayOutcomeUnknownError);
+        if (isKnown) this.log.fail(call, error);
         else this.log.unknown(call, error);
       }
       return [];

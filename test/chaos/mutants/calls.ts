@@ -1,6 +1,7 @@
 import { DataSource } from 'typeorm';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import { OwnPool } from '../../../src/delay-queue/engine/own-pool.js';
+import { BorrowedConnection } from '../../../src/delay-queue/producer/borrowed-connection.js';
 import { isRowOf } from '../../../src/delay-queue/store/sql/look.sql.js';
 import { wholeMs } from '../../../src/delay-queue/store/schema.js';
 import type { Mutant } from './mutant.js';
@@ -79,7 +80,7 @@ export const CALLS: Record<string, Mutant> = {
     faults: ['kill', 'terminate', 'cut'],
     seconds: 20,
     apply: (surgery) => {
-      // All of them through the DataSource, where the next cut is.
+      // All of them over the application's pool, where the next cut is.
       surgery.wrap(
         OwnPool.prototype,
         'tryQuery',
@@ -90,15 +91,16 @@ export const CALLS: Record<string, Mutant> = {
           } as OwnPool['tryQuery'],
       );
       surgery.wrap(
-        DataSource.prototype,
+        BorrowedConnection.prototype,
         'query',
         (original) =>
-          async function hasty(this: DataSource, ...[sql, parameters, runner]) {
-            if (!STATEMENTS.place.includes(sql) || runner) {
-              return original.call(this, sql, parameters, runner);
+          async function hasty(this: BorrowedConnection, sql, parameters) {
+            const { dataSource, isTransactionActive } = this.runner;
+            if (!STATEMENTS.place.includes(sql) || isTransactionActive) {
+              return original.call(this, sql, parameters);
             }
-            return writeLater(this, sql, parameters);
-          } as DataSource['query'],
+            return writeLater(dataSource, sql, parameters);
+          } as BorrowedConnection['query'],
       );
     },
   },

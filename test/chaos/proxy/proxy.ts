@@ -9,16 +9,14 @@ import type { Weather } from './weather.js';
 const POSTGRES_PORT = 5432;
 
 /** Opens a way to the server that faults can spoil, for one process. */
-export async function openProxy(
-  serverUrl: string,
-): Promise<ChaosProxy & { close(): Promise<void> }> {
+export async function openProxy(serverUrl: string): Promise<PostgresProxy> {
   const proxy = new PostgresProxy(serverUrl);
   await proxy.open();
   return proxy;
 }
 
-class PostgresProxy implements ChaosProxy {
-  readonly #links = new Set<Link>();
+export class PostgresProxy implements ChaosProxy {
+  readonly #links = new Map<Link, Weather>();
   readonly #weather: Weather = { delayMs: 0, isStill: false };
   readonly #listener: Server;
   #cutAt: CutAt | undefined;
@@ -27,8 +25,10 @@ class PostgresProxy implements ChaosProxy {
     const { hostname, port } = new URL(serverUrl);
     const to = { host: hostname, port: Number(port) || POSTGRES_PORT };
     this.#listener = createServer({ noDelay: true, allowHalfOpen: true }, (client) => {
-      const link = new Link(client, to, this.#weather, () => this.#takeCut());
-      this.#links.add(link);
+      // Its own, where it differs from that of all.
+      const weather = Object.create(this.#weather) as Weather;
+      const link = new Link(client, to, weather, () => this.#takeCut());
+      this.#links.set(link, weather);
       void link.closed.then(() => this.#links.delete(link));
     });
   }
@@ -51,11 +51,16 @@ class PostgresProxy implements ChaosProxy {
   }
 
   cut(): void {
-    for (const link of this.#links) link.cut();
+    for (const link of this.#links.keys()) link.cut();
   }
 
   halfOpen(): void {
     this.#weather.isStill = true;
+  }
+
+  /** Those connections that were opened last fall silent for good; new ones get through. */
+  silence(count = Infinity): void {
+    for (const weather of [...this.#links.values()].slice(-count)) weather.isStill = true;
   }
 
   cutAfterCommit(): void {
@@ -81,7 +86,7 @@ class PostgresProxy implements ChaosProxy {
   }
 
   #pump(): void {
-    for (const link of this.#links) link.pump();
+    for (const link of this.#links.keys()) link.pump();
   }
 
   /** The first COMMIT of all connections gets it. */

@@ -60,7 +60,7 @@ const ROW = [
   ['wake_at', 'timestamptz', 'wake_at'],
   ['leased_until', 'timestamptz', 'leased_until'],
   ['leased_by', 'text', 'leased_by'],
-  ['epoch', 'integer', 'epoch'],
+  ['epoch', 'bigint', 'epoch'],
   ['attempts', 'integer', 'attempts'],
   ['max_attempts', 'integer', 'max_attempts'],
   ['created_at', 'timestamptz', 'created_at'],

@@ -19,6 +19,8 @@ export interface WorkerSetup {
   serves?: Record<`test.${string}`, Served>;
   options?: DelayQueueOptions;
   poolMax?: number;
+  /** See `makeSweepsRare`. */
+  rareSweeps?: boolean;
 }
 
 /** What the parent tells a worker later. */

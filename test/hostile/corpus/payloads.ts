@@ -81,6 +81,9 @@ export const PAYLOADS: readonly HostilePayload[] = [
     Object.fromEntries(Array.from({ length: 1e6 }, (_, n) => [n, 0])),
   ),
   at('payload', 'one byte too many', () => 'x'.repeat(65_535)),
+  at('payload', 'numbers that grow when they are written out', () =>
+    Array.from({ length: 9_000 }, () => 5e-324),
+  ),
   at('payload', 'too many bytes in few characters', () => 'ü'.repeat(33_000)),
   at('payload', 'text that grows when it is quoted', () => '\u0001'.repeat(20_000)),
   at('payload', 'undefined', () => undefined),

@@ -107,7 +107,7 @@ it('a million overdue rows of a name nobody serves cost the other names nothing'
     await node.stop();
   }
   const { rows } = await client.query(
-    'SELECT name, count(*)::int AS count, max(epoch) AS epoch FROM delay_queue.delay GROUP BY name',
+    'SELECT name, count(*)::int AS count, max(epoch)::int AS epoch FROM delay_queue.delay GROUP BY name',
   );
   expect(rows).toEqual([{ name: 'test.orphan', count: ORPHANS, epoch: 0 }]);
 }, 180_000);

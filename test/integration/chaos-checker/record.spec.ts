@@ -104,7 +104,7 @@ describe('the trigger', () => {
     await scene.clients().cancel(app, made.name, 'k');
     expect(
       await scene.sql(
-        `SELECT revision, op, was_epoch, epoch, token, was_token FROM chaos.transition
+        `SELECT revision, op, was_epoch::int, epoch::int, token, was_token FROM chaos.transition
          WHERE delay_id = $1 ORDER BY revision`,
         [made.id],
       ),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { DelayShutdownError } from 'nestjs-delay-queue';
+import { DelayOutcomeUnknownError, DelayShutdownError } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { EngineConnections } from '../../../src/delay-queue/engine/engine-connections.js';
 import { type DelayNode, type NodeSetup, plainHandler } from '../../support/delay-node.js';
@@ -132,7 +132,10 @@ describe.each(['sessions of its own', 'the pool of the application'])('on %s', (
     expect(cut.map(({ status }) => status)).toEqual(cut.map(() => 'rejected'));
     const reasons = cut.map((result) => (result.status === 'rejected' ? result.reason : undefined));
     expect(new Set(reasons).size).toBe(20);
-    for (const reason of reasons) expect(reason).toMatchObject({ code: '57P01' });
+    for (const reason of reasons) {
+      expect(reason).toBeInstanceOf(DelayOutcomeUnknownError);
+      expect(reason).toMatchObject({ cause: { code: '57P01' } });
+    }
     await lock.query('ROLLBACK');
     await lock.end();
     for (const { verdict } of await Promise.all(later)) expect(verdict).toBe('scheduled');

@@ -99,7 +99,7 @@ it('thousands of calls on few keys from two nodes leave one row per key, as the 
   await Promise.all([...unawaited, ...loops]);
 
   const rows = await stage.sql<{ key: string | null; epoch: number; rows: number }>(
-    `SELECT key, max(epoch) AS epoch, count(*)::int AS rows FROM delay_queue.delay GROUP BY key`,
+    `SELECT key, max(epoch)::int AS epoch, count(*)::int AS rows FROM delay_queue.delay GROUP BY key`,
   );
   const ended = await stage.sql<{ key: string; ends: number }>(
     `SELECT key, count(*)::int AS ends FROM delay_queue.history WHERE state = 'cancelled' GROUP BY key`,

@@ -2,6 +2,9 @@ import { expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { createTestDatabase } from '../../support/database.js';
 import { plainHandler, signal, startNode } from '../../support/delay-node.js';
+import { makeSweepsRare } from '../../support/rare-sweeps.js';
+
+makeSweepsRare();
 
 const ROWS = 15_000;
 
@@ -30,7 +33,7 @@ it('a backlog goes on when acknowledgements that were held up get through', asyn
     url: database.url,
     providers: [plainHandler('test.backlog', run, { concurrency: 10_000 })],
     // No load and no sweep comes to the rescue within this test.
-    options: { lease: '1h', horizon: '1h', loadEvery: '59m' },
+    options: { horizon: '1h', loadEvery: '59m' },
   });
   try {
     let completed = 0;

@@ -57,7 +57,7 @@ describe.each(['plain', 'transactional'] as const)('a %s batch handler', (kind) 
       ([delay], ctx) => {
         trying(() => ctx.fail({ ...delay!, id: '999999' }, new Error('whose?')));
         trying(() => ctx.fail(undefined as never, new Error('whose?')));
-        trying(() => ctx.postpone(delay!, 'soon' as never));
+        trying(() => ctx.postpone(delay!, 'soon'));
         late = () => ctx.fail(delay!, new Error('too late'));
       },
       { batch: 10 },

@@ -60,7 +60,7 @@ describe('a handler with a concurrency', () => {
       await completed;
     }
     const rows = await stage.sql(
-      `SELECT attempts, epoch, leased_by IS NOT NULL AS leased, count(*)::int AS count
+      `SELECT attempts, epoch::int, leased_by IS NOT NULL AS leased, count(*)::int AS count
        FROM delay_queue.delay GROUP BY 1, 2, 3 ORDER BY 1`,
     );
     expect(rows).toEqual([

@@ -2,6 +2,9 @@ import { expect, it } from '@jest/globals';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { Stage } from './support/stage.js';
+import { makeSweepsRare } from '../../support/rare-sweeps.js';
+
+makeSweepsRare();
 
 /** More than a node keeps ready of one name; at most 10,000 are scheduled by one call. */
 const ROWS = 15_000;
@@ -19,7 +22,7 @@ it('more delays than find room fall due at the same moment, and all run as soon 
         plainHandler('test.last', () => allDue.resolve()),
       ],
       // No load and no pass of the sweeper comes to the rescue within this test.
-      options: { lease: '1h', horizon: '1h', loadEvery: '59m' },
+      options: { horizon: '1h', loadEvery: '59m' },
     });
     node.events.on('completed', ({ id, name }) => {
       if (name === 'test.crowd') seen.add(Number(id));

@@ -38,7 +38,7 @@ describe.each(KINDS)('a %s handler', (kind) => {
         handlers[kind](
           'test.postpone',
           () => {
-            throw new PostponeDelay('soon' as never);
+            throw new PostponeDelay('soon');
           },
           { maxAttempts: 1 },
         ),

@@ -12,6 +12,8 @@ import { INSERT_OVERDUE } from './support/overdue.js';
 
 const ROWS = 40;
 const NAME = 'test.shared';
+/** The longest there is: what is late must not wait for half of it. */
+const LEASE_MS = 3_600_000;
 const OTHER: [id: string, names: string[]] = ['a', [NAME]];
 
 /** The engine's own, which remembers what it was asked for. */
@@ -57,7 +59,7 @@ beforeEach(async () => {
     hasRoomFor: () => true,
   };
   const offer = ({ id }: { id: number }): boolean => offered.push(id) > 0;
-  sweeper = new Sweeper(store, nodes, 15_000, ready, offer, new DelayEvents());
+  sweeper = new Sweeper(store, nodes, LEASE_MS, ready, offer, new DelayEvents());
   // The sweeper's timers and its clock; what the connection waits for stays real.
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
 });
@@ -76,6 +78,12 @@ function start({ settleMs = 0 } = {}): void {
   sweeper.start();
   // A timer that another one sets for at once comes a millisecond later.
   jest.advanceTimersByTime(settleMs + 1);
+}
+
+/** Until a pass has brought what it brings, page by page. */
+async function passes(): Promise<number> {
+  for (let n = 0; n < 5; n += 1) await store.answered();
+  return offered.length;
 }
 
 describe('Sweeper', () => {
@@ -143,5 +151,29 @@ describe('Sweeper', () => {
     sweeper.leftOut();
     sweeper.hungry();
     expect(store.helpsAfterMs).toEqual([null, null]);
+  });
+
+  it('finds what was committed late within 15 s, however long a claim may hold', async () => {
+    start();
+    await store.answered();
+    expect(offered).toHaveLength(ROWS);
+    await client.query(INSERT_OVERDUE, [1, NAME]);
+    jest.advanceTimersByTime(14_999);
+    await settled();
+    expect(store.helpsAfterMs).toHaveLength(1);
+    jest.advanceTimersByTime(1);
+    await store.answered();
+    expect(offered.at(-1)).toBe(ROWS + 1);
+  });
+
+  it('passes by a name that fills its room as often', async () => {
+    await client.query(INSERT_OVERDUE, [5_000, NAME]);
+    room = 1;
+    start();
+    const first = await passes();
+    jest.advanceTimersByTime(14_000);
+    expect(await passes()).toBe(first);
+    jest.advanceTimersByTime(1_000);
+    expect(await passes()).toBeGreaterThan(first);
   });
 });

@@ -146,7 +146,7 @@ describe('a claim of which nobody knows whether it was committed', () => {
     end.resolve();
     expect(await completed).toMatchObject({ attempt: 1 });
     expect(runs).toBe(1);
-    expect(await stage.sql('SELECT epoch, attempts FROM delay_queue.history')).toEqual([
+    expect(await stage.sql('SELECT epoch::int, attempts FROM delay_queue.history')).toEqual([
       { epoch: 1, attempts: 1 },
     ]);
   });

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -56,21 +56,31 @@ export class OwnServer {
   /** Takes effect at the next start, or at `pg_reload_conf()`. */
   async configure(settings: Settings): Promise<void> {
     this.settings = { ...this.settings, ...settings };
-    const fixed: Settings = {
-      port: new URL(this.url).port,
-      listen_addresses: HOST,
-      unix_socket_directories: '',
-    };
-    const lines = Object.entries({ ...this.settings, ...fixed }).map(
+    const fixed: Settings = { port: new URL(this.url).port, listen_addresses: HOST };
+    const all: Settings = { unix_socket_directories: '', ...this.settings, ...fixed };
+    const lines = Object.entries(all).map(
       ([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`,
     );
-    await writeFile(join(this.folder.path, 'data', SETTINGS_FILE), lines.join(''));
+    await writeFile(join(this.dataPath, SETTINGS_FILE), lines.join(''));
+  }
+
+  /** Where its files lie; only its own user may look in. */
+  get dataPath(): string {
+    return join(this.folder.path, 'data');
+  }
+
+  /** Writes a file there, for its own user alone. */
+  async put(name: string, text: string): Promise<void> {
+    const path = join(this.dataPath, name);
+    await writeFile(path, text, { mode: 0o600 });
+    const { user } = this.folder;
+    if (user) await chown(path, user.uid, user.gid);
   }
 
   /** Resolves when it lets somebody in. */
   async start(): Promise<void> {
     const program = join(dirname(this.binaries.pgCtl), 'postgres');
-    const process = Leashed.start(program, ['-D', join(this.folder.path, 'data')], {
+    const process = Leashed.start(program, ['-D', this.dataPath], {
       user: this.folder.user,
       lastSignal: 'QUIT',
     });

@@ -112,12 +112,13 @@ const UNLOCK_SQL = 'SELECT pg_advisory_unlock_all()';
 const DELAY_SQL = `
   SELECT id::float8 AS id, name, key, payload::text AS payload, ${ms('due_at')} AS due_ms,
          ${ms('wake_at')} AS wake_ms, ${ms('leased_until')} AS leased_ms, leased_by,
-         ${ms('created_at')} AS created_ms, epoch, attempts, max_attempts, last_error
+         ${ms('created_at')} AS created_ms, epoch::float8 AS epoch, attempts, max_attempts, last_error
   FROM ${SCHEMA}.delay ORDER BY id`;
 
 const HISTORY_SQL = `
   SELECT id::float8 AS id, ${ms('ended_at')} AS ended_ms, ${ms('due_at')} AS due_ms,
-         ${ms('created_at')} AS created_ms, lateness_ms AS lateness, epoch, attempts, state, name,
+         ${ms('created_at')} AS created_ms, lateness_ms AS lateness, epoch::float8 AS epoch,
+         attempts, state, name,
          key, node, error
   FROM ${SCHEMA}.history ORDER BY id, epoch`;
 

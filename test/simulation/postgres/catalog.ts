@@ -3,11 +3,9 @@ import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
 import { cancelSql, cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
 import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
-import {
-  KEEP_PLANS_BY_KEY_SQL,
-  KEEP_PLANS_SQL,
-} from '../../../src/delay-queue/engine/prepared-statements.js';
+import { SETTINGS_SQL } from '../../../src/delay-queue/engine/session-settings.js';
 import { endSessionSql, fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
+import { forgetNodesSql } from '../../../src/delay-queue/store/sql/forget-nodes.sql.js';
 import { leaveSql } from '../../../src/delay-queue/store/sql/leave.sql.js';
 import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
 import { lookAtSql } from '../../../src/delay-queue/store/sql/look-at.sql.js';
@@ -30,7 +28,7 @@ import * as engine from './statements/engine.js';
 import * as pages from './statements/pages.js';
 import * as placing from './statements/placing.js';
 import * as producers from './statements/producers.js';
-import type { WaitingStatement } from './statements/statement.js';
+import { listOf, type WaitingStatement } from './statements/statement.js';
 import type { Effect, Tables } from './tables.js';
 import type { Transaction } from './transaction.js';
 
@@ -78,6 +76,7 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [sweepSql(names), 'sweep', pages.sweep],
     [leaveSql(names), 'leave', pages.leaveOf(tables)],
     [pruneSql(names), 'prune', pages.pruneOf(tables)],
+    [forgetNodesSql(names), 'forgetNodes', pages.forgetNodesOf(tables)],
     [placeKeylessSql(names), 'place', keyless, true],
     [placeAllSql(names), 'place', placing.placeAllOf(() => tables.nextId())],
     [cancelWaitingSql(names, true), 'cancel', producers.cancelWaiting, true],
@@ -121,7 +120,7 @@ export function sideStatement(
 ): Known | undefined {
   if (sql === presenceSql()) {
     return known('presence', (_, [node]) => [
-      { held: sessions.claimPresence(session, node as string) },
+      { held: String(sessions.claimPresence(session, node as string)) },
     ]);
   }
   const [, verb, channel] = /^(LISTEN|UNLISTEN) "(.+)"; SELECT pg_backend_pid/.exec(sql) ?? [];
@@ -129,12 +128,13 @@ export function sideStatement(
     return known('listen', () => {
       if (verb === 'LISTEN') sessions.listen(session, channel);
       else sessions.unlisten(session, channel);
-      return [{ pid: session.pid }];
+      return [{ pid: String(session.pid) }];
     });
   }
   if (sql.startsWith('SELECT pg_notify(')) {
     return known('notify', (tx, [to, texts]) => {
-      for (const text of [texts].flat()) tx.notify(to as string, text as string);
+      const isOne = !sql.includes('unnest');
+      for (const text of isOne ? [texts] : listOf(texts)) tx.notify(to as string, text as string);
       return [];
     });
   }
@@ -144,9 +144,14 @@ export function sideStatement(
       return [];
     });
   }
-  if (sql === KEEP_PLANS_SQL || sql === KEEP_PLANS_BY_KEY_SQL) return known('keep plans', () => []);
+  if (sql === SETTINGS_SQL) return known('settings', () => []);
   if (sql.includes("current_setting('server_version_num')")) {
-    const found = { version: 180_004, isolation: 'read committed', replica: false, missing: null };
+    const found = {
+      version: '180004',
+      isolation: 'read committed',
+      replica: 'false',
+      missing: null,
+    };
     return known('preflight', () => [found]);
   }
   return /^SELECT (?:1|version\(\)|\* FROM current_\w+\(\))$/i.test(sql)

@@ -45,6 +45,15 @@ export interface NodeRow {
 
 export const msOf = (instant: Micros): number => instant / 1_000;
 
+/** As the statements answer: milliseconds, as `numeric` or a whole number has them. */
+export const msText = (instant: Micros): string => String(msOf(instant));
+
+/** Whole microseconds. */
+export const usText = (instant: Micros): string => String(instant);
+
+export const textOrNull = (value: number | null | undefined): string | null =>
+  value == null ? null : String(value);
+
 export const microsOf = (ms: number): Micros => Math.round(ms * 1_000);
 
 export const plusMs = (instant: Micros, ms: number): Micros => instant + microsOf(ms);

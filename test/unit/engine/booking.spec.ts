@@ -35,7 +35,7 @@ function bookingFor(...handlers: Partial<Handler>[]): Setting {
     registry.add({ batch: null, concurrency: 1, ...handler } as Handler);
   }
   const parts = {
-    slots: new Slots(registry, 5),
+    slots: new Slots(registry, 5, { onRest: () => {}, onGoesOn: () => {} }),
     ready: new ReadyQueue(),
     pace: new BatchPace(registry),
   };
@@ -45,7 +45,7 @@ function bookingFor(...handlers: Partial<Handler>[]): Setting {
 /** So many are due, and one claim takes of them what it can. */
 function claim({ booking, ready }: Setting, entries: readonly Entry[]): void {
   for (const each of entries) ready.push(each);
-  ready.take(100, (each) => booking.seat(each));
+  ready.take(100, (each) => booking.seat(each), false);
 }
 
 const entries = (count: number, name = 'a'): Entry[] =>

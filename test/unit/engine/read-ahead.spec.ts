@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Entry, ReadAhead } from '../../../src/delay-queue/engine/read-ahead.js';
 import type { Wake } from '../../../src/delay-queue/store/rows.js';
@@ -44,13 +46,15 @@ class Wheel {
 
   /** On the database's clock. */
   passTo(nowMs: number): void {
-    const due = [...this.deadlines].filter(([, { deadlineMs }]) => deadlineMs <= nowMs);
+    const due = [...this.deadlines].filter(([, { deadlineMs }]) => deadlineMs <= nowMs + BEHIND_MS);
     for (const [handle] of due) this.deadlines.delete(handle);
     this.#onExpired(due.map(([, { id }]) => id));
   }
 }
 
 const MAX = 3;
+/** Of the database's clock: what a test names by small numbers is not yet due. */
+const BEHIND_MS = 1_000_000;
 let wheel: Wheel;
 let clock: DatabaseClock;
 let due: Entry[];
@@ -59,8 +63,7 @@ let readAhead: ReadAhead;
 beforeEach(() => {
   wheel = new Wheel();
   clock = new DatabaseClock();
-  // The database's clock shows what the monotonic one does.
-  clock.sample(0, 0, 0);
+  clock.sample(0, 0, -BEHIND_MS);
   due = [];
   readAhead = new ReadAhead(wheel.service(), clock, MAX, (entries) => void due.push(...entries));
 });
@@ -132,6 +135,36 @@ describe('ReadAhead', () => {
     expect(dueIds().toSorted((a, b) => a - b)).toEqual([1, 2, 5]);
   });
 
+  it('tells of what is overdue in the next turn, all at once, in the order of wakes, without the wheel', async () => {
+    const turns: number[][] = [];
+    const own = new ReadAhead(wheel.service(), clock, 10, (entries) =>
+      turns.push(entries.map(({ id }) => id)),
+    );
+    wheel.full = true;
+    const nowMs = clock.nowMs();
+    for (const id of [3, 1, 5, 2, 4]) expect(own.arm(wake(id, nowMs - 1_000 + id))).toBe(true);
+    own.disarm(5);
+    own.arm(wake(4, nowMs - 2_000, 1));
+    expect(turns).toEqual([]);
+    await settled();
+    expect(turns).toEqual([[4, 1, 2, 3]]);
+    expect(wheel.deadlines.size).toBe(0);
+    own.arm(wake(6, nowMs));
+    own.close();
+    await settled();
+    expect(turns).toHaveLength(1);
+  });
+
+  it('lends the AsyncLocalStorage of whoever announced something overdue to nobody', async () => {
+    const storage = new AsyncLocalStorage<string>();
+    const seen: unknown[] = [];
+    const own = new ReadAhead(wheel.service(), clock, 10, () => seen.push(storage.getStore()));
+    storage.run('a request', () => own.arm(wake(1, clock.nowMs())));
+    await settled();
+    expect(seen).toEqual([undefined]);
+    own.close();
+  });
+
   it('refuses when the wheel itself is full', () => {
     wheel.full = true;
     expect(readAhead.arm(wake(1, 10))).toBe(false);
@@ -142,7 +175,7 @@ describe('ReadAhead', () => {
     readAhead.arm(wake(1, 1_000_000));
     clock.onJump(() => readAhead.realign());
     // The database's clock is ahead by 900,000 ms all of a sudden.
-    clock.sample(0, 0, 900_000);
+    clock.sample(0, 0, 900_000 - BEHIND_MS);
     wheel.passTo(99_999);
     expect(dueIds()).toEqual([]);
     wheel.passTo(100_000);

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import * as fc from 'fast-check';
 import { ReadyQueue } from '../../../src/delay-queue/engine/ready-queue.js';
 import type { Entry } from '../../../src/delay-queue/engine/read-ahead.js';
 import { Slots } from '../../../src/delay-queue/engine/slots.js';
@@ -33,14 +34,19 @@ const takeFrom = (
 ): Entry[] => {
   const taken: Entry[] = [];
   const seat = (each: Entry): boolean => hasPlace(each) && taken.push(each) > 0;
-  expect(queue.take(limit, seat)).toBe(taken.length);
+  expect(queue.take(limit, seat, false)).toBe(taken.length > 0 ? 'healthy' : 'nothing');
   return taken;
 };
 
+const said: string[] = [];
 const slotsFor = (handlers: Partial<Handler>[], transactionalMax = 5): Slots => {
   const registry = new HandlerRegistry();
   for (const handler of handlers) registry.add({ place: '', ...handler } as Handler);
-  return new Slots(registry, transactionalMax);
+  said.length = 0;
+  return new Slots(registry, transactionalMax, {
+    onRest: (name, lingering) => said.push(`${name} rests with ${lingering}`),
+    onGoesOn: () => said.push('goes on'),
+  });
 };
 const takes = (slots: Slots, name: string): number => {
   let taken = 0;
@@ -60,7 +66,7 @@ describe('ReadyQueue', () => {
     expect(dropped).toEqual([a1, b1]);
     expect(queue.size).toBe(2);
     expect(takeFrom(queue, 10)).toEqual([a2]);
-    expect(queue.takeSuspect((each) => each === suspect)).toBe(true);
+    expect(queue.take(1, (each) => each === suspect, true)).toBe('suspect');
     expect(queue.size).toBe(0);
   });
 
@@ -81,11 +87,51 @@ describe('ReadyQueue', () => {
     expect(taken.filter(({ name }) => name === 'few')).toEqual(few);
   });
 
-  it('lets the names begin in turns', () => {
-    const queue = new ReadyQueue();
-    for (const name of ['a', 'b', 'c']) fill(queue, name, 10);
-    const first = Array.from({ length: 3 }, () => takeFrom(queue, 1)[0]!.name);
-    expect(first.toSorted()).toEqual(['a', 'b', 'c']);
+  it.each([3, 6])('serves %d names in turn, however often nobody had a slot', (count) => {
+    const names = Array.from({ length: count }, (_, n) => `name ${n}`);
+    // How often somebody asked in vain before a slot was free, and who could not take it.
+    const turn = fc.record({ inVain: fc.nat(4), full: fc.subarray(names) });
+    const turns = fc.array(
+      fc.oneof(
+        turn,
+        turn.map((each) => ({ ...each, full: [] as string[] })),
+      ),
+    );
+    fc.assert(
+      fc.property(turns, (asked) => {
+        const queue = new ReadyQueue();
+        for (const name of names) fill(queue, name, asked.length);
+        const leastRecent = [...names];
+        for (const { inVain, full } of asked) {
+          for (let n = 0; n < inVain; n += 1) expect(takeFrom(queue, 500, () => false)).toEqual([]);
+          const [taken] = takeFrom(queue, 1, ({ name }) => !full.includes(name));
+          const next = leastRecent.find((name) => !full.includes(name));
+          expect(taken?.name).toBe(next);
+          if (next !== undefined)
+            leastRecent.push(...leastRecent.splice(leastRecent.indexOf(next), 1));
+        }
+      }),
+    );
+  });
+
+  it('gives each name as much of the slots as another, however many become free at once', () => {
+    const names = ['a', 'b', 'c', 'd'];
+    const slots = fc.array(fc.nat(7), { maxLength: 50 });
+    fc.assert(
+      fc.property(slots, (freed) => {
+        const queue = new ReadyQueue();
+        for (const name of names) fill(queue, name, 400);
+        const served = new Map(names.map((name) => [name, 0]));
+        for (const free of freed) {
+          let left = free;
+          for (const { name } of takeFrom(queue, 500, () => left-- > 0)) {
+            served.set(name, (served.get(name) ?? 0) + 1);
+          }
+          const counts = [...served.values()];
+          expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+        }
+      }),
+    );
   });
 
   it('takes only what has a slot; the rest stays in its place', () => {
@@ -120,20 +166,29 @@ describe('ReadyQueue', () => {
     expect(queue.push(refused)).toBe(true);
   });
 
-  it('keeps suspects apart, and a suspect without a slot lets the next one pass', () => {
+  it('keeps suspects apart, one by one, and their names take turns', () => {
     const queue = new ReadyQueue();
-    const [full, free] = [entry('full', true), entry('free', true)];
-    queue.push(full);
-    queue.push(free);
+    for (const name of ['a', 'a', 'a', 'full', 'b']) queue.push(entry(name, true));
     expect(takeFrom(queue, 10)).toEqual([]);
-    const seated: Entry[] = [];
-    const ifFree = (each: Entry): boolean => each.name === 'free' && seated.push(each) > 0;
-    const anyway = (each: Entry): boolean => seated.push(each) > 0;
-    expect(queue.takeSuspect(ifFree)).toBe(false);
-    expect(queue.takeSuspect(ifFree)).toBe(true);
-    expect(queue.takeSuspect(anyway)).toBe(true);
-    expect(queue.takeSuspect(anyway)).toBe(false);
-    expect(seated).toEqual([free, full]);
+    const seated: string[] = [];
+    const unlessFull = ({ name }: Entry): boolean => name !== 'full' && seated.push(name) > 0;
+    while (queue.take(10, unlessFull, true) === 'suspect');
+    expect(seated).toEqual(['a', 'b', 'a', 'a']);
+    expect(queue.take(10, () => true, true)).toBe('suspect');
+    expect(queue.take(10, () => true, true)).toBe('nothing');
+  });
+
+  it('lets suspects and the others take turns, whoever has a seat', () => {
+    const queue = new ReadyQueue();
+    for (let n = 0; n < 3; n += 1) queue.push(entry('a', true));
+    fill(queue, 'a', 3);
+    const lanes = Array.from({ length: 7 }, () => queue.take(1, () => true, true));
+    expect(lanes.join(' ')).toBe('suspect healthy suspect healthy suspect healthy nothing');
+    for (let n = 0; n < 2; n += 1) queue.push(entry('a', true));
+    fill(queue, 'b', 1);
+    expect(queue.take(1, ({ name }) => name === 'b', true)).toBe('healthy');
+    expect(queue.take(1, () => true, false)).toBe('nothing');
+    expect(queue.take(1, () => true, true)).toBe('suspect');
   });
 });
 
@@ -164,7 +219,15 @@ describe('Slots', () => {
     const slots = slotsFor([{ name: 'a', concurrency: 1, transactional: false }]);
     for (let n = 1; n <= 1_000; n += 1) expect(slots.linger('a')).toBe(n);
     expect(slots.take('a')).toBe(false);
+    expect(said).toEqual(['a rests with 1000']);
     slots.lingerNoMore('a');
     expect(slots.take('a')).toBe(true);
+    // To and fro at the edge is the same rest.
+    slots.linger('a');
+    slots.lingerNoMore('a');
+    expect(said).toEqual(['a rests with 1000', 'goes on', 'goes on']);
+    for (let n = 0; n < 500; n += 1) slots.lingerNoMore('a');
+    for (let n = 0; n < 501; n += 1) slots.linger('a');
+    expect(said.slice(3)).toEqual(['a rests with 1000']);
   });
 });

@@ -6,7 +6,7 @@ import type { Delay } from '../../../src/delay-queue/delay.js';
 import type {
   DelayBatchRequest,
   DelayRequest,
-} from '../../../src/delay-queue/handlers/handler.explorer.js';
+} from '../../../src/delay-queue/handlers/delay-request.js';
 import { OnDelay } from '../../../src/delay-queue/on-delay.decorator.js';
 import { calls, CTX, DELAY, explored, Timers } from './explored.js';
 

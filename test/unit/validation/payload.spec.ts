@@ -155,6 +155,25 @@ describe('encodePayload', () => {
     expect(() => encodePayload('\n'.repeat(40_000))).toThrow('larger than 65536 bytes');
   });
 
+  it('counts what Postgres writes, which is read back', () => {
+    expect(encodePayload([1, 2], 6)).toBe('[1,2]');
+    expect(() => encodePayload([1, 2], 5)).toThrow('larger than 5 bytes');
+    expect(encodePayload({ a: 1, b: 2 }, 16)).toBe('{"a":1,"b":2}');
+    expect(() => encodePayload({ a: 1, b: 2 }, 15)).toThrow('larger than 15 bytes');
+    // 2.9 MB, where JSON has 63 kB.
+    expect(() => encodePayload(Array.from({ length: 9_000 }, () => 5e-324))).toThrow(
+      'payload: is larger than 65536 bytes as JSON (as jsonb writes it, numbers without exponents)',
+    );
+    expect(encodePayload(Array.from({ length: 199 }, () => 5e-324))).toHaveLength(199 * 7 + 1);
+  });
+
+  it('names a number that is too large by itself', () => {
+    expect(encodePayload({ n: 5e-324 }, 333)).toBe('{"n":5e-324}');
+    expect(() => encodePayload({ n: [-1.5e-7] }, 10)).toThrow(
+      'payload.n[0]: is a number of 11 bytes when it is written out, as jsonb does',
+    );
+  });
+
   it('stops at the limit instead of building what is too large', () => {
     let reads = 0;
     const page = {

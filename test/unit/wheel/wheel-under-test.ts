@@ -37,13 +37,14 @@ export class WheelUnderTest {
       .mockImplementation((message) => void this.complaints.push(String(message)));
   }
 
-  listen(): Listener {
+  /** @param capacity of the channel */
+  listen(capacity?: number): Listener {
     const heard: number[][] = [];
     let tell: ((tags: readonly number[]) => void) | undefined;
     const channel = this.wheel.channel((tags) => {
       heard.push([...tags]);
       tell?.(tags);
-    });
+    }, capacity);
     return { channel, heard, next: () => new Promise((resolve) => (tell = resolve)) };
   }
 

@@ -6,7 +6,7 @@ import {
   DelayWheelFullError,
 } from '../../../src/delay-queue/delay.errors.js';
 import { NodeProcess } from '../../support/node-process.js';
-import { WheelUnderTest } from './wheel-under-test.js';
+import { type Listener, WheelUnderTest } from './wheel-under-test.js';
 
 const test = new WheelUnderTest();
 
@@ -128,15 +128,36 @@ describe('a volatile timer', () => {
     });
   });
 
+  it.each([0, 1.5, 2 ** 24 + 1, Number.NaN, '10'])(
+    'cannot be bounded by %p: the start says what would be right',
+    (capacity) => {
+      expect(() => test.renew(capacity as number)).toThrow(
+        /^WheelService: WHEEL_CAPACITY: must be a whole number from 1 to 16777216, not /,
+      );
+      test.renew();
+    },
+  );
+
   it('that is one too many is refused', async () => {
     test.renew(2);
-    const { channel } = test.listen();
-    expect(channel.add(test.wheel.nowMs() + 60_000, 1)).toBeDefined();
     const timer = test.wheel.after('1m', () => {});
+    test.wheel.after('1m', () => {});
     expect(() => test.wheel.after(1, () => {})).toThrow(DelayWheelFullError);
-    expect(channel.add(test.wheel.nowMs(), 2)).toBeUndefined();
+    expect(() => test.wheel.after(1, () => {})).toThrow(/2 volatile timers .* WHEEL_CAPACITY/);
     test.wheel.cancel(timer);
     await test.passed(1);
+  });
+
+  it('that are as many as may be take no room of a channel, nor does one channel of another', async () => {
+    test.renew(1);
+    const [few, many] = [1, 5].map((capacity) => test.listen(capacity)) as [Listener, Listener];
+    test.wheel.after('1m', () => {});
+    const nowMs = test.wheel.nowMs();
+    expect(few.channel.add(nowMs + 60_000, 0)).toBeDefined();
+    expect(few.channel.add(nowMs, 1)).toBeUndefined();
+    for (let tag = 2; tag <= 6; tag++) expect(many.channel.add(nowMs, tag)).toBeDefined();
+    expect(many.channel.add(nowMs, 7)).toBeUndefined();
+    expect(await many.next()).toEqual([2, 3, 4, 5, 6]);
   });
 });
 

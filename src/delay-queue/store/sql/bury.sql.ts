@@ -8,7 +8,7 @@ import { expectFew, fencedRow } from './row-of.sql.js';
 export const burySql = (tables: Tables): string => `
 WITH ${CLOCK},
 wanted AS MATERIALIZED (
-  SELECT * FROM unnest($1::bigint[], $2::int[], $3::int[]) AS w(id, epoch, max_attempts)
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(id, epoch, max_attempts)
 ),
 locked AS MATERIALIZED (
   SELECT d.ctid
@@ -26,4 +26,4 @@ buried AS (
   WHERE d.ctid = l.ctid
   RETURNING d.id, d.name, d.key, d.attempts, d.last_error
 )
-SELECT b.id::float8 AS id, b.name, b.key, b.attempts, b.last_error AS error FROM buried b`;
+SELECT b.id::text AS id, b.name, b.key, b.attempts::text AS attempts, b.last_error AS error FROM buried b`;

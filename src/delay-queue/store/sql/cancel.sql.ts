@@ -14,7 +14,7 @@ input AS MATERIALIZED (
 ),
 ${looked(tables)},
 ${freeRows(tables, patience, {
-  expiredOnlyIf: '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::int)',
+  expiredOnlyIf: '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::bigint)',
 })},
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
@@ -30,13 +30,13 @@ ended AS (
 )`
     : ''
 }
-SELECT i.ord::float8 AS ord,
+SELECT i.ord::text AS ord,
        CASE WHEN g.ord IS NOT NULL THEN 'cancelled'
             WHEN s.leased THEN 'running'
             WHEN s.ord IS NULL THEN 'absent'
             ELSE 'again' END AS verdict,
-       COALESCE(f.id, s.id)::float8 AS id,
-       ${epochMs('COALESCE(f.due_at, s.due_at)')} AS due_ms
+       COALESCE(f.id, s.id)::text AS id,
+       ${epochMs('COALESCE(f.due_at, s.due_at)')}::text AS due_ms
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'])}
 ORDER BY i.ord`;
 
@@ -69,4 +69,4 @@ ended AS (
 )`
     : ''
 }
-SELECT id::float8 AS id, name, key, ${wholeEpochMs('due_at')} AS due_ms FROM gone`;
+SELECT id::text AS id, name, key, ${wholeEpochMs('due_at')}::text AS due_ms FROM gone`;

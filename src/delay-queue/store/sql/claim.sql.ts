@@ -1,4 +1,4 @@
-import { CLOCK, plusMs, presentEpochMs, wakeOf, type Tables } from '../schema.js';
+import { CLOCK, plusMs, presentEpochUs, wakeOf, type Tables } from '../schema.js';
 import { expectFew, fencedRow } from './row-of.sql.js';
 
 /**
@@ -14,7 +14,7 @@ import { expectFew, fencedRow } from './row-of.sql.js';
 export const claimSql = (tables: Tables): string => `
 WITH ${CLOCK},
 wanted AS MATERIALIZED (
-  SELECT * FROM unnest($1::bigint[], $2::int[], $3::float8[], $4::int[])
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[])
            AS w(id, epoch, lease_ms, max_attempts)
 ),
 locked AS MATERIALIZED (
@@ -34,7 +34,8 @@ claimed AS (
   RETURNING d.id, d.epoch, d.name, d.key, d.payload, d.due_at, d.created_at, d.attempts,
             l.max_attempts
 )
-SELECT c.id::float8 AS id, c.epoch, c.name, c.key, c.payload::text AS payload,
-       ${presentEpochMs('c.due_at')} AS due_ms, ${presentEpochMs('c.created_at')} AS created_ms, c.attempts,
-       c.max_attempts, ${presentEpochMs('clock.now')} AS now_ms
+SELECT c.id::text AS id, c.epoch::text AS epoch, c.name, c.key, c.payload::text AS payload,
+       ${presentEpochUs('c.due_at')}::text AS due_us,
+       ${presentEpochUs('c.created_at')}::text AS created_us, c.attempts::text AS attempts,
+       c.max_attempts::text AS max_attempts, ${presentEpochUs('clock.now')}::text AS now_us
 FROM claimed c, clock`;

@@ -12,7 +12,7 @@ import { endedColumns } from './look.sql.js';
 export const completeSql = (tables: Tables, withHistory: boolean): string => `
 WITH ${CLOCK},
 input AS MATERIALIZED (
-  SELECT * FROM unnest($1::bigint[], $2::int[], $3::float8[]) AS i(id, epoch, lateness_ms)
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS i(id, epoch, lateness_ms)
 ),
 locked AS MATERIALIZED (
   SELECT d.ctid
@@ -43,4 +43,4 @@ ended AS (
 )`
     : ''
 }
-SELECT a.asked_id::float8 AS id FROM answered a WHERE a.id IS NULL`;
+SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;

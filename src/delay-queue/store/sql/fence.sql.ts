@@ -1,4 +1,4 @@
-import type { Tables } from '../schema.js';
+import { presentEpochUs, type Tables } from '../schema.js';
 import { fencedRow } from './row-of.sql.js';
 
 /**
@@ -13,17 +13,17 @@ import { fencedRow } from './row-of.sql.js';
 export const fenceSql = (tables: Tables): string => `
 WITH held AS MATERIALIZED (
   SELECT i.id
-  FROM (SELECT * FROM unnest($1::bigint[], $2::int[]) AS u(id, epoch) ORDER BY u.id) i,
+  FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(id, epoch) ORDER BY u.id) i,
        LATERAL ${fencedRow(tables, 'i', { columns: 'd.id', waits: true })} d
 )
 SELECT set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
-       pg_backend_pid() AS pid, transaction_timestamp()::text AS began,
-       ARRAY(SELECT h.id::float8 FROM held h) AS ids`;
+       pg_backend_pid()::text AS pid, ${presentEpochUs('transaction_timestamp()')}::text AS began_us,
+       (SELECT COALESCE(json_agg(h.id), '[]')::text FROM held h) AS ids`;
 
 /**
  * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a
- * session to somebody else as soon as its transaction is over. Parameters: pid, began.
+ * session to somebody else as soon as its transaction is over. Parameters: pid, began_us.
  */
 export const endSessionSql = (): string =>
-  `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-   WHERE pid = $1::int AND xact_start = $2::timestamptz`;
+  `SELECT pg_terminate_backend(pid)::text AS ended FROM pg_stat_activity
+   WHERE pid = $1::int AND ${presentEpochUs('xact_start')} = $2::bigint`;

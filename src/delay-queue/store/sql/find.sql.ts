@@ -8,8 +8,9 @@ SELECT d.id::text AS id, d.name, d.key, d.payload::text AS payload,
             WHEN d.leased_until > clock.now THEN 'running'
             WHEN d.attempts > 0 THEN 'retrying'
             ELSE 'scheduled' END AS state,
-       ${epochMs('d.due_at')} AS due_ms,
-       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END AS wake_ms,
-       d.attempts, d.max_attempts, d.last_error, ${epochMs('d.created_at')} AS created_ms
+       ${epochMs('d.due_at')}::text AS due_ms,
+       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
+       d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error,
+       ${epochMs('d.created_at')}::text AS created_ms
 FROM ${delay} d, clock
 WHERE d.name = $1::text AND d.key = $2::text`;

@@ -1,13 +1,14 @@
-import { CLOCK, epochMs, plusMs, presentEpochMs, wakeOf, type Tables } from '../schema.js';
+import { CLOCK, epochMs, plusMs, presentEpochUs, wakeOf, type Tables } from '../schema.js';
 import { isPresent } from './presence.sql.js';
 import { ownShare, servedName } from './share.sql.js';
 
 /**
- * A row as a small JSON array: one text to parse instead of five columns for each of thousands. The
- * last number says how the latest attempt ended: 0 none failed, 1 it failed, 2 without a word.
+ * A row as a small JSON array: one text to parse instead of five columns for each of thousands. Its wake is
+ * in microseconds: a whole number, which looks the same to everybody. The last one says how the latest attempt
+ * ended: 0 none failed, 1 it failed, 2 without a word.
  */
 export const wakeJson = (row: string): string =>
-  `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${presentEpochMs(wakeOf(row))},
+  `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${presentEpochUs(wakeOf(row))},
                     CASE WHEN ${row}.leased_by IS NOT NULL THEN 2
                          WHEN ${row}.failed THEN 1 ELSE 0 END)`;
 
@@ -41,7 +42,7 @@ SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id),
           AND (NOT n.present OR ${isPresent('n.id')}))
          AS nodes,
        (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
-       (SELECT ${epochMs('max(wake_at)')} FROM page) AS cursor_ms,
-       (SELECT id::float8 FROM page ORDER BY wake_at DESC, id DESC LIMIT 1) AS cursor_id,
-       (SELECT ${epochMs('clock.now')} FROM clock) AS now_ms,
-       ${epochMs('clock_timestamp()')} AS later_ms`;
+       (SELECT ${epochMs('max(wake_at)')}::text FROM page) AS cursor_ms,
+       (SELECT p.id::text FROM page p ORDER BY p.wake_at DESC, p.id DESC LIMIT 1) AS cursor_id,
+       (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms,
+       ${epochMs('clock_timestamp()')}::text AS later_ms`;

@@ -6,9 +6,9 @@ import { CLOCK, epochMs, wakeOf, type Tables } from '../schema.js';
  */
 export const lookAtSql = ({ delay }: Tables): string => `
 WITH ${CLOCK}
-SELECT d.id::float8 AS id, d.epoch, d.name, d.attempts, d.max_attempts, d.leased_by,
-       d.last_error IS NOT NULL AS failed,
-       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END AS wake_ms,
-       ${epochMs('clock.now')} AS now_ms
+SELECT d.id::text AS id, d.epoch::text AS epoch, d.name, d.attempts::text AS attempts,
+       d.max_attempts::text AS max_attempts, d.leased_by, (d.last_error IS NOT NULL)::text AS failed,
+       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
+       ${epochMs('clock.now')}::text AS now_ms
 FROM ${delay} d, clock
 WHERE d.id = ANY ($1::bigint[])`;

@@ -18,7 +18,7 @@ own AS MATERIALIZED (
          COALESCE($6::timestamptz, ${wholeMs(plusMs('clock.now', '$5::float8'))},
                   ${extendedMs('d.due_at', '$7::float8')}) AS due
   FROM ${tables.delay} d, clock
-  WHERE d.id = $1::bigint AND d.epoch = $2::int AND d.leased_by = $3::text
+  WHERE d.id = $1::bigint AND d.epoch = $2::bigint AND d.leased_by = $3::text
   FOR UPDATE OF d ${patience === 'waits' ? '' : 'SKIP LOCKED'}
 ),
 moved AS (
@@ -41,6 +41,6 @@ ended AS (
 )`
     : ', unused AS (SELECT $9::float8)'
 }
-SELECT m.id::float8 AS id, m.epoch, ${epochMs('m.due_at')} AS due_ms,
-       ${epochMs('m.wake_at')} AS wake_ms, ${epochMs('clock.now')} AS now_ms
+SELECT m.id::text AS id, m.epoch::text AS epoch, ${epochMs('m.due_at')}::text AS due_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
 FROM moved m, clock`;

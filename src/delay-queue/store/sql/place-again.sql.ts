@@ -1,3 +1,4 @@
+import { instantOrNull, maximumOrNull } from '../absent.js';
 import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../schema.js';
 import { besideInput, endedColumns, freeRows, isRowOf, looked, type Patience } from './look.sql.js';
 
@@ -10,7 +11,7 @@ import { besideInput, endedColumns, freeRows, isRowOf, looked, type Patience } f
 export const placeAgainSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
 WITH ${CLOCK},
 input AS MATERIALIZED (
-  SELECT i.*, COALESCE(i.at, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}) AS due
+  SELECT i.*, COALESCE(${instantOrNull('i.at')}, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}) AS due
   FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[],
               $7::text[])
        WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, on_conflict, ord), clock
@@ -22,7 +23,7 @@ ${freeRows(tables, patience, {
 placed AS (
   UPDATE ${tables.delay} d
   SET payload = f.payload::jsonb, due_at = f.due,
-      wake_at = GREATEST(f.due, ${wholeMs('clock.now')}), max_attempts = f.max_attempts,
+      wake_at = GREATEST(f.due, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
       created_at = clock.now, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
       leased_by = NULL, last_error = NULL
   FROM free f, clock
@@ -40,17 +41,17 @@ ended AS (
 )`
     : ''
 }
-SELECT i.ord::float8 AS ord,
+SELECT i.ord::text AS ord,
        CASE WHEN p.dead THEN 'scheduled'
             WHEN p.ord IS NOT NULL THEN 'replaced'
             WHEN f.ord IS NOT NULL AND i.on_conflict = 'keep' THEN 'kept'
             WHEN f.ord IS NOT NULL THEN 'conflict'
             WHEN s.leased THEN 'running'
             ELSE 'again' END AS verdict,
-       COALESCE(p.id, f.id, s.id)::float8 AS id,
-       p.epoch,
-       ${epochMs('COALESCE(p.due_at, f.due_at, s.due_at)')} AS due_ms,
-       ${epochMs('p.wake_at')} AS wake_ms,
-       ${epochMs('clock.now')} AS now_ms
+       COALESCE(p.id, f.id, s.id)::text AS id,
+       p.epoch::text AS epoch,
+       ${epochMs('COALESCE(p.due_at, f.due_at, s.due_at)')}::text AS due_ms,
+       ${epochMs('p.wake_at')}::text AS wake_ms,
+       ${epochMs('clock.now')}::text AS now_ms
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['placed', 'p'])}, clock
 ORDER BY i.ord`;

@@ -1,4 +1,5 @@
-import { type Tables, wholeEpochMs, wholeMs } from '../schema.js';
+import { instantOrNull, keyOrNull, maximumOrNull } from '../absent.js';
+import { presentEpochUs, type Tables, wholeEpochMs, wholeMs } from '../schema.js';
 import type { Patience } from './look.sql.js';
 
 /**
@@ -23,25 +24,26 @@ const clock = (...more: string[]): string => `clock AS MATERIALIZED (
 
 const insertInto = ({ delay }: Tables): string => `
 INSERT INTO ${delay} (name, key, payload, due_at, wake_at, max_attempts, created_at)
-SELECT i.name, i.key, i.payload::jsonb, d.due, GREATEST(d.due, clock.whole), i.max_attempts,
-       clock.now
+SELECT i.name, ${keyOrNull('i.key')}, i.payload::jsonb, d.due, GREATEST(d.due, clock.whole),
+       ${maximumOrNull('i.max_attempts')}, clock.now
 FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[])
      WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, ord), clock,
      LATERAL (
-       SELECT COALESCE(i.at, clock.whole + i.after_ms * interval '1 millisecond') AS due
+       SELECT COALESCE(${instantOrNull('i.at')},
+                       clock.whole + i.after_ms * interval '1 millisecond') AS due
      ) d`;
 
 /** From the INSERT itself: a CTE around it costs a tenth of the statement's time. */
 const returning = (...more: string[]): string => `
-RETURNING ${['id::float8 AS id', ...more].join(', ')}, ${wholeEpochMs('due_at')} AS due_ms,
-          ${wholeEpochMs('wake_at')} AS wake_ms, date_part('epoch', created_at) * 1000 AS now_ms`;
+RETURNING ${['id::text AS id', ...more].join(', ')}, ${wholeEpochMs('due_at')}::text AS due_ms,
+          ${wholeEpochMs('wake_at')}::text AS wake_ms, ${presentEpochUs('created_at')}::text AS now_us`;
 
 /**
  * The row of a key, if it is taken for all to see. As a scalar sub-select it is an index look-up per
  * key, whatever the planner thinks of the table's size.
  */
 const rowOf = ({ delay }: Tables, input: string): string =>
-  `(SELECT t.id FROM ${delay} t WHERE t.name = ${input}.name AND t.key = ${input}.key LIMIT 1)`;
+  `(SELECT t.id FROM ${delay} t WHERE t.name = ${input}.name AND t.key = ${keyOrNull(`${input}.key`)} LIMIT 1)`;
 
 /**
  * Inserts delays; a key that is taken is left alone and missing from the answer.
@@ -54,8 +56,8 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  * `at once`, which is for a statement that is a transaction of its own, is not: it fails with 23505, and
  * with 55P03 where it would have to wait for somebody's uncommitted key.
  *
- * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole), at,
- * max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
+ * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole; counts where
+ * `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
  */
 export const placeSql = (tables: Tables, patience: Patience): string => `
 WITH ${patience === 'waits' ? clock() : clock(LIMIT)}${insertInto(tables)}

@@ -12,7 +12,7 @@ const lockKey = (node: string): string => `hashtextextended(${node}, ${SEED})`;
  * of its past that nobody knows to be dead still has it.
  */
 export const presenceSql = (): string =>
-  `SELECT pg_try_advisory_lock(${lockKey('$1::text')}) AS held`;
+  `SELECT pg_try_advisory_lock(${lockKey('$1::text')})::text AS held`;
 
 /** SQL that is true while some session holds the lock of that node. */
 export const isPresent = (node: string): string => `EXISTS (

@@ -18,4 +18,4 @@ WITH pruned AS (
     FOR UPDATE SKIP LOCKED))
   RETURNING id
 )
-SELECT count(*)::int AS count FROM pruned`;
+SELECT count(*)::text AS count FROM pruned`;

@@ -4,7 +4,7 @@ import { expectFew, fencedRow } from './row-of.sql.js';
 /** Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids it renewed. */
 export const renewSql = (tables: Tables): string => `
 WITH ${CLOCK},
-input AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::int[]) AS i(id, epoch)),
+input AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS i(id, epoch)),
 locked AS MATERIALIZED (
   SELECT d.ctid
   FROM input i, LATERAL ${fencedRow(tables, 'i', {
@@ -19,4 +19,4 @@ renewed AS (
   WHERE d.ctid = l.ctid
   RETURNING d.id
 )
-SELECT r.id::float8 AS id FROM renewed r`;
+SELECT r.id::text AS id FROM renewed r`;

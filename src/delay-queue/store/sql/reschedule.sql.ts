@@ -1,9 +1,10 @@
+import { instantOrNull, msOrNull } from '../absent.js';
 import { CLOCK, epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../schema.js';
 import { besideInput, freeRows, isRowOf, looked, type Patience } from './look.sql.js';
 
 /**
  * Moves the delays of (name, key). Parameters, one array each: names, keys, after_ms, at,
- * extend_ms; exactly one of the last three is set per item. A dead letter answers `absent`.
+ * extend_ms; the first of the last three that is not absent counts. A dead letter answers `absent`.
  */
 export const rescheduleSql = (tables: Tables, patience: Patience): string => `
 WITH ${CLOCK},
@@ -15,7 +16,7 @@ ${looked(tables)},
 ${freeRows(tables, patience, { carries: ['after_ms', 'at', 'extend_ms'] })},
 target AS MATERIALIZED (
   SELECT f.id, f.ord,
-         COALESCE(f.at, ${wholeMs(plusMs('clock.now', 'f.after_ms'))},
+         COALESCE(${instantOrNull('f.at')}, ${wholeMs(plusMs('clock.now', msOrNull('f.after_ms')))},
                   ${extendedMs('f.due_at', 'f.extend_ms')}) AS due
   FROM free f, clock
   WHERE NOT f.dead
@@ -28,16 +29,16 @@ moved AS (
   WHERE ${isRowOf('t')}
   RETURNING t.ord, d.id, d.epoch, d.due_at, d.wake_at
 )
-SELECT i.ord::float8 AS ord,
+SELECT i.ord::text AS ord,
        CASE WHEN m.ord IS NOT NULL THEN 'rescheduled'
             WHEN f.dead THEN 'absent'
             WHEN s.leased THEN 'running'
             WHEN s.ord IS NULL THEN 'absent'
             ELSE 'again' END AS verdict,
-       COALESCE(m.id, s.id)::float8 AS id,
-       m.epoch,
-       ${epochMs('COALESCE(m.due_at, s.due_at)')} AS due_ms,
-       ${epochMs('m.wake_at')} AS wake_ms,
-       ${epochMs('clock.now')} AS now_ms
+       COALESCE(m.id, s.id)::text AS id,
+       m.epoch::text AS epoch,
+       ${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms,
+       ${epochMs('clock.now')}::text AS now_ms
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
 ORDER BY i.ord`;

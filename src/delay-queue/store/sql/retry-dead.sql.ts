@@ -11,6 +11,6 @@ retried AS (
   WHERE d.name = $1::text AND d.key = $2::text AND d.wake_at = 'infinity'
   RETURNING d.id, d.epoch, d.due_at, d.wake_at
 )
-SELECT r.id::float8 AS id, r.epoch, ${epochMs('r.due_at')} AS due_ms,
-       ${epochMs('r.wake_at')} AS wake_ms, ${epochMs('clock.now')} AS now_ms
+SELECT r.id::text AS id, r.epoch::text AS epoch, ${epochMs('r.due_at')}::text AS due_ms,
+       ${epochMs('r.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
 FROM retried r, clock`;

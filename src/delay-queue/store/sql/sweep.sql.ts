@@ -46,8 +46,8 @@ reached AS (
    ORDER BY wake_at DESC, id DESC LIMIT 1)
 )
 SELECT (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
-       (SELECT ${epochMs('wake_at')} FROM reached) AS cursor_ms,
-       (SELECT id::float8 FROM reached) AS cursor_id,
-       COALESCE((SELECT true FROM reached), (SELECT true FROM looked LIMIT 1), false) AS any_overdue,
-       (SELECT ${epochMs('clock.now')} FROM clock) AS now_ms`;
+       (SELECT ${epochMs('wake_at')}::text FROM reached) AS cursor_ms,
+       (SELECT id::text FROM reached) AS cursor_id,
+       COALESCE((SELECT true FROM reached), (SELECT true FROM looked LIMIT 1), false)::text AS any_overdue,
+       (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms`;
 };

@@ -141,7 +141,7 @@ export class Scene {
         `UPDATE delay_queue.delay
          SET leased_by = $2, leased_until = clock_timestamp() + interval '1 minute',
              epoch = epoch + 1, attempts = attempts + $3
-         WHERE id = $1 AND wake_at <= clock_timestamp() RETURNING epoch, attempts`,
+         WHERE id = $1 AND wake_at <= clock_timestamp() RETURNING epoch::int, attempts`,
         [made.id, node, attempts],
       );
       return rows[0];

@@ -1,6 +1,17 @@
-import { endedOf, isDead, msOf, plusMs, UNLEASED, wakeOf, wholeMs, type Row } from '../row.js';
+import {
+  endedOf,
+  isDead,
+  msText,
+  plusMs,
+  textOrNull,
+  UNLEASED,
+  usText,
+  wakeOf,
+  wholeMs,
+  type Row,
+} from '../row.js';
 import type { Transaction } from '../transaction.js';
-import { unnest, type Statement, type WaitingStatement } from './statement.js';
+import { listOf, unnest, type Statement, type WaitingStatement } from './statement.js';
 
 interface Fenced {
   id: number;
@@ -50,35 +61,35 @@ export const claim: Statement = (tx, [ids, epochs, leases, maxima, node]) => {
     };
     tx.put(after);
     claimed.push({
-      id: after.id,
-      epoch: after.epoch,
+      id: String(after.id),
+      epoch: String(after.epoch),
       name: after.name,
       key: after.key,
       payload: after.payload,
-      due_ms: msOf(after.dueAt),
-      created_ms: msOf(after.createdAt),
-      attempts: after.attempts,
-      max_attempts: row.maxAttempts ?? item.maxAttempts,
-      now_ms: msOf(tx.now),
+      due_us: usText(after.dueAt),
+      created_us: usText(after.createdAt),
+      attempts: String(after.attempts),
+      max_attempts: String(row.maxAttempts ?? item.maxAttempts),
+      now_us: usText(tx.now),
     });
   }
   return claimed;
 };
 
 export const lookAt: Statement = (tx, [ids]) => {
-  const rows = (ids as number[]).map((id) => tx.row(id));
+  const rows = listOf(ids).map((id) => tx.row(id as number));
   return [...new Set(rows)]
     .filter((row) => row !== undefined)
     .map((row) => ({
-      id: row.id,
-      epoch: row.epoch,
+      id: String(row.id),
+      epoch: String(row.epoch),
       name: row.name,
-      attempts: row.attempts,
-      max_attempts: row.maxAttempts,
+      attempts: String(row.attempts),
+      max_attempts: textOrNull(row.maxAttempts),
       leased_by: row.leasedBy,
-      failed: row.lastError !== null,
-      wake_ms: isDead(row) ? null : msOf(wakeOf(row)),
-      now_ms: msOf(tx.now),
+      failed: String(row.lastError !== null),
+      wake_ms: isDead(row) ? null : msText(wakeOf(row)),
+      now_ms: msText(tx.now),
     }));
 };
 
@@ -95,28 +106,34 @@ export const complete: Statement = (tx, [ids, epochs, latenesses]) => {
     tx.end(endedOf(row, 'completed', tx.now, { latenessMs, node: row.leasedBy }));
     removed.add(row.id);
   }
-  return items.filter(({ id }) => !removed.has(id)).map(({ id }) => ({ id }));
+  return items.filter(({ id }) => !removed.has(id)).map(({ id }) => ({ id: String(id) }));
 };
 
-export const settle: Statement = (tx, [ids, epochs, waits, moves, refunds, errors, node]) => {
+export const settle: Statement = (
+  tx,
+  [ids, epochs, waits, moves, refunds, fails, errors, node],
+) => {
   interface Item extends Fenced {
-    waitMs: number | null;
+    /** NaN: a dead letter. */
+    waitMs: number;
     movesDue: boolean;
     refund: number;
-    error: string | null;
+    failed: boolean;
+    error: string;
   }
   const items = unnest<Item>(
-    [ids, epochs, waits, moves, refunds, errors],
+    [ids, epochs, waits, moves, refunds, fails, errors],
     'id',
     'epoch',
     'waitMs',
     'movesDue',
     'refund',
+    'failed',
     'error',
   );
   const settled: object[] = [];
   for (const [row, item] of fencedRows(tx, items, (found) => found.leasedBy === node)) {
-    const wakeAt = item.waitMs === null ? Infinity : wholeMs(plusMs(tx.now, item.waitMs));
+    const wakeAt = Number.isNaN(item.waitMs) ? Infinity : wholeMs(plusMs(tx.now, item.waitMs));
     const after: Row = {
       ...row,
       wakeAt,
@@ -124,15 +141,15 @@ export const settle: Statement = (tx, [ids, epochs, waits, moves, refunds, error
       attempts: row.attempts - item.refund,
       epoch: row.epoch + 1,
       ...UNLEASED,
-      lastError: item.error ?? row.lastError,
+      lastError: item.failed ? item.error : row.lastError,
     };
     tx.put(after);
     settled.push({
-      id: after.id,
-      epoch: after.epoch,
+      id: String(after.id),
+      epoch: String(after.epoch),
       name: after.name,
-      failed: after.lastError !== null,
-      wake_ms: isDead(after) ? null : msOf(after.wakeAt),
+      failed: String(after.lastError !== null),
+      wake_ms: isDead(after) ? null : msText(after.wakeAt),
     });
   }
   return settled;
@@ -152,7 +169,7 @@ export const bury: Statement = (tx, [ids, epochs, maxima, error]) => {
     const lastError = row.lastError ?? (error as string);
     tx.put({ ...row, wakeAt: Infinity, epoch: row.epoch + 1, ...UNLEASED, lastError });
     const { id, name, key, attempts } = row;
-    buried.push({ id, name, key, attempts, error: lastError });
+    buried.push({ id: String(id), name, key, attempts: String(attempts), error: lastError });
   }
   return buried;
 };
@@ -162,7 +179,7 @@ export const renew: Statement = (tx, [ids, epochs, leaseMs]) => {
   const renewed: object[] = [];
   for (const [row] of fencedRows(tx, items, (found) => found.leasedBy !== null)) {
     tx.put({ ...row, leasedUntil: plusMs(tx.now, leaseMs as number) });
-    renewed.push({ id: row.id });
+    renewed.push({ id: String(row.id) });
   }
   return renewed;
 };
@@ -176,5 +193,5 @@ export const fence: WaitingStatement = function* (tx, [ids, epochs, idleMs]) {
     if (row?.epoch === epoch) held.push(id);
   }
   tx.idleMs = Number(idleMs);
-  return [{ idle: idleMs, pid: tx.session, began: tx.began, ids: held }];
+  return [{ idle: idleMs, pid: String(tx.session), began_us: tx.began, ids: JSON.stringify(held) }];
 };

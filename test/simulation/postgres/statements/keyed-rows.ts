@@ -1,5 +1,6 @@
+import { NO_INSTANT } from '../../../../src/delay-queue/store/absent.js';
 import type { Patience } from '../../../../src/delay-queue/store/sql/look.sql.js';
-import { microsOf, msOf, plusMs, UNLEASED, wholeMs, type Micros, type Row } from '../row.js';
+import { microsOf, msText, plusMs, UNLEASED, wholeMs, type Micros, type Row } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';
 
 export interface Slot {
@@ -8,7 +9,7 @@ export interface Slot {
 }
 
 export function dueOf(tx: Transaction, to: { at: string | null; afterMs: number | null }): Micros {
-  if (to.at !== null) return microsOf(Date.parse(to.at));
+  if (to.at !== null && to.at !== NO_INSTANT) return microsOf(Date.parse(to.at));
   return wholeMs(plusMs(tx.now, to.afterMs ?? 0));
 }
 
@@ -58,9 +59,9 @@ export const moved = (tx: Transaction, row: Row, dueAt: Micros): Row => ({
 });
 
 export const placement = (tx: Transaction, row: Row) => ({
-  id: row.id,
-  epoch: row.epoch,
-  due_ms: msOf(row.dueAt),
-  wake_ms: msOf(row.wakeAt),
-  now_ms: msOf(tx.now),
+  id: String(row.id),
+  epoch: String(row.epoch),
+  due_ms: msText(row.dueAt),
+  wake_ms: msText(row.wakeAt),
+  now_ms: msText(tx.now),
 });

@@ -1,11 +1,23 @@
 import { spread } from '../../../../src/delay-queue/store/spread.js';
 import type { Sessions } from '../sessions.js';
-import { byWake, microsOf, msOf, plusMs, wakeOf, type NodeRow, type Row } from '../row.js';
+import {
+  byWake,
+  microsOf,
+  msText,
+  plusMs,
+  textOrNull,
+  wakeOf,
+  type NodeRow,
+  type Row,
+} from '../row.js';
 import type { Tables } from '../tables.js';
-import type { Statement } from './statement.js';
+import { listOf, type Statement } from './statement.js';
 
 /** The names a node serves, how many nodes serve each, and which of them this node is. */
 type ShareColumns = [names: string[], counts: number[], ranks: number[]];
+
+const sharesOf = (parameters: readonly unknown[]): ShareColumns =>
+  parameters.slice(0, 3).map(listOf) as unknown as ShareColumns;
 
 function isOwn(row: Row, [names, counts, ranks]: ShareColumns): boolean {
   const at = names.indexOf(row.name);
@@ -13,7 +25,7 @@ function isOwn(row: Row, [names, counts, ranks]: ShareColumns): boolean {
 }
 
 const wakesJson = (rows: readonly Row[]): string =>
-  JSON.stringify(rows.map((row) => [row.id, row.epoch, row.name, msOf(wakeOf(row)), endedOf(row)]));
+  JSON.stringify(rows.map((row) => [row.id, row.epoch, row.name, wakeOf(row), endedOf(row)]));
 
 /** How the latest attempt ended: 0 none failed, 1 it failed, 2 without a word. */
 function endedOf(row: Row): 0 | 1 | 2 {
@@ -30,9 +42,13 @@ const asJson = (node: NodeRow): unknown[] => [node.id, node.names];
 export const loadOf =
   (tables: Tables, sessions: Sessions): Statement =>
   (tx, parameters) => {
-    const [node, names, counts, ranks, markMs, markId, horizonMs, limit, withinMs, isPresent] =
-      parameters as [string, ...ShareColumns, ...number[], boolean];
-    const shares: ShareColumns = [names, counts, ranks];
+    const [node, ...shared] = parameters as [string, ...unknown[]];
+    const shares = sharesOf(shared);
+    const [markMs, markId, horizonMs, limit, withinMs, isPresent] = shared.slice(3) as [
+      ...number[],
+      boolean,
+    ];
+    const [names] = shares;
     const others = [...tables.nodes.values()].filter(
       (other) =>
         other.id !== node &&
@@ -56,17 +72,21 @@ export const loadOf =
       {
         nodes: JSON.stringify(others.toSorted((a, b) => (a.id < b.id ? -1 : 1)).map(asJson)),
         wakes: wakesJson(page),
-        cursor_ms: last ? msOf(last.wakeAt) : null,
-        cursor_id: last?.id ?? null,
-        now_ms: msOf(tx.now),
-        later_ms: msOf(tx.now),
+        cursor_ms: last ? msText(last.wakeAt) : null,
+        cursor_id: textOrNull(last?.id),
+        now_ms: msText(tx.now),
+        later_ms: msText(tx.now),
       },
     ];
   };
 
 export const sweep: Statement = (tx, parameters) => {
-  const [names, counts, ranks, cursorMs, cursorId, scan, limit, helpAfterMs, aheadMs] =
-    parameters as [...ShareColumns, number | null, number, number, number, number | null, number];
+  const shares = sharesOf(parameters);
+  const [names] = shares;
+  const [cursorMs, cursorId, scan, limit, helpAfterMs, aheadMs] = parameters.slice(3) as [
+    ...[number | null, number, number, number],
+    ...[number | null, number],
+  ];
   const fromAt = cursorMs === null ? -Infinity : microsOf(cursorMs);
   const raw = tx
     .rows()
@@ -79,7 +99,7 @@ export const sweep: Statement = (tx, parameters) => {
     .filter(
       (row) =>
         names.includes(row.name) &&
-        (isOwn(row, [names, counts, ranks]) || isForgotten(row)) &&
+        (isOwn(row, shares) || isForgotten(row)) &&
         wakeOf(row) <= plusMs(tx.now, aheadMs),
     )
     .slice(0, limit);
@@ -87,22 +107,31 @@ export const sweep: Statement = (tx, parameters) => {
   return [
     {
       wakes: wakesJson(page),
-      cursor_ms: last ? msOf(last.wakeAt) : null,
-      cursor_id: last?.id ?? null,
-      any_overdue: raw.length > 0,
-      now_ms: msOf(tx.now),
+      cursor_ms: last ? msText(last.wakeAt) : null,
+      cursor_id: textOrNull(last?.id),
+      any_overdue: String(raw.length > 0),
+      now_ms: msText(tx.now),
     },
   ];
 };
 
 export const leaveOf =
   (tables: Tables): Statement =>
-  (tx, [node, staleMs]) => {
-    const gone = [...tables.nodes.values()].filter(
-      (other) => other.id === node || other.seenAt < plusMs(tx.now, -(staleMs as number)),
-    );
-    for (const { id } of gone) tables.nodes.delete(id);
-    return [{ count: gone.length }];
+  (_tx, [node]) => {
+    tables.nodes.delete(node as string);
+    return [];
+  };
+
+export const forgetNodesOf =
+  (tables: Tables): Statement =>
+  (tx, [staleMs, limit]) => {
+    const untilAt = plusMs(tx.now, -(staleMs as number));
+    const stale = [...tables.nodes.values()]
+      .filter(({ seenAt }) => seenAt < untilAt)
+      .toSorted((a, b) => a.seenAt - b.seenAt || (a.id < b.id ? -1 : 1))
+      .slice(0, limit as number);
+    for (const { id } of stale) tables.nodes.delete(id);
+    return [{ count: String(stale.length) }];
   };
 
 export const pruneOf =
@@ -111,5 +140,5 @@ export const pruneOf =
     const untilAt = plusMs(tx.now, -(keepMs as number));
     const old = tables.history.filter((line) => line.endedAt < untilAt).slice(0, limit as number);
     for (const line of old) tables.history.splice(tables.history.indexOf(line), 1);
-    return [{ count: old.length }];
+    return [{ count: String(old.length) }];
   };

@@ -1,19 +1,23 @@
+import { NO_KEY, NO_MAXIMUM } from '../../../../src/delay-queue/store/absent.js';
 import type { Patience } from '../../../../src/delay-queue/store/sql/look.sql.js';
 import { PgError } from '../pg-error.js';
-import { endedOf, isDead, msOf, wholeMs, type Row } from '../row.js';
+import { endedOf, isDead, msText, textOrNull, usText, wholeMs, type Row } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';
 import { dueOf, free, look, moved, placement, type Slot } from './keyed-rows.js';
 import { unnest, type WaitingStatement } from './statement.js';
 
 interface Input extends Slot {
   payload: string;
-  afterMs: number | null;
-  at: string | null;
-  maxAttempts: number | null;
+  afterMs: number;
+  at: string;
+  maxAttempts: number;
   onConflict: string;
 }
 
 const inputColumns = ['name', 'key', 'payload', 'afterMs', 'at', 'maxAttempts'] as const;
+
+const maximumOf = ({ maxAttempts }: Input): number | null =>
+  maxAttempts === NO_MAXIMUM ? null : maxAttempts;
 
 type Insert = (tx: Transaction, row: Row) => boolean | Waiting<boolean>;
 
@@ -57,7 +61,7 @@ const placeWith = (nextId: NextId, insert: Insert): WaitingStatement =>
       const row: Row = {
         id: nextId(),
         name: input.name,
-        key: input.key,
+        key: input.key === NO_KEY ? null : input.key,
         payload: input.payload,
         dueAt,
         wakeAt: Math.max(dueAt, wholeMs(tx.now)),
@@ -66,12 +70,12 @@ const placeWith = (nextId: NextId, insert: Insert): WaitingStatement =>
         createdAt: tx.now,
         epoch: 0,
         attempts: 0,
-        maxAttempts: input.maxAttempts,
+        maxAttempts: maximumOf(input),
         lastError: null,
       };
       const inserted = insert(tx, row);
       if (!(typeof inserted === 'boolean' ? inserted : yield* inserted)) continue;
-      placed.push({ ...placement(tx, row), name: row.name, key: row.key });
+      placed.push({ ...placement(tx, row), name: row.name, key: row.key, now_us: usText(tx.now) });
     }
     return placed;
   };
@@ -83,18 +87,19 @@ export const placeAgainOf = (patience: Patience): WaitingStatement =>
     const rows = yield* free(tx, seen, patience);
     return inputs.map((input, index) => {
       const row = rows[index];
-      const ord = index + 1;
+      const ord = String(index + 1);
       const before = row ?? seen[index];
       const unplaced = {
         ord,
-        id: before?.id ?? null,
+        id: textOrNull(before?.id),
         epoch: null,
-        due_ms: before ? msOf(before.dueAt) : null,
+        due_ms: before ? msText(before.dueAt) : null,
         wake_ms: null,
-        now_ms: msOf(tx.now),
+        now_ms: msText(tx.now),
       };
       if (row && (input.onConflict === 'replace' || isDead(row))) {
-        const { payload, maxAttempts } = input;
+        const { payload } = input;
+        const maxAttempts = maximumOf(input);
         const dueAt = dueOf(tx, input);
         const after = { ...moved(tx, row, dueAt), payload, maxAttempts, createdAt: tx.now };
         tx.put(after);

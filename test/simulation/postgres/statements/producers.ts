@@ -1,5 +1,15 @@
+import { NO_INSTANT } from '../../../../src/delay-queue/store/absent.js';
 import type { Patience } from '../../../../src/delay-queue/store/sql/look.sql.js';
-import { endedOf, isDead, msOf, plusMs, UNLEASED, wholeMs, type Row } from '../row.js';
+import {
+  endedOf,
+  isDead,
+  msText,
+  plusMs,
+  textOrNull,
+  UNLEASED,
+  wholeMs,
+  type Row,
+} from '../row.js';
 import { dueOf, free, lockedWith, look, moved, placement, type Slot } from './keyed-rows.js';
 import { unnest, type Statement, type WaitingStatement } from './statement.js';
 
@@ -13,7 +23,7 @@ export const cancelWaiting: Statement = (tx, arrays) => {
     if (row === undefined || !isFree(row)) continue;
     tx.remove(row.id);
     tx.end(endedOf(row, isDead(row) ? 'discarded' : 'cancelled', tx.now, { error: row.lastError }));
-    gone.push({ id: row.id, name: row.name, key: row.key, due_ms: msOf(row.dueAt) });
+    gone.push({ id: String(row.id), name: row.name, key: row.key, due_ms: msText(row.dueAt) });
   }
   return gone;
 };
@@ -33,27 +43,32 @@ export const cancelOf = (patience: Patience): WaitingStatement =>
       }
       const before = row ?? seen[index];
       return {
-        ord: index + 1,
+        ord: String(index + 1),
         verdict: row ? 'cancelled' : verdictWithout(seen[index]),
-        id: before?.id ?? null,
-        due_ms: before ? msOf(before.dueAt) : null,
+        id: textOrNull(before?.id),
+        due_ms: before ? msText(before.dueAt) : null,
       };
     });
   };
 
 export const rescheduleOf = (patience: Patience): WaitingStatement =>
   function* (tx, [names, keys, afters, ats, extensions]) {
-    const inputs = unnest<
-      Slot & { afterMs: number | null; at: string | null; extendMs: number | null }
-    >([names, keys, afters, ats, extensions], 'name', 'key', 'afterMs', 'at', 'extendMs');
+    const inputs = unnest<Slot & { afterMs: number; at: string; extendMs: number }>(
+      [names, keys, afters, ats, extensions],
+      'name',
+      'key',
+      'afterMs',
+      'at',
+      'extendMs',
+    );
     const seen = look(tx, inputs);
     const rows = yield* free(tx, seen, patience);
     return inputs.map((input, index) => {
       const row = rows[index];
-      const ord = index + 1;
+      const ord = String(index + 1);
       if (row && !isDead(row)) {
-        const dueAt =
-          input.extendMs === null ? dueOf(tx, input) : plusMs(row.dueAt, input.extendMs);
+        const isExtension = input.at === NO_INSTANT && Number.isNaN(input.afterMs);
+        const dueAt = isExtension ? plusMs(row.dueAt, input.extendMs) : dueOf(tx, input);
         const after = moved(tx, row, dueAt);
         tx.put(after);
         return { ...placement(tx, after), ord, verdict: 'rescheduled' };
@@ -62,11 +77,11 @@ export const rescheduleOf = (patience: Patience): WaitingStatement =>
       return {
         ord,
         verdict: row ? 'absent' : verdictWithout(before),
-        id: before?.id ?? null,
+        id: textOrNull(before?.id),
         epoch: null,
-        due_ms: before ? msOf(before.dueAt) : null,
+        due_ms: before ? msText(before.dueAt) : null,
         wake_ms: null,
-        now_ms: msOf(tx.now),
+        now_ms: msText(tx.now),
       };
     });
   };

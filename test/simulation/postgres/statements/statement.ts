@@ -22,12 +22,13 @@ export function unnest<Item>(arrays: readonly unknown[], ...columns: (keyof Item
   });
 }
 
-/** An array, or the text that Postgres reads as one: of texts, each in quotes, or of numbers. */
+/** The text that Postgres reads as an array: of texts, each in quotes, of truth values, or of numbers. */
 export function listOf(array: unknown): unknown[] {
-  if (typeof array !== 'string') return array as unknown[];
+  if (typeof array !== 'string')
+    throw new Error('an array that was not written as Postgres reads it');
   if (array.includes('"')) return textsOf(array);
   const items = array === '{}' ? [] : array.slice(1, -1).split(',');
-  return items.map((item) => (item === 'NULL' ? null : Number(item)));
+  return items.map((item) => (/^(?:true|false)$/.test(item) ? item === 'true' : Number(item)));
 }
 
 /** Of `text[]`. */

@@ -1,0 +1,45 @@
+import type { Entry } from './read-ahead.js';
+
+/** Slots left behind in front of a line before it is cut: rare enough to cost nothing per entry. */
+const COMPACT_AT = 4_096;
+
+/** First in, first out, without moving the rest on every take. */
+export class Line {
+  #entries: Entry[] = [];
+  #head = 0;
+
+  push(entry: Entry): void {
+    this.#entries.push(entry);
+  }
+
+  /** The next entry that is still ready; those that were forgotten meanwhile fall out. */
+  peek(): Entry | undefined {
+    while (this.#head < this.#entries.length) {
+      const entry = this.#entries[this.#head];
+      if (entry?.place === 'ready') return entry;
+      this.shift();
+    }
+    return undefined;
+  }
+
+  /** Drops the entry that `peek` answered. */
+  shift(): void {
+    this.#head += 1;
+    if (this.#head === this.#entries.length || this.#head === COMPACT_AT) {
+      this.#entries = this.#entries.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** @returns those that it drops */
+  keepOnly(isWanted: (entry: Entry) => boolean): Entry[] {
+    const waiting = this.#entries.slice(this.#head).filter(({ place }) => place === 'ready');
+    this.#entries = waiting.filter(isWanted);
+    this.#head = 0;
+    return waiting.filter((entry) => !isWanted(entry));
+  }
+
+  get length(): number {
+    return this.#entries.length - this.#head;
+  }
+}

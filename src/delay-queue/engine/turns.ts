@@ -1,0 +1,74 @@
+import { Line } from './line.js';
+import type { Entry } from './read-ahead.js';
+
+/** Due entries of one name kept in memory; what does not fit is found again by a sweep, once there is room. */
+const LINE_MAX = 10_000;
+
+/**
+ * A line for each name that waits, and the names take turns: who was served goes behind all others,
+ * and nobody else moves. A name that finds no slot so keeps its place for the moment when there is one.
+ */
+export class Turns {
+  /** Served least recently first. A line that is empty has no turn. */
+  readonly #lines = new Map<string, Line>();
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  sizeOf(name: string): number {
+    return this.#lines.get(name)?.length ?? 0;
+  }
+
+  /** @returns false when its line is full: one name must not take the room of another */
+  push(entry: Entry): boolean {
+    let line = this.#lines.get(entry.name);
+    if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
+    if (line.length >= LINE_MAX) return false;
+    entry.place = 'ready';
+    line.push(entry);
+    this.#size += 1;
+    return true;
+  }
+
+  /**
+   * Takes up to `limit` entries, one of each name in turn as long as it finds a seat.
+   * @param seat takes a place for the entry, and answers whether there was one
+   * @returns how many it took
+   */
+  take(limit: number, seat: (entry: Entry) => boolean): number {
+    let taken = 0;
+    // Whoever is served moves to the back, where this loop meets it once more.
+    for (const [name, line] of this.#lines) {
+      if (taken >= limit) break;
+      const isServed = this.#serve(line, seat);
+      if (isServed || line.length === 0) this.#lines.delete(name);
+      if (!isServed) continue;
+      if (line.length > 0) this.#lines.set(name, line);
+      taken += 1;
+    }
+    return taken;
+  }
+
+  /** @returns the entries that it drops */
+  keepOnly(isWanted: (entry: Entry) => boolean): Entry[] {
+    const dropped: Entry[] = [];
+    this.#size = 0;
+    for (const [name, line] of this.#lines) {
+      dropped.push(...line.keepOnly(isWanted));
+      this.#size += line.length;
+      if (line.length === 0) this.#lines.delete(name);
+    }
+    return dropped;
+  }
+
+  #serve(line: Line, seat: (entry: Entry) => boolean): boolean {
+    const before = line.length;
+    const entry = line.peek();
+    const isServed = entry !== undefined && seat(entry);
+    if (isServed) line.shift();
+    this.#size -= before - line.length;
+    return isServed;
+  }
+}

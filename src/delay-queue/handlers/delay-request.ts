@@ -1,0 +1,13 @@
+import type { Delay, DelayContext } from '../delay.js';
+
+/** What `@Inject(REQUEST)` gives in a request-scoped provider while it serves a delay. */
+export interface DelayRequest {
+  delay: Delay;
+  ctx: DelayContext;
+}
+
+/** What it gives while a batch handler is served. */
+export interface DelayBatchRequest {
+  delays: Delay[];
+  ctx: DelayContext;
+}

@@ -1,0 +1,84 @@
+import { setImmediate as settled } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { Client } from 'pg';
+import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
+import { type Pruner, prunersOf } from '../../../src/delay-queue/engine/pruner.js';
+import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { clientRunner } from '../../support/other-node.js';
+
+/** More than one statement deletes. */
+const KILLED = 5_500;
+
+let database: TestDatabase;
+let client: Client;
+let store: WorkStore;
+let pruners: Pruner[];
+
+beforeEach(async () => {
+  database = await createTestDatabase();
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+  store = new WorkStore(clientRunner(client), 'delay_queue', true, 'self');
+  pruners = [];
+});
+
+afterEach(async () => {
+  await Promise.all(pruners.map((pruner) => pruner.stop()));
+  jest.useRealTimers();
+  await client.end();
+  await database.drop();
+});
+
+const seen = (count: number, id: string, ago: string): Promise<unknown> =>
+  client.query(
+    `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)
+     SELECT $2 || n, '{test.x}', true, seen_at, seen_at
+     FROM generate_series(1, $1::int) n, LATERAL (SELECT now() - $3::interval AS seen_at) AS at`,
+    [count, id, ago],
+  );
+
+const nodes = async (): Promise<string[]> =>
+  (await client.query<{ id: string }>('SELECT id FROM delay_queue.node ORDER BY id')).rows.map(
+    ({ id }) => id,
+  );
+
+it.each([
+  ['with history', 86_400_000],
+  ['without history', null],
+])('%s, nodes of processes that were only ever killed go away', async (_, historyKeepMs) => {
+  await seen(KILLED, 'killed ', '25 hours');
+  await seen(1, 'killed today ', '23 hours');
+  pruners = prunersOf(store, historyKeepMs, new DelayEvents());
+  const forget = jest.spyOn(store, 'forgetNodes');
+  const forgot = async (): Promise<unknown[]> => {
+    const results = await Promise.all(forget.mock.results.map(({ value }) => value));
+    await settled();
+    return results;
+  };
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
+  for (const pruner of pruners) pruner.start();
+  // A node that lives for no more than a minute does its part, too.
+  jest.advanceTimersByTime(60_000);
+  expect(await forgot()).toEqual([5_000]);
+  jest.advanceTimersByTime(200);
+  expect(await forgot()).toEqual([5_000, 500]);
+  expect(await nodes()).toEqual(['killed today 1']);
+});
+
+it('a node says goodbye for itself alone, and one that is locked holds up nobody', async () => {
+  await seen(3, 'old ', '2 days');
+  await seen(1, 'sel', '0 s');
+  await client.query(`UPDATE delay_queue.node SET id = 'self' WHERE id = 'sel1'`);
+  await store.leave();
+  expect(await nodes()).toEqual(['old 1', 'old 2', 'old 3']);
+  const other = new Client({ connectionString: database.url });
+  await other.connect();
+  try {
+    await other.query(`BEGIN; SELECT FROM delay_queue.node WHERE id = 'old 2' FOR UPDATE`);
+    expect(await store.forgetNodes(86_400_000, 2)).toBe(2);
+    expect(await nodes()).toEqual(['old 2']);
+  } finally {
+    await other.end();
+  }
+});

@@ -1,0 +1,106 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Client, type ClientConfig } from 'pg';
+import { ENGINE_SETTINGS } from '../../../src/delay-queue/engine/session-settings.js';
+import { plainHandler, signal } from '../../support/delay-node.js';
+import { Stage } from './support/stage.js';
+
+/** What an administrator may have set for a role or a database; each once hurt. */
+const HOSTILE: Record<string, string> = {
+  enable_seqscan: 'on',
+  plan_cache_mode: 'force_custom_plan',
+  jit: 'on',
+  max_parallel_workers_per_gather: '4',
+  statement_timeout: '2000',
+  transaction_timeout: '2000',
+  lock_timeout: '20',
+  idle_session_timeout: '60000',
+  idle_in_transaction_session_timeout: '60000',
+  array_nulls: 'off',
+  DateStyle: 'SQL, DMY',
+  extra_float_digits: '-3',
+  IntervalStyle: 'sql_standard',
+  TimeZone: 'Asia/Kathmandu',
+  transform_null_equals: 'on',
+};
+
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+});
+
+afterEach(() => stage.close());
+
+/** Every client that pools and listeners make. */
+class Witnessed extends Client {
+  static readonly all: { client: Client; config: ClientConfig }[] = [];
+
+  constructor(config: ClientConfig = {}) {
+    super(config);
+    Witnessed.all.push({ client: this, config });
+    this.once('end', () => {
+      Witnessed.all.splice(
+        Witnessed.all.findIndex(({ client }) => client === this),
+        1,
+      );
+    });
+  }
+}
+
+/** Those of the engine, its listener, and those for callers: only ours are kept alive like that. */
+const ours = (): Client[] =>
+  Witnessed.all.filter(({ config }) => config.keepAlive === true).map(({ client }) => client);
+
+async function known(names: readonly string[]): Promise<string[]> {
+  const rows = await stage.sql<{ name: string }>(
+    `SELECT name FROM pg_settings WHERE name = ANY ($1)`,
+    [names],
+  );
+  return rows.map(({ name }) => name).toSorted();
+}
+
+async function settingsOf(client: Client, names: readonly string[]): Promise<object> {
+  const { rows } = await client.query<{ name: string; value: string }>(
+    `SELECT name, current_setting(name) AS value FROM pg_settings WHERE name = ANY ($1)`,
+    [names],
+  );
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+}
+
+it('each of our sessions brings its own, whatever the database says, also after it broke', async () => {
+  const names = await known(Object.keys(HOSTILE));
+  expect(names.length).toBeGreaterThanOrEqual(Object.keys(HOSTILE).length - 1);
+  for (const name of names) {
+    await stage.sql(
+      `DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET ${name} = %L', current_database(), '${HOSTILE[name]}'); END $$`,
+    );
+  }
+  const ran = signal();
+  const node = await stage.start({
+    database: { url: stage.url, extra: { max: 5, Client: Witnessed } },
+    providers: [plainHandler('test.a', () => ran.resolve())],
+  });
+  await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'k' });
+  await ran.promise;
+  const back = node.next('recovered', ({ during }) => during === 'listen');
+  await stage.sql(
+    `SELECT pg_terminate_backend(l.pid) FROM pg_locks l
+     WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+  );
+  await back;
+  // The engine, those who write for callers, the listener.
+  const sessions = ours();
+  expect(sessions.length).toBeGreaterThanOrEqual(3);
+  const kinds = new Set<string>();
+  for (const client of sessions) {
+    const { enable_bitmapscan: byKey, ...found } = (await settingsOf(client, [
+      ...names,
+      'enable_bitmapscan',
+    ])) as Record<string, string>;
+    const expected = Object.fromEntries(names.map((name) => [name, ENGINE_SETTINGS[name]]));
+    if (byKey === 'off') expected['statement_timeout'] = '10s';
+    expect(found).toEqual(expected);
+    kinds.add(String(byKey));
+  }
+  expect([...kinds].toSorted()).toEqual(['off', 'on']);
+});

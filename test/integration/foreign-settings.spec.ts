@@ -1,0 +1,263 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
+import { Client } from 'pg';
+import { endSessionSql } from '../../src/delay-queue/store/sql/fence.sql.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import {
+  type DelayNode,
+  fencedBatchHandler,
+  fencedHandler,
+  plainHandler,
+  startNode,
+} from '../support/delay-node.js';
+import { parseOtherwise } from '../support/foreign-parsers.js';
+import { clientRunner, OtherNode } from '../support/other-node.js';
+
+/** What a role or a database may have set, and an application may have told `pg`: nothing changes. */
+const SETTINGS = {
+  extra_float_digits: '-3',
+  array_nulls: 'off',
+  DateStyle: 'SQL, DMY',
+  IntervalStyle: 'sql_standard',
+  bytea_output: 'escape',
+  TimeZone: `'Asia/Kathmandu'`,
+  standard_conforming_strings: 'off',
+};
+
+/** More digits than a float has under these settings. */
+const ID_FIRST = 2 ** 50 + 12_345;
+
+const FAR = [new Date('2030-01-02T03:04:05.678Z'), new Date('9999-12-31T23:59:59.999Z')];
+
+const NAME = 'test.plain';
+let fails = false;
+
+const providers = [
+  plainHandler(
+    NAME,
+    ({ payload }) => {
+      if (payload === 'postponed') throw new PostponeDelay('1h');
+      if (payload === 'discarded') throw new DiscardDelay('no use');
+      if (fails) throw new Error('"no", said \\ NULL');
+    },
+    { maxAttempts: 2, backoff: () => 1 },
+  ),
+  fencedHandler('test.fenced', () => {}),
+  fencedBatchHandler('test.batch', () => {}, { batch: 10 }),
+];
+
+interface Environment {
+  what: string;
+  settings: Partial<typeof SETTINGS>;
+  parse: () => () => void;
+}
+
+const ENVIRONMENTS: Environment[] = [
+  { what: 'a role with settings of its own', settings: SETTINGS, parse: () => () => {} },
+  { what: 'an application with parsers of its own', settings: {}, parse: parseOtherwise },
+];
+
+describe.each(ENVIRONMENTS)('in $what', ({ settings, parse }) => {
+  let database: TestDatabase;
+  let node: DelayNode;
+  let putBack: (() => void) | undefined;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    await client.query(`ALTER TABLE delay_queue.delay ALTER COLUMN id RESTART WITH ${ID_FIRST}`);
+    const { rows } = await client.query<{ name: string }>('SELECT current_database() AS name');
+    for (const [name, value] of Object.entries(settings)) {
+      await client.query(`ALTER DATABASE ${rows[0]?.name} SET ${name} = ${value}`);
+    }
+    await client.end();
+    putBack = parse();
+    node = await startNode({ url: database.url, providers });
+  });
+
+  afterAll(async () => {
+    await node?.stop();
+    putBack?.();
+    await database.drop();
+  });
+
+  /** The row as Postgres has it, in texts that look the same everywhere. */
+  const row = async (id: string): Promise<Record<string, string | null> | undefined> => {
+    const rows: Record<string, string | null>[] = await node.dataSource.query(
+      `SELECT id::text, key, payload::text, max_attempts::text, last_error, attempts::text,
+              to_char(due_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') AS due
+       FROM delay_queue.delay WHERE id::text = $1`,
+      [id],
+    );
+    return rows[0];
+  };
+
+  /** What a caller was told is what the row says. */
+  const isTrue = async ({ id, dueAt }: { id: string; dueAt: Date }, more: object = {}) =>
+    expect(await row(id)).toMatchObject({ id, due: dueAt.toISOString(), ...more });
+
+  it('is in effect', async () => {
+    const [seen] = await node.dataSource.query('SELECT (1.0 / 3)::float8 AS third');
+    expect(seen.third).not.toBe(1 / 3);
+  });
+
+  it.each(['alone', 'in a transaction'])(
+    'keyed, %s: every verdict, and the exact dueAt',
+    async (way) => {
+      const { delays, dataSource } = node;
+      const within = async (work: (options: object) => Promise<void>): Promise<void> =>
+        way === 'alone' ? work({}) : dataSource.transaction((manager) => work({ manager }));
+      await within(async (tx) => {
+        for (const at of FAR) {
+          const key = `k ${at.toISOString()} ${way}`;
+          const placed = await delays.schedule('test.idle', { n: 1 }, { at, key, ...tx });
+          expect(placed).toMatchObject({ verdict: 'scheduled', dueAt: at });
+          expect(Number(placed.id)).toBeGreaterThanOrEqual(ID_FIRST);
+          const kept = { after: 1, key, onConflict: 'keep', ...tx } as const;
+          expect(await delays.schedule('test.idle', null, kept)).toEqual({
+            ...placed,
+            verdict: 'kept',
+          });
+          expect(await delays.find('test.idle', key, tx)).toMatchObject({
+            id: placed.id,
+            key,
+            payload: { n: 1 },
+            state: 'scheduled',
+            dueAt: at,
+            wakeAt: at,
+            attempts: 0,
+            maxAttempts: null,
+            lastError: null,
+          });
+          const again = { after: '1h', key, maxAttempts: 7, ...tx } as const;
+          const replaced = await delays.schedule('test.idle', 'NULL', again);
+          expect(replaced).toMatchObject({ verdict: 'replaced', id: placed.id });
+          const moved = await delays.reschedule('test.idle', key, { extendBy: '1h' }, tx);
+          expect(moved).toMatchObject({
+            verdict: 'rescheduled',
+            dueAt: new Date(replaced.dueAt.getTime() + 3_600_000),
+          });
+          expect(await delays.reschedule('test.idle', key, { at }, tx)).toMatchObject({
+            dueAt: at,
+          });
+          const later = await delays.reschedule('test.idle', key, { after: '2h' }, tx);
+          expect(later).toMatchObject({ verdict: 'rescheduled', id: placed.id });
+          expect(await delays.find('test.idle', key, tx)).toMatchObject({
+            dueAt: 'dueAt' in later && later.dueAt,
+            maxAttempts: 7,
+            payload: 'NULL',
+          });
+          expect(await delays.cancel('test.idle', key, tx)).toMatchObject({ verdict: 'cancelled' });
+          expect(await delays.cancel('test.idle', key, tx)).toMatchObject({ verdict: 'absent' });
+        }
+      });
+    },
+  );
+
+  it('many at once, with and without keys', async () => {
+    const { delays, dataSource } = node;
+    const items = [
+      { name: 'test.idle', payload: 1, at: FAR[0]!, key: 'many' },
+      { name: 'test.idle', payload: 2, at: FAR[1]! },
+      { name: 'test.idle', payload: 3, after: '1h', key: 'NULL', maxAttempts: 3 },
+      { name: 'test.idle', payload: 4, after: '1h' },
+    ] as const;
+    const [a, b, c, d] = await delays.scheduleMany([...items]);
+    await isTrue(a!, { key: 'many', payload: '1', due: FAR[0]!.toISOString(), max_attempts: null });
+    await isTrue(b!, { key: null, payload: '2', due: FAR[1]!.toISOString() });
+    await isTrue(c!, { key: 'NULL', payload: '3', max_attempts: '3' });
+    await isTrue(d!, { key: null, payload: '4' });
+    const again = await dataSource.transaction((manager) =>
+      delays.scheduleMany([...items], { manager }),
+    );
+    expect(again.map(({ verdict }) => verdict)).toEqual([
+      'replaced',
+      'scheduled',
+      'replaced',
+      'scheduled',
+    ]);
+    for (const placed of again) await isTrue(placed);
+    const alone = await delays.schedule('test.idle', 5, { at: FAR[1]! });
+    await isTrue(alone, { key: null, payload: '5', max_attempts: null });
+  });
+
+  it.each([NAME, 'test.fenced', 'test.batch'] as const)(
+    '%s fires, and leaves its line',
+    async (name) => {
+      const completed = node.next('completed', (event) => event.name === name);
+      const placed = await node.delays.schedule(name, 1, { after: 20, key: 'fires' });
+      const event = await completed;
+      expect(event).toMatchObject({ id: placed.id, key: 'fires', attempt: 1 });
+      const [line] = await node.delays.history(name, 'fires');
+      expect(line).toMatchObject({
+        id: placed.id,
+        state: 'completed',
+        dueAt: placed.dueAt,
+        attempts: 1,
+      });
+      expect(line?.latenessMs).toBeCloseTo(event.latenessMs, 6);
+      expect(line?.endedAt.getTime()).toBeGreaterThanOrEqual(placed.dueAt.getTime());
+      expect(line?.createdAt.getTime()).toBeLessThanOrEqual(placed.dueAt.getTime());
+    },
+  );
+
+  it('fails, dies, is tried again and completes', async () => {
+    fails = true;
+    const dead = node.next('dead');
+    const { id } = await node.delays.schedule(NAME, 1, { after: 0, key: 'fails' });
+    expect(await dead).toMatchObject({ id, attempt: 2 });
+    fails = false;
+    expect(await node.delays.find(NAME, 'fails')).toMatchObject({
+      state: 'dead',
+      wakeAt: null,
+      attempts: 2,
+      lastError: 'Error: "no", said \\ NULL',
+    });
+    const completed = node.next('completed');
+    const retried = await node.delays.retryDead(NAME, 'fails');
+    expect(retried).toMatchObject({ verdict: 'retried', id });
+    expect(await completed).toMatchObject({ id, attempt: 1 });
+    expect(await node.delays.history(NAME, 'fails')).toMatchObject([{ state: 'completed', id }]);
+  });
+
+  it('is postponed, which is no error, and discarded', async () => {
+    const postponed = node.next('postponed');
+    const { id } = await node.delays.schedule(NAME, 'postponed', { after: 0, key: 'later' });
+    await postponed;
+    expect(await row(id)).toMatchObject({ last_error: null, attempts: '0' });
+    const dead = node.next('dead');
+    await node.delays.schedule(NAME, 'discarded', { after: 0, key: 'never' });
+    expect(await dead).toMatchObject({ error: 'no use' });
+  });
+
+  it('a row without attempts left is buried', async () => {
+    const other = new OtherNode(node.dataSource);
+    const { id } = await node.delays.schedule('test.idle', 1, { after: 0, key: 'buried' });
+    const { epoch } = await other.claimAndDie(id);
+    const request = { id: Number(id), epoch, leaseMs: 0, maxAttempts: 1 };
+    expect(await other.store.bury([request], 'none left')).toEqual([
+      { id: Number(id), name: 'test.idle', key: 'buried', attempts: 1, error: 'none left' },
+    ]);
+    expect(await node.delays.find('test.idle', 'buried')).toMatchObject({ state: 'dead' });
+  });
+});
+
+it('a session is ended by another one that writes instants its own way', async () => {
+  const database = await createTestDatabase();
+  const [fenced, engine] = [1, 2].map(() => new Client({ connectionString: database.url }));
+  fenced!.on('error', () => {});
+  try {
+    await Promise.all([fenced!.connect(), engine!.connect()]);
+    await fenced!.query(`SET DateStyle = SQL, DMY; SET TimeZone = 'Asia/Kathmandu'; BEGIN`);
+    const runner = clientRunner(fenced!);
+    const { pid, began } = await new OtherNode(fenced as never).store.fence(runner, [], 60_000);
+    const ended = new Promise<void>((resolve) => fenced!.once('end', resolve));
+    const { rowCount } = await engine!.query(endSessionSql(), [pid, began]);
+    expect(rowCount).toBe(1);
+    await ended;
+  } finally {
+    await engine!.end();
+    await database.drop();
+  }
+});

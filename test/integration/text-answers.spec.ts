@@ -1,0 +1,76 @@
+import { readdir } from 'node:fs/promises';
+import { beforeAll, expect, it } from '@jest/globals';
+import type { Client } from 'pg';
+import { tablesOf } from '../../src/delay-queue/store/schema.js';
+import { fileDatabase } from '../support/file-database.js';
+
+/**
+ * Every column of every statement is a text: other types are written as a role's settings have it, and read by
+ * parsers that an application may have replaced.
+ */
+const FOLDER = new URL('../../src/delay-queue/store/sql/', import.meta.url);
+const TEXT_OID = 25;
+const tables = tablesOf('delay_queue');
+
+/** What a statement may be built with, beside its tables: with history or without, patient or not. */
+const OPTIONS = [true, false, 'waits', 'at once'];
+
+type Build = (...options: unknown[]) => string;
+
+const database = fileDatabase();
+let client: Client;
+/** By file and builder. */
+const statements = new Map<string, Set<string>>();
+
+beforeAll(async () => {
+  client = await database.connect();
+  for (const file of await readdir(FOLDER)) {
+    const exported = (await import(new URL(file, FOLDER).href)) as Record<string, unknown>;
+    for (const [name, build] of Object.entries(exported)) {
+      if (name.endsWith('Sql')) statements.set(`${file} ${name}`, textsOf(build as Build));
+    }
+  }
+});
+
+function textsOf(build: Build): Set<string> {
+  const texts = OPTIONS.flatMap((first) => OPTIONS.map((second) => build(tables, first, second)));
+  // What it cannot be built with leaves a gap.
+  return new Set(texts.filter((text) => !text.includes('undefined')));
+}
+
+/** Something of the type that the text says: no array has a row in it. */
+function parametersOf(sql: string): unknown[] {
+  const parameters: unknown[] = [];
+  for (const [, number, type = ''] of sql.matchAll(/\$(\d+)::(\w+(?:\[\])?)/g)) {
+    parameters[Number(number) - 1] = type.endsWith('[]') ? '{}' : (VALUES[type] ?? null);
+  }
+  return parameters;
+}
+
+const VALUES: Record<string, string> = {
+  text: '1',
+  bool: 'true',
+  int: '1',
+  bigint: '1',
+  float8: '1',
+};
+
+it('finds the statements', () => {
+  expect(statements.size).toBeGreaterThan(20);
+});
+
+it('all of their columns are texts', async () => {
+  const others: string[] = [];
+  for (const [name, texts] of statements) {
+    expect(texts.size).toBeGreaterThan(0);
+    for (const sql of texts) {
+      await client.query('BEGIN');
+      const { fields } = await client.query(sql, parametersOf(sql));
+      await client.query('ROLLBACK');
+      for (const { name: column, dataTypeID } of fields) {
+        if (dataTypeID !== TEXT_OID) others.push(`${name}: ${column} is ${dataTypeID}`);
+      }
+    }
+  }
+  expect(others).toEqual([]);
+});

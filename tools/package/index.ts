@@ -1,0 +1,56 @@
+/**
+ * `npm run package`: the library alone, as `dist/nestjs-delay-queue-<version>.tgz`.
+ *
+ * Only `src/delay-queue` is in it, compiled as an ES module and to CommonJS, with the declarations
+ * that an application can see.
+ */
+import { execFileSync } from 'node:child_process';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { copyDocuments } from './documents.js';
+import { checkImports, dropUnseenDeclarations } from './library.js';
+import { manifest } from './manifest.js';
+import { checkSurface } from './surface.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const PACKAGE = join(ROOT, 'dist/package');
+const BYTES_MAX = 300_000;
+
+const BUILDS = [
+  { folder: 'lib/esm', type: 'module', compiler: [] },
+  {
+    folder: 'lib/cjs',
+    type: 'commonjs',
+    compiler: ['--module', 'commonjs', '--moduleResolution', 'bundler'],
+  },
+];
+
+rmSync(PACKAGE, { recursive: true, force: true });
+for (const { folder, type, compiler } of BUILDS) {
+  const target = join(PACKAGE, folder);
+  const tsc = join(ROOT, 'node_modules/typescript/bin/tsc');
+  const where = ['-p', join(ROOT, 'tools/package'), '--outDir', target];
+  execFileSync(process.execPath, [tsc, ...where, ...compiler], { stdio: 'inherit' });
+  dropUnseenDeclarations(target);
+  checkImports(target);
+  checkSurface(target);
+  writeJson(join(target, 'package.json'), { type });
+}
+writeJson(join(PACKAGE, 'package.json'), manifest(join(ROOT, 'package.json')));
+copyDocuments(ROOT, PACKAGE);
+
+const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', '..'], {
+  cwd: PACKAGE,
+  encoding: 'utf8',
+  shell: process.platform === 'win32',
+});
+const [tarball]: { filename: string; size: number; entryCount: number }[] = JSON.parse(packed);
+if (tarball === undefined) throw new Error('npm pack made nothing');
+const { filename, size, entryCount } = tarball;
+console.log(`dist/${filename}: ${Math.ceil(size / 1_000)} kB, ${entryCount} files`);
+if (size > BYTES_MAX) throw new Error(`more than ${BYTES_MAX / 1_000} kB`);
+
+function writeJson(file: string, content: unknown): void {
+  writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`);
+}
