@@ -35,7 +35,7 @@ function actOf(random: Random, scripts: Scripts, { poolMax }: Setup): Act {
     ],
     [15, () => ({ is: 'alone', call: scripts.call() })],
     [8, () => ({ is: 'pause', ms: random.integer(1, 150) })],
-    [8, () => ({ is: 'hogs', connections: poolMax, ms: random.integer(50, 500) })],
+    [8, () => ({ is: 'hogs', connections: poolMax, ms: random.integer(300, 1_000) })],
     [9, () => ({ is: 'false hint', slot: scripts.slot() })],
   ])();
 }
@@ -45,7 +45,7 @@ function actOf(random: Random, scripts: Scripts, { poolMax }: Setup): Act {
  * program lasts.
  */
 function setupOf(random: Random): Setup {
-  const connectionTimeoutMs = random.chance(0.4) ? random.integer(30, 150) : undefined;
+  const connectionTimeoutMs = random.chance(0.4) ? random.integer(250, 500) : undefined;
   return {
     way: weighed<Setup['way']>(random, [
       [85, 'url'],

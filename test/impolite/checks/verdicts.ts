@@ -59,7 +59,8 @@ function faultOf(
   }
   if (verdict === 'cancelled') {
     const times = own.filter((its) => its.op === 'delete' && its.id === id).length;
-    const expected = stands ? 1 : 0;
+    // One that was undone may have been followed by one that was not.
+    const expected = stands || isCancelledElsewhere(told, id, facts) ? 1 : 0;
     return times === expected
       ? undefined
       : `answered cancelled, and delay ${id} was removed ${times} times instead of ${expected}`;
@@ -67,12 +68,22 @@ function faultOf(
   if (verdict === 'rescheduled') {
     const due = String(dueAt?.getTime());
     const times = own.filter((its) => its.id === id && its.op === 'update' && its.due_ms === due);
-    return times.length > 0 === stands
+    return times.length > 0 || !stands
       ? undefined
       : `answered rescheduled, and delay ${id} was moved ${times.length} times`;
   }
   return faultOfNothing(told, verdict, facts);
 }
+
+/** By another call of the same transaction, whose answer stands. */
+const isCancelledElsewhere = (told: Told, id: string | undefined, { record, stands }: Facts) =>
+  record.told.some(
+    ({ transaction, scope, answers }) =>
+      transaction !== undefined &&
+      transaction === told.transaction &&
+      stands(transaction, scope) &&
+      answers?.some((answer) => answer.verdict === 'cancelled' && answer.id === id),
+  );
 
 /** Of answers that say why nothing was written. */
 function faultOfNothing(
