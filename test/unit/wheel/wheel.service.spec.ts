@@ -108,7 +108,11 @@ describe('a volatile timer', () => {
     expect(ran).toBe(true);
     // Who rejects is heard of a microtask later, perhaps in another turn.
     const complaints = test.complaints.map((line) => line.split(' failed: ')[1]);
-    expect(complaints.toSorted((a = '', b = '') => (a < b ? -1 : 1))).toEqual(['Error: rejected', 'Error: thrown', 'null']);
+    expect(complaints.toSorted((a = '', b = '') => (a < b ? -1 : 1))).toEqual([
+      'Error: rejected',
+      'Error: thrown',
+      'null',
+    ]);
   });
 
   it('sees the AsyncLocalStorage of whoever set it, and nobody else does', async () => {

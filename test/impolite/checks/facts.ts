@@ -1,0 +1,59 @@
+import type { Client } from 'pg';
+import type { AttemptEvent } from 'nestjs-delay-queue';
+import {
+  type Change,
+  CHANGES_SQL,
+  HISTORY_SQL,
+  type HistoryRow,
+  LEDGER_SQL,
+  type LedgerRow,
+  type Row,
+  STATUS_SQL,
+} from '../journal.js';
+import { isUndone, type Record, type Scope, type Transaction } from '../record.js';
+
+/** Everything there is to judge by: what was told, and what Postgres says of it. */
+export interface Facts {
+  record: Record;
+  /** What was told to be done before anybody looked. */
+  completed: readonly AttemptEvent[];
+  changes: readonly Change[];
+  ledger: readonly LedgerRow[];
+  history: readonly HistoryRow[];
+  /** What is left in the table, when it is quiet. */
+  rows: readonly Row[];
+  isCommitted: (xid: string | undefined) => boolean;
+  /** Whether what was done in that part of a transaction stands. */
+  stands: (transaction: Transaction, scope: Scope | undefined) => boolean;
+}
+
+export async function factsOf(record: Record, client: Client, rows: Row[]): Promise<Facts> {
+  const completed = [...record.completed];
+  const { rows: changes } = await client.query<Change>(CHANGES_SQL);
+  const { rows: ledger } = await client.query<LedgerRow>(LEDGER_SQL);
+  const { rows: history } = await client.query<HistoryRow>(HISTORY_SQL);
+  const xids = new Set([
+    ...record.transactions.map(({ xid }) => xid),
+    ...record.writes.map(({ xid }) => xid),
+  ]);
+  xids.delete(undefined);
+  const { rows: states } = await client.query<{ xid: string; status: string }>(STATUS_SQL, [
+    [...xids],
+  ]);
+  const committed = new Set(
+    states.filter(({ status }) => status === 'committed').map(({ xid }) => xid),
+  );
+  const isCommitted = (xid: string | undefined): boolean => xid !== undefined && committed.has(xid);
+  return {
+    record,
+    completed,
+    changes,
+    ledger,
+    history,
+    rows,
+    isCommitted,
+    stands: ({ xid }, scope) => isCommitted(xid) && !isUndone(scope),
+  };
+}
+
+export type Check = (facts: Facts) => Iterable<string>;

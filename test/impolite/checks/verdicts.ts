@@ -1,0 +1,116 @@
+import type { Told } from '../record.js';
+import type { Check, Facts } from './facts.js';
+
+type Answer = NonNullable<Told['answers']>[number];
+
+/** Verdicts after which the new payload stands in the table. */
+const WRITES: ReadonlySet<string> = new Set(['scheduled', 'replaced']);
+
+/** Every answer is true of what Postgres has committed. */
+export const checkVerdicts: Check = function* (facts) {
+  for (const told of facts.record.told) {
+    const { transaction, scope, answers, answeredAt } = told;
+    if (answers === undefined) {
+      yield* whatWasRefused(told, facts);
+      continue;
+    }
+    // A branch that was left behind: its transaction was over, and so was its sense.
+    if (transaction && answeredAt > transaction.overAt) continue;
+    const stands = transaction === undefined || facts.stands(transaction, scope);
+    for (const [index, answer] of answers.entries()) {
+      const fault = faultOf(told, answer, index, stands, facts);
+      if (fault) yield `false verdict: ${nameOf(told)} ${fault}`;
+    }
+  }
+};
+
+const nameOf = ({ no, who, call, transaction }: Told): string =>
+  `call ${no} of ${who}${transaction ? ` in transaction ${transaction.no}` : ''} (${call.verb})`;
+
+function* whatWasRefused(told: Told, { changes }: Facts): Iterable<string> {
+  // Of what broke down on the way, nobody knows.
+  if ((told.error as { code?: unknown } | undefined)?.code !== 'DELAY_CONFLICT') return;
+  const xid = told.transaction?.xid;
+  for (const token of told.tokens) {
+    const isThere = changes.some(
+      (change) => change.token === token && (!xid || change.xid === xid),
+    );
+    if (isThere) yield `false verdict: ${nameOf(told)} was refused, and ${token} was written`;
+  }
+}
+
+function faultOf(
+  told: Told,
+  answer: Answer,
+  index: number,
+  stands: boolean,
+  facts: Facts,
+): string | undefined {
+  const { verdict, id, dueAt } = answer;
+  const xid = told.transaction?.xid;
+  const own = facts.changes.filter((change) => xid === undefined || change.xid === xid);
+  const token = told.tokens[index];
+  if (token !== undefined) {
+    const times = own.filter((its) => its.token === token && its.was_token !== token).length;
+    const expected = stands && WRITES.has(verdict) ? 1 : 0;
+    return times === expected
+      ? undefined
+      : `answered ${verdict}, and ${token} was written ${times} times instead of ${expected}`;
+  }
+  if (verdict === 'cancelled') {
+    const times = own.filter((its) => its.op === 'delete' && its.id === id).length;
+    // One that was undone may have been followed by one that was not.
+    const expected = stands || isCancelledElsewhere(told, id, facts) ? 1 : 0;
+    return times === expected
+      ? undefined
+      : `answered cancelled, and delay ${id} was removed ${times} times instead of ${expected}`;
+  }
+  if (verdict === 'rescheduled') {
+    const due = String(dueAt?.getTime());
+    const times = own.filter((its) => its.id === id && its.op === 'update' && its.due_ms === due);
+    return times.length > 0 || !stands
+      ? undefined
+      : `answered rescheduled, and delay ${id} was moved ${times.length} times`;
+  }
+  return faultOfNothing(told, verdict, facts);
+}
+
+/** By another call of the same transaction, whose answer stands. */
+const isCancelledElsewhere = (told: Told, id: string | undefined, { record, stands }: Facts) =>
+  record.told.some(
+    ({ transaction, scope, answers }) =>
+      transaction !== undefined &&
+      transaction === told.transaction &&
+      stands(transaction, scope) &&
+      answers?.some((answer) => answer.verdict === 'cancelled' && answer.id === id),
+  );
+
+/** Of answers that say why nothing was written. */
+function faultOfNothing(
+  told: Told,
+  verdict: string,
+  { changes, record }: Facts,
+): string | undefined {
+  if (!('slot' in told.call) || told.call.verb === 'find') return undefined;
+  const { name, key } = told.call.slot;
+  const isIt = (its: { name: string; key: string | null }): boolean =>
+    its.name === name && its.key === key;
+  const about = changes.filter(isIt);
+  if (verdict === 'running' && !about.some(({ leased_by }) => leased_by !== null)) {
+    return `answered running, and no attempt of ${name} ${key} was ever made`;
+  }
+  // Nobody else's business in the same transaction, which may have removed it before.
+  const alone = record.told.every(
+    (other) =>
+      other === told ||
+      other.transaction === undefined ||
+      other.transaction !== told.transaction ||
+      !('slot' in other.call && isIt({ ...other.call.slot })),
+  );
+  const [first, ...later] = about;
+  const stood = first?.op === 'insert' && first.token?.startsWith('b') && later.length === 0;
+  if (verdict === 'absent' && told.call.verb !== 'retryDead' && alone && stood) {
+    return `answered absent, and ${name} ${key} stood there all the time`;
+  }
+  return undefined;
+}

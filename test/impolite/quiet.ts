@@ -1,0 +1,89 @@
+import type { Client } from 'pg';
+import type { DelayService } from 'nestjs-delay-queue';
+import { ROWS_SQL, type Row } from './journal.js';
+import { SENTINEL, type Handlers } from './handlers.js';
+import type { Record } from './record.js';
+
+/** Who is due, free, and overtaken by so many that came later has been forgotten. */
+const OVERTAKEN_MAX = 40;
+
+/** A sentinel is due that much later than it is asked for. */
+const SENTINEL_AFTER_MS = 100;
+
+/** For one that the engine has lost, of which no other sentinel can tell. */
+const SENTINEL_WITHIN_MS = 20_000;
+
+/** What is due later than this is not waited for. */
+const SOON_MS = 6_000;
+
+const isSentinel = ({ name }: Row): boolean => name === SENTINEL;
+
+/**
+ * Waits until everything that is due has run. Late is not what takes its time on a busy machine, but
+ * what is overtaken again and again by sentinels, which were scheduled when it was due already.
+ */
+export class Quiet {
+  /** Rounds in which a row stood still, by id and epoch. */
+  readonly #stood = new Map<string, number>();
+  readonly #forgotten = new Set<string>();
+
+  constructor(
+    private readonly client: Client,
+    private readonly delays: DelayService,
+    private readonly handlers: Handlers,
+    private readonly record: Record,
+    private readonly overtakenMax = OVERTAKEN_MAX,
+  ) {}
+
+  /** @returns the rows that are left */
+  async wait(): Promise<Row[]> {
+    for (;;) {
+      const isAlive = await this.#sentinel();
+      const { rows } = await this.client.query<Row>(ROWS_SQL);
+      const others = rows.filter((row) => !isSentinel(row));
+      if (!isAlive) {
+        this.record.fault('late', `a delay of ${SENTINEL_AFTER_MS} ms did not run at all`);
+        return others;
+      }
+      const open = others.filter((row) => this.#isOpen(row));
+      if (open.length === 0) return others;
+    }
+  }
+
+  /** Whether there is something to wait for. */
+  #isOpen(row: Row): boolean {
+    const { id, epoch, attempts, overdue_ms, leased_ms } = row;
+    const key = `${id} ${epoch} ${attempts}`;
+    if (overdue_ms === null || this.#forgotten.has(key)) return false;
+    if ((this.handlers.working.get(id) ?? 0) > 0) return true;
+    if (Number(overdue_ms) < 0) return Number(overdue_ms) > -SOON_MS;
+    const stood = (this.#stood.get(key) ?? 0) + 1;
+    this.#stood.set(key, stood);
+    if (stood <= this.overtakenMax) return true;
+    this.#forgotten.add(key);
+    const isLeased = leased_ms !== null && Number(leased_ms) > 0;
+    const kind = isLeased ? 'forgotten lease' : 'late';
+    const what = `${row.name} ${id} ${row.key ?? ''} (epoch ${epoch}, attempts ${attempts}, token ${row.token})`;
+    this.record.fault(
+      kind,
+      `${what} has been due for ${overdue_ms} ms${isLeased ? `, leased for ${leased_ms} ms more with no handler at work` : ''}, overtaken by ${stood}`,
+    );
+    return false;
+  }
+
+  async #sentinel(): Promise<boolean> {
+    const token = this.record.token('s');
+    let timer: NodeJS.Timeout | undefined;
+    const ran = new Promise<boolean>((resolve) => {
+      this.handlers.sentinels.set(token, () => resolve(true));
+      timer = setTimeout(() => resolve(false), SENTINEL_WITHIN_MS);
+    });
+    try {
+      await this.delays.schedule(SENTINEL, token, { after: SENTINEL_AFTER_MS });
+      return await ran;
+    } finally {
+      clearTimeout(timer);
+      this.handlers.sentinels.delete(token);
+    }
+  }
+}

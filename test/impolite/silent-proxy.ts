@@ -1,0 +1,76 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
+import type { Random } from '../support/random.js';
+
+/** A connection through it, and whether it still passes anything on. */
+interface Link {
+  sockets: readonly [client: Socket, server: Socket];
+  isSilent: boolean;
+}
+
+/** A way to a server on which single connections can fall silent for ever, and new ones work. */
+export class SilentProxy {
+  readonly #links = new Set<Link>();
+
+  static async open(serverUrl: string): Promise<SilentProxy> {
+    const listener = createServer({ noDelay: true });
+    listener.listen(0, '127.0.0.1');
+    await once(listener, 'listening');
+    return new SilentProxy(serverUrl, listener);
+  }
+
+  private constructor(
+    private readonly serverUrl: string,
+    private readonly listener: Server,
+  ) {
+    const { hostname, port } = new URL(serverUrl);
+    listener.on('connection', (client) => {
+      const server = connect({ host: hostname, port: Number(port), noDelay: true });
+      const link: Link = { sockets: [client, server], isSilent: false };
+      this.#links.add(link);
+      this.#pass(link, client, server);
+      this.#pass(link, server, client);
+    });
+  }
+
+  get url(): string {
+    const url = new URL(this.serverUrl);
+    url.port = String((this.listener.address() as AddressInfo).port);
+    return url.href;
+  }
+
+  /** Nothing comes through that many of the connections any more, and nobody is told. */
+  silence(count: number, random: Random): number {
+    const living = [...this.#links].filter(({ isSilent }) => !isSilent);
+    let silenced = 0;
+    while (silenced < count && living.length > 0) {
+      const [link] = living.splice(random.integer(0, living.length - 1), 1);
+      if (link) link.isSilent = true;
+      silenced += 1;
+    }
+    return silenced;
+  }
+
+  /** Ends all connections. */
+  cut(): void {
+    for (const { sockets } of this.#links) for (const socket of sockets) socket.destroy();
+  }
+
+  async close(): Promise<void> {
+    const closed = once(this.listener, 'close');
+    this.listener.close();
+    this.cut();
+    await closed;
+  }
+
+  #pass(link: Link, from: Socket, to: Socket): void {
+    from.on('data', (chunk) => {
+      if (!link.isSilent) to.write(chunk);
+    });
+    from.on('error', () => {});
+    from.once('close', () => {
+      this.#links.delete(link);
+      if (!link.isSilent) to.destroy();
+    });
+  }
+}
