@@ -44,7 +44,8 @@ const HISTORY_MAX = 100;
 
 /**
  * What producers call. Every write takes `manager` and then lives and dies with the caller's
- * transaction; inside a transactional handler that transaction is the default.
+ * transaction; without one it is a transaction of its own. Inside a transactional handler a write has to say
+ * which: `ctx.manager`, or `'own'`.
  *
  * ```ts
  * await this.dataSource.transaction(async (manager) => {
@@ -107,9 +108,9 @@ export class DelayService {
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'write');
     const change = { ...placement, verdict: 'scheduled' };
-    const own = ownAttempt(placement);
+    const own = ownAttempt(manager, placement);
     const moved = own && (await this.#ownRows.moveOn(own, manager, runner, placement.to, change));
     const placed =
       moved ??
@@ -133,7 +134,7 @@ export class DelayService {
     const placements = placementsOf(items, this.options.payloadBytesMax);
     if (placements.length === 0) return [];
     const sorted = inLockOrder(placements);
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'write');
     const answer = (placed: readonly Placed[], within?: EntityManager): ScheduleResult[] => {
       const results = Array.from<ScheduleResult>({ length: placements.length });
       for (const [position, { name }] of sorted.placements.entries()) {
@@ -142,7 +143,7 @@ export class DelayService {
       }
       return results;
     };
-    if (manager === undefined && !placements.some(ownAttempt)) {
+    if (manager === undefined && !placements.some((placement) => ownAttempt(manager, placement))) {
       const placed = await this.#store.placeAll(runner, sorted.placements);
       if (placed !== undefined) return answer(placed);
     }
@@ -159,8 +160,8 @@ export class DelayService {
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
   async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = this.#transactionOf(options);
-    const own = ownAttempt(slot);
+    const { manager, runner } = this.#transactionOf(options, 'write');
+    const own = ownAttempt(manager, slot);
     const { verdict, id, dueMs } =
       manager !== undefined || own
         ? await this.#store.cancel(runner, slot.name, slot.key, own)
@@ -187,9 +188,9 @@ export class DelayService {
   ): Promise<RescheduleResult> {
     const slot = slotFrom(name, key, options);
     const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'write');
     const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
-    const own = ownAttempt(slot);
+    const own = ownAttempt(manager, slot);
     const moved = own && (await this.#ownRows.moveOn(own, manager, runner, move, change));
     const placed =
       moved ??
@@ -207,7 +208,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<DelayInfo<N> | null> {
     const slot = slotFrom(name, key, options);
-    const { runner } = this.#transactionOf(options);
+    const { runner } = this.#transactionOf(options, 'read');
     const row = await this.#store.find(runner, slot.name, slot.key);
     return row === undefined ? null : infoOf(name, row);
   }
@@ -215,7 +216,7 @@ export class DelayService {
   /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     const slot = slotFrom(name, key, options);
-    const { runner } = this.#transactionOf(options);
+    const { runner } = this.#transactionOf(options, 'read');
     const rows = await this.#store.history(runner, slot.name, slot.key, HISTORY_MAX);
     return rows.map(recordOf);
   }
@@ -227,15 +228,15 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<RetryDeadResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'write');
     const placed = await this.#store.retryDead(runner, slot.name, slot.key);
     if (placed === undefined) return { verdict: 'absent' };
     return this.#announced(manager, slot.name, placed as Placed<'retried'>, { failed: true });
   }
 
   /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
-  #transactionOf(options: InTransaction): CallersTransaction {
-    const transaction = transactionOf(this.dataSource, options);
+  #transactionOf(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
+    const transaction = transactionOf(this.dataSource, options, kind);
     if (transaction !== undefined) return transaction;
     if (this.#producer.isClosed) throw new DelayShutdownError();
     return this.#alone;
