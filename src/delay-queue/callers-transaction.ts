@@ -3,7 +3,7 @@ import { dataSourceOf } from './chosen-data-source.js';
 import type { InTransaction } from './delay.js';
 import { DelayInvalidError } from './delay.errors.js';
 import { SessionWatch } from './engine/session-watch.js';
-import { currentCall, isLateTransaction } from './engine/current-call.js';
+import { callOfManager, currentCall } from './engine/current-call.js';
 import type { Runner } from './store/rows.js';
 import { readable } from './validation/blame.js';
 import { shown } from './validation/shown.js';
@@ -15,30 +15,38 @@ export interface CallersTransaction {
 }
 
 /**
- * The transaction a write runs in: the caller's, or inside a transactional handler the handler's own,
- * since a second connection would wait on the handler's own row without end. Undefined when there is none.
+ * The transaction that the caller chose: that of a manager, or undefined for one of its own. Nothing joins
+ * by itself, and where a caller who leaves it out may have meant either, he is asked.
  *
- * @throws DelayInvalidError what is no EntityManager, a manager of another DataSource, or a handler
- * whose attempt is over
+ * @throws DelayInvalidError what is no EntityManager, a manager of another DataSource or of a transaction that
+ * is over, and no manager in a write inside a transactional handler
  */
 export function transactionOf(
   dataSource: DataSource,
   options: InTransaction,
+  kind: 'read' | 'write',
 ): CallersTransaction | undefined {
-  const chosen = managerIn(options) ?? currentCall()?.manager;
-  if (chosen === undefined) {
-    if (isLateTransaction()) {
-      throw new DelayInvalidError(
-        'manager',
-        'the attempt this call belongs to is over, and its transaction with it',
-      );
-    }
-    return undefined;
+  const chosen = managerIn(options);
+  if (chosen === undefined && kind === 'write' && currentCall()?.handler.transactional) {
+    throw new DelayInvalidError(
+      'manager',
+      'inside a transactional handler say which transaction: `manager: ctx.manager` joins it, ' +
+        "`manager: 'own'` is a transaction of its own",
+    );
   }
+  if (chosen === undefined || chosen === 'own') return undefined;
   if (dataSourceOf(chosen) !== dataSource) {
     throw new DelayInvalidError(
       'manager',
       'belongs to another DataSource than the delays: the two could not commit together',
+    );
+  }
+  // One of the whole pool, such as `dataSource.manager`: no transaction is its own.
+  if (chosen.queryRunner === undefined) return undefined;
+  if (callOfManager(chosen)?.over || chosen.queryRunner.isReleased) {
+    throw new DelayInvalidError(
+      'manager',
+      'its transaction is over: await everything before the handler, or the transaction, ends',
     );
   }
   return { manager: chosen, runner: runnerOf(chosen) };
@@ -48,11 +56,14 @@ export function transactionOf(
  * Only what is left out means "no manager". A null, or a QueryRunner, which only looks like one, is
  * somebody's transaction that went astray: a write beside it would be committed without it.
  */
-function managerIn(options: InTransaction): EntityManager | undefined {
+function managerIn(options: InTransaction): InTransaction['manager'] {
   return readable('manager', () => {
     const { manager } = options;
-    if (manager === undefined || isManager(manager)) return manager;
-    throw new DelayInvalidError('manager', `must be an EntityManager, not ${shown(manager)}`);
+    if (manager === undefined || manager === 'own' || isManager(manager)) return manager;
+    throw new DelayInvalidError(
+      'manager',
+      `must be an EntityManager or 'own', not ${shown(manager)}`,
+    );
   });
 }
 
@@ -85,7 +96,8 @@ export function runnerOf(
   return {
     transaction: 'callers',
     query: async (sql, parameters) => {
-      await SessionWatch.begin(queryRunner);
+      const connecting = SessionWatch.begin(queryRunner);
+      if (connecting) await connecting;
       return query(sql, parameters);
     },
   };

@@ -44,7 +44,8 @@ const HISTORY_MAX = 100;
 
 /**
  * What producers call. Every write takes `manager` and then lives and dies with the caller's
- * transaction; inside a transactional handler that transaction is the default.
+ * transaction; without one it is a transaction of its own. Inside a transactional handler a write has to say
+ * which: `ctx.manager`, or `'own'`.
  *
  * ```ts
  * await this.dataSource.transaction(async (manager) => {
@@ -110,9 +111,9 @@ export class DelayService {
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'write');
     const change = { ...placement, verdict: 'scheduled' };
-    const own = ownAttempt(placement);
+    const own = ownAttempt(manager, placement);
     const moved = own && (await this.#ownRows.moveOn(own, manager, runner, placement.to, change));
     const placed =
       moved ??
@@ -136,7 +137,7 @@ export class DelayService {
     const placements = placementsOf(items, this.options.payloadBytesMax);
     if (placements.length === 0) return [];
     const sorted = inLockOrder(placements);
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'write');
     const answer = (placed: readonly Placed[], within?: EntityManager): ScheduleResult[] => {
       const results = Array.from<ScheduleResult>({ length: placements.length });
       for (const [position, { name }] of sorted.placements.entries()) {
@@ -145,7 +146,7 @@ export class DelayService {
       }
       return results;
     };
-    if (manager === undefined && !placements.some(ownAttempt)) {
+    if (manager === undefined && !placements.some((placement) => ownAttempt(manager, placement))) {
       const placed = await this.#store.placeAll(runner, sorted.placements);
       if (placed !== undefined) return answer(placed);
     }
@@ -163,8 +164,8 @@ export class DelayService {
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
   async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = this.#transactionOf(options);
-    const own = ownAttempt(slot);
+    const { manager, runner } = this.#transactionOf(options, 'write');
+    const own = ownAttempt(manager, slot);
     const { verdict, id, dueMs } =
       manager !== undefined || own
         ? await this.#store.cancel(runner, slot.name, slot.key, own)
@@ -191,9 +192,9 @@ export class DelayService {
   ): Promise<RescheduleResult> {
     const slot = slotFrom(name, key, options);
     const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'write');
     const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
-    const own = ownAttempt(slot);
+    const own = ownAttempt(manager, slot);
     const moved = own && (await this.#ownRows.moveOn(own, manager, runner, move, change));
     const placed =
       moved ??
@@ -231,22 +232,22 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<RetryDeadResult> {
     const slot = slotFrom(name, key, options);
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'write');
     const placed = await this.#store.retryDead(runner, slot.name, slot.key);
     if (placed === undefined) return { verdict: 'absent' };
     return this.#announced(manager, slot.name, placed as Placed<'retried'>, { failed: true });
   }
 
   /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
-  #transactionOf(options: InTransaction): CallersTransaction {
-    const transaction = transactionOf(this.dataSource, options);
+  #transactionOf(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
+    const transaction = transactionOf(this.dataSource, options, kind);
     if (transaction !== undefined) return transaction;
     if (this.#producer.isClosed) throw new DelayShutdownError();
     return this.#alone;
   }
 
   #readsOf(options: InTransaction): Runner {
-    const { manager, runner } = this.#transactionOf(options);
+    const { manager, runner } = this.#transactionOf(options, 'read');
     return manager === undefined ? this.#outside.reads : runner;
   }
 

@@ -106,9 +106,12 @@ export interface ScheduleOptions {
   maxAttempts?: number;
 }
 
-/** Makes a write part of the caller's transaction: it lives and dies with it. */
+/**
+ * Which transaction a call is part of. With an EntityManager it lives and dies with that one. Left out, or
+ * `'own'`, it is a transaction of its own; inside a transactional handler a write may not leave it out.
+ */
 export interface InTransaction {
-  manager?: EntityManager;
+  manager?: EntityManager | 'own';
 }
 
 /** One item of `scheduleMany`. */

@@ -1,15 +1,17 @@
 import type { EntityManager } from 'typeorm';
 import type { AfterCommit } from './engine/after-commit.js';
 import type { Attempt } from './engine/attempt.js';
-import { currentCall } from './engine/current-call.js';
+import { actingCall } from './engine/current-call.js';
 import type { DelayStore } from './store/delay.store.js';
 import type { Placed, Placement, Runner } from './store/rows.js';
 import type { Patience } from './store/patience.js';
 import type { MoveTo } from './validation/when.js';
 
 /** The attempt on whose behalf a call is made, if it runs on that very delay. */
-export const ownAttempt = (of: { name: string; key: string | null }): Attempt | undefined =>
-  currentCall()?.attemptOf(of.name, of.key);
+export const ownAttempt = (
+  manager: EntityManager | undefined,
+  { name, key }: { name: string; key: string | null },
+): Attempt | undefined => actingCall(manager)?.attemptOf(name, key);
 
 /** What handlers write about the rows that they run on: recurring work moves its row on in place. */
 export class OwnRows {
@@ -29,7 +31,7 @@ export class OwnRows {
   ): Promise<Placed[]> {
     const placed = await this.store.place(runner, placements);
     for (const [index, placement] of placements.entries()) {
-      const own = placed[index]?.verdict === 'running' ? ownAttempt(placement) : undefined;
+      const own = placed[index]?.verdict === 'running' ? ownAttempt(manager, placement) : undefined;
       const change = { ...placement, verdict: 'scheduled' };
       const moved = own && (await this.moveOn(own, manager, runner, placement.to, change));
       if (moved !== undefined) placed[index] = moved;

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { DelayContext, TransactionalDelayContext } from 'nestjs-delay-queue';
+import type { EntityManager } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import {
   type DelayNode,
@@ -24,7 +26,12 @@ afterEach(async () => {
   await database.drop();
 });
 
-const schedule = (round: number) => node.delays.schedule(NAME, round, { after: 20, key: KEY });
+const schedule = (round: number, manager?: EntityManager) =>
+  node.delays.schedule(NAME, round, { after: 20, key: KEY, manager });
+
+/** A transactional handler says that its own transaction is meant. */
+const managerOf = (ctx: DelayContext): EntityManager | undefined =>
+  (ctx as Partial<TransactionalDelayContext>).manager;
 
 describe.each([
   ['plain', plainHandler],
@@ -33,9 +40,9 @@ describe.each([
   it('is one row that goes through all rounds, each told by history', async () => {
     const rounds: unknown[] = [];
     const failed: string[] = [];
-    const run = handler(NAME, async ({ payload, attempt }) => {
+    const run = handler(NAME, async ({ payload, attempt }, ctx) => {
       rounds.push([payload, attempt]);
-      if (Number(payload) < ROUNDS) await schedule(Number(payload) + 1);
+      if (Number(payload) < ROUNDS) await schedule(Number(payload) + 1, managerOf(ctx));
     });
     node = await startNode({ url: database.url, providers: [run] });
     for (const event of ['lost', 'retrying', 'dead'] as const) {
@@ -59,10 +66,10 @@ describe.each([
     const runs: unknown[] = [];
     const run = handler(
       NAME,
-      async ({ payload, attempt }) => {
+      async ({ payload, attempt }, ctx) => {
         runs.push([payload, attempt]);
         if (attempt < 2) throw new Error('not yet');
-        if (Number(payload) < 3) await schedule(Number(payload) + 1);
+        if (Number(payload) < 3) await schedule(Number(payload) + 1, managerOf(ctx));
       },
       { maxAttempts: 2, backoff: () => 1 },
     );
@@ -82,10 +89,11 @@ describe.each([
   it('that fails after it has moved on is not tried again out of turn', async () => {
     const runs: unknown[] = [];
     const done = signal();
-    const run = handler(NAME, async ({ payload }) => {
+    const run = handler(NAME, async ({ payload }, ctx) => {
       runs.push(payload);
       if (payload === 'moved') return done.resolve();
-      await node.delays.schedule(NAME, 'moved', { after: 100, key: KEY });
+      const options = { after: 100, key: KEY, manager: managerOf(ctx) };
+      await node.delays.schedule(NAME, 'moved', options);
       if (runs.length === 1) throw new Error('after the move');
     });
     const options = { backoff: { base: 1, jitter: 0 } };

@@ -81,18 +81,25 @@ describe('a transactional handler', () => {
     expect(await states()).toEqual(['completed']);
   });
 
-  it('that names the pool instead of its transaction hears `running` as well', async () => {
-    const answers: unknown[] = [];
-    await fire(
-      fencedHandler(NAME, async () => {
-        const { manager } = node.dataSource;
-        answers.push(await node.delays.schedule(NAME, 'second', { ...LATER, manager }));
-        answers.push(await node.delays.cancel(NAME, KEY, { manager }));
-      }),
-    );
-    expect(answers).toMatchObject([{ verdict: 'running' }, { verdict: 'running' }]);
-    expect(ends).toEqual(['completed']);
-  });
+  it.each(['own', 'the pool'])(
+    'that names %s as its transaction hears `running`',
+    async (which) => {
+      const answers: unknown[] = [];
+      await fire(
+        fencedHandler(NAME, async () => {
+          const manager = which === 'own' ? which : node.dataSource.manager;
+          answers.push(await node.delays.schedule(NAME, 'second', { ...LATER, manager }));
+          answers.push(await node.delays.cancel(NAME, KEY, { manager }));
+          const again = { name: NAME, payload: 'second', ...LATER } as const;
+          answers.push(...(await node.delays.scheduleMany([again], { manager })));
+          answers.push(await node.delays.reschedule(NAME, KEY, { after: '1h' }, { manager }));
+        }),
+      );
+      expect(answers).toHaveLength(4);
+      for (const answer of answers) expect(answer).toMatchObject({ verdict: 'running' });
+      expect(ends).toEqual(['completed']);
+    },
+  );
 
   it('that moves its row on in a savepoint is superseded', async () => {
     await fire(inSavepoint('released'));
@@ -111,10 +118,10 @@ describe('a transactional handler', () => {
   it('that moves its row on and then throws takes the move back and is tried again', async () => {
     let runs = 0;
     await fire(
-      fencedHandler(NAME, async () => {
+      fencedHandler(NAME, async (_delay, { manager }) => {
         runs += 1;
         if (runs > 1) return;
-        await node.delays.schedule(NAME, 'second', LATER);
+        await node.delays.schedule(NAME, 'second', { ...LATER, manager });
         throw new Error('after the move');
       }),
     );
@@ -125,8 +132,8 @@ describe('a transactional handler', () => {
 
   it('that moves its row on without awaiting it still commits it', async () => {
     await fire(
-      fencedHandler(NAME, () => {
-        void node.delays.schedule(NAME, 'second', LATER);
+      fencedHandler(NAME, (_delay, { manager }) => {
+        void node.delays.schedule(NAME, 'second', { ...LATER, manager });
       }),
     );
     expect(ends).toEqual(['superseded']);

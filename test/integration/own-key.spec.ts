@@ -78,7 +78,6 @@ const schedule = (payload: Json, manager?: EntityManager) =>
 /** How the handler may say where its writes belong. */
 const WAYS = [
   { kind: 'plain', way: 'without a manager', managerOf: () => undefined },
-  { kind: 'transactional', way: 'without a manager', managerOf: () => undefined },
   { kind: 'transactional', way: 'with its own manager', managerOf: (ctx) => ctx.manager },
 ] satisfies {
   kind: 'plain' | 'transactional';

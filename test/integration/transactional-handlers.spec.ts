@@ -32,8 +32,8 @@ async function fail(work: (manager: EntityManager) => Promise<void>): Promise<st
 it('a handler that throws after writing leaves nothing of what it wrote', async () => {
   const error = await fail(async (manager) => {
     await manager.query('INSERT INTO effect VALUES (1)');
-    await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'follow-up' });
-    await node.delays.scheduleMany([{ name: 'test.z', payload: 1, after: 0 }]);
+    await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'follow-up', manager });
+    await node.delays.scheduleMany([{ name: 'test.z', payload: 1, after: 0 }], { manager });
     throw new Error('after the writes');
   });
   expect(error).toBe('Error: after the writes');
@@ -77,13 +77,13 @@ it('a constraint that is checked at COMMIT fails the attempt, which leaves nothi
 
 it('what a handler schedules rides on its transaction: it is seen after the commit', async () => {
   const seen: (string | undefined)[] = [];
-  const handler = fencedHandler('test.fenced', async () => {
-    await node.delays.schedule('test.a', { n: 1 }, { after: '1h', key: 'follow-up' });
+  const handler = fencedHandler('test.fenced', async (_delay, { manager }) => {
+    await node.delays.schedule('test.a', { n: 1 }, { after: '1h', key: 'follow-up', manager });
     const outside: unknown[] = await node.dataSource.query(
       `SELECT 1 FROM delay_queue.delay WHERE key = 'follow-up'`,
     );
     seen.push(outside.length === 0 ? 'not yet outside' : 'outside already');
-    seen.push((await node.delays.find('test.a', 'follow-up'))?.state);
+    seen.push((await node.delays.find('test.a', 'follow-up', { manager }))?.state);
   });
   node = await startNode({ url: database.url, providers: [handler] });
   const completed = node.next('completed');

@@ -66,8 +66,8 @@ it.each([
 
 it('a transactional handler that moved its own row on keeps nobody waiting', async () => {
   const held = heldHandler();
-  const handler = fencedHandler('test.a', async () => {
-    await node.delays.schedule('test.a', { n: 7 }, { after: '1h', key: 'k' });
+  const handler = fencedHandler('test.a', async (_delay, { manager }) => {
+    await node.delays.schedule('test.a', { n: 7 }, { after: '1h', key: 'k', manager });
     await held.run();
   });
   node = await startNode({ url: database.url, providers: [handler] });

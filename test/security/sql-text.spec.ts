@@ -43,10 +43,14 @@ it('no name, key, payload, error or node ever joins the text of a statement', as
       }),
       fencedHandler(
         `test.fenced.${MARK}`,
-        async ({ payload, key }) => {
+        async ({ payload, key }, { manager }) => {
           failures += 1;
           if (failures === 1) throw new Error(FRAGMENT);
-          await node.delays.schedule('test.inner', payload, { after: '1h', key: `in ${key}` });
+          await node.delays.schedule('test.inner', payload, {
+            after: '1h',
+            key: `in ${key}`,
+            manager,
+          });
         },
         { maxAttempts: 2, backoff: () => 1 },
       ),

@@ -24,17 +24,15 @@ export class SessionWatch {
   #onOver: ((end: TransactionEnd) => void)[] = [];
 
   /**
-   * Watches the runner's session from now on. To be awaited before a statement of which one wants to know
-   * what became of it.
+   * Watches the runner's session from now on: before a statement of which one wants to know what became of
+   * it. At once where it is connected, for statements go out in the order in which they are asked for.
    */
-  static async begin(runner: QueryRunner): Promise<void> {
-    if (runner.isReleased || byRunner.has(runner)) return;
-    const client: unknown = await runner.connect();
-    const messages = messagesOf(client);
-    if (messages === undefined) return;
-    const watch = watches.get(messages) ?? new SessionWatch(messages);
-    watches.set(messages, watch);
-    byRunner.set(runner, watch);
+  static begin(runner: QueryRunner): Promise<void> | undefined {
+    if (runner.isReleased || byRunner.has(runner)) return undefined;
+    const client: unknown = Reflect.get(runner, 'databaseConnection');
+    if (client === undefined) return runner.connect().then((made) => watch(runner, made));
+    watch(runner, client);
+    return undefined;
   }
 
   /** Undefined where nothing can be seen. */
@@ -42,7 +40,7 @@ export class SessionWatch {
     return byRunner.get(runner);
   }
 
-  private constructor(messages: Messages) {
+  constructor(messages: Messages) {
     messages.on('commandComplete', ({ text }) => this.#completed(text));
     messages.on('readyForQuery', ({ status }) => this.#ready(status));
   }
@@ -87,6 +85,14 @@ export class SessionWatch {
     this.#onOver = [];
     for (const listener of listeners) listener(end);
   }
+}
+
+function watch(runner: QueryRunner, client: unknown): void {
+  const messages = messagesOf(client);
+  if (messages === undefined) return;
+  const session = watches.get(messages) ?? new SessionWatch(messages);
+  watches.set(messages, session);
+  byRunner.set(runner, session);
 }
 
 function messagesOf(client: unknown): (Messages & object) | undefined {

@@ -9,7 +9,7 @@ import {
   type Duration,
   type TransactionalDelayBatchContext,
 } from 'nestjs-delay-queue';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntityManager } from 'typeorm';
 import type { Tally } from '../processes/tally.js';
 import { noteEffects } from '../record/effect.js';
 import { BATCHED, type ChaosName, SPOILED, TAKE_ONE } from './payloads.js';
@@ -70,21 +70,21 @@ function handlerOf(name: ChaosName, transactional: boolean, node: string, tally:
       const done = withoutWord(delays, ctx);
       const by = { node, fenced: transactional };
       await noteEffects(transactional ? ctx.manager : this.dataSource, done, by);
-      await this.#moveOn(done);
+      await this.#moveOn(done, ctx.manager);
       if (isSpoiled('spoils after')) throw spoilt();
       // The transaction is aborted, and the handler pretends that all is well.
       if (isSpoiled('swallows an SQL error')) await ctx.manager?.query(TAKE_ONE).catch(() => {});
     }
 
     /** All that go on, in one call. */
-    async #moveOn(done: readonly Batched[]): Promise<void> {
+    async #moveOn(done: readonly Batched[], manager?: EntityManager): Promise<void> {
       const next = done.flatMap(({ key, payload: { token, left = 0 } }) => {
         if (left === 0 || key === null) return [];
         const [base, run = '0'] = token.split('#');
         const payload = { token: `${base}#${Number(run) + 1}`, parent: token, left: left - 1 };
         return [{ name, payload, key, after: 300 }];
       });
-      await this.delays.scheduleMany(next);
+      await this.delays.scheduleMany(next, { manager });
     }
   }
   return ChaosBatchHandler;

@@ -47,13 +47,13 @@ const odd = async (work: Work): Promise<void> => {
 };
 
 /** Moves its own row on, as often as the payload says. */
-const recurs = async ({ delay, delays, done }: Work): Promise<void> => {
+const recurs = async ({ delay, delays, manager, done }: Work): Promise<void> => {
   await done();
   const { token, left = 0 } = delay.payload;
   if (left === 0 || delay.key === null) return;
   const [base, run = '0'] = token.split('#');
   const payload = { token: `${base}#${Number(run) + 1}`, parent: token, left: left - 1 };
-  await delays.schedule(delay.name, payload, { after: 300, key: delay.key });
+  await delays.schedule(delay.name, payload, { after: 300, key: delay.key, manager });
 };
 
 const SERVED: Readonly<Record<Name, Served>> = {
@@ -92,10 +92,11 @@ const SERVED: Readonly<Record<Name, Served>> = {
   'chaos.recurring-plain': { work: recurs },
   'chaos.chain': {
     options: { transactional: true },
-    work: async ({ delay, delays, done }) => {
+    work: async ({ delay, delays, manager, done }) => {
       await done();
       const { token } = delay.payload;
-      await delays.schedule('chaos.plain', { token: `${token}>1`, parent: token }, { after: 200 });
+      const payload = { token: `${token}>1`, parent: token };
+      await delays.schedule('chaos.plain', payload, { after: 200, manager });
     },
   },
 };

@@ -87,7 +87,7 @@ export const SESSIONS: readonly OddHandler[] = [
   }),
   fails('swallows an SQL error, and the scheduleMany after it', async ({ manager, delays }) => {
     await divideByZero(manager);
-    await swallow(delays.scheduleMany([{ name: 'test.h', payload: 1, after: '1h' }]));
+    await swallow(delays.scheduleMany([{ name: 'test.h', payload: 1, after: '1h' }], { manager }));
   }),
   fails('throws in a savepoint', ({ manager }) =>
     manager.transaction(async () => {

@@ -1,4 +1,6 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import type { DelayBatchContext } from 'nestjs-delay-queue';
+import type { EntityManager } from 'typeorm';
 import { until } from '../../support/until.js';
 import { KINDS } from './support/batch-stage.js';
 import { Stage } from './support/stage.js';
@@ -20,7 +22,7 @@ it.each(['plain', 'transactional'] as const)(
     const rounds = new Map<string, number>();
     const handler = KINDS[kind](
       'test.batch',
-      async (delays) => {
+      async (delays, ctx: DelayBatchContext & { manager?: EntityManager }) => {
         const again: string[] = [];
         for (const { key } of delays) {
           const round = (rounds.get(key!) ?? 0) + 1;
@@ -30,7 +32,7 @@ it.each(['plain', 'transactional'] as const)(
         const items = again.map(
           (key) => ({ name: 'test.batch', payload: null, key, after: 5 }) as const,
         );
-        const results = await node.delays.scheduleMany(items);
+        const results = await node.delays.scheduleMany(items, { manager: ctx.manager });
         expect(results.every(({ verdict }) => verdict === 'scheduled')).toBe(true);
       },
       { batch: 10 },

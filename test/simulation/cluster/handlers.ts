@@ -2,6 +2,7 @@ import type {
   Delay,
   DelayBatchContext,
   DelayContext,
+  InTransaction,
   TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import type { Random } from '../../support/random.js';
@@ -39,6 +40,12 @@ const pause = (ms: number): Promise<void> =>
 
 const never = new Promise<never>(() => {});
 
+/** The handler's own transaction, mostly; another hears `running` of the handler's own key. */
+const saidBy = (context: DelayContext, random: Random): InTransaction['manager'] => {
+  const { manager } = context as Partial<TransactionalDelayContext>;
+  return manager === undefined || random.chance(0.8) ? manager : 'own';
+};
+
 /** Everything that handlers do in the wild. */
 const misdeeds: Record<string, (scene: Scene) => Promise<void> | void> = {
   throws: ({ random }) => {
@@ -63,15 +70,21 @@ const misdeeds: Record<string, (scene: Scene) => Promise<void> | void> = {
   discards: () => {
     throw new DiscardDelay('not wanted');
   },
-  'moves its own key': async ({ node, delay, random }) => {
+  'moves its own key': async ({ node, delay, context, random }) => {
     if (delay.key === null) return;
+    const options = { manager: saidBy(context, random) };
     const after = random.integer(0, 3_000);
     if (random.chance(0.5)) {
-      await node.delays.schedule(delay.name, { again: true }, { after, key: delay.key });
-    } else await node.delays.reschedule(delay.name, delay.key, { after });
+      await node.delays.schedule(
+        delay.name,
+        { again: true },
+        { after, key: delay.key, ...options },
+      );
+    } else await node.delays.reschedule(delay.name, delay.key, { after }, options);
   },
-  'cancels its own key': async ({ node, delay }) => {
-    if (delay.key !== null) await node.delays.cancel(delay.name, delay.key);
+  'cancels its own key': async ({ node, delay, context, random }) => {
+    const options = { manager: saidBy(context, random) };
+    if (delay.key !== null) await node.delays.cancel(delay.name, delay.key, options);
   },
   'swallows an SQL error': async ({ context }) => {
     const { manager } = context as Partial<TransactionalDelayContext>;
