@@ -9,6 +9,9 @@ import type { Duration } from './delay.js';
  * | `DELAY_INVALID` | {@link DelayInvalidError} | an argument is not acceptable; nothing was stored |
  * | `DELAY_CONFLICT` | {@link DelayConflictError} | `onConflict: 'error'` met a waiting delay |
  * | `DELAY_UNSTABLE` | {@link DelayUnstableError} | others kept changing that key; try again |
+ * | `DELAY_ROLLED_BACK` | {@link DelayRolledBackError} | COMMIT was answered with ROLLBACK; nothing of that transaction was written |
+ * | `DELAY_TRANSACTION_OVER` | {@link DelayTransactionOverError} | a statement of a handler came after the end of its attempt |
+ * | `DELAY_UNBEGUN` | {@link DelayUnbegunError} | the transaction of an attempt did not begin in time; the attempt was given back |
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
  * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers and wakes wait |
@@ -61,6 +64,43 @@ export class DelayUnstableError extends DelayError {
 
   constructor(looks: number) {
     super(`other callers changed the same key during ${looks} looks; try again`);
+  }
+}
+
+/** COMMIT was answered with ROLLBACK: the transaction had failed, and nothing of it was written. */
+export class DelayRolledBackError extends DelayError {
+  readonly code = 'DELAY_ROLLED_BACK';
+
+  constructor() {
+    super(
+      'Postgres answered ROLLBACK to COMMIT: a statement of the transaction had failed, and nothing of it was written',
+    );
+  }
+}
+
+/**
+ * A statement came through the manager of a transactional handler after the handler had returned, thrown or
+ * been cut. It was not run: its transaction is over, and outside of it, it would not be undone with it.
+ */
+export class DelayTransactionOverError extends DelayError {
+  readonly code = 'DELAY_TRANSACTION_OVER';
+
+  constructor() {
+    super(
+      'the attempt is decided and its transaction over: await everything before the handler returns',
+    );
+  }
+}
+
+/** In a `trouble` event: the transaction of an attempt did not begin in time, and its handler was not called. */
+export class DelayUnbegunError extends DelayError {
+  readonly code = 'DELAY_UNBEGUN';
+
+  constructor(readonly withinMs: number) {
+    super(
+      `the pool gave no connection, or Postgres no answer, within ${withinMs} ms; the attempt was given back ` +
+        `(a larger pool, extra.max, or a lower concurrency)`,
+    );
   }
 }
 
