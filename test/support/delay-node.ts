@@ -17,7 +17,7 @@ import {
   type TransactionalDelayContext,
   WheelService,
 } from 'nestjs-delay-queue';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntitySchema } from 'typeorm';
 import type { Json } from './delay-payloads.js';
 
 @Module({})
@@ -30,6 +30,7 @@ export interface NodeSetup {
   options?: DelayQueueOptions;
   /** Size of the application's pool. Default 20. */
   poolMax?: number;
+  entities?: EntitySchema[];
   logger?: false | ['error' | 'warn' | 'log', ...('error' | 'warn' | 'log')[]];
 }
 
@@ -54,11 +55,18 @@ export function appModule({
   providers = [],
   options,
   poolMax = 20,
+  entities = [],
 }: NodeSetup): DynamicModule {
   return {
     module: TestAppModule,
     imports: [
-      TypeOrmModule.forRoot({ type: 'postgres', url, extra: { max: poolMax }, retryAttempts: 0 }),
+      TypeOrmModule.forRoot({
+        type: 'postgres',
+        url,
+        entities,
+        extra: { max: poolMax },
+        retryAttempts: 0,
+      }),
       DelayQueueModule.forRoot(options),
     ],
     providers,
