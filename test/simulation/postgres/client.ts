@@ -157,8 +157,8 @@ export class SimClient extends EventEmitter {
     const { server, network } = this.#place;
     const session = this.#session!;
     const fate = network.fate(this.#timeoutMs !== undefined);
-    const answer = (error: Error | undefined, rows: object[]): void => {
-      this.#arrive(() => this.#settle(query, error, rows));
+    const answer = (error: Error | undefined, rows: object[], command?: string): void => {
+      this.#arrive(() => this.#settle(query, error, rows, command));
     };
     this.#process.timeline.after(network.latencyMs(), () => {
       if (session.isOver || this.#process.isDead) return;
@@ -180,12 +180,12 @@ export class SimClient extends EventEmitter {
     this.#process.deliver(this.#arrivesAtMs - timeline.nowMs, happen);
   }
 
-  #settle(query: Query, error: Error | undefined, rows: object[]): void {
+  #settle(query: Query, error: Error | undefined, rows: object[], command = 'SELECT'): void {
     if (query.isOver) return;
     query.isOver = true;
     this.#process.clear(query.timeout);
     if (this.#active === query) this.#active = undefined;
-    const result = { rows, rowCount: rows.length, command: 'SELECT' };
+    const result = { rows, rowCount: rows.length, command };
     // Two statements in one text have two results.
     const isTwo = /^(?:UN)?LISTEN /.test(query.text);
     query.callback(error, isTwo ? ([result, result] as never) : result);

@@ -13,7 +13,8 @@ export interface ServerWatch {
   onCommit?: (commit: Commit, now: Micros) => void;
 }
 
-type Done = (error: Error | undefined, rows: object[]) => void;
+/** `command`: the tag of the answer, of a statement about a transaction. */
+type Done = (error: Error | undefined, rows: object[], command?: string) => void;
 
 /** A Postgres with the tables of the library, at the level of statements, row locks and sessions. */
 export class Server {
@@ -48,16 +49,17 @@ export class Server {
   execute(session: Session, sql: string, parameters: readonly unknown[], done: Done): void {
     if (session.idle) session.idle.off = true;
     session.isBusy = true;
-    const answer: Done = (error, rows) => {
+    const answer: Done = (error, rows, command) => {
       if (session.isOver) return;
       session.isBusy = false;
       if (session.isLeft) this.sessions.end(session);
       if (error && session.open) session.open.isAborted = true;
       this.#watchIdle(session);
-      done(error, rows);
+      done(error, rows, command);
     };
     try {
-      if (this.#control(session, sql)) answer(undefined, []);
+      const command = this.#control(session, sql);
+      if (command !== undefined) answer(undefined, [], command);
       else this.#run(session, this.#known(session, sql), parameters, answer);
     } catch (error) {
       answer(error as Error, []);
@@ -143,19 +145,21 @@ export class Server {
     else this.timeline.after(holdMs, commit);
   }
 
-  #commit(tx: Transaction): void {
+  /** @returns the tag of the answer: what was aborted is rolled back, and no error says so */
+  #commit(tx: Transaction): 'COMMIT' | 'ROLLBACK' {
     const commit = tx.commit();
-    if (commit === undefined) return;
+    if (commit === undefined) return 'ROLLBACK';
     this.watch.onCommit?.(commit, this.latest());
     for (const { channel, text } of tx.notifications) {
       for (const listener of this.sessions.listening(channel)) {
         listener.onNotification(channel, text);
       }
     }
+    return 'COMMIT';
   }
 
-  /** @returns whether it was a statement about the transaction itself */
-  #control(session: Session, sql: string): boolean {
+  /** @returns the tag of its answer, if it was a statement about the transaction itself */
+  #control(session: Session, sql: string): string | undefined {
     const [word, , name] = /^(SAVEPOINT|RELEASE SAVEPOINT|ROLLBACK TO SAVEPOINT)( (\w+))/
       .exec(sql)
       ?.slice(1) ?? [sql];
@@ -164,7 +168,7 @@ export class Server {
     } else if (word === 'COMMIT') {
       const tx = session.open;
       session.open = undefined;
-      if (tx) this.#commit(tx);
+      return tx ? this.#commit(tx) : 'COMMIT';
     } else if (word === 'ROLLBACK') {
       session.open?.rollback();
       session.open = undefined;
@@ -173,8 +177,8 @@ export class Server {
       if (word === 'SAVEPOINT') tx?.savepoint(name);
       else if (word === 'RELEASE SAVEPOINT') tx?.releaseSavepoint(name);
       else tx?.rollbackTo(name);
-    } else return sql.startsWith('SET TRANSACTION ISOLATION LEVEL ');
-    return true;
+    } else return sql.startsWith('SET TRANSACTION ISOLATION LEVEL ') ? 'SET' : undefined;
+    return word;
   }
 
   #watchIdle(session: Session): void {
