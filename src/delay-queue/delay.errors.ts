@@ -11,6 +11,8 @@ import { MEANING } from './meaning.js';
  * | `DELAY_CONFLICT` | {@link DelayConflictError} | `onConflict: 'error'` met a waiting delay |
  * | `DELAY_UNSTABLE` | {@link DelayUnstableError} | others held or kept changing that key for 10 s; try again |
  * | `DELAY_ROLLED_BACK` | {@link DelayRolledBackError} | Postgres answered ROLLBACK to COMMIT; nothing was written |
+ * | `DELAY_TRANSACTION_OVER` | {@link DelayTransactionOverError} | a statement of a handler came after the end of its attempt |
+ * | `DELAY_UNBEGUN` | {@link DelayUnbegunError} | the transaction of an attempt did not begin in time; the attempt was given back |
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
  * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers wait |
@@ -81,6 +83,32 @@ export class DelayRolledBackError extends DelayError {
   constructor() {
     super(
       'Postgres answered ROLLBACK to COMMIT: a statement of the transaction had failed, and nothing of it was written',
+    );
+  }
+}
+
+/**
+ * A statement came through the manager of a transactional handler after the handler had returned, thrown or
+ * been cut. It was not run: its transaction is over, and outside of it, it would not be undone with it.
+ */
+export class DelayTransactionOverError extends DelayError {
+  readonly code = 'DELAY_TRANSACTION_OVER';
+
+  constructor() {
+    super(
+      'the attempt is decided and its transaction over: await everything before the handler returns',
+    );
+  }
+}
+
+/** In a `trouble` event: the transaction of an attempt did not begin in time, and its handler was not called. */
+export class DelayUnbegunError extends DelayError {
+  readonly code = 'DELAY_UNBEGUN';
+
+  constructor(readonly withinMs: number) {
+    super(
+      `the pool gave no connection, or Postgres no answer, within ${withinMs} ms; the attempt was given back ` +
+        `(a larger pool, extra.max, or a lower concurrency)`,
     );
   }
 }

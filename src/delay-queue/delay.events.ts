@@ -14,7 +14,7 @@ export interface AttemptEvent {
 
 /** Everything that happens on this node, by name. Listeners get one argument each. */
 export interface DelayEventMap {
-  /** A handler was called. */
+  /** A handler was called: from now on the attempt counts. */
   started: [AttemptEvent];
   /** Ended well, and the row is gone. */
   completed: [AttemptEvent];

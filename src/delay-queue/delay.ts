@@ -182,7 +182,10 @@ export interface DelayContext {
 
 /** Second argument of a transactional handler. */
 export interface TransactionalDelayContext extends DelayContext {
-  /** The attempt's own transaction: what it writes commits together with the delay's removal. */
+  /**
+   * The attempt's own transaction: what it writes commits together with the delay's removal. It ends
+   * with the handler, and refuses everything from then on: await what is written through it.
+   */
   manager: EntityManager;
 }
 

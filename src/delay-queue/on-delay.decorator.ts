@@ -23,9 +23,9 @@ export interface OnDelayOptions {
   backoff?: BackoffOptions | BackoffFunction;
   /**
    * `true`: the handler gets `ctx.manager`, a transaction that commits together with the delay's
-   * removal, so its database effects happen exactly once. Its lease is not renewed but lasts the
-   * whole `timeout`, which is therefore how long a crash can hold the delay back. Default `false`:
-   * at least once.
+   * removal, so its database effects happen exactly once. The manager ends with the handler: await
+   * everything that is written through it. Its lease is not renewed but lasts the whole `timeout`, which
+   * is therefore how long a crash can hold the delay back. Default `false`: at least once.
    */
   transactional?: boolean;
 }

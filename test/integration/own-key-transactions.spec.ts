@@ -130,14 +130,14 @@ describe('a transactional handler', () => {
     expect(await states()).toEqual([]);
   });
 
-  it('that moves its row on without awaiting it still commits it', async () => {
+  it('that moves its row on without awaiting it has failed, and moved nothing', async () => {
     await fire(
       fencedHandler(NAME, (_delay, { manager }) => {
         void node.delays.schedule(NAME, 'second', { ...LATER, manager });
       }),
     );
-    expect(ends).toEqual(['superseded']);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'second' });
+    expect(ends).toEqual(['retrying']);
+    expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'first' });
   });
 });
 

@@ -17,7 +17,7 @@ import {
   type TransactionalDelayContext,
   WheelService,
 } from 'nestjs-delay-queue';
-import { DataSource } from 'typeorm';
+import { DataSource, type EntitySchema } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import type { Json } from './delay-payloads.js';
 
@@ -33,6 +33,7 @@ export interface NodeSetup {
   database?: Omit<PostgresDataSourceOptions, 'type'>;
   /** Size of the application's pool. Default 20. */
   poolMax?: number;
+  entities?: EntitySchema[];
   logger?: false | ['error' | 'warn' | 'log', ...('error' | 'warn' | 'log')[]];
 }
 
@@ -68,7 +69,8 @@ export function appModule({
   providers = [],
   options,
   poolMax = 20,
-  database = { url: asNodesRole(url), extra: { max: poolMax } },
+  entities = [],
+  database = { url: asNodesRole(url), entities, extra: { max: poolMax } },
 }: NodeSetup): DynamicModule {
   return {
     module: TestAppModule,

@@ -85,6 +85,8 @@ export class Acknowledger {
           { waitMs: outcome.waitMs, movesDue: true, refund: 1, error: null },
           () => this.events.emit('postponed', { ...attempt.event, waitMs: outcome.waitMs }),
         );
+      case 'unbegun':
+        return this.#settle(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
       case 'released':
         return this.#settle(attempt, GIVE_BACK, () => this.events.emit('released', attempt.event));
       case 'lost':

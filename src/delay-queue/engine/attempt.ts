@@ -12,6 +12,8 @@ export type Outcome =
   | { kind: 'split'; error: unknown }
   | { kind: 'discarded'; reason: string }
   | { kind: 'postponed'; waitMs: number }
+  /** Its handler was not called: given back, and no attempt is spent. */
+  | { kind: 'unbegun'; error: unknown; waitMs: number }
   /** Given back at shutdown. */
   | { kind: 'released' }
   /** Another node may have the row: nothing may be written. */
@@ -31,6 +33,7 @@ export class Attempt implements Call {
   manager: EntityManager | undefined;
   /** The handler scheduled its own key: the row moved on under this attempt. */
   movedOn = false;
+  called = false;
   committing = false;
   over = false;
   closing = false;

@@ -10,6 +10,7 @@ import type { Call } from './call.js';
  */
 export class BatchCall implements Call {
   manager: EntityManager | undefined;
+  called = false;
   onCut: ((outcome: Outcome) => void) | undefined;
   readonly hasContext = true;
 

@@ -11,6 +11,8 @@ export interface Call {
   readonly completing: readonly Attempt[];
   /** The call's own transaction, while a transactional handler runs. */
   manager: EntityManager | undefined;
+  /** Its handler was called: from then on the attempts count. */
+  called: boolean;
   /** COMMIT is on its way: whatever is heard of it, it may have happened. */
   committing: boolean;
   /** What the handler still does counts no more: the result is decided. */

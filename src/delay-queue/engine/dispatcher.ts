@@ -11,6 +11,7 @@ import { Booking } from './booking.js';
 import { retryPauseMs } from './chore.js';
 import type { Executor } from './executor.js';
 import type { InFlight } from './in-flight.js';
+import type { LostClaims } from './lost-claims.js';
 import type { Missed } from './missed.js';
 import { Pump } from './pump.js';
 import type { Entry, ReadAhead, Source } from './read-ahead.js';
@@ -36,6 +37,7 @@ interface Parts {
   readAhead: ReadAhead;
   missed: Missed;
   inFlight: InFlight;
+  lostClaims: LostClaims;
   executor: Executor;
   acknowledger: Acknowledger;
   events: DelayEvents;
@@ -74,6 +76,7 @@ export class Dispatcher {
     if (inFlight.covers(wake.id, wake.epoch)) return true;
     // Its attempt is over: whoever ran it again would do the work twice.
     if (acknowledger.unwritten.covers(wake.id, wake.epoch)) return true;
+    if (this.#giveBackLost(wake)) return true;
     return readAhead.arm(wake, source);
   }
 
@@ -157,6 +160,7 @@ export class Dispatcher {
     if (rows[0]) this.parts.clock.sample(askedAtMs, performance.now(), rows[0].now_ms);
     const claimed = new Map(rows.map((row) => [row.id, row]));
     const missing: Entry[] = [];
+    for (const { id } of rows) this.parts.lostClaims.forget(id);
     for (const call of calls) this.#begin(call, claimed, askedAtMs, missing);
     if (missing.length > 0) {
       await this.parts.missed.lookAfter(missing, (wake) => this.offer(wake, 'read'));
@@ -197,9 +201,11 @@ export class Dispatcher {
     if (call === undefined) return this.#giveSlot(first);
     const { inFlight, executor } = this.parts;
     for (const attempt of attempts) inFlight.add(attempt);
-    executor.run(call, () => {
-      for (const attempt of attempts) inFlight.delete(attempt);
-      this.#giveSlot(first);
+    executor.run(call, {
+      onDecided: () => {
+        for (const attempt of attempts) inFlight.delete(attempt);
+      },
+      onVacant: () => this.#giveSlot(first),
     });
   }
 
@@ -220,6 +226,18 @@ export class Dispatcher {
     return new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
   }
 
+  /**
+   * Whether it is the row of a claim of which nobody heard, committed after that was given up. While
+   * another claim of it is on its way, that one's answer says what became of the row.
+   */
+  #giveBackLost({ id, epoch }: Wake): boolean {
+    const { acknowledger, lostClaims, readAhead } = this.parts;
+    if (!lostClaims.has(id, epoch) || readAhead.isClaiming(id)) return false;
+    lostClaims.forget(id);
+    acknowledger.giveBack(id, epoch);
+    return true;
+  }
+
   #giveSlot(entry: Entry): void {
     if (entry.suspect) this.#suspectRuns = false;
     this.#pace.ended(entry);
@@ -230,14 +248,16 @@ export class Dispatcher {
   /**
    * Nobody knows whether the claim was committed. If it was, the rows are leased to this node under
    * the next epoch and no attempt has started: they are given back. Only then are they looked at
-   * again: a claim in between would get that same epoch, and the giving back would hit it.
+   * again: a claim in between would get that same epoch, and the giving back would hit it. It may be
+   * committed later than that: what is not given back now is remembered.
    */
   #claimFailed(calls: readonly Entry[][], error: unknown): void {
-    const { acknowledger, readAhead } = this.parts;
+    const { acknowledger, lostClaims, readAhead } = this.parts;
     this.#failures += 1;
     this.#trouble.failed(error);
     const pauseMs = retryPauseMs(this.#failures);
     for (const entry of calls.flat()) {
+      lostClaims.add(entry.id, entry.epoch + 1);
       acknowledger.giveBack(entry.id, entry.epoch + 1, () => readAhead.again(entry, pauseMs));
     }
     for (const [first] of calls as [Entry][]) this.#giveSlot(first);

@@ -1,20 +1,37 @@
-import { DelayTimeoutError } from '../delay.errors.js';
+import { DelayTimeoutError, DelayUnbegunError } from '../delay.errors.js';
 import type { DelayEvents } from '../delay.events.js';
-import type { WheelChannel } from '../wheel/wheel.channel.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import type { Acknowledger } from './acknowledger.js';
+import { type Alarm, Alarms } from './alarms.js';
 import { argumentsOf } from './call-arguments.js';
 import type { Attempt, Outcome } from './attempt.js';
+import { Beginnings } from './beginnings.js';
 import type { Call } from './call.js';
 import { runAs } from './current-call.js';
 import { FencedTransaction, type FencedParts } from './fenced-transaction.js';
 import { outcomeOf } from './outcome-of.js';
 import type { Slots } from './slots.js';
 
+/** Who is told of the end of a call. */
+export interface CallEnd {
+  /** What is left to be written is with the acknowledger. */
+  onDecided: () => void;
+  /** Its place is free. */
+  onVacant: () => void;
+}
+
+/** A call whose handler, or whose transaction, has not settled yet. */
+interface Running {
+  first: Attempt;
+  outcome: Promise<Outcome>;
+  timeout: Alarm | undefined;
+  transaction?: FencedTransaction;
+}
+
 /** Runs calls: start the timeout, run the handler, decide the outcome, report it. */
 export class Executor {
-  readonly #timeouts: WheelChannel;
-  readonly #timed = new Map<number, Call>();
+  readonly #alarms: Alarms;
+  readonly #beginnings: Beginnings;
 
   constructor(
     wheel: WheelService,
@@ -23,54 +40,78 @@ export class Executor {
     private readonly slots: Slots,
     private readonly events: DelayEvents,
   ) {
-    // As many as may ever be in flight: every handler has its timeout, whatever waits in other wheels.
-    this.#timeouts = wheel.channel((serials) => {
-      for (const serial of serials) this.#timedOut(serial);
-    }, slots.inAll);
+    this.#alarms = new Alarms(wheel, slots.inAll);
+    this.#beginnings = new Beginnings(events);
   }
 
-  /**
-   * A handler that returns no promise is decided, and its place given away, before this returns.
-   *
-   * @param onDecided what is left to be written is with the acknowledger
-   */
-  run(call: Call, onDecided: () => void): void {
+  /** A handler that returns no promise is decided, and its place given away, before this returns. */
+  run(call: Call, end: CallEnd): void {
+    if (call.handler.transactional) this.#runFenced(call, end);
+    else this.#runPlain(call, end);
+  }
+
+  close(): void {
+    this.#alarms.close();
+  }
+
+  #runPlain(call: Call, end: CallEnd): void {
+    const endsAtMs = performance.now() + call.handler.timeoutMs;
     const [first] = call.attempts as [Attempt];
-    const startedAtMs = performance.now();
-    this.#tellStarted(call);
-    const transaction = call.handler.transactional
-      ? new FencedTransaction(this.fenced, call)
-      : undefined;
-    const outcome = transaction ? transaction.run(() => this.#invoke(call)) : this.#invoke(call);
-    if (!(outcome instanceof Promise)) {
-      this.#decide(call, outcome);
-      onDecided();
+    const outcome = this.#invoke(call);
+    if (outcome instanceof Promise) {
+      const timeout = this.#alarms.set(endsAtMs, () => timeOut(call));
+      this.#await(call, { first, outcome, timeout }, end);
       return;
     }
-    const stopTimeout = this.#startTimeout(call, first.serial, startedAtMs);
+    this.#decide(call, outcome);
+    end.onDecided();
+    end.onVacant();
+  }
+
+  /** Its lease is not renewed: half of it may go by until the handler is called. */
+  #runFenced(call: Call, end: CallEnd): void {
+    const { leaseMs, timeoutMs } = call.handler;
+    const [first] = call.attempts as [Attempt];
+    const transaction = new FencedTransaction(this.fenced, call);
+    const beginAtMs = performance.now() + leaseMs / 2;
+    const timeout = this.#alarms.set(beginAtMs, () => timeOut(call));
+    const outcome = transaction.run(() => {
+      this.#beginnings.worked();
+      timeout?.move(Math.min(performance.now() + timeoutMs, call.leaseEndsAtMs));
+      return this.#invoke(call);
+    });
+    this.#await(call, { first, outcome, timeout, transaction }, end);
+  }
+
+  /** Whatever comes first decides the call: its handler, its timeout, or whoever cuts it. */
+  #await(call: Call, { first, outcome, timeout, transaction }: Running, end: CallEnd): void {
     const decide = (its: Outcome): void => {
-      stopTimeout();
-      this.#decide(call, its);
-      onDecided();
+      timeout?.off();
+      const rests = its.kind === 'unbegun' ? this.#unbegun(its.error) : undefined;
+      this.#decide(call, rests ?? its);
+      end.onDecided();
+      // While one waits for its connection, and for a while after, another would do no better.
+      if (rests) void outcome.finally(() => this.#rest(rests.waitMs, end.onVacant));
+      else end.onVacant();
     };
     call.onCut = (its) => {
       if (call.over) return;
       decide(its);
       transaction?.cut();
-      this.#linger(first, outcome);
+      if (call.called) this.#linger(first, outcome);
     };
     void outcome.then((its) => {
       if (!call.over) decide(its);
     });
   }
 
-  close(): void {
-    this.#timeouts.close();
+  #unbegun(error: unknown): Outcome & { kind: 'unbegun' } {
+    const waitMs = this.#beginnings.failed(error, performance.now());
+    return { kind: 'unbegun', error, waitMs };
   }
 
-  #tellStarted(call: Call): void {
-    if (!this.events.isHeard('started')) return;
-    for (const attempt of call.attempts) this.events.emit('started', attempt.event);
+  #rest(forMs: number, onVacant: () => void): void {
+    if (this.#alarms.set(performance.now() + forMs, onVacant) === undefined) onVacant();
   }
 
   #decide(call: Call, outcome: Outcome): void {
@@ -79,6 +120,8 @@ export class Executor {
   }
 
   #invoke(call: Call): Outcome | Promise<Outcome> {
+    call.called = true;
+    this.#tellStarted(call);
     try {
       const { work, ctx } = argumentsOf(call);
       const result: unknown = runAs(call, () => call.handler.invoke(work, ctx));
@@ -92,21 +135,9 @@ export class Executor {
     }
   }
 
-  #startTimeout(call: Call, serial: number, startedAtMs: number): () => void {
-    const timer = this.#timeouts.add(startedAtMs + call.handler.timeoutMs, serial);
-    this.#timed.set(serial, call);
-    return () => {
-      this.#timed.delete(serial);
-      if (timer !== undefined) this.#timeouts.cancel(timer);
-    };
-  }
-
-  #timedOut(serial: number): void {
-    const call = this.#timed.get(serial);
-    if (call === undefined) return;
-    const error = new DelayTimeoutError(call.handler.timeoutMs);
-    call.abort(error);
-    call.cut({ kind: 'failed', error });
+  #tellStarted(call: Call): void {
+    if (!this.events.isHeard('started')) return;
+    for (const attempt of call.attempts) this.events.emit('started', attempt.event);
   }
 
   /** The handler goes on although nobody listens: counted, so that it cannot pile up unseen. */
@@ -115,6 +146,16 @@ export class Executor {
     this.events.emit('lingering', { ...event, lingering });
     void outcome.finally(() => this.slots.lingerNoMore(name));
   }
+}
+
+function timeOut(call: Call): void {
+  const { leaseMs, timeoutMs } = call.handler;
+  if (!call.called) {
+    return call.cut({ kind: 'unbegun', error: new DelayUnbegunError(leaseMs / 2), waitMs: 0 });
+  }
+  const error = new DelayTimeoutError(timeoutMs);
+  call.abort(error);
+  call.cut({ kind: 'failed', error });
 }
 
 const COMPLETED: Outcome = { kind: 'completed' };

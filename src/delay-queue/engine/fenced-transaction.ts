@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { DelayLeaseLostError } from '../delay.errors.js';
+import { DelayLeaseLostError, DelayRolledBackError } from '../delay.errors.js';
 import type { Runner } from '../store/rows.js';
 import { endSessionSql } from '../store/sql/fence.sql.js';
 import type { WorkStore } from '../store/work.store.js';
@@ -36,32 +36,19 @@ export class FencedTransaction {
 
   /** The call was cut: nobody waits for this transaction any more. */
   cut(): void {
-    this.#sessionEnd = this.#endSession();
+    this.#guard?.seal();
+    this.#sessionEnd = this.#byEngine(() => this.#endSession());
   }
 
+  /** @param handle is not called unless the transaction holds its rows */
   async run(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     try {
-      this.#client = (await this.#runner.connect()) as PoolClient;
-      // Cut while it waited for a connection: nobody wants this transaction any more.
-      if (this.call.over) return { kind: 'lost' };
-      await this.#runner.startTransaction('READ COMMITTED');
-      if (!(await this.#fence())) return await this.#rollback({ kind: 'lost' });
-      this.call.manager = this.#runner.manager;
-      const outcome = await this.#guarded(handle);
-      if (outcome.kind !== 'completed') return await this.#rollback(outcome);
-      // Cut, and its handler resolved all the same: it has been decided otherwise.
-      if (this.call.over) return await this.#rollback({ kind: 'lost' });
-      if (!(await this.#removeRows())) {
-        return await this.#rollback({ kind: 'failed', error: new DelayLeaseLostError() });
-      }
-      if (this.call.over) return await this.#rollback({ kind: 'lost' });
-      return await this.#commit();
-    } catch (error) {
-      return await this.#rollback({ kind: 'failed', error });
+      const unbegun = await this.#begin();
+      return unbegun ?? (await this.#work(handle));
     } finally {
       // Not while its end is on the way, which would hit whoever gets the connection next.
       await this.#sessionEnd;
-      await this.#runner.release();
+      await this.#byEngine(() => this.#runner.release());
     }
   }
 
@@ -69,16 +56,48 @@ export class FencedTransaction {
     return this.call.leaseEndsAtMs - performance.now();
   }
 
+  /** @returns what became of the call when it could not begin */
+  async #begin(): Promise<Outcome | undefined> {
+    try {
+      this.#client = (await this.#runner.connect()) as PoolClient;
+      // Cut while it waited for a connection: nobody wants this transaction any more.
+      if (this.call.over) return LOST;
+      await this.#runner.startTransaction('READ COMMITTED');
+      if (await this.#fence()) return undefined;
+      // By its own clock alone: the row may still have its claim, and is then given back.
+      const isOver = this.#leaseLeftMs <= 0;
+      return await this.#rollback(isOver ? unbegun(new DelayLeaseLostError()) : LOST);
+    } catch (error) {
+      return await this.#rollback(unbegun(error));
+    }
+  }
+
+  async #work(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+    try {
+      const outcome = await this.#guarded(handle);
+      if (outcome.kind !== 'completed') return await this.#rollback(outcome);
+      // Cut, and its handler resolved all the same: it has been decided otherwise.
+      if (this.call.over) return await this.#rollback(LOST);
+      if (!(await this.#byEngine(() => this.#removeRows()))) {
+        return await this.#rollback({ kind: 'failed', error: new DelayLeaseLostError() });
+      }
+      if (this.call.over) return await this.#rollback(LOST);
+      return await this.#commit();
+    } catch (error) {
+      return await this.#rollback({ kind: 'failed', error });
+    }
+  }
+
   async #guarded(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
-    const guard = new TransactionGuard(this.#runner);
+    const guard = new TransactionGuard(this.#runner, this.#client as PoolClient);
     this.#guard = guard;
+    this.call.manager = this.#runner.manager;
     const outcome = await handle();
-    guard.lift();
-    const error = guard.objection;
-    if (error === undefined) return outcome;
+    const { objection, isUsable } = await guard.end(outcome.kind === 'completed');
     // Whatever it left open, the connection cannot go back to the pool with it.
-    this.#close();
-    return outcome.kind === 'completed' ? { kind: 'failed', error } : outcome;
+    if (!isUsable) this.#close();
+    const hasWorked = objection === undefined || outcome.kind !== 'completed';
+    return hasWorked ? outcome : { kind: 'failed', error: objection };
   }
 
   async #fence(): Promise<boolean> {
@@ -110,9 +129,11 @@ export class FencedTransaction {
   async #commit(): Promise<Outcome> {
     this.call.committing = true;
     try {
-      await this.#runner.commitTransaction();
+      await this.#byEngine(() => this.#runner.commitTransaction());
       return { kind: 'completed' };
     } catch (error) {
+      // The server said so: nobody need look whether it was committed after all.
+      if (error instanceof DelayRolledBackError) this.call.committing = false;
       // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
       return await this.#rollback({ kind: 'failed', error });
     }
@@ -120,7 +141,9 @@ export class FencedTransaction {
 
   async #rollback(outcome: Outcome): Promise<Outcome> {
     try {
-      if (this.#runner.isTransactionActive) await this.#runner.rollbackTransaction();
+      if (this.#runner.isTransactionActive) {
+        await this.#byEngine(() => this.#runner.rollbackTransaction());
+      }
     } catch {
       // The session is gone, and the transaction with it.
     }
@@ -145,9 +168,12 @@ export class FencedTransaction {
       // Then idle_in_transaction_session_timeout ends it.
     }
     this.#close();
-    this.#guard?.lift();
     // Now, since a handler that never returns would keep its place in the pool.
     await this.#runner.release();
+  }
+
+  #byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#guard ? this.#guard.byEngine(work) : work();
   }
 
   /** Not awaited: what is closed tells no more when nobody answers. The pool drops it. */
@@ -162,3 +188,7 @@ export class FencedTransaction {
     };
   }
 }
+
+const LOST: Outcome = { kind: 'lost' };
+
+const unbegun = (error: unknown): Outcome => ({ kind: 'unbegun', error, waitMs: 0 });

@@ -2,6 +2,7 @@ import type { DelayEvents } from '../delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { ClaimRequest, LookedRow, Wake } from '../store/rows.js';
+import type { LostClaims } from './lost-claims.js';
 import type { Entry, ReadAhead } from './read-ahead.js';
 import { Trouble } from './trouble.js';
 
@@ -21,6 +22,7 @@ export class Missed {
     private readonly store: WorkStore,
     private readonly registry: HandlerRegistry,
     private readonly readAhead: ReadAhead,
+    private readonly lostClaims: LostClaims,
     private readonly events: DelayEvents,
   ) {
     this.#looking = new Trouble(events, 'look');
@@ -56,8 +58,9 @@ export class Missed {
 
   #moved(entry: Entry, row: LookedRow, wakeMs: number, offer: (wake: Wake) => void): void {
     this.readAhead.forget(entry);
-    // A row that others run now is the sweep's to find again, should they fail to finish it.
-    if (row.leased_by === null) {
+    // A row that others run now is the sweep's to find again, should they fail to finish it; one that
+    // nobody runs has a claim of this node's that was committed unheard.
+    if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
       const { id, epoch, name, failed } = row;
       offer({ id, epoch, name, wakeMs, suspect: false, failed });
     }

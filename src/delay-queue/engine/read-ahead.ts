@@ -89,6 +89,11 @@ export class ReadAhead {
     this.#isRead(entry);
   }
 
+  /** A claim of it is on its way. */
+  isClaiming(id: number): boolean {
+    return this.#entries.get(id)?.place === 'claiming';
+  }
+
   /** Looks at an entry again later: it was locked, or its time has not quite come. */
   again(entry: Entry, inMs: number): void {
     const deadlineMs = performance.now() + inMs;

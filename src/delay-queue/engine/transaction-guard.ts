@@ -1,45 +1,88 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { PoolClient, QueryResult } from 'pg';
 import type { QueryRunner } from 'typeorm';
-import { DelayInvalidError } from '../delay.errors.js';
-
-const OURS = 'the transaction belongs to the attempt: return to commit it, throw to roll it back';
+import {
+  DelayError,
+  DelayInvalidError,
+  DelayRolledBackError,
+  DelayTransactionOverError,
+} from '../delay.errors.js';
+import { clientWith, HandlersClient, NOT_THE_HANDLERS } from './handlers-client.js';
 
 /**
- * Watches what a handler does with the transaction that it was given. It may begin transactions in
- * it (savepoints) and has to end them; the outermost, and the connection, are not its to end. TypeORM
- * would not say: a COMMIT with a savepoint open only releases that, and nothing is committed.
+ * Whose doing a statement is. Engine and handler share the runner, because subscribers of the application
+ * know the transaction by it; and what a subscriber does at COMMIT is part of the COMMIT.
+ */
+const engines = new AsyncLocalStorage<object>();
+
+/**
+ * Stands between a handler and the transaction that it was given. The handler may write, and begin
+ * transactions in it (savepoints), which it has to end. The outermost, and the connection, are not its to
+ * end; and once its attempt is decided it may do nothing more, by whatever way it comes: manager,
+ * repository, query builder, runner, or the raw client.
  */
 export class TransactionGuard {
-  readonly #originals;
+  readonly #engine = {};
+  readonly #handlers: HandlersClient;
+  /** Transactions of the handler's own that are not ended. */
   #open = 0;
+  /** Statements of the handler's that are not answered. */
+  #running = 0;
+  #isOver = false;
 
-  constructor(private readonly runner: QueryRunner) {
-    const startTransaction = runner.startTransaction.bind(runner);
-    const commitTransaction = runner.commitTransaction.bind(runner);
-    const rollbackTransaction = runner.rollbackTransaction.bind(runner);
-    const release = runner.release.bind(runner);
-    this.#originals = { startTransaction, commitTransaction, rollbackTransaction, release };
-    runner.startTransaction = async (level) => {
-      // From now on: a handler that does not wait for it may be gone before it has begun.
-      this.#open += 1;
-      try {
-        await startTransaction(level);
-      } catch (error) {
-        this.#open -= 1;
-        throw error;
-      }
-    };
-    runner.commitTransaction = () => this.#end(commitTransaction);
-    runner.rollbackTransaction = () => this.#end(rollbackTransaction);
-    runner.release = () => Promise.reject(new DelayInvalidError('manager', OURS));
+  /** @param client that of the runner */
+  constructor(
+    private readonly runner: QueryRunner,
+    private readonly client: PoolClient,
+  ) {
+    this.#handlers = new HandlersClient(client);
+    this.#guardStatements();
+    this.#guardTransactions();
+    this.#guardRelease();
   }
 
-  /** The handler has returned, or does not count any more: the runner is the engine's again. */
-  lift(): void {
-    Object.assign(this.runner, this.#originals);
+  /** Does something with the transaction on the engine's behalf, and with the errors that it means. */
+  byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
+    return engines.run(this.#engine, work);
   }
 
-  /** Why the transaction must not be committed, though the handler returned as if all were well. */
-  get objection(): Error | undefined {
+  /** The attempt is decided: nothing of the handler's is sent from now on. */
+  seal(): void {
+    this.#isOver = true;
+    this.#handlers.seal();
+  }
+
+  /**
+   * Ends the handler's part, once what it had sent is answered.
+   *
+   * @param hasResolved it says that all is well
+   * @returns why the transaction must not be committed all the same, and whether its connection can be used
+   */
+  async end(hasResolved: boolean): Promise<{ objection: Error | undefined; isUsable: boolean }> {
+    // What it has begun and not awaited comes this far, unless it waits for something else first.
+    if (hasResolved) await new Promise<void>((resolve) => process.nextTick(resolve));
+    const whole = this.#unlessBroken();
+    const objection = this.#unlessBusy() ?? whole;
+    this.seal();
+    const isUsable = (await this.#handlers.quiet()) && whole === undefined;
+    return { objection, isUsable };
+  }
+
+  get #isEngine(): boolean {
+    return engines.getStore() === this.#engine;
+  }
+
+  #unlessBusy(): Error | undefined {
+    return this.#running > 0 || this.#handlers.isBusy
+      ? new DelayInvalidError(
+          'manager',
+          'the handler returned while a statement of its own was on its way: await it',
+        )
+      : undefined;
+  }
+
+  /** What it left open, or ended, goes with the connection. */
+  #unlessBroken(): Error | undefined {
     if (this.#open > 0) {
       return new DelayInvalidError(
         'manager',
@@ -47,14 +90,124 @@ export class TransactionGuard {
       );
     }
     // A savepoint that cannot be made, after an error that was swallowed, rolls all of it back.
-    return this.runner.isTransactionActive
-      ? undefined
-      : new DelayInvalidError('manager', 'the transaction was rolled back while the handler ran');
+    if (!this.runner.isTransactionActive || isOutsideTransaction(this.client)) {
+      return new DelayInvalidError('manager', 'the transaction was ended while the handler ran');
+    }
+    return undefined;
   }
 
-  async #end(end: () => Promise<void>): Promise<void> {
-    if (this.#open === 0) throw new DelayInvalidError('manager', OURS);
-    await end();
-    this.#open -= 1;
+  #guardStatements(): void {
+    const { runner } = this;
+    const query = runner.query.bind(runner) as (...all: unknown[]) => Promise<unknown>;
+    const stream = runner.stream.bind(runner);
+    const committing = clientWith(this.client, { query: this.#queryOrCommit });
+    const own = {
+      connect: () =>
+        this.#isEngine
+          ? Promise.resolve(committing)
+          : this.#ofHandler(() => Promise.resolve(this.#handlers.facade)),
+      query: (...all: unknown[]) => this.#of(() => query(...all)),
+      stream: (...all: Parameters<QueryRunner['stream']>) => this.#of(() => stream(...all)),
+    };
+    Object.assign(runner, own);
   }
+
+  #guardTransactions(): void {
+    const { runner } = this;
+    const startTransaction = runner.startTransaction.bind(runner);
+    const commitTransaction = runner.commitTransaction.bind(runner);
+    const rollbackTransaction = runner.rollbackTransaction.bind(runner);
+    const end = (ends: () => Promise<void>) => () => (this.#isEngine ? ends() : this.#end(ends));
+    runner.startTransaction = (level) =>
+      this.#ofHandler(() => this.#begin(startTransaction, level));
+    runner.commitTransaction = end(commitTransaction);
+    runner.rollbackTransaction = end(rollbackTransaction);
+  }
+
+  #guardRelease(): void {
+    const { runner } = this;
+    const release = runner.release.bind(runner);
+    runner.release = () => {
+      if (this.#isEngine) return release();
+      return this.#ofHandler(() => Promise.reject(notTheHandlers()));
+    };
+    let { isReleased } = runner;
+    // TypeORM asks before anything else, and would give an error of its own.
+    Object.defineProperty(runner, 'isReleased', {
+      configurable: true,
+      enumerable: true,
+      get: () => isReleased && (this.#isEngine || !this.#isOver),
+      set: (value: boolean) => {
+        isReleased = value;
+      },
+    });
+  }
+
+  /** A COMMIT has worked when the server says COMMIT; after an error it answers ROLLBACK, and no error. */
+  readonly #queryOrCommit = (...all: unknown[]): unknown => {
+    const { client } = this;
+    const query = client.query.bind(client) as unknown as (...all: unknown[]) => unknown;
+    return all[0] === 'COMMIT' ? commit(client) : query(...all);
+  };
+
+  #of<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#isEngine ? unwrapped(work) : this.#ofHandler(work);
+  }
+
+  async #ofHandler<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#isOver) throw new DelayTransactionOverError();
+    this.#running += 1;
+    try {
+      return await unwrapped(work);
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  async #begin(
+    startTransaction: QueryRunner['startTransaction'],
+    ...level: Parameters<QueryRunner['startTransaction']>
+  ): Promise<void> {
+    // From now on: a handler that does not wait for it may be gone before it has begun.
+    this.#open += 1;
+    try {
+      await startTransaction(...level);
+    } catch (error) {
+      this.#open -= 1;
+      throw error;
+    }
+  }
+
+  #end(end: () => Promise<void>): Promise<void> {
+    return this.#ofHandler(async () => {
+      if (this.#open === 0) throw notTheHandlers();
+      await end();
+      this.#open -= 1;
+    });
+  }
+}
+
+async function commit(client: PoolClient): Promise<QueryResult> {
+  const result = await client.query('COMMIT');
+  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
+  return result;
+}
+
+const notTheHandlers = (): Error => new DelayInvalidError('manager', NOT_THE_HANDLERS);
+
+/** TypeORM wraps whatever a client throws. */
+async function unwrapped<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const cause: unknown =
+      error instanceof Error && 'driverError' in error ? error.driverError : undefined;
+    throw cause instanceof DelayError ? cause : error;
+  }
+}
+
+/** By what the server said with its last answer; older versions of `pg` did not keep it. */
+function isOutsideTransaction(client: PoolClient): boolean {
+  const { getTransactionStatus } = client as { getTransactionStatus?: () => string | null };
+  return getTransactionStatus?.call(client) === 'I';
 }

@@ -3,6 +3,7 @@ import type { DelayEvents } from '../delay.events.js';
 /** What the engine does again when it failed, as the events and the log name it. */
 export type Duty =
   | 'acknowledge'
+  | 'begin'
   | 'bury'
   | 'claim'
   | 'hint'

@@ -17,6 +17,7 @@ import type { HintSender } from './hint-sender.js';
 import { InFlight } from './in-flight.js';
 import { LeaseKeeper } from './lease-keeper.js';
 import { Loader } from './loader.js';
+import { LostClaims } from './lost-claims.js';
 import { Missed } from './missed.js';
 import type { Nodes } from './nodes.js';
 import { type Pruner, prunersOf } from './pruner.js';
@@ -75,6 +76,7 @@ export class Worker {
       onGoesOn: () => this.#dispatcher.pump(),
     });
     const ready = new ReadyQueue();
+    const lostClaims = new LostClaims();
     this.#store = store;
     this.#readAhead = new ReadAhead(wheel, this.#clock, READ_AHEAD_MAX, (entries) =>
       this.#dispatcher.due(entries),
@@ -93,8 +95,9 @@ export class Worker {
         slots,
         ready,
         readAhead: this.#readAhead,
-        missed: new Missed(store, registry, this.#readAhead, events),
+        missed: new Missed(store, registry, this.#readAhead, lostClaims, events),
         inFlight: this.#inFlight,
+        lostClaims,
         executor: this.#executor,
         acknowledger: this.#acknowledger,
         events,

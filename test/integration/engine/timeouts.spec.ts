@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DelayTimeoutError } from 'nestjs-delay-queue';
+import { DelayTimeoutError, DelayTransactionOverError } from 'nestjs-delay-queue';
 import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 
@@ -129,7 +129,7 @@ describe('a transactional handler that never returns', () => {
     await node.delays.schedule('test.late', null, { after: 0, key: 'k' });
     await dead;
     late.resolve();
-    await expect(result.promise).rejects.toThrow(/terminat|released|not queryable/i);
+    await expect(result.promise).rejects.toBeInstanceOf(DelayTransactionOverError);
     expect(await stage.sql('SELECT n FROM effect')).toEqual([]);
   });
 });

@@ -18,7 +18,8 @@ beforeEach(() => {
   const runner = {
     isTransactionActive: false,
     isReleased: false,
-    connect: async () => ({ end: async () => void log.push('close') }),
+    connect: async () => ({ query: async () => {}, end: async () => void log.push('close') }),
+    stream: async () => {},
     startTransaction: async () => {
       runner.isTransactionActive = true;
       log.push('begin');

@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayInvalidError } from 'nestjs-delay-queue';
+import { Query, type PoolClient } from 'pg';
+import type { EntityManager } from 'typeorm';
+import { type DelayNode, fencedHandler, signal } from '../../support/delay-node.js';
+import { Stage } from '../engine/support/stage.js';
+import { EFFECT_TABLE, INSERT } from './ways.js';
+
+/** A handler that takes the transaction into its own hands: effects happen once all the same. */
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+  await stage.sql(EFFECT_TABLE);
+});
+
+afterEach(() => stage.close());
+
+const start = (run: (manager: EntityManager) => Promise<unknown>): Promise<DelayNode> =>
+  stage.start({
+    providers: [
+      fencedHandler('test.fenced', async (_delay, { manager }) => void (await run(manager)), {
+        maxAttempts: 1,
+      }),
+    ],
+  });
+
+const ends = async (node: DelayNode): Promise<{ end: string; error?: string }> => {
+  const end = signal<{ end: string; error?: string }>();
+  node.events.on('completed', () => end.resolve({ end: 'completed' }));
+  node.events.on('dead', ({ error }) => end.resolve({ end: 'dead', error }));
+  await node.delays.schedule('test.fenced', null, { after: 0, key: 'k' });
+  return end.promise;
+};
+
+const effects = (): Promise<{ n: number }[]> => stage.sql('SELECT n FROM effect ORDER BY n');
+
+const ENDS = [
+  'COMMIT',
+  'END',
+  'ROLLBACK',
+  'ABORT',
+  `PREPARE TRANSACTION 'x'`,
+  '/* at last */ COMMIT AND CHAIN',
+  'INSERT INTO effect (n) VALUES (2); COMMIT; BEGIN',
+];
+
+const DOORS: Record<string, (manager: EntityManager, sql: string) => Promise<unknown>> = {
+  'its manager': (manager, sql) => manager.query(sql),
+  'the client': async (manager, sql) =>
+    ((await manager.queryRunner!.connect()) as PoolClient).query({ text: sql }),
+  'the client, with a query of its own': async (manager, sql) => {
+    const client = (await manager.queryRunner!.connect()) as PoolClient;
+    const query = client.query(new Query(sql));
+    await new Promise((resolve, reject) => query.once('end', resolve).once('error', reject));
+  },
+};
+
+describe.each(Object.entries(DOORS))('through %s', (_door, send) => {
+  it.each(ENDS)('%j is refused, and the attempt fails as a whole', async (sql) => {
+    const node = await start(async (manager) => {
+      await manager.query(INSERT, [1]);
+      await send(manager, sql);
+    });
+    expect(await ends(node)).toEqual({
+      end: 'dead',
+      error: expect.stringMatching(/^DelayInvalidError: manager: [A-Z ]+ was not sent/),
+    });
+    expect(await effects()).toEqual([]);
+  });
+
+  it.each(ENDS)('%j whose refusal is swallowed has done nothing', async (sql) => {
+    const errors: unknown[] = [];
+    const node = await start(async (manager) => {
+      await manager.query(INSERT, [1]);
+      await send(manager, sql).catch((error: unknown) => errors.push(error));
+    });
+    expect(await ends(node)).toEqual({ end: 'completed' });
+    expect(errors).toEqual([expect.any(DelayInvalidError)]);
+    expect(await effects()).toEqual([{ n: 1 }]);
+  });
+});
+
+it('a ROLLBACK that is sent all the same never leads to "completed"', async () => {
+  const node = await start(async (manager) => {
+    await manager.query(INSERT, [1]);
+    await manager.query('SET LOCAL standard_conforming_strings = off');
+    // By these settings the first text ends where, by the usual ones, the second begins.
+    await manager.query(String.raw`SELECT '\' , '; ROLLBACK; --'`);
+  });
+  expect(await ends(node)).toEqual({
+    end: 'dead',
+    error: expect.stringMatching(/the transaction was ended while the handler ran/),
+  });
+  expect(await effects()).toEqual([]);
+});
+
+it('the connection of a handler is not its to end', async () => {
+  const errors: unknown[] = [];
+  const node = await start(async (manager) => {
+    const client = (await manager.queryRunner!.connect()) as PoolClient;
+    for (const act of ['end', 'release', 'connect'] as const) {
+      try {
+        await (client as unknown as Record<typeof act, () => Promise<void>>)[act]();
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    await manager.queryRunner!.release().catch((error: unknown) => errors.push(error));
+    await manager.query(INSERT, [1]);
+  });
+  expect(await ends(node)).toEqual({ end: 'completed' });
+  expect(errors).toEqual(Array.from({ length: 4 }, () => expect.any(DelayInvalidError)));
+  expect(await effects()).toEqual([{ n: 1 }]);
+});

@@ -1,0 +1,111 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
+import type { Acknowledger } from '../../../src/delay-queue/engine/acknowledger.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/engine/attempt.js';
+import { Executor } from '../../../src/delay-queue/engine/executor.js';
+import type { FencedParts } from '../../../src/delay-queue/engine/fenced-transaction.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
+import type { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+
+const BROKEN = new Error('too many clients already');
+const HANDLER = {
+  name: 'a',
+  batch: null,
+  transactional: true,
+  leaseMs: 60_000,
+  timeoutMs: 60_000,
+} as Handler;
+
+/** What waits in the wheel, by its tag; the test decides when it expires. */
+let waiting: Map<number, number>;
+let expire: (tags: number[]) => void;
+let reported: Outcome[];
+let connect: () => Promise<unknown>;
+let executor: Executor;
+
+beforeEach(() => {
+  waiting = new Map();
+  reported = [];
+  const wheel = {
+    channel: (onExpired: typeof expire) => {
+      expire = onExpired;
+      return {
+        add: (atMs: number, tag: number) => {
+          waiting.set(tag, atMs);
+          return tag;
+        },
+        cancel: (tag: number) => waiting.delete(tag),
+        move: (tag: number, atMs: number) => waiting.set(tag, atMs),
+        close: () => {},
+      };
+    },
+  } as unknown as WheelService;
+  const runner = {
+    isTransactionActive: false,
+    isReleased: false,
+    connect: () => connect(),
+    release: async () => {},
+  };
+  const fenced = { dataSource: { createQueryRunner: () => runner } } as unknown as FencedParts;
+  const acknowledger = {
+    report: (_: Attempt, outcome: Outcome) => reported.push(outcome),
+  } as unknown as Acknowledger;
+  executor = new Executor(wheel, fenced, acknowledger, {} as never, new DelayEvents());
+});
+
+/** @returns what has happened to its place, and to what it was told of */
+function run(): { attempt: Attempt; told: string[] } {
+  const told: string[] = [];
+  const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
+  const attempt = new Attempt(row, HANDLER, performance.now() + 60_000, 0);
+  executor.run(attempt, {
+    onDecided: () => told.push('decided'),
+    onVacant: () => told.push('vacant'),
+  });
+  return { attempt, told };
+}
+
+const turn = (): Promise<void> => new Promise(setImmediate);
+
+const onlyAlarm = (): [tag: number, inMs: number] => {
+  expect(waiting.size).toBe(1);
+  const [[tag, atMs]] = [...waiting] as [[number, number]];
+  waiting.delete(tag);
+  return [tag, atMs - performance.now()];
+};
+
+describe('a call whose transaction cannot begin', () => {
+  it('is given back at once, and keeps its place for a while', async () => {
+    connect = () => Promise.reject(BROKEN);
+    const { attempt, told } = run();
+    await turn();
+    expect(reported).toEqual([{ kind: 'unbegun', error: BROKEN, waitMs: expect.any(Number) }]);
+    expect(told).toEqual(['decided']);
+    expect(attempt.called).toBe(false);
+    const [tag] = onlyAlarm();
+    expire([tag]);
+    expect(told).toEqual(['decided', 'vacant']);
+  });
+
+  it('gives its place away when its connection has been answered, not before', async () => {
+    let answer!: (error: Error) => void;
+    connect = () =>
+      new Promise((_, reject) => {
+        answer = reject;
+      });
+    const { told } = run();
+    const [tag, inMs] = onlyAlarm();
+    // Half of its lease.
+    expect(inMs).toBeGreaterThan(29_000);
+    expect(inMs).toBeLessThanOrEqual(30_000);
+    expire([tag]);
+    await turn();
+    expect(reported).toMatchObject([{ kind: 'unbegun', error: { code: 'DELAY_UNBEGUN' } }]);
+    expect(told).toEqual(['decided']);
+    expect(waiting.size).toBe(0);
+    answer(BROKEN);
+    await turn();
+    expire([onlyAlarm()[0]]);
+    expect(told).toEqual(['decided', 'vacant']);
+  });
+});
