@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DelayContext } from 'nestjs-delay-queue';
+import type { EntityManager } from 'typeorm';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import {
   type DelayNode,
@@ -19,9 +21,12 @@ let database: TestDatabase;
 let node: DelayNode;
 let other: OtherNode;
 /** What the handlers do next. */
-let work: () => Promise<unknown> | void;
+let work: (manager?: EntityManager) => Promise<unknown> | void;
 
-const run = async (): Promise<void> => void (await work());
+const run = async (
+  _delay: unknown,
+  ctx: DelayContext & { manager?: EntityManager },
+): Promise<void> => void (await work(ctx.manager));
 
 beforeAll(async () => {
   database = await createTestDatabase();
@@ -65,7 +70,7 @@ describe('beyond 32 bits', () => {
 
   it.each([NAMES.plain, NAMES.fenced])('%s: moves itself on', async (name) => {
     await old(name);
-    work = () => node.delays.schedule(name, null, { after: '1h', key: KEY });
+    work = (manager) => node.delays.schedule(name, null, { after: '1h', key: KEY, manager });
     const superseded = node.next('superseded');
     await node.delays.reschedule(name, KEY, { after: 0 });
     await superseded;

@@ -50,7 +50,8 @@ describe('the shares of a node', () => {
       const indexes: unknown[] = [];
       const runner = {
         query: <Row>(text: string, parameters: unknown[]) => {
-          indexes.push(parameters.at(-1));
+          const [, index] = /\$(\d+)::jsonb IS NULL/.exec(text) ?? [];
+          indexes.push(parameters[Number(index) - 1]);
           return stage.sql(text, parameters) as Promise<Row[]>;
         },
       };
