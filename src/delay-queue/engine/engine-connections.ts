@@ -5,14 +5,17 @@ import {
   callersConfig,
   type ConnectionConfig,
   engineConfig,
+  QUERY_TIMEOUT_MS,
   queryTimeoutMs,
 } from './connection-config.js';
 import { OwnPool } from './own-pool.js';
 import { driverOf, type PostgresDriver, poolOptionsOf } from './postgres-driver.js';
 import { PreparedStatements } from './prepared-statements.js';
-import { bring, callersSettings, ENGINE_SETTINGS } from './session-settings.js';
+import { bring, callersSettings, engineSettings } from './session-settings.js';
 
 const IDLE_MS = 60_000;
+
+const SETTINGS = engineSettings(QUERY_TIMEOUT_MS);
 
 /**
  * A few connections of the engine's own, made from the DataSource's options, so that claims,
@@ -21,7 +24,7 @@ const IDLE_MS = 60_000;
 export class EngineConnections implements Runner {
   readonly #driver: PostgresDriver;
   readonly #config: ConnectionConfig;
-  readonly #prepared = new PreparedStatements(ENGINE_SETTINGS);
+  readonly #prepared = new PreparedStatements(SETTINGS);
   readonly #preparedByKey: PreparedStatements;
   readonly #engines: OwnPool;
   readonly #callers: OwnPool;
@@ -76,7 +79,7 @@ export class EngineConnections implements Runner {
 
   /** To be called when the session of a dedicated one has proven to be this process's own. */
   settle(client: Client): Promise<void> {
-    return bring(client, ENGINE_SETTINGS);
+    return bring(client, SETTINGS);
   }
 
   async close(): Promise<void> {
