@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import {
   bring,
   callersSettings,
-  ENGINE_SETTINGS,
+  engineSettings,
   type SessionSettings,
 } from '../src/delay-queue/engine/session-settings.js';
 import { tablesOf } from '../src/delay-queue/store/schema.js';
@@ -71,7 +71,7 @@ const STATEMENTS: readonly Statement[] = [
   {
     title: 'claim',
     many: 500,
-    settings: ENGINE_SETTINGS,
+    settings: engineSettings(15_000),
     text: claimSql(tables),
     values: (from, many) => [
       ...fences(from, many),
@@ -83,7 +83,7 @@ const STATEMENTS: readonly Statement[] = [
   {
     title: 'complete',
     many: 500,
-    settings: ENGINE_SETTINGS,
+    settings: engineSettings(15_000),
     text: completeSql(tables, false),
     values: (from, many) => [...fences(from, many), constant(many, 1)],
   },

@@ -3,7 +3,7 @@ import { type Client, escapeLiteral } from 'pg';
 import {
   bring,
   callersSettings,
-  ENGINE_SETTINGS,
+  engineSettings,
   type SessionSettings,
 } from '../../src/delay-queue/engine/session-settings.js';
 import { tablesOf } from '../../src/delay-queue/store/schema.js';
@@ -120,7 +120,7 @@ function sessionsFrom(before: string): Sessions {
   beforeAll(async () => {
     sessions.filler = await database.connect();
     await sessions.filler.query(before);
-    sessions.engine = await prepared(ENGINE_SETTINGS, OF_ENGINE);
+    sessions.engine = await prepared(engineSettings(15_000), OF_ENGINE);
     sessions.callers = await prepared(callersSettings(15_000), OF_CALLERS);
     await fillDelays(sessions.filler, { analyzes: false });
   });

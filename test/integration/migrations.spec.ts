@@ -58,9 +58,11 @@ const TABLES = ['delay', 'history', 'node'];
 /** The application's own table may stand in the same schema. */
 const isOurs = (table: object): boolean => !JSON.stringify(table).includes('note');
 
+const TEN = Array.from({ length: 10 }, (_, n) => n);
+
 describe('nodes that start on one database at the same moment', () => {
   it('run the migrations together on an empty one', async () => {
-    const nodes = await Promise.all([1, 2, 3, 4].map(() => open()));
+    const nodes = await Promise.all(TEN.map(() => open()));
     await Promise.all(nodes.map((source) => runMigrations(source)));
     const [source] = nodes as [DataSource];
     expect(await tablesIn(source, 'delay_queue')).toEqual(TABLES);
@@ -82,6 +84,26 @@ describe('nodes that start on one database at the same moment', () => {
       expect(await tablesIn(first, 'delay_queue')).toEqual([]);
     },
   );
+
+  it('by TypeORM as they start, again where that fails: its own table it creates without a lock', async () => {
+    const starts = TEN.map(async () => {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await open({ migrationsRun: true });
+        } catch (error) {
+          // As Nest does, ten times by default.
+          if (tries === 10) throw error;
+        }
+      }
+    });
+    const [first] = (await Promise.all(starts)) as [DataSource];
+    expect(await tablesIn(first, 'delay_queue')).toEqual(TABLES);
+  });
+
+  it('are told when their pool is too small for it', async () => {
+    const source = await open({ poolSize: 1 });
+    await expect(runMigrations(source)).rejects.toThrow(/pool of at least 2 connections/);
+  });
 
   it('hear of a migration that fails, and free the lock for the next one', async () => {
     class Broken1760000002000 {
@@ -198,4 +220,28 @@ describe('synchronize: true in the DataSource of the application', () => {
       expect(await first.query('SELECT id FROM delay_queue.history')).toEqual([{ id: '7' }]);
     },
   );
+});
+
+describe('dropSchema: true in the DataSource of the application', () => {
+  it('drops none of our tables, and their migration is not in the way of the next start', async () => {
+    const first = await open();
+    await runMigrations(first);
+    await first.query(
+      `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
+       VALUES ('test.a', 'k', '1', now(), now(), now())`,
+    );
+    const before = await made(first);
+    for (let round = 0; round < 2; round += 1) {
+      await open({ dropSchema: true, synchronize: true, migrationsRun: true });
+      expect(await made(first)).toEqual(before);
+    }
+    expect(await first.query('SELECT key FROM delay_queue.delay')).toEqual([{ key: 'k' }]);
+  });
+
+  it('drops them with its own where it has given its own the same schema, and makes them anew', async () => {
+    const first = await open();
+    await runMigrations(first);
+    await open({ dropSchema: true, schema: 'delay_queue', migrationsRun: true });
+    expect(await tablesIn(first, 'delay_queue')).toEqual(expect.arrayContaining(TABLES));
+  });
 });

@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, startNode } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';
@@ -11,12 +12,15 @@ type Prepare = (key: string) => Promise<string | null>;
 const HOUR_MS = 3_600_000;
 
 let database: TestDatabase;
+let reader: Client;
 let node: DelayNode;
 let other: OtherNode;
 const transactions = new OpenTransactions();
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  reader = new Client({ connectionString: database.url });
+  await reader.connect();
   node = await startNode({ url: database.url });
   other = new OtherNode(node.dataSource);
 });
@@ -25,6 +29,7 @@ afterEach(() => transactions.rollbackAll());
 
 afterAll(async () => {
   await node.stop();
+  await reader.end();
   await database.drop();
 });
 
@@ -67,7 +72,8 @@ const CASES = Object.entries(STATES).flatMap(([state, { prepare, answers }]) =>
 type Row = Record<string, unknown>;
 
 const rowOf = async (key: string): Promise<Row | undefined> => {
-  const rows: Row[] = await node.dataSource.query(
+  // Not through the node's pool, whose settings may make texts of instants that nobody reads.
+  const { rows } = await reader.query<Row>(
     `SELECT id::text, due_at, wake_at, leased_until, leased_by, epoch::int, attempts, max_attempts,
             payload, last_error, created_at
      FROM delay_queue.delay WHERE name = 'test.a' AND key = $1`,

@@ -29,13 +29,25 @@ export class AfterCommit implements EntitySubscriberInterface {
 
   constructor(private readonly dataSource: DataSource) {}
 
+  /** TypeORM makes a new list at each `initialize()`: whatever becomes the list has this in it. */
   start(): void {
-    this.dataSource.subscribers.push(this);
+    let list = this.dataSource.subscribers;
+    list.push(this);
+    Object.defineProperty(this.dataSource, 'subscribers', {
+      configurable: true,
+      enumerable: true,
+      get: () => list,
+      set: (next: EntitySubscriberInterface[]) => {
+        list = next;
+        list.push(this);
+      },
+    });
   }
 
   stop(): void {
-    const index = this.dataSource.subscribers.indexOf(this);
-    if (index >= 0) this.dataSource.subscribers.splice(index, 1);
+    const value = this.dataSource.subscribers.filter((subscriber) => subscriber !== this);
+    const property = { configurable: true, enumerable: true, writable: true, value };
+    Object.defineProperty(this.dataSource, 'subscribers', property);
   }
 
   /** Runs `committed` after the commit of the manager's transaction, or now if there is none. */

@@ -8,7 +8,7 @@ export type ConnectionConfig = Omit<PoolConfig, 'Client' | 'onConnect'> & {
 };
 
 /** A statement of ours takes milliseconds; one that hangs is a half-open connection. */
-const QUERY_TIMEOUT_MS = 15_000;
+export const QUERY_TIMEOUT_MS = 15_000;
 
 /** A default `pg` client waits for ever on a connection that died silently. */
 const CONNECT_TIMEOUT_MS = 5_000;

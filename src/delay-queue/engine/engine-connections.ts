@@ -5,14 +5,17 @@ import {
   callersConfig,
   type ConnectionConfig,
   engineConfig,
+  QUERY_TIMEOUT_MS,
   queryTimeoutMs,
 } from './connection-config.js';
 import { OwnPool } from './own-pool.js';
-import { driverOf, type PostgresDriver } from './postgres-driver.js';
+import { driverOf, type PostgresDriver, poolOptionsOf } from './postgres-driver.js';
 import { PreparedStatements } from './prepared-statements.js';
-import { bring, callersSettings, ENGINE_SETTINGS } from './session-settings.js';
+import { bring, callersSettings, engineSettings } from './session-settings.js';
 
 const IDLE_MS = 60_000;
+
+const SETTINGS = engineSettings(QUERY_TIMEOUT_MS);
 
 /**
  * A few connections of the engine's own, made from the DataSource's options, so that claims,
@@ -21,24 +24,25 @@ const IDLE_MS = 60_000;
 export class EngineConnections implements Runner {
   readonly #driver: PostgresDriver;
   readonly #config: ConnectionConfig;
-  readonly #prepared = new PreparedStatements(ENGINE_SETTINGS);
+  readonly #prepared = new PreparedStatements(SETTINGS);
   readonly #preparedByKey: PreparedStatements;
   readonly #engines: OwnPool;
   readonly #callers: OwnPool;
+  #watched: PostgresDriver['master'];
 
   constructor(dataSource: DataSource, max: number, applicationName: string) {
     this.#driver = driverOf(dataSource);
-    const { options } = this.#driver.master;
+    const options = poolOptionsOf(dataSource);
     this.#config = engineConfig(options, applicationName);
     this.#engines = this.#pool(this.#config, max, this.#prepared);
     this.#preparedByKey = new PreparedStatements(callersSettings(queryTimeoutMs(options)));
     this.#callers = this.#pool(callersConfig(options), max, this.#preparedByKey);
-    this.#driver.master.on('acquire', outliveErrors);
+    this.#watchPool();
   }
 
   /** The size of the application's own pool: what transactional handlers run on. */
   get applicationPoolMax(): number {
-    return this.#driver.master.options.max ?? 10;
+    return this.#driver.master?.options.max ?? 10;
   }
 
   /**
@@ -57,6 +61,7 @@ export class EngineConnections implements Runner {
   }
 
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    this.#watchPool();
     return this.#engines.query<Row>(sql, parameters);
   }
 
@@ -74,12 +79,21 @@ export class EngineConnections implements Runner {
 
   /** To be called when the session of a dedicated one has proven to be this process's own. */
   settle(client: Client): Promise<void> {
-    return bring(client, ENGINE_SETTINGS);
+    return bring(client, SETTINGS);
   }
 
   async close(): Promise<void> {
-    this.#driver.master.off('acquire', outliveErrors);
+    this.#watched?.off('acquire', outliveErrors);
     await Promise.all([this.#callers.close(), this.#engines.close()]);
+  }
+
+  /** The application's: another one when it was destroyed and initialized again. Ours live on meanwhile. */
+  #watchPool(): void {
+    const { master } = this.#driver;
+    if (master === this.#watched) return;
+    this.#watched?.off('acquire', outliveErrors);
+    this.#watched = master;
+    master?.on('acquire', outliveErrors);
   }
 
   #pool(config: ConnectionConfig, max: number, prepared: PreparedStatements): OwnPool {

@@ -8,8 +8,8 @@ export interface PostgresDriver {
     Pool: new (config: ConnectionConfig) => Pool;
     Client: new (config: ConnectionConfig) => Client;
   };
-  /** A new one after each `initialize()`; with `replication`, that of the master. */
-  master: Pool & { options: ConnectionConfig };
+  /** A new one after each `initialize()`, none after `destroy()`; with `replication`, that of the master. */
+  master?: Pool & { options: ConnectionConfig };
 }
 
 export const driverOf = (dataSource: DataSource): PostgresDriver =>
@@ -17,4 +17,4 @@ export const driverOf = (dataSource: DataSource): PostgresDriver =>
 
 /** What the application's own pool was made from. */
 export const poolOptionsOf = (dataSource: DataSource): ConnectionConfig =>
-  driverOf(dataSource).master.options;
+  driverOf(dataSource).master?.options ?? {};

@@ -13,19 +13,19 @@ export type SessionSettings = Readonly<Record<string, string>>;
  * "without" is written as costs of ten billion, for which `jit = on`, the default, compiles each
  * execution anew: 66 to 492 ms on an empty table.
  *
- * How long a statement may take is `query_timeout`'s to say; whoever waits longer knows that nobody
- * reads the answer. A listener is idle for hours.
+ * A statement that the server itself gives up has not happened, which is more than one knows of a
+ * connection that is silent; and nobody piles up behind a lock whose client has gone. So the server's
+ * limit is a little shorter than that of whoever waits. All others are off: a listener is idle for hours.
  *
  * Not ours to change: `synchronous_commit`, which is how durable the application wants its writes,
  * `default_transaction_read_only`, `row_security` and `role`, which are what it may do, and
  * `search_path`, which no statement of ours goes by.
  */
-export const ENGINE_SETTINGS: SessionSettings = {
+const COMMON: SessionSettings = {
   enable_seqscan: 'off',
   plan_cache_mode: 'force_generic_plan',
   jit: 'off',
   max_parallel_workers_per_gather: '0',
-  statement_timeout: '0',
   transaction_timeout: '0',
   lock_timeout: '0',
   idle_session_timeout: '0',
@@ -38,20 +38,22 @@ export const ENGINE_SETTINGS: SessionSettings = {
   transform_null_equals: 'off',
 };
 
-/** Of the time after which nobody waits for an answer any more: the server gives up a little earlier. */
+/** Of the time after which nobody waits for an answer any more. */
 const SERVER_SHARE = 2 / 3;
+
+/** @param queryTimeoutMs after which nobody waits for an answer any more */
+export const engineSettings = (queryTimeoutMs: number): SessionSettings => ({
+  ...COMMON,
+  statement_timeout: String(Math.ceil(queryTimeoutMs * SERVER_SHARE)),
+});
 
 /**
  * The same for statements that find their rows by name and key. While a table is empty, a bitmap of the
  * whole index looks as cheap as a look-up for each key, and that plan would be kept.
- *
- * A statement that the server itself gives up has not happened, which is more than one knows of a
- * connection that is silent.
  */
 export const callersSettings = (queryTimeoutMs: number): SessionSettings => ({
-  ...ENGINE_SETTINGS,
+  ...engineSettings(queryTimeoutMs),
   enable_bitmapscan: 'off',
-  statement_timeout: String(Math.ceil(queryTimeoutMs * SERVER_SHARE)),
 });
 
 /** Parameters: names[], values[]. What this server does not know yet, or any more, is left out. */

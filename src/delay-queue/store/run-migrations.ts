@@ -1,4 +1,5 @@
 import type { DataSource } from 'typeorm';
+import { DelayConfigError } from '../delay.errors.js';
 
 /**
  * Runs a DataSource's pending migrations while holding an advisory lock, so that any number of
@@ -10,9 +11,15 @@ import type { DataSource } from 'typeorm';
  * await runMigrations(dataSource);
  * ```
  *
- * @throws what `dataSource.runMigrations()` throws; the lock is released either way
+ * @throws DelayConfigError when the pool has one connection; what `dataSource.runMigrations()` throws; the lock is released either way
  */
 export async function runMigrations(dataSource: DataSource): Promise<void> {
+  const poolMax = poolMaxOf(dataSource);
+  if (poolMax < 2) {
+    throw new DelayConfigError(
+      `runMigrations needs a pool of at least 2 connections (poolSize), not ${poolMax}`,
+    );
+  }
   const keeper = dataSource.createQueryRunner();
   await keeper.connect();
   try {
@@ -28,3 +35,7 @@ export async function runMigrations(dataSource: DataSource): Promise<void> {
     await keeper.release();
   }
 }
+
+const poolMaxOf = (dataSource: DataSource): number =>
+  (dataSource.driver as unknown as { master?: { options: { max: number } } }).master?.options.max ??
+  Infinity;

@@ -10,10 +10,11 @@ export const NODE_ROLE = `${NAME}:${PASSWORD}`;
 const SETTINGS: Readonly<Record<string, string>> = {
   array_nulls: 'off',
   bytea_output: 'escape',
-  DateStyle: 'SQL, DMY',
+  // `SQL, DMY` nobody can live with who lets pg make a Date, as tests do; foreign-settings.spec.ts has it.
+  DateStyle: 'ISO, DMY',
   extra_float_digits: '-3',
   idle_in_transaction_session_timeout: '20s',
-  idle_session_timeout: '2s',
+  idle_session_timeout: '20s',
   IntervalStyle: 'sql_standard',
   jit: 'on',
   jit_above_cost: '0',

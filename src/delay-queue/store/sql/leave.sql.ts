@@ -2,4 +2,4 @@ import type { Tables } from '../schema.js';
 
 /** A node says goodbye. Parameters: node. */
 export const leaveSql = ({ node }: Tables): string => `
-DELETE FROM ${node} WHERE id = $1::text`;
+DELETE FROM ${node} WHERE id = $1::text RETURNING id AS node`;

@@ -14,7 +14,9 @@ export const BATCHES: readonly Check[] = [
                CASE WHEN s.attempts <> s.was_attempts - 1 OR s.due_at <> s.was_due_at
                       OR s.wake_at > s.at + interval '1 millisecond'
                THEN format('its batch was spoiled: a %s, from %s attempts to %s, which wakes it %s after that',
-                           s.kind, s.was_attempts, s.attempts, s.wake_at - s.at)
+                           s.kind, s.was_attempts, s.attempts,
+                           CASE WHEN s.wake_at = 'infinity' THEN 'infinity'
+                                ELSE (s.wake_at - s.at)::text END)
                END AS why
         FROM chaos.step s
         WHERE s.kind IN ('settle', 'bury') AND s.name ${OF_BATCHES}

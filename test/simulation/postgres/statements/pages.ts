@@ -122,8 +122,7 @@ export const sweep: Statement = (tx, parameters) => {
 export const leaveOf =
   (tables: Tables): Statement =>
   (_tx, [node]) => {
-    tables.nodes.delete(node as string);
-    return [];
+    return tables.nodes.delete(node as string) ? [{ node }] : [];
   };
 
 export const forgetNodesOf =

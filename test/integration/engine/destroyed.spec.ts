@@ -1,0 +1,57 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { fencedHandler, plainHandler } from '../../support/delay-node.js';
+import { Stage } from './support/stage.js';
+
+/** A DataSource that is destroyed, and perhaps initialized again, under a node that runs. */
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
+});
+
+/** Fails when a connection is left open. */
+afterEach(() => stage.close());
+
+const providers = [
+  plainHandler('test.plain', () => {}),
+  fencedHandler('test.fenced', async ({ key }, { manager }) => {
+    await manager.query('INSERT INTO effect VALUES ($1)', [key]);
+  }),
+];
+
+it('and initialized again goes on as before: what a transaction schedules is fired in time', async () => {
+  // No load comes by itself: only the word of the commit can bring what is due.
+  const node = await stage.start({
+    providers,
+    options: { horizon: '1h', loadEvery: '59m', lease: '1h' },
+  });
+  const { dataSource, delays } = node;
+  for (let times = 1; times <= 2; times += 1) {
+    await dataSource.destroy();
+    await dataSource.initialize();
+    const key = `k${times}`;
+    for (const name of ['test.plain', 'test.fenced'] as const) {
+      const completed = node.next('completed', (delay) => delay.name === name);
+      await dataSource.transaction((manager) =>
+        delays.schedule(name, null, { after: 500, key, manager }),
+      );
+      await completed;
+    }
+    expect(await delays.find('test.plain', key)).toBeNull();
+  }
+  expect(await stage.sql('SELECT key FROM effect ORDER BY key')).toEqual([
+    { key: 'k1' },
+    { key: 'k2' },
+  ]);
+  // Each list of subscribers that TypeORM made has the engine in it once.
+  await node.stop();
+  expect(dataSource.subscribers).toEqual([]);
+});
+
+it('before the application is closed: nothing is left open, and calls meanwhile say so', async () => {
+  const node = await stage.start({ providers });
+  await node.dataSource.destroy();
+  await expect(node.delays.find('test.plain', 'k')).rejects.toThrow(/not connected|not set|not established/i);
+  await expect(node.stop()).resolves.toBeUndefined();
+});

@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { fencedHandler, plainHandler } from '../../support/delay-node.js';
+import { Stage } from './support/stage.js';
+
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
+});
+
+afterEach(() => stage.close());
+
+it('a role that may wait for nothing and finds nothing by itself is enough to work with', async () => {
+  // Longer than any statement of ours takes, on a machine that is not busy with ten other things.
+  await stage.set({
+    statement_timeout: '500ms',
+    lock_timeout: '50ms',
+    idle_session_timeout: '500ms',
+    idle_in_transaction_session_timeout: '500ms',
+    search_path: '',
+  });
+  const node = await stage.start({
+    providers: [
+      plainHandler('test.plain', () => {}, { maxAttempts: 50 }),
+      fencedHandler(
+        'test.fenced',
+        async ({ key }, { manager }) => {
+          await manager.query('INSERT INTO public.effect VALUES ($1)', [key]);
+        },
+        { maxAttempts: 50 },
+      ),
+    ],
+  });
+  const { delays, dataSource } = node;
+  const troubles: unknown[] = [];
+  node.events.on('trouble', (trouble) => troubles.push(trouble));
+  for (const key of ['first', 'second']) {
+    const ends = (['test.plain', 'test.fenced'] as const).map((name) =>
+      node.next('completed', (delay) => delay.name === name && delay.key === key),
+    );
+    await delays.schedule('test.plain', null, { after: 0, key });
+    await dataSource.transaction((manager) =>
+      delays.schedule('test.fenced', null, { after: 0, key, manager }),
+    );
+    await Promise.all(ends);
+    // Longer than a session of that role may be idle, by the server's own clock.
+    await stage.sql('SELECT pg_sleep(1)');
+  }
+  expect(await delays.schedule('test.plain', null, { after: '1h', key: 'k' })).toMatchObject({
+    verdict: 'scheduled',
+  });
+  expect(await delays.cancel('test.plain', 'k')).toMatchObject({ verdict: 'cancelled' });
+  expect(await stage.sql('SELECT key FROM effect ORDER BY key')).toEqual([
+    { key: 'first' },
+    { key: 'second' },
+  ]);
+  // The listener above all: nothing of ours was ended for being idle.
+  expect(troubles).toEqual([]);
+});
