@@ -143,13 +143,14 @@ describe('calls and writes that run in parallel in one transaction', () => {
       ],
       { manager },
     );
-    const beside = node.delays.schedule(NAME, { n: 3 }, { ...LATER, key: 'mine', manager });
     await other.blocksSomebody();
+    const beside = node.delays.reschedule(NAME, 'mine', { after: '2h' }, { manager });
     await other.rollback();
     await expect(many).rejects.toMatchObject({ code: 'DELAY_CONFLICT' });
-    expect((await beside).verdict).toMatch(/scheduled|replaced/);
+    const { verdict } = await beside;
+    expect(verdict).toBe('rescheduled');
     await commit();
-    expect((await node.delays.find(NAME, 'mine'))?.payload).toEqual({ n: 3 });
+    expect(await liveKeys()).toEqual(['mine', 'taken']);
   });
 });
 

@@ -172,16 +172,23 @@ describe('ReadAhead', () => {
 
     it('keeps no more than a tenth, and lets nothing go for it', () => {
       const many = new ReadAhead(wheel.service(), clock, 20, () => {});
-      for (let id = 1; id <= 19; id += 1) expect(many.arm(wake(id, 1_000), 'read')).toBe(true);
-      expect(many.arm(wake(101, 1), 'told')).toBe(true);
-      expect(many.arm(wake(102, 1), 'told')).toBe(false);
-      many.disarm(101);
-      many.disarm(1);
-      for (const id of [103, 104]) expect(many.arm(wake(id, 1), 'told')).toBe(true);
-      expect(many.arm(wake(105, 1), 'told')).toBe(false);
+      for (let id = 1; id <= 10; id += 1) expect(many.arm(wake(id, 1_000), 'read')).toBe(true);
+      for (const id of [101, 102]) expect(many.arm(wake(id, 1), 'told')).toBe(true);
+      // Room for it there is, but not for what anybody says.
+      expect(many.arm(wake(103, 1), 'told')).toBe(false);
       expect(many.arm(wake(2, 1), 'told')).toBe(false);
-      // A row finds room, at the cost of the farthest.
-      expect(many.arm(wake(20, 500), 'read')).toBe(true);
+      many.disarm(101);
+      expect(many.arm(wake(103, 1), 'told')).toBe(true);
+      // A row that says the same is no hearsay any more.
+      many.arm(wake(103, 1), 'read');
+      expect(many.arm(wake(104, 1), 'told')).toBe(true);
+      for (let id = 11; id <= 17; id += 1) expect(many.arm(wake(id, 1_000), 'read')).toBe(true);
+      many.disarm(102);
+      expect(many.arm(wake(18, 1_000), 'read')).toBe(true);
+      expect(many.size).toBe(20);
+      // All is full: a row finds room at the cost of the farthest, hearsay does not.
+      expect(many.arm(wake(105, 1), 'told')).toBe(false);
+      expect(many.arm(wake(19, 500), 'read')).toBe(true);
       expect(many.size).toBe(20);
       many.close();
     });
