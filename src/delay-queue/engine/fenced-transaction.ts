@@ -26,6 +26,7 @@ export class FencedTransaction {
   #guard: TransactionGuard | undefined;
   #session: { pid: number; began: string } | undefined;
   #sessionEnd: Promise<void> | undefined;
+  #isReleased = false;
 
   constructor(
     private readonly parts: FencedParts,
@@ -37,7 +38,7 @@ export class FencedTransaction {
   /** The call was cut: nobody waits for this transaction any more. */
   cut(): void {
     this.#guard?.seal();
-    this.#sessionEnd = this.#byEngine(() => this.#endSession());
+    this.#sessionEnd = this.#endSession();
   }
 
   /** @param handle is not called unless the transaction holds its rows */
@@ -48,7 +49,7 @@ export class FencedTransaction {
     } finally {
       // Not while its end is on the way, which would hit whoever gets the connection next.
       await this.#sessionEnd;
-      await this.#byEngine(() => this.#runner.release());
+      await this.#release();
     }
   }
 
@@ -158,7 +159,7 @@ export class FencedTransaction {
    * ROLLBACK after it, would wait for ever, and the pool would be one connection short.
    */
   async #endSession(): Promise<void> {
-    if (this.#client === undefined || this.#runner.isReleased) return;
+    if (this.#client === undefined || this.#isReleased || this.#runner.isReleased) return;
     try {
       if (this.#session !== undefined) {
         const { pid, began } = this.#session;
@@ -169,7 +170,12 @@ export class FencedTransaction {
     }
     this.#close();
     // Now, since a handler that never returns would keep its place in the pool.
-    await this.#runner.release();
+    await this.#release();
+  }
+
+  #release(): Promise<void> {
+    this.#isReleased = true;
+    return this.#guard ? this.#guard.release() : this.#runner.release();
   }
 
   #byEngine<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -29,6 +29,7 @@ export class TransactionGuard {
   /** Statements of the handler's that are not answered. */
   #running = 0;
   #isOver = false;
+  #release: () => Promise<void> = () => Promise.resolve();
 
   /** @param client that of the runner */
   constructor(
@@ -68,6 +69,13 @@ export class TransactionGuard {
     return { objection, isUsable };
   }
 
+  /** Gives the connection back. Nothing that comes later gets as far as TypeORM, which would answer first. */
+  async release(): Promise<void> {
+    this.seal();
+    await this.byEngine(() => this.#release());
+    Object.assign(this.runner, { isReleased: false });
+  }
+
   get #isEngine(): boolean {
     return engines.getStore() === this.#engine;
   }
@@ -100,12 +108,14 @@ export class TransactionGuard {
     const { runner } = this;
     const query = runner.query.bind(runner) as (...all: unknown[]) => Promise<unknown>;
     const stream = runner.stream.bind(runner);
-    const committing = clientWith(this.client, { query: this.#queryOrCommit });
+    // Made once: each `resolve` of a Proxy asks it whether it is a promise.
+    const ofEngine = Promise.resolve(clientWith(this.client, { query: this.#queryOrCommit }));
+    const ofHandler = Promise.resolve(this.#handlers.facade);
     const own = {
-      connect: () =>
-        this.#isEngine
-          ? Promise.resolve(committing)
-          : this.#ofHandler(() => Promise.resolve(this.#handlers.facade)),
+      connect: () => {
+        if (this.#isEngine) return ofEngine;
+        return this.#isOver ? Promise.reject(new DelayTransactionOverError()) : ofHandler;
+      },
       query: (...all: unknown[]) => this.#of(() => query(...all)),
       stream: (...all: Parameters<QueryRunner['stream']>) => this.#of(() => stream(...all)),
     };
@@ -126,21 +136,8 @@ export class TransactionGuard {
 
   #guardRelease(): void {
     const { runner } = this;
-    const release = runner.release.bind(runner);
-    runner.release = () => {
-      if (this.#isEngine) return release();
-      return this.#ofHandler(() => Promise.reject(notTheHandlers()));
-    };
-    let { isReleased } = runner;
-    // TypeORM asks before anything else, and would give an error of its own.
-    Object.defineProperty(runner, 'isReleased', {
-      configurable: true,
-      enumerable: true,
-      get: () => isReleased && (this.#isEngine || !this.#isOver),
-      set: (value: boolean) => {
-        isReleased = value;
-      },
-    });
+    this.#release = runner.release.bind(runner);
+    runner.release = () => this.#ofHandler(() => Promise.reject(notTheHandlers()));
   }
 
   /** A COMMIT has worked when the server says COMMIT; after an error it answers ROLLBACK, and no error. */
@@ -151,14 +148,16 @@ export class TransactionGuard {
   };
 
   #of<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#isEngine ? unwrapped(work) : this.#ofHandler(work);
+    return this.#isEngine ? work().catch(rethrow) : this.#ofHandler(work);
   }
 
   async #ofHandler<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#isOver) throw new DelayTransactionOverError();
     this.#running += 1;
     try {
-      return await unwrapped(work);
+      return await work();
+    } catch (error) {
+      return rethrow(error);
     } finally {
       this.#running -= 1;
     }
@@ -196,14 +195,10 @@ async function commit(client: PoolClient): Promise<QueryResult> {
 const notTheHandlers = (): Error => new DelayInvalidError('manager', NOT_THE_HANDLERS);
 
 /** TypeORM wraps whatever a client throws. */
-async function unwrapped<Result>(work: () => Promise<Result>): Promise<Result> {
-  try {
-    return await work();
-  } catch (error) {
-    const cause: unknown =
-      error instanceof Error && 'driverError' in error ? error.driverError : undefined;
-    throw cause instanceof DelayError ? cause : error;
-  }
+function rethrow(error: unknown): never {
+  const cause: unknown =
+    error instanceof Error && 'driverError' in error ? error.driverError : undefined;
+  throw cause instanceof DelayError ? cause : error;
 }
 
 /** By what the server said with its last answer; older versions of `pg` did not keep it. */
