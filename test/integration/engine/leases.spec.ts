@@ -135,7 +135,7 @@ describe('a row that was taken over while a plain handler ran', () => {
 describe('a transactional attempt', () => {
   it('is never renewed', async () => {
     const renewed = new Set<number>();
-    const original = Reflect.get(WorkStore.prototype, 'renew') as WorkStore['renew'];
+    const original: WorkStore['renew'] = Reflect.get(WorkStore.prototype, 'renew');
     const renew = jest.spyOn(WorkStore.prototype, 'renew').mockImplementation(function (
       this: WorkStore,
       items,
