@@ -3,18 +3,31 @@ import type { Call } from '../../../src/delay-queue/engine/call.js';
 import type { AttemptEvent, DelayEvents } from '../../../src/delay-queue/delay.events.js';
 import type { SimNode } from '../cluster/sim-node.js';
 import type { Row } from '../postgres/row.js';
-import type { Tables } from '../postgres/tables.js';
+import type { Commit, Tables } from '../postgres/tables.js';
 import type { World } from '../world.js';
+
+const claimOf = (node: string, id: number | string, attempt: number): string =>
+  `${node} ${id} ${attempt}`;
 
 /** Watches what a node says of its attempts: it must be so in the table. */
 export class EventChecks {
   /** The attempts of each node whose handlers began. */
   readonly #begun = new WeakMap<SimNode, Attempt[]>();
+  /** How often each node claimed a row as the same attempt: what gives an attempt back is claimed again. */
+  readonly #claims = new Map<string, number>();
 
   constructor(
     private readonly world: World,
     private readonly tables: Tables,
   ) {}
+
+  committed({ changes }: Commit): void {
+    for (const { by, after } of changes) {
+      if (by !== 'claim' || !after?.leasedBy) continue;
+      const claim = claimOf(after.leasedBy, after.id, after.attempts);
+      this.#claims.set(claim, (this.#claims.get(claim) ?? 0) + 1);
+    }
+  }
 
   begins(node: SimNode, { attempts }: Call): void {
     const begun = this.#begun.get(node);
@@ -31,6 +44,9 @@ export class EventChecks {
           ({ id, row }) => String(id) === event.id && row.attempts === event.attempt,
         );
         if (attempts.length === 0 || attempts.some((attempt) => isTrue(attempt))) return;
+        // It may be about an earlier claim, whose handler never began.
+        const claims = this.#claims.get(claimOf(node.name, event.id, event.attempt)) ?? 0;
+        if (claims > attempts.length) return;
         this.world.violate(
           `${node.name} says ${what} of ${event.name} ${event.id}, and it is not so`,
         );

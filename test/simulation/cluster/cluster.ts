@@ -56,6 +56,7 @@ export class Cluster {
         onCommit: (commit, now) => {
           this.rows.committed(commit, now);
           this.answers.committed(commit);
+          this.#events.committed(commit);
         },
       },
       () => (this.isTrouble && hold.chance(scenario.holdChance) ? hold.next() * 40 : 0),

@@ -14,6 +14,8 @@ export class Stage {
   static async open(): Promise<Stage> {
     const database = await createTestDatabase();
     const pool = new Pool({ connectionString: database.url, max: 4, application_name: 'stage' });
+    // A database that is dropped by force ends what the pool has not quite closed.
+    pool.on('error', () => {});
     return new Stage(database, pool);
   }
 
