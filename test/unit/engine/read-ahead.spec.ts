@@ -79,7 +79,9 @@ const wake = (id: number, wakeMs: number, epoch = 0): Wake => ({
   failed: false,
 });
 
-const deadlines = (): number[] => [...wheel.deadlines.values()].map(({ deadlineMs }) => deadlineMs);
+/** On the database's clock. */
+const deadlines = (): number[] =>
+  [...wheel.deadlines.values()].map(({ deadlineMs }) => deadlineMs - BEHIND_MS);
 
 const dueIds = (): number[] => due.map(({ id }) => id);
 
