@@ -69,11 +69,10 @@ export class TransactionGuard {
     return { objection, isUsable };
   }
 
-  /** Gives the connection back. Nothing that comes later gets as far as TypeORM, which would answer first. */
+  /** Gives the connection back. */
   async release(): Promise<void> {
     this.seal();
     await this.byEngine(() => this.#release());
-    Object.assign(this.runner, { isReleased: false });
   }
 
   get #isEngine(): boolean {
@@ -138,6 +137,14 @@ export class TransactionGuard {
     const { runner } = this;
     this.#release = runner.release.bind(runner);
     runner.release = () => this.#ofHandler(() => Promise.reject(notTheHandlers()));
+    let { isReleased } = runner;
+    // Nothing that comes later may get as far as TypeORM, which would answer first and in words of its own.
+    Object.defineProperty(runner, 'isReleased', {
+      get: () => this.#isEngine && isReleased,
+      set: (isNow: boolean) => {
+        isReleased = isNow;
+      },
+    });
   }
 
   /** A COMMIT has worked when the server says COMMIT; after an error it answers ROLLBACK, and no error. */
