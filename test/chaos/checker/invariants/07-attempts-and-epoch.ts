@@ -2,10 +2,12 @@ import type { Invariant } from '../invariant.js';
 
 /**
  * Attempts given back belong to a release or a split, which wake the row now, or to a postponement,
- * which moves due along. A failure gives none back, and its pause is what tells it from a release.
+ * which moves due along, or to an attempt whose handler was not called, which leaves the last error as it was.
+ * A failure gives none back: its pause and its error tell it from the others.
  */
 const REFUNDED = `s.attempts = s.was_attempts - 1
-                  AND (s.wake_at <= s.at + interval '1 millisecond' OR s.due_at = s.wake_at)`;
+                  AND (s.wake_at <= s.at + interval '1 millisecond' OR s.due_at = s.wake_at
+                       OR s.error IS NOT DISTINCT FROM s.was_error)`;
 
 /** What each kind of write makes of `attempts`. */
 const RIGHT_ATTEMPTS = `
