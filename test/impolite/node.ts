@@ -16,6 +16,8 @@ export interface ImpoliteNode {
   delays: DelayService;
   dataSource: DataSource;
   events: DelayEvents;
+  /** One after the other: two that took their connections in turns would wait for each other for ever. */
+  hogs: (hog: () => Promise<void>) => Promise<void>;
   stop: () => Promise<void>;
 }
 
@@ -63,7 +65,9 @@ export async function startImpoliteNode(
   await app.init();
   const wheel = app.get(WheelService);
   for (let left = volatileTimers ?? 0; left > 0; left -= 1) crowd(wheel);
+  let lastHog = Promise.resolve();
   return {
+    hogs: (hog) => (lastHog = lastHog.then(hog, hog)),
     delays: app.get(DelayService),
     dataSource: app.get(DataSource),
     events: app.get(DelayEvents),

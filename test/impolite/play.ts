@@ -64,7 +64,7 @@ async function playAct(stage: Stage, act: Act, node: ImpoliteNode, who: string):
     case 'pause':
       return pause(act.ms);
     case 'hogs':
-      return hog(node, act.connections, act.ms);
+      return node.hogs(() => hog(node, act.connections, act.ms));
     case 'false hint':
       return falseHint(stage, act.slot);
   }

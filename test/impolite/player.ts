@@ -132,7 +132,9 @@ export class Player {
     const { manager } = where;
     if (manager === undefined) return this.steps(steps, where);
     const scope: Scope = { parent: where.scope, undone };
+    let hasBegun = false;
     const play = async (inner: EntityManager): Promise<void> => {
+      hasBegun = true;
       await this.steps(steps, { ...where, manager: inner, scope });
       if (undone) throw new ChangedItsMind('a nested transaction is undone');
     };
@@ -141,6 +143,7 @@ export class Player {
     } catch {
       // The transaction around it goes on, as far as it can.
       scope.undone = true;
+      if (!hasBegun && !byHand && where.transaction) where.transaction.isMangled = true;
     }
   }
 

@@ -20,6 +20,11 @@ export interface Transaction {
   error: unknown;
   /** How many things had happened when it was over for its maker. */
   overAt: number;
+  /**
+   * A nested transaction could not begin, for this one was aborted. TypeORM 1.1 rolls back the one around
+   * it then, and commits everything when that one ends: nobody knows any more which part stands.
+   */
+  isMangled: boolean;
 }
 
 /** A row that a caller wrote for himself, or tried to. */
@@ -93,6 +98,7 @@ export class Record {
       told: 'open',
       error: undefined,
       overAt: Infinity,
+      isMangled: false,
     };
     this.transactions.push(transaction);
     return transaction;

@@ -54,6 +54,8 @@ export class Stage {
     private readonly echo: Echo,
   ) {
     this.client = new Client({ connectionString: url });
+    // Of a program that hangs, when the server goes: it is told as such.
+    this.client.on('error', () => {});
     this.#holders = new Pool({ connectionString: url, max: HOLDERS_MAX });
     // Its connections go a little after it says so, and the database may be quicker.
     this.#holders.on('error', () => {});

@@ -75,6 +75,7 @@ export const checkNeverAgain: Check = function* ({ record, stands }) {
   for (const { call, answers, transaction, scope, answeredAt } of record.told) {
     const [answer] = answers ?? [];
     if (call.verb !== 'cancel' || answer?.verdict !== 'cancelled') continue;
+    if (transaction?.isMangled) continue;
     if (transaction && (answeredAt > transaction.overAt || !stands(transaction, scope))) continue;
     const from = transaction ? transaction.overAt : answeredAt;
     const again = record.handlerCalls.find(

@@ -15,7 +15,7 @@ export const checkVerdicts: Check = function* (facts) {
       continue;
     }
     // A branch that was left behind: its transaction was over, and so was its sense.
-    if (transaction && answeredAt > transaction.overAt) continue;
+    if (transaction && (transaction.isMangled || answeredAt > transaction.overAt)) continue;
     const stands = transaction === undefined || facts.stands(transaction, scope);
     for (const [index, answer] of answers.entries()) {
       const fault = faultOf(told, answer, index, stands, facts);
@@ -31,11 +31,16 @@ function* whatWasRefused(told: Told, { changes }: Facts): Iterable<string> {
   // Of what broke down on the way, nobody knows.
   if ((told.error as { code?: unknown } | undefined)?.code !== 'DELAY_CONFLICT') return;
   const xid = told.transaction?.xid;
+  const own = changes.filter((change) => !xid || change.xid === xid);
   for (const token of told.tokens) {
-    const isThere = changes.some(
-      (change) => change.token === token && (!xid || change.xid === xid),
+    const came = own.filter((its) => its.token === token && its.was_token !== token);
+    // What scheduleMany had inserted when it met a conflict, it takes back.
+    const went = own.filter(
+      (its) => its.was_token === token && (its.op === 'delete' || its.token !== token),
     );
-    if (isThere) yield `false verdict: ${nameOf(told)} was refused, and ${token} was written`;
+    if (came.length > went.length) {
+      yield `false verdict: ${nameOf(told)} was refused, and ${token} was written`;
+    }
   }
 }
 

@@ -6,7 +6,7 @@ export const checkWrites: Check = function* ({ record, ledger, isCommitted }) {
   const found = new Map<string, number>();
   for (const { token } of ledger) found.set(token, (found.get(token) ?? 0) + 1);
   for (const { token, xid, transaction, scope } of record.writes) {
-    if (xid === undefined) continue;
+    if (xid === undefined || transaction?.isMangled) continue;
     const expected = isCommitted(xid) && !isUndone(scope) ? 1 : 0;
     const times = found.get(token) ?? 0;
     if (times === expected) continue;
