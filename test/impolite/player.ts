@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { DelayService } from 'nestjs-delay-queue';
+import { type DelayService, DelayUnstableError } from 'nestjs-delay-queue';
 import type { DataSource, EntityManager } from 'typeorm';
 import { answered, ChangedItsMind } from './answered.js';
 import { foreignMessages } from './foreign.js';
@@ -122,7 +122,8 @@ export class Player {
     for (const branch of running) this.around.record.loosen(branch);
     const freed = letGo ? pause(HELD_MS).then(letGo) : undefined;
     try {
-      await (settled ? Promise.allSettled(running) : Promise.all(running));
+      if (settled) dieOfHold(await Promise.allSettled(running));
+      else await Promise.all(running);
     } finally {
       await freed;
     }
@@ -140,9 +141,10 @@ export class Player {
     };
     try {
       await (byHand ? savepointByHand(manager, play) : manager.transaction(play));
-    } catch {
-      // The transaction around it goes on, as far as it can.
+    } catch (error) {
       scope.undone = true;
+      if (isHold(error)) throw error;
+      // The transaction around it goes on, as far as it can.
       if (!hasBegun && !byHand && where.transaction) where.transaction.isMangled = true;
     }
   }
@@ -184,6 +186,18 @@ export class Player {
 
 const writerOf = ({ transaction, who }: Where): string =>
   transaction ? String(transaction.no) : who;
+
+const isHold = (error: unknown): boolean => error instanceof DelayUnstableError;
+
+/**
+ * Others hold what the call wants, and may wait for what this transaction holds. Each such call ends after
+ * ten seconds; a caller who went on to the next one, again and again, would have what he asked for.
+ */
+function dieOfHold(branches: readonly PromiseSettledResult<void>[]): void {
+  for (const branch of branches) {
+    if (branch.status === 'rejected' && isHold(branch.reason)) throw branch.reason;
+  }
+}
 
 async function savepointByHand(
   manager: EntityManager,

@@ -1,6 +1,16 @@
 import { isUndone } from '../record.js';
 import type { Check } from './facts.js';
 
+const WRITES: ReadonlySet<string> = new Set([
+  'scheduled',
+  'replaced',
+  'rescheduled',
+  'cancelled',
+  'retried',
+]);
+
+const hasWritten = ({ verdict }: { verdict: string }): boolean => WRITES.has(verdict);
+
 /** What a caller wrote for himself stands exactly when the transaction it landed in was committed. */
 export const checkWrites: Check = function* ({ record, ledger, isCommitted }) {
   const found = new Map<string, number>();
@@ -20,8 +30,10 @@ export const checkCommits: Check = function* ({ record, isCommitted }) {
   for (const transaction of record.transactions) {
     const { told, xid, attempt, no, who } = transaction;
     if (attempt || told !== 'committed' || isCommitted(xid)) continue;
-    // Only where the library had a part in it, it could have said so.
-    const isOurs = record.told.some((its) => its.transaction === transaction && its.answers);
+    // Only where the library has written in it: what it answered is not true now.
+    const isOurs = record.told.some(
+      (its) => its.transaction === transaction && its.answers?.some(hasWritten),
+    );
     if (isOurs)
       yield `false commit: transaction ${no} of ${who} was rolled back, and nobody said so`;
   }

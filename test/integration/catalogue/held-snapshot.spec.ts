@@ -6,6 +6,7 @@ import { createTestDatabase, type TestDatabase } from '../../support/database.js
 import { type DelayNode, plainHandler, signal, startNode } from '../../support/delay-node.js';
 import { explain } from '../../support/explain.js';
 import { OtherNode } from '../../support/other-node.js';
+import { until } from '../../support/until.js';
 
 /** Delays that came and went while somebody held a snapshot. */
 const GONE = 20_000;
@@ -112,6 +113,7 @@ it('a snapshot that somebody holds open keeps the dead rows, and the loader step
   await fired.promise;
 
   await holder.query('COMMIT');
-  expect(await deadAfterVacuum()).toBe(0);
+  // Before Postgres 15 the figure reaches its table a moment later.
+  await until(deadAfterVacuum, (dead) => dead === 0);
   expect(await load(0)).toBeLessThan(200);
 });
