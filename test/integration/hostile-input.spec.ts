@@ -175,13 +175,13 @@ describe('a far future', () => {
   ] as const)('%s is stored exactly and does not fire', async (_what, when) => {
     const { id, dueAt } = await node.delays.schedule('test.far', null, { ...when, key: 'far' });
     const [row] = await node.dataSource.query(
-      `SELECT due_at, wake_at, (extract(epoch FROM created_at) * 1000)::float8 AS created_ms
+      `SELECT due_at, wake_at, (extract(epoch FROM created_at) * 1000)::text AS created_ms
        FROM delay_queue.delay`,
     );
     expect(row.due_at).toEqual(dueAt);
     expect(row.wake_at).toEqual(dueAt);
     const wanted =
-      'at' in when ? when.at.getTime() : row.created_ms + parseDurationMs(when.after, '');
+      'at' in when ? when.at.getTime() : Number(row.created_ms) + parseDurationMs(when.after, '');
     // `after` counts from the row's own clock reading; the due time is then rounded up.
     expect(dueAt.getTime()).toBe(Math.ceil(wanted));
     // One that is due now comes and goes while the far one stays.
