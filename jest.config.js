@@ -5,10 +5,6 @@ import { SWC_OPTIONS } from './tools/swc-options.mjs';
 export default {
   testEnvironment: '<rootDir>/test/support/environment.mjs',
   roots: ['<rootDir>/test'],
-  // Programs of impolite callers run when they are asked for: some of what they find is not explained yet.
-  testPathIgnorePatterns: process.argv.some((argument) => argument.includes('impolite'))
-    ? []
-    : ['<rootDir>/test/impolite/'],
   // Those of applications run in the applications: `npm run test:apps`.
   testRegex: '^(?!.*/test/apps/[^/]+/).*\\.spec\\.ts$',
   extensionsToTreatAsEsm: ['.ts'],

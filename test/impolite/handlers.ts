@@ -22,11 +22,16 @@ const TIMEOUT_MS = 1_000;
 /** A handler that was cut knows it by then, whatever the machine does. */
 const CUT_WITHIN_MS = 30_000;
 
+/** A script that moves its own delay on, or schedules more, would go on for ever: it has done enough by then. */
+const RUNS_MAX = 20;
+
 /** Handlers that do what their payload says. */
 export class Handlers {
   /** Delays whose handler is at work, by id. */
   readonly working = new Map<string, number>();
   readonly sentinels = new Map<string, () => void>();
+  /** How often each key was run; what has none, by id. */
+  readonly #runs = new Map<string, number>();
 
   constructor(
     private readonly record: Record,
@@ -74,6 +79,10 @@ export class Handlers {
     const { token, script } = delay.payload as unknown as { token: string; script: Script };
     const { record, working } = this;
     const { id, name, attempt } = delay;
+    const key = `${name} ${delay.key ?? id}`;
+    const runs = (this.#runs.get(key) ?? 0) + 1;
+    this.#runs.set(key, runs);
+    const steps = runs > RUNS_MAX ? [] : script.steps;
     const call: HandlerCall = {
       id,
       name,
@@ -94,7 +103,7 @@ export class Handlers {
     working.set(id, (working.get(id) ?? 0) + 1);
     try {
       if (within) await this.player.begin(within);
-      await this.player.steps(script.steps, within ?? where);
+      await this.player.steps(steps, within ?? where);
       if (attempt > script.fails) return;
       if (script.how === 'lingers') await this.#outlive(signal, who);
       throw new ChangedItsMind('the attempt fails');
