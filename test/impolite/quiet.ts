@@ -7,6 +7,9 @@ import type { Record } from './record.js';
 /** Who is due, free, and overtaken by so many that came later has been forgotten. */
 const OVERTAKEN_MAX = 40;
 
+/** A sweep finds what was written by a call that nobody heard the answer of, and comes every 15 s. */
+const UNHEARD_OVERTAKEN_MAX = 250;
+
 /** A sentinel is due that much later than it is asked for. */
 const SENTINEL_AFTER_MS = 100;
 
@@ -59,7 +62,8 @@ export class Quiet {
     if (Number(overdue_ms) < 0) return Number(overdue_ms) > -SOON_MS;
     const stood = (this.#stood.get(key) ?? 0) + 1;
     this.#stood.set(key, stood);
-    if (stood <= this.overtakenMax) return true;
+    const overtakenMax = this.#isUnheard(row) ? UNHEARD_OVERTAKEN_MAX : this.overtakenMax;
+    if (stood <= overtakenMax) return true;
     this.#forgotten.add(key);
     const isLeased = leased_ms !== null && Number(leased_ms) > 0;
     const kind = isLeased ? 'forgotten lease' : 'late';
@@ -69,6 +73,16 @@ export class Quiet {
       `${what} has been due for ${overdue_ms} ms${isLeased ? `, leased for ${leased_ms} ms more with no handler at work` : ''}, overtaken by ${stood}`,
     );
     return false;
+  }
+
+  /** Whether a call about it failed, or went on when its transaction was over: it may have written all the same. */
+  #isUnheard({ name, key, token }: Row): boolean {
+    const isIt = (one: { name: string; key?: string }): boolean =>
+      one.name === name && one.key !== undefined && one.key === key;
+    return this.record.told.some(({ answers, transaction, answeredAt, call, tokens }) => {
+      if (answers !== undefined && answeredAt <= (transaction?.overAt ?? Infinity)) return false;
+      return (token !== null && tokens.includes(token)) || ('slot' in call && isIt(call.slot));
+    });
   }
 
   async #sentinel(): Promise<boolean> {
