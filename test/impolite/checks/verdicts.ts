@@ -64,8 +64,10 @@ function faultOf(
   }
   if (verdict === 'cancelled') {
     const times = own.filter((its) => its.op === 'delete' && its.id === id).length;
-    // One that was undone may have been followed by one that was not.
-    const expected = stands || isCancelledElsewhere(told, id, facts) ? 1 : 0;
+    // One that was undone may have been followed by one that was not, and an attempt ends with a removal.
+    const isOwn = told.transaction?.attempt?.id === id;
+    const expected = stands || isOwn || isCancelledElsewhere(told, id, facts) ? 1 : 0;
+    if (isOwn && !facts.isCommitted(xid)) return undefined;
     return times === expected
       ? undefined
       : `answered cancelled, and delay ${id} was removed ${times} times instead of ${expected}`;
