@@ -1,6 +1,8 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import {
   DelayError,
   DelayOutcomeUnknownError,
+  DelayRolledBackError,
   type DelayService,
   type RescheduleTo,
   type ScheduleItem,
@@ -9,7 +11,7 @@ import {
 import type { DataSource, EntityManager } from 'typeorm';
 import type { ClientLine, Verb } from '../record/client-line.js';
 import type { ClientLog } from '../record/client-log.js';
-import type { ChaosName } from './payloads.js';
+import { type ChaosName, TAKE_ONE } from './payloads.js';
 import type { Wish } from './wishes.js';
 
 type Asked = Omit<Extract<ClientLine, { kind: 'invoke' }>, 'kind' | 'call' | 'inTransaction'>;
@@ -26,7 +28,27 @@ export interface Step {
   write: (manager: EntityManager) => Promise<Answer>;
 }
 
-/** The client itself wants this transaction to come to nothing. */
+/** Verdicts that a COMMIT has to make true. */
+const WRITES: ReadonlySet<string> = new Set(['scheduled', 'replaced', 'rescheduled', 'cancelled']);
+
+/** How a transaction is made of its steps; not everybody is polite. */
+export interface Manners {
+  /** Steps of a nested transaction that comes first, and to nothing. */
+  undone: readonly Step[];
+  areParallel: boolean;
+  /** How long it stays open when all is written. */
+  holdsMs: number;
+  swallowsError: boolean;
+  rollsBack: boolean;
+}
+
+interface Made {
+  call: string;
+  answer?: Answer;
+  isUndone: boolean;
+}
+
+/** The client itself wants this transaction, or a part of it, to come to nothing. */
 class ChangedItsMind extends Error {}
 
 /** Calls the queue as an application does, and writes down what it asked and what it was told. */
@@ -94,29 +116,62 @@ export class Client {
   }
 
   /** Before COMMIT goes out nothing can have happened; from then on only its answer tells. */
-  async transaction(steps: readonly Step[], rollsBack: boolean): Promise<void> {
-    const calls: { call: string; answer?: Answer }[] = [];
+  async transaction(steps: readonly Step[], manners: Manners): Promise<void> {
+    const calls: Made[] = [];
     let committing = false;
     try {
       await this.dataSource.transaction(async (manager) => {
-        for (const { asked, write } of steps) {
-          const made: (typeof calls)[number] = {
-            call: this.log.invoke({ ...asked, inTransaction: true }),
-          };
-          calls.push(made);
-          made.answer = await write(manager);
-        }
-        if (rollsBack) throw new ChangedItsMind('rolled back on purpose');
+        await this.#make(steps, manners, manager, calls);
         committing = true;
       });
     } catch (error) {
-      for (const { call } of calls) {
-        if (committing) this.log.unknown(call, error);
-        else this.log.fail(call, error);
+      // The server has said ROLLBACK, or nobody has sent it a COMMIT.
+      const isKnown = !committing || error instanceof DelayRolledBackError;
+      for (const { call, isUndone } of calls) {
+        if (isKnown || isUndone) this.log.fail(call, error);
+        else this.log.unknown(call, error);
       }
       return;
     }
-    for (const { call, answer } of calls) if (answer) this.log.ok(call, lineOf(answer));
+    for (const { call, answer, isUndone } of calls) {
+      if (isUndone) this.log.fail(call, new ChangedItsMind('undone to a savepoint'));
+      // Nobody tells of it where the queue had nothing to write.
+      else if (manners.swallowsError && !WRITES.has(answer?.verdict ?? ''))
+        this.log.fail(call, new ChangedItsMind('an error was swallowed before COMMIT'));
+      else if (answer) this.log.ok(call, lineOf(answer));
+    }
+  }
+
+  async #make(
+    steps: readonly Step[],
+    { undone, areParallel, swallowsError, holdsMs, rollsBack }: Manners,
+    manager: EntityManager,
+    calls: Made[],
+  ): Promise<void> {
+    const make = async (within: EntityManager, { asked, write }: Step, isUndone: boolean) => {
+      const made: Made = { call: this.log.invoke({ ...asked, inTransaction: true }), isUndone };
+      calls.push(made);
+      made.answer = await write(within);
+    };
+    if (undone.length > 0) {
+      const nested = manager.transaction(async (within) => {
+        for (const step of undone) await make(within, step, true);
+        throw new ChangedItsMind('undone to a savepoint');
+      });
+      await nested.catch((error: unknown) => {
+        if (!(error instanceof ChangedItsMind)) throw error;
+      });
+    }
+    if (areParallel) {
+      const made = await Promise.allSettled(steps.map((step) => make(manager, step, false)));
+      for (const one of made) if (one.status === 'rejected') throw one.reason;
+    } else {
+      for (const step of steps) await make(manager, step, false);
+    }
+    if (holdsMs > 0) await pause(holdsMs);
+    // The transaction is aborted, and the client pretends that all is well.
+    if (swallowsError) await manager.query(TAKE_ONE).catch(() => {});
+    if (rollsBack) throw new ChangedItsMind('rolled back on purpose');
   }
 
   async #told<Result extends Answer>(

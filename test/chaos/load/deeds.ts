@@ -7,6 +7,9 @@ import type { Shopper } from './shopper.js';
 import { weighed } from './weighed.js';
 import { isDoomed, type Wish, Wishes } from './wishes.js';
 
+/** Somebody's transaction that stays open: longer than looks pause, shorter than they go on. */
+const HOLDS_MS_MAX = 3_000;
+
 /** Something that a producer does, and how many delays it asks for. */
 export interface Deed {
   delays: number;
@@ -78,10 +81,19 @@ export class Deeds {
   }
 
   #transaction(): Deed {
-    const steps: Step[] = [];
-    for (let left = this.random.integer(1, 3); left > 0; left--) steps.push(this.#step());
-    const rollsBack = this.random.chance(0.2);
-    return { delays: steps.length, run: () => this.calls.transaction(steps, rollsBack) };
+    const steps = this.#steps(this.random.integer(1, 3));
+    const manners = {
+      undone: this.random.chance(0.15) ? this.#steps(this.random.integer(1, 2)) : [],
+      areParallel: this.random.chance(0.4),
+      holdsMs: this.random.chance(0.03) ? this.random.integer(500, HOLDS_MS_MAX) : 0,
+      swallowsError: this.random.chance(0.1),
+      rollsBack: this.random.chance(0.15),
+    };
+    return { delays: steps.length, run: () => this.calls.transaction(steps, manners) };
+  }
+
+  #steps(count: number): Step[] {
+    return Array.from({ length: count }, () => this.#step());
   }
 
   #step(): Step {
