@@ -1,5 +1,6 @@
 import type { Random } from '../../support/random.js';
-import type { Duration } from 'nestjs-delay-queue';
+import type { DelayService, Duration } from 'nestjs-delay-queue';
+import type { EntityManager } from 'typeorm';
 import type { Kind } from '../scenario.js';
 import type { Cluster } from './cluster.js';
 import type { SimNode } from './sim-node.js';
@@ -9,6 +10,9 @@ const TOGETHER_CHANCE = 0.2;
 
 /** The far future: due long after the end of any run. */
 const FAR_MS = 3_600_000;
+
+/** Somebody's transaction that stays open, with the locks that it has. */
+const HOLDS_MS_MAX = 3_000;
 
 /** What was asked for, and what was answered. */
 type Told = [what: string, answer: string];
@@ -117,6 +121,7 @@ export class Clients {
   /** About several, in one call or in one transaction. */
   readonly #several: Act = async ({ delays, dataSource }, name, key) => {
     const random = this.#random;
+    const { world } = this.cluster;
     if (random.chance(0.33)) {
       const count = random.integer(1, 12);
       const items = Array.from({ length: count }, (_, n) => ({
@@ -128,19 +133,64 @@ export class Clients {
       const results = await delays.scheduleMany(items);
       return ['schedule many', results.map(({ verdict }) => verdict).join()];
     }
-    const after = this.#after();
     const isGood = random.chance(0.7);
     const answer = await dataSource
       .transaction(async (manager) => {
-        const cancelled = await delays.cancel(name, key, { manager });
-        await new Promise((resolve) => setTimeout(resolve, random.next() * 100));
-        const placed = await delays.schedule(name, { n: 2 }, { after, key, manager });
+        if (random.chance(0.2)) await this.#undone(delays, name, key, manager);
+        const verdicts = await this.#written(delays, name, key, manager);
+        // Whoever is held is late.
+        const isHeld = !world.scenario.isCalm && random.chance(0.05);
+        await new Promise((resolve) =>
+          setTimeout(resolve, random.next() * (isHeld ? HOLDS_MS_MAX : 100)),
+        );
         if (!isGood) throw new Error('the order cannot be placed');
-        return `${cancelled.verdict}, ${placed.verdict}`;
+        return verdicts.join();
       })
       .catch((error: unknown) => `rolled back: ${String(error)}`);
     return ['cancel and schedule', answer];
   };
+
+  /** A nested transaction that comes to nothing: what memory has heard of it must not count. */
+  async #undone(
+    delays: DelayService,
+    name: Kind['name'],
+    key: string,
+    manager: EntityManager,
+  ): Promise<void> {
+    const nested = manager.transaction(async (within) => {
+      await delays.reschedule(name, key, { after: FAR_MS }, { manager: within });
+      await delays.schedule(name, { n: 3 }, { after: this.#after(), manager: within });
+      throw new Error('undone');
+    });
+    await nested.catch(() => {});
+  }
+
+  /** One after the other, or side by side on one connection. */
+  async #written(
+    delays: DelayService,
+    name: Kind['name'],
+    key: string,
+    manager: EntityManager,
+  ): Promise<string[]> {
+    const random = this.#random;
+    const after = this.#after();
+    const other = `k${random.integer(1, this.cluster.world.scenario.keys)}`;
+    const calls = [
+      () => delays.cancel(name, key, { manager }),
+      () => delays.schedule(name, { n: 2 }, { after, key, manager }),
+      () => delays.reschedule(name, other, { after }, { manager }),
+    ];
+    if (random.chance(0.3)) {
+      const answers = await Promise.allSettled(calls.map((call) => call()));
+      return answers.map((one) => {
+        if (one.status === 'rejected') throw one.reason;
+        return one.value.verdict;
+      });
+    }
+    const verdicts: string[] = [];
+    for (const call of calls) verdicts.push((await call()).verdict);
+    return verdicts;
+  }
 
   /** Another one for each call: what was written for it can be told from all the rest. */
   #payload(): { call: number } {
