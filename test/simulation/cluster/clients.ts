@@ -136,7 +136,7 @@ export class Clients {
     const isGood = random.chance(0.7);
     const answer = await dataSource
       .transaction(async (manager) => {
-        if (random.chance(0.2)) await this.#undone(delays, name, key, manager);
+        if (random.chance(0.3)) await this.#undone(delays, name, manager);
         const verdicts = await this.#written(delays, name, key, manager);
         // Whoever is held is late.
         const isHeld = !world.scenario.isCalm && random.chance(0.05);
@@ -150,16 +150,25 @@ export class Clients {
     return ['cancel and schedule', answer];
   };
 
-  /** A nested transaction that comes to nothing: what memory has heard of it must not count. */
-  async #undone(
-    delays: DelayService,
-    name: Kind['name'],
-    key: string,
-    manager: EntityManager,
-  ): Promise<void> {
-    const nested = manager.transaction(async (within) => {
-      await delays.reschedule(name, key, { after: FAR_MS }, { manager: within });
+  /** A part of a transaction that comes to nothing: what memory has heard of it must not count. */
+  async #undone(delays: DelayService, name: Kind['name'], manager: EntityManager): Promise<void> {
+    const key = `k${this.#random.integer(1, this.cluster.world.scenario.keys)}`;
+    // Later than the row says, and near enough to be kept in mind.
+    const after = this.#random.integer(1_000, 9_000);
+    const write = async (within: EntityManager): Promise<void> => {
+      await delays.reschedule(name, key, { after }, { manager: within });
       await delays.schedule(name, { n: 3 }, { after: this.#after(), manager: within });
+    };
+    if (this.#random.chance(0.5)) {
+      // TypeORM knows nothing of this one.
+      await manager.query('SAVEPOINT by_hand');
+      await write(manager);
+      await manager.query('ROLLBACK TO SAVEPOINT by_hand');
+      await manager.query('RELEASE SAVEPOINT by_hand');
+      return;
+    }
+    const nested = manager.transaction(async (within) => {
+      await write(within);
       throw new Error('undone');
     });
     await nested.catch(() => {});
