@@ -14,6 +14,8 @@ const FAR_MS = 3_600_000;
 /** Somebody's transaction that stays open, with the locks that it has. */
 const HOLDS_MS_MAX = 3_000;
 
+const later = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
 /** What was asked for, and what was answered. */
 type Told = [what: string, answer: string];
 
@@ -137,12 +139,12 @@ export class Clients {
     const answer = await dataSource
       .transaction(async (manager) => {
         if (random.chance(0.3)) await this.#undone(delays, name, manager);
+        await later(random.next() * 100);
         const verdicts = await this.#written(delays, name, key, manager);
         // Whoever is held is late.
-        const isHeld = !world.scenario.isCalm && random.chance(0.05);
-        await new Promise((resolve) =>
-          setTimeout(resolve, random.next() * (isHeld ? HOLDS_MS_MAX : 100)),
-        );
+        if (!world.scenario.isCalm && random.chance(0.05)) {
+          await later(random.next() * HOLDS_MS_MAX);
+        }
         if (!isGood) throw new Error('the order cannot be placed');
         return verdicts.join();
       })
