@@ -14,7 +14,7 @@ const SEEDS_PER_TEST = 1_000;
 /** Seeds of which it is looked what was simulated. */
 const LOOKED_AT = 20;
 
-/** A thousand seeds take some ten seconds; a busy machine may take its time. */
+/** A busy machine may take its time. */
 const TEST_WITHIN_MS = 20 * 60_000;
 
 /** What happened last is what matters; the replay by hand shows all of it. */
