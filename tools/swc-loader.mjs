@@ -9,6 +9,7 @@ import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
 import { transformSync } from '@swc/core';
+import { patchSource } from './source-patches.mjs';
 import { stackParent } from './stack.mjs';
 import { SWC_OPTIONS } from './swc-options.mjs';
 
@@ -32,7 +33,7 @@ export function resolve(specifier, context, nextResolve) {
 export function load(url, context, nextLoad) {
   if (!url.endsWith('.ts') || url.includes('/node_modules/')) return nextLoad(url, context);
   const filename = fileURLToPath(url);
-  const { code } = transformSync(readFileSync(filename, 'utf8'), {
+  const { code } = transformSync(patchSource(readFileSync(filename, 'utf8'), filename), {
     ...SWC_OPTIONS,
     filename,
     swcrc: false,

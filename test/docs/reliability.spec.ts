@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { ALL } from '../chaos/checker/invariants/index.js';
 import { FAULTS } from '../chaos/faults/faults.js';
+import { MUTANTS } from '../impolite/mutants/mutants.js';
 import { prose, readDocument, section, tableUnder } from './documents.js';
 
 const RELIABILITY = readDocument('docs/reliability.md');
@@ -26,6 +27,15 @@ describe('docs/reliability.md', () => {
   it('lists the invariants in the words of the checker', () => {
     const rows = tableUnder(RELIABILITY, 'The invariants').slice(1);
     expect(rows).toEqual(ALL.map(({ number, title }) => [String(number), title]));
+  });
+
+  it('names every mutant of the mends beside its hole, and no other', () => {
+    const rows = tableUnder(RELIABILITY, 'What was broken, and what finds it').slice(1);
+    const named = rows.flatMap(([hole, , , mutants = '']) =>
+      [...mutants.matchAll(/`([\w-]+)`/g)].map(([, name]) => `${name}: ${hole}`),
+    );
+    const known = Object.entries(MUTANTS).map(([name, { hole }]) => `${name}: ${hole}`);
+    expect(named.toSorted()).toEqual(known.toSorted());
   });
 
   it('has a proof for everything that goes wrong', () => {

@@ -5,13 +5,24 @@ import { Scripts } from './scripts.js';
 
 const KEYS = 4;
 
+/** How a server shows what one reads; any administrator may say so. */
+const HOSTILE_SETTINGS = {
+  array_nulls: 'off',
+  DateStyle: 'SQL, DMY',
+  extra_float_digits: '-3',
+  IntervalStyle: 'sql_standard',
+  TimeZone: 'Asia/Kathmandu',
+  transform_null_equals: 'on',
+} as const;
+
 /** The program of that seed, always the same. */
 export function programOf(seed: string): Program {
   const random = randomOf(seed);
   const scripts = new Scripts(random.fork('scripts'));
+  const spoils = spoilerOf(random.fork('spoilt commits'));
   const before = NAMES.flatMap((name) =>
     Array.from({ length: KEYS }, (_, index) => ({
-      ...scripts.wish(scripts.handler()),
+      ...scripts.wish({ ...scripts.handler(), ...(spoils() && { spoilsCommit: true }) }),
       name,
       key: `k${index + 1}`,
     })),
@@ -21,6 +32,12 @@ export function programOf(seed: string): Program {
     Array.from({ length: random.integer(2, 5) }, () => actOf(random, scripts, setup)),
   );
   return { seed, setup, before, sessions };
+}
+
+/** Some programs have it, and then several of their handlers: most of those are called for something else. */
+function spoilerOf(random: Random): () => boolean {
+  const chance = random.chance(0.35) ? 0.6 : 0;
+  return () => random.chance(chance);
 }
 
 function actOf(random: Random, scripts: Scripts, { poolMax }: Setup): Act {
@@ -48,10 +65,10 @@ function setupOf(random: Random): Setup {
   const connectionTimeoutMs = random.chance(0.4) ? random.integer(250, 500) : undefined;
   return {
     way: weighed<Setup['way']>(random, [
-      [85, 'url'],
-      [5, 'fields'],
-      [5, 'password function'],
-      [5, 'replication'],
+      [70, 'url'],
+      [10, 'fields'],
+      [10, 'password function'],
+      [10, 'replication'],
     ]),
     nodes: random.chance(0.75) ? 1 : 2,
     poolMax: random.integer(5, 12),
@@ -60,6 +77,7 @@ function setupOf(random: Random): Setup {
     horizonMs: 55_000,
     loadEveryMs: 50_000,
     concurrency: random.integer(2, 10),
-    ...(random.chance(0.05) && { volatileTimers: random.integer(1, 50) }),
+    ...(random.chance(0.1) && { volatileTimers: random.integer(1, 50) }),
+    ...(random.fork('settings').chance(0.15) && { settings: HOSTILE_SETTINGS }),
   };
 }

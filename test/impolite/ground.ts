@@ -34,7 +34,7 @@ export class Ground {
   ) {}
 
   /** A database with the library's tables and the journal. @param settings of all its sessions */
-  async database(settings: { [name: string]: string } = {}): Promise<{
+  async database(settings: Readonly<Record<string, string>> = {}): Promise<{
     url: string;
     drop: () => Promise<void>;
   }> {

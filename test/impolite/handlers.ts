@@ -8,8 +8,14 @@ import {
   OnDelay,
   type OnDelayOptions,
 } from 'nestjs-delay-queue';
-import { DataSource, type EntityManager } from 'typeorm';
+import {
+  DataSource,
+  type EntityManager,
+  type EntitySubscriberInterface,
+  type QueryRunner,
+} from 'typeorm';
 import { ChangedItsMind } from './answered.js';
+import { REFUSED_SQL } from './journal.js';
 import type { Player } from './player.js';
 import { NAMES, type Name, type Script } from './program.js';
 import type { HandlerCall, Record } from './record.js';
@@ -32,6 +38,14 @@ export class Handlers {
   readonly sentinels = new Map<string, () => void>();
   /** How often each key was run; what has none, by id. */
   readonly #runs = new Map<string, number>();
+  /** The application's: what fails in it at COMMIT it keeps to itself. */
+  readonly subscriber: EntitySubscriberInterface = {
+    beforeTransactionCommit: async ({ queryRunner }) => {
+      if (!this.#spoilt.delete(queryRunner)) return;
+      await queryRunner.query(REFUSED_SQL).catch(() => {});
+    },
+  };
+  readonly #spoilt = new WeakSet<QueryRunner>();
 
   constructor(
     private readonly record: Record,
@@ -104,7 +118,13 @@ export class Handlers {
     try {
       if (within) await this.player.begin(within);
       await this.player.steps(steps, within ?? where);
-      if (attempt > script.fails) return;
+      if (attempt > script.fails) {
+        // From here on no transaction within it is in the way.
+        if (script.spoilsCommit && attempt === 1 && manager?.queryRunner) {
+          this.#spoilt.add(manager.queryRunner);
+        }
+        return;
+      }
       if (script.how === 'lingers') await this.#outlive(signal, who);
       throw new ChangedItsMind('the attempt fails');
     } finally {

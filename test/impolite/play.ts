@@ -17,7 +17,7 @@ const FALSE_WAKE_AFTER_MS = 45_000;
 export async function play(ground: Ground, program: Program): Promise<string[]> {
   let stage: Stage;
   try {
-    stage = await Stage.open(ground, program);
+    stage = await Stage.open(ground, program, { settings: program.setup.settings });
   } catch (error) {
     return [`no start: ${program.setup.way}: ${String(error)}`];
   }

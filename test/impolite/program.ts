@@ -29,6 +29,8 @@ export interface Script {
   /** Attempts that fail before one ends well; those that linger go on after their timeout. */
   fails: number;
   how: 'throws' | 'lingers';
+  /** At the COMMIT of its first attempt something of the application's fails, and is swallowed. */
+  spoilsCommit?: boolean;
 }
 
 export type Call =
@@ -94,6 +96,8 @@ export interface Setup {
   concurrency: number;
   /** Volatile timers that wait from the start on, and how many may. */
   volatileTimers?: number;
+  /** What an administrator has set for the database. */
+  settings?: Readonly<Record<string, string>>;
 }
 
 export interface Program {

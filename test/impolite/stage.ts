@@ -16,7 +16,7 @@ export interface StageOptions {
   /** Where the nodes find the server. */
   through?: (url: string) => Promise<string>;
   /** Of all sessions of its database. */
-  settings?: { [name: string]: string };
+  settings?: Program['setup']['settings'];
 }
 
 const same = async (url: string): Promise<string> => url;
@@ -79,6 +79,7 @@ export class Stage {
     await this.client.connect();
     while (this.nodes.length < setup.nodes) {
       const node = await startImpoliteNode(url, setup, this.handlers.providers());
+      node.dataSource.subscribers.push(this.handlers.subscriber);
       node.events.on('completed', (event) => this.record.completed.push(event));
       this.nodes.push(node);
     }

@@ -5,6 +5,9 @@ import { WorkStore } from '../../src/delay-queue/store/work.store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, plainHandler, startNode } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';
+import { makeSweepsRare } from '../support/rare-sweeps.js';
+
+makeSweepsRare();
 
 /**
  * What memory believes never outranks what a row says. Neither a load nor a sweep comes along while these
@@ -214,7 +217,7 @@ describe('a delay that is committed long after it was written', () => {
 
   it('is announced by the clock at the commit: nothing else would find it in time', async () => {
     const own = await createTestDatabase();
-    // Loads find nothing, and no sweep comes for half an hour.
+    // Loads find nothing, and no sweep comes.
     // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
     const load = WorkStore.prototype.load;
     jest.spyOn(WorkStore.prototype, 'load').mockImplementation(async function empty(

@@ -4,6 +4,7 @@ import { play } from '../play.js';
 import { playHalfOpen } from './half-open.js';
 import { playHungCommits } from './hung-commits.js';
 import { playLongTransactions } from './long-transactions.js';
+import { playLostAnswers } from './lost-answers.js';
 import { playTurns } from './turns.js';
 
 /** Plays what the seed says. @returns every promise that was broken, one line each */
@@ -19,6 +20,7 @@ export const SLOW = {
   'long-transactions': playLongTransactions,
   'half-open': playHalfOpen,
   'hung-commits': playHungCommits,
+  'lost-answers': playLostAnswers,
 } satisfies Record<string, Kind>;
 
 export const KINDS: Readonly<Record<string, Kind>> = { ...QUICK, ...SLOW };

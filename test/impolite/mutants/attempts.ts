@@ -1,0 +1,58 @@
+import { type Mutant, patch } from './mutant.js';
+
+/** Mutants that count attempts, or give turns, as they should not. */
+export const ATTEMPTS: Record<string, Mutant> = {
+  'turns-without-a-take': {
+    about: 'moves the turn on whenever somebody looks whether there is a slot',
+    hole: 'Names did not take turns',
+    patches: [
+      patch(
+        'engine/turns.ts',
+        `    let taken = 0;
+`,
+        `    let taken = 0;
+    const [next] = this.#lines;
+    if (next !== undefined) {
+      this.#lines.delete(next[0]);
+      this.#lines.set(...next);
+    }
+`,
+      ),
+    ],
+    kinds: ['turns'],
+    programs: 12,
+    blamedBy: ['no turn'],
+    tests: ['integration/engine/turns'],
+  },
+  'forgets-lost-claims': {
+    about: 'does not remember the claims that nobody answered',
+    hole: "The claim's commit hung, and the attempt was lost",
+    patches: [
+      patch(
+        'engine/dispatcher.ts',
+        `      lostClaims.add(entry.id, entry.epoch + 1);
+`,
+        '',
+      ),
+    ],
+    kinds: ['hung-commits'],
+    programs: 4,
+    blamedBy: ['attempt without a call', 'forgotten lease', 'late'],
+    tests: ['integration/engine/late-claims', 'servers/late-commit'],
+  },
+  'counts-what-never-began': {
+    about: 'counts an attempt whose transaction could not begin',
+    hole: 'The pool was busy, and the attempt was lost',
+    patches: [
+      patch(
+        'engine/acknowledger.ts',
+        'return this.#settle(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});',
+        "return this.#fail(attempt, { kind: 'failed', error: outcome.error });",
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 40,
+    blamedBy: ['attempt without a call'],
+    tests: ['integration/engine/begin'],
+  },
+};

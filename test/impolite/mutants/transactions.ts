@@ -1,0 +1,103 @@
+import { type Mutant, patch } from './mutant.js';
+
+const SAVEPOINT = "A hidden savepoint undid the caller's own writes";
+const AFTER_THE_END = 'Effects of failed attempts were committed';
+const FOREIGN = "A foreign message rode on a handler's transaction";
+
+/** Mutants that do in a transaction what is not theirs to do, or believe what its end was not. */
+export const TRANSACTIONS: Record<string, Mutant> = {
+  'looks-behind-a-savepoint': {
+    about:
+      'waits behind a savepoint for who holds a row, and rolls back to it when it wrote nothing',
+    hole: SAVEPOINT,
+    patches: [
+      patch(
+        'store/patient-statement.ts',
+        `    const patience = runner.transaction === undefined ? 'a while' : 'at once';
+    const [row] = await runner.query<PlacedRow>(this.#sql[patience], parameters);
+`,
+        `    const isWithin = runner.transaction !== undefined;
+    if (isWithin) await runner.query('SAVEPOINT look', []);
+    const [row] = await runner.query<PlacedRow>(this.#sql['a while'], parameters);
+    if (isWithin) {
+      const wroteNothing = ['running', 'absent', 'again'].includes(row?.verdict ?? 'again');
+      if (wroteNothing) await runner.query('ROLLBACK TO SAVEPOINT look', []);
+      await runner.query('RELEASE SAVEPOINT look', []);
+    }
+`,
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 20,
+    blamedBy: ['lost write', 'false verdict'],
+    tests: ['integration/parallel-branches'],
+  },
+  'never-seals': {
+    about: 'leaves the manager of a handler open when its attempt is decided',
+    hole: AFTER_THE_END,
+    patches: [
+      patch(
+        'engine/transaction-guard.ts',
+        `    this.#isOver = true;
+    this.#handlers.seal();
+`,
+        '',
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 20,
+    blamedBy: ['effect outside'],
+    tests: ['integration/handlers-transaction/after-the-end'],
+  },
+  'believes-its-own-commit': {
+    about: 'takes an attempt for committed although the server answered ROLLBACK',
+    hole: '`completed`, and COMMIT had been answered by ROLLBACK',
+    patches: [
+      patch(
+        'engine/transaction-guard.ts',
+        `  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
+`,
+        '',
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 40,
+    blamedBy: ['false completed', 'forgotten lease'],
+    tests: ['integration/handlers-transaction/commit'],
+  },
+  'believes-the-callers-commit': {
+    about: 'lets a caller believe in a COMMIT that the server answered by ROLLBACK',
+    hole: "A caller's COMMIT that was answered by ROLLBACK, unnoticed",
+    patches: [
+      patch(
+        'engine/after-commit.ts',
+        `    const end = SessionWatch.of(runner)?.end ?? 'committed';
+`,
+        `    const end = 'committed' as TransactionEnd;
+`,
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 30,
+    blamedBy: ['false commit'],
+    tests: ['integration/memory-and-rows'],
+  },
+  'joins-by-context': {
+    about: 'puts a call without a manager into the transaction of the handler whose context it has',
+    hole: FOREIGN,
+    patches: [
+      patch(
+        'callers-transaction.ts',
+        `  const chosen = managerIn(options);
+`,
+        `  const its = currentCall();
+  const chosen = managerIn(options) ?? (its?.handler.transactional ? its.manager : undefined);
+`,
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 30,
+    blamedBy: ['false verdict'],
+    tests: ['integration/foreign-contexts', 'integration/what-joins'],
+  },
+};
