@@ -4,6 +4,7 @@ import type { InTransaction } from './delay.js';
 import { DelayInvalidError } from './delay.errors.js';
 import { SessionWatch } from './engine/session-watch.js';
 import { callOfManager, currentCall } from './engine/current-call.js';
+import { isRollingBack } from './engine/after-commit.js';
 import type { Runner } from './store/rows.js';
 import { readable } from './validation/blame.js';
 import { shown } from './validation/shown.js';
@@ -42,15 +43,19 @@ export function transactionOf(
     );
   }
   // One of the whole pool, such as `dataSource.manager`: no transaction is its own.
-  if (chosen.queryRunner === undefined) return undefined;
-  if (callOfManager(chosen)?.over || chosen.queryRunner.isReleased) {
-    throw new DelayInvalidError(
-      'manager',
-      'its transaction is over: await everything before the handler, or the transaction, ends',
-    );
+  const { queryRunner } = chosen;
+  if (queryRunner === undefined) return undefined;
+  if (callOfManager(chosen)?.over || queryRunner.isReleased || isRollingBack(queryRunner)) {
+    throw over();
   }
   return { manager: chosen, runner: runnerOf(chosen) };
 }
+
+const over = (): DelayInvalidError =>
+  new DelayInvalidError(
+    'manager',
+    'its transaction is over: await everything before the handler, or the transaction, ends',
+  );
 
 /**
  * Only what is left out means "no manager". A null, or a QueryRunner, which only looks like one, is
@@ -77,8 +82,9 @@ function isManager(value: unknown): value is EntityManager {
 }
 
 /**
- * Statements of that manager. One that has a connection to itself may be in a transaction, whoever has begun
- * it, and in whatever way.
+ * Statements of one call, by that manager. One that has a connection to itself may be in a transaction, whoever
+ * has begun it, and in whatever way. A call that nobody awaits may outlive that transaction: what it sends
+ * then would be committed by itself, without it.
  */
 export function runnerOf(
   source: Pick<EntityManager, 'query'> & { queryRunner?: QueryRunner },
@@ -93,15 +99,21 @@ export function runnerOf(
   };
   const { queryRunner } = source;
   if (queryRunner === undefined) return { query };
+  const began = isOpen(queryRunner);
   return {
     transaction: 'callers',
     query: async (sql, parameters) => {
       const connecting = SessionWatch.begin(queryRunner);
       if (connecting) await connecting;
+      if (began && !isOpen(queryRunner)) throw over();
       return query(sql, parameters);
     },
   };
 }
+
+const isOpen = (runner: QueryRunner): boolean =>
+  !isRollingBack(runner) &&
+  (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
 
 /** Whether it is in a transaction, which somebody may have begun in plain SQL: then only the server knows. */
 export async function isInTransaction({ queryRunner }: EntityManager): Promise<boolean> {

@@ -61,6 +61,44 @@ async function held(key: string): Promise<OpenTransaction> {
 describe('calls and writes that run in parallel in one transaction', () => {
   beforeEach(() => start());
 
+  it.each(['rollback', 'commit'] as const)(
+    'a call that nobody awaited writes nothing after the %s',
+    async (how) => {
+      await schedule('a');
+      const other = await held('a');
+      const { manager } = await transactions.begin(node.dataSource);
+      const { queryRunner } = manager;
+      const left = node.delays.cancel(NAME, 'a', { manager });
+      const refused = expect(left).rejects.toMatchObject({
+        code: 'DELAY_INVALID',
+        field: 'manager',
+      });
+      await other.isMet();
+      // Its connection stays open, as that of a runner does which is used again.
+      await (how === 'commit'
+        ? queryRunner!.commitTransaction()
+        : queryRunner!.rollbackTransaction());
+      await other.rollback();
+      await refused;
+      expect(await liveKeys()).toEqual(['a']);
+    },
+  );
+
+  it('a call that comes while a rollback is on its way writes nothing after it', async () => {
+    const { manager } = await transactions.begin(node.dataSource);
+    const { queryRunner } = manager;
+    const rolledBack = queryRunner!.rollbackTransaction();
+    const left = schedule('a', manager);
+    const refused = expect(left).rejects.toMatchObject({ code: 'DELAY_INVALID', field: 'manager' });
+    await rolledBack;
+    await refused;
+    expect(await liveKeys()).toEqual([]);
+    await queryRunner!.startTransaction();
+    await schedule('b', manager);
+    await queryRunner!.commitTransaction();
+    expect(await liveKeys()).toEqual(['b']);
+  });
+
   it('two cancels, one of which meets a row that somebody cancels: both are true', async () => {
     await schedule('a');
     await schedule('b');

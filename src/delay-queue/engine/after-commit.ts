@@ -23,6 +23,12 @@ interface Pending {
   rollbacksBefore: number;
 }
 
+/** Whose ROLLBACK is on its way. */
+const rollingBack = new WeakSet<QueryRunner>();
+
+/** Whether what is sent now comes after a ROLLBACK, although TypeORM does not say so before its answer. */
+export const isRollingBack = (runner: QueryRunner): boolean => rollingBack.has(runner);
+
 /** Runs things when the caller's transaction commits; what is rolled back, in whole or in part, it forgets. */
 export class AfterCommit implements EntitySubscriberInterface {
   readonly #pending = new WeakMap<QueryRunner, Pending>();
@@ -75,7 +81,12 @@ export class AfterCommit implements EntitySubscriberInterface {
     return end === 'committed' ? undefined : Promise.reject(new DelayRolledBackError());
   }
 
+  beforeTransactionRollback({ queryRunner: runner }: TransactionRollbackEvent): void {
+    if (depthOf(runner) === 1) rollingBack.add(runner);
+  }
+
   afterTransactionRollback({ queryRunner: runner }: TransactionRollbackEvent): void {
+    rollingBack.delete(runner);
     if (runner.isTransactionActive) this.#savepointRolledBack(runner);
     else this.#end(runner, 'rolled back');
   }
