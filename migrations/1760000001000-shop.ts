@@ -9,7 +9,9 @@ export class Shop1760000001000 implements MigrationInterface {
   }
 
   async down(runner: QueryRunner): Promise<void> {
-    await runner.query(`DROP TABLE "outbox", "review", "payment", "order_item", "orders", "sku"`);
+    await runner.query(
+      `DROP TABLE "sample_message", "outbox", "review", "payment", "order_item", "orders", "sku"`,
+    );
   }
 }
 
@@ -106,10 +108,22 @@ const CREATE = [
      "id"         bigint GENERATED ALWAYS AS IDENTITY,
      "order_id"   uuid NOT NULL,
      "kind"       varchar(64) NOT NULL,
+     "text"       text NOT NULL,
      "created_at" timestamptz NOT NULL DEFAULT clock_timestamp(),
+     "sent_at"    timestamptz,
+     "dropped_at" timestamptz,
      CONSTRAINT "pk_outbox" PRIMARY KEY ("id"),
      CONSTRAINT "uq_outbox_order_kind" UNIQUE ("order_id", "kind"),
-     CONSTRAINT "fk_outbox_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id")
+     CONSTRAINT "fk_outbox_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id"),
+     CONSTRAINT "ck_outbox_ended_once" CHECK ("sent_at" IS NULL OR "dropped_at" IS NULL)
+   )`,
+  // The sample provider's own; a provider of yours keeps its books elsewhere.
+  `CREATE TABLE "sample_message" (
+     "id"           bigint NOT NULL,
+     "order_id"     uuid NOT NULL,
+     "text"         text NOT NULL,
+     "delivered_at" timestamptz NOT NULL DEFAULT clock_timestamp(),
+     CONSTRAINT "pk_sample_message" PRIMARY KEY ("id")
    )`,
 ];
 

@@ -10,6 +10,10 @@ export interface Closing {
   elapsedMs: number;
 }
 
+/** All of the shop's but one: the messages of a burst are written, and nobody is there to send them. */
+const { 'every message is sent or dropped, or waits to be sent': _, ...INVARIANTS_OF_A_BURST } =
+  INVARIANTS;
+
 /** What must hold of a burst beside the shop's invariants; each answers how many break it. */
 const MUST_HOLD: Record<string, string> = {
   'every order is closed': `SELECT count(*)::int AS broken FROM orders WHERE status <> 'CLOSED'`,
@@ -31,7 +35,7 @@ const MUST_HOLD: Record<string, string> = {
 /** @returns a line for each rule that does not hold; none: all is well */
 export async function brokenRules(client: Client): Promise<string[]> {
   const broken: string[] = [];
-  for (const [rule, sql] of Object.entries({ ...INVARIANTS, ...MUST_HOLD })) {
+  for (const [rule, sql] of Object.entries({ ...INVARIANTS_OF_A_BURST, ...MUST_HOLD })) {
     const { rows } = await client.query<{ broken: number }>(sql);
     const count = rows[0]?.broken ?? Number.NaN;
     if (count !== 0) broken.push(`${rule}: ${count} broken`);

@@ -13,6 +13,7 @@ import type { EntityManager } from 'typeorm';
 import { databaseOptions } from '../../src/app.module.js';
 import { returnStock } from '../../src/shop/catalog/stock.js';
 import { moveOrders } from '../../src/shop/orders/order.moves.js';
+import { writeNews } from '../../src/shop/outbox/outbox.js';
 import type { BenchWorker, Hears } from '../adapters/adapter.js';
 import { orderNumberOf } from './orders.js';
 
@@ -47,11 +48,12 @@ export async function openShopWorker(
   };
 }
 
-/** What the shop's own handler does. */
+/** What the shop's own handler does, but for the messages, which nobody sends here. */
 async function close(manager: EntityManager, delays: readonly CloseDelay[]): Promise<void> {
   const ids = delays.map(({ payload: { orderId } }) => orderId);
   const closeReason = 'not paid in time';
   const closed = await moveOrders(manager, ids, { from: 'UNPAID', to: 'CLOSED', closeReason });
+  await writeNews(manager, 'order.closed', closed);
   await returnStock(manager, closed);
 }
 

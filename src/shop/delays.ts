@@ -1,6 +1,6 @@
 /**
- * Everything the shop puts off, with what each delay carries. Keys: the order's id, and for a
- * refund the payment's.
+ * Everything the shop puts off, with what each delay carries. Keys: the order's id; for a refund the
+ * payment's, for a message the message's.
  */
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
@@ -10,10 +10,23 @@ declare module 'nestjs-delay-queue' {
     'order.confirm': { orderId: string };
     /** The buyer has had long enough to rate. */
     'order.rate': { orderId: string };
+    /** The time to pay is nearly over. */
+    'order.remind': { orderId: string };
+    /** The order is placed and a moment has passed: the text message that says so. */
+    'order.sms': { orderId: string };
+    /** A message of the outbox goes to its buyer. */
+    'message.send': { messageId: string };
     /** Money that belongs to no open order goes back. */
     'payment.refund': { paymentId: string };
   }
 }
 
-/** The delays whose key is an order's id. */
-export const ORDER_DELAYS = ['order.close', 'order.confirm', 'order.rate'] as const;
+/** The delays whose key is an order's id, in the order in which their rows are locked. */
+export const ORDER_DELAYS = [
+  'order.close',
+  'order.confirm',
+  'order.rate',
+  'order.remind',
+  'order.sms',
+] as const;
+export type OrderDelay = (typeof ORDER_DELAYS)[number];

@@ -5,10 +5,16 @@ import { z } from 'zod';
 export interface ShopConfig {
   databaseUrl: string;
   payWithinMs: number;
-  remindBeforeMs: number;
-  smsAfterMs: number;
+  /** Before the end of the time to pay; `null`: nobody is reminded. */
+  remindBeforeMs: number | null;
+  /** After placing; `null`: no text message. */
+  smsAfterMs: number | null;
   confirmAfterMs: number;
   rateAfterMs: number;
+  /** Where messages to buyers are posted; left out, the sample's own provider takes them. */
+  messagesUrl?: string | undefined;
+  /** How long one post may take; left out, 5 s. */
+  messagesTimeoutMs?: number;
 }
 
 /** Where the shop listens. */
@@ -55,12 +61,22 @@ const duration = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const durationOrOff = z.union([z.literal('off').transform(() => null), duration]);
+
+/** The value stays out of the message: a webhook's path is often its secret. */
+const webhook = z
+  .url({ protocol: /^https?$/, error: 'is not a URL that begins with http:// or https://' })
+  .refine((url) => !URL.canParse(url) || new URL(url).username === '', {
+    error: 'holds a user name, which a post cannot carry; put a token into the path',
+  });
+
 const environment = z.object({
   ORDER_PAY_WITHIN: duration,
-  ORDER_REMIND_BEFORE: duration,
-  ORDER_SMS_AFTER: duration,
+  ORDER_REMIND_BEFORE: durationOrOff,
+  ORDER_SMS_AFTER: durationOrOff,
   ORDER_CONFIRM_AFTER: duration,
   ORDER_RATE_AFTER: duration,
+  MESSAGES_URL: webhook.optional(),
   HOST: z.string(),
   PORT: z
     .string()
@@ -95,6 +111,7 @@ export function readSettings(env: NodeJS.ProcessEnv, { prod }: { prod: boolean }
     smsAfterMs: read.data.ORDER_SMS_AFTER,
     confirmAfterMs: read.data.ORDER_CONFIRM_AFTER,
     rateAfterMs: read.data.ORDER_RATE_AFTER,
+    messagesUrl: read.data.MESSAGES_URL,
     host: read.data.HOST,
     port: read.data.PORT,
   };

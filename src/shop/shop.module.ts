@@ -1,14 +1,28 @@
-import { Module, StandardSchemaValidationPipe, type DynamicModule } from '@nestjs/common';
+import {
+  Module,
+  StandardSchemaValidationPipe,
+  type DynamicModule,
+  type Provider,
+} from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
 import { CatalogController } from './catalog/catalog.controller.js';
 import { InvariantsController } from './invariants/invariants.controller.js';
 import { InvariantsService } from './invariants/invariants.service.js';
 import { CloseOrderHandler } from './orders/close-order.handler.js';
 import { ConfirmOrderHandler } from './orders/confirm-order.handler.js';
+import { OrderMoves } from './orders/order-moves.service.js';
 import { OrderViewService } from './orders/order-view.service.js';
 import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
 import { PlaceOrderService } from './orders/place-order.service.js';
+import { TellBuyerHandler } from './orders/tell-buyer.handler.js';
+import { MessageProvider } from './outbox/message-provider.js';
+import { MessagesController } from './outbox/messages.controller.js';
+import { MessagesService } from './outbox/messages.service.js';
+import { Outbox } from './outbox/outbox.js';
+import { SampleMessages } from './outbox/sample-messages.js';
+import { SendMessageHandler } from './outbox/send-message.handler.js';
+import { WebhookMessages } from './outbox/webhook-messages.js';
 import { PaymentsController } from './payments/payments.controller.js';
 import { PaymentsService } from './payments/payments.service.js';
 import { RefundPaymentHandler } from './payments/refund-payment.handler.js';
@@ -18,12 +32,22 @@ import { RateOrderHandler } from './reviews/rate-order.handler.js';
 import { ReviewsService } from './reviews/reviews.service.js';
 import { SHOP_CONFIG, type ShopConfig } from './shop.config.js';
 
-const handlers = [CloseOrderHandler, ConfirmOrderHandler, RateOrderHandler, RefundPaymentHandler];
+const handlers = [
+  CloseOrderHandler,
+  ConfirmOrderHandler,
+  RateOrderHandler,
+  RefundPaymentHandler,
+  SendMessageHandler,
+  TellBuyerHandler,
+];
 
 const services = [
   InvariantsService,
+  MessagesService,
+  OrderMoves,
   OrdersService,
   OrderViewService,
+  Outbox,
   PaymentsService,
   PlaceOrderService,
   ReconcilerService,
@@ -31,8 +55,22 @@ const services = [
   SampleProvider,
 ];
 
+/** The webhook's when the shop was told of one. */
+const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig): Provider => ({
+  provide: MessageProvider,
+  ...(messagesUrl === undefined
+    ? { useClass: SampleMessages }
+    : { useValue: new WebhookMessages(messagesUrl, messagesTimeoutMs) }),
+});
+
 @Module({
-  controllers: [CatalogController, InvariantsController, OrdersController, PaymentsController],
+  controllers: [
+    CatalogController,
+    InvariantsController,
+    MessagesController,
+    OrdersController,
+    PaymentsController,
+  ],
 })
 export class ShopModule {
   static forRoot(config: ShopConfig): DynamicModule {
@@ -41,6 +79,7 @@ export class ShopModule {
       providers: [
         { provide: SHOP_CONFIG, useValue: config },
         { provide: APP_PIPE, useClass: StandardSchemaValidationPipe },
+        messageProvider(config),
         ...services,
         ...handlers,
       ],

@@ -24,6 +24,10 @@ Place an order, and look at it until it has closed and its stock is back:
   ID=$(curl -s $SHOP/orders -H 'content-type: application/json' -d '{"items":[{"sku":"CUP-WHITE","quantity":2}]}' | cut -d'"' -f4); echo $ID
   curl -s $SHOP/orders/$ID; echo
 
+What its buyer was told, the newest first:
+
+  curl -s "$SHOP/messages?orderId=$ID"; echo
+
 Pay after the close, and see the refund; or place another one, pay in time and ship:
 
   curl -s $SHOP/payments/callback -H 'content-type: application/json' -d '{"orderId":"'$ID'","provider":"sample","transaction":"'$ID'","amount":2500}'; echo

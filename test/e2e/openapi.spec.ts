@@ -17,6 +17,7 @@ describe('the OpenAPI document', () => {
     );
     expect(routes.toSorted()).toEqual([
       'GET /invariants',
+      'GET /messages',
       'GET /orders/{id}',
       'GET /skus',
       'POST /orders',

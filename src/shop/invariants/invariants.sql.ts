@@ -2,7 +2,7 @@
  * What must hold whatever happens, each as one query that answers one row:
  * `looked_at`, `broken`, and one `example` of what is broken.
  */
-export const INVARIANTS: Record<string, string> = {
+export const INVARIANTS = {
   'stock and what open orders hold add up to the initial stock': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE stock + held <> initial_stock)::int AS broken,
@@ -48,4 +48,15 @@ export const INVARIANTS: Record<string, string> = {
            min(format('%s %s', order_id, kind)) FILTER (WHERE messages > 1) AS example
     FROM (SELECT order_id, kind, count(*) AS messages
           FROM outbox GROUP BY order_id, kind) AS told`,
-};
+
+  // Dead letters count: somebody can look at those and send them again.
+  'every message is sent or dropped, or waits to be sent': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE forgotten)::int AS broken,
+           min(format('%s of order %s', kind, order_id)) FILTER (WHERE forgotten) AS example
+    FROM (SELECT outbox.kind, outbox.order_id,
+                 sent_at IS NULL AND dropped_at IS NULL AND delay.id IS NULL AS forgotten
+          FROM outbox
+          LEFT JOIN delay_queue.delay
+            ON delay.name = 'message.send' AND delay.key = outbox.id::text) AS message`,
+} satisfies Record<string, string>;

@@ -1,10 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { OnDelay, type Delay, type TransactionalDelayBatchContext } from 'nestjs-delay-queue';
 import { returnStock } from '../catalog/stock.js';
-import { moveOrders } from './order.moves.js';
+import { OrderMoves } from './order-moves.service.js';
 
 @Injectable()
 export class CloseOrderHandler {
+  constructor(private readonly moves: OrderMoves) {}
+
   /**
    * Orders that are still unpaid at their deadline are closed, and their stock goes back on sale. In
    * batches, because they come in crowds: after a sale, or when the shop has been down.
@@ -16,7 +18,8 @@ export class CloseOrderHandler {
   ): Promise<void> {
     const ids = delays.map(({ payload: { orderId } }) => orderId);
     const closeReason = 'not paid in time';
-    const closed = await moveOrders(manager, ids, { from: 'UNPAID', to: 'CLOSED', closeReason });
+    const move = { from: 'UNPAID', to: 'CLOSED', closeReason } as const;
+    const closed = await this.moves.whenFiring('order.close', manager, ids, move);
     // Last, because whoever orders one of these SKUs waits from here to the commit.
     await returnStock(manager, closed);
   }

@@ -6,12 +6,13 @@ import {
   type TransactionalDelayBatchContext,
 } from 'nestjs-delay-queue';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
-import { moveOrders } from './order.moves.js';
+import { OrderMoves } from './order-moves.service.js';
 
 @Injectable()
 export class ConfirmOrderHandler {
   constructor(
     private readonly delays: DelayService,
+    private readonly moves: OrderMoves,
     @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
@@ -22,7 +23,8 @@ export class ConfirmOrderHandler {
     { manager }: TransactionalDelayBatchContext,
   ): Promise<void> {
     const ids = delays.map(({ payload: { orderId } }) => orderId);
-    const completed = await moveOrders(manager, ids, { from: 'SHIPPED', to: 'COMPLETED' });
+    const move = { from: 'SHIPPED', to: 'COMPLETED' } as const;
+    const completed = await this.moves.whenFiring('order.confirm', manager, ids, move);
     const after = this.config.rateAfterMs;
     await this.delays.scheduleMany(
       completed.map((orderId) => ({

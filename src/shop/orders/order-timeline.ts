@@ -1,4 +1,5 @@
 import type { DelayRecord } from 'nestjs-delay-queue';
+import type { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import type { Payment } from '../payments/payment.entity.js';
 import type { Review } from '../reviews/review.entity.js';
 import type { Order } from './order.entity.js';
@@ -9,12 +10,13 @@ export interface Past {
   order: Order;
   payments: Payment[];
   review: Review | null;
+  messages: OutboxMessage[];
   /** The delays of this order that have ended. */
   ended: DelayRecord[];
 }
 
 /** What happened to an order, oldest first; at the same instant, what the shop did comes first. */
-export function timelineOf({ order, payments, review, ended }: Past): Moment[] {
+export function timelineOf({ order, payments, review, messages, ended }: Past): Moment[] {
   return [
     moment(order.placedAt, 'order placed'),
     moment(order.paidAt, 'order paid'),
@@ -27,6 +29,7 @@ export function timelineOf({ order, payments, review, ended }: Past): Moment[] {
       moment(payment.refundedAt, 'payment refunded', payment.refundReason),
     ]),
     moment(review?.createdAt, 'order rated', review && `${review.stars} stars, ${review.source}`),
+    ...messages.map(({ sentAt, kind }) => moment(sentAt, 'message sent', kind)),
     ...ended.map((delay) => moment(delay.endedAt, `${delay.name} ${delay.state}`, endOf(delay))),
   ]
     .filter((entry) => entry !== null)

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DelayService, type DelayInfo, type DelayRecord } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ORDER_DELAYS } from '../delays.js';
+import { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import { Payment } from '../payments/payment.entity.js';
 import { Review } from '../reviews/review.entity.js';
 import { serverNow } from '../shop.clock.js';
@@ -15,6 +16,7 @@ interface Picture {
   order: Order;
   payments: Payment[];
   review: Review | null;
+  messages: OutboxMessage[];
   live: DelayInfo[];
   now: Date;
 }
@@ -32,14 +34,14 @@ export class OrderViewService {
     const picture = await this.dataSource.transaction('REPEATABLE READ', (manager) =>
       this.take(manager, id),
     );
-    const { order, payments, review, live, now } = picture;
+    const { order, payments, review, messages, live, now } = picture;
     return {
       ...headOf(order),
       items: order.items.map(({ sku, name, price, quantity }) => ({ sku, name, price, quantity })),
       payments: payments.map(paymentView),
       review: review && { stars: review.stars, source: review.source },
       delays: live.map(delayView),
-      timeline: timelineOf({ order, payments, review, ended: await this.ended(picture) }),
+      timeline: timelineOf({ order, payments, review, messages, ended: await this.ended(picture) }),
       serverNow: now.toISOString(),
     };
   }
@@ -56,12 +58,13 @@ export class OrderViewService {
       order: { capturedAt: 'ASC', id: 'ASC' },
     });
     const review = await manager.findOneBy(Review, { orderId: id });
+    const messages = await manager.findBy(OutboxMessage, { orderId: id });
     const live: DelayInfo[] = [];
     for (const [name, key] of delaysOf(id, payments)) {
       const delay = await this.delays.find(name, key, { manager });
       if (delay) live.push(delay);
     }
-    return { order, payments, review, live, now: await serverNow(manager) };
+    return { order, payments, review, messages, live, now: await serverNow(manager) };
   }
 
   private async ended({ order, payments }: Picture): Promise<DelayRecord[]> {

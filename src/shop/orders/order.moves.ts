@@ -1,6 +1,7 @@
 import { ConflictException, NotFoundException } from '@nestjs/common';
 import { Any, type EntityManager, type FindOptionsWhere } from 'typeorm';
-import type { News } from '../outbox/outbox-message.entity.js';
+import type { OrderDelay } from '../delays.js';
+import type { News } from '../outbox/news.js';
 import { Order } from './order.entity.js';
 
 /** The whole state machine of an order: what is not here cannot be written. */
@@ -10,17 +11,28 @@ export type OrderMove =
   | { from: 'PAID'; to: 'SHIPPED' }
   | { from: 'SHIPPED'; to: 'COMPLETED' };
 
-const ON_ENTERING = {
-  PAID: { stamp: 'paidAt', news: 'order.paid' },
-  SHIPPED: { stamp: 'shippedAt', news: 'order.shipped' },
-  COMPLETED: { stamp: 'completedAt', news: 'order.completed' },
-  CLOSED: { stamp: 'closedAt', news: 'order.closed' },
-} as const satisfies Record<OrderMove['to'], { stamp: keyof Order; news: News }>;
+interface Entering {
+  stamp: keyof Order;
+  news: News;
+  /** What has no sense any more. */
+  ends: readonly OrderDelay[];
+}
+
+export const ON_ENTERING = {
+  PAID: { stamp: 'paidAt', news: 'order.paid', ends: ['order.close', 'order.remind'] },
+  SHIPPED: { stamp: 'shippedAt', news: 'order.shipped', ends: [] },
+  COMPLETED: { stamp: 'completedAt', news: 'order.completed', ends: ['order.confirm'] },
+  CLOSED: {
+    stamp: 'closedAt',
+    news: 'order.closed',
+    ends: ['order.close', 'order.remind', 'order.sms'],
+  },
+} as const satisfies Record<OrderMove['to'], Entering>;
 
 /**
- * Moves orders by compare-and-set and writes the news of them, in the caller's transaction: a fixed
- * number of statements, however many they are. Whoever is answered an id is the only one to have
- * made that move; the row is theirs until they commit.
+ * Moves orders by compare-and-set in the caller's transaction: a fixed number of statements, however
+ * many they are. Whoever is answered an id is the only one to have made that move; the row is theirs
+ * until they commit. What goes with a move, `OrderMoves` does.
  *
  * @param only further conditions on the rows, judged together with their state
  * @returns the ids of those that moved; the others were in another state already
@@ -31,7 +43,7 @@ export async function moveOrders(
   { from, to, ...set }: OrderMove,
   only: FindOptionsWhere<Order> = {},
 ): Promise<string[]> {
-  const { stamp, news } = ON_ENTERING[to];
+  const { stamp } = ON_ENTERING[to];
   const movable = { ...only, id: Any(ids), status: from };
   if (ids.length > 1) await lockInOrder(manager, movable);
   const { raw } = await manager.update(
@@ -40,24 +52,7 @@ export async function moveOrders(
     { ...set, status: to, [stamp]: () => 'clock_timestamp()' },
     { returning: 'id' },
   );
-  const moved = (raw as { id: string }[]).map(({ id }) => id);
-  if (moved.length > 0) {
-    await manager.query(`INSERT INTO outbox (order_id, kind) SELECT unnest($1::uuid[]), $2`, [
-      moved,
-      news,
-    ]);
-  }
-  return moved;
-}
-
-/** {@link moveOrders} for a single one. */
-export async function moveOrder(
-  manager: EntityManager,
-  id: string,
-  move: OrderMove,
-  only?: FindOptionsWhere<Order>,
-): Promise<boolean> {
-  return (await moveOrders(manager, [id], move, only)).length === 1;
+  return (raw as { id: string }[]).map(({ id }) => id);
 }
 
 /**

@@ -4,37 +4,36 @@ import { DataSource } from 'typeorm';
 import { returnStock } from '../catalog/stock.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { Order } from './order.entity.js';
-import { moveOrder, refusal } from './order.moves.js';
+import { OrderMoves } from './order-moves.service.js';
+import { refusal } from './order.moves.js';
 
 /**
  * What buyer and seller do to an order by hand. Everywhere the order's row is locked first, by the
- * compare-and-set, then its stock and its delays.
- *
- * `cancel` may answer that the delay is running already. That is fine: its handler makes the same
- * compare-and-set on the row that is locked here, and finds that it came second.
+ * compare-and-set, then its delays, then its stock.
  */
 @Injectable()
 export class OrdersService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly delays: DelayService,
+    private readonly moves: OrderMoves,
     @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
   cancel(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const closeReason = 'cancelled by buyer';
-      if (!(await moveOrder(manager, id, { from: 'UNPAID', to: 'CLOSED', closeReason }))) {
+      const move = { from: 'UNPAID', to: 'CLOSED', closeReason } as const;
+      if (!(await this.moves.one(manager, id, move))) {
         throw await refusal(manager, id, 'cancelled');
       }
       await returnStock(manager, [id]);
-      await this.delays.cancel('order.close', id, { manager });
     });
   }
 
   ship(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
-      if (!(await moveOrder(manager, id, { from: 'PAID', to: 'SHIPPED' }))) {
+      if (!(await this.moves.one(manager, id, { from: 'PAID', to: 'SHIPPED' }))) {
         throw await refusal(manager, id, 'shipped');
       }
       const { dueAt } = await this.delays.schedule(
@@ -48,10 +47,9 @@ export class OrdersService {
 
   confirm(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
-      if (!(await moveOrder(manager, id, { from: 'SHIPPED', to: 'COMPLETED' }))) {
+      if (!(await this.moves.one(manager, id, { from: 'SHIPPED', to: 'COMPLETED' }))) {
         throw await refusal(manager, id, 'confirmed');
       }
-      await this.delays.cancel('order.confirm', id, { manager });
       await this.delays.schedule(
         'order.rate',
         { orderId: id },

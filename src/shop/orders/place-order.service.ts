@@ -1,5 +1,5 @@
 import { Inject, Injectable, UnprocessableEntityException } from '@nestjs/common';
-import { DelayService } from 'nestjs-delay-queue';
+import { DelayService, type ScheduleItem } from 'nestjs-delay-queue';
 import { createHash, randomUUID } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import { priceOf, takeStock, type Quantity } from '../catalog/stock.js';
@@ -10,6 +10,8 @@ import type { PlacedOrder, PlaceOrderRequest } from './orders.schemas.js';
 
 /** What an answer is made of. */
 type Placed = Pick<Order, 'id' | 'status' | 'total' | 'payDeadline'>;
+
+type TimerOfUnpaid = 'order.close' | 'order.remind' | 'order.sms';
 
 /** What was asked for, and under which `Idempotency-Key`. */
 interface Request {
@@ -54,16 +56,12 @@ export class PlaceOrderService {
   private async write(manager: EntityManager, request: Request): Promise<Placed> {
     const id = randomUUID();
     const lines = await priceOf(manager, request.quantities);
-    const { dueAt } = await this.delays.schedule(
-      'order.close',
-      { orderId: id },
-      { after: this.config.payWithinMs, key: id, manager },
-    );
+    const payDeadline = await this.startTimers(manager, id);
     const order = {
       id,
       status: 'UNPAID' as const,
       total: lines.reduce((total, { price, quantity }) => total + price * quantity, 0),
-      payDeadline: dueAt,
+      payDeadline,
       idempotencyKey: request.key,
       requestHash: request.hash,
     };
@@ -77,6 +75,25 @@ export class PlaceOrderService {
     // Last, because every other order of the same SKU waits from here to the commit.
     await takeStock(manager, lines);
     return order;
+  }
+
+  /** @returns when the order closes unless it is paid */
+  private async startTimers(manager: EntityManager, orderId: string): Promise<Date> {
+    const { payWithinMs, remindBeforeMs, smsAfterMs } = this.config;
+    const timer = (name: TimerOfUnpaid, after: number): ScheduleItem<TimerOfUnpaid> => ({
+      name,
+      payload: { orderId },
+      key: orderId,
+      after,
+    });
+    const timers = [timer('order.close', payWithinMs)];
+    // With less time to pay than that there is nothing to remind of.
+    if (remindBeforeMs !== null && remindBeforeMs < payWithinMs) {
+      timers.push(timer('order.remind', payWithinMs - remindBeforeMs));
+    }
+    if (smsAfterMs !== null) timers.push(timer('order.sms', smsAfterMs));
+    const [close] = await this.delays.scheduleMany(timers, { manager });
+    return close!.dueAt;
   }
 
   private async placedBefore({ key, hash }: Request): Promise<Placed | null> {

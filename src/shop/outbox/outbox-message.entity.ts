@@ -1,4 +1,5 @@
 import {
+  Check,
   Column,
   Entity,
   JoinColumn,
@@ -8,13 +9,15 @@ import {
   type Relation,
 } from 'typeorm';
 import { Order } from '../orders/order.entity.js';
+import type { News } from './news.js';
 
-/** What the buyer has to be told, at most once for each order. */
-export const NEWS = ['order.paid', 'order.shipped', 'order.completed', 'order.closed'] as const;
-export type News = (typeof NEWS)[number];
-
+/**
+ * One thing that the buyer has to be told, written in the transaction that made it so. While neither
+ * `sentAt` nor `droppedAt` is set, a `message.send` under its id waits, runs or is a dead letter.
+ */
 @Entity('outbox')
 @Unique('uq_outbox_order_kind', ['orderId', 'kind'])
+@Check('ck_outbox_ended_once', `"sent_at" IS NULL OR "dropped_at" IS NULL`)
 export class OutboxMessage {
   @PrimaryGeneratedColumn('identity', {
     type: 'bigint',
@@ -29,8 +32,20 @@ export class OutboxMessage {
   @Column('varchar', { length: 64 })
   kind!: News;
 
+  /** Fixed when it is written: every attempt to send it says the same under the same id. */
+  @Column('text')
+  text!: string;
+
   @Column('timestamptz', { name: 'created_at', default: () => 'clock_timestamp()' })
   createdAt!: Date;
+
+  /** When the provider had accepted it. */
+  @Column('timestamptz', { name: 'sent_at', nullable: true })
+  sentAt!: Date | null;
+
+  /** When it turned out that there was no sense in sending it any more. */
+  @Column('timestamptz', { name: 'dropped_at', nullable: true })
+  droppedAt!: Date | null;
 
   @ManyToOne(() => Order)
   @JoinColumn({ name: 'order_id', foreignKeyConstraintName: 'fk_outbox_order' })

@@ -3,7 +3,8 @@ import { DelayService } from 'nestjs-delay-queue';
 import { randomUUID } from 'node:crypto';
 import { DataSource, Raw, type EntityManager } from 'typeorm';
 import { Order } from '../orders/order.entity.js';
-import { moveOrder, refusal } from '../orders/order.moves.js';
+import { OrderMoves } from '../orders/order-moves.service.js';
+import { refusal } from '../orders/order.moves.js';
 import { Payment } from './payment.entity.js';
 import type { PaymentReceipt, PaymentReport } from './payments.schemas.js';
 import { SampleProvider } from './sample-provider.js';
@@ -13,6 +14,7 @@ export class PaymentsService {
   constructor(
     private readonly dataSource: DataSource,
     private readonly delays: DelayService,
+    private readonly moves: OrderMoves,
     private readonly provider: SampleProvider,
   ) {}
 
@@ -23,7 +25,7 @@ export class PaymentsService {
   pay(orderId: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const inTime = { payDeadline: Raw((deadline) => `${deadline} > clock_timestamp()`) };
-      if (!(await moveOrder(manager, orderId, { from: 'UNPAID', to: 'PAID' }, inTime))) {
+      if (!(await this.moves.one(manager, orderId, { from: 'UNPAID', to: 'PAID' }, inTime))) {
         throw await refusal(manager, orderId, 'paid', ({ status, closeReason }) =>
           status === 'UNPAID'
             ? 'the time to pay is over'
@@ -39,7 +41,6 @@ export class PaymentsService {
         amount,
         status: 'CAPTURED',
       });
-      await this.delays.cancel('order.close', orderId, { manager });
     });
   }
 
@@ -54,9 +55,7 @@ export class PaymentsService {
       if (!(await writeDown(manager, paymentId, report))) return repeated(manager, report);
 
       const { orderId, amount: total } = report;
-      if (await moveOrder(manager, orderId, { from: 'UNPAID', to: 'PAID' }, { total })) {
-        // When this answers `running`, the close is waiting for the row that was just paid.
-        await this.delays.cancel('order.close', orderId, { manager });
+      if (await this.moves.one(manager, orderId, { from: 'UNPAID', to: 'PAID' }, { total })) {
         return { paymentId, status: 'CAPTURED', repeated: false };
       }
       await this.giveBack(manager, paymentId, await whyNotKept(manager, report));

@@ -25,8 +25,8 @@ const SOCKETS_MAX = 100;
 /** Nothing happens by itself within a test, unless the test says so. */
 const NEVER_IN_A_TEST: Omit<ShopConfig, 'databaseUrl'> = {
   payWithinMs: HOUR_MS,
-  remindBeforeMs: HOUR_MS,
-  smsAfterMs: HOUR_MS,
+  remindBeforeMs: null,
+  smsAfterMs: null,
   confirmAfterMs: HOUR_MS,
   rateAfterMs: HOUR_MS,
 };

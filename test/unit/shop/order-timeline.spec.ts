@@ -33,7 +33,13 @@ it('tells what happened in the order in which it happened', () => {
     refundReason: 'the order was closed',
   });
 
-  const timeline = timelineOf({ order, payments: [payment], review: null, ended: [close] });
+  const timeline = timelineOf({
+    order,
+    payments: [payment],
+    review: null,
+    messages: [],
+    ended: [close],
+  });
 
   expect(timeline.map(({ event, detail }) => `${event}: ${detail ?? '-'}`)).toEqual([
     'order placed: -',

@@ -38,6 +38,31 @@ describe('settings', () => {
     });
   });
 
+  it('switch the reminder and the text message off', () => {
+    const env = { ORDER_REMIND_BEFORE: 'off', ORDER_SMS_AFTER: 'off' };
+    expect(readSettings(env, { prod: false })).toMatchObject({
+      remindBeforeMs: null,
+      smsAfterMs: null,
+    });
+    expect(() => readSettings({ ORDER_PAY_WITHIN: 'off' }, { prod: false })).toThrow(
+      /^ORDER_PAY_WITHIN: /,
+    );
+  });
+
+  it('take a webhook for messages', () => {
+    const MESSAGES_URL = 'https://sms.example/hook';
+    expect(readSettings({ MESSAGES_URL }, { prod: false }).messagesUrl).toBe(MESSAGES_URL);
+  });
+
+  it.each(['sms.example', 'ftp://sms.example', 'https://user:secret@sms.example', 'secret'])(
+    'name MESSAGES_URL when nothing can be posted there, and do not repeat it: %j',
+    (MESSAGES_URL) => {
+      const read = () => readSettings({ MESSAGES_URL }, { prod: false });
+      expect(read).toThrow(/^MESSAGES_URL: /);
+      expect(read).not.toThrow(/secret/);
+    },
+  );
+
   it.each(['30', 'soon', '30 minuts', '-5m', '0s', '1e3s', '4000d', '30m; rm'])(
     'name the variable that holds no duration: %j',
     (text) => {

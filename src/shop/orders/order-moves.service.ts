@@ -1,0 +1,73 @@
+import { Injectable } from '@nestjs/common';
+import { DelayService } from 'nestjs-delay-queue';
+import type { EntityManager, FindOptionsWhere } from 'typeorm';
+import type { OrderDelay } from '../delays.js';
+import { Outbox } from '../outbox/outbox.js';
+import type { Order } from './order.entity.js';
+import { moveOrders, ON_ENTERING, type OrderMove } from './order.moves.js';
+
+/**
+ * A move of an order with what belongs to it: the news for the buyer and the end of the timers that
+ * have no sense any more. All of it is part of the caller's transaction.
+ *
+ * `cancel` may answer that a delay is running already. That is fine: its handler makes a
+ * compare-and-set on the row that is locked here, and finds that it came second.
+ */
+@Injectable()
+export class OrderMoves {
+  constructor(
+    private readonly delays: DelayService,
+    private readonly outbox: Outbox,
+  ) {}
+
+  /** @returns whether the order was in that state, and no other call made that move first */
+  async one(
+    manager: EntityManager,
+    id: string,
+    move: OrderMove,
+    only?: FindOptionsWhere<Order>,
+  ): Promise<boolean> {
+    const [moved] = await moveOrders(manager, [id], move, only);
+    if (moved === undefined) return false;
+    const { news, ends } = ON_ENTERING[move.to];
+    await this.outbox.post(manager, news, [moved]);
+    for (const name of ends) await this.delays.cancel(name, moved, { manager });
+    return true;
+  }
+
+  /**
+   * For the handler of `firing`, whose own delays end with its transaction.
+   *
+   * @returns the ids of those that moved; the others were in another state already
+   */
+  async whenFiring(
+    firing: OrderDelay,
+    manager: EntityManager,
+    ids: readonly string[],
+    move: OrderMove,
+  ): Promise<string[]> {
+    const moved = await moveOrders(manager, ids, move);
+    const { news, ends } = ON_ENTERING[move.to];
+    await this.outbox.post(manager, news, moved);
+    const others = ends.filter((name) => name !== firing);
+    // Seldom any: a close finds a reminder or a text message that is still to come.
+    for (const { name, key } of await this.waiting(manager, others, moved)) {
+      await this.delays.cancel(name, key, { manager });
+    }
+    return moved;
+  }
+
+  /** In the order in which rows are locked everywhere. */
+  private waiting(
+    manager: EntityManager,
+    names: readonly OrderDelay[],
+    keys: readonly string[],
+  ): Promise<{ name: OrderDelay; key: string }[]> | [] {
+    if (names.length === 0 || keys.length === 0) return [];
+    return manager.query(
+      `SELECT name, key FROM delay_queue.delay
+       WHERE name = ANY ($1) AND key = ANY ($2) ORDER BY key, name`,
+      [names, keys],
+    );
+  }
+}

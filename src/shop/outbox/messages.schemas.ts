@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { orderId } from '../orders/order-id.pipe.js';
+import { NEWS } from './news.js';
+
+export const MESSAGE_STATES = ['WAITING', 'SENT', 'DROPPED', 'FAILED'] as const;
+
+const BIGINT_DIGITS_MAX = 18;
+const instant = z.string().meta({ format: 'date-time' });
+
+export const messagesQuery = z.object({
+  orderId: orderId.optional().meta({ description: 'Those of one order only' }),
+  after: z
+    .string()
+    .regex(new RegExp(`^[0-9]{1,${BIGINT_DIGITS_MAX}}$`), 'must be the id of a message')
+    .optional()
+    .meta({ description: 'The page that follows this message' }),
+});
+export type MessagesQuery = z.infer<typeof messagesQuery>;
+
+export const messageView = z.object({
+  id: z.string(),
+  orderId: z.string(),
+  kind: z.enum(NEWS),
+  text: z.string(),
+  state: z.enum(MESSAGE_STATES).meta({
+    description:
+      'DROPPED: there was no sense in it any more. FAILED: no further attempt comes by itself.',
+  }),
+  attempts: z.int().meta({ description: 'Of those begun, while it waits or has failed' }),
+  error: z.string().nullable().meta({ description: 'Why the last attempt failed' }),
+  createdAt: instant,
+  sentAt: instant.nullable(),
+});
+export type MessageView = z.infer<typeof messageView>;
+
+export const messageList = z.array(messageView);

@@ -1,0 +1,40 @@
+import type { OrderStatus } from '../orders/order.entity.js';
+
+/** What the buyer has to be told, at most once for each order. */
+export const NEWS = [
+  'order.placed',
+  'order.reminder',
+  'order.paid',
+  'order.shipped',
+  'order.completed',
+  'order.closed',
+] as const;
+export type News = (typeof NEWS)[number];
+
+interface Telling {
+  /** `{no}` and `{total}` are the order's. */
+  text: string;
+  /** In any other state of the order there is no sense in saying it. */
+  while?: readonly OrderStatus[];
+}
+
+/** How each is told. */
+export const TELLING: Record<News, Telling> = {
+  'order.placed': {
+    text: 'Thank you. Your order {no} over {total} is placed.',
+    while: ['UNPAID', 'PAID', 'SHIPPED', 'COMPLETED'],
+  },
+  'order.reminder': {
+    text: 'Your order {no} over {total} closes soon. Please pay it.',
+    while: ['UNPAID'],
+  },
+  'order.paid': { text: 'Your order {no} over {total} is paid.' },
+  'order.shipped': { text: 'Your order {no} is on its way.' },
+  'order.completed': { text: 'Your order {no} is complete. How was it?' },
+  'order.closed': { text: 'Your order {no} is closed.' },
+};
+
+/** The news that can become idle, with the states in which they are not. */
+export const WHILE = NEWS.flatMap((kind) =>
+  (TELLING[kind].while ?? []).map((status) => ({ kind, status })),
+);

@@ -1,0 +1,87 @@
+import { Injectable } from '@nestjs/common';
+import { DelayService } from 'nestjs-delay-queue';
+import { DataSource, type EntityManager } from 'typeorm';
+import { TELLING, WHILE, type News } from './news.js';
+
+/** A message as a provider gets it. `id` is its idempotency key: the same one is sent once. */
+export interface Message {
+  id: string;
+  orderId: string;
+  kind: News;
+  text: string;
+}
+
+/**
+ * Writes one piece of news of each order that is in a state for it, locked in id order: who pays an
+ * order waits here, or is seen. An order that was told this before is passed over.
+ *
+ * @returns the ids of the messages
+ */
+export async function writeNews(
+  manager: EntityManager,
+  kind: News,
+  orderIds: readonly string[],
+): Promise<string[]> {
+  const { text, while: statuses = null } = TELLING[kind];
+  const written = await manager.query<{ id: string }[]>(
+    `INSERT INTO outbox (order_id, kind, text)
+     SELECT id, $2, replace(replace($3, '{no}', no::text),
+                            '{total}', to_char(total / 100.0, 'FM99999999990.00'))
+     FROM orders
+     WHERE id = ANY ($1) AND ($4::text[] IS NULL OR status = ANY ($4))
+     ORDER BY id FOR SHARE
+     ON CONFLICT DO NOTHING
+     RETURNING id::text`,
+    [orderIds, kind, text, statuses],
+  );
+  return written.map(({ id }) => id);
+}
+
+/** What buyers are to be told: written with what happened, sent afterwards by `message.send`. */
+@Injectable()
+export class Outbox {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly delays: DelayService,
+  ) {}
+
+  /** In the caller's transaction: if that rolls back, nobody hears of it. */
+  async post(manager: EntityManager, kind: News, orderIds: readonly string[]): Promise<void> {
+    const messageIds = await writeNews(manager, kind, orderIds);
+    await this.delays.scheduleMany(
+      messageIds.map((id) => ({
+        name: 'message.send',
+        payload: { messageId: id },
+        key: id,
+        after: 0,
+      })),
+      { manager },
+    );
+  }
+
+  /** Those of them that are still to be sent; what there is no sense in saying any more is dropped. */
+  async toSend(ids: readonly string[]): Promise<Message[]> {
+    await this.dataSource.query(
+      `UPDATE outbox SET dropped_at = clock_timestamp()
+       FROM orders
+       WHERE orders.id = outbox.order_id AND outbox.id = ANY ($1) AND sent_at IS NULL
+         AND dropped_at IS NULL AND kind = ANY ($2::text[])
+         AND NOT EXISTS (SELECT FROM unnest($2::text[], $3::text[]) AS telling (kind, status)
+                         WHERE telling.kind = outbox.kind AND telling.status = orders.status)`,
+      [ids, WHILE.map(({ kind }) => kind), WHILE.map(({ status }) => status)],
+    );
+    return this.dataSource.query<Message[]>(
+      `SELECT id::text, order_id AS "orderId", kind, text FROM outbox
+       WHERE id = ANY ($1) AND sent_at IS NULL AND dropped_at IS NULL ORDER BY id`,
+      [ids],
+    );
+  }
+
+  async sent(messages: readonly Message[]): Promise<void> {
+    await this.dataSource.query(
+      `UPDATE outbox SET sent_at = clock_timestamp()
+       WHERE id = ANY ($1) AND sent_at IS NULL AND dropped_at IS NULL`,
+      [messages.map(({ id }) => id)],
+    );
+  }
+}

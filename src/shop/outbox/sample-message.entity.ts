@@ -1,0 +1,18 @@
+import { Column, Entity, PrimaryColumn } from 'typeorm';
+
+/** What the sample's provider has delivered. It belongs to the provider; the shop never reads it. */
+@Entity('sample_message')
+export class SampleMessage {
+  /** The message's id in the shop: what comes twice under it is delivered once. */
+  @PrimaryColumn('bigint', { primaryKeyConstraintName: 'pk_sample_message' })
+  id!: string;
+
+  @Column('uuid', { name: 'order_id' })
+  orderId!: string;
+
+  @Column('text')
+  text!: string;
+
+  @Column('timestamptz', { name: 'delivered_at', default: () => 'clock_timestamp()' })
+  deliveredAt!: Date;
+}

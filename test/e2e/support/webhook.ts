@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { createServer, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
+
+/** One post that arrived. */
+export interface Posted {
+  key: string;
+  body: { id: string; orderId: string; kind: string; text: string };
+}
+
+/** A provider of messages as the shop sees it: it takes posts, and answers what it is told to. */
+export class Webhook {
+  readonly posted: Posted[] = [];
+  /** What is answered from now on; `null`: nothing at all. */
+  answers: number | null = 204;
+
+  private constructor(private readonly server: Server) {}
+
+  static async open(): Promise<Webhook> {
+    const server = createServer();
+    const webhook = new Webhook(server);
+    server.on('request', (request, response: ServerResponse) => {
+      void json(request).then((body) => {
+        const key = String(request.headers['idempotency-key']);
+        webhook.posted.push({ key, body: body as Posted['body'] });
+        if (webhook.answers !== null) response.writeHead(webhook.answers).end();
+      });
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    return webhook;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}/secret-path`;
+  }
+
+  /** The posts of one order and kind. */
+  of(orderId: string, kind: string): Posted[] {
+    return this.posted.filter(({ body }) => body.orderId === orderId && body.kind === kind);
+  }
+
+  async close(): Promise<void> {
+    this.server.closeAllConnections();
+    await new Promise((done) => this.server.close(done));
+  }
+}
