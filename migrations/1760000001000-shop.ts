@@ -1,21 +1,36 @@
 import type { MigrationInterface, QueryRunner } from 'typeorm';
 
-/** The shop's tables and five things to sell. Money is in integer cents. */
+/** The shop's tables, two merchants and six things to sell. Money is in integer cents. */
 export class Shop1760000001000 implements MigrationInterface {
   readonly name = 'Shop1760000001000';
 
   async up(runner: QueryRunner): Promise<void> {
-    for (const statement of [...CREATE, SEED]) await runner.query(statement);
+    for (const statement of [...CREATE, ...SEED]) await runner.query(statement);
   }
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      `DROP TABLE "sample_message", "outbox", "review", "payment", "order_item", "orders", "sku"`,
+      `DROP TABLE "sample_message", "outbox", "review", "payment", "order_item", "orders", "sku",
+       "merchant"`,
     );
   }
 }
 
 const CREATE = [
+  // A setting that is NULL is the shop's own, from its configuration.
+  `CREATE TABLE "merchant" (
+     "id"               varchar(64) COLLATE "C" NOT NULL,
+     "name"             text NOT NULL,
+     "pay_within_ms"    bigint,
+     "remind_before_ms" bigint,
+     "sms_after_ms"     bigint,
+     "confirm_after_ms" bigint,
+     "rate_after_ms"    bigint,
+     CONSTRAINT "pk_merchant" PRIMARY KEY ("id"),
+     CONSTRAINT "ck_merchant_terms"
+       CHECK (LEAST("pay_within_ms", "confirm_after_ms", "rate_after_ms") > 0),
+     CONSTRAINT "ck_merchant_messages" CHECK (LEAST("remind_before_ms", "sms_after_ms") >= 0)
+   )`,
   // The bounds of price, quantity and lines (20 lines of at most 99) keep a total within an integer.
   // COLLATE "C": SKUs are locked in id order, and every node must mean the same order by it.
   `CREATE TABLE "sku" (
@@ -24,19 +39,24 @@ const CREATE = [
      "price"         integer NOT NULL,
      "stock"         integer NOT NULL,
      "initial_stock" integer NOT NULL,
+     "merchant_id"   varchar(64) COLLATE "C" NOT NULL DEFAULT 'tea-house',
      CONSTRAINT "pk_sku" PRIMARY KEY ("sku"),
+     CONSTRAINT "fk_sku_merchant" FOREIGN KEY ("merchant_id") REFERENCES "merchant" ("id"),
      CONSTRAINT "ck_sku_price" CHECK ("price" BETWEEN 1 AND 1000000),
      CONSTRAINT "ck_sku_stock" CHECK ("stock" >= 0)
    )`,
-  // pay_deadline is stored, not computed from placed_at and today's setting: a changed setting
+  // Deadlines and terms are stored, not computed from placed_at and today's setting: a changed setting
   // must not move the deadline of an order that exists.
   `CREATE TABLE "orders" (
      "id"              uuid NOT NULL,
      "no"              integer GENERATED ALWAYS AS IDENTITY (START WITH 1001),
      "status"          varchar(16) NOT NULL,
      "total"           integer NOT NULL,
+     "merchant_id"     varchar(64) COLLATE "C" NOT NULL,
      "pay_deadline"    timestamptz NOT NULL,
      "auto_confirm_at" timestamptz,
+     "confirm_after_ms" bigint NOT NULL,
+     "rate_after_ms"   bigint NOT NULL,
      "extended"        boolean NOT NULL DEFAULT false,
      "close_reason"    text,
      "placed_at"       timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -49,6 +69,7 @@ const CREATE = [
      "request_hash"    varchar(64),
      CONSTRAINT "pk_orders" PRIMARY KEY ("id"),
      CONSTRAINT "uq_orders_no" UNIQUE ("no"),
+     CONSTRAINT "fk_orders_merchant" FOREIGN KEY ("merchant_id") REFERENCES "merchant" ("id"),
      CONSTRAINT "uq_orders_idempotency_key" UNIQUE ("idempotency_key"),
      CONSTRAINT "ck_orders_status"
        CHECK ("status" IN ('UNPAID', 'PAID', 'SHIPPED', 'COMPLETED', 'CLOSED')),
@@ -127,10 +148,14 @@ const CREATE = [
    )`,
 ];
 
-const SEED = `
-  INSERT INTO "sku" ("sku", "name", "price", "stock", "initial_stock") VALUES
+const SEED = [
+  `INSERT INTO "merchant" ("id", "name") VALUES ('tea-house', 'The tea house'), ('kiln', 'The kiln')`,
+  `INSERT INTO "sku" ("sku", "name", "price", "stock", "initial_stock") VALUES
     ('TEA-GREEN',   'Green tea, 100 g',        890,   500,   500),
     ('TEA-OOLONG',  'Oolong tea, 100 g',      1490,   300,   300),
     ('CUP-WHITE',   'Cup, white porcelain',   1250,   200,   200),
     ('POT-IRON',    'Tea pot, cast iron',     5900,     5,     5),
-    ('TEA-SAMPLE',  'Tea sample, 5 g',         100, 20000, 20000)`;
+    ('TEA-SAMPLE',  'Tea sample, 5 g',         100, 20000, 20000)`,
+  `INSERT INTO "sku" ("sku", "name", "price", "stock", "initial_stock", "merchant_id") VALUES
+    ('BOWL-RAKU',   'Tea bowl, raku',         7500,    40,    40, 'kiln')`,
+];

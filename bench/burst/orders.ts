@@ -39,8 +39,8 @@ export async function placeOrders(
   );
   const firstMs = rows[0]?.first_ms ?? Number.NaN;
   await client.query(
-    `INSERT INTO orders (id, status, total, pay_deadline)
-     SELECT ${ID}, 'UNPAID', ${LINES} * 1000, ${DEADLINE}
+    `INSERT INTO orders (id, status, total, merchant_id, pay_deadline, confirm_after_ms, rate_after_ms)
+     SELECT ${ID}, 'UNPAID', ${LINES} * 1000, 'tea-house', ${DEADLINE}, 1209600000, 172800000
      FROM generate_series(0, $1::int - 1) AS n`,
     [orders, firstMs],
   );

@@ -51,7 +51,8 @@ const DURATION = /^\d+(?:\.\d+)?\s*(?:ms|s|m|h|d|w)$/;
 const isDuration = (text: string): text is ms.StringValue => DURATION.test(text);
 const LONGEST_MS = ms('3650d');
 
-const duration = z.string().transform((text, context) => {
+/** A text like `30m`, as milliseconds. */
+export const duration = z.string().transform((text, context) => {
   const value = isDuration(text) ? ms(text) : Number.NaN;
   if (value >= 1 && value <= LONGEST_MS) return Math.round(value);
   context.addIssue({

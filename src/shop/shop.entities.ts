@@ -1,8 +1,18 @@
 import { Sku } from './catalog/sku.entity.js';
+import { Merchant } from './merchants/merchant.entity.js';
 import { Order, OrderItem } from './orders/order.entity.js';
 import { OutboxMessage } from './outbox/outbox-message.entity.js';
 import { SampleMessage } from './outbox/sample-message.entity.js';
 import { Payment } from './payments/payment.entity.js';
 import { Review } from './reviews/review.entity.js';
 
-export const shopEntities = [Sku, Order, OrderItem, Payment, Review, OutboxMessage, SampleMessage];
+export const shopEntities = [
+  Merchant,
+  Sku,
+  Order,
+  OrderItem,
+  Payment,
+  Review,
+  OutboxMessage,
+  SampleMessage,
+];

@@ -8,6 +8,8 @@ import { APP_PIPE } from '@nestjs/core';
 import { CatalogController } from './catalog/catalog.controller.js';
 import { InvariantsController } from './invariants/invariants.controller.js';
 import { InvariantsService } from './invariants/invariants.service.js';
+import { MerchantsController } from './merchants/merchants.controller.js';
+import { MerchantsService } from './merchants/merchants.service.js';
 import { CloseOrderHandler } from './orders/close-order.handler.js';
 import { ConfirmOrderHandler } from './orders/confirm-order.handler.js';
 import { OrderMoves } from './orders/order-moves.service.js';
@@ -43,6 +45,7 @@ const handlers = [
 
 const services = [
   InvariantsService,
+  MerchantsService,
   MessagesService,
   OrderMoves,
   OrdersService,
@@ -67,6 +70,7 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
   controllers: [
     CatalogController,
     InvariantsController,
+    MerchantsController,
     MessagesController,
     OrdersController,
     PaymentsController,

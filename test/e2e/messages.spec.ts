@@ -17,7 +17,8 @@ async function messageWhen(
   kind: string,
   accept: (message: MessageView) => boolean,
 ): Promise<MessageView> {
-  const find = async () => (await messagesOf(shop, orderId)).find((message) => message.kind === kind);
+  const find = async () =>
+    (await messagesOf(shop, orderId)).find((message) => message.kind === kind);
   const found = await until(find, (message) => message !== undefined && accept(message));
   return found!;
 }
@@ -208,7 +209,7 @@ describe('messages through a webhook', () => {
   it.each([
     [503, /^.*the webhook answered 503$/],
     [429, /the webhook answered 429$/],
-    [302, /the webhook answered 302$/],
+    [307, /the webhook answered 307$/],
     [null, /the webhook did not answer within 200 ms$/],
   ])('are tried again when it answers %p, the same under the same key', async (answer, why) => {
     webhook.answers = answer;

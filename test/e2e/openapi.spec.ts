@@ -17,9 +17,11 @@ describe('the OpenAPI document', () => {
     );
     expect(routes.toSorted()).toEqual([
       'GET /invariants',
+      'GET /merchants',
       'GET /messages',
       'GET /orders/{id}',
       'GET /skus',
+      'PATCH /merchants/{id}',
       'POST /orders',
       'POST /orders/{id}/cancel',
       'POST /orders/{id}/confirm',

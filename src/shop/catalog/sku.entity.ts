@@ -1,4 +1,13 @@
-import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
+import {
+  Check,
+  Column,
+  Entity,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  type Relation,
+} from 'typeorm';
+import { Merchant } from '../merchants/merchant.entity.js';
 
 /** Something to sell. `price` is in cents; `stock` is what no order holds. */
 @Entity('sku')
@@ -25,4 +34,17 @@ export class Sku {
   /** What was there before the first order; the invariants count against it. */
   @Column('integer', { name: 'initial_stock' })
   initialStock!: number;
+
+  @Column({
+    type: 'varchar',
+    length: 64,
+    collation: 'C',
+    name: 'merchant_id',
+    default: 'tea-house',
+  })
+  merchantId!: string;
+
+  @ManyToOne(() => Merchant)
+  @JoinColumn({ name: 'merchant_id', foreignKeyConstraintName: 'fk_sku_merchant' })
+  merchant!: Relation<Merchant>;
 }

@@ -1,5 +1,6 @@
 import { BadRequestException, ConflictException } from '@nestjs/common';
 import { In, MoreThanOrEqual, type EntityManager } from 'typeorm';
+import type { Merchant } from '../merchants/merchant.entity.js';
 import { Sku } from './sku.entity.js';
 
 /** So many of one SKU. */
@@ -14,18 +15,37 @@ export interface PricedQuantity extends Quantity {
   price: number;
 }
 
-/** Reads prices without locking anything: only {@link takeStock} decides who gets the last one. */
-export async function priceOf(
-  manager: EntityManager,
-  quantities: Quantity[],
-): Promise<PricedQuantity[]> {
-  const skus = await manager.findBy(Sku, { sku: In(quantities.map(({ sku }) => sku)) });
+/** What is to be ordered, and who sells it. */
+export interface Offer {
+  merchant: Merchant;
+  lines: PricedQuantity[];
+}
+
+/**
+ * Reads prices and terms without locking anything: only {@link takeStock} decides who gets the last
+ * one.
+ *
+ * @throws 400 for an unknown SKU, and for SKUs of different merchants: each has terms of its own
+ */
+export async function offerOf(manager: EntityManager, quantities: Quantity[]): Promise<Offer> {
+  const skus = await manager.find(Sku, {
+    where: { sku: In(quantities.map(({ sku }) => sku)) },
+    relations: { merchant: true },
+  });
   const known = new Map(skus.map((sku) => [sku.sku, sku]));
-  return quantities.map(({ sku, quantity }) => {
+  const lines = quantities.map(({ sku, quantity }) => {
     const article = known.get(sku);
     if (!article) throw new BadRequestException([`items: there is no SKU "${sku}"`]);
     return { sku, quantity, name: article.name, price: article.price };
   });
+  const { sku, merchant } = skus[0]!;
+  const foreign = skus.find(({ merchantId }) => merchantId !== merchant.id);
+  if (foreign) {
+    throw new BadRequestException([
+      `items: ${sku} and ${foreign.sku} are of different merchants; place an order with each`,
+    ]);
+  }
+  return { merchant, lines };
 }
 
 /**

@@ -1,11 +1,12 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import {
   DelayService,
   OnDelay,
   type Delay,
   type TransactionalDelayBatchContext,
 } from 'nestjs-delay-queue';
-import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
+import { Any } from 'typeorm';
+import { Order } from './order.entity.js';
 import { OrderMoves } from './order-moves.service.js';
 
 @Injectable()
@@ -13,7 +14,6 @@ export class ConfirmOrderHandler {
   constructor(
     private readonly delays: DelayService,
     private readonly moves: OrderMoves,
-    @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
   /** Buyers who say nothing have received the goods; now the time to rate them runs. */
@@ -25,12 +25,12 @@ export class ConfirmOrderHandler {
     const ids = delays.map(({ payload: { orderId } }) => orderId);
     const move = { from: 'SHIPPED', to: 'COMPLETED' } as const;
     const completed = await this.moves.whenFiring('order.confirm', manager, ids, move);
-    const after = this.config.rateAfterMs;
+    const orders = await manager.findBy(Order, { id: Any(completed) });
     await this.delays.scheduleMany(
-      completed.map((orderId) => ({
+      orders.map(({ id, rateAfterMs: after }) => ({
         name: 'order.rate',
-        payload: { orderId },
-        key: orderId,
+        payload: { orderId: id },
+        key: id,
         after,
       })),
       { manager },

@@ -89,11 +89,13 @@ const headOf = (order: Order) => ({
   id: order.id,
   no: order.no,
   status: order.status,
+  merchant: order.merchantId,
   closeReason: order.closeReason,
   total: order.total,
   payDeadline: order.payDeadline.toISOString(),
   autoConfirmAt: order.autoConfirmAt?.toISOString() ?? null,
   extended: order.extended,
+  terms: { confirmAfterMs: order.confirmAfterMs, rateAfterMs: order.rateAfterMs },
 });
 
 const paymentView = (payment: Payment): OrderView['payments'][number] => ({

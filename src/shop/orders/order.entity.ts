@@ -10,6 +10,8 @@ import {
   Unique,
   type Relation,
 } from 'typeorm';
+import { Merchant } from '../merchants/merchant.entity.js';
+import { milliseconds } from '../merchants/milliseconds.js';
 import { Sku } from '../catalog/sku.entity.js';
 
 export const ORDER_STATUSES = ['UNPAID', 'PAID', 'SHIPPED', 'COMPLETED', 'CLOSED'] as const;
@@ -38,6 +40,13 @@ export class Order {
   @Column('integer')
   total!: number;
 
+  @Column({ type: 'varchar', length: 64, collation: 'C', name: 'merchant_id' })
+  merchantId!: string;
+
+  @ManyToOne(() => Merchant)
+  @JoinColumn({ name: 'merchant_id', foreignKeyConstraintName: 'fk_orders_merchant' })
+  merchant!: Relation<Merchant>;
+
   /** Exactly the `dueAt` of the order's `order.close`. */
   @Column('timestamptz', { name: 'pay_deadline' })
   payDeadline!: Date;
@@ -45,6 +54,14 @@ export class Order {
   /** Exactly the `dueAt` of the order's `order.confirm`; `null` until it is shipped. */
   @Column('timestamptz', { name: 'auto_confirm_at', nullable: true })
   autoConfirmAt!: Date | null;
+
+  /** How long the buyer may take to confirm, and how long an extension is: as agreed at placing. */
+  @Column({ ...milliseconds, name: 'confirm_after_ms' })
+  confirmAfterMs!: number;
+
+  /** How long the buyer may take to rate: as agreed at placing. */
+  @Column({ ...milliseconds, name: 'rate_after_ms' })
+  rateAfterMs!: number;
 
   /** The buyer may extend `autoConfirmAt` once, and did. */
   @Column('boolean', { default: false })

@@ -63,11 +63,15 @@ export const orderView = z.object({
   id: z.string(),
   no: z.int().meta({ description: 'For people; machines use the id' }),
   status,
+  merchant: z.string().meta({ example: 'tea-house' }),
   closeReason: z.string().nullable(),
   total: cents,
   payDeadline: instant,
   autoConfirmAt: instant.nullable(),
   extended: z.boolean(),
+  terms: z
+    .object({ confirmAfterMs: z.int(), rateAfterMs: z.int() })
+    .meta({ description: 'As agreed when it was placed, in milliseconds' }),
   items: z.array(z.object({ sku: z.string(), name: z.string(), price: cents, quantity: z.int() })),
   payments: z.array(payment),
   review: z.object({ stars: z.int().min(1).max(5), source: z.enum(REVIEW_SOURCES) }).nullable(),

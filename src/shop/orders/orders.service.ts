@@ -1,8 +1,7 @@
-import { ConflictException, Inject, Injectable } from '@nestjs/common';
+import { ConflictException, Injectable } from '@nestjs/common';
 import { DelayService } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { returnStock } from '../catalog/stock.js';
-import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { Order } from './order.entity.js';
 import { OrderMoves } from './order-moves.service.js';
 import { refusal } from './order.moves.js';
@@ -17,7 +16,6 @@ export class OrdersService {
     private readonly dataSource: DataSource,
     private readonly delays: DelayService,
     private readonly moves: OrderMoves,
-    @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
   cancel(id: string): Promise<void> {
@@ -36,10 +34,11 @@ export class OrdersService {
       if (!(await this.moves.one(manager, id, { from: 'PAID', to: 'SHIPPED' }))) {
         throw await refusal(manager, id, 'shipped');
       }
+      const { confirmAfterMs: after } = await manager.findOneByOrFail(Order, { id });
       const { dueAt } = await this.delays.schedule(
         'order.confirm',
         { orderId: id },
-        { after: this.config.confirmAfterMs, key: id, manager },
+        { after, key: id, manager },
       );
       await manager.update(Order, { id }, { autoConfirmAt: dueAt });
     });
@@ -50,15 +49,12 @@ export class OrdersService {
       if (!(await this.moves.one(manager, id, { from: 'SHIPPED', to: 'COMPLETED' }))) {
         throw await refusal(manager, id, 'confirmed');
       }
-      await this.delays.schedule(
-        'order.rate',
-        { orderId: id },
-        { after: this.config.rateAfterMs, key: id, manager },
-      );
+      const { rateAfterMs: after } = await manager.findOneByOrFail(Order, { id });
+      await this.delays.schedule('order.rate', { orderId: id }, { after, key: id, manager });
     });
   }
 
-  /** Once per order, and not any more when the automatic confirmation has begun. */
+  /** Once per order, by as long again, and not any more when the automatic confirmation has begun. */
   extend(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const { affected } = await manager.update(
@@ -71,12 +67,18 @@ export class OrdersService {
           extended ? 'it has been extended before' : `it is ${status}`,
         );
       }
-      const extendBy = this.config.confirmAfterMs;
-      const moved = await this.delays.reschedule('order.confirm', id, { extendBy }, { manager });
-      if (moved.verdict !== 'rescheduled') {
+      const order = await manager.findOneByOrFail(Order, { id });
+      const autoConfirmAt = new Date(order.autoConfirmAt!.getTime() + order.confirmAfterMs);
+      // Not `reschedule`: a confirmation that had become a dead letter has its time again, too.
+      const { verdict } = await this.delays.schedule(
+        'order.confirm',
+        { orderId: id },
+        { at: autoConfirmAt, key: id, manager },
+      );
+      if (verdict === 'running') {
         throw new ConflictException('the order cannot be extended: it is just being confirmed');
       }
-      await manager.update(Order, { id }, { autoConfirmAt: moved.dueAt });
+      await manager.update(Order, { id }, { autoConfirmAt });
     });
   }
 }

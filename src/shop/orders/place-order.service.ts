@@ -2,7 +2,8 @@ import { Inject, Injectable, UnprocessableEntityException } from '@nestjs/common
 import { DelayService, type ScheduleItem } from 'nestjs-delay-queue';
 import { createHash, randomUUID } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
-import { priceOf, takeStock, type Quantity } from '../catalog/stock.js';
+import { offerOf, takeStock, type Quantity } from '../catalog/stock.js';
+import { termsOf, type Terms } from '../merchants/terms.js';
 import { serverNow } from '../shop.clock.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { Order, OrderItem } from './order.entity.js';
@@ -55,13 +56,17 @@ export class PlaceOrderService {
 
   private async write(manager: EntityManager, request: Request): Promise<Placed> {
     const id = randomUUID();
-    const lines = await priceOf(manager, request.quantities);
-    const payDeadline = await this.startTimers(manager, id);
+    const { merchant, lines } = await offerOf(manager, request.quantities);
+    const terms = termsOf(merchant, this.config);
+    const payDeadline = await this.startTimers(manager, id, terms);
     const order = {
       id,
       status: 'UNPAID' as const,
       total: lines.reduce((total, { price, quantity }) => total + price * quantity, 0),
       payDeadline,
+      merchantId: merchant.id,
+      confirmAfterMs: terms.confirmAfterMs,
+      rateAfterMs: terms.rateAfterMs,
       idempotencyKey: request.key,
       requestHash: request.hash,
     };
@@ -78,8 +83,11 @@ export class PlaceOrderService {
   }
 
   /** @returns when the order closes unless it is paid */
-  private async startTimers(manager: EntityManager, orderId: string): Promise<Date> {
-    const { payWithinMs, remindBeforeMs, smsAfterMs } = this.config;
+  private async startTimers(
+    manager: EntityManager,
+    orderId: string,
+    { payWithinMs, remindBeforeMs, smsAfterMs }: Terms,
+  ): Promise<Date> {
     const timer = (name: TimerOfUnpaid, after: number): ScheduleItem<TimerOfUnpaid> => ({
       name,
       payload: { orderId },
@@ -87,10 +95,7 @@ export class PlaceOrderService {
       after,
     });
     const timers = [timer('order.close', payWithinMs)];
-    // With less time to pay than that there is nothing to remind of.
-    if (remindBeforeMs !== null && remindBeforeMs < payWithinMs) {
-      timers.push(timer('order.remind', payWithinMs - remindBeforeMs));
-    }
+    if (remindBeforeMs !== null) timers.push(timer('order.remind', payWithinMs - remindBeforeMs));
     if (smsAfterMs !== null) timers.push(timer('order.sms', smsAfterMs));
     const [close] = await this.delays.scheduleMany(timers, { manager });
     return close!.dueAt;

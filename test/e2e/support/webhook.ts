@@ -24,7 +24,8 @@ export class Webhook {
       void json(request).then((body) => {
         const key = String(request.headers['idempotency-key']);
         webhook.posted.push({ key, body: body as Posted['body'] });
-        if (webhook.answers !== null) response.writeHead(webhook.answers).end();
+        // Whoever follows a redirect comes back for ever.
+        if (webhook.answers !== null) response.writeHead(webhook.answers, { location: '/' }).end();
       });
     });
     await once(server.listen(0, '127.0.0.1'), 'listening');

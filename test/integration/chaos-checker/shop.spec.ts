@@ -15,8 +15,9 @@ interface OrderRow {
 async function order(scene: Scene, { status, deadlineMs = -1_000, paid, closed }: OrderRow) {
   const id = randomUUID();
   await scene.sql(
-    `INSERT INTO orders (id, status, total, pay_deadline, paid_at, closed_at, close_reason)
-     VALUES ($1, $2, 1, clock_timestamp() + $3 * interval '1 millisecond',
+    `INSERT INTO orders (id, status, total, merchant_id, confirm_after_ms, rate_after_ms, pay_deadline, paid_at,
+                         closed_at, close_reason)
+     VALUES ($1, $2, 1, 'tea-house', 1, 1, clock_timestamp() + $3 * interval '1 millisecond',
              CASE WHEN $4 THEN clock_timestamp() END, CASE WHEN $5 THEN clock_timestamp() END,
              CASE WHEN $5 THEN 'not paid in time' END)`,
     [id, status, deadlineMs, paid ?? false, closed ?? false],
@@ -85,7 +86,7 @@ describe('6: stock', () => {
   expectBroken({
     'given back twice': {
       breaks: [6],
-      says: /stock and what open orders hold add up .* 1 of 5 broken, such as TEA-GREEN/,
+      says: /stock and what open orders hold add up .* 1 of 6 broken, such as TEA-GREEN/,
       happens: (scene) => scene.sql(`UPDATE sku SET stock = stock + 1 WHERE sku = 'TEA-GREEN'`),
     },
   });

@@ -1,0 +1,200 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { randomUUID } from 'node:crypto';
+import type { MerchantView } from '../../src/shop/merchants/merchants.schemas.js';
+import type { OrderView } from '../../src/shop/orders/orders.schemas.js';
+import { RunningShop } from './support/running-shop.js';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** Minutes. */
+const DAY = 24 * 60;
+
+/** In how many minutes after placing each of its delays is due: both stamps are of one transaction. */
+const waits = ({ delays, timeline }: OrderView): Record<string, number> => {
+  const placedAt = Date.parse(timeline[0]!.at);
+  return Object.fromEntries(
+    delays.map(({ name, dueAt }) => [name, Math.round((Date.parse(dueAt) - placedAt) / MINUTE_MS)]),
+  );
+};
+
+describe('merchants', () => {
+  let shop: RunningShop;
+
+  beforeEach(async () => {
+    shop = await RunningShop.open({ remindBeforeMs: HOUR_MS / 2, smsAfterMs: HOUR_MS / 4 });
+  });
+  afterEach(async () => {
+    await shop.mustHold();
+    await shop.close();
+  });
+
+  const change = (id: string, body: unknown) =>
+    shop.send('PATCH', `/merchants/${id}`, JSON.stringify(body));
+  const merchants = async (): Promise<MerchantView[]> => (await shop.get('/merchants')).body;
+
+  /** What each of the two sells. */
+  const newSkus = async () => {
+    const [one, other] = [await shop.newSku(), await shop.newSku()];
+    await shop.sql(`UPDATE sku SET merchant_id = 'kiln' WHERE sku = $1`, [other]);
+    return { ofTeaHouse: one, ofKiln: other };
+  };
+
+  it('have the terms of the shop until they set their own', async () => {
+    const terms = {
+      payWithinMs: HOUR_MS,
+      remindBeforeMs: HOUR_MS / 2,
+      smsAfterMs: HOUR_MS / 4,
+      confirmAfterMs: HOUR_MS,
+      rateAfterMs: HOUR_MS,
+    };
+    expect(await merchants()).toEqual([
+      { id: 'kiln', name: 'The kiln', terms, own: [], skus: ['BOWL-RAKU'] },
+      expect.objectContaining({ id: 'tea-house', terms, own: [] }),
+    ]);
+  });
+
+  it('set how long everything takes with their orders, and with not with those of others', async () => {
+    const { ofTeaHouse, ofKiln } = await newSkus();
+    const changed = await change('kiln', {
+      payWithin: '2d',
+      remindBefore: '1d',
+      smsAfter: 'off',
+      confirmAfter: '30d',
+      rateAfter: '10d',
+    });
+    expect(changed).toMatchObject({
+      status: 200,
+      body: {
+        id: 'kiln',
+        terms: {
+          payWithinMs: 2 * DAY_MS,
+          remindBeforeMs: DAY_MS,
+          smsAfterMs: null,
+          confirmAfterMs: 30 * DAY_MS,
+          rateAfterMs: 10 * DAY_MS,
+        },
+        own: ['payWithinMs', 'remindBeforeMs', 'smsAfterMs', 'confirmAfterMs', 'rateAfterMs'],
+      },
+    });
+
+    const theirs = await shop.place(ofKiln);
+    expect(waits(await shop.order(theirs.id))).toEqual({
+      'order.close': 2 * DAY,
+      'order.remind': DAY,
+    });
+    await shop.act(theirs.id, 'pay');
+    expect(waits(await shop.act(theirs.id, 'ship'))).toEqual({
+      'order.confirm': 30 * DAY,
+    });
+    expect(waits(await shop.act(theirs.id, 'extend'))).toEqual({
+      'order.confirm': 60 * DAY,
+    });
+    expect(waits(await shop.act(theirs.id, 'confirm'))).toEqual({
+      'order.rate': 10 * DAY,
+    });
+
+    const ours = await shop.order((await shop.place(ofTeaHouse)).id);
+    expect(ours.merchant).toBe('tea-house');
+    expect(waits(ours)).toEqual({
+      'order.close': 60,
+      'order.remind': 30,
+      'order.sms': 15,
+    });
+  });
+
+  it('move no deadline of an order that exists, nor one that begins later', async () => {
+    const { ofKiln } = await newSkus();
+    await change('kiln', {
+      payWithin: '3h',
+      smsAfter: 'off',
+      confirmAfter: '5d',
+      rateAfter: '6d',
+    });
+    const [unpaid, shipped] = [await shop.place(ofKiln), await shop.place(ofKiln)];
+    await shop.act(shipped.id, 'pay');
+    const before = await shop.act(shipped.id, 'ship');
+    const waiting = await shop.order(unpaid.id);
+
+    await change('kiln', { payWithin: '1m', confirmAfter: '1m', rateAfter: '1m' });
+
+    const { serverNow: _, ...same } = waiting;
+    expect(await shop.order(unpaid.id)).toMatchObject(same);
+    expect((await shop.order(shipped.id)).autoConfirmAt).toBe(before.autoConfirmAt);
+    expect(waits(await shop.act(shipped.id, 'extend'))).toEqual({
+      'order.confirm': 10 * DAY,
+    });
+    expect(waits(await shop.act(shipped.id, 'confirm'))).toEqual({
+      'order.rate': 6 * DAY,
+    });
+    await shop.act(unpaid.id, 'pay');
+    expect(waits(await shop.act(unpaid.id, 'ship'))).toEqual({
+      'order.confirm': 5 * DAY,
+    });
+  });
+
+  it('a confirmation by itself starts the time to rate that was agreed', async () => {
+    const { ofKiln } = await newSkus();
+    await change('kiln', { confirmAfter: '300ms', rateAfter: '6d' });
+    const { id } = await shop.place(ofKiln);
+    await change('kiln', { confirmAfter: '1h', rateAfter: '1h' });
+    await shop.act(id, 'pay');
+    await shop.act(id, 'ship');
+    const completed = await shop.orderWhen(id, ({ status }) => status === 'COMPLETED');
+    expect(waits(completed)).toMatchObject({ 'order.rate': 6 * DAY });
+  });
+
+  it('change one thing at a time, and take those of the shop again', async () => {
+    await change('kiln', { payWithin: '2h', rateAfter: '1d' });
+    await change('kiln', { payWithin: null });
+    expect((await merchants())[0]).toMatchObject({
+      own: ['rateAfterMs'],
+      terms: { payWithinMs: HOUR_MS, rateAfterMs: DAY_MS },
+    });
+    expect(await change('kiln', {})).toMatchObject({ status: 200 });
+  });
+
+  it('who gives less time to pay than a reminder comes before its end reminds nobody', async () => {
+    const { ofKiln } = await newSkus();
+    const { body } = await change('kiln', { payWithin: '10m' });
+    expect(body.terms).toMatchObject({ payWithinMs: HOUR_MS / 6, remindBeforeMs: null });
+    const { id } = await shop.place(ofKiln);
+    expect(Object.keys(waits(await shop.order(id)))).toEqual(['order.close', 'order.sms']);
+  });
+
+  it('an order is of one merchant', async () => {
+    const { ofTeaHouse, ofKiln } = await newSkus();
+    const items = [ofTeaHouse, ofKiln].map((sku) => ({ sku, quantity: 1 }));
+    const answer = await shop.post('/orders', { items });
+    expect(answer.status).toBe(400);
+    expect(String(answer.body.message)).toMatch(/^items: .* different merchants/);
+    expect(await shop.stockOf(ofKiln)).toBe(10);
+  });
+
+  it.each([
+    ['payWithin', 'soon'],
+    ['payWithin', 30],
+    ['payWithin', 'off'],
+    ['payWithin', '4000d'],
+    ['payWithin', `${'1'.repeat(40)}ms`],
+    ['remindBefore', '-5m'],
+    ['smsAfter', false],
+    ['confirmAfter', '0s'],
+    ['rateAfter', ''],
+  ])('are told what is wrong with %s of %j', async (field, value) => {
+    const answer = await change('kiln', { [field]: value });
+    expect(answer.status).toBe(400);
+    expect(String(answer.body.message)).toMatch(new RegExp(`^${field}: `));
+    expect((await merchants())[0]!.own).toEqual([]);
+  });
+
+  it('are told of a setting that there is none of', async () => {
+    const answer = await change('kiln', { payWithn: '2h' });
+    expect(answer.status).toBe(400);
+    expect(String(answer.body.message)).toContain('payWithn');
+  });
+
+  it.each(['nobody', randomUUID(), 'a%00b', 'x'.repeat(65)])('nobody is called %s', async (id) => {
+    expect((await change(id, { payWithin: '2h' })).status).toBe(404);
+  });
+});
