@@ -10,7 +10,7 @@ export class Shop1760000001000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      `DROP TABLE "sample_message", "outbox", "review", "payment", "order_item", "orders", "sku",
+      `DROP TABLE "sample_provider", "sample_refund", "sample_message", "payment_conflict", "outbox", "review", "payment", "order_item", "orders", "sku",
        "merchant"`,
     );
   }
@@ -115,6 +115,19 @@ const CREATE = [
        CHECK (("status" = 'REFUNDED') = ("refunded_at" IS NOT NULL))
    )`,
   `CREATE INDEX "ix_payment_order_id" ON "payment" ("order_id")`,
+  // Reports under a known transaction that say something else than the first one did.
+  `CREATE TABLE "payment_conflict" (
+     "id"          uuid NOT NULL,
+     "payment_id"  uuid NOT NULL,
+     "order_id"    uuid NOT NULL,
+     "amount"      integer NOT NULL,
+     "reported_at" timestamptz NOT NULL DEFAULT clock_timestamp(),
+     CONSTRAINT "pk_payment_conflict" PRIMARY KEY ("id"),
+     CONSTRAINT "uq_payment_conflict_report" UNIQUE ("payment_id", "order_id", "amount"),
+     CONSTRAINT "fk_payment_conflict_payment" FOREIGN KEY ("payment_id") REFERENCES "payment" ("id"),
+     CONSTRAINT "ck_payment_conflict_amount" CHECK ("amount" > 0)
+   )`,
+  `CREATE INDEX "ix_payment_conflict_order_id" ON "payment_conflict" ("order_id")`,
   `CREATE TABLE "review" (
      "order_id"   uuid NOT NULL,
      "stars"      smallint NOT NULL,
@@ -146,9 +159,24 @@ const CREATE = [
      "delivered_at" timestamptz NOT NULL DEFAULT clock_timestamp(),
      CONSTRAINT "pk_sample_message" PRIMARY KEY ("id")
    )`,
+  `CREATE TABLE "sample_refund" (
+     "payment_id" uuid NOT NULL,
+     "amount"     integer NOT NULL,
+     "paid_at"    timestamptz NOT NULL DEFAULT clock_timestamp(),
+     CONSTRAINT "pk_sample_refund" PRIMARY KEY ("payment_id")
+   )`,
+  `CREATE TABLE "sample_provider" (
+     "id"      integer NOT NULL,
+     "refunds" varchar(16) NOT NULL,
+     "until"   timestamptz,
+     CONSTRAINT "pk_sample_provider" PRIMARY KEY ("id"),
+     CONSTRAINT "ck_sample_provider_one" CHECK ("id" = 1),
+     CONSTRAINT "ck_sample_provider_refunds" CHECK ("refunds" IN ('work', 'fail', 'refuse'))
+   )`,
 ];
 
 const SEED = [
+  `INSERT INTO "sample_provider" ("id", "refunds") VALUES (1, 'work')`,
   `INSERT INTO "merchant" ("id", "name") VALUES ('tea-house', 'The tea house'), ('kiln', 'The kiln')`,
   `INSERT INTO "sku" ("sku", "name", "price", "stock", "initial_stock") VALUES
     ('TEA-GREEN',   'Green tea, 100 g',        890,   500,   500),

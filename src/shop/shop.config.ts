@@ -62,6 +62,11 @@ export const duration = z.string().transform((text, context) => {
   return z.NEVER;
 });
 
+const DURATION_CHARACTERS_MAX = 32;
+
+/** {@link duration} from a request, whose texts may be of any length. */
+export const durationText = z.string().max(DURATION_CHARACTERS_MAX).pipe(duration);
+
 const durationOrOff = z.union([z.literal('off').transform(() => null), duration]);
 
 /** The value stays out of the message: a webhook's path is often its secret. */

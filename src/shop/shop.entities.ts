@@ -3,7 +3,9 @@ import { Merchant } from './merchants/merchant.entity.js';
 import { Order, OrderItem } from './orders/order.entity.js';
 import { OutboxMessage } from './outbox/outbox-message.entity.js';
 import { SampleMessage } from './outbox/sample-message.entity.js';
+import { PaymentConflict } from './payments/payment-conflict.entity.js';
 import { Payment } from './payments/payment.entity.js';
+import { SampleProviderMood, SampleRefund } from './payments/sample-provider.entities.js';
 import { Review } from './reviews/review.entity.js';
 
 export const shopEntities = [
@@ -15,4 +17,7 @@ export const shopEntities = [
   Review,
   OutboxMessage,
   SampleMessage,
+  PaymentConflict,
+  SampleProviderMood,
+  SampleRefund,
 ];

@@ -28,6 +28,8 @@ import { WebhookMessages } from './outbox/webhook-messages.js';
 import { PaymentsController } from './payments/payments.controller.js';
 import { PaymentsService } from './payments/payments.service.js';
 import { RefundPaymentHandler } from './payments/refund-payment.handler.js';
+import { RefundsService } from './payments/refunds.service.js';
+import { SampleProviderController } from './payments/sample-provider.controller.js';
 import { SampleProvider } from './payments/sample-provider.js';
 import { ReconcilerService } from './reconciler/reconciler.service.js';
 import { RateOrderHandler } from './reviews/rate-order.handler.js';
@@ -54,6 +56,7 @@ const services = [
   PaymentsService,
   PlaceOrderService,
   ReconcilerService,
+  RefundsService,
   ReviewsService,
   SampleProvider,
 ];
@@ -74,6 +77,7 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
     MessagesController,
     OrdersController,
     PaymentsController,
+    SampleProviderController,
   ],
 })
 export class ShopModule {

@@ -35,6 +35,26 @@ describe('GET /invariants', () => {
        INSERT INTO review (order_id, stars, source)
        SELECT id, 5, 'buyer' FROM orders, generate_series(1, 2) WHERE status = 'COMPLETED'`,
     ],
+    [
+      'every payment that goes back has its refund',
+      `INSERT INTO payment (id, order_id, provider, "transaction", amount, status, refund_reason)
+       VALUES (gen_random_uuid(), gen_random_uuid(), 'test', 'lost', 1, 'REFUND_PENDING', 'a test')`,
+    ],
+    [
+      'the provider has paid back',
+      `INSERT INTO payment (id, order_id, provider, "transaction", amount, status, refund_reason,
+                            refunded_at)
+       VALUES (gen_random_uuid(), gen_random_uuid(), 'test', 'kept', 1, 'REFUNDED', 'a test',
+               clock_timestamp())`,
+    ],
+    [
+      'the provider has paid back',
+      `INSERT INTO sample_refund (payment_id, amount) SELECT id, amount FROM payment LIMIT 1`,
+    ],
+    [
+      'the provider has paid back',
+      `INSERT INTO sample_refund (payment_id, amount) VALUES (gen_random_uuid(), 1)`,
+    ],
     ['exactly one live order.close', `DELETE FROM delay_queue.delay WHERE name = 'order.close'`],
     [
       'every message is sent',

@@ -54,7 +54,7 @@ describe('merchants', () => {
     ]);
   });
 
-  it('set how long everything takes with their orders, and with not with those of others', async () => {
+  it('set how long everything takes with their orders, and not with those of others', async () => {
     const { ofTeaHouse, ofKiln } = await newSkus();
     const changed = await change('kiln', {
       payWithin: '2d',

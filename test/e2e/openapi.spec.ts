@@ -20,6 +20,8 @@ describe('the OpenAPI document', () => {
       'GET /merchants',
       'GET /messages',
       'GET /orders/{id}',
+      'GET /payments/{id}',
+      'GET /sample-provider',
       'GET /skus',
       'PATCH /merchants/{id}',
       'POST /orders',
@@ -30,6 +32,8 @@ describe('the OpenAPI document', () => {
       'POST /orders/{id}/review',
       'POST /orders/{id}/ship',
       'POST /payments/callback',
+      'POST /payments/{id}/refund',
+      'PUT /sample-provider',
     ]);
   });
 

@@ -23,6 +23,30 @@ export const INVARIANTS = {
     LEFT JOIN payment ON payment.order_id = orders.id AND payment.status = 'CAPTURED'
     WHERE orders.status = 'CLOSED'`,
 
+  // Dead letters count: somebody can look at those and ask for the refund again.
+  'every payment that goes back has its refund': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE delay.id IS NULL)::int AS broken,
+           min(payment.id::text) FILTER (WHERE delay.id IS NULL) AS example
+    FROM payment
+    LEFT JOIN delay_queue.delay
+      ON delay.name = 'payment.refund' AND delay.key = payment.id::text
+    WHERE payment.status = 'REFUND_PENDING'`,
+
+  // What it has paid back and the shop has not written down yet is still pending here.
+  'the provider has paid back what the shop says': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE wrong)::int AS broken,
+           min(id::text) FILTER (WHERE wrong) AS example
+    FROM (SELECT coalesce(payment.id, refund.payment_id) AS id,
+                 CASE coalesce(payment.status, 'unknown')
+                   WHEN 'REFUNDED' THEN refund.amount IS DISTINCT FROM payment.amount
+                   WHEN 'REFUND_PENDING' THEN coalesce(refund.amount <> payment.amount, false)
+                   ELSE refund.amount IS NOT NULL END AS wrong
+          FROM payment
+          FULL JOIN sample_refund refund ON refund.payment_id = payment.id
+          WHERE payment.status IS DISTINCT FROM 'CAPTURED' OR refund.amount IS NOT NULL) AS refunded`,
+
   'an order has at most one review': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE reviews > 1)::int AS broken,

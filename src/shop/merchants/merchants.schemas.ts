@@ -1,11 +1,9 @@
 import { z } from 'zod';
-import { duration } from '../shop.config.js';
+import { durationText } from '../shop.config.js';
 
-const TEXT_MAX = 32;
-
-const ownDuration = z.string().max(TEXT_MAX).pipe(duration).nullable().optional();
+const ownDuration = durationText.nullable().optional();
 const ownMessage = z
-  .union([z.literal('off').transform(() => 0), z.string().max(TEXT_MAX).pipe(duration)])
+  .union([z.literal('off').transform(() => 0), durationText])
   .nullable()
   .optional();
 

@@ -1,5 +1,6 @@
 import type { DelayRecord } from 'nestjs-delay-queue';
 import type { OutboxMessage } from '../outbox/outbox-message.entity.js';
+import type { PaymentConflict } from '../payments/payment-conflict.entity.js';
 import type { Payment } from '../payments/payment.entity.js';
 import type { Review } from '../reviews/review.entity.js';
 import type { Order } from './order.entity.js';
@@ -11,12 +12,21 @@ export interface Past {
   payments: Payment[];
   review: Review | null;
   messages: OutboxMessage[];
+  /** Of this order's payments, or reported for this order. */
+  conflicts: PaymentConflict[];
   /** The delays of this order that have ended. */
   ended: DelayRecord[];
 }
 
 /** What happened to an order, oldest first; at the same instant, what the shop did comes first. */
-export function timelineOf({ order, payments, review, messages, ended }: Past): Moment[] {
+export function timelineOf({
+  order,
+  payments,
+  review,
+  messages,
+  conflicts,
+  ended,
+}: Past): Moment[] {
   return [
     moment(order.placedAt, 'order placed'),
     moment(order.paidAt, 'order paid'),
@@ -30,6 +40,9 @@ export function timelineOf({ order, payments, review, messages, ended }: Past): 
     ]),
     moment(review?.createdAt, 'order rated', review && `${review.stars} stars, ${review.source}`),
     ...messages.map(({ sentAt, kind }) => moment(sentAt, 'message sent', kind)),
+    ...conflicts.map((conflict) =>
+      moment(conflict.reportedAt, 'payment report contradicted', contradiction(conflict)),
+    ),
     ...ended.map((delay) => moment(delay.endedAt, `${delay.name} ${delay.state}`, endOf(delay))),
   ]
     .filter((entry) => entry !== null)
@@ -41,6 +54,10 @@ const moment = (
   event: string,
   detail: string | null = null,
 ): Moment | null => (at ? { at: at.toISOString(), event, detail } : null);
+
+const contradiction = ({ orderId, amount, payment }: PaymentConflict): string =>
+  `${payment.transaction} by ${payment.provider}: ${amount} for order ${orderId} reported, ` +
+  `${payment.amount} for order ${payment.orderId} on record`;
 
 function endOf({ dueAt, latenessMs, attempts, error }: DelayRecord): string {
   const facts = [`due ${dueAt.toISOString()}`];

@@ -3,6 +3,8 @@ import { DelayService, type DelayInfo, type DelayRecord } from 'nestjs-delay-que
 import { DataSource, type EntityManager } from 'typeorm';
 import { ORDER_DELAYS } from '../delays.js';
 import { OutboxMessage } from '../outbox/outbox-message.entity.js';
+import { PaymentConflict } from '../payments/payment-conflict.entity.js';
+import { paymentView } from '../payments/payment-view.js';
 import { Payment } from '../payments/payment.entity.js';
 import { Review } from '../reviews/review.entity.js';
 import { serverNow } from '../shop.clock.js';
@@ -17,6 +19,7 @@ interface Picture {
   payments: Payment[];
   review: Review | null;
   messages: OutboxMessage[];
+  conflicts: PaymentConflict[];
   live: DelayInfo[];
   now: Date;
 }
@@ -34,14 +37,19 @@ export class OrderViewService {
     const picture = await this.dataSource.transaction('REPEATABLE READ', (manager) =>
       this.take(manager, id),
     );
-    const { order, payments, review, messages, live, now } = picture;
+    const { order, payments, review, live, now } = picture;
     return {
       ...headOf(order),
       items: order.items.map(({ sku, name, price, quantity }) => ({ sku, name, price, quantity })),
-      payments: payments.map(paymentView),
+      payments: payments.map((payment) =>
+        paymentView(
+          payment,
+          live.find(({ key }) => key === payment.id),
+        ),
+      ),
       review: review && { stars: review.stars, source: review.source },
       delays: live.map(delayView),
-      timeline: timelineOf({ order, payments, review, messages, ended: await this.ended(picture) }),
+      timeline: timelineOf({ ...picture, ended: await this.ended(picture) }),
       serverNow: now.toISOString(),
     };
   }
@@ -59,12 +67,16 @@ export class OrderViewService {
     });
     const review = await manager.findOneBy(Review, { orderId: id });
     const messages = await manager.findBy(OutboxMessage, { orderId: id });
+    const conflicts = await manager.find(PaymentConflict, {
+      where: [{ orderId: id }, { payment: { orderId: id } }],
+      relations: { payment: true },
+    });
     const live: DelayInfo[] = [];
     for (const [name, key] of delaysOf(id, payments)) {
       const delay = await this.delays.find(name, key, { manager });
       if (delay) live.push(delay);
     }
-    return { order, payments, review, messages, live, now: await serverNow(manager) };
+    return { order, payments, review, messages, conflicts, live, now: await serverNow(manager) };
   }
 
   private async ended({ order, payments }: Picture): Promise<DelayRecord[]> {
@@ -96,17 +108,6 @@ const headOf = (order: Order) => ({
   autoConfirmAt: order.autoConfirmAt?.toISOString() ?? null,
   extended: order.extended,
   terms: { confirmAfterMs: order.confirmAfterMs, rateAfterMs: order.rateAfterMs },
-});
-
-const paymentView = (payment: Payment): OrderView['payments'][number] => ({
-  id: payment.id,
-  status: payment.status,
-  amount: payment.amount,
-  provider: payment.provider,
-  transaction: payment.transaction,
-  refundReason: payment.refundReason,
-  capturedAt: payment.capturedAt.toISOString(),
-  refundedAt: payment.refundedAt?.toISOString() ?? null,
 });
 
 const delayView = ({ name, state, dueAt, attempts }: DelayInfo): DelayView => ({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { cents } from '../catalog/catalog.schemas.js';
-import { PAYMENT_STATUSES } from '../payments/payment.entity.js';
+import { paymentView } from '../payments/payments.schemas.js';
 import { REVIEW_SOURCES } from '../reviews/review.entity.js';
 import { ORDER_STATUSES } from './order.entity.js';
 
@@ -33,17 +33,6 @@ export const placedOrder = z.object({
 });
 export type PlacedOrder = z.infer<typeof placedOrder>;
 
-const payment = z.object({
-  id: z.string(),
-  status: z.enum(PAYMENT_STATUSES),
-  amount: cents,
-  provider: z.string(),
-  transaction: z.string(),
-  refundReason: z.string().nullable(),
-  capturedAt: instant,
-  refundedAt: instant.nullable(),
-});
-
 const delay = z.object({
   name: z.string().meta({ example: 'order.close' }),
   state: z.enum(['scheduled', 'running', 'retrying', 'dead']),
@@ -73,7 +62,7 @@ export const orderView = z.object({
     .object({ confirmAfterMs: z.int(), rateAfterMs: z.int() })
     .meta({ description: 'As agreed when it was placed, in milliseconds' }),
   items: z.array(z.object({ sku: z.string(), name: z.string(), price: cents, quantity: z.int() })),
-  payments: z.array(payment),
+  payments: z.array(paymentView),
   review: z.object({ stars: z.int().min(1).max(5), source: z.enum(REVIEW_SOURCES) }).nullable(),
   delays: z.array(delay).meta({ description: 'What is still to happen by itself' }),
   timeline: z.array(moment).meta({ description: 'What has happened, oldest first' }),

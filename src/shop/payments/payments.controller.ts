@@ -1,18 +1,31 @@
-import { Body, Controller, HttpCode, Post } from '@nestjs/common';
-import { ApiBadRequestResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
+import {
+  ApiBadRequestResponse,
+  ApiConflictResponse,
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
 import { problem } from '../http/problem.js';
 import {
+  paymentDetails,
   paymentReceipt,
   paymentReport,
+  type PaymentDetails,
   type PaymentReceipt,
   type PaymentReport,
 } from './payments.schemas.js';
 import { PaymentsService } from './payments.service.js';
+import { RefundsService } from './refunds.service.js';
 
 @ApiTags('payments')
 @Controller('payments')
 export class PaymentsController {
-  constructor(private readonly payments: PaymentsService) {}
+  constructor(
+    private readonly payments: PaymentsService,
+    private readonly refunds: RefundsService,
+  ) {}
 
   @Post('callback')
   @HttpCode(200)
@@ -20,11 +33,30 @@ export class PaymentsController {
     summary: 'A provider reports money that it has taken',
     description:
       'Always 200 for a well-formed report, also when it is late, repeated, of another amount ' +
-      'or for an unknown order: money that cannot be kept is written down and refunded.',
+      'or for an unknown order: money that cannot be kept is written down and refunded. A known ' +
+      'transaction for another order or amount is a `conflict`, and moves no money.',
   })
   @ApiOkResponse({ standardSchema: paymentReceipt })
   @ApiBadRequestResponse({ standardSchema: problem })
   callback(@Body({ schema: paymentReport }) report: PaymentReport): Promise<PaymentReceipt> {
     return this.payments.record(report);
+  }
+
+  @Get(':id')
+  @ApiOperation({ summary: 'A payment, and what became of its refund' })
+  @ApiOkResponse({ standardSchema: paymentDetails })
+  @ApiNotFoundResponse({ standardSchema: problem })
+  show(@Param('id') id: string): Promise<PaymentDetails> {
+    return this.refunds.show(id);
+  }
+
+  @Post(':id/refund')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Try a refund now that waits, or that had been given up' })
+  @ApiOkResponse({ standardSchema: paymentDetails })
+  @ApiNotFoundResponse({ standardSchema: problem })
+  @ApiConflictResponse({ standardSchema: problem, description: 'It is kept for its order' })
+  refund(@Param('id') id: string): Promise<PaymentDetails> {
+    return this.refunds.retry(id);
   }
 }

@@ -18,9 +18,55 @@ export const paymentReport = z.object({
 });
 export type PaymentReport = z.infer<typeof paymentReport>;
 
+/** Lower case, as Postgres writes it. */
+export const paymentId = z.guid().toLowerCase();
+
 export const paymentReceipt = z.object({
   paymentId: z.string(),
   status: z.enum(PAYMENT_STATUSES),
-  repeated: z.boolean().meta({ description: 'This transaction was reported before' }),
+  repeated: z.boolean().meta({ description: 'The same was reported before' }),
+  conflict: z
+    .object({ orderId: z.string(), amount: cents })
+    .optional()
+    .meta({
+      description:
+        'What is on record under this transaction. The report says something else: it changed ' +
+        'nothing, and is kept beside it.',
+    }),
+  reason: z.string().optional().meta({
+    description: 'Why this money does not pay the order',
+    example: 'paid 1200 instead of 1250',
+  }),
 });
 export type PaymentReceipt = z.infer<typeof paymentReceipt>;
+
+const instant = z.string().meta({ format: 'date-time', example: '2026-11-20T12:30:00.000Z' });
+
+export const paymentView = z.object({
+  id: z.string(),
+  status: z.enum(PAYMENT_STATUSES),
+  amount: cents,
+  provider: z.string(),
+  transaction: z.string(),
+  refundReason: z.string().nullable(),
+  refundError: z.string().nullable().meta({ description: 'Why the last attempt to refund failed' }),
+  capturedAt: instant,
+  refundedAt: instant.nullable(),
+});
+export type PaymentView = z.infer<typeof paymentView>;
+
+export const paymentDetails = paymentView.extend({
+  orderId: z.string().meta({ description: 'As reported; the shop may not know it' }),
+  conflicts: z
+    .array(z.object({ orderId: z.string(), amount: cents, reportedAt: instant }))
+    .meta({ description: 'Reports of the same transaction that say something else' }),
+  refund: z
+    .object({
+      state: z.enum(['scheduled', 'running', 'retrying', 'dead']),
+      attempts: z.int(),
+      nextAt: instant.nullable(),
+    })
+    .nullable()
+    .meta({ description: '`dead`: no further attempt comes by itself' }),
+});
+export type PaymentDetails = z.infer<typeof paymentDetails>;

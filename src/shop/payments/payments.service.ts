@@ -1,21 +1,22 @@
 import { Injectable } from '@nestjs/common';
-import { DelayService } from 'nestjs-delay-queue';
 import { randomUUID } from 'node:crypto';
-import { DataSource, Raw, type EntityManager } from 'typeorm';
+import { DataSource, Raw } from 'typeorm';
 import { Order } from '../orders/order.entity.js';
 import { OrderMoves } from '../orders/order-moves.service.js';
 import { refusal } from '../orders/order.moves.js';
+import { reportedBefore, whyNotKept, writeDown } from './payment-record.js';
 import { Payment } from './payment.entity.js';
 import type { PaymentReceipt, PaymentReport } from './payments.schemas.js';
+import { RefundsService } from './refunds.service.js';
 import { SampleProvider } from './sample-provider.js';
 
 @Injectable()
 export class PaymentsService {
   constructor(
     private readonly dataSource: DataSource,
-    private readonly delays: DelayService,
     private readonly moves: OrderMoves,
     private readonly provider: SampleProvider,
+    private readonly refunds: RefundsService,
   ) {}
 
   /**
@@ -47,59 +48,21 @@ export class PaymentsService {
   /**
    * Money that a provider has taken already; it cannot be refused any more, only kept or given
    * back. It is kept when it is the first full payment of an order that is still unpaid, also after
-   * the deadline. A transaction that was reported before changes nothing.
+   * the deadline. A transaction that was reported before changes nothing; when it was for another
+   * order or amount, that is written down beside it.
    */
   record(report: PaymentReport): Promise<PaymentReceipt> {
     return this.dataSource.transaction(async (manager) => {
       const paymentId = randomUUID();
-      if (!(await writeDown(manager, paymentId, report))) return repeated(manager, report);
+      if (!(await writeDown(manager, paymentId, report))) return reportedBefore(manager, report);
 
       const { orderId, amount: total } = report;
       if (await this.moves.one(manager, orderId, { from: 'UNPAID', to: 'PAID' }, { total })) {
         return { paymentId, status: 'CAPTURED', repeated: false };
       }
-      await this.giveBack(manager, paymentId, await whyNotKept(manager, report));
-      return { paymentId, status: 'REFUND_PENDING', repeated: false };
+      const reason = await whyNotKept(manager, report);
+      await this.refunds.begin(manager, paymentId, reason);
+      return { paymentId, status: 'REFUND_PENDING', repeated: false, reason };
     });
   }
-
-  private async giveBack(manager: EntityManager, id: string, refundReason: string): Promise<void> {
-    await manager.update(Payment, { id }, { status: 'REFUND_PENDING', refundReason });
-    await this.delays.schedule('payment.refund', { paymentId: id }, { after: 0, key: id, manager });
-  }
-}
-
-/** `false`: this transaction has been written down before, perhaps just now by another request. */
-async function writeDown(
-  manager: EntityManager,
-  id: string,
-  report: PaymentReport,
-): Promise<boolean> {
-  const insert = manager
-    .createQueryBuilder()
-    .insert()
-    .into(Payment)
-    .values({ ...report, id, status: 'CAPTURED' })
-    .orIgnore();
-  const { raw } = await insert.returning('id').execute();
-  return raw.length === 1;
-}
-
-async function repeated(
-  manager: EntityManager,
-  { provider, transaction }: PaymentReport,
-): Promise<PaymentReceipt> {
-  const first = await manager.findOneByOrFail(Payment, { provider, transaction });
-  return { paymentId: first.id, status: first.status, repeated: true };
-}
-
-async function whyNotKept(
-  manager: EntityManager,
-  { orderId, amount }: PaymentReport,
-): Promise<string> {
-  const order = await manager.findOneBy(Order, { id: orderId });
-  if (!order) return 'no such order';
-  if (order.status === 'CLOSED') return 'the order was closed';
-  if (order.status !== 'UNPAID') return 'the order was paid already';
-  return `paid ${amount} instead of ${order.total}`;
 }

@@ -1,23 +1,28 @@
 import { Injectable } from '@nestjs/common';
-import { OnDelay, type Delay, type TransactionalDelayContext } from 'nestjs-delay-queue';
-import { Payment } from './payment.entity.js';
+import { OnDelay, type Delay, type DelayContext } from 'nestjs-delay-queue';
+import { RefundsService } from './refunds.service.js';
 import { SampleProvider } from './sample-provider.js';
 
 @Injectable()
 export class RefundPaymentHandler {
-  constructor(private readonly provider: SampleProvider) {}
+  constructor(
+    private readonly provider: SampleProvider,
+    private readonly refunds: RefundsService,
+  ) {}
 
-  /** Money that was not due goes back the way it came. */
-  @OnDelay('payment.refund', { transactional: true })
+  /**
+   * Money that was not due goes back the way it came. Not transactional: no connection waits for a
+   * provider that hangs. What it has paid back and nobody wrote down is asked for again, under the
+   * same id. Twenty attempts take about an hour; then somebody has to look.
+   */
+  @OnDelay('payment.refund', { maxAttempts: 20 })
   async refund(
-    { payload: { paymentId: id } }: Delay<'payment.refund'>,
-    { manager }: TransactionalDelayContext,
+    { payload: { paymentId } }: Delay<'payment.refund'>,
+    { signal }: DelayContext,
   ): Promise<void> {
-    const { affected } = await manager.update(
-      Payment,
-      { id, status: 'REFUND_PENDING' },
-      { status: 'REFUNDED', refundedAt: () => 'clock_timestamp()' },
-    );
-    if (affected === 1) await this.provider.refund(await manager.findOneByOrFail(Payment, { id }));
+    const payment = await this.refunds.pending(paymentId);
+    if (!payment) return;
+    await this.provider.refund(payment, signal);
+    await this.refunds.done(paymentId);
   }
 }

@@ -1,6 +1,10 @@
 import { Injectable } from '@nestjs/common';
+import { DiscardDelay } from 'nestjs-delay-queue';
 import { randomUUID } from 'node:crypto';
+import { DataSource } from 'typeorm';
 import type { Payment } from './payment.entity.js';
+import type { RefundMood } from './sample-provider.entities.js';
+import type { ProviderMood, ProviderView } from './sample-provider.schemas.js';
 
 /** Who took the money and under which id. */
 export interface Capture {
@@ -9,12 +13,14 @@ export interface Capture {
 }
 
 /**
- * Stands in for a payment provider: takes money at once and gives it back at once, without leaving
- * the process. With a real one the capture happens outside the shop's transaction and is reported
- * by `POST /payments/callback`.
+ * Stands in for a payment provider: takes money at once, and gives it back at once unless it was told
+ * to fail. With a real one the capture happens outside the shop's transaction and is reported by
+ * `POST /payments/callback`.
  */
 @Injectable()
 export class SampleProvider {
+  constructor(private readonly dataSource: DataSource) {}
+
   capture(): Capture {
     return { provider: 'sample', transaction: randomUUID() };
   }
@@ -22,8 +28,35 @@ export class SampleProvider {
   /**
    * @param payment its `id` is the idempotency key of the refund: an attempt that fails after the
    * provider has paid back is repeated, and must not pay twice
+   * @throws DiscardDelay when asking again has no sense, anything else when it has
    */
-  refund(_payment: Pick<Payment, 'id' | 'provider' | 'transaction' | 'amount'>): Promise<void> {
-    return Promise.resolve();
+  async refund({ id, amount }: Pick<Payment, 'id' | 'amount'>, signal: AbortSignal): Promise<void> {
+    const { refunds } = await this.show();
+    if (refunds === 'fail') throw new Error('the provider is out of order');
+    if (refunds === 'refuse') throw new DiscardDelay('the provider refuses to pay this back');
+    signal.throwIfAborted();
+    await this.dataSource.query(
+      `INSERT INTO sample_refund (payment_id, amount) VALUES ($1, $2) ON CONFLICT DO NOTHING`,
+      [id, amount],
+    );
+  }
+
+  /** How it takes refunds, for all processes of the shop. */
+  async take({ refunds, for: forMs }: ProviderMood): Promise<ProviderView> {
+    await this.dataSource.query(
+      `UPDATE sample_provider
+       SET refunds = $1, until = clock_timestamp() + $2::float8 * interval '1 millisecond'`,
+      [refunds, forMs ?? null],
+    );
+    return this.show();
+  }
+
+  async show(): Promise<ProviderView> {
+    const [mood] = await this.dataSource.query<{ refunds: RefundMood; until: Date | null }[]>(
+      `SELECT CASE WHEN until <= clock_timestamp() THEN 'work' ELSE refunds END AS refunds,
+              CASE WHEN until > clock_timestamp() THEN until END AS until
+       FROM sample_provider`,
+    );
+    return { refunds: mood!.refunds, until: mood!.until?.toISOString() ?? null };
   }
 }

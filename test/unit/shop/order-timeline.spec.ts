@@ -38,6 +38,7 @@ it('tells what happened in the order in which it happened', () => {
     payments: [payment],
     review: null,
     messages: [],
+    conflicts: [],
     ended: [close],
   });
 

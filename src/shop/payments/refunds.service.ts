@@ -1,0 +1,85 @@
+import { ConflictException, Injectable, NotFoundException } from '@nestjs/common';
+import { DelayService } from 'nestjs-delay-queue';
+import { DataSource, type EntityManager } from 'typeorm';
+import { PaymentConflict } from './payment-conflict.entity.js';
+import { paymentView } from './payment-view.js';
+import { Payment } from './payment.entity.js';
+import { paymentId, type PaymentDetails } from './payments.schemas.js';
+
+/** Money on its way back to who paid it. */
+@Injectable()
+export class RefundsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly delays: DelayService,
+  ) {}
+
+  /** The payment is not kept: in the caller's transaction its refund begins. */
+  async begin(manager: EntityManager, id: string, refundReason: string): Promise<void> {
+    await manager.update(Payment, { id }, { status: 'REFUND_PENDING', refundReason });
+    await this.delays.schedule('payment.refund', { paymentId: id }, { after: 0, key: id, manager });
+  }
+
+  /** What is still to be paid back; `null` when that is done. */
+  pending(id: string): Promise<Payment | null> {
+    return this.dataSource.manager.findOneBy(Payment, { id, status: 'REFUND_PENDING' });
+  }
+
+  /** The provider has paid it back. Whoever writes that down second changes nothing. */
+  async done(id: string): Promise<void> {
+    await this.dataSource.manager.update(
+      Payment,
+      { id, status: 'REFUND_PENDING' },
+      { status: 'REFUNDED', refundedAt: () => 'clock_timestamp()' },
+    );
+  }
+
+  /**
+   * Tries a refund now that waits for its next attempt, or that had been given up. One that is done
+   * stays done.
+   *
+   * @throws 404 for an unknown payment; 409 for one that is kept
+   */
+  async retry(id: string): Promise<PaymentDetails> {
+    const { status } = await this.find(id);
+    if (status === 'CAPTURED') {
+      throw new ConflictException('the payment cannot be refunded: it is kept for its order');
+    }
+    if (status === 'REFUND_PENDING') {
+      await this.delays.schedule('payment.refund', { paymentId: id }, { after: 0, key: id });
+    }
+    return this.show(id);
+  }
+
+  async show(id: string): Promise<PaymentDetails> {
+    const { manager } = this.dataSource;
+    const payment = await this.find(id);
+    const conflicts = await manager.find(PaymentConflict, {
+      where: { paymentId: payment.id },
+      order: { reportedAt: 'ASC', id: 'ASC' },
+    });
+    const refund = await this.delays.find('payment.refund', payment.id);
+    return {
+      ...paymentView(payment, refund ?? undefined),
+      orderId: payment.orderId,
+      conflicts: conflicts.map(({ orderId, amount, reportedAt }) => ({
+        orderId,
+        amount,
+        reportedAt: reportedAt.toISOString(),
+      })),
+      refund: refund && {
+        state: refund.state,
+        attempts: refund.attempts,
+        nextAt: refund.wakeAt?.toISOString() ?? null,
+      },
+    };
+  }
+
+  private async find(given: string): Promise<Payment> {
+    const id = paymentId.safeParse(given);
+    const payment =
+      id.success && (await this.dataSource.manager.findOneBy(Payment, { id: id.data }));
+    if (!payment) throw new NotFoundException(`there is no payment ${given}`);
+    return payment;
+  }
+}
