@@ -10,8 +10,8 @@ export class Shop1760000001000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      `DROP TABLE "sample_provider", "sample_refund", "sample_message", "payment_conflict", "outbox", "review", "payment", "order_item", "orders", "sku",
-       "merchant"`,
+      `DROP TABLE "frozen_timer", "dispute", "sample_provider", "sample_refund", "sample_message",
+         "outbox", "review", "payment_conflict", "payment", "order_item", "orders", "sku", "merchant"`,
     );
   }
 }
@@ -56,8 +56,9 @@ const CREATE = [
      "pay_deadline"    timestamptz NOT NULL,
      "auto_confirm_at" timestamptz,
      "confirm_after_ms" bigint NOT NULL,
-     "rate_after_ms"   bigint NOT NULL,
+     "rate_after_ms"    bigint NOT NULL,
      "extended"        boolean NOT NULL DEFAULT false,
+     "disputed_at"     timestamptz,
      "close_reason"    text,
      "placed_at"       timestamptz NOT NULL DEFAULT clock_timestamp(),
      "paid_at"         timestamptz,
@@ -76,6 +77,8 @@ const CREATE = [
      CONSTRAINT "ck_orders_total" CHECK ("total" > 0),
      CONSTRAINT "ck_orders_close_reason"
        CHECK (("status" = 'CLOSED') = ("close_reason" IS NOT NULL)),
+     CONSTRAINT "ck_orders_disputed"
+       CHECK ("disputed_at" IS NULL OR "status" IN ('PAID', 'SHIPPED', 'COMPLETED')),
      CONSTRAINT "ck_orders_request_hash"
        CHECK (("idempotency_key" IS NULL) = ("request_hash" IS NULL))
    )`,
@@ -150,6 +153,25 @@ const CREATE = [
      CONSTRAINT "uq_outbox_order_kind" UNIQUE ("order_id", "kind"),
      CONSTRAINT "fk_outbox_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id"),
      CONSTRAINT "ck_outbox_ended_once" CHECK ("sent_at" IS NULL OR "dropped_at" IS NULL)
+   )`,
+  `CREATE TABLE "dispute" (
+     "id"          uuid NOT NULL,
+     "order_id"    uuid NOT NULL,
+     "reason"      text NOT NULL,
+     "opened_at"   timestamptz NOT NULL DEFAULT clock_timestamp(),
+     "released_at" timestamptz,
+     CONSTRAINT "pk_dispute" PRIMARY KEY ("id"),
+     CONSTRAINT "fk_dispute_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id")
+   )`,
+  `CREATE UNIQUE INDEX "uq_dispute_open" ON "dispute" ("order_id") WHERE "released_at" IS NULL`,
+  `CREATE INDEX "ix_dispute_order_id" ON "dispute" ("order_id")`,
+  `CREATE TABLE "frozen_timer" (
+     "order_id" uuid NOT NULL,
+     "name"     varchar(64) NOT NULL,
+     "left_ms"  bigint NOT NULL,
+     CONSTRAINT "pk_frozen_timer" PRIMARY KEY ("order_id", "name"),
+     CONSTRAINT "fk_frozen_timer_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id"),
+     CONSTRAINT "ck_frozen_timer_left" CHECK ("left_ms" >= 0)
    )`,
   // The sample provider's own; a provider of yours keeps its books elsewhere.
   `CREATE TABLE "sample_message" (

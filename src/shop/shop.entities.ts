@@ -1,4 +1,5 @@
 import { Sku } from './catalog/sku.entity.js';
+import { Dispute, FrozenTimer } from './disputes/dispute.entity.js';
 import { Merchant } from './merchants/merchant.entity.js';
 import { Order, OrderItem } from './orders/order.entity.js';
 import { OutboxMessage } from './outbox/outbox-message.entity.js';
@@ -20,4 +21,6 @@ export const shopEntities = [
   PaymentConflict,
   SampleProviderMood,
   SampleRefund,
+  Dispute,
+  FrozenTimer,
 ];

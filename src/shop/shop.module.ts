@@ -6,6 +6,8 @@ import {
 } from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
 import { CatalogController } from './catalog/catalog.controller.js';
+import { DisputesController } from './disputes/disputes.controller.js';
+import { DisputesService } from './disputes/disputes.service.js';
 import { InvariantsController } from './invariants/invariants.controller.js';
 import { InvariantsService } from './invariants/invariants.service.js';
 import { MerchantsController } from './merchants/merchants.controller.js';
@@ -46,6 +48,7 @@ const handlers = [
 ];
 
 const services = [
+  DisputesService,
   InvariantsService,
   MerchantsService,
   MessagesService,
@@ -72,6 +75,7 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
 @Module({
   controllers: [
     CatalogController,
+    DisputesController,
     InvariantsController,
     MerchantsController,
     MessagesController,

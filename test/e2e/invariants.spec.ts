@@ -10,6 +10,9 @@ describe('GET /invariants', () => {
     await shop.orderAfter();
     await shop.orderAfter('cancel');
     await shop.orderAfter('pay', 'ship', 'confirm');
+    await shop.orderAfter('pay', 'ship');
+    const { id } = await shop.orderAfter('pay', 'ship');
+    await shop.act(id, 'dispute', { reason: 'nothing arrived' });
   });
   afterEach(() => shop.close());
 
@@ -56,6 +59,14 @@ describe('GET /invariants', () => {
       `INSERT INTO sample_refund (payment_id, amount) VALUES (gen_random_uuid(), 1)`,
     ],
     ['exactly one live order.close', `DELETE FROM delay_queue.delay WHERE name = 'order.close'`],
+    ['one live order.confirm', `DELETE FROM delay_queue.delay WHERE name = 'order.confirm'`],
+    ['one live order.confirm', `DELETE FROM frozen_timer WHERE name = 'order.confirm'`],
+    [
+      'timers are frozen while',
+      `INSERT INTO frozen_timer (order_id, name, left_ms)
+       SELECT id, 'order.rate', 1 FROM orders WHERE status = 'COMPLETED'`,
+    ],
+    ['timers are frozen while', `UPDATE dispute SET released_at = clock_timestamp()`],
     [
       'every message is sent',
       `INSERT INTO outbox (order_id, kind, text)

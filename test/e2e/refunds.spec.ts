@@ -79,7 +79,7 @@ describe('money that goes back', () => {
     expect(order.delays).toMatchObject([{ name: 'payment.refund', state: 'dead' }]);
 
     await provider({ refunds: 'work' });
-    expect(await shop.post(`/payments/${id}/refund`)).toMatchObject({ status: 200 });
+    expect(await shop.post(`/payments/${id.toUpperCase()}/refund`)).toMatchObject({ status: 200 });
     await paymentWhen(id, isRefunded);
     expect(await paidBack(id)).toHaveLength(1);
   });

@@ -66,6 +66,36 @@ export const INVARIANTS = {
           WHERE orders.status = 'UNPAID'
           GROUP BY orders.id) AS unpaid`,
 
+  // As above; and under dispute the time that is left is kept instead.
+  'every shipped order has one live order.confirm, or a frozen one': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE wrong)::int AS broken,
+           min(id::text) FILTER (WHERE wrong) AS example
+    FROM (SELECT orders.id,
+                 CASE WHEN disputed_at IS NULL THEN delay.id IS NULL OR frozen.name IS NOT NULL
+                      ELSE frozen.name IS NULL END AS wrong
+          FROM orders
+          LEFT JOIN delay_queue.delay
+            ON delay.name = 'order.confirm' AND delay.key = orders.id::text
+            AND delay.wake_at < 'infinity'
+          LEFT JOIN frozen_timer frozen
+            ON frozen.name = 'order.confirm' AND frozen.order_id = orders.id
+          WHERE orders.status = 'SHIPPED') AS shipped`,
+
+  'timers are frozen while their order is under dispute, and only then': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE wrong)::int AS broken,
+           min(id::text) FILTER (WHERE wrong) AS example
+    FROM (SELECT orders.id,
+                 (disputed_at IS NULL) <> (dispute.id IS NULL)
+                   OR disputed_at IS NULL AND frozen.order_id IS NOT NULL AS wrong
+          FROM orders
+          LEFT JOIN dispute ON dispute.order_id = orders.id AND dispute.released_at IS NULL
+          LEFT JOIN (SELECT DISTINCT order_id FROM frozen_timer) AS frozen
+            ON frozen.order_id = orders.id
+          WHERE disputed_at IS NOT NULL OR dispute.id IS NOT NULL
+            OR frozen.order_id IS NOT NULL) AS disputed`,
+
   'the buyer is told each thing at most once': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE messages > 1)::int AS broken,

@@ -1,4 +1,5 @@
 import type { DelayRecord } from 'nestjs-delay-queue';
+import type { Dispute } from '../disputes/dispute.entity.js';
 import type { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import type { PaymentConflict } from '../payments/payment-conflict.entity.js';
 import type { Payment } from '../payments/payment.entity.js';
@@ -12,6 +13,7 @@ export interface Past {
   payments: Payment[];
   review: Review | null;
   messages: OutboxMessage[];
+  disputes: Dispute[];
   /** Of this order's payments, or reported for this order. */
   conflicts: PaymentConflict[];
   /** The delays of this order that have ended. */
@@ -25,6 +27,7 @@ export function timelineOf({
   review,
   messages,
   conflicts,
+  disputes,
   ended,
 }: Past): Moment[] {
   return [
@@ -40,6 +43,10 @@ export function timelineOf({
     ]),
     moment(review?.createdAt, 'order rated', review && `${review.stars} stars, ${review.source}`),
     ...messages.map(({ sentAt, kind }) => moment(sentAt, 'message sent', kind)),
+    ...disputes.flatMap(({ openedAt, releasedAt, reason }) => [
+      moment(openedAt, 'dispute opened', reason),
+      moment(releasedAt, 'dispute released'),
+    ]),
     ...conflicts.map((conflict) =>
       moment(conflict.reportedAt, 'payment report contradicted', contradiction(conflict)),
     ),

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DelayService, type DelayInfo, type DelayRecord } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ORDER_DELAYS } from '../delays.js';
+import { Dispute, FrozenTimer } from '../disputes/dispute.entity.js';
 import { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import { PaymentConflict } from '../payments/payment-conflict.entity.js';
 import { paymentView } from '../payments/payment-view.js';
@@ -20,6 +21,8 @@ interface Picture {
   review: Review | null;
   messages: OutboxMessage[];
   conflicts: PaymentConflict[];
+  disputes: Dispute[];
+  frozen: FrozenTimer[];
   live: DelayInfo[];
   now: Date;
 }
@@ -40,6 +43,7 @@ export class OrderViewService {
     const { order, payments, review, live, now } = picture;
     return {
       ...headOf(order),
+      dispute: disputeView(picture),
       items: order.items.map(({ sku, name, price, quantity }) => ({ sku, name, price, quantity })),
       payments: payments.map((payment) =>
         paymentView(
@@ -71,12 +75,27 @@ export class OrderViewService {
       where: [{ orderId: id }, { payment: { orderId: id } }],
       relations: { payment: true },
     });
+    const disputes = await manager.findBy(Dispute, { orderId: id });
+    const frozen = await manager.find(FrozenTimer, {
+      where: { orderId: id },
+      order: { name: 'ASC' },
+    });
     const live: DelayInfo[] = [];
     for (const [name, key] of delaysOf(id, payments)) {
       const delay = await this.delays.find(name, key, { manager });
       if (delay) live.push(delay);
     }
-    return { order, payments, review, messages, conflicts, live, now: await serverNow(manager) };
+    return {
+      order,
+      payments,
+      review,
+      messages,
+      conflicts,
+      disputes,
+      frozen,
+      live,
+      now: await serverNow(manager),
+    };
   }
 
   private async ended({ order, payments }: Picture): Promise<DelayRecord[]> {
@@ -95,6 +114,17 @@ function delaysOf(id: string, payments: Payment[]) {
     ...ORDER_DELAYS.map((name) => [name, id] as const),
     ...refunds.map((payment) => ['payment.refund', payment.id] as const),
   ];
+}
+
+function disputeView({ disputes, frozen }: Picture): OrderView['dispute'] {
+  const open = disputes.find(({ releasedAt }) => releasedAt === null);
+  return open
+    ? {
+        reason: open.reason,
+        openedAt: open.openedAt.toISOString(),
+        frozen: frozen.map(({ name, leftMs }) => ({ name, leftMs })),
+      }
+    : null;
 }
 
 const headOf = (order: Order) => ({

@@ -21,6 +21,10 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number];
 @Check('ck_orders_status', `"status" IN ('UNPAID', 'PAID', 'SHIPPED', 'COMPLETED', 'CLOSED')`)
 @Check('ck_orders_total', `"total" > 0`)
 @Check('ck_orders_close_reason', `("status" = 'CLOSED') = ("close_reason" IS NOT NULL)`)
+@Check(
+  'ck_orders_disputed',
+  `"disputed_at" IS NULL OR "status" IN ('PAID', 'SHIPPED', 'COMPLETED')`,
+)
 @Check('ck_orders_request_hash', `("idempotency_key" IS NULL) = ("request_hash" IS NULL)`)
 @Unique('uq_orders_no', ['no'])
 @Unique('uq_orders_idempotency_key', ['idempotencyKey'])
@@ -51,7 +55,7 @@ export class Order {
   @Column('timestamptz', { name: 'pay_deadline' })
   payDeadline!: Date;
 
-  /** Exactly the `dueAt` of the order's `order.confirm`; `null` until it is shipped. */
+  /** Exactly the `dueAt` of the order's `order.confirm`; `null` until it is shipped and under dispute. */
   @Column('timestamptz', { name: 'auto_confirm_at', nullable: true })
   autoConfirmAt!: Date | null;
 
@@ -66,6 +70,10 @@ export class Order {
   /** The buyer may extend `autoConfirmAt` once, and did. */
   @Column('boolean', { default: false })
   extended!: boolean;
+
+  /** While it is set, nothing happens by itself and nobody moves the order. */
+  @Column('timestamptz', { name: 'disputed_at', nullable: true })
+  disputedAt!: Date | null;
 
   @Column('text', { name: 'close_reason', nullable: true })
   closeReason!: string | null;

@@ -1,5 +1,5 @@
 import { ConflictException, NotFoundException } from '@nestjs/common';
-import { Any, type EntityManager, type FindOptionsWhere } from 'typeorm';
+import { Any, IsNull, type EntityManager, type FindOptionsWhere } from 'typeorm';
 import type { OrderDelay } from '../delays.js';
 import type { News } from '../outbox/news.js';
 import { Order } from './order.entity.js';
@@ -32,7 +32,7 @@ export const ON_ENTERING = {
 /**
  * Moves orders by compare-and-set in the caller's transaction: a fixed number of statements, however
  * many they are. Whoever is answered an id is the only one to have made that move; the row is theirs
- * until they commit. What goes with a move, `OrderMoves` does.
+ * until they commit. An order under dispute does not move. What goes with a move, `OrderMoves` does.
  *
  * @param only further conditions on the rows, judged together with their state
  * @returns the ids of those that moved; the others were in another state already
@@ -44,7 +44,7 @@ export async function moveOrders(
   only: FindOptionsWhere<Order> = {},
 ): Promise<string[]> {
   const { stamp } = ON_ENTERING[to];
-  const movable = { ...only, id: Any(ids), status: from };
+  const movable = { ...only, id: Any(ids), status: from, disputedAt: IsNull() };
   if (ids.length > 1) await lockInOrder(manager, movable);
   const { raw } = await manager.update(
     Order,
@@ -81,9 +81,9 @@ export async function refusal(
   why: (order: Order) => string = ({ status }) => `it is ${status}`,
 ): Promise<NotFoundException | ConflictException> {
   const order = await manager.findOneBy(Order, { id });
-  return order
-    ? new ConflictException(`the order cannot be ${deed}: ${why(order)}`)
-    : unknownOrder(id);
+  if (!order) return unknownOrder(id);
+  const reason = order.disputedAt ? `it is ${order.status} and under dispute` : why(order);
+  return new ConflictException(`the order cannot be ${deed}: ${reason}`);
 }
 
 export const unknownOrder = (id: string): NotFoundException =>

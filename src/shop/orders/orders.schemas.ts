@@ -61,6 +61,15 @@ export const orderView = z.object({
   terms: z
     .object({ confirmAfterMs: z.int(), rateAfterMs: z.int() })
     .meta({ description: 'As agreed when it was placed, in milliseconds' }),
+  dispute: z
+    .object({
+      reason: z.string(),
+      openedAt: instant,
+      frozen: z
+        .array(z.object({ name: z.string(), leftMs: z.int() }))
+        .meta({ description: 'What goes on when it is released, and the time left for it' }),
+    })
+    .nullable(),
   items: z.array(z.object({ sku: z.string(), name: z.string(), price: cents, quantity: z.int() })),
   payments: z.array(paymentView),
   review: z.object({ stars: z.int().min(1).max(5), source: z.enum(REVIEW_SOURCES) }).nullable(),

@@ -1,6 +1,6 @@
 import { ConflictException, Injectable } from '@nestjs/common';
 import { DelayService } from 'nestjs-delay-queue';
-import { DataSource } from 'typeorm';
+import { DataSource, IsNull } from 'typeorm';
 import { returnStock } from '../catalog/stock.js';
 import { Order } from './order.entity.js';
 import { OrderMoves } from './order-moves.service.js';
@@ -59,7 +59,7 @@ export class OrdersService {
     return this.dataSource.transaction(async (manager) => {
       const { affected } = await manager.update(
         Order,
-        { id, status: 'SHIPPED', extended: false },
+        { id, status: 'SHIPPED', extended: false, disputedAt: IsNull() },
         { extended: true, extendedAt: () => 'clock_timestamp()' },
       );
       if (affected !== 1) {

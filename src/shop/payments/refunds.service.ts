@@ -40,8 +40,8 @@ export class RefundsService {
    *
    * @throws 404 for an unknown payment; 409 for one that is kept
    */
-  async retry(id: string): Promise<PaymentDetails> {
-    const { status } = await this.find(id);
+  async retry(given: string): Promise<PaymentDetails> {
+    const { id, status } = await this.find(given);
     if (status === 'CAPTURED') {
       throw new ConflictException('the payment cannot be refunded: it is kept for its order');
     }
@@ -51,9 +51,9 @@ export class RefundsService {
     return this.show(id);
   }
 
-  async show(id: string): Promise<PaymentDetails> {
+  async show(given: string): Promise<PaymentDetails> {
     const { manager } = this.dataSource;
-    const payment = await this.find(id);
+    const payment = await this.find(given);
     const conflicts = await manager.find(PaymentConflict, {
       where: { paymentId: payment.id },
       order: { reportedAt: 'ASC', id: 'ASC' },

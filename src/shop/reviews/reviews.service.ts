@@ -7,7 +7,7 @@ import type { ReviewSource } from './review.entity.js';
 /**
  * Rates completed orders, each once: whoever comes second changes nothing. A caught unique violation
  * would not do, it rolls the transaction back. In id order, because who inserts an order's review
- * waits for whoever is just doing so.
+ * waits for whoever is just doing so. The orders are locked: a dispute comes before or after.
  *
  * @returns the ids of the orders that this rated
  */
@@ -18,7 +18,8 @@ export async function rateAll(
 ): Promise<string[]> {
   const rated = await manager.query<{ order_id: string }[]>(
     `INSERT INTO review (order_id, stars, source)
-     SELECT id, $2, $3 FROM orders WHERE id = ANY ($1) AND status = 'COMPLETED' ORDER BY id
+     SELECT id, $2, $3 FROM orders
+     WHERE id = ANY ($1) AND status = 'COMPLETED' AND disputed_at IS NULL ORDER BY id FOR SHARE
      ON CONFLICT DO NOTHING
      RETURNING order_id`,
     [orderIds, stars, source],

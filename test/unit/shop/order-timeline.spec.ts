@@ -39,6 +39,7 @@ it('tells what happened in the order in which it happened', () => {
     review: null,
     messages: [],
     conflicts: [],
+    disputes: [],
     ended: [close],
   });
 

@@ -1,0 +1,14 @@
+import { z } from 'zod';
+
+const REASON_MAX = 500;
+
+export const openDispute = z.strictObject({
+  reason: z
+    .string()
+    .trim()
+    .regex(new RegExp(`^\\P{Cc}{1,${REASON_MAX}}$`, 'u'), {
+      error: `must be 1 to ${REASON_MAX} characters in one line`,
+    })
+    .meta({ example: 'The pot arrived broken' }),
+});
+export type OpenDispute = z.infer<typeof openDispute>;

@@ -1,0 +1,59 @@
+import { Injectable } from '@nestjs/common';
+import { DelayService } from 'nestjs-delay-queue';
+import { randomUUID } from 'node:crypto';
+import { DataSource, In, IsNull, Not } from 'typeorm';
+import { Order, type OrderStatus } from '../orders/order.entity.js';
+import { refusal } from '../orders/order.moves.js';
+import { Dispute } from './dispute.entity.js';
+import { freeze, thaw } from './frozen-timers.js';
+
+/** What has not been paid nobody quarrels about, and what is closed is over. */
+const DISPUTABLE: OrderStatus[] = ['PAID', 'SHIPPED', 'COMPLETED'];
+
+/** Both are compare-and-sets on the order's row, and what comes twice finds it done. */
+@Injectable()
+export class DisputesService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly delays: DelayService,
+  ) {}
+
+  /** The order stands still: no timer of it runs, and nobody moves it. */
+  open(id: string, reason: string): Promise<void> {
+    return this.dataSource.transaction(async (manager) => {
+      const { affected } = await manager.update(
+        Order,
+        { id, status: In(DISPUTABLE), disputedAt: IsNull() },
+        { disputedAt: () => 'clock_timestamp()', autoConfirmAt: null },
+      );
+      if (affected !== 1) {
+        if (await manager.existsBy(Order, { id, disputedAt: Not(IsNull()) })) return;
+        throw await refusal(manager, id, 'disputed');
+      }
+      await manager.insert(Dispute, { id: randomUUID(), orderId: id, reason });
+      await freeze(manager, this.delays, id);
+    });
+  }
+
+  /** They agree again, and everything goes on where it stopped. */
+  release(id: string): Promise<void> {
+    return this.dataSource.transaction(async (manager) => {
+      const { affected } = await manager.update(
+        Order,
+        { id, disputedAt: Not(IsNull()) },
+        { disputedAt: null },
+      );
+      if (affected !== 1) {
+        if (await manager.existsBy(Dispute, { orderId: id })) return;
+        throw await refusal(manager, id, 'released', () => 'it is not under dispute');
+      }
+      await manager.update(
+        Dispute,
+        { orderId: id, releasedAt: IsNull() },
+        { releasedAt: () => 'clock_timestamp()' },
+      );
+      const { 'order.confirm': autoConfirmAt } = await thaw(manager, this.delays, id);
+      if (autoConfirmAt) await manager.update(Order, { id }, { autoConfirmAt });
+    });
+  }
+}
