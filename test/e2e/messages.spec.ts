@@ -234,7 +234,23 @@ describe('messages through a webhook', () => {
     const other = await shop.orderAfter('pay');
     await messageWhen(shop, other.id, 'order.paid', isSent);
     expect(webhook.of(id, 'order.paid')).toHaveLength(1);
+
+    const clicks = await Promise.all(
+      Array.from({ length: 6 }, () => shop.post(`/messages/${failed.id}/send`)),
+    );
+    expect(new Set(clicks.map(({ status }) => status))).toEqual(new Set([200]));
+    await messageWhen(shop, id, 'order.paid', isSent);
+    const again = await shop.post(`/messages/${failed.id}/send`);
+    expect(again).toMatchObject({ status: 200, body: { state: 'SENT' } });
+    expect(new Set(webhook.of(id, 'order.paid').map(({ key }) => key)).size).toBe(1);
   });
+
+  it.each(['0', '007', '999999999999999999', 'x', '-1', 'a%00b'])(
+    'nobody knows a message %s',
+    async (id) => {
+      expect((await shop.post(`/messages/${id}/send`)).status).toBe(404);
+    },
+  );
 
   it('a reminder that could not be sent in time is dropped, not sent after the payment', async () => {
     webhook.answers = 503;
@@ -247,5 +263,32 @@ describe('messages through a webhook', () => {
     await messageWhen(shop, id, 'order.reminder', ({ state }) => state === 'DROPPED');
     await messageWhen(shop, id, 'order.paid', isSent);
     expect(webhook.of(id, 'order.reminder')).toHaveLength(before);
+    const { timeline } = await shop.order(id);
+    expect(timeline.find(({ event }) => event === 'message dropped')?.detail).toBe(
+      'order.reminder',
+    );
   });
+});
+
+it('a shutdown in the middle of a post spends no attempt', async () => {
+  const webhook = await Webhook.open();
+  const before = await RunningShop.open({ messagesUrl: webhook.url, messagesTimeoutMs: HOUR_MS });
+  webhook.answers = null;
+  const { id } = await before.orderAfter('pay');
+  await until(
+    () => webhook.of(id, 'order.paid').length,
+    (posts) => posts === 1,
+  );
+  await before.stop();
+
+  webhook.answers = 204;
+  const after = await RunningShop.open({ messagesUrl: webhook.url }, before.database);
+  const { id: messageId } = await messageWhen(after, id, 'order.paid', isSent);
+  const [ended] = await until(
+    () => after.app.get(DelayService).history('message.send', messageId),
+    (records) => records.length > 0,
+  );
+  expect(ended).toMatchObject({ state: 'completed', attempts: 1, error: null });
+  await after.close();
+  await webhook.close();
 });

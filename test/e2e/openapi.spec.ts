@@ -24,6 +24,7 @@ describe('the OpenAPI document', () => {
       'GET /sample-provider',
       'GET /skus',
       'PATCH /merchants/{id}',
+      'POST /messages/{id}/send',
       'POST /orders',
       'POST /orders/{id}/cancel',
       'POST /orders/{id}/confirm',

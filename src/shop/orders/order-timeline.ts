@@ -42,7 +42,10 @@ export function timelineOf({
       moment(payment.refundedAt, 'payment refunded', payment.refundReason),
     ]),
     moment(review?.createdAt, 'order rated', review && `${review.stars} stars, ${review.source}`),
-    ...messages.map(({ sentAt, kind }) => moment(sentAt, 'message sent', kind)),
+    ...messages.flatMap(({ sentAt, droppedAt, kind }) => [
+      moment(sentAt, 'message sent', kind),
+      moment(droppedAt, 'message dropped', kind),
+    ]),
     ...disputes.flatMap(({ openedAt, releasedAt, reason }) => [
       moment(openedAt, 'dispute opened', reason),
       moment(releasedAt, 'dispute released'),

@@ -1,9 +1,16 @@
-import { Controller, Get, Query } from '@nestjs/common';
-import { ApiBadRequestResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import {
+  ApiBadRequestResponse,
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
 import { problem } from '../http/problem.js';
 import {
   messageList,
   messagesQuery,
+  messageView,
   type MessagesQuery,
   type MessageView,
 } from './messages.schemas.js';
@@ -20,5 +27,14 @@ export class MessagesController {
   @ApiBadRequestResponse({ standardSchema: problem })
   list(@Query({ schema: messagesQuery }) query: MessagesQuery): Promise<MessageView[]> {
     return this.messages.list(query);
+  }
+
+  @Post(':id/send')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Try a message now that waits, or that had been given up' })
+  @ApiOkResponse({ standardSchema: messageView })
+  @ApiNotFoundResponse({ standardSchema: problem })
+  send(@Param('id') id: string): Promise<MessageView> {
+    return this.messages.retry(id);
   }
 }

@@ -7,13 +7,14 @@ export const MESSAGE_STATES = ['WAITING', 'SENT', 'DROPPED', 'FAILED'] as const;
 const BIGINT_DIGITS_MAX = 18;
 const instant = z.string().meta({ format: 'date-time' });
 
+export const messageId = z
+  .string()
+  // No leading zero: the id is also the key of a delay, and there is one way to write it.
+  .regex(new RegExp(`^[1-9][0-9]{0,${BIGINT_DIGITS_MAX - 1}}$`), 'must be the id of a message');
+
 export const messagesQuery = z.object({
   orderId: orderId.optional().meta({ description: 'Those of one order only' }),
-  after: z
-    .string()
-    .regex(new RegExp(`^[0-9]{1,${BIGINT_DIGITS_MAX}}$`), 'must be the id of a message')
-    .optional()
-    .meta({ description: 'The page that follows this message' }),
+  after: messageId.optional().meta({ description: 'The page that follows this message' }),
 });
 export type MessagesQuery = z.infer<typeof messagesQuery>;
 

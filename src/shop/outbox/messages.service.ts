@@ -1,6 +1,7 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, NotFoundException } from '@nestjs/common';
+import { DelayService } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
-import type { MessagesQuery, MessageView } from './messages.schemas.js';
+import { messageId, type MessagesQuery, type MessageView } from './messages.schemas.js';
 
 const PAGE = 100;
 
@@ -8,10 +9,39 @@ type Row = Omit<MessageView, 'createdAt' | 'sentAt'> & { createdAt: Date; sentAt
 
 @Injectable()
 export class MessagesService {
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly delays: DelayService,
+  ) {}
 
   /** A page of messages, newest first. */
-  async list({ orderId, after }: MessagesQuery): Promise<MessageView[]> {
+  list({ orderId, after }: MessagesQuery): Promise<MessageView[]> {
+    return this.views([orderId ?? null, after ?? null, null]);
+  }
+
+  /**
+   * Tries a message now that waits for its next attempt, or that had been given up. One that is sent
+   * stays sent.
+   *
+   * @throws 404 for an unknown message
+   */
+  async retry(given: string): Promise<MessageView> {
+    const id = messageId.safeParse(given);
+    const [message] = id.success ? await this.views([null, null, id.data]) : [];
+    if (!message) throw new NotFoundException(`there is no message ${given}`);
+    if (message.state !== 'WAITING' && message.state !== 'FAILED') return message;
+    await this.delays.schedule(
+      'message.send',
+      { messageId: message.id },
+      { after: 0, key: message.id },
+    );
+    const [tried] = await this.views([null, null, message.id]);
+    return tried!;
+  }
+
+  private async views(
+    parameters: [orderId: string | null, after: string | null, id: string | null],
+  ): Promise<MessageView[]> {
     const rows = await this.dataSource.query<Row[]>(
       `SELECT outbox.id::text, order_id AS "orderId", kind, text,
               CASE WHEN sent_at IS NOT NULL THEN 'SENT'
@@ -22,8 +52,9 @@ export class MessagesService {
        FROM outbox
        LEFT JOIN delay_queue.delay ON delay.name = 'message.send' AND delay.key = outbox.id::text
        WHERE ($1::uuid IS NULL OR order_id = $1) AND ($2::bigint IS NULL OR outbox.id < $2)
-       ORDER BY outbox.id DESC LIMIT $3`,
-      [orderId ?? null, after ?? null, PAGE],
+         AND ($3::bigint IS NULL OR outbox.id = $3)
+       ORDER BY outbox.id DESC LIMIT ${PAGE}`,
+      parameters,
     );
     return rows.map((row) => ({
       ...row,
