@@ -6,7 +6,7 @@ export const openDispute = z.strictObject({
   reason: z
     .string()
     .trim()
-    .regex(new RegExp(`^\\P{Cc}{1,${REASON_MAX}}$`, 'u'), {
+    .regex(new RegExp(`^[^\\p{Cc}\\p{Cs}]{1,${REASON_MAX}}$`, 'u'), {
       error: `must be 1 to ${REASON_MAX} characters in one line`,
     })
     .meta({ example: 'The pot arrived broken' }),

@@ -1,9 +1,11 @@
 import { BODIES, KEYS } from './bodies.js';
+import { DISPUTES } from './disputes.js';
 import { ORDERS } from './orders.js';
 import { PATHS } from './paths.js';
 import { PAYMENTS } from './payments.js';
 import type { HostileRequest } from './request.js';
 import { REVIEWS } from './reviews.js';
+import { SETTINGS } from './settings.js';
 
 export const REQUESTS: readonly HostileRequest[] = [
   ...BODIES,
@@ -12,4 +14,6 @@ export const REQUESTS: readonly HostileRequest[] = [
   ...PATHS,
   ...PAYMENTS,
   ...REVIEWS,
+  ...DISPUTES,
+  ...SETTINGS,
 ];
