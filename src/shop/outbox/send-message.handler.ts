@@ -19,8 +19,6 @@ export class SendMessageHandler {
     const messages = await this.outbox.toSend(delays.map(({ payload }) => payload.messageId));
     const failures = await this.provider.send(messages, signal);
     await this.outbox.sent(messages.filter(({ id }) => !failures.has(id)));
-    // Cut short by a shutdown, or by its own time: no message is to blame, and no attempt is spent.
-    signal.throwIfAborted();
     for (const delay of delays) {
       const why = failures.get(delay.payload.messageId);
       if (why) fail(delay, why);
