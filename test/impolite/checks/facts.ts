@@ -28,32 +28,38 @@ export interface Facts {
 }
 
 export async function factsOf(record: Record, client: Client, rows: Row[]): Promise<Facts> {
-  const completed = [...record.completed];
-  const { rows: changes } = await client.query<Change>(CHANGES_SQL);
-  const { rows: ledger } = await client.query<LedgerRow>(LEDGER_SQL);
-  const { rows: history } = await client.query<HistoryRow>(HISTORY_SQL);
+  for (;;) {
+    const completed = [...record.completed];
+    const before = await committedOf(record, client);
+    const { rows: changes } = await client.query<Change>(CHANGES_SQL);
+    const { rows: ledger } = await client.query<LedgerRow>(LEDGER_SQL);
+    const { rows: history } = await client.query<HistoryRow>(HISTORY_SQL);
+    const committed = await committedOf(record, client);
+    // What was far when all was quiet may be due by now: its commit came between two looks.
+    if (committed.size !== before.size) continue;
+    const isCommitted = (xid: string | undefined): boolean =>
+      xid !== undefined && committed.has(xid);
+    return {
+      record,
+      completed,
+      changes,
+      ledger,
+      history,
+      rows,
+      isCommitted,
+      stands: ({ xid }, scope) => isCommitted(xid) && !isUndone(scope),
+    };
+  }
+}
+
+async function committedOf(record: Record, client: Client): Promise<ReadonlySet<string>> {
   const xids = new Set([
     ...record.transactions.map(({ xid }) => xid),
     ...record.writes.map(({ xid }) => xid),
   ]);
   xids.delete(undefined);
-  const { rows: states } = await client.query<{ xid: string; status: string }>(STATUS_SQL, [
-    [...xids],
-  ]);
-  const committed = new Set(
-    states.filter(({ status }) => status === 'committed').map(({ xid }) => xid),
-  );
-  const isCommitted = (xid: string | undefined): boolean => xid !== undefined && committed.has(xid);
-  return {
-    record,
-    completed,
-    changes,
-    ledger,
-    history,
-    rows,
-    isCommitted,
-    stands: ({ xid }, scope) => isCommitted(xid) && !isUndone(scope),
-  };
+  const { rows } = await client.query<{ xid: string; status: string }>(STATUS_SQL, [[...xids]]);
+  return new Set(rows.filter(({ status }) => status === 'committed').map(({ xid }) => xid));
 }
 
 export type Check = (facts: Facts) => Iterable<string>;
