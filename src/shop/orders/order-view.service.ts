@@ -11,17 +11,11 @@ import { Review } from '../reviews/review.entity.js';
 import { serverNow } from '../shop.clock.js';
 import { Order } from './order.entity.js';
 import { unknownOrder } from './order.moves.js';
-import { timelineOf } from './order-timeline.js';
+import { type Past, timelineOf } from './order-timeline.js';
 import type { DelayView, OrderView } from './orders.schemas.js';
 
 /** An order with all that belongs to it, as of one instant. */
-interface Picture {
-  order: Order;
-  payments: Payment[];
-  review: Review | null;
-  messages: OutboxMessage[];
-  conflicts: PaymentConflict[];
-  disputes: Dispute[];
+interface Picture extends Omit<Past, 'ended'> {
   frozen: FrozenTimer[];
   live: DelayInfo[];
   now: Date;
