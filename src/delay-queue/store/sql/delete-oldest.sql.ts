@@ -1,0 +1,24 @@
+/**
+ * Deletes the oldest rows of a table, as many as one statement may. Parameters: age_ms, limit. Answers how
+ * many. Rows that somebody else has are his to delete.
+ *
+ * @param by what finds the chosen rows again
+ * @param since the instant that counts for a row's age
+ * @param order of the index that has the oldest first
+ */
+export const deleteOldestSql = (
+  table: string,
+  { by, since, order }: { by: string; since: string; order: string },
+): string => `
+WITH deleted AS (
+  DELETE FROM ${table}
+  WHERE ${by} = ANY (ARRAY(
+    SELECT ${by}
+    FROM ${table}
+    WHERE ${since} < (SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')
+    ORDER BY ${order}
+    LIMIT $2::int
+    FOR UPDATE SKIP LOCKED))
+  RETURNING id
+)
+SELECT count(*)::text AS count FROM deleted`;
