@@ -1,5 +1,5 @@
 import type { Tables } from '../schema.js';
-import { deleteOldestSql } from './delete-oldest.sql.js';
+import { deleteOldest } from './delete-oldest.js';
 
 /**
  * Deletes the oldest lines of history. Parameters: keep_ms, limit. Answers how many.
@@ -8,4 +8,4 @@ import { deleteOldestSql } from './delete-oldest.sql.js';
  * table may be planned as a read of all of it.
  */
 export const pruneSql = ({ history }: Tables): string =>
-  deleteOldestSql(history, { by: 'ctid', since: 'ended_at', order: 'ended_at, id, epoch' });
+  deleteOldest(history, { by: 'ctid', since: 'ended_at', order: 'ended_at, id, epoch' });

@@ -6,7 +6,7 @@
  * @param since the instant that counts for a row's age
  * @param order of the index that has the oldest first
  */
-export const deleteOldestSql = (
+export const deleteOldest = (
   table: string,
   { by, since, order }: { by: string; since: string; order: string },
 ): string => `
