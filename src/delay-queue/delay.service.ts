@@ -112,11 +112,9 @@ export class DelayService {
     const given = parseScheduleOptions(options);
     const placement = placementOf(name, payload, given, this.options.payloadBytesMax);
     const { manager, runner } = this.#transactionOf(options, 'write');
-    const change = { ...placement, verdict: 'scheduled' };
     const own = ownAttempt(manager, placement);
-    const moved = own && (await this.#ownRows.moveOn(own, manager, runner, placement.to, change));
     const placed =
-      moved ??
+      (own && (await this.#ownRows.placeOwn(own, manager, runner, placement))) ??
       (manager !== undefined || own
         ? (await this.#store.place(runner, [placement]))[0]
         : await this.#producer.place(placement));
@@ -140,9 +138,11 @@ export class DelayService {
     const { manager, runner } = this.#transactionOf(options, 'write');
     const answer = (placed: readonly Placed[], within?: EntityManager): ScheduleResult[] => {
       const results = Array.from<ScheduleResult>({ length: placements.length });
+      const answeredAtMs = performance.now();
       for (const [position, { name }] of sorted.placements.entries()) {
         const one = placed[position] as Placed<ScheduleResult['verdict']>;
-        results[sorted.indexes[position] as number] = this.#announced(within, name, one);
+        const result = this.#announced(within, name, one, { answeredAtMs });
+        results[sorted.indexes[position] as number] = result;
       }
       return results;
     };
@@ -256,12 +256,12 @@ export class DelayService {
     manager: EntityManager | undefined,
     name: string,
     placed: Placed<Verdict>,
-    { failed = false } = {},
+    { failed = false, answeredAtMs = performance.now() } = {},
   ): { verdict: Verdict; id: string; dueAt: Date } {
     const { verdict, id, epoch, wakeMs, nowMs, dueMs } = placed;
     if (epoch !== null && wakeMs !== null) {
       const wake = { id, epoch, name, wakeMs, suspect: false, failed };
-      const written = { databaseMs: nowMs, monotonicMs: performance.now() };
+      const written = { databaseMs: nowMs, monotonicMs: answeredAtMs };
       this.engine.afterCommit.onCommit(manager, (certain) =>
         this.engine.announce(wake, written, certain),
       );

@@ -32,11 +32,21 @@ export class OwnRows {
     const placed = await this.store.place(runner, placements);
     for (const [index, placement] of placements.entries()) {
       const own = placed[index]?.verdict === 'running' ? ownAttempt(manager, placement) : undefined;
-      const change = { ...placement, verdict: 'scheduled' };
-      const moved = own && (await this.moveOn(own, manager, runner, placement.to, change));
+      const moved = own && (await this.placeOwn(own, manager, runner, placement));
       if (moved !== undefined) placed[index] = moved;
     }
     return placed;
+  }
+
+  /** The attempt's own row, scheduled again. */
+  placeOwn(
+    own: Attempt,
+    manager: EntityManager | undefined,
+    runner: Runner,
+    placement: Placement,
+  ): Promise<Placed | undefined> {
+    const change = { ...placement, verdict: 'scheduled' };
+    return this.moveOn(own, manager, runner, placement.to, change);
   }
 
   /** Undefined when the row is no longer the attempt's: then it is a row like any other. */

@@ -92,3 +92,27 @@ it('what a handler schedules rides on its transaction: it is seen after the comm
   expect(seen).toEqual(['not yet outside', 'scheduled']);
   expect(await node.delays.find('test.a', 'follow-up')).toMatchObject({ payload: { n: 1 } });
 });
+
+it('is read committed, also on sessions that begin with another level', async () => {
+  const levels: unknown[] = [];
+  const handler = fencedHandler('test.fenced', async ({ attempt }, { manager }) => {
+    const [row] = await manager.query<[{ level: string }]>(
+      `SELECT current_setting('transaction_isolation') AS level`,
+    );
+    levels.push({ attempt, ...row });
+  });
+  node = await startNode({ url: database.url, providers: [handler], poolMax: 2 });
+  const everySession = [1, 2].map(() =>
+    node.dataSource.query(`SET default_transaction_isolation = 'serializable'`),
+  );
+  await Promise.all(everySession);
+  for (const key of ['first', 'second']) {
+    const completed = node.next('completed', (event) => event.key === key);
+    await node.delays.schedule('test.fenced', null, { after: 0, key });
+    await completed;
+  }
+  expect(levels).toEqual([
+    { attempt: 1, level: 'read committed' },
+    { attempt: 1, level: 'read committed' },
+  ]);
+});

@@ -2,7 +2,20 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager, QueryRunner } from 'typeorm';
 import type { Call } from './call.js';
 
-const storage = new AsyncLocalStorage<Call | undefined>();
+/** Stands for the engine itself, as the other side of one handler. */
+export class EngineSide {
+  /** Does something on its behalf, and so do whoever is called by that, such as an application's subscribers. */
+  run<Result>(work: () => Result): Result {
+    return storage.run(this, work);
+  }
+
+  get isCurrent(): boolean {
+    return storage.getStore() === this;
+  }
+}
+
+/** One for both: Node 20 pays for each storage at every promise that is made. */
+const storage = new AsyncLocalStorage<Call | EngineSide | undefined>();
 
 /** A transactional call, by the one runner that is made for it. */
 const byRunner = new WeakMap<QueryRunner, Call>();
@@ -25,7 +38,7 @@ export function runAs<Result>(call: Call, run: () => Result): Result {
  */
 export function currentCall(): Call | undefined {
   const call = storage.getStore();
-  return call?.over ? undefined : call;
+  return call === undefined || call instanceof EngineSide || call.over ? undefined : call;
 }
 
 /** The transactional call whose own transaction that is, also when it is over. */

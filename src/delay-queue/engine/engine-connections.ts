@@ -26,6 +26,7 @@ export class EngineConnections implements Runner {
   readonly #config: ConnectionConfig;
   readonly #prepared = new PreparedStatements(SETTINGS);
   readonly #preparedByKey: PreparedStatements;
+  readonly #preparedForFences = new PreparedStatements();
   readonly #engines: OwnPool;
   readonly #callers: OwnPool;
   #watched: PostgresDriver['master'];
@@ -58,11 +59,20 @@ export class EngineConnections implements Runner {
   prepareStatements(): void {
     this.#prepared.use();
     this.#preparedByKey.use();
+    this.#preparedForFences.use();
   }
 
   query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
     this.#watchPool();
     return this.#engines.query<Row>(sql, parameters);
+  }
+
+  /** Statements of the engine on a connection of the application's, as it lends one to a handler. */
+  on(client: ClientBase): Runner {
+    return {
+      query: <Row>(sql: string, parameters: unknown[]) =>
+        this.#preparedForFences.run<Row>(client, sql, parameters),
+    };
   }
 
   /** A connection outside the pool, for LISTEN, and not open yet; the caller ends it. */

@@ -6,13 +6,16 @@ import { endSessionSql } from '../store/sql/fence.sql.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { Outcome } from './attempt.js';
 import type { Call } from './call.js';
+import type { EngineConnections } from './engine-connections.js';
 import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
   dataSource: DataSource;
   store: WorkStore;
-  /** The engine's own connections: what ends a session that does not answer. */
-  engine: Runner;
+  /** What ends a session that does not answer is sent over a connection of its own. */
+  engine: Runner & Pick<EngineConnections, 'on'>;
+  /** To say the level is a statement more. Nearly all sessions begin with it, and the fence tells. */
+  isolation: { level: 'READ COMMITTED' | undefined };
 }
 
 /**
@@ -63,7 +66,7 @@ export class FencedTransaction {
       this.#client = (await this.#runner.connect()) as PoolClient;
       // Cut while it waited for a connection: nobody wants this transaction any more.
       if (this.call.over) return LOST;
-      await this.#runner.startTransaction('READ COMMITTED');
+      await this.#runner.startTransaction(this.parts.isolation.level);
       if (await this.#fence()) return undefined;
       // By its own clock alone: the row may still have its claim, and is then given back.
       const isOver = this.#leaseLeftMs <= 0;
@@ -79,7 +82,7 @@ export class FencedTransaction {
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
       // Cut, and its handler resolved all the same: it has been decided otherwise.
       if (this.call.over) return await this.#rollback(LOST);
-      if (!(await this.#byEngine(() => this.#removeRows()))) {
+      if (!(await this.#removeRows())) {
         return await this.#rollback({ kind: 'failed', error: new DelayLeaseLostError() });
       }
       if (this.call.over) return await this.#rollback(LOST);
@@ -104,8 +107,14 @@ export class FencedTransaction {
   async #fence(): Promise<boolean> {
     if (this.call.over) return false;
     if (this.#leaseLeftMs <= 0) return false;
-    const { attempts } = this.call;
-    const fence = await this.parts.store.fence(this.#asRunner(), attempts, this.#leaseLeftMs);
+    const { store, isolation } = this.parts;
+    const fence = await store.fence(this.#asRunner(), this.call.attempts, this.#leaseLeftMs);
+    if (!fence.isReadCommitted && isolation.level === undefined) {
+      isolation.level = 'READ COMMITTED';
+      await this.#runner.rollbackTransaction();
+      await this.#runner.startTransaction(isolation.level);
+      return this.#fence();
+    }
     this.#session = fence;
     // Once more: the answer may have waited longer than the lease, and the session have ended.
     if (this.call.over || this.#leaseLeftMs <= 0) return false;
@@ -187,11 +196,9 @@ export class FencedTransaction {
     void this.#client?.end();
   }
 
+  /** Past the handler's guard, and past TypeORM, which would send each text anew. */
   #asRunner(): Runner {
-    return {
-      query: <Row>(sql: string, parameters: unknown[]) =>
-        this.#runner.query(sql, parameters) as Promise<Row[]>,
-    };
+    return this.parts.engine.on(this.#client as PoolClient);
   }
 }
 

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase } from 'pg';
+import { isStatementGone } from '../store/sql-state.js';
 import { bring, type SessionSettings } from './session-settings.js';
 
 /**
@@ -12,8 +13,8 @@ export class PreparedStatements {
   readonly #names = new Map<string, string>();
   #isOn = false;
 
-  /** @param settings what a session is told before its first statement */
-  constructor(private readonly settings: SessionSettings) {}
+  /** @param settings what a session is told before its first statement; one of the application's has its own */
+  constructor(private readonly settings?: SessionSettings) {}
 
   get isOn(): boolean {
     return this.#isOn;
@@ -26,21 +27,27 @@ export class PreparedStatements {
 
   /** To be called before each statement; a session that has its settings is not asked again. */
   async settle(client: ClientBase): Promise<void> {
-    if (!this.#isOn || this.#sessions.has(client)) return;
+    if (!this.#isOn || this.settings === undefined || this.#sessions.has(client)) return;
     await bring(client, this.settings);
     this.#sessions.add(client);
   }
 
   async run<Row>(client: ClientBase, sql: string, parameters: unknown[]): Promise<Row[]> {
-    if (!this.#sessions.has(client)) {
+    if (!this.#areTaken(client)) {
       return (await client.query<Row & object>(sql, parameters)).rows;
     }
-    const { rows } = await client.query<Row & object>({
-      name: this.#nameOf(sql),
-      text: sql,
-      values: parameters,
-    });
-    return rows;
+    const prepared = { name: this.#nameOf(sql), text: sql, values: parameters };
+    try {
+      return (await client.query<Row & object>(prepared)).rows;
+    } catch (error) {
+      // Somebody sends DISCARD ALL or DEALLOCATE on sessions that are his as well.
+      if (isStatementGone(error)) this.#isOn = false;
+      throw error;
+    }
+  }
+
+  #areTaken(client: ClientBase): boolean {
+    return this.#isOn && (this.settings === undefined || this.#sessions.has(client));
   }
 
   /** By the text, so that no two statements share a name, nor two versions of one. */

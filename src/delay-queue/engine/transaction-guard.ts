@@ -1,4 +1,3 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { PoolClient, QueryResult } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import {
@@ -7,13 +6,8 @@ import {
   DelayRolledBackError,
   DelayTransactionOverError,
 } from '../delay.errors.js';
+import { EngineSide } from './current-call.js';
 import { clientWith, HandlersClient, NOT_THE_HANDLERS } from './handlers-client.js';
-
-/**
- * Whose doing a statement is. Engine and handler share the runner, because subscribers of the application
- * know the transaction by it; and what a subscriber does at COMMIT is part of the COMMIT.
- */
-const engines = new AsyncLocalStorage<object>();
 
 /**
  * Stands between a handler and the transaction that it was given. The handler may write, and begin
@@ -22,7 +16,11 @@ const engines = new AsyncLocalStorage<object>();
  * repository, query builder, runner, or the raw client.
  */
 export class TransactionGuard {
-  readonly #engine = {};
+  /**
+   * Whose doing a statement is. Engine and handler share the runner, because subscribers of the application
+   * know the transaction by it; and what a subscriber does at COMMIT is part of the COMMIT.
+   */
+  readonly #engine = new EngineSide();
   readonly #handlers: HandlersClient;
   /** Transactions of the handler's own that are not ended. */
   #open = 0;
@@ -44,7 +42,7 @@ export class TransactionGuard {
 
   /** Does something with the transaction on the engine's behalf, and with the errors that it means. */
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
-    return engines.run(this.#engine, work);
+    return this.#engine.run(work);
   }
 
   /** The attempt is decided: nothing of the handler's is sent from now on. */
@@ -72,11 +70,14 @@ export class TransactionGuard {
   /** Gives the connection back. */
   async release(): Promise<void> {
     this.seal();
-    await this.byEngine(() => this.#release());
+    const released = this.byEngine(() => this.#release());
+    // What comes later may not get as far as TypeORM, which would answer first and in words of its own.
+    Object.assign(this.runner, { isReleased: false });
+    await released;
   }
 
   get #isEngine(): boolean {
-    return engines.getStore() === this.#engine;
+    return this.#engine.isCurrent;
   }
 
   #unlessBusy(): Error | undefined {
@@ -137,14 +138,6 @@ export class TransactionGuard {
     const { runner } = this;
     this.#release = runner.release.bind(runner);
     runner.release = () => this.#ofHandler(() => Promise.reject(notTheHandlers()));
-    let { isReleased } = runner;
-    // Nothing that comes later may get as far as TypeORM, which would answer first and in words of its own.
-    Object.defineProperty(runner, 'isReleased', {
-      get: () => this.#isEngine && isReleased,
-      set: (isNow: boolean) => {
-        isReleased = isNow;
-      },
-    });
   }
 
   /** A COMMIT has worked when the server says COMMIT; after an error it answers ROLLBACK, and no error. */

@@ -85,7 +85,8 @@ export class Worker {
       onMoved: (wake) => this.#offerIfNear(wake),
       onProgress: () => this.#dispatcher.pump(),
     });
-    const fenced = { dataSource, store, engine: connections };
+    const isolation = { level: undefined };
+    const fenced = { dataSource, store, engine: connections, isolation };
     this.#executor = new Executor(wheel, fenced, this.#acknowledger, slots, events);
     this.#dispatcher = new Dispatcher(
       {

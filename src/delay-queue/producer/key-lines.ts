@@ -4,18 +4,21 @@
  * about other keys go past them.
  */
 export class KeyLines {
-  /** Who waits behind the call that is at it; a key that no call is about is missing. */
-  readonly #behind = new Map<string, (() => void)[]>();
+  /** Who waits behind the call that is at it, if anybody does; a key that no call is about is missing. */
+  readonly #behind = new Map<string, (() => void)[] | undefined>();
 
-  /** Begins at once when nobody is before it. Whoever has entered leaves, when it is his turn. */
-  enter(slot: string, begin: () => void): void {
+  /** Whether nobody is before the call, which is at it now; whoever was there leaves in the end. */
+  enter(slot: string): boolean {
+    if (this.#behind.has(slot)) return false;
+    this.#behind.set(slot, undefined);
+    return true;
+  }
+
+  /** Stands in line, to begin when all before it have left. */
+  wait(slot: string, begin: () => void): void {
     const behind = this.#behind.get(slot);
-    if (behind !== undefined) {
-      behind.push(begin);
-      return;
-    }
-    this.#behind.set(slot, []);
-    begin();
+    if (behind === undefined) this.#behind.set(slot, [begin]);
+    else behind.push(begin);
   }
 
   leave(slot: string): void {

@@ -123,10 +123,10 @@ export class Producer {
       if (slot !== undefined) this.#lines.leave(slot);
     });
     this.#open.add(pending);
-    if (slot === undefined) coalescer.add(pending);
+    if (slot === undefined || this.#lines.enter(slot)) coalescer.add(pending);
     else {
       const madeAtMs = performance.now();
-      this.#lines.enter(slot, () => {
+      this.#lines.wait(slot, () => {
         if (performance.now() - madeAtMs > IN_LINE_MS_MAX) giveUp(pending);
         else coalescer.add(pending);
       });

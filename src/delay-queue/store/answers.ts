@@ -104,11 +104,12 @@ export const buriedOf = ({ id, attempts, ...row }: BuryAnswer): BuriedRow => ({
   attempts: Number(attempts),
 });
 
-export type FenceAnswer = AsText<'pid' | 'began_us' | 'ids'>;
+export type FenceAnswer = AsText<'pid' | 'began_us' | 'isolation' | 'ids'>;
 
-export const fencedOf = ({ pid, began_us: began, ids }: FenceAnswer): FenceRow => ({
+export const fencedOf = ({ pid, began_us: began, isolation, ids }: FenceAnswer): FenceRow => ({
   pid: Number(pid),
   began,
+  isReadCommitted: isolation === 'read committed',
   ids: JSON.parse(ids) as number[],
 });
 

@@ -125,6 +125,7 @@ export interface FenceRow {
   pid: number;
   /** When its transaction began: microseconds since 1970. */
   began: string;
+  isReadCommitted: boolean;
   ids: number[];
 }
 

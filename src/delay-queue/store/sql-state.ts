@@ -10,4 +10,10 @@ export const UNIQUE_VIOLATION = '23505';
 /** `lock_timeout` has run out. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 
+/** A prepared statement that the session does not know, or no longer. */
+const INVALID_SQL_STATEMENT_NAME = '26000';
+
+export const isStatementGone = (error: unknown): boolean =>
+  sqlStateOf(error) === INVALID_SQL_STATEMENT_NAME;
+
 const SQLSTATE = /^[0-9A-Z]{5}$/;

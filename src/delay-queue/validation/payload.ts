@@ -186,8 +186,8 @@ class PayloadEncoder {
 
 /** Length of a number as `jsonb` writes it; `5e-324` has 326 characters. What needs an `e+` is refused. */
 function writtenOut(text: string): number {
-  const [mantissa = '', exponent] = text.split('e-');
-  if (exponent === undefined) return text.length;
+  if (!text.includes('e-')) return text.length;
+  const [mantissa = '', exponent = ''] = text.split('e-');
   const sign = mantissa.startsWith('-') ? 1 : 0;
   const digits = mantissa.replace(/\D/g, '').length;
   return sign + '0.'.length + Number(exponent) - 1 + digits;

@@ -92,7 +92,12 @@ export const FENCES: Record<string, Mutant> = {
         'fence',
         () =>
           (...[, claims]: Parameters<WorkStore['fence']>) =>
-            Promise.resolve({ pid: 0, began: '', ids: claims.map(({ id }) => id) }),
+            Promise.resolve({
+              pid: 0,
+              began: '',
+              isReadCommitted: true,
+              ids: claims.map(({ id }) => id),
+            }),
       );
       removesWhatIsThere(surgery);
     },

@@ -46,7 +46,10 @@ beforeEach(() => {
     connect: () => connect(),
     release: async () => {},
   };
-  const fenced = { dataSource: { createQueryRunner: () => runner } } as unknown as FencedParts;
+  const fenced = {
+    dataSource: { createQueryRunner: () => runner },
+    isolation: { level: undefined },
+  } as unknown as FencedParts;
   const acknowledger = {
     report: (_: Attempt, outcome: Outcome) => reported.push(outcome),
   } as unknown as Acknowledger;

@@ -38,13 +38,14 @@ beforeEach(() => {
   const parts = {
     dataSource: { createQueryRunner: () => runner },
     store: {
-      fence: async () => ({ pid: 42, began: 'now', ids: [1] }),
+      fence: async () => ({ pid: 42, began: 'now', isReadCommitted: true, ids: [1] }),
       complete: async () => {
         log.push('remove');
         return [1];
       },
     },
     engine: {
+      on: () => ({}),
       query: async () => {
         log.push('end session');
         await ending.promise;
@@ -52,6 +53,7 @@ beforeEach(() => {
         return [];
       },
     },
+    isolation: { level: undefined },
   } as unknown as FencedParts;
   const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
   attempt = new Attempt(row, {} as never, performance.now() + 60_000, 0);

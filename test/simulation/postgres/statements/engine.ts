@@ -193,5 +193,13 @@ export const fence: WaitingStatement = function* (tx, [ids, epochs, idleMs]) {
     if (row?.epoch === epoch) held.push(id);
   }
   tx.idleMs = Number(idleMs);
-  return [{ idle: idleMs, pid: String(tx.session), began_us: tx.began, ids: JSON.stringify(held) }];
+  return [
+    {
+      idle: idleMs,
+      pid: String(tx.session),
+      began_us: tx.began,
+      isolation: 'read committed',
+      ids: JSON.stringify(held),
+    },
+  ];
 };
