@@ -10,7 +10,7 @@ export class Shop1760000001000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      `DROP TABLE "frozen_timer", "dispute", "sample_provider", "sample_refund", "sample_message",
+      `DROP TABLE "sample_campaign_message", "campaign_pace", "campaign_recipient", "campaign", "frozen_timer", "dispute", "sample_provider", "sample_refund", "sample_message",
          "outbox", "review", "payment_conflict", "payment", "order_item", "orders", "sku", "merchant"`,
     );
   }
@@ -173,6 +173,52 @@ const CREATE = [
      CONSTRAINT "fk_frozen_timer_order" FOREIGN KEY ("order_id") REFERENCES "orders" ("id"),
      CONSTRAINT "ck_frozen_timer_left" CHECK ("left_ms" >= 0)
    )`,
+  `CREATE TABLE "campaign" (
+     "id"              bigint GENERATED ALWAYS AS IDENTITY,
+     "state"           varchar(16) NOT NULL,
+     "message"         text NOT NULL,
+     "send_at"         timestamptz NOT NULL,
+     "created_at"      timestamptz NOT NULL DEFAULT clock_timestamp(),
+     "started_at"      timestamptz,
+     "completed_at"    timestamptz,
+     "idempotency_key" varchar(255),
+     "request_hash"    varchar(64),
+     CONSTRAINT "pk_campaign" PRIMARY KEY ("id"),
+     CONSTRAINT "uq_campaign_idempotency_key" UNIQUE ("idempotency_key"),
+     CONSTRAINT "ck_campaign_state"
+       CHECK ("state" IN ('SCHEDULED', 'RUNNING', 'STOPPED', 'COMPLETED')),
+     CONSTRAINT "ck_campaign_completed"
+       CHECK (("state" = 'COMPLETED') = ("completed_at" IS NOT NULL)),
+     CONSTRAINT "ck_campaign_request_hash"
+       CHECK (("idempotency_key" IS NULL) = ("request_hash" IS NULL))
+   )`,
+  `CREATE TABLE "campaign_recipient" (
+     "id"          bigint GENERATED ALWAYS AS IDENTITY,
+     "campaign_id" bigint NOT NULL,
+     "recipient"   varchar(64) NOT NULL,
+     "state"       varchar(16) NOT NULL DEFAULT 'PENDING',
+     "attempts"    integer NOT NULL DEFAULT 0,
+     "retry_at"    timestamptz NOT NULL DEFAULT clock_timestamp(),
+     "tried_at"    timestamptz,
+     "sent_at"     timestamptz,
+     "error"       text,
+     CONSTRAINT "pk_campaign_recipient" PRIMARY KEY ("id"),
+     CONSTRAINT "uq_campaign_recipient" UNIQUE ("campaign_id", "recipient"),
+     CONSTRAINT "fk_campaign_recipient_campaign"
+       FOREIGN KEY ("campaign_id") REFERENCES "campaign" ("id"),
+     CONSTRAINT "ck_campaign_recipient_state"
+       CHECK ("state" IN ('PENDING', 'SENDING', 'SENT', 'FAILED')),
+     CONSTRAINT "ck_campaign_recipient_sent" CHECK (("state" = 'SENT') = ("sent_at" IS NOT NULL))
+   )`,
+  // Serves the next batch and the counts.
+  `CREATE INDEX "ix_campaign_recipient_next"
+     ON "campaign_recipient" ("campaign_id", "state", "retry_at")`,
+  `CREATE TABLE "campaign_pace" (
+     "id"      integer NOT NULL,
+     "free_at" timestamptz NOT NULL,
+     CONSTRAINT "pk_campaign_pace" PRIMARY KEY ("id"),
+     CONSTRAINT "ck_campaign_pace_one" CHECK ("id" = 1)
+   )`,
   // The sample provider's own; a provider of yours keeps its books elsewhere.
   `CREATE TABLE "sample_message" (
      "id"           bigint NOT NULL,
@@ -180,6 +226,14 @@ const CREATE = [
      "text"         text NOT NULL,
      "delivered_at" timestamptz NOT NULL DEFAULT clock_timestamp(),
      CONSTRAINT "pk_sample_message" PRIMARY KEY ("id")
+   )`,
+  `CREATE TABLE "sample_campaign_message" (
+     "id"           varchar(64) NOT NULL,
+     "campaign_id"  bigint NOT NULL,
+     "recipient"    varchar(64) NOT NULL,
+     "text"         text NOT NULL,
+     "delivered_at" timestamptz NOT NULL DEFAULT clock_timestamp(),
+     CONSTRAINT "pk_sample_campaign_message" PRIMARY KEY ("id")
    )`,
   `CREATE TABLE "sample_refund" (
      "payment_id" uuid NOT NULL,
@@ -199,6 +253,7 @@ const CREATE = [
 
 const SEED = [
   `INSERT INTO "sample_provider" ("id", "refunds") VALUES (1, 'work')`,
+  `INSERT INTO "campaign_pace" ("id", "free_at") VALUES (1, clock_timestamp())`,
   `INSERT INTO "merchant" ("id", "name") VALUES ('tea-house', 'The tea house'), ('kiln', 'The kiln')`,
   `INSERT INTO "sku" ("sku", "name", "price", "stock", "initial_stock") VALUES
     ('TEA-GREEN',   'Green tea, 100 g',        890,   500,   500),

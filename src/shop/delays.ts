@@ -1,9 +1,11 @@
 /**
  * Everything the shop puts off, with what each delay carries. Keys: the order's id; for a refund the
- * payment's, for a message the message's.
+ * payment's, for a message the message's, for a campaign the campaign's.
  */
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
+    /** The next batch of a campaign goes out. */
+    'campaign.send': { campaignId: string };
     /** The time to pay is over. */
     'order.close': { orderId: string };
     /** The buyer has had long enough to say that nothing arrived. */

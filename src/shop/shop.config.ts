@@ -15,6 +15,8 @@ export interface ShopConfig {
   messagesUrl?: string | undefined;
   /** How long one post may take; left out, 5 s. */
   messagesTimeoutMs?: number;
+  /** How many messages of campaigns the provider takes in a second, 1 to 1,000; left out, 20. */
+  messagesPerSecond?: number;
 }
 
 /** Where the shop listens. */
@@ -34,6 +36,7 @@ const REAL = {
   ORDER_SMS_AFTER: '60s',
   ORDER_CONFIRM_AFTER: '14d',
   ORDER_RATE_AFTER: '48h',
+  MESSAGES_PER_SECOND: '20',
   HOST: '0.0.0.0',
 };
 
@@ -44,6 +47,7 @@ const DEMO: typeof REAL = {
   ORDER_SMS_AFTER: '5s',
   ORDER_CONFIRM_AFTER: '20s',
   ORDER_RATE_AFTER: '20s',
+  MESSAGES_PER_SECOND: '5',
   HOST: '127.0.0.1',
 };
 
@@ -83,6 +87,10 @@ const environment = z.object({
   ORDER_CONFIRM_AFTER: duration,
   ORDER_RATE_AFTER: duration,
   MESSAGES_URL: webhook.optional(),
+  MESSAGES_PER_SECOND: z
+    .string()
+    .regex(/^(?:[1-9]\d{0,2}|1000)$/, 'is not a rate; write a whole number from 1 to 1000')
+    .transform(Number),
   HOST: z.string(),
   PORT: z
     .string()
@@ -118,6 +126,7 @@ export function readSettings(env: NodeJS.ProcessEnv, { prod }: { prod: boolean }
     confirmAfterMs: read.data.ORDER_CONFIRM_AFTER,
     rateAfterMs: read.data.ORDER_RATE_AFTER,
     messagesUrl: read.data.MESSAGES_URL,
+    messagesPerSecond: read.data.MESSAGES_PER_SECOND,
     host: read.data.HOST,
     port: read.data.PORT,
   };

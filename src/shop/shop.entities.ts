@@ -1,8 +1,10 @@
+import { Campaign, CampaignPace, CampaignRecipient } from './campaigns/campaign.entity.js';
 import { Sku } from './catalog/sku.entity.js';
 import { Dispute, FrozenTimer } from './disputes/dispute.entity.js';
 import { Merchant } from './merchants/merchant.entity.js';
 import { Order, OrderItem } from './orders/order.entity.js';
 import { OutboxMessage } from './outbox/outbox-message.entity.js';
+import { SampleCampaignMessage } from './outbox/sample-campaign-message.entity.js';
 import { SampleMessage } from './outbox/sample-message.entity.js';
 import { PaymentConflict } from './payments/payment-conflict.entity.js';
 import { Payment } from './payments/payment.entity.js';
@@ -18,9 +20,13 @@ export const shopEntities = [
   Review,
   OutboxMessage,
   SampleMessage,
+  SampleCampaignMessage,
   PaymentConflict,
   SampleProviderMood,
   SampleRefund,
   Dispute,
   FrozenTimer,
+  Campaign,
+  CampaignRecipient,
+  CampaignPace,
 ];

@@ -5,6 +5,10 @@ import {
   type Provider,
 } from '@nestjs/common';
 import { APP_PIPE } from '@nestjs/core';
+import { CampaignBatches } from './campaigns/campaign-batches.js';
+import { CampaignsController } from './campaigns/campaigns.controller.js';
+import { CampaignsService } from './campaigns/campaigns.service.js';
+import { SendCampaignHandler } from './campaigns/send-campaign.handler.js';
 import { CatalogController } from './catalog/catalog.controller.js';
 import { DisputesController } from './disputes/disputes.controller.js';
 import { DisputesService } from './disputes/disputes.service.js';
@@ -43,11 +47,14 @@ const handlers = [
   ConfirmOrderHandler,
   RateOrderHandler,
   RefundPaymentHandler,
+  SendCampaignHandler,
   SendMessageHandler,
   TellBuyerHandler,
 ];
 
 const services = [
+  CampaignBatches,
+  CampaignsService,
   DisputesService,
   InvariantsService,
   MerchantsService,
@@ -74,6 +81,7 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
 
 @Module({
   controllers: [
+    CampaignsController,
     CatalogController,
     DisputesController,
     InvariantsController,

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { INVARIANTS } from '../../src/shop/invariants/invariants.sql.js';
+import { campaign, campaignWhen } from './support/campaigns.js';
 import { RunningShop } from './support/running-shop.js';
 
 describe('GET /invariants', () => {
@@ -13,6 +14,9 @@ describe('GET /invariants', () => {
     await shop.orderAfter('pay', 'ship');
     const { id } = await shop.orderAfter('pay', 'ship');
     await shop.act(id, 'dispute', { reason: 'nothing arrived' });
+    const { id: campaignId } = await campaign(shop, ['one', 'two']);
+    await campaignWhen(shop, campaignId, ({ state }) => state === 'COMPLETED');
+    await campaign(shop, ['three'], { inMs: 3_600_000 });
   });
   afterEach(() => shop.close());
 
@@ -71,6 +75,31 @@ describe('GET /invariants', () => {
       'every message is sent',
       `INSERT INTO outbox (order_id, kind, text)
        SELECT id, 'order.placed', 'nobody sends this' FROM orders LIMIT 1`,
+    ],
+    [
+      'exactly one live campaign.send',
+      `DELETE FROM delay_queue.delay WHERE name = 'campaign.send'`,
+    ],
+    [
+      'each of its recipients at most once',
+      `INSERT INTO sample_campaign_message (id, campaign_id, recipient, text)
+       SELECT 'again', campaign_id, recipient, text FROM sample_campaign_message LIMIT 1`,
+    ],
+    [
+      'each of its recipients at most once',
+      `INSERT INTO sample_campaign_message (id, campaign_id, recipient, text)
+       SELECT 'too early', campaign_id, recipient, 'a test' FROM campaign_recipient
+       WHERE state = 'PENDING'`,
+    ],
+    [
+      'each of its recipients at most once',
+      `INSERT INTO sample_campaign_message (id, campaign_id, recipient, text)
+       SELECT 'nobody', id, 'a stranger', 'a test' FROM campaign LIMIT 1`,
+    ],
+    [
+      'over for all of its recipients',
+      `INSERT INTO campaign_recipient (campaign_id, recipient)
+       SELECT id, 'forgotten' FROM campaign WHERE state = 'COMPLETED'`,
     ],
     [
       'told each thing at most once',

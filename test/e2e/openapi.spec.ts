@@ -16,6 +16,8 @@ describe('the OpenAPI document', () => {
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
     expect(routes.toSorted()).toEqual([
+      'GET /campaigns',
+      'GET /campaigns/{id}',
       'GET /invariants',
       'GET /merchants',
       'GET /messages',
@@ -24,6 +26,9 @@ describe('the OpenAPI document', () => {
       'GET /sample-provider',
       'GET /skus',
       'PATCH /merchants/{id}',
+      'POST /campaigns',
+      'POST /campaigns/{id}/resume',
+      'POST /campaigns/{id}/stop',
       'POST /messages/{id}/send',
       'POST /orders',
       'POST /orders/{id}/cancel',

@@ -1,8 +1,11 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
+import type { IncomingMessage } from 'node:http';
 
 /** The largest order is about 2 KB. */
 const BODY_LIMIT = '64kb';
+/** 10,000 recipients of 64 characters, and a message. */
+const CAMPAIGN_LIMIT = '1mb';
 
 /**
  * How long an idle connection stays: longer than clients and proxies keep theirs, who would otherwise
@@ -17,6 +20,7 @@ export function configureHttp(app: NestExpressApplication): void {
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   // The longer one of the two, or it ends the connection instead.
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
+  app.useBodyParser('json', { limit: CAMPAIGN_LIMIT, type: isCampaign });
   app.useBodyParser('json', { limit: BODY_LIMIT });
   const info = new DocumentBuilder()
     .setTitle('A shop on nestjs-delay-queue')
@@ -28,3 +32,6 @@ export function configureHttp(app: NestExpressApplication): void {
     customSiteTitle: info.info.title,
   });
 }
+
+const isCampaign = ({ url = '', headers }: IncomingMessage): boolean =>
+  /^\/campaigns(?:[/?]|$)/.test(url) && /^application\/json\b/i.test(headers['content-type'] ?? '');

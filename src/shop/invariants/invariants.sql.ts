@@ -113,4 +113,37 @@ export const INVARIANTS = {
           FROM outbox
           LEFT JOIN delay_queue.delay
             ON delay.name = 'message.send' AND delay.key = outbox.id::text) AS message`,
+
+  // As for orders: a dead letter sends nothing by itself. What a stopped one is just sending may run.
+  'every campaign that goes on has exactly one live campaign.send': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE sends <> 1)::int AS broken,
+           min(id) FILTER (WHERE sends <> 1)::text AS example
+    FROM (SELECT campaign.id, count(delay.id) AS sends
+          FROM campaign
+          LEFT JOIN delay_queue.delay
+            ON delay.name = 'campaign.send' AND delay.key = campaign.id::text
+            AND delay.wake_at < 'infinity'
+          WHERE campaign.state IN ('SCHEDULED', 'RUNNING')
+          GROUP BY campaign.id) AS going_on`,
+
+  // By the books of the sample's provider, where a webhook's messages are not.
+  'a campaign reaches each of its recipients at most once, and nobody else': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE wrong)::int AS broken,
+           min(format('%s of campaign %s', recipient, campaign_id)) FILTER (WHERE wrong) AS example
+    FROM (SELECT campaign_id, recipient,
+                 count(*) > 1 OR bool_or(coalesce(state = 'PENDING' AND attempts = 0, true)) AS wrong
+          FROM sample_campaign_message
+          LEFT JOIN campaign_recipient USING (campaign_id, recipient)
+          GROUP BY campaign_id, recipient) AS reached`,
+
+  'a completed campaign is over for all of its recipients': `
+    SELECT count(*)::int AS looked_at,
+           count(*) FILTER (WHERE waiting)::int AS broken,
+           min(id) FILTER (WHERE waiting)::text AS example
+    FROM (SELECT id, EXISTS (SELECT FROM campaign_recipient
+                             WHERE campaign_id = campaign.id
+                               AND campaign_recipient.state IN ('PENDING', 'SENDING')) AS waiting
+          FROM campaign WHERE state = 'COMPLETED') AS completed`,
 } satisfies Record<string, string>;

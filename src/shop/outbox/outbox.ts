@@ -3,8 +3,8 @@ import { DelayService } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TELLING, WHILE, type News } from './news.js';
 
-/** A message as a provider gets it. `id` is its idempotency key: the same one is sent once. */
-export interface Message {
+/** A message to a buyer as a provider gets it. `id` is its idempotency key: the same one is sent once. */
+export interface OrderMessage {
   id: string;
   orderId: string;
   kind: News;
@@ -60,7 +60,7 @@ export class Outbox {
   }
 
   /** Those of them that are still to be sent; what there is no sense in saying any more is dropped. */
-  async toSend(ids: readonly string[]): Promise<Message[]> {
+  async toSend(ids: readonly string[]): Promise<OrderMessage[]> {
     await this.dataSource.query(
       `UPDATE outbox SET dropped_at = clock_timestamp()
        FROM orders
@@ -70,14 +70,14 @@ export class Outbox {
                          WHERE telling.kind = outbox.kind AND telling.status = orders.status)`,
       [ids, WHILE.map(({ kind }) => kind), WHILE.map(({ status }) => status)],
     );
-    return this.dataSource.query<Message[]>(
+    return this.dataSource.query<OrderMessage[]>(
       `SELECT id::text, order_id AS "orderId", kind, text FROM outbox
        WHERE id = ANY ($1) AND sent_at IS NULL AND dropped_at IS NULL ORDER BY id`,
       [ids],
     );
   }
 
-  async sent(messages: readonly Message[]): Promise<void> {
+  async sent(messages: readonly OrderMessage[]): Promise<void> {
     await this.dataSource.query(
       `UPDATE outbox SET sent_at = clock_timestamp()
        WHERE id = ANY ($1) AND sent_at IS NULL AND dropped_at IS NULL`,

@@ -1,13 +1,12 @@
 import { DiscardDelay } from 'nestjs-delay-queue';
-import { MessageProvider } from './message-provider.js';
-import type { Message } from './outbox.js';
+import { MessageProvider, type Message } from './message-provider.js';
 
 /** Client errors that may be gone the next time: timeout, too early, too many. */
 const MAY_PASS = [408, 425, 429];
 
 /**
  * Posts each message as JSON to one URL, its id in `Idempotency-Key`. Any 2xx means accepted. What
- * takes too long, fails on the way or answers 5xx is tried again by the outbox; another 4xx is not.
+ * takes too long, fails on the way or answers 5xx is tried again; another 4xx is not.
  */
 export class WebhookMessages extends MessageProvider {
   constructor(

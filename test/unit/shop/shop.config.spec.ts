@@ -11,6 +11,7 @@ describe('settings', () => {
       smsAfterMs: 5_000,
       confirmAfterMs: 20_000,
       rateAfterMs: 20_000,
+      messagesPerSecond: 5,
       host: '127.0.0.1',
       port: 3000,
     });
@@ -23,6 +24,7 @@ describe('settings', () => {
       smsAfterMs: 60_000,
       confirmAfterMs: 14 * 24 * 3_600_000,
       rateAfterMs: 48 * 3_600_000,
+      messagesPerSecond: 20,
       host: '0.0.0.0',
       port: 3000,
     });
@@ -75,6 +77,15 @@ describe('settings', () => {
   it.each(['http', '65536', '-1', '30.5'])('name PORT when it is none: %j', (PORT) => {
     expect(() => readSettings({ PORT }, { prod: false })).toThrow(/^PORT: /);
   });
+
+  it.each(['0', '1001', '1.5', '-3', 'all', '1e2'])(
+    'name MESSAGES_PER_SECOND when it is no rate: %j',
+    (MESSAGES_PER_SECOND) => {
+      expect(() => readSettings({ MESSAGES_PER_SECOND }, { prod: false })).toThrow(
+        /^MESSAGES_PER_SECOND: /,
+      );
+    },
+  );
 
   it('name everything that is wrong at once', () => {
     const env = { ORDER_SMS_AFTER: 'x', PORT: 'y' };

@@ -1,0 +1,152 @@
+import { Inject, Injectable } from '@nestjs/common';
+import { DelayService, DiscardDelay } from 'nestjs-delay-queue';
+import { DataSource, type EntityManager } from 'typeorm';
+import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
+import type { CampaignMessage } from './campaign-message.js';
+import { messagesPerSecond, nextTurn, takeTurn } from './campaign-pace.js';
+import { Campaign } from './campaign.entity.js';
+
+/** With pauses of 1 s, 2 s, 4 s and so on that is about nine minutes. */
+const ATTEMPTS_MAX = 10;
+
+/** Those whom one attempt sends to. */
+export interface CampaignBatch {
+  campaignId: string;
+  /** Marks what this attempt has taken: an attempt that is late changes nothing of another one's. */
+  triedAt: Date;
+  messages: CampaignMessage[];
+}
+
+/**
+ * What happens before the provider is asked and after it has answered, each in one transaction under the
+ * row of the campaign. Either the delay of a campaign that goes on moves on in it, or it ends with it.
+ */
+@Injectable()
+export class CampaignBatches {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly delays: DelayService,
+    @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
+  ) {}
+
+  /** Marks the next ones as SENDING; `null`: it is not the campaign's turn, or nobody is left. */
+  take(campaignId: string): Promise<CampaignBatch | null> {
+    return this.dataSource.transaction(async (manager) => {
+      const campaign = await lock(manager, campaignId);
+      const triedAt = await takeTurn(manager, campaignId);
+      if (triedAt)
+        return { campaignId, triedAt, messages: await this.mark(manager, campaign!, triedAt) };
+      if (campaign) await this.goOn(manager, campaign);
+      return null;
+    });
+  }
+
+  /**
+   * Writes down what the provider has said of each.
+   *
+   * @param isCut the attempt was over before the provider had answered: who was not accepted stays
+   * SENDING, and is in the next batch
+   */
+  settle(
+    { campaignId, triedAt, messages }: CampaignBatch,
+    failures: ReadonlyMap<string, Error>,
+    isCut: boolean,
+  ): Promise<void> {
+    return this.dataSource.transaction(async (manager) => {
+      const campaign = await lock(manager, campaignId);
+      const accepted = messages.filter(({ id }) => !failures.has(id));
+      await sent(manager, accepted.map(recipientId), triedAt);
+      if (!isCut) await refused(manager, failures, triedAt);
+      if (campaign) await this.goOn(manager, campaign);
+    });
+  }
+
+  /** Those first whom a dead process has left in the middle. */
+  private async mark(manager: EntityManager, { id, message }: Campaign, triedAt: Date) {
+    await manager.query(
+      `UPDATE campaign SET state = 'RUNNING', started_at = coalesce(started_at, $2) WHERE id = $1`,
+      [id, triedAt],
+    );
+    const rows = await manager.query<{ id: string; recipient: string }[]>(
+      `WITH taken AS (
+         UPDATE campaign_recipient SET state = 'SENDING', tried_at = $2
+         WHERE id = ANY (ARRAY(
+           SELECT id FROM campaign_recipient
+           WHERE campaign_id = $1 AND state IN ('SENDING', 'PENDING')
+             AND retry_at <= clock_timestamp()
+           ORDER BY state DESC, retry_at, id LIMIT $3))
+         RETURNING id, recipient)
+       SELECT id::text, recipient FROM taken ORDER BY id`,
+      [id, triedAt, messagesPerSecond(this.config)],
+    );
+    return rows.map((row): CampaignMessage => ({
+      id: messageId(row.id),
+      campaignId: id,
+      kind: 'campaign',
+      recipient: row.recipient,
+      text: message,
+    }));
+  }
+
+  /** What becomes of its delay. */
+  private async goOn(manager: EntityManager, { id, state }: Campaign): Promise<void> {
+    const at = await nextTurn(manager, id);
+    if (at === null) return complete(manager, id);
+    await this.delays.schedule('campaign.send', { campaignId: id }, { at, key: id, manager });
+    // An attempt does not cancel itself, but what it has moved on waits like any other. Left to end with
+    // the attempt, a little after this transaction, it would be in the way of who resumes in between.
+    if (state === 'STOPPED') await this.delays.cancel('campaign.send', id, { manager });
+  }
+}
+
+/** Whoever stops or resumes the campaign meanwhile waits here, or is seen. */
+function lock(manager: EntityManager, id: string): Promise<Campaign | null> {
+  return manager.findOne(Campaign, { where: { id }, lock: { mode: 'for_no_key_update' } });
+}
+
+async function sent(manager: EntityManager, ids: readonly string[], triedAt: Date): Promise<void> {
+  await manager.query(
+    `UPDATE campaign_recipient SET state = 'SENT', sent_at = clock_timestamp(), error = NULL
+     WHERE id = ANY ($1) AND state = 'SENDING' AND tried_at = $2`,
+    [ids, triedAt],
+  );
+}
+
+/** Tried again later, unless the provider will never take it or has said no too often. */
+async function refused(
+  manager: EntityManager,
+  failures: ReadonlyMap<string, Error>,
+  triedAt: Date,
+): Promise<void> {
+  const refusals = [...failures].map(([id, why]) => ({
+    id: recipientId({ id }),
+    why: why.message,
+    isFinal: why instanceof DiscardDelay,
+  }));
+  await manager.query(
+    `UPDATE campaign_recipient recipient
+     SET attempts = attempts + 1, error = why,
+         state = CASE WHEN is_final OR attempts + 1 >= ${ATTEMPTS_MAX} THEN 'FAILED' ELSE 'PENDING' END,
+         retry_at = clock_timestamp() + 2 ^ attempts * interval '1 second'
+     FROM unnest($1::bigint[], $2::text[], $3::boolean[]) AS refusal (id, why, is_final)
+     WHERE recipient.id = refusal.id AND state = 'SENDING' AND tried_at = $4`,
+    [
+      refusals.map(({ id }) => id),
+      refusals.map(({ why }) => why),
+      refusals.map(({ isFinal }) => isFinal),
+      triedAt,
+    ],
+  );
+}
+
+async function complete(manager: EntityManager, id: string): Promise<void> {
+  await manager.query(
+    `UPDATE campaign SET state = 'COMPLETED', completed_at = clock_timestamp()
+     WHERE id = $1 AND state <> 'COMPLETED'`,
+    [id],
+  );
+}
+
+/** As a provider gets it: the messages of orders have ids of their own. */
+const messageId = (id: string): string => `campaign-${id}`;
+const recipientId = ({ id }: Pick<CampaignMessage, 'id'>): string => id.replace('campaign-', '');

@@ -1,0 +1,8 @@
+/** A message of a campaign as a provider gets it. `id` is its idempotency key: the same one is sent once. */
+export interface CampaignMessage {
+  id: string;
+  campaignId: string;
+  kind: 'campaign';
+  recipient: string;
+  text: string;
+}

@@ -1,0 +1,125 @@
+import {
+  Check,
+  Column,
+  Entity,
+  Index,
+  JoinColumn,
+  ManyToOne,
+  PrimaryColumn,
+  PrimaryGeneratedColumn,
+  Unique,
+  type Relation,
+} from 'typeorm';
+
+export const CAMPAIGN_STATES = ['SCHEDULED', 'RUNNING', 'STOPPED', 'COMPLETED'] as const;
+export type CampaignState = (typeof CAMPAIGN_STATES)[number];
+
+export const RECIPIENT_STATES = ['PENDING', 'SENDING', 'SENT', 'FAILED'] as const;
+export type RecipientState = (typeof RECIPIENT_STATES)[number];
+
+/**
+ * One text message for many. While it is SCHEDULED or RUNNING, one `campaign.send` under its id waits or
+ * runs; whoever changes one of the two holds this row, and changes both in one transaction.
+ */
+@Entity('campaign')
+@Check('ck_campaign_state', `"state" IN ('SCHEDULED', 'RUNNING', 'STOPPED', 'COMPLETED')`)
+@Check('ck_campaign_completed', `("state" = 'COMPLETED') = ("completed_at" IS NOT NULL)`)
+@Check('ck_campaign_request_hash', `("idempotency_key" IS NULL) = ("request_hash" IS NULL)`)
+@Unique('uq_campaign_idempotency_key', ['idempotencyKey'])
+export class Campaign {
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'ALWAYS',
+    primaryKeyConstraintName: 'pk_campaign',
+  })
+  id!: string;
+
+  @Column('varchar', { length: 16 })
+  state!: CampaignState;
+
+  @Column('text')
+  message!: string;
+
+  /** When it begins; what has begun goes on at once when it is resumed. */
+  @Column('timestamptz', { name: 'send_at' })
+  sendAt!: Date;
+
+  @Column('timestamptz', { name: 'created_at', default: () => 'clock_timestamp()' })
+  createdAt!: Date;
+
+  /** When its first batch was taken. */
+  @Column('timestamptz', { name: 'started_at', nullable: true })
+  startedAt!: Date | null;
+
+  @Column('timestamptz', { name: 'completed_at', nullable: true })
+  completedAt!: Date | null;
+
+  @Column('varchar', { name: 'idempotency_key', length: 255, nullable: true })
+  idempotencyKey!: string | null;
+
+  /** Tells a repeated request from another one under the same key. */
+  @Column('varchar', { name: 'request_hash', length: 64, nullable: true })
+  requestHash!: string | null;
+}
+
+/**
+ * Somebody whom a campaign is for, once. SENDING stands before the provider is asked: what a process
+ * that died has left so is handed over again, under the same id.
+ */
+@Entity('campaign_recipient')
+@Unique('uq_campaign_recipient', ['campaignId', 'recipient'])
+@Check('ck_campaign_recipient_state', `"state" IN ('PENDING', 'SENDING', 'SENT', 'FAILED')`)
+@Check('ck_campaign_recipient_sent', `("state" = 'SENT') = ("sent_at" IS NOT NULL)`)
+@Index('ix_campaign_recipient_next', ['campaignId', 'state', 'retryAt'])
+export class CampaignRecipient {
+  /** Also what the provider tells repetitions by. */
+  @PrimaryGeneratedColumn('identity', {
+    type: 'bigint',
+    generatedIdentity: 'ALWAYS',
+    primaryKeyConstraintName: 'pk_campaign_recipient',
+  })
+  id!: string;
+
+  @Column('bigint', { name: 'campaign_id' })
+  campaignId!: string;
+
+  @ManyToOne(() => Campaign)
+  @JoinColumn({ name: 'campaign_id', foreignKeyConstraintName: 'fk_campaign_recipient_campaign' })
+  campaign!: Relation<Campaign>;
+
+  @Column('varchar', { length: 64 })
+  recipient!: string;
+
+  @Column('varchar', { length: 16, default: 'PENDING' })
+  state!: RecipientState;
+
+  /** Answers of the provider that said no. */
+  @Column('integer', { default: 0 })
+  attempts!: number;
+
+  /** Not before then. */
+  @Column('timestamptz', { name: 'retry_at', default: () => 'clock_timestamp()' })
+  retryAt!: Date;
+
+  /** The batch that it was last taken into, by the turn of that batch. */
+  @Column('timestamptz', { name: 'tried_at', nullable: true })
+  triedAt!: Date | null;
+
+  @Column('timestamptz', { name: 'sent_at', nullable: true })
+  sentAt!: Date | null;
+
+  /** Why the provider did not take it. */
+  @Column('text', { nullable: true })
+  error!: string | null;
+}
+
+/** When the next batch may begin, of whichever campaign: one row, which every process of the shop asks. */
+@Entity('campaign_pace')
+@Check('ck_campaign_pace_one', `"id" = 1`)
+export class CampaignPace {
+  @PrimaryColumn('integer', { primaryKeyConstraintName: 'pk_campaign_pace' })
+  id!: number;
+
+  @Column('timestamptz', { name: 'free_at' })
+  freeAt!: Date;
+}

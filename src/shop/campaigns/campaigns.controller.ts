@@ -1,0 +1,100 @@
+import {
+  applyDecorators,
+  Body,
+  Controller,
+  Get,
+  HttpCode,
+  Param,
+  Post,
+  Query,
+} from '@nestjs/common';
+import {
+  ApiBadRequestResponse,
+  ApiConflictResponse,
+  ApiCreatedResponse,
+  ApiHeader,
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+  ApiUnprocessableEntityResponse,
+} from '@nestjs/swagger';
+import { problem } from '../http/problem.js';
+import { IdempotencyKey } from '../orders/idempotency-key.decorator.js';
+import {
+  campaignList,
+  campaignsQuery,
+  campaignView,
+  createCampaign,
+  type CampaignsQuery,
+  type CampaignView,
+  type CreateCampaign,
+} from './campaigns.schemas.js';
+import { CampaignsService } from './campaigns.service.js';
+
+const AnswersCampaign = (): MethodDecorator =>
+  applyDecorators(
+    ApiOkResponse({ standardSchema: campaignView }),
+    ApiNotFoundResponse({ standardSchema: problem, description: 'No such campaign' }),
+  );
+
+@ApiTags('campaigns')
+@Controller('campaigns')
+export class CampaignsController {
+  constructor(private readonly campaigns: CampaignsService) {}
+
+  @Post()
+  @ApiOperation({
+    summary: 'A text message to many, from a set time on',
+    description:
+      'Sent in batches at the pace of the provider. Each recipient gets it once, whatever crashes, when ' +
+      'the provider looks at the id of a message; without that, those of one batch may get it twice ' +
+      'after a crash in the moment between sending and writing that down.',
+  })
+  @ApiHeader({
+    name: 'Idempotency-Key',
+    required: false,
+    description: 'The same key with the same campaign answers the campaign of the first time',
+  })
+  @ApiCreatedResponse({ standardSchema: campaignView })
+  @ApiBadRequestResponse({ standardSchema: problem })
+  @ApiUnprocessableEntityResponse({ standardSchema: problem, description: 'A key used twice' })
+  create(
+    @Body({ schema: createCampaign }) request: CreateCampaign,
+    @IdempotencyKey() key?: string,
+  ): Promise<CampaignView> {
+    return this.campaigns.create(request, key);
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'Campaigns and how far they are, newest first, 20 at a time' })
+  @ApiOkResponse({ standardSchema: campaignList })
+  @ApiBadRequestResponse({ standardSchema: problem })
+  list(@Query({ schema: campaignsQuery }) query: CampaignsQuery): Promise<CampaignView[]> {
+    return this.campaigns.list(query);
+  }
+
+  @Get(':id')
+  @ApiOperation({ summary: 'How far a campaign is' })
+  @AnswersCampaign()
+  show(@Param('id') id: string): Promise<CampaignView> {
+    return this.campaigns.show(id);
+  }
+
+  @Post(':id/stop')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Send to nobody any more, but for the batch that is on its way' })
+  @AnswersCampaign()
+  @ApiConflictResponse({ standardSchema: problem, description: 'It is completed' })
+  stop(@Param('id') id: string): Promise<CampaignView> {
+    return this.campaigns.stop(id);
+  }
+
+  @Post(':id/resume')
+  @HttpCode(200)
+  @ApiOperation({ summary: 'Go on with those who are left; what goes on already stays as it is' })
+  @AnswersCampaign()
+  resume(@Param('id') id: string): Promise<CampaignView> {
+    return this.campaigns.resume(id);
+  }
+}

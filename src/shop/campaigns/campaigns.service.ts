@@ -1,0 +1,170 @@
+import {
+  BadRequestException,
+  ConflictException,
+  Inject,
+  Injectable,
+  NotFoundException,
+  UnprocessableEntityException,
+} from '@nestjs/common';
+import { DelayService } from 'nestjs-delay-queue';
+import { createHash } from 'node:crypto';
+import { DataSource, type EntityManager } from 'typeorm';
+import { serverNow } from '../shop.clock.js';
+import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
+import { messagesPerSecond } from './campaign-pace.js';
+import { campaignRows } from './campaign-rows.js';
+import { Campaign } from './campaign.entity.js';
+import {
+  campaignId,
+  type CampaignsQuery,
+  type CampaignView,
+  type CreateCampaign,
+} from './campaigns.schemas.js';
+
+/** Who says "now" says it by a clock of his own, and a while before we hear it. */
+const PAST_MAX_MS = 5 * 60_000;
+const AHEAD_MAX_MS = 366 * 24 * 3_600_000;
+
+@Injectable()
+export class CampaignsService {
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly delays: DelayService,
+    @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
+  ) {}
+
+  /**
+   * The same `idempotencyKey` with the same campaign answers the one that it made the first time.
+   *
+   * @throws 400 for a time out of range; 422 when the key stood for another campaign
+   */
+  async create(request: CreateCampaign, idempotencyKey?: string): Promise<CampaignView> {
+    const key = idempotencyKey ?? null;
+    const hash = key && createHash('sha256').update(JSON.stringify(request)).digest('hex');
+    const id =
+      (await this.createdBefore(key, hash)) ??
+      (await this.createNow(request, key, hash)) ??
+      // Two requests with one key at once: the insert of the second has waited for the first.
+      (await this.createdBefore(key, hash));
+    return this.show(id!);
+  }
+
+  /** @throws 404 for an unknown campaign */
+  async show(given: string): Promise<CampaignView> {
+    const id = campaignId.safeParse(given);
+    const [campaign] = id.success ? await this.views([id.data, null]) : [];
+    if (!campaign) throw new NotFoundException(`there is no campaign ${given}`);
+    return campaign;
+  }
+
+  /** A page of campaigns, newest first. */
+  list({ after }: CampaignsQuery): Promise<CampaignView[]> {
+    return this.views([null, after ?? null]);
+  }
+
+  /**
+   * Nobody is sent to any more, but for the batch that is with the provider now.
+   *
+   * @throws 404 for an unknown campaign; 409 for one that is completed
+   */
+  async stop(given: string): Promise<CampaignView> {
+    const { id } = await this.show(given);
+    await this.dataSource.transaction(async (manager) => {
+      const { state } = await lock(manager, id);
+      if (state === 'COMPLETED') {
+        throw new ConflictException('the campaign cannot be stopped: it is COMPLETED');
+      }
+      await manager.update(Campaign, { id }, { state: 'STOPPED' });
+      // `running`: that attempt waits for this row, and ends when it sees it.
+      await this.delays.cancel('campaign.send', id, { manager });
+    });
+    return this.show(id);
+  }
+
+  /**
+   * A stopped campaign goes on where it was. One that goes on anyway, or is completed, stays as it is.
+   *
+   * @throws 404 for an unknown campaign
+   */
+  async resume(given: string): Promise<CampaignView> {
+    const { id } = await this.show(given);
+    await this.dataSource.transaction(async (manager) => {
+      const { state, startedAt, sendAt } = await lock(manager, id);
+      if (state === 'COMPLETED') return;
+      await manager.update(Campaign, { id }, { state: startedAt ? 'RUNNING' : 'SCHEDULED' });
+      await this.start(manager, id, sendAt);
+    });
+    return this.show(id);
+  }
+
+  /** @returns its id; `null` when that key has been used meanwhile */
+  private createNow(
+    { at, message, recipients }: CreateCampaign,
+    idempotencyKey: string | null,
+    requestHash: string | null,
+  ): Promise<string | null> {
+    return this.dataSource.transaction(async (manager) => {
+      checkTime(at, await serverNow(manager));
+      const campaign = {
+        state: 'SCHEDULED',
+        message,
+        sendAt: at,
+        idempotencyKey,
+        requestHash,
+      } as const;
+      const insert = manager
+        .createQueryBuilder()
+        .insert()
+        .into(Campaign)
+        .values(campaign)
+        .orIgnore();
+      const { raw } = await insert.returning('id').execute();
+      const [created] = raw as { id: string }[];
+      if (!created) return null;
+      await manager.query(
+        `INSERT INTO campaign_recipient (campaign_id, recipient)
+         SELECT $1, recipient FROM unnest($2::text[]) WITH ORDINALITY AS given (recipient, place)
+         ORDER BY place`,
+        [created.id, recipients],
+      );
+      await this.start(manager, created.id, at);
+      return created.id;
+    });
+  }
+
+  /** `keep`: what waits stays as it is. A running attempt sees that the campaign goes on, and moves on. */
+  private async start(manager: EntityManager, id: string, sendAt: Date): Promise<void> {
+    const now = await serverNow(manager);
+    await this.delays.schedule(
+      'campaign.send',
+      { campaignId: id },
+      { at: sendAt > now ? sendAt : now, key: id, onConflict: 'keep', manager },
+    );
+  }
+
+  private async createdBefore(key: string | null, hash: string | null): Promise<string | null> {
+    if (key === null) return null;
+    const first = await this.dataSource.manager.findOneBy(Campaign, { idempotencyKey: key });
+    if (first && first.requestHash !== hash) {
+      throw new UnprocessableEntityException('this Idempotency-Key was used for another campaign');
+    }
+    return first?.id ?? null;
+  }
+
+  private async views(parameters: [id: string | null, after: string | null]) {
+    const rows = await campaignRows(this.dataSource.manager, parameters);
+    const rate = { messagesPerSecond: messagesPerSecond(this.config) };
+    return rows.map((row): CampaignView => ({ ...row, ...rate }));
+  }
+}
+
+/** An attempt that sends just now waits here, or is waited for. */
+function lock(manager: EntityManager, id: string): Promise<Campaign> {
+  return manager.findOneOrFail(Campaign, { where: { id }, lock: { mode: 'for_no_key_update' } });
+}
+
+function checkTime(at: Date, now: Date): void {
+  const aheadMs = at.getTime() - now.getTime();
+  if (aheadMs < -PAST_MAX_MS) throw new BadRequestException(['at: is past; now is fine']);
+  if (aheadMs > AHEAD_MAX_MS) throw new BadRequestException(['at: must be within a year from now']);
+}

@@ -1,0 +1,100 @@
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import { NodeProcess } from '../support/node-process.js';
+import { until } from '../support/until.js';
+import { people } from './support/campaigns.js';
+
+const EVERYBODY = people(12);
+
+let database: TestDatabase;
+let us: Client;
+
+beforeEach(async () => {
+  database = await createEmptyDatabase();
+  us = new Client(database.url);
+  await us.connect();
+});
+afterEach(async () => {
+  await us.end();
+  await database.drop({ force: true });
+});
+
+const start = (): NodeProcess =>
+  NodeProcess.start('src/main.ts', {
+    env: { DATABASE_URL: database.url, PORT: '0', MESSAGES_PER_SECOND: '5' },
+  });
+
+async function urlOf(shop: NodeProcess): Promise<string> {
+  const [, url] = await shop.waitForOutput(/SHOP=(\S+)/);
+  return url!;
+}
+
+const rowsOf = async (sql: string) => (await us.query(sql)).rows;
+
+const delivered = () =>
+  rowsOf(`SELECT id, recipient FROM sample_campaign_message ORDER BY recipient`);
+
+const isStuck = async (): Promise<boolean> =>
+  (await rowsOf(`SELECT FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND NOT granted`))
+    .length > 0;
+
+/** The second batch stands still there, until its process is dead. */
+const GAPS: [gap: string, table: string, when: string, deliveredMeanwhile: number][] = [
+  ['marked, and not sent', 'sample_campaign_message', 'BEFORE INSERT', 5],
+  ['sent, and not written down', 'campaign_recipient', 'BEFORE UPDATE OF sent_at', 10],
+];
+
+it.each(GAPS)(
+  'a process killed when a batch is %s: everybody gets the message once',
+  async (_gap, table, when, deliveredMeanwhile) => {
+    const victim = start();
+    const url = await urlOf(victim);
+    await us.query(
+      `CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_advisory_xact_lock_shared(42); RETURN NEW; END $$;
+       CREATE TRIGGER stand_still ${when} ON ${table}
+         FOR EACH ROW WHEN (NEW.recipient > 'p-05') EXECUTE FUNCTION stand_still();
+       SELECT pg_advisory_lock(42)`,
+    );
+    const created = await fetch(`${url}/campaigns`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        at: new Date().toISOString(),
+        message: 'x',
+        recipients: EVERYBODY,
+      }),
+    });
+    const { id } = (await created.json()) as { id: string };
+    await until(isStuck, Boolean);
+    await victim.kill('SIGKILL');
+    const before = await delivered();
+    expect(before).toHaveLength(deliveredMeanwhile);
+    const sending = await rowsOf(`SELECT FROM campaign_recipient WHERE state = 'SENDING'`);
+    expect(sending).toHaveLength(5);
+    // The statement that stood still is taken back with its connection.
+    await us.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_locks WHERE objid = 42 AND NOT granted`,
+    );
+    await until(isStuck, (stuck) => !stuck);
+    await us.query(`DROP TRIGGER stand_still ON ${table}; SELECT pg_advisory_unlock(42)`);
+
+    const heir = start();
+    const heirUrl = await urlOf(heir);
+    await until(
+      () => rowsOf(`SELECT state FROM campaign`),
+      ([campaign]) => campaign?.state === 'COMPLETED',
+      // Longer than a lease: what the killed one had claimed comes back when that is over.
+      { withinMs: 60_000 },
+    );
+    const after = await delivered();
+    expect(after.map(({ recipient }) => recipient)).toEqual(EVERYBODY);
+    expect(after).toEqual(expect.arrayContaining(before));
+    const progress = await (await fetch(`${heirUrl}/campaigns/${id}`)).json();
+    expect(progress).toMatchObject({ counts: { total: 12, sent: 12 } });
+    expect(await (await fetch(`${heirUrl}/invariants`)).json()).toMatchObject({ ok: true });
+    await heir.kill('SIGTERM');
+  },
+  120_000,
+);

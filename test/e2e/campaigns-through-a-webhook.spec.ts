@@ -1,0 +1,160 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayService } from 'nestjs-delay-queue';
+import { Client } from 'pg';
+import { until } from '../support/until.js';
+import { campaign, campaignWhen, isCompleted, people, progressOf } from './support/campaigns.js';
+import { RunningShop } from './support/running-shop.js';
+import { Webhook } from './support/webhook.js';
+
+const HOUR_MS = 3_600_000;
+
+describe('campaigns through a webhook', () => {
+  let webhook: Webhook;
+  let shop: RunningShop;
+
+  const open = (database?: RunningShop['database']) =>
+    RunningShop.open(
+      { messagesUrl: webhook.url, messagesTimeoutMs: HOUR_MS, messagesPerSecond: 10 },
+      database,
+    );
+
+  beforeEach(async () => {
+    webhook = await Webhook.open();
+    shop = await open();
+  });
+  afterEach(async () => {
+    await shop.mustHold();
+    await shop.close();
+    await webhook.close();
+  });
+
+  const postsTo = (recipient: string) =>
+    webhook.posted.filter(({ body }) => body.recipient === recipient);
+  const recipient = async (name: string) =>
+    (
+      await shop.sql<Record<string, unknown>[]>(
+        `SELECT state, attempts, error FROM campaign_recipient WHERE recipient = $1`,
+        [name],
+      )
+    )[0];
+
+  it('who is refused for good is given up at once, and the campaign completes', async () => {
+    webhook.answersTo.set('p-02', 400);
+    const { id } = await campaign(shop, people(3));
+    expect(await campaignWhen(shop, id, isCompleted)).toMatchObject({
+      counts: { total: 3, sent: 2, failed: 1 },
+      failures: [{ recipient: 'p-02', reason: 'the webhook answered 400' }],
+    });
+    expect(webhook.posted).toHaveLength(3);
+    const [post] = postsTo('p-01');
+    expect(post).toEqual({
+      key: expect.stringMatching(/^campaign-\d+$/),
+      body: {
+        id: post!.key,
+        campaignId: id,
+        kind: 'campaign',
+        recipient: 'p-01',
+        text: 'New teas have arrived',
+      },
+    });
+  });
+
+  it.each([429, 503])('who is answered %d is tried again, under the same key', async (status) => {
+    webhook.answersTo.set('p-02', status);
+    const { id } = await campaign(shop, people(3));
+    const waiting = await campaignWhen(
+      shop,
+      id,
+      ({ counts }) => counts.sent === 2 && counts.pending === 1,
+    );
+    expect(waiting.state).toBe('RUNNING');
+    expect(await recipient('p-02')).toMatchObject({ error: `the webhook answered ${status}` });
+    webhook.answersTo.clear();
+    await campaignWhen(shop, id, isCompleted);
+    expect(await recipient('p-02')).toMatchObject({ state: 'SENT', error: null });
+    const posts = postsTo('p-02');
+    expect(posts.length).toBeGreaterThan(1);
+    expect(new Set(posts.map(({ key }) => key)).size).toBe(1);
+    expect(postsTo('p-01')).toHaveLength(1);
+  });
+
+  it('who is refused ten times is given up', async () => {
+    webhook.answersTo.set('p-01', 503);
+    const { id } = await campaign(shop, people(1), { inMs: HOUR_MS });
+    await shop.sql(`UPDATE campaign_recipient SET attempts = 8`);
+    await shop.app.get(DelayService).reschedule('campaign.send', id, { after: 0 });
+    await until(
+      () => recipient('p-01'),
+      (waiting) => waiting?.attempts === 9,
+    );
+    expect(await recipient('p-01')).toMatchObject({ state: 'PENDING' });
+    await shop.sql(`UPDATE campaign_recipient SET retry_at = clock_timestamp()`);
+    await shop.app.get(DelayService).reschedule('campaign.send', id, { after: 0 });
+    expect(await campaignWhen(shop, id, isCompleted)).toMatchObject({
+      counts: { total: 1, failed: 1 },
+      failures: [{ recipient: 'p-01', reason: 'the webhook answered 503' }],
+    });
+    expect(postsTo('p-01')).toHaveLength(2);
+  });
+
+  it('a shutdown in the middle of a batch refuses nobody, and sends again under the same keys', async () => {
+    webhook.answersTo.set('p-02', null);
+    const { id } = await campaign(shop, people(3));
+    await until(
+      () => webhook.posted.length,
+      (posts) => posts === 3,
+    );
+    await shop.stop();
+    webhook.answersTo.clear();
+    shop = await open(shop.database);
+    await campaignWhen(shop, id, isCompleted);
+    expect(await recipient('p-02')).toMatchObject({ state: 'SENT', attempts: 0 });
+    expect(postsTo('p-02')).toHaveLength(2);
+    expect(new Set(postsTo('p-02').map(({ key }) => key)).size).toBe(1);
+    // What was accepted before was written down before.
+    expect(postsTo('p-01')).toHaveLength(1);
+  });
+
+  it('who resumes in the moment in which the stopped attempt ends is not forgotten', async () => {
+    // Whoever removes the delay waits for us.
+    const us = new Client(shop.database.url);
+    await us.connect();
+    await us.query(
+      `CREATE FUNCTION wait_for_us() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
+       CREATE TRIGGER wait_for_us BEFORE DELETE ON delay_queue.delay
+         FOR EACH ROW WHEN (OLD.name = 'campaign.send') EXECUTE FUNCTION wait_for_us();
+       SELECT pg_advisory_lock(42)`,
+    );
+    const waiting = async (event: 'advisory' | 'transactionid') => {
+      const { rowCount } = await us.query(
+        `SELECT FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = $1`,
+        [event],
+      );
+      return rowCount! > 0;
+    };
+
+    webhook.answersTo.set('p-01', null);
+    const { id } = await campaign(shop, people(15));
+    await until(
+      () => webhook.posted.length,
+      (posts) => posts === 10,
+    );
+    expect((await shop.post(`/campaigns/${id}/stop`)).body).toMatchObject({ state: 'STOPPED' });
+    webhook.letGo();
+    await until(() => waiting('advisory'), Boolean);
+
+    let resumed = false;
+    const resuming = shop.post(`/campaigns/${id}/resume`).finally(() => {
+      resumed = true;
+    });
+    await until(async () => resumed || (await waiting('transactionid')), Boolean);
+    await us.query(`SELECT pg_advisory_unlock(42)`);
+    await us.end();
+    expect((await resuming).status).toBe(200);
+    await campaignWhen(shop, id, isCompleted);
+    expect((await progressOf(shop, id)).counts).toMatchObject({ total: 15, sent: 15 });
+    expect(webhook.posted).toHaveLength(15);
+  });
+});

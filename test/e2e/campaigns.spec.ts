@@ -1,0 +1,176 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayService } from 'nestjs-delay-queue';
+import { until } from '../support/until.js';
+import {
+  batches,
+  campaign,
+  campaignWhen,
+  isCompleted,
+  people,
+  progressOf,
+  reached,
+} from './support/campaigns.js';
+import { RunningShop } from './support/running-shop.js';
+
+const HOUR_MS = 3_600_000;
+const RATE = 4;
+
+describe('campaigns', () => {
+  let shop: RunningShop;
+
+  beforeEach(async () => {
+    shop = await RunningShop.open({ messagesPerSecond: RATE });
+  });
+  afterEach(async () => {
+    await shop.mustHold();
+    await shop.close();
+  });
+
+  const act = (id: string, action: 'stop' | 'resume') => shop.post(`/campaigns/${id}/${action}`);
+  const delayOf = (id: string) => shop.app.get(DelayService).find('campaign.send', id);
+
+  it('reach everybody once, in the order given, no more in a second than the provider takes', async () => {
+    const everybody = people(10);
+    const created = await campaign(shop, [...everybody, 'p-01', 'p-10']);
+    expect(created).toMatchObject({
+      state: 'SCHEDULED',
+      counts: { total: 10, pending: 10, sending: 0, sent: 0, failed: 0 },
+      messagesPerSecond: RATE,
+    });
+    const completed = await campaignWhen(shop, created.id, isCompleted);
+    expect(completed).toMatchObject({
+      counts: { total: 10, pending: 0, sending: 0, sent: 10, failed: 0 },
+      failures: [],
+      nextBatchAt: null,
+      error: null,
+    });
+    expect(await reached(shop, created.id)).toEqual(everybody);
+    expect((await batches(shop)).map(({ n }) => n)).toEqual([4, 4, 2]);
+    const order = await shop.sql<{ recipient: string }[]>(
+      `SELECT recipient FROM campaign_recipient ORDER BY tried_at, id`,
+    );
+    expect(order.map(({ recipient }) => recipient)).toEqual(everybody);
+    await until(
+      () => delayOf(created.id),
+      (delay) => delay === null,
+    );
+  });
+
+  it('share the pace: whichever they are of, two batches begin a second apart', async () => {
+    const ids = await Promise.all(
+      ['a', 'b', 'c'].map(async (message) => (await campaign(shop, people(8), { message })).id),
+    );
+    for (const id of ids) await campaignWhen(shop, id, isCompleted);
+    const all = await batches(shop);
+    expect(all).toHaveLength(6);
+    for (const { n, campaigns } of all) {
+      expect(campaigns).toHaveLength(1);
+      expect(n).toBeLessThanOrEqual(RATE);
+    }
+    // As the database's clock has recorded them; nothing here depends on when we look.
+    const pauses = all.slice(1).map(({ atMs }, index) => atMs - all[index]!.atMs);
+    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000);
+    for (const id of ids) expect(await reached(shop, id)).toEqual(people(8));
+  });
+
+  it('wait for their time, also when they are stopped and resumed before it', async () => {
+    const { id, at, nextBatchAt } = await campaign(shop, people(1), { inMs: HOUR_MS });
+    expect(nextBatchAt).toBe(at);
+    const stopped = { status: 200, body: { state: 'STOPPED', nextBatchAt: null } };
+    expect(await act(id, 'stop')).toMatchObject(stopped);
+    expect(await act(id, 'stop')).toMatchObject(stopped);
+    expect(await delayOf(id)).toBeNull();
+    const waiting = { status: 200, body: { state: 'SCHEDULED', nextBatchAt: at } };
+    expect(await act(id, 'resume')).toMatchObject(waiting);
+    expect(await act(id, 'resume')).toMatchObject(waiting);
+    expect(await reached(shop, id)).toEqual([]);
+  });
+
+  it('stop in the middle and go on with those who are left', async () => {
+    const { id } = await campaign(shop, people(10));
+    await campaignWhen(shop, id, ({ counts }) => counts.sent === RATE);
+    expect(await act(id, 'stop')).toMatchObject({ status: 200, body: { state: 'STOPPED' } });
+    // A batch may have been on its way.
+    const rest = await campaignWhen(shop, id, ({ counts }) => counts.sending === 0);
+    expect(rest.counts.pending).toBeGreaterThan(0);
+    await until(
+      () => delayOf(id),
+      (delay) => delay === null,
+    );
+    expect((await reached(shop, id)).length).toBe(rest.counts.sent);
+
+    const clicks = await Promise.all(Array.from({ length: 6 }, () => act(id, 'resume')));
+    expect(new Set(clicks.map(({ status }) => status))).toEqual(new Set([200]));
+    await campaignWhen(shop, id, isCompleted);
+    expect(await reached(shop, id)).toEqual(people(10));
+    expect(await act(id, 'resume')).toMatchObject({ status: 200, body: { state: 'COMPLETED' } });
+    expect(await act(id, 'stop')).toMatchObject({ status: 409 });
+  });
+
+  it('whatever is clicked while they run, everybody is reached once', async () => {
+    const { id } = await campaign(shop, people(12));
+    for (let round = 0; round < 30; round += 1) {
+      await Promise.all([act(id, 'stop'), act(id, 'resume'), act(id, 'stop')]);
+      await act(id, 'resume');
+      await shop.mustHold();
+    }
+    await campaignWhen(shop, id, isCompleted);
+    expect(await reached(shop, id)).toEqual(people(12));
+  });
+
+  it('a repeated request under an Idempotency-Key is one campaign', async () => {
+    const request = {
+      at: new Date(Date.now() + HOUR_MS).toISOString(),
+      message: 'once',
+      recipients: people(3),
+    };
+    const key = { 'Idempotency-Key': 'autumn-teas' };
+    const answers = await Promise.all(
+      Array.from({ length: 6 }, () => shop.post('/campaigns', request, key)),
+    );
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 6 }, () => 201));
+    expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
+    const other = await shop.post('/campaigns', { ...request, message: 'another' }, key);
+    expect(other.status).toBe(422);
+    expect((await shop.get('/campaigns')).body).toHaveLength(1);
+  });
+
+  it('are listed newest first, page by page', async () => {
+    const ids: string[] = [];
+    for (let n = 0; n < 21; n += 1)
+      ids.unshift((await campaign(shop, people(1), { inMs: HOUR_MS })).id);
+    const { body: first } = await shop.get('/campaigns');
+    expect(first.map(({ id }: { id: string }) => id)).toEqual(ids.slice(0, 20));
+    const { body: second } = await shop.get(`/campaigns?after=${ids[19]}`);
+    expect(second).toEqual([
+      { ...(await progressOf(shop, ids[20]!)), serverNow: expect.any(String) },
+    ]);
+  });
+
+  it('take 10,000 recipients of the longest kind, and not one more', async () => {
+    const crowd = Array.from({ length: 10_000 }, (_, n) => `${n}-`.padEnd(64, 'x'));
+    const { id, counts } = await campaign(shop, crowd, { inMs: HOUR_MS });
+    expect(counts.total).toBe(10_000);
+    await expect(campaign(shop, [...crowd, 'one more'])).rejects.toThrow(/400 .*recipients: /);
+    expect(await act(id, 'stop')).toMatchObject({ status: 200 });
+  });
+
+  it.each([
+    [-6 * 60_000, /^at: /],
+    [400 * 24 * HOUR_MS, /^at: /],
+  ])('a time %d ms from now is refused', async (inMs, message) => {
+    const at = new Date(Date.now() + inMs).toISOString();
+    const { status, body } = await shop.post('/campaigns', { at, message: 'x', recipients: ['a'] });
+    expect(status).toBe(400);
+    expect(String(body.message)).toMatch(message);
+  });
+
+  it.each(['0', '007', '999999999999999999', 'x', '-1', 'a%00b'])(
+    'nobody knows a campaign %s',
+    async (id) => {
+      expect((await shop.get(`/campaigns/${id}`)).status).toBe(404);
+      expect((await act(id, 'stop')).status).toBe(404);
+      expect((await act(id, 'resume')).status).toBe(404);
+    },
+  );
+});
