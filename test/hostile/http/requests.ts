@@ -1,4 +1,5 @@
 import { BODIES, KEYS } from './bodies.js';
+import { CAMPAIGNS } from './campaigns.js';
 import { DISPUTES } from './disputes.js';
 import { ORDERS } from './orders.js';
 import { PATHS } from './paths.js';
@@ -14,6 +15,7 @@ export const REQUESTS: readonly HostileRequest[] = [
   ...PATHS,
   ...PAYMENTS,
   ...REVIEWS,
+  ...CAMPAIGNS,
   ...DISPUTES,
   ...SETTINGS,
 ];
