@@ -115,46 +115,60 @@ describe('campaigns through a webhook', () => {
     expect(postsTo('p-01')).toHaveLength(1);
   });
 
-  it('who resumes in the moment in which the stopped attempt ends is not forgotten', async () => {
-    // Whoever removes the delay waits for us.
-    const us = new Client(shop.database.url);
-    await us.connect();
-    await us.query(
-      `CREATE FUNCTION wait_for_us() RETURNS trigger LANGUAGE plpgsql AS
-         $$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN OLD; END $$;
-       CREATE TRIGGER wait_for_us BEFORE DELETE ON delay_queue.delay
-         FOR EACH ROW WHEN (OLD.name = 'campaign.send') EXECUTE FUNCTION wait_for_us();
-       SELECT pg_advisory_lock(42)`,
-    );
-    const waiting = async (event: 'advisory' | 'transactionid') => {
-      const { rowCount } = await us.query(
-        `SELECT FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = $1`,
-        [event],
+  const MOMENTS: [moment: string, count: number, trigger: string][] = [
+    [
+      'the stopped attempt ends',
+      15,
+      `BEFORE DELETE ON delay_queue.delay FOR EACH ROW WHEN (OLD.name = 'campaign.send')`,
+    ],
+    [
+      'the last batch is over',
+      10,
+      `BEFORE UPDATE ON campaign FOR EACH ROW WHEN (NEW.state = 'COMPLETED')`,
+    ],
+  ];
+
+  it.each(MOMENTS)(
+    'who resumes in the moment in which %s is answered, and nobody is forgotten',
+    async (_moment, count, trigger) => {
+      const us = new Client(shop.database.url);
+      await us.connect();
+      await us.query(
+        `CREATE FUNCTION wait_for_us() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN PERFORM pg_advisory_xact_lock(42); RETURN coalesce(NEW, OLD); END $$;
+         CREATE TRIGGER wait_for_us ${trigger} EXECUTE FUNCTION wait_for_us();
+         SELECT pg_advisory_lock(42)`,
       );
-      return rowCount! > 0;
-    };
+      const waiting = async (event: 'advisory' | 'transactionid') => {
+        const { rowCount } = await us.query(
+          `SELECT FROM pg_stat_activity
+           WHERE datname = current_database() AND wait_event_type = 'Lock' AND wait_event = $1`,
+          [event],
+        );
+        return rowCount! > 0;
+      };
 
-    webhook.answersTo.set('p-01', null);
-    const { id } = await campaign(shop, people(15));
-    await until(
-      () => webhook.posted.length,
-      (posts) => posts === 10,
-    );
-    expect((await shop.post(`/campaigns/${id}/stop`)).body).toMatchObject({ state: 'STOPPED' });
-    webhook.letGo();
-    await until(() => waiting('advisory'), Boolean);
+      webhook.answersTo.set('p-01', null);
+      const { id } = await campaign(shop, people(count));
+      await until(
+        () => webhook.posted.length,
+        (posts) => posts === 10,
+      );
+      expect((await shop.post(`/campaigns/${id}/stop`)).body).toMatchObject({ state: 'STOPPED' });
+      webhook.letGo();
+      await until(() => waiting('advisory'), Boolean);
 
-    let resumed = false;
-    const resuming = shop.post(`/campaigns/${id}/resume`).finally(() => {
-      resumed = true;
-    });
-    await until(async () => resumed || (await waiting('transactionid')), Boolean);
-    await us.query(`SELECT pg_advisory_unlock(42)`);
-    await us.end();
-    expect((await resuming).status).toBe(200);
-    await campaignWhen(shop, id, isCompleted);
-    expect((await progressOf(shop, id)).counts).toMatchObject({ total: 15, sent: 15 });
-    expect(webhook.posted).toHaveLength(15);
-  });
+      let isAnswered = false;
+      const resuming = shop.post(`/campaigns/${id}/resume`).finally(() => {
+        isAnswered = true;
+      });
+      await until(async () => isAnswered || (await waiting('transactionid')), Boolean);
+      await us.query(`SELECT pg_advisory_unlock(42)`);
+      await us.end();
+      expect((await resuming).status).toBe(200);
+      await campaignWhen(shop, id, isCompleted);
+      expect((await progressOf(shop, id)).counts).toMatchObject({ total: count, sent: count });
+      expect(webhook.posted).toHaveLength(count);
+    },
+  );
 });
