@@ -1,4 +1,4 @@
-import { type DynamicModule, Module, type Type } from '@nestjs/common';
+import { type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import {
@@ -27,7 +27,7 @@ class TestAppModule {}
 /** What a test gives a node to run. */
 export interface NodeSetup {
   url: string;
-  providers?: Type[];
+  providers?: Provider[];
   options?: DelayQueueOptions;
   /** How the application gets to its database, instead of by `url` and `poolMax`. */
   database?: Omit<PostgresDataSourceOptions, 'type'>;
