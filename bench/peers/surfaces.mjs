@@ -23,3 +23,14 @@ export const redisPackage = ioredis;
 
 /** @type {import('../adapters/pg-boss.surface.js').PgBossPackage} */
 export const pgBossPackage = pgBoss;
+
+// What the recipes in `docs/recipes` use of the clients that people move away from.
+
+/** @type {(queue: bullmq.Queue) => import('../../test/docs/clients/bullmq.js').Queue} */
+export const bullmqQueue = (queue) => queue;
+
+/** @type {(channel: amqplib.Channel) => import('../../test/docs/clients/amqplib.js').Channel} */
+export const amqpChannel = (channel) => channel;
+
+/** @type {(redis: ioredis.Redis) => import('../../test/docs/clients/ioredis.js').Redis} */
+export const redisClient = (redis) => redis;

@@ -3,6 +3,9 @@ import ts from 'typescript';
 import { ROOT } from './documents.js';
 import type { Unpacked } from './unpacked.js';
 
+/** Clients of what people move away from: what the documents use of them, without the packages. */
+const CLIENTS = ['amqplib', 'bullmq', 'ioredis'];
+
 const options = projectOptions();
 
 /** The library and its dependencies are parsed once, however many documents there are. */
@@ -81,5 +84,8 @@ function projectOptions(): ts.CompilerOptions {
     incremental: false,
     tsBuildInfoFile: undefined,
     configFilePath: undefined,
+    paths: Object.fromEntries(
+      CLIENTS.map((name) => [name, [join(ROOT, `test/docs/clients/${name}.ts`)]]),
+    ),
   };
 }
