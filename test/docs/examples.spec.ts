@@ -5,26 +5,17 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { DelayEvents, DelayService } from 'nestjs-delay-queue';
 import { DataSource, type DataSourceOptions } from 'typeorm';
-import { until } from '../support/until.js';
-import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
-import { startNode, type DelayNode } from '../support/delay-node.js';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { readDocument } from './documents.js';
 import { unpack, type Unpacked } from './unpacked.js';
 
 const PAID = '11111111-1111-4111-8111-111111111111';
 const UNPAID = '22222222-2222-4222-8222-222222222222';
-const DAY_MS = 24 * 60 * 60 * 1_000;
 
 /** What a block exports; `code-blocks.spec.ts` has its types checked. */
 async function load<Exports>({ folder }: Unpacked, file: string): Promise<Exports> {
   const exports: Exports = await import(pathToFileURL(join(folder, file)).href);
   return exports;
-}
-
-declare module 'nestjs-delay-queue' {
-  interface DelayPayloads {
-    'report.daily': { region: string };
-  }
 }
 
 describe("the README's example, run as it is", () => {
@@ -89,42 +80,5 @@ describe("the README's example, run as it is", () => {
     expect(await order(PAID)).toMatchObject({ status: 'PAID' });
     expect(await delays.find(close, PAID)).toBeNull();
     expect(await delays.history(close, PAID)).toMatchObject([{ state: 'cancelled' }]);
-  });
-});
-
-describe('the recipes', () => {
-  let blocks: Unpacked;
-  let database: TestDatabase;
-  let node: DelayNode | undefined;
-
-  beforeAll(async () => {
-    blocks = unpack(readDocument('docs/recipes/recurring-work.md'));
-    database = await createTestDatabase();
-    const tables = await new DataSource({ type: 'postgres', url: database.url }).initialize();
-    await tables.query('CREATE TABLE report (region text, day timestamptz)');
-    await tables.destroy();
-  });
-
-  afterAll(async () => {
-    await node?.stop();
-    await database?.drop();
-    blocks?.remove();
-  });
-
-  it('recurring work runs at the first start, and waits for the next day as the same row', async () => {
-    const daily = 'report.daily';
-    const { DailyReport } = await load<{ DailyReport: Type }>(blocks, 'daily-report.ts');
-    node = await startNode({ url: database.url, providers: [DailyReport] });
-    const { delays } = node;
-    await until(
-      () => delays.history(daily, 'eu'),
-      (ends) => ends.length > 0,
-    );
-    const [first] = await delays.history(daily, 'eu');
-    const next = await delays.find(daily, 'eu');
-    expect(first).toMatchObject({ state: 'superseded', attempts: 1 });
-    expect(next).toMatchObject({ id: first?.id, state: 'scheduled', attempts: 0 });
-    expect(Number(next?.dueAt) - Number(first?.dueAt)).toBe(DAY_MS);
-    expect(await node.dataSource.query('SELECT day FROM report')).toEqual([{ day: first?.dueAt }]);
   });
 });
