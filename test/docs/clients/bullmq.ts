@@ -10,4 +10,5 @@ export interface Job {
   data: any;
   timestamp: number;
   delay: number;
+  repeatJobKey?: string;
 }

@@ -90,6 +90,8 @@ describe('move-from-bullmq.md', () => {
       },
     };
     await expect(moveOver(queue, app.delays)).rejects.toThrow('Redis is away');
+    const repeated = { getDelayed: async () => [{ id: 'r', repeatJobKey: 'daily' }] };
+    await expect(moveOver(repeated, app.delays)).rejects.toThrow('remove its schedulers first');
     dies = false;
     expect(await moveOver(queue, app.delays)).toBe(699);
     expect(await app.find('coupon.expire', 'coupon-699')).toMatchObject({
