@@ -132,6 +132,9 @@ describe('campaign.md', () => {
     await campaigns.create('c', 'Sale!', [...phones, '1000'], startAt);
     expect(await app.find('campaign.step', 'c')).toMatchObject({ dueAt: startAt });
 
+    await expect(campaigns.resume('c')).rejects.toThrow('is not stopped');
+    expect(await app.find('campaign.step', 'c')).toMatchObject({ dueAt: startAt });
+
     // Sent, and never written down.
     onBatch = () => Promise.reject(new Error('the connection died'));
     const failed = app.next('retrying', 'campaign.step', 'c');
