@@ -47,8 +47,10 @@ export class TransactionGuard {
 
   /** The attempt is decided: nothing of the handler's is sent from now on. */
   seal(): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#handlers.seal();
+    this.#hideRelease();
   }
 
   /**
@@ -70,10 +72,7 @@ export class TransactionGuard {
   /** Gives the connection back. */
   async release(): Promise<void> {
     this.seal();
-    const released = this.byEngine(() => this.#release());
-    // What comes later may not get as far as TypeORM, which would answer first and in words of its own.
-    Object.assign(this.runner, { isReleased: false });
-    await released;
+    await this.byEngine(() => this.#release());
   }
 
   get #isEngine(): boolean {
@@ -138,6 +137,20 @@ export class TransactionGuard {
     const { runner } = this;
     this.#release = runner.release.bind(runner);
     runner.release = () => this.#ofHandler(() => Promise.reject(notTheHandlers()));
+  }
+
+  /**
+   * Nothing that comes later may get as far as TypeORM, which would answer first and in words of its own. Not
+   * before: all that looks at a runner with such a property is slower.
+   */
+  #hideRelease(): void {
+    let { isReleased } = this.runner;
+    Object.defineProperty(this.runner, 'isReleased', {
+      get: () => this.#isEngine && isReleased,
+      set: (isNow: boolean) => {
+        isReleased = isNow;
+      },
+    });
   }
 
   /** A COMMIT has worked when the server says COMMIT; after an error it answers ROLLBACK, and no error. */

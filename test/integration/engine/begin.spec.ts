@@ -150,7 +150,7 @@ const scheduleThroughSql = (): Promise<unknown> =>
      FROM delay_queue.delay`,
   );
 
-/** The first transaction of an attempt cannot be begun. */
+/** The first transaction, which is that of an attempt, cannot be begun. */
 function failToBegin(dataSource: DataSource, error: Error): void {
   const create = dataSource.createQueryRunner.bind(dataSource);
   let isFirst = true;
@@ -158,11 +158,9 @@ function failToBegin(dataSource: DataSource, error: Error): void {
     const runner: QueryRunner = create(mode);
     const begin = runner.startTransaction.bind(runner);
     runner.startTransaction = async (level) => {
-      if (level === 'READ COMMITTED' && isFirst) {
-        isFirst = false;
-        throw error;
-      }
-      return begin(level);
+      if (!isFirst) return begin(level);
+      isFirst = false;
+      throw error;
     };
     return runner;
   });
