@@ -1,10 +1,5 @@
-import {
-  Module,
-  StandardSchemaValidationPipe,
-  type DynamicModule,
-  type Provider,
-} from '@nestjs/common';
-import { APP_PIPE } from '@nestjs/core';
+import { Module, type DynamicModule, type Provider } from '@nestjs/common';
+import { APP_FILTER, APP_PIPE } from '@nestjs/core';
 import { CampaignBatches } from './campaigns/campaign-batches.js';
 import { CampaignsController } from './campaigns/campaigns.controller.js';
 import { CampaignsService } from './campaigns/campaigns.service.js';
@@ -12,6 +7,8 @@ import { SendCampaignHandler } from './campaigns/send-campaign.handler.js';
 import { CatalogController } from './catalog/catalog.controller.js';
 import { DisputesController } from './disputes/disputes.controller.js';
 import { DisputesService } from './disputes/disputes.service.js';
+import { validationPipe } from './http/invalid-request.js';
+import { ProblemFilter } from './http/problem.filter.js';
 import { InvariantsController } from './invariants/invariants.controller.js';
 import { InvariantsService } from './invariants/invariants.service.js';
 import { MerchantsController } from './merchants/merchants.controller.js';
@@ -98,7 +95,8 @@ export class ShopModule {
       module: ShopModule,
       providers: [
         { provide: SHOP_CONFIG, useValue: config },
-        { provide: APP_PIPE, useClass: StandardSchemaValidationPipe },
+        { provide: APP_PIPE, useFactory: validationPipe },
+        { provide: APP_FILTER, useClass: ProblemFilter },
         messageProvider(config),
         ...services,
         ...handlers,

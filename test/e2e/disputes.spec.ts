@@ -83,7 +83,7 @@ describe('an order under dispute', () => {
     for (const action of actions) {
       const answer = await shop.post(`/orders/${id}/${action}`, { stars: 1 });
       expect(answer.status).toBe(409);
-      expect(answer.body.message).toContain(`it is ${status} and under dispute`);
+      expect(answer.body.detail).toContain(`it is ${status} and under dispute`);
     }
     expect(await shop.order(id)).toMatchObject({ status, extended: false, review: null });
     await shop.act(id, 'release');
@@ -124,8 +124,8 @@ describe('an order under dispute', () => {
     const { id } = await shop.orderAfter(...path);
     const answer = await shop.post(`/orders/${id}/dispute`, REASON);
     expect(answer.status).toBe(409);
-    expect(answer.body.message).toContain(`it is ${status}`);
-    expect((await shop.post(`/orders/${id}/release`)).body.message).toContain(
+    expect(answer.body.detail).toContain(`it is ${status}`);
+    expect((await shop.post(`/orders/${id}/release`)).body.detail).toContain(
       'it is not under dispute',
     );
   });
@@ -143,7 +143,7 @@ describe('an order under dispute', () => {
     const { id } = await shop.orderAfter('pay');
     const answer = await shop.post(`/orders/${id}/dispute`, body);
     expect(answer.status).toBe(400);
-    expect(String(answer.body.message)).toMatch(message);
+    expect(answer.body.detail).toMatch(message);
   });
 
   it.each([randomUUID(), '42'])('is not %s, which nobody knows', async (id) => {
@@ -209,7 +209,7 @@ describe('a dispute about an order that is just being confirmed', () => {
     expect(left(await shop.act(id, 'dispute', REASON))).toHaveProperty(['order.confirm']);
     const early = await shop.post(`/orders/${id}/release`);
     expect(early.status).toBe(409);
-    expect(early.body.message).toContain('an attempt of its order.confirm is not over; try again');
+    expect(early.body.detail).toContain('an attempt of its order.confirm is not over; try again');
     expect((await shop.order(id)).dispute).toMatchObject(REASON);
 
     // Its node comes to itself; what it finds is an order under dispute.

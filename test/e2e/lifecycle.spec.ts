@@ -79,7 +79,7 @@ describe('what buyer and seller do', () => {
     const { id } = await shop.orderAfter('pay', 'ship', 'confirm');
     const answer = await shop.post(`/orders/${id}/review`, { stars });
     expect(answer.status).toBe(400);
-    expect(String(answer.body.message)).toMatch(/^stars: /);
+    expect(answer.body.detail).toMatch(/^stars: /);
   });
 
   it.each([
@@ -93,7 +93,7 @@ describe('what buyer and seller do', () => {
     for (const action of ACTIONS.filter((name) => !allowed.includes(name))) {
       const answer = await post(id, action);
       expect({ action, status: answer.status }).toEqual({ action, status: 409 });
-      expect(answer.body.message).toContain(`it is ${status}`);
+      expect(answer.body.detail).toContain(`it is ${status}`);
     }
     expect((await shop.order(id)).status).toBe(status);
   });

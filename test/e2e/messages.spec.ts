@@ -145,6 +145,6 @@ describe('what the buyer is told', () => {
   ])('GET /messages?%s is refused', async (query, message) => {
     const answer = await shop.get(`/messages?${query}`);
     expect(answer.status).toBe(400);
-    expect(String(answer.body.message)).toMatch(message);
+    expect(answer.body.detail).toMatch(message);
   });
 });

@@ -4,10 +4,13 @@ import { RunningShop } from './support/running-shop.js';
 describe('the OpenAPI document', () => {
   let shop: RunningShop;
   let paths: Record<string, any>;
+  let schemas: Record<string, any>;
 
   beforeAll(async () => {
     shop = await RunningShop.open();
-    paths = (await shop.get('/docs/openapi.json')).body.paths;
+    const { body } = await shop.get('/docs/openapi.json');
+    ({ paths } = body);
+    ({ schemas } = body.components);
   });
   afterAll(() => shop.close());
 
@@ -50,13 +53,28 @@ describe('the OpenAPI document', () => {
     const items = requestBody.content['application/json'].schema.properties.items;
     expect(items.items.required).toEqual(['sku', 'quantity']);
     expect(parameters).toMatchObject([{ name: 'Idempotency-Key', in: 'header' }]);
-    expect(Object.keys(responses)).toEqual(['201', '400', '409', '422']);
+    expect(Object.keys(responses)).toEqual(['201', '400', '409', '413', '415', '422', '503']);
 
     const order = paths['/orders/{id}'].get.responses['200'].content['application/json'].schema;
     expect(order.required).toEqual(
       expect.arrayContaining(['id', 'status', 'payments', 'review', 'delays', 'timeline']),
     );
     expect(order.properties.status.enum).toContain('CLOSED');
+  });
+
+  it('says of every error that it is a problem', () => {
+    for (const operation of Object.values(paths).flatMap((path) => Object.values<any>(path))) {
+      expect(Object.keys(operation.responses)).toContain('503');
+      for (const [status, { content }] of Object.entries<any>(operation.responses)) {
+        if (Number(status) < 400) continue;
+        const schema = { $ref: '#/components/schemas/Problem' };
+        expect(content).toEqual({ 'application/problem+json': { schema } });
+      }
+    }
+  });
+
+  it('says what a problem is', () => {
+    expect(schemas.Problem.required).toEqual(['type', 'title', 'status', 'detail']);
   });
 
   it('is a page at /docs', async () => {

@@ -75,7 +75,7 @@ describe('money', () => {
     const { id } = await overdue();
     const answer = await shop.post(`/orders/${id}/pay`);
     expect(answer.status).toBe(409);
-    expect(answer.body.message).toContain('the time to pay is over');
+    expect(answer.body.detail).toContain('the time to pay is over');
     expect(await shop.order(id)).toMatchObject({ status: 'UNPAID', payments: [] });
   });
 
@@ -128,6 +128,6 @@ describe('money', () => {
     const report = { orderId: randomUUID(), provider: 'test', transaction: 'tx', amount: 100 };
     const answer = await shop.post('/payments/callback', { ...report, [field]: value });
     expect(answer.status).toBe(400);
-    expect(String(answer.body.message)).toMatch(new RegExp(`^${field}: `));
+    expect(answer.body.detail).toMatch(new RegExp(`^${field}: `));
   });
 });

@@ -51,7 +51,7 @@ describe('placing an order', () => {
     });
 
     expect(answer).toMatchObject({ status: 409, body: { sku: scarce } });
-    expect(answer.body.message).toContain(scarce);
+    expect(answer.body.detail).toContain(scarce);
     expect(await shop.stockOf(plenty)).toBe(10);
     expect(await shop.stockOf(scarce)).toBe(1);
     expect(await delays()).toBe(delaysBefore);
@@ -98,7 +98,7 @@ describe('placing an order', () => {
   ])('refuses %s and names the field', async (_, body, message) => {
     const answer = await shop.post('/orders', body);
     expect(answer.status).toBe(400);
-    expect(String(answer.body.message)).toMatch(message);
+    expect(answer.body.detail).toMatch(message);
   });
 
   it('refuses what is no JSON, and more than anybody orders', async () => {
@@ -145,7 +145,7 @@ describe('placing an order', () => {
     it('refuses a key that cannot be kept', async () => {
       const answer = await placeUnder('k'.repeat(256), await shop.newSku(), 1);
       expect(answer.status).toBe(400);
-      expect(String(answer.body.message)).toMatch(/^Idempotency-Key: /);
+      expect(answer.body.detail).toMatch(/^Idempotency-Key: /);
     });
   });
 });

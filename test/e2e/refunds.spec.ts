@@ -121,7 +121,7 @@ describe('money that goes back', () => {
     const { payments } = await shop.orderAfter('pay');
     const answer = await shop.post(`/payments/${payments[0]!.id}/refund`);
     expect(answer.status).toBe(409);
-    expect(answer.body.message).toContain('it is kept for its order');
+    expect(answer.body.detail).toContain('it is kept for its order');
     expect(await shop.app.get(DelayService).find('payment.refund', payments[0]!.id)).toBeNull();
   });
 
@@ -148,7 +148,7 @@ describe('money that goes back', () => {
   ])('the provider cannot be told %j', async (mood, message) => {
     const answer = await provider(mood);
     expect(answer.status).toBe(400);
-    expect(String(answer.body.message)).toMatch(message);
+    expect(answer.body.detail).toMatch(message);
   });
 });
 

@@ -43,15 +43,19 @@ async function send({ method, path, headers, body }: HostileRequest): Promise<Re
 /** Where the code is, or what it says to the database, is nobody's business. */
 const INSIDES = /\bat .*:\d+:\d+|node_modules|SELECT |INSERT |QueryFailed|\.ts\b|\.js\b/;
 
+/** How zod says it to programmers. */
+const RAW_WORDING = /Invalid input|Too (?:big|small)|Unrecognized key|expected .*received/;
+
 async function isAnswered(hostile: HostileRequest): Promise<void> {
   const { response, body } = await send(hostile);
   expect({ status: response.statusCode, body }).toMatchObject({ status: hostile.status });
-  expect(response.headers['content-type']).toMatch(/^application\/json/);
+  expect(response.headers['content-type']).toBe('application/problem+json');
   expect(response.headers['set-cookie']).toBeUndefined();
   const said = problem.parse(JSON.parse(body));
-  expect(said.statusCode).toBe(hostile.status);
-  const lines = [said.message].flat();
+  expect(said.status).toBe(hostile.status);
+  const lines = said.errors?.map(({ field, message }) => `${field}: ${message}`) ?? [said.detail];
   expect(lines.join('\n')).toMatch(hostile.says ?? /./m);
+  expect(body).not.toMatch(RAW_WORDING);
   expect(body).not.toMatch(INSIDES);
 }
 
@@ -114,7 +118,12 @@ it('a failure of the server says so, and nothing about its insides', async () =>
   await shop.sql('ALTER TABLE sku_hidden RENAME TO sku');
   expect(answer).toEqual({
     status: 500,
-    body: { statusCode: 500, message: 'Internal server error' },
+    body: {
+      type: 'about:blank',
+      title: 'Internal Server Error',
+      status: 500,
+      detail: 'something is wrong here, not with the request; it is in the log',
+    },
   });
   expect((await shop.get('/skus')).status).toBe(200);
 });

@@ -1,5 +1,6 @@
-import { BadRequestException, ConflictException } from '@nestjs/common';
 import { In, MoreThanOrEqual, type EntityManager } from 'typeorm';
+import { InvalidRequest } from '../http/invalid-request.js';
+import { ProblemException } from '../http/problem.js';
 import type { Merchant } from '../merchants/merchant.entity.js';
 import { Sku } from './sku.entity.js';
 
@@ -35,15 +36,21 @@ export async function offerOf(manager: EntityManager, quantities: Quantity[]): P
   const known = new Map(skus.map((sku) => [sku.sku, sku]));
   const lines = quantities.map(({ sku, quantity }) => {
     const article = known.get(sku);
-    if (!article) throw new BadRequestException([`items: there is no SKU "${sku}"`]);
+    if (!article) {
+      throw new InvalidRequest({
+        field: 'items',
+        message: `there is no SKU "${sku}"; see GET /skus`,
+      });
+    }
     return { sku, quantity, name: article.name, price: article.price };
   });
   const { sku, merchant } = skus[0]!;
   const foreign = skus.find(({ merchantId }) => merchantId !== merchant.id);
   if (foreign) {
-    throw new BadRequestException([
-      `items: ${sku} and ${foreign.sku} are of different merchants; place an order with each`,
-    ]);
+    throw new InvalidRequest({
+      field: 'items',
+      message: `${sku} and ${foreign.sku} are of different merchants; place an order with each`,
+    });
   }
   return { merchant, lines };
 }
@@ -93,11 +100,5 @@ export async function returnStock(
 const inSkuOrder = <T extends Quantity>(quantities: T[]): T[] =>
   quantities.toSorted((a, b) => (a.sku < b.sku ? -1 : 1));
 
-function outOfStock({ sku, stock }: { sku: string; stock: number }): ConflictException {
-  return new ConflictException({
-    statusCode: 409,
-    error: 'Conflict',
-    message: `${sku} is out of stock: ${stock} left`,
-    sku,
-  });
-}
+const outOfStock = ({ sku, stock }: { sku: string; stock: number }): ProblemException =>
+  new ProblemException('out-of-stock', `${sku} is out of stock: ${stock} left`, { sku });

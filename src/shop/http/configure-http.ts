@@ -1,6 +1,9 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
-import { DocumentBuilder, SwaggerModule } from '@nestjs/swagger';
 import type { IncomingMessage } from 'node:http';
+import { z } from 'zod';
+import { serveOpenApi } from './openapi.js';
+import { requestManners } from './request-manners.js';
+import { inPlainWords } from './wording.js';
 
 /** The largest order is about 2 KB. */
 const BODY_LIMIT = '64kb';
@@ -15,22 +18,16 @@ const KEEP_ALIVE_MS = 75_000;
 
 /** What the shop needs from its HTTP server beside its controllers; `bodyParser: false` goes with it. */
 export function configureHttp(app: NestExpressApplication): void {
+  z.config({ localeError: inPlainWords });
   app.disable('x-powered-by');
   const server = app.getHttpServer();
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   // The longer one of the two, or it ends the connection instead.
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
+  app.use(requestManners(app));
   app.useBodyParser('json', { limit: CAMPAIGN_LIMIT, type: isCampaign });
   app.useBodyParser('json', { limit: BODY_LIMIT });
-  const info = new DocumentBuilder()
-    .setTitle('A shop on nestjs-delay-queue')
-    .setDescription('Orders that close, confirm and rate themselves. Money is in integer cents.')
-    .setVersion('1.0')
-    .build();
-  SwaggerModule.setup('docs', app, () => SwaggerModule.createDocument(app, info), {
-    jsonDocumentUrl: 'docs/openapi.json',
-    customSiteTitle: info.info.title,
-  });
+  serveOpenApi(app);
 }
 
 const isCampaign = ({ url = '', headers }: IncomingMessage): boolean =>

@@ -1,5 +1,6 @@
-import { BadRequestException, createParamDecorator, type ExecutionContext } from '@nestjs/common';
+import { createParamDecorator, type ExecutionContext } from '@nestjs/common';
 import type { Request } from 'express';
+import { InvalidRequest } from '../http/invalid-request.js';
 
 /** Printable ASCII without spaces: HTTP agrees on nothing else in a header. */
 const KEY = /^[\x21-\x7e]{1,255}$/;
@@ -8,5 +9,8 @@ const KEY = /^[\x21-\x7e]{1,255}$/;
 export const IdempotencyKey = createParamDecorator((_: unknown, context: ExecutionContext) => {
   const key = context.switchToHttp().getRequest<Request>().get('idempotency-key');
   if (key === undefined || KEY.test(key)) return key;
-  throw new BadRequestException(['Idempotency-Key: must be 1 to 255 printable characters']);
+  throw new InvalidRequest({
+    field: 'Idempotency-Key',
+    message: 'must be 1 to 255 printable ASCII characters without blanks',
+  });
 });

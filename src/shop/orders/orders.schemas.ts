@@ -11,18 +11,35 @@ const instant = z.string().meta({ format: 'date-time', example: '2026-11-20T12:3
 const sku = z.string().regex(/^[\w.-]{1,64}$/, 'must be 1 to 64 letters, digits, dots or dashes');
 const status = z.enum(ORDER_STATUSES);
 
-export const placeOrder = z.object({
+const line = z.strictObject({
+  sku: sku.meta({ example: 'CUP-WHITE' }),
+  quantity: z.int().min(1).max(QUANTITY_MAX).meta({ example: 2 }),
+});
+
+export const placeOrder = z.strictObject({
   items: z
-    .array(
-      z.object({
-        sku: sku.meta({ example: 'CUP-WHITE' }),
-        quantity: z.int().min(1).max(QUANTITY_MAX).meta({ example: 2 }),
-      }),
-    )
+    .array(line)
     .min(1)
-    .max(LINES_MAX),
+    .max(LINES_MAX)
+    .check(({ value: lines, issues }) => {
+      for (const [index, total] of tooMany(lines)) {
+        const message = `must be at most ${QUANTITY_MAX} of one SKU, together with its other lines: ${total} now`;
+        issues.push({ code: 'custom', path: [index, 'quantity'], message, input: lines });
+      }
+    }),
 });
 export type PlaceOrderRequest = z.infer<typeof placeOrder>;
+
+/** The lines by which a SKU comes to more than may be ordered of it, and how many it is then. */
+function tooMany(lines: z.infer<typeof line>[]): [index: number, total: number][] {
+  const totals = new Map<string, number>();
+  return [...lines.entries()].flatMap(([index, { sku: of, quantity }]) => {
+    const before = totals.get(of) ?? 0;
+    const total = before + quantity;
+    totals.set(of, total);
+    return before > 0 && total > QUANTITY_MAX ? [[index, total] as [number, number]] : [];
+  });
+}
 
 export const placedOrder = z.object({
   id: z.string(),

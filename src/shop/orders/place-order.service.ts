@@ -1,8 +1,9 @@
-import { Inject, Injectable, UnprocessableEntityException } from '@nestjs/common';
+import { Inject, Injectable } from '@nestjs/common';
 import { DelayService, type ScheduleItem } from 'nestjs-delay-queue';
 import { createHash, randomUUID } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import { offerOf, takeStock, type Quantity } from '../catalog/stock.js';
+import { ProblemException } from '../http/problem.js';
 import { termsOf, type Terms } from '../merchants/terms.js';
 import { serverNow } from '../shop.clock.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
@@ -106,7 +107,10 @@ export class PlaceOrderService {
     const order = await this.dataSource.manager.findOneBy(Order, { idempotencyKey: key });
     if (!order) return null;
     if (order.requestHash !== hash) {
-      throw new UnprocessableEntityException('this Idempotency-Key was used for another order');
+      throw new ProblemException(
+        'key-used-before',
+        'this Idempotency-Key was used for other items',
+      );
     }
     return order;
   }

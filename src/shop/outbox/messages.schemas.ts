@@ -12,7 +12,7 @@ export const messageId = z
   // No leading zero: the id is also the key of a delay, and there is one way to write it.
   .regex(new RegExp(`^[1-9][0-9]{0,${BIGINT_DIGITS_MAX - 1}}$`), 'must be the id of a message');
 
-export const messagesQuery = z.object({
+export const messagesQuery = z.strictObject({
   orderId: orderId.optional().meta({ description: 'Those of one order only' }),
   after: messageId.optional().meta({ description: 'The page that follows this message' }),
 });

@@ -10,7 +10,7 @@ const name = (length: number) =>
     error: `must be 1 to ${length} printable ASCII characters`,
   });
 
-export const paymentReport = z.object({
+export const paymentReport = z.strictObject({
   orderId,
   provider: name(64).meta({ example: 'sample' }),
   transaction: name(255).meta({ example: 'tx-1', description: "The provider's id of the payment" }),

@@ -2,8 +2,8 @@ import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { Agent, type IncomingMessage, request } from 'node:http';
-import { json } from 'node:stream/consumers';
+import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
+import { text as textOf } from 'node:stream/consumers';
 import { DataSource } from 'typeorm';
 import { AppModule } from '../../../src/app.module.js';
 import { configureHttp } from '../../../src/shop/http/configure-http.js';
@@ -34,6 +34,13 @@ const NEVER_IN_A_TEST: Omit<ShopConfig, 'databaseUrl'> = {
 export interface Answer {
   status: number;
   body: any;
+}
+
+/** As it came, for who looks at more than JSON. */
+export interface RawAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  text: string;
 }
 
 /** The shop over real HTTP on a database of its own. */
@@ -86,14 +93,28 @@ export class RunningShop {
     body?: string,
     headers: Record<string, string> = {},
   ): Promise<Answer> {
-    const sent = request(this.url + path, {
-      method,
-      agent: this.#agent,
-      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+    const answer = await this.sendAsItIs(method, path, body, {
+      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...headers,
     });
+    return { status: answer.status, body: JSON.parse(answer.text) };
+  }
+
+  /** Without a content type of its own. */
+  async sendAsItIs(
+    method: string,
+    path: string,
+    body?: string,
+    headers: Record<string, string> = {},
+  ): Promise<RawAnswer> {
+    const sent = request(this.url + path, { method, agent: this.#agent, headers });
     sent.end(body);
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
-    return { status: response.statusCode ?? 0, body: await json(response) };
+    return {
+      status: response.statusCode ?? 0,
+      headers: response.headers,
+      text: await textOf(response),
+    };
   }
 
   /** Straight to the tables, for what HTTP cannot bring about. */

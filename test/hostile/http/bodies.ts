@@ -1,6 +1,12 @@
 import { gzipSync } from 'node:zlib';
 import { GOOD, JSON_TYPE, text, type HostileRequest } from './request.js';
 
+const wrongType = (type?: string): Partial<HostileRequest> => ({
+  headers: type === undefined ? {} : { 'content-type': type },
+  status: 415,
+  says: /content-type: application\/json/,
+});
+
 export const BODIES: readonly HostileRequest[] = [
   text('no JSON', 'items=1'),
   text('JSON that breaks off', '{"items":'),
@@ -26,16 +32,17 @@ export const BODIES: readonly HostileRequest[] = [
   text('UTF-8 that is longer than needed', Buffer.from('{"items":"\xc0\xaf"}', 'latin1'), {
     says: /^items: /,
   }),
-  text('a form', 'items=1', { headers: { 'content-type': 'application/x-www-form-urlencoded' } }),
-  text('plain text', GOOD, { headers: { 'content-type': 'text/plain' } }),
-  text('XML', '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>', {
-    headers: { 'content-type': 'application/xml' },
-  }),
-  text('multipart', '--b\r\n\r\nx\r\n--b--', {
-    headers: { 'content-type': 'multipart/form-data; boundary=b' },
-  }),
-  text('a type that is no type', GOOD, { headers: { 'content-type': '/;;=' } }),
-  text('no type', GOOD, { headers: {} }),
+  text('a form', 'items=1', wrongType('application/x-www-form-urlencoded')),
+  text('plain text', GOOD, wrongType('text/plain')),
+  text(
+    'XML',
+    '<!DOCTYPE x [<!ENTITY e SYSTEM "file:///etc/passwd">]><x>&e;</x>',
+    wrongType('application/xml'),
+  ),
+  text('multipart', '--b\r\n\r\nx\r\n--b--', wrongType('multipart/form-data; boundary=b')),
+  text('a type that is no type', GOOD, wrongType('/;;=')),
+  text('a type that is nearly JSON', GOOD, wrongType('application/json5')),
+  text('no type', GOOD, wrongType()),
   text('a character set nobody has', GOOD, {
     headers: { 'content-type': 'application/json; charset=x-odd' },
     status: 415,

@@ -35,18 +35,14 @@ export const PATHS: readonly HostileRequest[] = [
       status: 404,
     })),
   ),
-  ...[
-    '/nowhere',
-    '/.env',
-    '/orders',
-    '/orders//pay',
-    '//example.com/',
-    '/docs/%2e%2e/package.json',
-  ].map((path) => ({ what: `GET ${path}`, method: 'GET', path, status: 404 })),
+  ...['/nowhere', '/.env', '/orders//pay', '//example.com/', '/docs/%2e%2e/package.json'].map(
+    (path) => ({ what: `GET ${path}`, method: 'GET', path, status: 404 }),
+  ),
   ...['PUT', 'PATCH', 'DELETE', 'TRACE', 'PROPFIND', 'LOCK'].map((method) => ({
     what: `${method} /orders`,
     method,
     path: '/orders',
-    status: 404,
+    status: 405,
+    says: new RegExp(`^${method} is not possible here; `),
   })),
 ];

@@ -1,0 +1,34 @@
+/** Postgres, or what is between it and here. */
+const AWAY_STATES = /^(?:08...|57P0[1235]|53...|25006)$/;
+const AWAY_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EPIPE',
+  'ETIMEDOUT',
+  'DELAY_OUTCOME_UNKNOWN',
+  'DELAY_SHUTDOWN',
+  'DELAY_UNAVAILABLE',
+]);
+/** The driver has no code for what it notices itself. */
+const AWAY_WORDS =
+  /^(?:Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Client was closed|Query read timeout|Cannot use a pool after)/i;
+
+/** Others hold what is needed, and held it for too long: Postgres is there. */
+const BUSY = /^(?:40001|40P01|55P03|57014|DELAY_UNSTABLE)$/;
+
+export type DatabaseTrouble = 'away' | 'busy';
+
+/** @returns what is the matter with the database; `null`: it is something else */
+export function databaseTrouble(error: unknown): DatabaseTrouble | null {
+  if (!(error instanceof Error)) return null;
+  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
+  if (AWAY_STATES.test(code) || AWAY_CODES.has(code) || AWAY_WORDS.test(error.message)) {
+    return 'away';
+  }
+  return BUSY.test(code) ? 'busy' : databaseTrouble(error.cause);
+}

@@ -1,0 +1,41 @@
+import { StandardSchemaValidationPipe } from '@nestjs/common';
+import { ProblemException, type FieldError } from './problem.js';
+
+/** Whoever sends 5,000 wrong lines learns as much from the first. */
+const ERRORS_MAX = 20;
+/** A field's name may come from the request. */
+const FIELD_CHARACTERS_MAX = 100;
+
+/** 400, naming each field and what would be right: `new InvalidRequest({ field, message })`. */
+export class InvalidRequest extends ProblemException {
+  constructor(...all: FieldError[]) {
+    const errors = all.slice(0, ERRORS_MAX).map(({ field, message }) => ({
+      field: field.slice(0, FIELD_CHARACTERS_MAX),
+      message,
+    }));
+    const lines = errors.map(({ field, message }) => `${field}: ${message}`);
+    if (all.length > errors.length) lines.push(`and ${all.length - errors.length} more`);
+    super('invalid-request', lines.join('; '), { errors });
+  }
+}
+
+/** As far as it is looked at here; zod's issues are of this shape. */
+interface Issue {
+  message: string;
+  path?: readonly (PropertyKey | { key: PropertyKey })[] | undefined;
+  /** Of fields that the schema does not have. */
+  keys?: readonly string[];
+}
+
+/** Checks what comes in against the schema of its parameter. */
+export const validationPipe = (): StandardSchemaValidationPipe =>
+  new StandardSchemaValidationPipe({
+    exceptionFactory: (issues) => new InvalidRequest(...issues.flatMap(errorsOf)),
+  });
+
+function errorsOf({ message, path = [], keys = [] }: Issue): FieldError[] {
+  const names = path.map((step) => String(typeof step === 'object' ? step.key : step));
+  const paths = keys.length === 0 ? [names] : keys.map((key) => [...names, key]);
+  // Without a name it is the body: a query is always an object.
+  return paths.map((steps) => ({ field: steps.join('.') || 'body', message }));
+}
