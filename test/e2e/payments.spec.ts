@@ -105,9 +105,7 @@ describe('money', () => {
     const clicks = await Promise.all(
       Array.from({ length: 8 }, () => shop.post(`/orders/${id}/pay`)),
     );
-    const statuses = clicks.map(({ status }) => status);
-    expect(statuses.filter((status) => status === 200)).toHaveLength(1);
-    expect(statuses.filter((status) => status === 409)).toHaveLength(7);
+    expect(clicks.map(({ status }) => status)).toEqual(Array(8).fill(200));
     expect((await shop.order(id)).payments).toHaveLength(1);
   });
 

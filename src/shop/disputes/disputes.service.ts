@@ -3,12 +3,14 @@ import { DelayService } from 'nestjs-delay-queue';
 import { randomUUID } from 'node:crypto';
 import { DataSource, In, IsNull, Not } from 'typeorm';
 import { Order, type OrderStatus } from '../orders/order.entity.js';
-import { refusal } from '../orders/order.moves.js';
+import { type Deed, mustBeDone } from '../orders/order.moves.js';
 import { Dispute } from './dispute.entity.js';
 import { freeze, thaw } from './frozen-timers.js';
 
 /** What has not been paid nobody quarrels about, and what is closed is over. */
 const DISPUTABLE: OrderStatus[] = ['PAID', 'SHIPPED', 'COMPLETED'];
+
+const OPEN: Deed = { name: 'disputed', isDone: ({ disputedAt }) => disputedAt !== null };
 
 /** Both are compare-and-sets on the order's row, and what comes twice finds it done. */
 @Injectable()
@@ -26,10 +28,7 @@ export class DisputesService {
         { id, status: In(DISPUTABLE), disputedAt: IsNull() },
         { disputedAt: () => 'clock_timestamp()', autoConfirmAt: null },
       );
-      if (affected !== 1) {
-        if (await manager.existsBy(Order, { id, disputedAt: Not(IsNull()) })) return;
-        throw await refusal(manager, id, 'disputed');
-      }
+      if (affected !== 1) return mustBeDone(manager, id, OPEN);
       await manager.insert(Dispute, { id: randomUUID(), orderId: id, reason });
       await freeze(manager, this.delays, id);
     });
@@ -44,8 +43,11 @@ export class DisputesService {
         { disputedAt: null },
       );
       if (affected !== 1) {
-        if (await manager.existsBy(Dispute, { orderId: id })) return;
-        throw await refusal(manager, id, 'released', () => 'it is not under dispute');
+        return mustBeDone(manager, id, {
+          name: 'released',
+          isDone: () => manager.existsBy(Dispute, { orderId: id }),
+          whyNot: () => 'it is not under dispute',
+        });
       }
       await manager.update(
         Dispute,

@@ -69,21 +69,35 @@ async function lockInOrder(manager: EntityManager, where: FindOptionsWhere<Order
     .getRawMany();
 }
 
+/** As in `it is CLOSED (not paid in time)`. */
+export const stateOf = ({ status, closeReason }: Order): string =>
+  closeReason ? `it is ${status} (${closeReason})` : `it is ${status}`;
+
+/** What was wanted of an order, and what it means that it did not happen. */
+export interface Deed {
+  /** As in `the order cannot be shipped: it is UNPAID`. */
+  name: string;
+  /** It was done before: whoever asks again, because no answer came, is told so. */
+  isDone: (order: Order) => boolean | Promise<boolean>;
+  /** Left out: because of its state. */
+  whyNot?: (order: Order) => string;
+}
+
 /**
- * Why a compare-and-set did not find its row: 404 or 409.
+ * For a compare-and-set that did not find its row. Nothing happens when the deed was done before.
  *
- * @param deed what was wanted, as in `the order cannot be shipped: it is UNPAID`
+ * @throws 404 for an unknown order; 409 when its state does not allow it
  */
-export async function refusal(
+export async function mustBeDone(
   manager: EntityManager,
   id: string,
-  deed: string,
-  why: (order: Order) => string = ({ status }) => `it is ${status}`,
-): Promise<NotFoundException | ConflictException> {
+  { name, isDone, whyNot = stateOf }: Deed,
+): Promise<void> {
   const order = await manager.findOneBy(Order, { id });
-  if (!order) return unknownOrder(id);
-  const reason = order.disputedAt ? `it is ${order.status} and under dispute` : why(order);
-  return new ConflictException(`the order cannot be ${deed}: ${reason}`);
+  if (!order) throw unknownOrder(id);
+  if (await isDone(order)) return;
+  const reason = order.disputedAt ? `${stateOf(order)} and under dispute` : whyNot(order);
+  throw new ConflictException(`the order cannot be ${name}: ${reason}`);
 }
 
 export const unknownOrder = (id: string): NotFoundException =>

@@ -4,11 +4,23 @@ import { DataSource, IsNull } from 'typeorm';
 import { returnStock } from '../catalog/stock.js';
 import { Order } from './order.entity.js';
 import { OrderMoves } from './order-moves.service.js';
-import { refusal } from './order.moves.js';
+import { type Deed, mustBeDone } from './order.moves.js';
+
+const CANCELLED = 'cancelled by buyer';
+
+const CANCEL: Deed = {
+  name: 'cancelled',
+  isDone: ({ closeReason }) => closeReason === CANCELLED,
+};
+const SHIP: Deed = { name: 'shipped', isDone: ({ shippedAt }) => shippedAt !== null };
+const CONFIRM: Deed = { name: 'confirmed', isDone: ({ status }) => status === 'COMPLETED' };
+/** Once: a second extension is the first one, asked for again. */
+const EXTEND: Deed = { name: 'extended', isDone: ({ extended }) => extended };
 
 /**
  * What buyer and seller do to an order by hand. Everywhere the order's row is locked first, by the
- * compare-and-set, then its delays, then its stock.
+ * compare-and-set, then its delays, then its stock. What was done before is not done again, and is no
+ * error: whoever got no answer asks again.
  */
 @Injectable()
 export class OrdersService {
@@ -20,11 +32,8 @@ export class OrdersService {
 
   cancel(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
-      const closeReason = 'cancelled by buyer';
-      const move = { from: 'UNPAID', to: 'CLOSED', closeReason } as const;
-      if (!(await this.moves.one(manager, id, move))) {
-        throw await refusal(manager, id, 'cancelled');
-      }
+      const move = { from: 'UNPAID', to: 'CLOSED', closeReason: CANCELLED } as const;
+      if (!(await this.moves.one(manager, id, move))) return mustBeDone(manager, id, CANCEL);
       await returnStock(manager, [id]);
     });
   }
@@ -32,7 +41,7 @@ export class OrdersService {
   ship(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       if (!(await this.moves.one(manager, id, { from: 'PAID', to: 'SHIPPED' }))) {
-        throw await refusal(manager, id, 'shipped');
+        return mustBeDone(manager, id, SHIP);
       }
       const { confirmAfterMs: after } = await manager.findOneByOrFail(Order, { id });
       const { dueAt } = await this.delays.schedule(
@@ -47,7 +56,7 @@ export class OrdersService {
   confirm(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       if (!(await this.moves.one(manager, id, { from: 'SHIPPED', to: 'COMPLETED' }))) {
-        throw await refusal(manager, id, 'confirmed');
+        return mustBeDone(manager, id, CONFIRM);
       }
       const { rateAfterMs: after } = await manager.findOneByOrFail(Order, { id });
       await this.delays.schedule('order.rate', { orderId: id }, { after, key: id, manager });
@@ -62,11 +71,7 @@ export class OrdersService {
         { id, status: 'SHIPPED', extended: false, disputedAt: IsNull() },
         { extended: true, extendedAt: () => 'clock_timestamp()' },
       );
-      if (affected !== 1) {
-        throw await refusal(manager, id, 'extended', ({ status, extended }) =>
-          extended ? 'it has been extended before' : `it is ${status}`,
-        );
-      }
+      if (affected !== 1) return mustBeDone(manager, id, EXTEND);
       const order = await manager.findOneByOrFail(Order, { id });
       const autoConfirmAt = new Date(order.autoConfirmAt!.getTime() + order.confirmAfterMs);
       // Not `reschedule`: a confirmation that had become a dead letter has its time again, too.

@@ -1,9 +1,9 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
-import { DataSource, Raw } from 'typeorm';
+import { DataSource, Raw, type EntityManager } from 'typeorm';
 import { Order } from '../orders/order.entity.js';
 import { OrderMoves } from '../orders/order-moves.service.js';
-import { refusal } from '../orders/order.moves.js';
+import { mustBeDone, stateOf, type Deed } from '../orders/order.moves.js';
 import { reportedBefore, whyNotKept, writeDown } from './payment-record.js';
 import { Payment } from './payment.entity.js';
 import type { PaymentReceipt, PaymentReport } from './payments.schemas.js';
@@ -21,28 +21,33 @@ export class PaymentsService {
 
   /**
    * A new attempt to pay: refused once the deadline has passed on the database's clock, even while
-   * the order still waits to be closed.
+   * the order still waits to be closed. What the sample's provider has captured already is paid: it
+   * is not captured twice, and who asks again learns of it.
    */
   pay(orderId: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const inTime = { payDeadline: Raw((deadline) => `${deadline} > clock_timestamp()`) };
       if (!(await this.moves.one(manager, orderId, { from: 'UNPAID', to: 'PAID' }, inTime))) {
-        throw await refusal(manager, orderId, 'paid', ({ status, closeReason }) =>
-          status === 'UNPAID'
-            ? 'the time to pay is over'
-            : `it is ${status}`.concat(closeReason ? ` (${closeReason})` : ''),
-        );
+        return mustBeDone(manager, orderId, this.paying(manager));
       }
       const { total: amount } = await manager.findOneByOrFail(Order, { id: orderId });
-      const capture = this.provider.capture();
       await manager.insert(Payment, {
-        ...capture,
+        ...this.provider.capture(),
         id: randomUUID(),
         orderId,
         amount,
         status: 'CAPTURED',
       });
     });
+  }
+
+  private paying(manager: EntityManager): Deed {
+    const mine = { provider: this.provider.name, status: 'CAPTURED' } as const;
+    return {
+      name: 'paid',
+      isDone: ({ id: orderId }) => manager.existsBy(Payment, { ...mine, orderId }),
+      whyNot: (order) => (order.status === 'UNPAID' ? 'the time to pay is over' : stateOf(order)),
+    };
   }
 
   /**

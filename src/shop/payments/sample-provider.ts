@@ -19,10 +19,12 @@ export interface Capture {
  */
 @Injectable()
 export class SampleProvider {
+  readonly name = 'sample';
+
   constructor(private readonly dataSource: DataSource) {}
 
   capture(): Capture {
-    return { provider: 'sample', transaction: randomUUID() };
+    return { provider: this.name, transaction: randomUUID() };
   }
 
   /**

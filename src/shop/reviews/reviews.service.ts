@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import { DelayService } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
-import { refusal } from '../orders/order.moves.js';
-import type { ReviewSource } from './review.entity.js';
+import { mustBeDone, stateOf } from '../orders/order.moves.js';
+import { Review, type ReviewSource } from './review.entity.js';
 
 /**
  * Rates completed orders, each once: whoever comes second changes nothing. A caught unique violation
@@ -34,14 +34,17 @@ export class ReviewsService {
     private readonly delays: DelayService,
   ) {}
 
-  /** @throws 409 unless the order is completed and nobody has rated it */
+  /** @throws 409 unless the order is completed, and not rated or rated just so by the buyer */
   review(orderId: string, stars: number): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const rated = await rateAll(manager, [orderId], { stars, source: 'buyer' });
       if (rated.length === 0) {
-        throw await refusal(manager, orderId, 'rated', ({ status }) =>
-          status === 'COMPLETED' ? 'it has a rating' : `it is ${status}`,
-        );
+        const before = await manager.findOneBy(Review, { orderId });
+        return mustBeDone(manager, orderId, {
+          name: 'rated',
+          isDone: () => before?.source === 'buyer' && before.stars === stars,
+          whyNot: (order) => (before ? `it has a rating of ${before.stars} stars` : stateOf(order)),
+        });
       }
       await this.delays.cancel('order.rate', orderId, { manager });
     });
