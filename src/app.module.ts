@@ -11,12 +11,16 @@ import { ShopModule } from './shop/shop.module.js';
 /** Two shop processes, with the connections of their delay queues, fit into a default Postgres. */
 const POOL_SIZE = 20;
 
+/** A request waits so long for a connection, before it is answered 503. */
+const CONNECT_WITHIN_MS = 5_000;
+
 /** The shop's database: entities of the shop, migrations of the shop and of the library. */
 export const databaseOptions = (url: string): DataSourceOptions => ({
   type: 'postgres',
   url,
   applicationName: 'shop',
   poolSize: POOL_SIZE,
+  connectTimeoutMS: CONNECT_WITHIN_MS,
   entities: shopEntities,
   migrations,
   synchronize: false,

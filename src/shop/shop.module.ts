@@ -1,5 +1,5 @@
 import { Module, type DynamicModule, type Provider } from '@nestjs/common';
-import { APP_FILTER, APP_PIPE } from '@nestjs/core';
+import { APP_FILTER, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
 import { CampaignBatches } from './campaigns/campaign-batches.js';
 import { CampaignsController } from './campaigns/campaigns.controller.js';
 import { CampaignsService } from './campaigns/campaigns.service.js';
@@ -7,6 +7,7 @@ import { SendCampaignHandler } from './campaigns/send-campaign.handler.js';
 import { CatalogController } from './catalog/catalog.controller.js';
 import { DisputesController } from './disputes/disputes.controller.js';
 import { DisputesService } from './disputes/disputes.service.js';
+import { AnswerInTime } from './http/answer-in-time.js';
 import { validationPipe } from './http/invalid-request.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { InvariantsController } from './invariants/invariants.controller.js';
@@ -97,6 +98,7 @@ export class ShopModule {
         { provide: SHOP_CONFIG, useValue: config },
         { provide: APP_PIPE, useFactory: validationPipe },
         { provide: APP_FILTER, useClass: ProblemFilter },
+        { provide: APP_INTERCEPTOR, useClass: AnswerInTime },
         messageProvider(config),
         ...services,
         ...handlers,

@@ -21,6 +21,15 @@ const AWAY_WORDS =
 /** Others hold what is needed, and held it for too long: Postgres is there. */
 const BUSY = /^(?:40001|40P01|55P03|57014|DELAY_UNSTABLE)$/;
 
+/** It took a question and did not answer. */
+export class DatabaseSilentError extends Error {
+  readonly code = 'ETIMEDOUT';
+
+  constructor(ms: number) {
+    super(`no answer within ${ms} ms`);
+  }
+}
+
 export type DatabaseTrouble = 'away' | 'busy';
 
 /** @returns what is the matter with the database; `null`: it is something else */

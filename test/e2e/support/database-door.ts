@@ -1,0 +1,74 @@
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import type { TestDatabase } from '../../support/database.js';
+
+const HOST = '127.0.0.1';
+
+/** The only way from a shop to its database; shut, the database is away for that shop alone. */
+export class DatabaseDoor implements TestDatabase {
+  readonly #sockets = new Set<Socket>();
+  #server: Server;
+  #port = 0;
+  #isSilent = false;
+
+  static async before(database: TestDatabase): Promise<DatabaseDoor> {
+    const door = new DatabaseDoor(database);
+    await door.open();
+    return door;
+  }
+
+  private constructor(private readonly database: TestDatabase) {
+    this.#server = createServer();
+  }
+
+  get url(): string {
+    const url = new URL(this.database.url);
+    url.hostname = HOST;
+    url.port = String(this.#port);
+    return url.href;
+  }
+
+  /** Also after it was shut: on the same port. */
+  async open(): Promise<void> {
+    this.#server = createServer((client) => this.#passOn(client));
+    await once(this.#server.listen(this.#port, HOST), 'listening');
+    this.#port = (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Cuts every connection and refuses new ones. */
+  async shut(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    await closed;
+  }
+
+  /** Nothing gets through any more, and nobody is told: as when the server's machine hangs. */
+  silence(): void {
+    this.#isSilent = true;
+    for (const socket of this.#sockets) socket.pause().unpipe();
+  }
+
+  async drop(options?: { force?: boolean }): Promise<void> {
+    await this.shut();
+    await this.database.drop(options);
+  }
+
+  #passOn(client: Socket): void {
+    const { hostname, port } = new URL(this.database.url);
+    const server = connect({ host: hostname, port: Number(port), noDelay: true });
+    for (const [one, other] of [
+      [client, server],
+      [server, client],
+    ] as const) {
+      this.#sockets.add(one);
+      one.on('error', () => {});
+      one.once('close', () => {
+        this.#sockets.delete(one);
+        other.destroy();
+      });
+      if (!this.#isSilent) one.pipe(other);
+    }
+  }
+}
