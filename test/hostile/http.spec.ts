@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { problem } from '../../src/shop/http/problem.js';
+import { INSIDES, RAW_WORDING } from './http/answered.js';
 import type { HostileRequest } from './http/request.js';
 import { REQUESTS } from './http/requests.js';
 import { SOCKETS, type HostileSocket } from './http/sockets.js';
@@ -39,12 +40,6 @@ async function send({ method, path, headers, body }: HostileRequest): Promise<Re
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   return { response, body: await text(response) };
 }
-
-/** Where the code is, or what it says to the database, is nobody's business. */
-const INSIDES = /\bat .*:\d+:\d+|node_modules|SELECT |INSERT |QueryFailed|\.ts\b|\.js\b/;
-
-/** How zod says it to programmers. */
-const RAW_WORDING = /Invalid input|Too (?:big|small)|Unrecognized key|expected .*received/;
 
 async function isAnswered(hostile: HostileRequest): Promise<void> {
   const { response, body } = await send(hostile);

@@ -34,10 +34,10 @@ export type DatabaseTrouble = 'away' | 'busy';
 
 /** @returns what is the matter with the database; `null`: it is something else */
 export function databaseTrouble(error: unknown): DatabaseTrouble | null {
-  if (!(error instanceof Error)) return null;
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  if (AWAY_STATES.test(code) || AWAY_CODES.has(code) || AWAY_WORDS.test(error.message)) {
-    return 'away';
-  }
-  return BUSY.test(code) ? 'busy' : databaseTrouble(error.cause);
+  // Not by its class: what Node throws itself is of another realm's where code runs in a VM.
+  if (typeof error !== 'object' || error === null) return null;
+  const { code = '', message = '', cause } = error as Record<string, unknown>;
+  const [name, words] = [String(code), String(message)];
+  if (AWAY_STATES.test(name) || AWAY_CODES.has(name) || AWAY_WORDS.test(words)) return 'away';
+  return BUSY.test(name) ? 'busy' : databaseTrouble(cause);
 }

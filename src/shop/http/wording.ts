@@ -28,7 +28,7 @@ export function inPlainWords(issue: Issue): string {
     case 'invalid_type':
       return wrongKind(rightKind(issue), issue.input);
     case 'invalid_value':
-      return `must be ${issue.values.map((value) => JSON.stringify(value)).join(' or ')}`;
+      return oneOf(issue.values, issue.input);
     case 'invalid_format':
       return `must be ${FORMATS[issue.format] ?? 'written differently'}`;
     case 'too_small':
@@ -61,6 +61,11 @@ function wrongKind(right: string, input: unknown): string {
   if (input === undefined) return `is missing; must be ${right}`;
   if (typeof input === 'number') return `must be ${right}, not ${input}`;
   return `must be ${right}, not ${input === null ? 'null' : kindOf(input)}`;
+}
+
+function oneOf(values: readonly unknown[], input: unknown): string {
+  const right = `must be ${values.map((value) => JSON.stringify(value)).join(' or ')}`;
+  return input === undefined ? `is missing; ${right}` : right;
 }
 
 const kindOf = (input: unknown): string =>

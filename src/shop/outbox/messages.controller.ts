@@ -4,6 +4,7 @@ import {
   ApiNotFoundResponse,
   ApiOkResponse,
   ApiOperation,
+  ApiParam,
   ApiTags,
 } from '@nestjs/swagger';
 import { problem } from '../http/problem.js';
@@ -32,6 +33,7 @@ export class MessagesController {
   @Post(':id/send')
   @HttpCode(200)
   @ApiOperation({ summary: 'Try a message now that waits, or that had been given up' })
+  @ApiParam({ name: 'id', example: '1' })
   @ApiOkResponse({ standardSchema: messageView })
   @ApiNotFoundResponse({ standardSchema: problem })
   send(@Param('id') id: string): Promise<MessageView> {
