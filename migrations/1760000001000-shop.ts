@@ -85,6 +85,8 @@ const CREATE = [
   // Serves the reconciler and stays as small as the number of orders that wait for money.
   `CREATE INDEX "ix_orders_unpaid_pay_deadline" ON "orders" ("pay_deadline")
      WHERE "status" = 'UNPAID'`,
+  // A page of the orders in one state, newest first.
+  `CREATE INDEX "ix_orders_status_no" ON "orders" ("status", "no")`,
   `CREATE TABLE "order_item" (
      "order_id" uuid NOT NULL,
      "sku"      varchar(64) COLLATE "C" NOT NULL,
@@ -118,6 +120,7 @@ const CREATE = [
        CHECK (("status" = 'REFUNDED') = ("refunded_at" IS NOT NULL))
    )`,
   `CREATE INDEX "ix_payment_order_id" ON "payment" ("order_id")`,
+  `CREATE INDEX "ix_payment_captured_at" ON "payment" ("captured_at", "id")`,
   // Reports under a known transaction that say something else than the first one did.
   `CREATE TABLE "payment_conflict" (
      "id"          uuid NOT NULL,

@@ -16,6 +16,7 @@ import { MerchantsController } from './merchants/merchants.controller.js';
 import { MerchantsService } from './merchants/merchants.service.js';
 import { CloseOrderHandler } from './orders/close-order.handler.js';
 import { ConfirmOrderHandler } from './orders/confirm-order.handler.js';
+import { OrderListService } from './orders/order-list.service.js';
 import { OrderMoves } from './orders/order-moves.service.js';
 import { OrderViewService } from './orders/order-view.service.js';
 import { OrdersController } from './orders/orders.controller.js';
@@ -29,6 +30,7 @@ import { Outbox } from './outbox/outbox.js';
 import { SampleMessages } from './outbox/sample-messages.js';
 import { SendMessageHandler } from './outbox/send-message.handler.js';
 import { WebhookMessages } from './outbox/webhook-messages.js';
+import { PaymentListService } from './payments/payment-list.service.js';
 import { PaymentsController } from './payments/payments.controller.js';
 import { PaymentsService } from './payments/payments.service.js';
 import { RefundPaymentHandler } from './payments/refund-payment.handler.js';
@@ -57,10 +59,12 @@ const services = [
   InvariantsService,
   MerchantsService,
   MessagesService,
+  OrderListService,
   OrderMoves,
   OrdersService,
   OrderViewService,
   Outbox,
+  PaymentListService,
   PaymentsService,
   PlaceOrderService,
   ReconcilerService,

@@ -9,6 +9,7 @@ import { paymentView } from '../payments/payment-view.js';
 import { Payment } from '../payments/payment.entity.js';
 import { Review } from '../reviews/review.entity.js';
 import { serverNow } from '../shop.clock.js';
+import { headOf } from './order-head.js';
 import { Order } from './order.entity.js';
 import { unknownOrder } from './order.moves.js';
 import { type Past, timelineOf } from './order-timeline.js';
@@ -120,19 +121,6 @@ function disputeView({ disputes, frozen }: Picture): OrderView['dispute'] {
       }
     : null;
 }
-
-const headOf = (order: Order) => ({
-  id: order.id,
-  no: order.no,
-  status: order.status,
-  merchant: order.merchantId,
-  closeReason: order.closeReason,
-  total: order.total,
-  payDeadline: order.payDeadline.toISOString(),
-  autoConfirmAt: order.autoConfirmAt?.toISOString() ?? null,
-  extended: order.extended,
-  terms: { confirmAfterMs: order.confirmAfterMs, rateAfterMs: order.rateAfterMs },
-});
 
 const delayView = ({ name, state, dueAt, attempts }: DelayInfo): DelayView => ({
   name,

@@ -28,6 +28,7 @@ export type OrderStatus = (typeof ORDER_STATUSES)[number];
 @Check('ck_orders_request_hash', `("idempotency_key" IS NULL) = ("request_hash" IS NULL)`)
 @Unique('uq_orders_no', ['no'])
 @Unique('uq_orders_idempotency_key', ['idempotencyKey'])
+@Index('ix_orders_status_no', ['status', 'no'])
 @Index('ix_orders_unpaid_pay_deadline', ['payDeadline'], { where: `"status" = 'UNPAID'` })
 export class Order {
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'pk_orders' })

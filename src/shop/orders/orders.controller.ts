@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Param, Post } from '@nestjs/common';
+import { Body, Controller, Get, Param, Post, Query } from '@nestjs/common';
 import {
   ApiBadRequestResponse,
   ApiConflictResponse,
@@ -17,11 +17,16 @@ import { ReviewsService } from '../reviews/reviews.service.js';
 import { IdempotencyKey } from './idempotency-key.decorator.js';
 import { OrderAction } from './order-action.decorator.js';
 import { OrderIdPipe } from './order-id.pipe.js';
+import { OrderListService } from './order-list.service.js';
 import { OrderViewService } from './order-view.service.js';
 import {
+  orderPage,
+  ordersQuery,
   orderView,
   placedOrder,
   placeOrder,
+  type OrderPage,
+  type OrdersQuery,
   type OrderView,
   type PlacedOrder,
   type PlaceOrderRequest,
@@ -35,6 +40,7 @@ export class OrdersController {
   constructor(
     private readonly placing: PlaceOrderService,
     private readonly orders: OrdersService,
+    private readonly lists: OrderListService,
     private readonly payments: PaymentsService,
     private readonly reviews: ReviewsService,
     private readonly views: OrderViewService,
@@ -56,6 +62,14 @@ export class OrdersController {
     @IdempotencyKey() key?: string,
   ): Promise<PlacedOrder> {
     return this.placing.place(request, key);
+  }
+
+  @Get()
+  @ApiOperation({ summary: 'Orders, newest first' })
+  @ApiOkResponse({ standardSchema: orderPage })
+  @ApiBadRequestResponse({ standardSchema: problem })
+  list(@Query({ schema: ordersQuery }) query: OrdersQuery): Promise<OrderPage> {
+    return this.lists.list(query);
   }
 
   @Get(':id')

@@ -1,8 +1,10 @@
 import { z } from 'zod';
 import { cents } from '../catalog/catalog.schemas.js';
+import { limit, next } from '../http/page.js';
 import { paymentView } from '../payments/payments.schemas.js';
 import { REVIEW_SOURCES } from '../reviews/review.entity.js';
 import { ORDER_STATUSES } from './order.entity.js';
+import { orderId } from './order-id.pipe.js';
 
 const QUANTITY_MAX = 99;
 const LINES_MAX = 20;
@@ -50,6 +52,13 @@ export const placedOrder = z.object({
 });
 export type PlacedOrder = z.infer<typeof placedOrder>;
 
+export const ordersQuery = z.strictObject({
+  status: status.optional().meta({ description: 'Those in this state only' }),
+  after: orderId.optional().meta({ description: 'The page that follows this order' }),
+  limit,
+});
+export type OrdersQuery = z.infer<typeof ordersQuery>;
+
 const delay = z.object({
   name: z.string().meta({ example: 'order.close' }),
   state: z.enum(['scheduled', 'running', 'retrying', 'dead']),
@@ -65,19 +74,24 @@ const moment = z.object({
 });
 export type Moment = z.infer<typeof moment>;
 
-export const orderView = z.object({
+export const orderHead = z.object({
   id: z.string(),
   no: z.int().meta({ description: 'For people; machines use the id' }),
   status,
   merchant: z.string().meta({ example: 'tea-house' }),
   closeReason: z.string().nullable(),
   total: cents,
+  placedAt: instant,
   payDeadline: instant,
   autoConfirmAt: instant.nullable(),
   extended: z.boolean(),
   terms: z
     .object({ confirmAfterMs: z.int(), rateAfterMs: z.int() })
     .meta({ description: 'As agreed when it was placed, in milliseconds' }),
+});
+export type OrderHead = z.infer<typeof orderHead>;
+
+export const orderView = orderHead.extend({
   dispute: z
     .object({
       reason: z.string(),
@@ -95,3 +109,6 @@ export const orderView = z.object({
   serverNow: instant.meta({ description: "The database's clock, for countdowns" }),
 });
 export type OrderView = z.infer<typeof orderView>;
+
+export const orderPage = z.object({ orders: z.array(orderHead), next });
+export type OrderPage = z.infer<typeof orderPage>;

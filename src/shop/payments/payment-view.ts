@@ -1,16 +1,25 @@
 import type { DelayInfo } from 'nestjs-delay-queue';
 import type { Payment } from './payment.entity.js';
-import type { PaymentView } from './payments.schemas.js';
+import type { PaymentLine, PaymentView } from './payments.schemas.js';
 
-/** @param refund its `payment.refund`, when there is one */
-export const paymentView = (payment: Payment, refund: DelayInfo | undefined): PaymentView => ({
+const columnsOf = (payment: Payment): Omit<PaymentView, 'refundError'> => ({
   id: payment.id,
   status: payment.status,
   amount: payment.amount,
   provider: payment.provider,
   transaction: payment.transaction,
   refundReason: payment.refundReason,
-  refundError: refund?.lastError ?? null,
   capturedAt: payment.capturedAt.toISOString(),
   refundedAt: payment.refundedAt?.toISOString() ?? null,
+});
+
+/** @param refund its `payment.refund`, when there is one */
+export const paymentView = (payment: Payment, refund: DelayInfo | undefined): PaymentView => ({
+  ...columnsOf(payment),
+  refundError: refund?.lastError ?? null,
+});
+
+export const paymentLine = (payment: Payment): PaymentLine => ({
+  ...columnsOf(payment),
+  orderId: payment.orderId,
 });

@@ -11,6 +11,7 @@ export type PaymentStatus = (typeof PAYMENT_STATUSES)[number];
 @Check('ck_payment_refunded_at', `("status" = 'REFUNDED') = ("refunded_at" IS NOT NULL)`)
 @Unique('uq_payment_provider_transaction', ['provider', 'transaction'])
 @Index('ix_payment_order_id', ['orderId'])
+@Index('ix_payment_captured_at', ['capturedAt', 'id'])
 export class Payment {
   @PrimaryColumn('uuid', { primaryKeyConstraintName: 'pk_payment' })
   id!: string;

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, HttpCode, Param, Post } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
 import {
   ApiBadRequestResponse,
   ApiConflictResponse,
@@ -8,13 +8,18 @@ import {
   ApiTags,
 } from '@nestjs/swagger';
 import { problem } from '../http/problem.js';
+import { PaymentListService } from './payment-list.service.js';
 import {
   paymentDetails,
+  paymentPage,
   paymentReceipt,
   paymentReport,
+  paymentsQuery,
   type PaymentDetails,
+  type PaymentPage,
   type PaymentReceipt,
   type PaymentReport,
+  type PaymentsQuery,
 } from './payments.schemas.js';
 import { PaymentsService } from './payments.service.js';
 import { RefundsService } from './refunds.service.js';
@@ -25,6 +30,7 @@ export class PaymentsController {
   constructor(
     private readonly payments: PaymentsService,
     private readonly refunds: RefundsService,
+    private readonly lists: PaymentListService,
   ) {}
 
   @Post('callback')
@@ -40,6 +46,17 @@ export class PaymentsController {
   @ApiBadRequestResponse({ standardSchema: problem })
   callback(@Body({ schema: paymentReport }) report: PaymentReport): Promise<PaymentReceipt> {
     return this.payments.record(report);
+  }
+
+  @Get()
+  @ApiOperation({
+    summary: 'Money that providers have taken, newest first',
+    description: 'Also for orders that the shop does not know.',
+  })
+  @ApiOkResponse({ standardSchema: paymentPage })
+  @ApiBadRequestResponse({ standardSchema: problem })
+  list(@Query({ schema: paymentsQuery }) query: PaymentsQuery): Promise<PaymentPage> {
+    return this.lists.list(query);
   }
 
   @Get(':id')

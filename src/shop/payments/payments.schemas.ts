@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { cents } from '../catalog/catalog.schemas.js';
+import { limit, next } from '../http/page.js';
 import { orderId } from '../orders/order-id.pipe.js';
 import { PAYMENT_STATUSES } from './payment.entity.js';
 
@@ -20,6 +21,14 @@ export type PaymentReport = z.infer<typeof paymentReport>;
 
 /** Lower case, as Postgres writes it. */
 export const paymentId = z.guid().toLowerCase();
+
+export const paymentsQuery = z.strictObject({
+  orderId: orderId.optional().meta({ description: 'For this order, known to the shop or not' }),
+  status: z.enum(PAYMENT_STATUSES).optional().meta({ description: 'Those in this state only' }),
+  after: paymentId.optional().meta({ description: 'The page that follows this payment' }),
+  limit,
+});
+export type PaymentsQuery = z.infer<typeof paymentsQuery>;
 
 export const paymentReceipt = z.object({
   paymentId: z.string(),
@@ -55,8 +64,16 @@ export const paymentView = z.object({
 });
 export type PaymentView = z.infer<typeof paymentView>;
 
+const ofOrder = z.string().meta({ description: 'As reported; the shop may not know it' });
+
+export const paymentLine = paymentView.omit({ refundError: true }).extend({ orderId: ofOrder });
+export type PaymentLine = z.infer<typeof paymentLine>;
+
+export const paymentPage = z.object({ payments: z.array(paymentLine), next });
+export type PaymentPage = z.infer<typeof paymentPage>;
+
 export const paymentDetails = paymentView.extend({
-  orderId: z.string().meta({ description: 'As reported; the shop may not know it' }),
+  orderId: ofOrder,
   conflicts: z
     .array(z.object({ orderId: z.string(), amount: cents, reportedAt: instant }))
     .meta({ description: 'Reports of the same transaction that say something else' }),
