@@ -1,9 +1,9 @@
-import type { DelayRecord } from 'nestjs-delay-queue';
 import type { Dispute } from '../disputes/dispute.entity.js';
 import type { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import type { PaymentConflict } from '../payments/payment-conflict.entity.js';
 import type { Payment } from '../payments/payment.entity.js';
 import type { Review } from '../reviews/review.entity.js';
+import type { EndedDelay } from './order-delays.js';
 import type { Order } from './order.entity.js';
 import type { Moment } from './orders.schemas.js';
 
@@ -17,7 +17,7 @@ export interface Past {
   /** Of this order's payments, or reported for this order. */
   conflicts: PaymentConflict[];
   /** The delays of this order that have ended. */
-  ended: DelayRecord[];
+  ended: EndedDelay[];
 }
 
 /** What happened to an order, oldest first; at the same instant, what the shop did comes first. */
@@ -69,7 +69,7 @@ const contradiction = ({ orderId, amount, payment }: PaymentConflict): string =>
   `${payment.transaction} by ${payment.provider}: ${amount} for order ${orderId} reported, ` +
   `${payment.amount} for order ${payment.orderId} on record`;
 
-function endOf({ dueAt, latenessMs, attempts, error }: DelayRecord): string {
+function endOf({ dueAt, latenessMs, attempts, error }: EndedDelay): string {
   const facts = [`due ${dueAt.toISOString()}`];
   if (latenessMs !== null) facts.push(`${latenessMs.toFixed(1)} ms late`);
   if (attempts > 1) facts.push(`${attempts} attempts`);

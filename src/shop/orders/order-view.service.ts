@@ -1,7 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DelayService, type DelayInfo, type DelayRecord } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
-import { ORDER_DELAYS } from '../delays.js';
 import { Dispute, FrozenTimer } from '../disputes/dispute.entity.js';
 import { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import { PaymentConflict } from '../payments/payment-conflict.entity.js';
@@ -9,6 +7,7 @@ import { paymentView } from '../payments/payment-view.js';
 import { Payment } from '../payments/payment.entity.js';
 import { Review } from '../reviews/review.entity.js';
 import { serverNow } from '../shop.clock.js';
+import { endedDelays, liveDelays, type LiveDelay } from './order-delays.js';
 import { headOf } from './order-head.js';
 import { Order } from './order.entity.js';
 import { unknownOrder } from './order.moves.js';
@@ -16,18 +15,15 @@ import { type Past, timelineOf } from './order-timeline.js';
 import type { DelayView, OrderView } from './orders.schemas.js';
 
 /** An order with all that belongs to it, as of one instant. */
-interface Picture extends Omit<Past, 'ended'> {
+interface Picture extends Past {
   frozen: FrozenTimer[];
-  live: DelayInfo[];
+  live: LiveDelay[];
   now: Date;
 }
 
 @Injectable()
 export class OrderViewService {
-  constructor(
-    private readonly dataSource: DataSource,
-    private readonly delays: DelayService,
-  ) {}
+  constructor(private readonly dataSource: DataSource) {}
 
   /** @throws 404 for an unknown order */
   async show(id: string): Promise<OrderView> {
@@ -48,13 +44,14 @@ export class OrderViewService {
       ),
       review: review && { stars: review.stars, source: review.source },
       delays: live.map(delayView),
-      timeline: timelineOf({ ...picture, ended: await this.ended(picture) }),
+      timeline: timelineOf(picture),
       serverNow: now.toISOString(),
     };
   }
 
   private async take(manager: EntityManager, id: string): Promise<Picture> {
-    const order = await manager.findOne(Order, {
+    // Not `findOne`, which would look for the order first and then for its lines.
+    const [order] = await manager.find(Order, {
       where: { id },
       relations: { items: true },
       order: { items: { sku: 'ASC' } },
@@ -75,11 +72,6 @@ export class OrderViewService {
       where: { orderId: id },
       order: { name: 'ASC' },
     });
-    const live: DelayInfo[] = [];
-    for (const [name, key] of delaysOf(id, payments)) {
-      const delay = await this.delays.find(name, key, { manager });
-      if (delay) live.push(delay);
-    }
     return {
       order,
       payments,
@@ -88,27 +80,11 @@ export class OrderViewService {
       conflicts,
       disputes,
       frozen,
-      live,
+      live: await liveDelays(manager, id, payments),
+      ended: await endedDelays(manager, id, payments),
       now: await serverNow(manager),
     };
   }
-
-  private async ended({ order, payments }: Picture): Promise<DelayRecord[]> {
-    const records: DelayRecord[] = [];
-    for (const [name, key] of delaysOf(order.id, payments)) {
-      records.push(...(await this.delays.history(name, key)));
-    }
-    return records;
-  }
-}
-
-/** Every delay that an order can have: those of its own id, and a refund for each payment not kept. */
-function delaysOf(id: string, payments: Payment[]) {
-  const refunds = payments.filter(({ status }) => status !== 'CAPTURED');
-  return [
-    ...ORDER_DELAYS.map((name) => [name, id] as const),
-    ...refunds.map((payment) => ['payment.refund', payment.id] as const),
-  ];
 }
 
 function disputeView({ disputes, frozen }: Picture): OrderView['dispute'] {
@@ -122,7 +98,7 @@ function disputeView({ disputes, frozen }: Picture): OrderView['dispute'] {
     : null;
 }
 
-const delayView = ({ name, state, dueAt, attempts }: DelayInfo): DelayView => ({
+const delayView = ({ name, state, dueAt, attempts }: LiveDelay): DelayView => ({
   name,
   state,
   dueAt: dueAt.toISOString(),

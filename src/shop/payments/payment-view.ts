@@ -14,7 +14,10 @@ const columnsOf = (payment: Payment): Omit<PaymentView, 'refundError'> => ({
 });
 
 /** @param refund its `payment.refund`, when there is one */
-export const paymentView = (payment: Payment, refund: DelayInfo | undefined): PaymentView => ({
+export const paymentView = (
+  payment: Payment,
+  refund: Pick<DelayInfo, 'lastError'> | undefined,
+): PaymentView => ({
   ...columnsOf(payment),
   refundError: refund?.lastError ?? null,
 });
