@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { serveOpenApi } from './openapi.js';
 import { requestManners } from './request-manners.js';
+import { answerUnreadableRequests } from './unreadable-requests.js';
 import { inPlainWords } from './wording.js';
 
 /** The largest order is about 2 KB. */
@@ -24,6 +25,7 @@ export function configureHttp(app: NestExpressApplication): void {
   server.keepAliveTimeout = KEEP_ALIVE_MS;
   // The longer one of the two, or it ends the connection instead.
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
+  answerUnreadableRequests(server);
   app.use(requestManners(app));
   app.useBodyParser('json', { limit: CAMPAIGN_LIMIT, type: isCampaign });
   app.useBodyParser('json', { limit: BODY_LIMIT });
