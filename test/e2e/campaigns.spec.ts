@@ -163,7 +163,7 @@ describe('campaigns', () => {
     const at = new Date(Date.now() + inMs).toISOString();
     const { status, body } = await shop.post('/campaigns', { at, message: 'x', recipients: ['a'] });
     expect(status).toBe(400);
-    expect(String(body.message)).toMatch(message);
+    expect(body.detail).toMatch(message);
   });
 
   it.each(['0', '007', '999999999999999999', 'x', '-1', 'a%00b'])(

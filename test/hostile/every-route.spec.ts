@@ -142,7 +142,9 @@ describe('every route answers with a problem', () => {
       for (const name of route.body!.required ?? []) {
         const { [name]: _, ...rest } = JSON.parse(route.sample!);
         const { errors } = problemIn(await send(route, JSON.stringify(rest), JSON_TYPE), 400);
-        expect(errors).toEqual([{ field: name, message: expect.stringContaining('is missing') }]);
+        expect(errors).toEqual([
+          { field: name, message: expect.stringMatching(/^(?:is missing; )?must be /) },
+        ]);
       }
     });
     expect(walked).toBeGreaterThan(0);
@@ -177,9 +179,10 @@ describe('every route answers with a problem', () => {
     expect(walked).toBeGreaterThan(0);
   });
 
-  it('413 for 70 kB', async () => {
+  it('413 for more than a megabyte', async () => {
+    const huge = JSON.stringify({ x: 'x'.repeat(1_100_000) });
     const walked = await each(withBody(), async (route) => {
-      problemIn(await send(route, JSON.stringify({ x: 'x'.repeat(70_000) }), JSON_TYPE), 413);
+      problemIn(await send(route, huge, JSON_TYPE), 413);
     });
     expect(walked).toBeGreaterThan(0);
   });

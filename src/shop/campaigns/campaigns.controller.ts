@@ -16,6 +16,7 @@ import {
   ApiNotFoundResponse,
   ApiOkResponse,
   ApiOperation,
+  ApiParam,
   ApiTags,
   ApiUnprocessableEntityResponse,
 } from '@nestjs/swagger';
@@ -34,6 +35,7 @@ import { CampaignsService } from './campaigns.service.js';
 
 const AnswersCampaign = (): MethodDecorator =>
   applyDecorators(
+    ApiParam({ name: 'id', example: '1' }),
     ApiOkResponse({ standardSchema: campaignView }),
     ApiNotFoundResponse({ standardSchema: problem, description: 'No such campaign' }),
   );

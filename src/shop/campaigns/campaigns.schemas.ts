@@ -49,7 +49,7 @@ export const campaignId = z
   // No leading zero: the id is also the key of a delay, and there is one way to write it.
   .regex(new RegExp(`^[1-9][0-9]{0,${BIGINT_DIGITS_MAX - 1}}$`), 'must be the id of a campaign');
 
-export const campaignsQuery = z.object({
+export const campaignsQuery = z.strictObject({
   after: campaignId.optional().meta({ description: 'The page that follows this campaign' }),
 });
 export type CampaignsQuery = z.infer<typeof campaignsQuery>;

@@ -1,14 +1,9 @@
-import {
-  BadRequestException,
-  ConflictException,
-  Inject,
-  Injectable,
-  NotFoundException,
-  UnprocessableEntityException,
-} from '@nestjs/common';
+import { ConflictException, Inject, Injectable, NotFoundException } from '@nestjs/common';
 import { DelayService } from 'nestjs-delay-queue';
 import { createHash } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
+import { InvalidRequest } from '../http/invalid-request.js';
+import { ProblemException } from '../http/problem.js';
 import { serverNow } from '../shop.clock.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { messagesPerSecond } from './campaign-pace.js';
@@ -146,7 +141,10 @@ export class CampaignsService {
     if (key === null) return null;
     const first = await this.dataSource.manager.findOneBy(Campaign, { idempotencyKey: key });
     if (first && first.requestHash !== hash) {
-      throw new UnprocessableEntityException('this Idempotency-Key was used for another campaign');
+      throw new ProblemException(
+        'key-used-before',
+        'this Idempotency-Key was used for another campaign',
+      );
     }
     return first?.id ?? null;
   }
@@ -165,6 +163,8 @@ function lock(manager: EntityManager, id: string): Promise<Campaign> {
 
 function checkTime(at: Date, now: Date): void {
   const aheadMs = at.getTime() - now.getTime();
-  if (aheadMs < -PAST_MAX_MS) throw new BadRequestException(['at: is past; now is fine']);
-  if (aheadMs > AHEAD_MAX_MS) throw new BadRequestException(['at: must be within a year from now']);
+  if (aheadMs < -PAST_MAX_MS)
+    throw new InvalidRequest({ field: 'at', message: 'is past; now is fine' });
+  if (aheadMs > AHEAD_MAX_MS)
+    throw new InvalidRequest({ field: 'at', message: 'must be within a year from now' });
 }
