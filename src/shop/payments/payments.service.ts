@@ -31,8 +31,9 @@ export class PaymentsService {
         return mustBeDone(manager, orderId, this.paying(manager));
       }
       const { total: amount } = await manager.findOneByOrFail(Order, { id: orderId });
+      const capture = this.provider.capture();
       await manager.insert(Payment, {
-        ...this.provider.capture(),
+        ...capture,
         id: randomUUID(),
         orderId,
         amount,
