@@ -8,10 +8,10 @@ import { ID, JSON_TYPE } from './http/request.js';
 import { routedBy, routesOf, type Route, type Schema } from './http/routes.js';
 
 /** What browsers get, and machines do not ask for: a route that is not in the OpenAPI document. */
-const FOR_BROWSERS = [/^GET \/docs/];
+const FOR_BROWSERS = [/^GET \/docs/, /^GET \/$/, /^GET \/assets\//];
 
-/** Answered without asking the database. */
-const WITHOUT_DATABASE = new Set<string>();
+/** Answered without asking the database, or a stream that goes on when it is back. */
+const WITHOUT_DATABASE = new Set(['GET /feed']);
 
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
