@@ -1,20 +1,7 @@
 /**
- * What the classic designs get wrong, and which test would show it here.
- *
- * | design | its fault | test |
- * |---|---|---|
- * | ring with cycle counts | counts burnt, off by a lap or a tick | unit/wheel/classic-faults |
- * | | all lost at restart | cluster/restart |
- * | minute + second wheel | wraps past 60 minutes | unit/wheel/classic-faults |
- * | | handlers awaited one by one delay all others | here |
- * | table polling | lateness is the interval | here |
- * | | two pollers do the work twice | cluster/ten-thousand |
- * | heap in memory | lost at restart | cluster/restart, cluster/crash |
- * | | every instance loads everything | cluster/ten-thousand (claims do not double), unit/engine/nodes |
- * | Redis zset, zrem then run | a crash between the two loses the task | cluster/crash, here |
- * | RabbitMQ TTL + dead-letter exchange | a long TTL at the head blocks shorter ones | here |
- * | | cannot be cancelled by business key | here |
- * | claim by status column, no fence | a paused worker finishes twice | cluster/zombie |
+ * What the classic designs get wrong, and that it is not so here. `docs/classics.md` lists the faults and
+ * the tests of each; `docs/classics/` has the designs themselves, and `test/docs/classics.spec.ts` runs
+ * them beside ours.
  */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { WorkStore } from '../../src/delay-queue/store/work.store.js';

@@ -103,6 +103,12 @@ export class NodeProcess<Message extends object = Record<string, unknown>> {
     return this.until(() => this.output.match(pattern) ?? undefined, timeoutMs);
   }
 
+  /** Hears each message from now on. */
+  onMessage(listener: (message: Message) => void): void {
+    // oxlint-disable-next-line typescript/no-unsafe-type-assertion -- as above
+    this.child.on('message', (message) => listener(message as Message));
+  }
+
   send(message: object): void {
     this.child.send(message);
   }
