@@ -2,20 +2,20 @@
 export interface Application {
   name: string;
   what: string;
-  /** Also in `npm run ci`: what the README says, and the three that most have. */
+  /** Also in `npm run ci`: what getting started says, and the three that most have. */
   inGate?: true;
   /** It has sources of its own and none of `shop`. */
   isComplete?: true;
   /** Default `npm install`. */
   install?: string[];
-  /** Scripts of its `package.json`, in this order; none: what the README says under that heading. */
+  /** Scripts of its `package.json`, in this order; none: what getting started says under that heading. */
   scripts: string[] | { heading: string };
 }
 
 export const APPLICATIONS: Application[] = [
   {
     name: 'readme',
-    what: 'what the README says, from an empty folder to a delay that fires',
+    what: 'what getting started says, from an empty folder to a delay that fires',
     inGate: true,
     scripts: { heading: 'The first delay' },
   },

@@ -9,11 +9,12 @@ const PACKAGE = / nestjs-delay-queue\b/g;
 const FILE = /^\/\/ ([\w.-]+)\n/;
 
 /**
- * Follows a part of the README: writes the files that it shows into the folder, and answers the
+ * Follows a part of getting started: writes the files that it shows into the folder, and answers the
  * commands that it gives, with the tarball in place of the package's name.
  */
 export function follow(heading: string, folder: string): string[] {
-  const part = { path: 'README.md', text: section(readDocument('README.md'), heading) };
+  const text = section(readDocument('docs/getting-started.md'), heading);
+  const part = { path: 'docs/getting-started.md', text };
   for (const { code } of codeBlocks(part, 'ts', 'jsonc')) {
     const [, name] = FILE.exec(code) ?? [];
     if (name === undefined) throw new Error(`${heading}: a block does not say which file it is`);

@@ -26,7 +26,7 @@ export class Workshop {
 
   constructor(private readonly tarball: string) {}
 
-  /** @returns its folder, with everything but the packages; that of the README is empty yet */
+  /** @returns its folder, with everything but the packages; that of getting started is empty yet */
   make({ name, isComplete = false, scripts }: Application): string {
     const folder = join(this.#folder, name);
     mkdirSync(folder);

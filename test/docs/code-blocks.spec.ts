@@ -22,9 +22,13 @@ describe('the code in the documents', () => {
     },
   );
 
-  it('is found: the README and the recipes have some', () => {
+  it('is found: the README, getting started and the recipes have some', () => {
     expect(compiled.map(({ path }) => path)).toEqual(
-      expect.arrayContaining(['README.md', 'docs/recipes/recurring-work.md']),
+      expect.arrayContaining([
+        'README.md',
+        'docs/getting-started.md',
+        'docs/recipes/recurring-work.md',
+      ]),
     );
   });
 

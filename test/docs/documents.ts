@@ -31,7 +31,8 @@ export function allDocuments(): Document[] {
       if (entry.isDirectory()) return under(path);
       return entry.name.endsWith('.md') ? [path] : [];
     });
-  return ['README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', ...under('docs')].map(readDocument);
+  const atTop = ['README.md', 'README.zh-CN.md', 'CHANGELOG.md', 'CONTRIBUTING.md'];
+  return [...atTop, ...under('docs')].map(readDocument);
 }
 
 export function codeBlocks({ text }: Document, ...languages: string[]): CodeBlock[] {

@@ -18,7 +18,7 @@ async function load<Exports>({ folder }: Unpacked, file: string): Promise<Export
   return exports;
 }
 
-describe("the README's example, run as it is", () => {
+describe('the example of getting started, run as it is', () => {
   const close = 'order.close';
   let blocks: Unpacked;
   let database: TestDatabase;
@@ -27,7 +27,7 @@ describe("the README's example, run as it is", () => {
   let delays: DelayService;
 
   beforeAll(async () => {
-    blocks = unpack(readDocument('README.md'));
+    blocks = unpack(readDocument('docs/getting-started.md'));
     database = await createEmptyDatabase();
     process.env.DATABASE_URL = database.url;
     await load(blocks, 'migrate.ts');

@@ -76,7 +76,7 @@ describe('the documents', () => {
   });
 
   it('list the packages that an application brings, with the ranges of the package', () => {
-    const rows = tableUnder(readDocument('README.md'), 'Install').slice(1);
+    const rows = tableUnder(readDocument('docs/getting-started.md'), 'Install').slice(1);
     expect(Object.fromEntries(rows.map((row) => row.map(coded)))).toEqual(PEERS);
   });
 });

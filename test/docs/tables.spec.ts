@@ -5,13 +5,13 @@ import { runInNewContext } from 'node:vm';
 import { DelayService } from 'nestjs-delay-queue';
 import { resolveOptions } from '../../src/delay-queue/delay-queue.options.js';
 import { membersOf, wordsOf } from './compile.js';
-import { coded, prose, readDocument, ROOT, section, tableUnder } from './documents.js';
+import { coded, prose, readDocument, ROOT, tableUnder } from './documents.js';
 
-const README = readDocument('README.md');
+const API = readDocument('docs/api.md');
 const STATES = readDocument('docs/state-machine.md');
 const LIBRARY = 'src/delay-queue';
 
-const rowsUnder = (heading: string): string[][] => tableUnder(README, heading).slice(1);
+const rowsUnder = (heading: string): string[][] => tableUnder(API, heading).slice(1);
 const firstColumn = (rows: string[][]): string[] => rows.map(([cell]) => coded(cell));
 
 /** The value that the table gives as a default. */
@@ -32,7 +32,7 @@ function codesOfTheLibrary(): Record<string, string> {
   );
 }
 
-describe('the README lists', () => {
+describe('docs/api.md lists', () => {
   it('exactly the options of the module', () => {
     expect(firstColumn(rowsUnder('Options')).toSorted()).toEqual(
       membersOf(`${LIBRARY}/delay-queue.options.ts`, 'DelayQueueOptions').toSorted(),
@@ -53,10 +53,7 @@ describe('the README lists', () => {
   });
 
   it('exactly the options of a handler', () => {
-    const table = section(README, 'API')
-      .split('\n\n')
-      .find((part) => part.includes('handler option'));
-    const names = [...(table ?? '').matchAll(/^\| `(\w+)`/gm)].map(([, name = '']) => name);
+    const names = firstColumn(rowsUnder('Handlers'));
     const decorator = `${LIBRARY}/on-delay.decorator.ts`;
     const known = ['OnDelayOptions', 'OnDelayBatchOptions'].flatMap((type) =>
       membersOf(decorator, type),
@@ -76,7 +73,7 @@ describe('the README lists', () => {
   });
 
   it('exactly the methods of DelayService, with all their verdicts', () => {
-    const rows = rowsUnder('API');
+    const rows = rowsUnder('Methods');
     const methods = Object.getOwnPropertyNames(DelayService.prototype);
     expect(firstColumn(rows).toSorted()).toEqual(
       methods.filter((name) => name !== 'constructor').toSorted(),

@@ -9,13 +9,14 @@ import { type DelayNode, fencedHandler, plainHandler, startNode } from '../suppo
 import { OtherNode } from '../support/other-node.js';
 import { refusedStart } from './engine/support/refused-start.js';
 
-/** What the README says that the application's role needs, word by word. */
-const RIGHTS = rightsInReadme();
+/** What getting started says that the application's role needs, word by word. */
+const RIGHTS = rightsAsTold();
 
-function rightsInReadme(): { schema: string; tables: string[] } {
-  const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-  const said = /needs (\w+) on the schema and ([A-Z, and\s]+?) on its\s+tables/.exec(readme);
-  if (said === null) throw new Error('the README does not say which rights a node needs');
+function rightsAsTold(): { schema: string; tables: string[] } {
+  const page = readFileSync(new URL('../../docs/getting-started.md', import.meta.url), 'utf8');
+  const said = /needs (\w+) on the schema and ([A-Z, and\s]+?) on its\s+tables/.exec(page);
+  if (said === null)
+    throw new Error('docs/getting-started.md does not say which rights a node needs');
   return { schema: said[1]!, tables: said[2]!.match(/[A-Z]+/g) ?? [] };
 }
 
@@ -143,7 +144,7 @@ it('a role without rights is told at start what is missing', async () => {
   expect(String(error)).toMatch(/permission denied for (table|schema)/);
 });
 
-describe('of the rights the README names,', () => {
+describe('of the rights that getting started names,', () => {
   it('there are these', () => {
     expect(RIGHTS).toEqual({ schema: 'USAGE', tables: ['SELECT', 'INSERT', 'UPDATE', 'DELETE'] });
   });

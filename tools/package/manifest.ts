@@ -49,7 +49,7 @@ export function manifest(repositoryFile: string): Record<string, unknown> {
       },
       './package.json': './package.json',
     },
-    files: ['lib', 'CHANGELOG.md'],
+    files: ['lib', 'CHANGELOG.md', 'README.zh-CN.md'],
     engines,
     dependencies: Object.fromEntries(OWN.map((own) => [own, repository.dependencies[own]])),
     peerDependencies: PEERS,
