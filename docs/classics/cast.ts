@@ -127,8 +127,18 @@ export class Cast {
     await until(look, (left) => left === 0);
   }
 
-  /** What became of the orders whose ids begin so. @param late those whose lateness counts */
-  async outcome(prefix: string, late: string[]): Promise<Outcome> {
+  /** By the clock that due times are of. */
+  async now(): Promise<Date> {
+    const [row] = await this.tables.query<[{ now: Date }]>('SELECT clock_timestamp() AS now');
+    return row.now;
+  }
+
+  /**
+   * What became of the orders whose ids begin so.
+   * @param late those whose lateness counts
+   * @param since before that, nobody was there to close them
+   */
+  async outcome(prefix: string, late: string[], since = new Date(0)): Promise<Outcome> {
     const [found] = await this.tables.query<[Outcome]>(
       `SELECT count(*) FILTER (WHERE paid AND status = 'CLOSED')::int AS "closedThoughPaid",
               count(*) FILTER (WHERE status = 'UNPAID')::int AS lost,
@@ -136,10 +146,10 @@ export class Cast {
               coalesce(max(late_ms) FILTER (WHERE id = ANY ($2)), 0) AS "lateMs"
        FROM orders CROSS JOIN LATERAL (
          SELECT count(*) AS returns,
-                extract(epoch FROM min(at) - due_at)::float8 * 1000 AS late_ms
+                extract(epoch FROM min(at) - greatest(due_at, $3))::float8 * 1000 AS late_ms
          FROM stock_return WHERE order_id = id) returned
        WHERE starts_with(id, $1)`,
-      [prefix, late],
+      [prefix, late, since],
     );
     return found;
   }

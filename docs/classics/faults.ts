@@ -5,7 +5,7 @@ import { DESIGNS, type DesignName, type Fault, type Outcome, type Shows } from '
 /** How long the other process has to come to an order as well, where the design does not promise it. */
 const GRACE_MS = 1_000;
 const LONG_MS = 20_000;
-const PAUSE_MS = 2_500;
+const PAUSE_MS = 3_000;
 
 export type Outcomes = Record<Fault, Outcome>;
 
@@ -73,8 +73,9 @@ async function restarted(cast: Cast, first: Actor): Promise<{ second: Actor; out
   await cast.kill(first);
   for (const orderId of orderIds) cast.letGo(orderId);
   const second = await cast.start();
+  const ready = await cast.now();
   await cast.quiet();
-  return { second, outcome: await cast.outcome('3-', orderIds) };
+  return { second, outcome: await cast.outcome('3-', orderIds, ready) };
 }
 
 /** A second process starts beside the first, and a payment reaches the one that did not place the order. */

@@ -9,6 +9,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Client } from 'pg';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
+import { livingProcesses } from '../../test/support/living-processes.js';
 import { reckonings } from './arithmetic.js';
 import { DESIGNS, designNames, FAULTS, type DesignName, type Outcome } from './designs.js';
 import { runFaults, type Outcomes } from './faults.js';
@@ -23,6 +24,13 @@ const unknown = asked.filter((word) => !(word in DESIGNS));
 if (unknown.length > 0) {
   console.error(`There is no design ${unknown.join(', ')}: one of ${designNames.join(', ')}.`);
   process.exit(1);
+}
+// A process that is stopped just now would not hear of our end.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    for (const child of livingProcesses()) child.kill('SIGKILL');
+    process.exit(1);
+  });
 }
 const chosen = asked.length > 0 ? (asked as DesignName[]) : designNames;
 

@@ -6,7 +6,7 @@ const EVERY_MS = 50;
 const BEAT_EVERY_MS = 200;
 
 /** A consumer that has not been heard of for so long is cut off, and gets its messages back too late. */
-const HEARTBEAT_MS = 1_000;
+const HEARTBEAT_MS = 2_000;
 
 /**
  * What RabbitMQ does with a queue whose messages have a time to live and a dead-letter exchange behind

@@ -6,7 +6,7 @@ import { pathToFileURL } from 'node:url';
 import { DelayEvents, DelayService } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
-import { readDocument } from './documents.js';
+import { readDocument, tableUnder } from './documents.js';
 import { unpack, type Unpacked } from './unpacked.js';
 
 interface OrderTimers {
@@ -67,5 +67,19 @@ describe("the README's ten lines, run as they are", () => {
       { id: 'b', status: 'CLOSED' },
     ]);
     expect(await delays.history(close, 'a')).toMatchObject([{ state: 'cancelled' }]);
+  });
+});
+
+describe("the README's figures", () => {
+  it.each([
+    ['Figures', 'docs/performance.md'],
+    ['What one does today', 'docs/classics.md'],
+  ])('under "%s" are those of %s', (heading, page) => {
+    const figures = tableUnder(readDocument('README.md'), heading)
+      .slice(1)
+      .flatMap(([, ...cells]) => cells.flatMap((cell) => cell.match(/\d[\d.,]*\d|\d/g) ?? []));
+    const known = new Set(readDocument(page).text.match(/\d[\d.,]*\d|\d/g));
+    expect(figures.length).toBeGreaterThan(0);
+    expect(figures.filter((figure) => !known.has(figure))).toEqual([]);
   });
 });
