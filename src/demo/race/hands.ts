@@ -1,0 +1,47 @@
+import type { Client } from 'pg';
+import { spread } from '../../delay-queue/store/spread.js';
+import type { Closer } from './command-line.js';
+import type { Fault, LedgerOrder } from './ledger.js';
+
+/** What a process had in its hands: orders whose close it had begun, or was to begin. */
+export type Hands = Pick<Fault, 'held' | 'owned'>;
+
+interface WaitingClose {
+  id: string;
+  orderId: string;
+  leasedBy: string | null;
+}
+
+/** @param name of the process, which is its node's */
+export async function handsOf(
+  closer: Closer,
+  client: Client,
+  { name, process }: { name: string; process: number },
+  orders: readonly LedgerOrder[],
+): Promise<Hands> {
+  if (closer === 'delay-queue') return handsOfNode(client, name);
+  // A timer is where the order was placed; a scan belongs to nobody.
+  const own = closer === 'naive' ? orders.filter(({ home }) => home === process) : [];
+  return { held: [], owned: own.map(({ id }) => id) };
+}
+
+async function handsOfNode(client: Client, name: string): Promise<Hands> {
+  const nodes = await client.query<{ id: string }>(
+    `SELECT id FROM delay_queue.node WHERE 'order.close' = ANY (names) ORDER BY id COLLATE "C"`,
+  );
+  const closes = await client.query<WaitingClose>(
+    `SELECT id::text, key AS "orderId",
+            CASE WHEN leased_until > clock_timestamp() THEN leased_by END AS "leasedBy"
+     FROM delay_queue.delay WHERE name = 'order.close'`,
+  );
+  const rank = nodes.rows.findIndex(({ id }) => id === name);
+  const isHeld = ({ leasedBy }: WaitingClose): boolean => leasedBy === name;
+  // As the engine shares them out (docs/architecture.md).
+  const isOwned = ({ id }: WaitingClose): boolean =>
+    spread(Number(id)) % nodes.rows.length === rank;
+  const idsOf = (those: readonly WaitingClose[]): string[] => those.map(({ orderId }) => orderId);
+  return {
+    held: idsOf(closes.rows.filter(isHeld)),
+    owned: idsOf(closes.rows.filter((close) => isOwned(close) && close.leasedBy === null)),
+  };
+}
