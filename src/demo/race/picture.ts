@@ -50,6 +50,7 @@ export async function pictureOf(client: Client): Promise<Picture> {
          FROM payment ORDER BY captured_at`,
       ),
       stock: await all(`SELECT sku, stock, initial_stock AS "initialStock" FROM sku ORDER BY sku`),
+      // A close that came second has found a paid order, and closed nothing.
       closes: await all(
         `SELECT key AS "orderId", node AS by FROM delay_queue.history JOIN orders ON key = orders.id::text
          WHERE name = 'order.close' AND state = 'completed' AND paid_at IS NULL ORDER BY ended_at`,

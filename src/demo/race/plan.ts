@@ -58,7 +58,7 @@ export function planOf({ closer, orders, processes, seed }: RaceOptions): Plan {
   return {
     closer,
     processes,
-    orders: ordersOf(random, orders, processes, windowMs),
+    orders: ordersOf(random, { paid: orders, processes, windowMs, killed: killed! }),
     windowMs,
     payWithinMs: Math.round(windowMs + PLACING_SLACK_MS),
     pause: { process: paused!, afterMs: windowMs * random.between(0.1, 0.14), forMs: PAUSE_MS },
@@ -67,28 +67,30 @@ export function planOf({ closer, orders, processes, seed }: RaceOptions): Plan {
   };
 }
 
-function ordersOf(
-  random: Random,
-  paid: number,
-  processes: number,
-  windowMs: number,
-): PlannedOrder[] {
+interface Sizes {
+  paid: number;
+  processes: number;
+  windowMs: number;
+  killed: number;
+}
+
+function ordersOf(random: Random, { paid, processes, windowMs, killed }: Sizes): PlannedOrder[] {
   const offsets = random.shuffled(
     Array.from({ length: paid }, (_, index) =>
       index % 2 === 0 ? -random.between(0, OFFSET_MS_MAX) : random.between(0, OFFSET_MS_MAX),
     ),
   );
   const count = paid + Math.ceil(paid / (ABANDONED_EVERY - 1));
-  const everyMs = windowMs / count;
   const next = { paid: 0, abandoned: 0 };
   return Array.from({ length: count }, (_, index) => {
-    const isAbandoned = index % ABANDONED_EVERY === ABANDONED_EVERY - 1 || next.paid === paid;
+    const isLast = index === count - 1;
+    const isAbandoned = isLast || index % ABANDONED_EVERY === ABANDONED_EVERY - 1;
     const turn = isAbandoned ? next.abandoned++ : next.paid++;
     return {
-      // Turn by turn: each process has some of either kind, to the very end.
-      home: turn % processes,
+      // Turn by turn: each process has some of either kind. The killed one has something to do to the end.
+      home: isLast ? killed : turn % processes,
       items: itemsOf(random),
-      placeAfterMs: everyMs * (index + random.between(0, 1)),
+      placeAfterMs: (windowMs / count) * (index + random.between(0, 1)),
       payOffsetMs: isAbandoned ? null : offsets[turn]!,
     };
   });
