@@ -83,6 +83,11 @@ function brokenAfter(doctor: (history: History) => void): Record<string, string[
   );
 }
 
+function leaveOpen({ picture }: History): void {
+  Object.assign(picture.orders[2]!, { status: 'UNPAID', closedAtMs: null });
+  picture.stock[0]!.stock = 96;
+}
+
 describe('the checks of the race', () => {
   it('have nothing to say of a history that is right', () => {
     expect(brokenAfter(() => {})).toEqual({});
@@ -146,16 +151,12 @@ describe('the checks of the race', () => {
   });
 
   it('find an order that nobody closes, and say whose timer it was', () => {
-    const open = ({ picture }: History): void => {
-      Object.assign(picture.orders[2]!, { status: 'UNPAID', closedAtMs: null });
-      picture.stock[0]!.stock = 96;
-    };
-    expect(brokenAfter(open)).toEqual({
+    expect(brokenAfter(leaveOpen)).toEqual({
       'every order was paid or closed': ['#1003 is open for good: its timer died with process 2'],
     });
     const scanned = brokenAfter((doctored) => {
       doctored.ledger.closer = 'cron';
-      open(doctored);
+      leaveOpen(doctored);
     });
     expect(scanned).toEqual({ 'every order was paid or closed': ['#1003 is still open'] });
   });
