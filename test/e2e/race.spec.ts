@@ -30,7 +30,7 @@ describe('npm run demo:race', () => {
       const exit = await running.exited;
       expect(running.output).toContain('✗ every order was paid or closed');
       expect(running.output).toMatch(/#\d+ is open for good: its timer died with process \d/);
-      expect(running.output).toMatch(/\d of these do not hold\./);
+      expect(running.output).toMatch(/\d of these do not hold; orders that are broken: \d/);
       expect(exit).toEqual({ code: 1, signal: null });
     },
     WITHIN_MS,

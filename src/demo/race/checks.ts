@@ -82,7 +82,8 @@ const toldOf = (paid: readonly Paid[], status: string): Paid[] =>
 function notPaid({ is, payments, told }: Paid): string | null {
   const kept = payments.find(({ transaction }) => transaction === told.payment.transaction);
   if (is?.status === 'PAID' && kept?.status === 'CAPTURED') return null;
-  const money = kept?.status === 'CAPTURED' ? 'and the money kept' : `money: ${kept?.status}`;
+  const money =
+    kept?.status === 'CAPTURED' ? 'money kept' : `money ${kept?.status ?? 'not on record'}`;
   return `told "paid", yet ${is?.status ?? 'unknown'}${apart(is, kept)}, ${money}`;
 }
 
@@ -90,10 +91,10 @@ function notPaid({ is, payments, told }: Paid): string | null {
 function apart(is?: PicturedOrder, payment?: PicturedPayment): string {
   if (!is?.closedAtMs || !payment) return '';
   const at = (instantMs: number): string => {
-    const fromMs = instantMs - is.payDeadlineMs;
-    return `${fromMs < 0 ? '−' : '+'}${Math.abs(fromMs).toFixed(1)} ms`;
+    const lateMs = instantMs - is.payDeadlineMs;
+    return `${Math.abs(lateMs).toFixed(1)} ms ${lateMs < 0 ? 'before' : 'after'}`;
   };
-  return ` (paid at ${at(payment.capturedAtMs)}, closed at ${at(is.closedAtMs)})`;
+  return ` (paid ${at(payment.capturedAtMs)} its deadline, closed ${at(is.closedAtMs)} it)`;
 }
 
 function notRefunded({ is, payments, told }: Paid): string | null {

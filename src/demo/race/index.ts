@@ -29,7 +29,7 @@ async function run(options: RaceOptions): Promise<void> {
   console.log(reportOf(result, styleFor(process.stdout)));
   const broken = brokenOf(result);
   if (broken > 0 && options.closer === 'delay-queue') console.error(result.outputs.join('\n'));
-  console.log(`\n${verdictOf(broken, options)}`);
+  console.log(`\n${verdictOf(result, options)}`);
   process.exitCode = broken === 0 ? 0 : 1;
 }
 

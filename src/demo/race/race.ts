@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Invariants } from '../../shop/invariants/invariants.schemas.js';
 import { INVARIANTS } from '../../shop/invariants/invariants.sql.js';
 import { Buyers } from './buyers.js';
@@ -169,8 +168,7 @@ class Race {
     await this.clock.reaches(() => firstMs + afterMs);
     const fault = await this.#stop(process);
     this.#say(`${this.processes[process]!.name} is paused for ${forMs / 1_000} s (SIGSTOP)`, fault);
-    await pause(forMs);
-    this.processes[process]!.resume();
+    await this.processes[process]!.pauseFor(forMs);
     this.#ledger.paused = { ...fault, untilMs: this.clock.nowMs };
     this.progress.say(`${this.processes[process]!.name} goes on (SIGCONT)`);
   }

@@ -29,9 +29,15 @@ export const brokenOf = ({ checks, invariants }: RaceResult): number =>
   checks.filter(({ broken }) => broken.length > 0).length +
   invariants.filter(({ ok }) => !ok).length;
 
-export const verdictOf = (broken: number, { seed }: RaceOptions): string =>
-  `${broken === 0 ? 'All of this holds.' : `${broken} of these do not hold.`} ` +
-  `It took ${elapsed()}. The same orders, payments and faults again: --seed ${seed}`;
+export function verdictOf(result: RaceResult, { seed }: RaceOptions): string {
+  const lines = result.checks.flatMap(({ broken }) => broken);
+  const orders = new Set(lines.flatMap((line) => /^#\S+/.exec(line) ?? []));
+  const verdict =
+    brokenOf(result) === 0
+      ? 'All of this holds.'
+      : `${brokenOf(result)} of these do not hold; orders that are broken: ${orders.size}.`;
+  return `${verdict} It took ${elapsed()}. The same orders, payments and faults again: --seed ${seed}`;
+}
 
 function answersOf({ ledger, picture }: RaceResult): string[] {
   const payments = ledger.orders.flatMap(({ payment }) => payment ?? []);
@@ -85,7 +91,10 @@ const NOTES: Record<Closer, string[]> = {
   'delay-queue': [
     `  What a process had begun is somebody else's after its lease: ${LEASE_MS / 1_000} s here, 30 s unless set.`,
   ],
-  naive: [],
+  naive: [
+    '  What is not in this table was never closed: a timer ends with its process. And between the SELECT',
+    '  and the UPDATE of a close, or of a payment, the other one comes in.',
+  ],
   cron: [
     '  A scan a minute: an order waits half a minute on average. Here one came towards the end of the race;',
     '  what came due after it is still open, and waits another minute.',

@@ -1,7 +1,8 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { json } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Command, Message, ProcessOrder } from './protocol.js';
 import { RaceError } from './race-error.js';
@@ -78,6 +79,19 @@ export class ShopProcess {
   pause(): void {
     this.child.kill('SIGSTOP');
     this.state = 'paused';
+  }
+
+  /** Paused for longer: it goes on also when nobody is left to tell it so. */
+  async pauseFor(forMs: number): Promise<void> {
+    const seconds = Math.ceil(forMs / 1_000) + 1;
+    const guard = spawn('sh', ['-c', `sleep ${seconds}; kill -CONT ${this.child.pid}`], {
+      detached: true,
+      stdio: 'ignore',
+    });
+    guard.unref();
+    await pause(forMs);
+    guard.kill();
+    this.resume();
   }
 
   resume(): void {

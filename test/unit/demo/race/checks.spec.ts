@@ -107,7 +107,7 @@ describe('the checks of the race', () => {
     });
     expect(broken).toEqual({
       'who was told "paid" has a paid order': [
-        '#1001 told "paid", yet CLOSED (paid at −2.0 ms, closed at +0.5 ms), and the money kept',
+        '#1001 told "paid", yet CLOSED (paid 2.0 ms before its deadline, closed 0.5 ms after it), money kept',
       ],
       'money is kept for a paid order, or goes back': [
         '500 cents kept for orders that are not paid',
