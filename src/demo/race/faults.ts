@@ -1,35 +1,26 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Hands } from './hands.js';
 import type { ServerClock } from './server-clock.js';
 import type { ShopProcess } from './shop-process.js';
 
 /** It is stopped at the latest after so long, whatever it does then. */
 const PATIENCE_MS = 2_000;
-const BETWEEN_LOOKS_MS = 2;
-
-/** What it had in its hands when it stopped, on the database's clock. */
-export interface Stopped extends Hands {
-  atMs: number;
-}
+const BETWEEN_LOOKS_MS = 4;
 
 /**
- * Stops a process with SIGSTOP in the middle of its work: waits until it has begun something that
- * `matters`, stops it, and lets it go on if that was done meanwhile. One whose work cannot be seen is
- * stopped at once.
+ * Stops a process with SIGSTOP in the middle of its work: waits until it is at work, stops it, and lets it
+ * go on if that work was done meanwhile.
  */
 export async function stopAtWork(
   victim: ShopProcess,
-  hands: () => Promise<Hands>,
+  isAtWork: () => Promise<boolean>,
   clock: ServerClock,
-  matters: ((orderId: string) => boolean) | null,
-): Promise<Stopped> {
+): Promise<void> {
   const untilMs = clock.nowMs + PATIENCE_MS;
-  const isAtWork = async (): Promise<boolean> =>
-    matters === null || clock.nowMs > untilMs || (await hands()).held.some(matters);
+  const isTime = async (): Promise<boolean> => clock.nowMs > untilMs || (await isAtWork());
   for (;;) {
-    while (!(await isAtWork())) await pause(BETWEEN_LOOKS_MS);
+    while (!(await isTime())) await pause(BETWEEN_LOOKS_MS);
     victim.pause();
-    if (await isAtWork()) return { atMs: clock.nowMs, ...(await hands()) };
+    if (await isTime()) return;
     victim.resume();
   }
 }

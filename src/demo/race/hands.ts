@@ -25,6 +25,17 @@ export async function handsOf(
   return { held: [], owned: own.map(({ id }) => id) };
 }
 
+/** Orders whose close that node has begun. Asked again and again, so it is cheap. */
+export async function heldBy(client: Client, name: string): Promise<string[]> {
+  const { rows } = await client.query<{ orderId: string }>({
+    name: 'held by',
+    text: `SELECT key AS "orderId" FROM delay_queue.delay
+           WHERE name = 'order.close' AND leased_by = $1 AND leased_until > clock_timestamp()`,
+    values: [name],
+  });
+  return rows.map(({ orderId }) => orderId);
+}
+
 async function handsOfNode(client: Client, name: string): Promise<Hands> {
   const nodes = await client.query<{ id: string }>(
     `SELECT id FROM delay_queue.node WHERE 'order.close' = ANY (names) ORDER BY id COLLATE "C"`,

@@ -5,7 +5,7 @@ import { checksOf, countOf, type RaceCheck } from './checks.js';
 import type { ClosingTime } from './closing-time.js';
 import type { RaceOptions } from './command-line.js';
 import { stopAtWork } from './faults.js';
-import { handsOf, type Hands } from './hands.js';
+import { handsOf, heldBy } from './hands.js';
 import type { Fault, Ledger, LedgerOrder } from './ledger.js';
 import { pictureOf, type Picture } from './picture.js';
 import { LEASE_MS, planOf, type Plan } from './plan.js';
@@ -184,14 +184,21 @@ class Race {
 
   async #stop(process: number): Promise<Fault> {
     const { closer } = this.plan;
+    const { client } = this.database;
     const { orders } = this.#ledger;
     const victim = this.processes[process]!;
-    const hands = (): Promise<Hands> =>
-      handsOf(closer, this.database.client, { name: victim.name, process }, orders);
-    // One that nobody pays has to be closed by somebody else.
-    const unpaid = new Set(orders.filter(({ payment }) => !payment).map(({ id }) => id));
-    const matters = closer === 'delay-queue' ? (id: string) => unpaid.has(id) : null;
-    return { process, ...(await stopAtWork(victim, hands, this.clock, matters)) };
+    if (closer === 'delay-queue') {
+      // While it closes an order that nobody pays: somebody else has to.
+      const unpaid = new Set(orders.filter(({ payment }) => !payment).map(({ id }) => id));
+      const isAtWork = async (): Promise<boolean> =>
+        (await heldBy(client, victim.name)).some((id) => unpaid.has(id));
+      await stopAtWork(victim, isAtWork, this.clock);
+    } else {
+      victim.pause();
+    }
+    const atMs = this.clock.nowMs;
+    const hands = await handsOf(closer, client, { name: victim.name, process }, orders);
+    return { process, atMs, ...hands };
   }
 
   #say(what: string, { held }: Fault): void {
