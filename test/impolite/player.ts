@@ -83,6 +83,8 @@ export class Player {
         return void (await this.#query(REFUSED_SQL, where).catch(() => {}));
       case 'ends by hand':
         return void (await this.#query(step.by, where));
+      case 'forgets':
+        return void (await this.#query('DEALLOCATE ALL', where));
       case 'unawaited':
         return this.around.record.loosen(this.#branch(step.branch, where));
       case 'keeps manager':

@@ -66,6 +66,8 @@ export type Step =
   | { is: 'unawaited'; branch: readonly Leaf[] }
   /** Ends a handler's transaction, which is not the handler's to end. */
   | { is: 'ends by hand'; by: 'COMMIT' | 'ROLLBACK' }
+  /** Takes from its session all that was prepared on it, the engine's statements too. */
+  | { is: 'forgets' }
   /** Keeps the manager, and writes by it when its transaction is long over. */
   | { is: 'keeps manager' }
   /**

@@ -86,6 +86,7 @@ export class Scripts {
       [10, () => this.transaction(1)],
       [20, () => [{ is: 'write' }, ...this.#unawaited()]],
       [8, () => this.#endedByHand()],
+      [3, () => [{ is: 'write' }, { is: 'forgets' }, { is: 'write' }]],
     ])();
     return {
       steps,
