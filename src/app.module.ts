@@ -4,6 +4,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { DelayQueueModule } from 'nestjs-delay-queue';
 import type { DataSourceOptions } from 'typeorm';
 import { migrations } from '../migrations/index.js';
+import { OneProcess, type Processes } from './shop/processes/processes.js';
 import type { ShopConfig } from './shop/shop.config.js';
 import { shopEntities } from './shop/shop.entities.js';
 import { ShopModule } from './shop/shop.module.js';
@@ -28,14 +29,14 @@ export const databaseOptions = (url: string): DataSourceOptions => ({
 
 @Module({})
 export class AppModule {
-  static forRoot(config: ShopConfig): DynamicModule {
+  static forRoot(config: ShopConfig, processes: Processes = new OneProcess()): DynamicModule {
     return {
       module: AppModule,
       imports: [
         TypeOrmModule.forRoot({ ...databaseOptions(config.databaseUrl), retryAttempts: 1 }),
         ScheduleModule.forRoot(),
-        DelayQueueModule.forRoot(),
-        ShopModule.forRoot(config),
+        DelayQueueModule.forRoot({ nodeName: processes.self }),
+        ShopModule.forRoot(config, processes),
       ],
     };
   }

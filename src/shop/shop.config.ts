@@ -17,6 +17,8 @@ export interface ShopConfig {
   messagesTimeoutMs?: number;
   /** How many messages of campaigns the provider takes in a second, 1 to 1,000; left out, 20. */
   messagesPerSecond?: number;
+  /** Visitors may start races and kill processes. Left out: they may not. */
+  demo?: boolean;
 }
 
 /** Where the shop listens. */
@@ -102,6 +104,9 @@ const environment = z.object({
 /** Durations and the place to listen, from the environment. */
 export type ShopSettings = Omit<ShopConfig, 'databaseUrl'> & ListenConfig;
 
+/** What the short durations of the demo stand for. */
+export const REAL_DURATIONS = durationsOf(environment.parse({ PORT: '0', ...REAL }));
+
 /**
  * Reads the durations, `HOST` and `PORT`. What is not set, or set to nothing, has its default:
  * the real durations with `prod`, the demo's without.
@@ -120,15 +125,22 @@ export function readSettings(env: NodeJS.ProcessEnv, { prod }: { prod: boolean }
   }
   if (!read.success || problems.length > 0) throw new ShopConfigError(problems.join('\n'));
   return {
-    payWithinMs: read.data.ORDER_PAY_WITHIN,
-    remindBeforeMs: read.data.ORDER_REMIND_BEFORE,
-    smsAfterMs: read.data.ORDER_SMS_AFTER,
-    confirmAfterMs: read.data.ORDER_CONFIRM_AFTER,
-    rateAfterMs: read.data.ORDER_RATE_AFTER,
+    ...durationsOf(read.data),
     messagesUrl: read.data.MESSAGES_URL,
     messagesPerSecond: read.data.MESSAGES_PER_SECOND,
+    demo: !prod,
     host: read.data.HOST,
     port: read.data.PORT,
+  };
+}
+
+function durationsOf(read: z.output<typeof environment>) {
+  return {
+    payWithinMs: read.ORDER_PAY_WITHIN,
+    remindBeforeMs: read.ORDER_REMIND_BEFORE,
+    smsAfterMs: read.ORDER_SMS_AFTER,
+    confirmAfterMs: read.ORDER_CONFIRM_AFTER,
+    rateAfterMs: read.ORDER_RATE_AFTER,
   };
 }
 

@@ -10,6 +10,9 @@ import { DisputesService } from './disputes/disputes.service.js';
 import { AnswerInTime } from './http/answer-in-time.js';
 import { validationPipe } from './http/invalid-request.js';
 import { ProblemFilter } from './http/problem.filter.js';
+import { FeedController } from './feed/feed.controller.js';
+import { FeedReader } from './feed/feed.reader.js';
+import { FeedService } from './feed/feed.service.js';
 import { InvariantsController } from './invariants/invariants.controller.js';
 import { InvariantsService } from './invariants/invariants.service.js';
 import { MerchantsController } from './merchants/merchants.controller.js';
@@ -37,6 +40,7 @@ import { RefundPaymentHandler } from './payments/refund-payment.handler.js';
 import { RefundsService } from './payments/refunds.service.js';
 import { SampleProviderController } from './payments/sample-provider.controller.js';
 import { SampleProvider } from './payments/sample-provider.js';
+import { Processes } from './processes/processes.js';
 import { ReconcilerService } from './reconciler/reconciler.service.js';
 import { RateOrderHandler } from './reviews/rate-order.handler.js';
 import { ReviewsService } from './reviews/reviews.service.js';
@@ -56,6 +60,8 @@ const services = [
   CampaignBatches,
   CampaignsService,
   DisputesService,
+  FeedReader,
+  FeedService,
   InvariantsService,
   MerchantsService,
   MessagesService,
@@ -86,6 +92,7 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
     CampaignsController,
     CatalogController,
     DisputesController,
+    FeedController,
     InvariantsController,
     MerchantsController,
     MessagesController,
@@ -95,7 +102,7 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
   ],
 })
 export class ShopModule {
-  static forRoot(config: ShopConfig): DynamicModule {
+  static forRoot(config: ShopConfig, processes: Processes): DynamicModule {
     return {
       module: ShopModule,
       providers: [
@@ -103,6 +110,7 @@ export class ShopModule {
         { provide: APP_PIPE, useFactory: validationPipe },
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_INTERCEPTOR, useClass: AnswerInTime },
+        { provide: Processes, useValue: processes },
         messageProvider(config),
         ...services,
         ...handlers,

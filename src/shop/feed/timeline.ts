@@ -1,0 +1,104 @@
+import type { Happening, What } from './feed.js';
+import { tenths, type DelayRow, type Picture } from './picture.js';
+
+/** Rounding of instants, in milliseconds: a row is stamped to the microsecond, a `Date` is not. */
+const ROUNDING_MS = 1;
+
+/** What brings a piece of news about when nobody asks for it. */
+const CAUSE_OF_NEWS: Record<string, string> = {
+  'order.placed': 'order.sms',
+  'order.reminder': 'order.remind',
+};
+
+/** All that happened to an order, oldest first. */
+export function timelineOf(picture: Picture): Happening[] {
+  const told = new Teller(picture);
+  const { order, payments, review, disputes, messages } = picture;
+  const quantity = order.items.reduce((sum, item) => sum + item.quantity, 0);
+  told.at(order.placedAt, 'order.placed', { stock: -quantity });
+  told.at(order.paidAt, 'order.paid');
+  told.at(order.shippedAt, 'order.shipped');
+  told.at(order.extendedAt, 'order.extended');
+  told.at(order.completedAt, 'order.completed', {}, 'order.confirm');
+  const detail = order.closeReason;
+  told.at(order.closedAt, 'order.closed', { detail, stock: quantity }, 'order.close');
+  const { stars = null, source = null } = review ?? {};
+  told.at(review?.createdAt, 'order.rated', { amount: stars, detail: source }, 'order.rate');
+  for (const { id, amount, capturedAt, refundedAt, refundReason } of payments) {
+    const what = refundReason === null ? 'payment.captured' : 'payment.unkept';
+    told.at(capturedAt, what, { id, amount, detail: refundReason });
+    told.at(refundedAt, 'payment.refunded', { id, amount }, 'payment.refund');
+  }
+  for (const { id, openedAt, releasedAt, reason } of disputes) {
+    told.at(openedAt, 'dispute.opened', { id, detail: reason });
+    told.at(releasedAt, 'dispute.released', { id });
+  }
+  for (const { id, kind, createdAt, sentAt } of messages) {
+    if (kind === 'order.reminder') told.at(createdAt, 'order.reminded', {}, 'order.remind');
+    told.at(sentAt, 'message.sent', { id, detail: kind }, CAUSE_OF_NEWS[kind]);
+  }
+  return told.all();
+}
+
+/** What of it goes into the strip: a line for each thing that happened, none for what came of it. */
+export const isNews = ({ what, detail }: Happening): boolean =>
+  what === 'message.sent'
+    ? detail === 'order.placed'
+    : what !== 'payment.captured' && !what.startsWith('delay.');
+
+class Teller {
+  readonly #happenings: Happening[] = [];
+  /** Those that brought nothing about so far. */
+  readonly #idle: Set<DelayRow>;
+
+  constructor(private readonly picture: Picture) {
+    this.#idle = new Set(picture.delays.filter(({ endedAt }) => endedAt !== null));
+  }
+
+  /** @param cause the name of the delay that does this when nobody asks for it */
+  at(
+    at: Date | null | undefined,
+    what: What,
+    facts: Partial<Happening> = {},
+    cause?: string,
+  ): void {
+    if (!at) return;
+    const { order, delays } = this.picture;
+    const by = delays.find((delay) => delay.name === cause && isCause(delay, what, at));
+    if (by) this.#idle.delete(by);
+    this.#happenings.push({
+      at: at.toISOString(),
+      what,
+      orderId: order.id,
+      no: order.no,
+      delay: by?.name ?? null,
+      by: by?.by ?? null,
+      lateMs: by ? tenths(by.lateMs) : null,
+      stock: null,
+      amount: null,
+      detail: null,
+      ...facts,
+      id: [what, facts.id ?? order.no].join(':'),
+    });
+  }
+
+  all(): Happening[] {
+    for (const { id, endedAt, state, name, by, lateMs, error } of [...this.#idle]) {
+      const what = { completed: 'delay.idle', cancelled: 'delay.cancelled', dead: 'delay.dead' }[
+        state as string
+      ] as What | undefined;
+      if (what)
+        this.at(endedAt, what, { id, delay: name, by, lateMs: tenths(lateMs), detail: error });
+    }
+    return this.#happenings.toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+  }
+}
+
+/** A message is sent after the delay that wrote it has ended; everything else happens while it runs. */
+function isCause({ dueAt, lateMs, endedAt, state }: DelayRow, what: What, at: Date): boolean {
+  if (state !== 'completed' || endedAt === null || lateMs === null) return false;
+  if (what === 'message.sent') return true;
+  const begunMs = dueAt.getTime() + lateMs;
+  const atMs = at.getTime();
+  return begunMs - ROUNDING_MS <= atMs && atMs <= endedAt.getTime() + ROUNDING_MS;
+}

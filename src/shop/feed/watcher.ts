@@ -1,0 +1,68 @@
+import type { ServerResponse } from 'node:http';
+import type { Feed, FeedChange, FeedTrouble } from './feed.js';
+
+/** What may wait to be sent to one watcher. A snapshot of a busy shop is a tenth of it. */
+const WAITING_BYTES_MAX = 1_000_000;
+
+/** How soon a browser connects again. */
+const RETRY_MS = 500;
+
+/** Somebody who reads the feed over a connection of their own. */
+export class Watcher {
+  #knows: 'nothing' | 'the feed' | 'of the trouble' = 'nothing';
+
+  constructor(
+    private readonly response: ServerResponse,
+    heartbeatEveryMs: number,
+  ) {
+    response.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      // A proxy that collects what comes in would show it all at once, much later.
+      'x-accel-buffering': 'no',
+    });
+    this.#write(`retry: ${RETRY_MS}\n\n`);
+    const heartbeats = setInterval(() => this.#write(': still here\n\n'), heartbeatEveryMs);
+    this.onGone(() => clearInterval(heartbeats));
+  }
+
+  /** Needs a snapshot: has just come, or was told of trouble. */
+  get isNew(): boolean {
+    return this.#knows !== 'the feed';
+  }
+
+  onGone(gone: () => void): void {
+    this.response.once('close', gone);
+  }
+
+  snapshot(feed: Feed): void {
+    this.#event('snapshot', feed);
+    this.#knows = 'the feed';
+  }
+
+  change(change: FeedChange): void {
+    this.#event('change', change);
+  }
+
+  /** Once; what follows is a snapshot. */
+  trouble(trouble: FeedTrouble): void {
+    if (this.#knows !== 'of the trouble') this.#event('trouble', trouble);
+    this.#knows = 'of the trouble';
+  }
+
+  end(): void {
+    this.response.end();
+  }
+
+  #event(event: string, data: object): void {
+    this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  /** Who reads too slowly is cut off: they connect again, and get a snapshot. */
+  #write(text: string): void {
+    if (this.response.destroyed) return;
+    if (!this.response.write(text) && this.response.writableLength > WAITING_BYTES_MAX) {
+      this.response.destroy();
+    }
+  }
+}

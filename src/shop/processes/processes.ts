@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+
+/** A process of the shop, as whoever started it sees it. */
+export interface ProcessState {
+  name: string;
+  /** `null` while it is dead. */
+  pid: number | null;
+  state: 'up' | 'dead' | 'starting';
+  since: string;
+}
+
+/** What happened to a process. */
+export interface ProcessEvent {
+  at: string;
+  name: string;
+  what: 'started' | 'died';
+}
+
+/** The processes that are this shop, the present one among them. */
+export abstract class Processes {
+  /** The present one: its delays are fired under this name. */
+  abstract readonly self: string;
+  /** When the shop was started, on the database's clock: lateness and counts are since then. */
+  abstract readonly shopStartedAt: Date;
+
+  abstract list(): readonly ProcessState[];
+  /** Newest first, a few. */
+  abstract events(): readonly ProcessEvent[];
+  /** As `kill -9` does. @returns whether there is one of that name, and it was alive */
+  abstract kill(name: string): boolean;
+}
+
+/** A shop of one process, which nobody starts again: it ends by Ctrl+C alone. */
+export class OneProcess extends Processes {
+  readonly #since = new Date();
+
+  /** Several of them may share a database, each as process 1 of its container. */
+  readonly self = `shop-${randomBytes(3).toString('hex')}`;
+
+  get shopStartedAt(): Date {
+    return this.#since;
+  }
+
+  list(): readonly ProcessState[] {
+    const since = this.#since.toISOString();
+    return [{ name: this.self, pid: process.pid, state: 'up', since }];
+  }
+
+  events(): readonly ProcessEvent[] {
+    return [];
+  }
+
+  kill(): boolean {
+    return false;
+  }
+}
