@@ -1,10 +1,9 @@
-import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Client } from 'pg';
 import { startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.js';
 import { messageOf } from './embedded-postgres/embedded-postgres.error.js';
 import { CLUSTER_NAME } from './embedded-postgres/server.js';
+import { projectRoot } from './project-root.js';
 
 /** The shop's database while the shop runs. */
 export interface Database {
@@ -79,13 +78,4 @@ async function embeddedDataDir(url: string): Promise<string | undefined> {
   } finally {
     await client.end().catch(() => {});
   }
-}
-
-/** The folder of `package.json`, whether we run from `src` or from `dist`. */
-function projectRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json')) && folder !== dirname(folder)) {
-    folder = dirname(folder);
-  }
-  return folder;
 }

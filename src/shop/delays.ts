@@ -1,3 +1,5 @@
+import type { Race } from './races/races.js';
+
 /**
  * Everything the shop puts off, with what each delay carries. Keys: the order's id; for a refund the
  * payment's, for a message the message's, for a campaign the campaign's.
@@ -20,6 +22,8 @@ declare module 'nestjs-delay-queue' {
     'message.send': { messageId: string };
     /** Money that belongs to no open order goes back. */
     'payment.refund': { paymentId: string };
+    /** Somebody pays an order about when it closes, because a visitor wants to see it. */
+    'race.pay': { orderId: string; race: Race };
   }
 }
 

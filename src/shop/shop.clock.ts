@@ -8,3 +8,11 @@ export async function serverNow(manager: EntityManager): Promise<Date> {
   const [row] = await manager.query<{ now: Date }[]>(`SELECT clock_timestamp() AS now`);
   return row!.now;
 }
+
+/** Waits for an instant on that clock; for a short time, because a connection waits as well. */
+export async function untilServerNow(manager: EntityManager, instant: Date): Promise<void> {
+  await manager.query(
+    `SELECT pg_sleep(greatest(0, extract(epoch FROM $1::timestamptz - clock_timestamp())))`,
+    [instant],
+  );
+}

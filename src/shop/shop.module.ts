@@ -40,15 +40,21 @@ import { RefundPaymentHandler } from './payments/refund-payment.handler.js';
 import { RefundsService } from './payments/refunds.service.js';
 import { SampleProviderController } from './payments/sample-provider.controller.js';
 import { SampleProvider } from './payments/sample-provider.js';
+import { ProcessesController } from './processes/processes.controller.js';
 import { Processes } from './processes/processes.js';
+import { PayInRaceHandler } from './races/pay-in-race.handler.js';
+import { RacesController } from './races/races.controller.js';
+import { RacesService } from './races/races.service.js';
 import { ReconcilerService } from './reconciler/reconciler.service.js';
 import { RateOrderHandler } from './reviews/rate-order.handler.js';
 import { ReviewsService } from './reviews/reviews.service.js';
+import { SiteController } from './site/site.controller.js';
 import { SHOP_CONFIG, type ShopConfig } from './shop.config.js';
 
 const handlers = [
   CloseOrderHandler,
   ConfirmOrderHandler,
+  PayInRaceHandler,
   RateOrderHandler,
   RefundPaymentHandler,
   SendCampaignHandler,
@@ -73,11 +79,15 @@ const services = [
   PaymentListService,
   PaymentsService,
   PlaceOrderService,
+  RacesService,
   ReconcilerService,
   RefundsService,
   ReviewsService,
   SampleProvider,
 ];
+
+/** For visitors of the demo; a shop that is meant has none of it. */
+const demoControllers = [ProcessesController, RacesController];
 
 /** The webhook's when the shop was told of one. */
 const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig): Provider => ({
@@ -99,12 +109,14 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
     OrdersController,
     PaymentsController,
     SampleProviderController,
+    SiteController,
   ],
 })
 export class ShopModule {
   static forRoot(config: ShopConfig, processes: Processes): DynamicModule {
     return {
       module: ShopModule,
+      controllers: config.demo ? demoControllers : [],
       providers: [
         { provide: SHOP_CONFIG, useValue: config },
         { provide: APP_PIPE, useFactory: validationPipe },

@@ -83,7 +83,7 @@ class Teller {
   }
 
   all(): Happening[] {
-    for (const { id, endedAt, state, name, by, lateMs, error } of [...this.#idle]) {
+    for (const { id, endedAt, state, name, by, lateMs, error } of this.#idle) {
       const what = { completed: 'delay.idle', cancelled: 'delay.cancelled', dead: 'delay.dead' }[
         state as string
       ] as What | undefined;

@@ -20,6 +20,8 @@ interface Request {
   quantities: Quantity[];
   key: string | null;
   hash: string | null;
+  /** Instead of the merchant's. */
+  terms: Partial<Terms>;
 }
 
 @Injectable()
@@ -34,12 +36,18 @@ export class PlaceOrderService {
    * Takes stock, writes the order and starts its time to pay, all or nothing. The same
    * `idempotencyKey` with the same items answers the order that it made the first time.
    *
+   * @param terms what is agreed for this one order, instead of the merchant's terms
    * @throws 409 naming the SKU that is out of stock; 422 when the key stood for other items
    */
-  async place({ items }: PlaceOrderRequest, idempotencyKey?: string): Promise<PlacedOrder> {
+  async place(
+    { items }: PlaceOrderRequest,
+    idempotencyKey?: string,
+    terms: Partial<Terms> = {},
+  ): Promise<PlacedOrder> {
     const quantities = perSku(items);
     const key = idempotencyKey ?? null;
-    const request = { quantities, key, hash: key === null ? null : hashOf(quantities) };
+    const hash = key === null ? null : hashOf(quantities);
+    const request = { quantities, key, hash, terms };
     const placed = (await this.placedBefore(request)) ?? (await this.placeNow(request));
     return answer(placed, await serverNow(this.dataSource.manager));
   }
@@ -58,7 +66,7 @@ export class PlaceOrderService {
   private async write(manager: EntityManager, request: Request): Promise<Placed> {
     const id = randomUUID();
     const { merchant, lines } = await offerOf(manager, request.quantities);
-    const terms = termsOf(merchant, this.config);
+    const terms = { ...termsOf(merchant, this.config), ...request.terms };
     const payDeadline = await this.startTimers(manager, id, terms);
     const order = {
       id,

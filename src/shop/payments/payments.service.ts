@@ -23,15 +23,17 @@ export class PaymentsService {
    * A new attempt to pay: refused once the deadline has passed on the database's clock, even while
    * the order still waits to be closed. What the sample's provider has captured already is paid: it
    * is not captured twice, and who asks again learns of it.
+   *
+   * @param answersAt when the provider answers, if it is to take its time
    */
-  pay(orderId: string): Promise<void> {
+  pay(orderId: string, answersAt?: Date): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const inTime = { payDeadline: Raw((deadline) => `${deadline} > clock_timestamp()`) };
       if (!(await this.moves.one(manager, orderId, { from: 'UNPAID', to: 'PAID' }, inTime))) {
         return mustBeDone(manager, orderId, this.paying(manager));
       }
       const { total: amount } = await manager.findOneByOrFail(Order, { id: orderId });
-      const capture = this.provider.capture();
+      const capture = await this.provider.capture(answersAt);
       await manager.insert(Payment, {
         ...capture,
         id: randomUUID(),

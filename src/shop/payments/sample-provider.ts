@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DiscardDelay } from 'nestjs-delay-queue';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
+import { untilServerNow } from '../shop.clock.js';
 import type { Payment } from './payment.entity.js';
 import type { RefundMood } from './sample-provider.entities.js';
 import type { ProviderMood, ProviderView } from './sample-provider.schemas.js';
@@ -23,7 +24,9 @@ export class SampleProvider {
 
   constructor(private readonly dataSource: DataSource) {}
 
-  capture(): Capture {
+  /** @param answersAt on the database's clock; left out, at once */
+  async capture(answersAt?: Date): Promise<Capture> {
+    if (answersAt) await untilServerNow(this.dataSource.manager, answersAt);
     return { provider: this.name, transaction: randomUUID() };
   }
 

@@ -1,0 +1,33 @@
+import {
+  Controller,
+  HttpCode,
+  Ip,
+  NotFoundException,
+  Param,
+  Post,
+  UseGuards,
+} from '@nestjs/common';
+import { ApiAcceptedResponse, ApiNotFoundResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { problem } from '../http/problem.js';
+import { SameOriginGuard } from '../site/same-origin.guard.js';
+import { Processes } from './processes.js';
+
+const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.\d+\.\d+\.\d+)$/;
+
+@ApiTags('processes')
+@Controller('processes')
+@UseGuards(SameOriginGuard)
+export class ProcessesController {
+  constructor(private readonly processes: Processes) {}
+
+  @Post(':name/kill')
+  @HttpCode(202)
+  @ApiOperation({ summary: 'Kill a process of the shop as kill -9 does; it is started again' })
+  @ApiAcceptedResponse()
+  @ApiNotFoundResponse({ standardSchema: problem, description: 'No such process lives' })
+  kill(@Param('name') name: string, @Ip() from: string): void {
+    if (!LOOPBACK.test(from) || !this.processes.kill(name)) {
+      throw new NotFoundException(`there is no process ${name} to kill`);
+    }
+  }
+}

@@ -1,0 +1,26 @@
+import type { Terms } from '../merchants/terms.js';
+
+/** What can be let race, by the name of its route. */
+export const RACES = ['pay-at-the-last-moment', 'pay-after-the-close', 'close-while-paid'] as const;
+export type Race = (typeof RACES)[number];
+
+/** Short, and nothing else happens meanwhile. */
+export const RACE_TERMS = {
+  payWithinMs: 5_000,
+  remindBeforeMs: null,
+  smsAfterMs: null,
+} satisfies Partial<Terms>;
+
+/** When somebody begins to pay, in milliseconds after the deadline. */
+export const BEGINS_MS: Record<Race, number> = {
+  // Early enough to wait for the instant on the database's clock.
+  'pay-at-the-last-moment': -300,
+  'pay-after-the-close': 1_500,
+  'close-while-paid': -500,
+};
+
+/** When the report of the payment arrives: about what it takes to write it down before the deadline. */
+export const LAST_MOMENT_MS = -8;
+
+/** When the provider that takes its time has answered. */
+export const SLOW_ANSWER_MS = 700;
