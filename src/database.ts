@@ -4,6 +4,7 @@ import { startEmbeddedPostgres } from './embedded-postgres/embedded-postgres.js'
 import { messageOf } from './embedded-postgres/embedded-postgres.error.js';
 import { CLUSTER_NAME } from './embedded-postgres/server.js';
 import { projectRoot } from './project-root.js';
+import { StartError } from './start.error.js';
 
 /** The shop's database while the shop runs. */
 export interface Database {
@@ -12,15 +13,8 @@ export interface Database {
   stop(): Promise<void>;
 }
 
-/** Nothing is wrong with the program: print the message alone, without a stack. */
-export class DatabaseUnavailableError extends Error {
-  override readonly name = 'DatabaseUnavailableError';
-}
-
 /** Enough to tell whether a server on this machine is up. */
 const PROBE_TIMEOUT_MS = 2_000;
-
-const log = (line: string): void => console.log(line);
 
 /**
  * `DATABASE_URL` when it is set, else the embedded Postgres in `.data/postgres` of the project.
@@ -29,28 +23,33 @@ const log = (line: string): void => console.log(line);
 export async function openDatabase(options: {
   prod: boolean;
   env?: NodeJS.ProcessEnv;
+  /** Gets the few lines a human may want to read. Default: nowhere. */
+  log?: (line: string) => void;
 }): Promise<Database> {
-  const { prod, env = process.env } = options;
+  const { prod, env = process.env, log } = options;
   const url = env.DATABASE_URL;
   if (prod && !url) {
-    throw new DatabaseUnavailableError(
+    throw new StartError(
       'DATABASE_URL is not set. In production it names the Postgres to use, for example ' +
         'DATABASE_URL=postgresql://user:password@host:5432/shop npm run start:prod',
     );
   }
-  if (!url) return openEmbedded(join(projectRoot(), '.data', 'postgres'));
+  if (!url) return openEmbedded(join(projectRoot(), '.data', 'postgres'), log);
 
   const dataDir = prod ? undefined : await embeddedDataDir(url);
   if (!dataDir) return { url, stop: async () => {} };
-  const embedded = await openEmbedded(dataDir);
+  const embedded = await openEmbedded(dataDir, log);
   return { url, stop: () => embedded.stop() };
 }
 
-async function openEmbedded(dataDir: string): Promise<Database> {
+async function openEmbedded(
+  dataDir: string,
+  log: (line: string) => void = () => {},
+): Promise<Database> {
   try {
     return await startEmbeddedPostgres({ dataDir, log });
   } catch (error) {
-    throw new DatabaseUnavailableError(messageOf(error), { cause: error });
+    throw new StartError(messageOf(error), { cause: error });
   }
 }
 

@@ -27,6 +27,11 @@ export interface ListenConfig {
   port: number;
 }
 
+/** What of Nest's log is printed. */
+export interface LogConfig {
+  logLevels: (typeof LOG_LEVELS)[number][];
+}
+
 /** A variable of the environment is not usable; the message names each one and says why. */
 export class ShopConfigError extends Error {
   override readonly name = 'ShopConfigError';
@@ -82,6 +87,9 @@ const webhook = z
     error: 'holds a user name, which a post cannot carry; put a token into the path',
   });
 
+/** As Nest names them, the gravest first. */
+const LOG_LEVELS = ['fatal', 'error', 'warn', 'log', 'debug', 'verbose'] as const;
+
 const environment = z.object({
   ORDER_PAY_WITHIN: duration,
   ORDER_REMIND_BEFORE: durationOrOff,
@@ -93,6 +101,9 @@ const environment = z.object({
     .string()
     .regex(/^(?:[1-9]\d{0,2}|1000)$/, 'is not a rate; write a whole number from 1 to 1000')
     .transform(Number),
+  LOG_LEVEL: z
+    .enum(LOG_LEVELS, `is no level; write one of ${LOG_LEVELS.join(', ')}`)
+    .transform((level) => LOG_LEVELS.slice(0, LOG_LEVELS.indexOf(level) + 1)),
   HOST: z.string(),
   PORT: z
     .string()
@@ -102,10 +113,12 @@ const environment = z.object({
 });
 
 /** Durations and the place to listen, from the environment. */
-export type ShopSettings = Omit<ShopConfig, 'databaseUrl'> & ListenConfig;
+export type ShopSettings = Omit<ShopConfig, 'databaseUrl'> & ListenConfig & LogConfig;
 
 /** What the short durations of the demo stand for. */
-export const REAL_DURATIONS = durationsOf(environment.parse({ PORT: '0', ...REAL }));
+export const REAL_DURATIONS = durationsOf(
+  environment.parse({ PORT: '0', LOG_LEVEL: 'warn', ...REAL }),
+);
 
 /**
  * Reads the durations, `HOST` and `PORT`. What is not set, or set to nothing, has its default:
@@ -115,7 +128,7 @@ export const REAL_DURATIONS = durationsOf(environment.parse({ PORT: '0', ...REAL
  */
 export function readSettings(env: NodeJS.ProcessEnv, { prod }: { prod: boolean }): ShopSettings {
   const given = Object.entries(env).filter(([, value]) => value !== undefined && value !== '');
-  const defaults = { PORT: '3000', ...(prod ? REAL : DEMO) };
+  const defaults = { PORT: '3000', LOG_LEVEL: 'warn', ...(prod ? REAL : DEMO) };
   const read = environment.safeParse({ ...defaults, ...Object.fromEntries(given) });
   const problems = read.success
     ? []
@@ -131,6 +144,7 @@ export function readSettings(env: NodeJS.ProcessEnv, { prod }: { prod: boolean }
     demo: !prod,
     host: read.data.HOST,
     port: read.data.PORT,
+    logLevels: read.data.LOG_LEVEL,
   };
 }
 

@@ -13,6 +13,7 @@ import { ProblemFilter } from './http/problem.filter.js';
 import { FeedController } from './feed/feed.controller.js';
 import { FeedReader } from './feed/feed.reader.js';
 import { FeedService } from './feed/feed.service.js';
+import { NewsService } from './feed/news.service.js';
 import { InvariantsController } from './invariants/invariants.controller.js';
 import { InvariantsService } from './invariants/invariants.service.js';
 import { MerchantsController } from './merchants/merchants.controller.js';
@@ -72,6 +73,7 @@ const services = [
   MerchantsService,
   MessagesService,
   OrderListService,
+  NewsService,
   OrderMoves,
   OrdersService,
   OrderViewService,

@@ -203,6 +203,6 @@ export interface Happening {
   stock: number | null;
   /** `order.rated`: stars. `payment.*`: cents. */
   amount: number | null;
-  /** A close reason, a refund reason, a message's kind, a dispute's reason. */
+  /** What was placed (`2 × CUP-WHITE`), a close reason, a refund reason, a message's kind, a dispute's reason. */
   detail: string | null;
 }

@@ -15,7 +15,8 @@ export function timelineOf(picture: Picture): Happening[] {
   const told = new Teller(picture);
   const { order, payments, review, disputes, messages } = picture;
   const quantity = order.items.reduce((sum, item) => sum + item.quantity, 0);
-  told.at(order.placedAt, 'order.placed', { stock: -quantity });
+  const basket = order.items.map((item) => `${item.quantity} × ${item.sku}`).join(', ');
+  told.at(order.placedAt, 'order.placed', { stock: -quantity, detail: basket });
   told.at(order.paidAt, 'order.paid');
   told.at(order.shippedAt, 'order.shipped');
   told.at(order.extendedAt, 'order.extended');

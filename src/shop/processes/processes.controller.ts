@@ -1,5 +1,6 @@
 import {
   Controller,
+  Get,
   HttpCode,
   Ip,
   NotFoundException,
@@ -7,10 +8,17 @@ import {
   Post,
   UseGuards,
 } from '@nestjs/common';
-import { ApiAcceptedResponse, ApiNotFoundResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import {
+  ApiAcceptedResponse,
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
 import { problem } from '../http/problem.js';
 import { SameOriginGuard } from '../site/same-origin.guard.js';
-import { Processes } from './processes.js';
+import { Processes, type ProcessState } from './processes.js';
+import { processList } from './processes.schemas.js';
 
 const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.\d+\.\d+\.\d+)$/;
 
@@ -19,6 +27,13 @@ const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.\d+\.\d+\.\d+)$/;
 @UseGuards(SameOriginGuard)
 export class ProcessesController {
   constructor(private readonly processes: Processes) {}
+
+  @Get()
+  @ApiOperation({ summary: 'The processes that are this shop' })
+  @ApiOkResponse({ standardSchema: processList })
+  list(): readonly ProcessState[] {
+    return this.processes.list();
+  }
 
   @Post(':name/kill')
   @HttpCode(202)

@@ -1,0 +1,59 @@
+import { explain } from '../terminal/explain.js';
+
+/** `npm start` turns one Ctrl+C into two signals, the terminal's and its own, at the same moment. */
+const SECOND_SIGNAL_AFTER_MS = 500;
+
+/** What has been opened, to be closed in reverse. */
+export class Lifetime {
+  readonly #opened: (() => Promise<void>)[] = [];
+
+  opened(close: () => Promise<void>): void {
+    this.#opened.push(close);
+  }
+
+  /**
+   * Starts, and stops on the first Ctrl+C or SIGTERM; gives up on the second. Not Nest's
+   * `enableShutdownHooks()`: that one ends the process by the signal as soon as the application is
+   * closed, before the database is, and with an exit code that says it was killed.
+   */
+  async live(start: () => Promise<void>): Promise<void> {
+    const starting = start();
+    this.#stopOnSignal(starting);
+    await starting.catch((error: unknown) => this.fail(error));
+  }
+
+  async fail(error: unknown): Promise<never> {
+    process.stderr.write(`${explain(error)}\n`);
+    try {
+      await this.#closeAll();
+    } finally {
+      process.exit(1);
+    }
+  }
+
+  #stopOnSignal(starting: Promise<void>): void {
+    let firstAtMs: number | undefined;
+    const stop = async (): Promise<void> => {
+      const nowMs = performance.now();
+      if (firstAtMs !== undefined) {
+        if (nowMs - firstAtMs > SECOND_SIGNAL_AFTER_MS) process.exit(130);
+        return;
+      }
+      firstAtMs = nowMs;
+      await starting.catch(() => undefined);
+      await this.#closeAll();
+      process.exit(0);
+    };
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => void stop().catch((error: unknown) => this.fail(error)));
+    }
+  }
+
+  async #closeAll(): Promise<void> {
+    const failures: unknown[] = [];
+    for (const close of this.#opened.splice(0).toReversed()) {
+      await close().catch((error: unknown) => failures.push(error));
+    }
+    if (failures.length > 0) throw failures[0];
+  }
+}

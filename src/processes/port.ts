@@ -1,0 +1,78 @@
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { codeOf } from '../embedded-postgres/embedded-postgres.error.js';
+import type { ListenConfig } from '../shop/shop.config.js';
+import { StartError } from '../start.error.js';
+
+const ANSWERS_WITHIN_MS = 1_000;
+
+/** Where a browser on this machine finds what listens there. */
+export function urlOf({ host, port }: ListenConfig): string {
+  const anywhere = host === '0.0.0.0' || host === '::';
+  const name = anywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  return `http://${name}:${port}`;
+}
+
+/**
+ * Looks whether the port can be listened on, before anything is built on it.
+ *
+ * @returns the port; for 0 a free one
+ * @throws StartError
+ */
+export async function freePortOf({ host, port }: ListenConfig): Promise<number> {
+  const server = createServer();
+  try {
+    server.listen(port, host);
+    await once(server, 'listening');
+    const address = server.address();
+    return typeof address === 'object' && address ? address.port : port;
+  } catch (error) {
+    if (codeOf(error) === 'EADDRINUSE' && (await isShop({ host, port }))) {
+      throw new StartError(
+        `The shop runs already: ${urlOf({ host, port })}. For another one beside it: ` +
+          `PORT=${port + 1} npm start`,
+      );
+    }
+    throw listenTrouble(error, { host, port }) ?? error;
+  } finally {
+    server.close();
+  }
+}
+
+/** @returns `undefined` when it is another trouble than one of listening */
+export function listenTrouble(
+  error: unknown,
+  { host, port }: ListenConfig,
+): StartError | undefined {
+  const code = codeOf(error);
+  switch (code) {
+    case 'EADDRINUSE':
+      return new StartError(
+        `Port ${port} is in use by another program. Take another one: PORT=${port + 1} npm start`,
+      );
+    case 'EACCES':
+      return new StartError(
+        `You may not listen on port ${port}. Take one from 1024 on: PORT=3000 npm start`,
+      );
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return new StartError(
+        `HOST=${host} is no address of this machine (${code}). Leave HOST out, or set it to 0.0.0.0`,
+      );
+    default:
+      return undefined;
+  }
+}
+
+async function isShop(at: ListenConfig): Promise<boolean> {
+  try {
+    const response = await fetch(`${urlOf(at)}/processes`, {
+      signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
+    });
+    const processes: unknown = await response.json();
+    return Array.isArray(processes) && String(processes[0]?.name).startsWith('shop-');
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,89 @@
+import { Client } from 'pg';
+import { codeOf, messageOf } from '../embedded-postgres/embedded-postgres.error.js';
+import { StartError } from '../start.error.js';
+
+const CONNECTS_WITHIN_MS = 5_000;
+/** First of two 32-bit keys; the second is the number. */
+const NUMBERS_LOCK = 1_936_223_088;
+
+/** The names of our processes, which nobody else has on this database for as long as we live. */
+export interface Reservation {
+  names: string[];
+  /** The database's clock at that time, ISO 8601. */
+  at: string;
+  release(): Promise<void>;
+}
+
+/**
+ * Connects, which also tells whether the database can be used at all.
+ *
+ * @throws StartError
+ */
+export async function reserveNames(databaseUrl: string, count: number): Promise<Reservation> {
+  const client = await connect(databaseUrl);
+  const names: string[] = [];
+  for (let number = 1; names.length < count; number++) {
+    const { rows } = await client.query<{ ours: boolean }>(
+      `SELECT pg_try_advisory_lock(${NUMBERS_LOCK}, $1::int) AS ours`,
+      [number],
+    );
+    if (rows[0]!.ours) names.push(`shop-${number}`);
+  }
+  const { rows } = await client.query<{ now: Date }>(`SELECT clock_timestamp() AS now`);
+  return {
+    names,
+    at: rows[0]!.now.toISOString(),
+    release: () => client.end().catch(() => {}),
+  };
+}
+
+/** @throws StartError */
+export async function tryDatabase(databaseUrl: string): Promise<void> {
+  await (await connect(databaseUrl)).end();
+}
+
+async function connect(databaseUrl: string): Promise<Client> {
+  const client = clientFor(databaseUrl);
+  // It may go away later: what that means is for those who work with it.
+  client.on('error', () => {});
+  try {
+    await client.connect();
+    return client;
+  } catch (error) {
+    await client.end().catch(() => {});
+    throw new StartError(trouble(error, databaseUrl), { cause: error });
+  }
+}
+
+function clientFor(databaseUrl: string): Client {
+  try {
+    return new Client({
+      connectionString: databaseUrl,
+      connectionTimeoutMillis: CONNECTS_WITHIN_MS,
+      application_name: 'shop supervisor',
+    });
+  } catch (error) {
+    throw new StartError(NO_URL, { cause: error });
+  }
+}
+
+const NO_URL =
+  'DATABASE_URL is no URL of a Postgres; write it like postgresql://user:password@host:5432/shop';
+
+/** What to do about it, without the password. */
+function trouble(error: unknown, databaseUrl: string): string {
+  if (!URL.canParse(databaseUrl)) return NO_URL;
+  const { host, pathname, username } = new URL(databaseUrl);
+  const code = codeOf(error);
+  if (code === '3D000') {
+    const name = decodeURIComponent(pathname.slice(1));
+    return `The server at ${host} has no database "${name}". Create it, or correct DATABASE_URL`;
+  }
+  if (code.startsWith('28')) {
+    return `The server at ${host} does not let "${username}" in (${code}). Correct DATABASE_URL`;
+  }
+  return (
+    `No database answers at ${host} (${code || messageOf(error)}). Start it, or correct DATABASE_URL` +
+    '; without DATABASE_URL npm start brings a Postgres of its own'
+  );
+}

@@ -1,0 +1,35 @@
+import { Processes, type ProcessEvent, type ProcessState } from '../shop/processes/processes.js';
+
+/** The processes of a supervised shop, as one of them sees it: by what the supervisor tells. */
+export class SupervisedProcesses extends Processes {
+  #list: readonly ProcessState[] = [];
+  #events: readonly ProcessEvent[] = [];
+
+  constructor(
+    readonly self: string,
+    readonly shopStartedAt: Date,
+    private readonly askToKill: (name: string) => void,
+  ) {
+    super();
+  }
+
+  list(): readonly ProcessState[] {
+    return this.#list;
+  }
+
+  events(): readonly ProcessEvent[] {
+    return this.#events;
+  }
+
+  take(list: readonly ProcessState[], events: readonly ProcessEvent[]): void {
+    this.#list = list;
+    this.#events = events;
+  }
+
+  kill(name: string): boolean {
+    const victim = this.#list.find((process) => process.name === name);
+    if (!victim || victim.state === 'dead') return false;
+    this.askToKill(name);
+    return true;
+  }
+}

@@ -1,0 +1,63 @@
+import { Injectable, type OnModuleDestroy } from '@nestjs/common';
+import { setTimeout as pause } from 'node:timers/promises';
+import { DataSource } from 'typeorm';
+import type { Happening } from './feed.js';
+import type { Instant } from './feed.reader.js';
+import { NOW } from './feed.sql.js';
+import { takePictures } from './picture.js';
+import { isNews, timelineOf } from './timeline.js';
+
+const LOOK_EVERY_MS = 500;
+/** A transaction may commit that much after the instants it wrote down. */
+const COMMITS_WITHIN_MS = 5_000;
+
+/** Tells what happens in the shop, a piece of news after the other, to who has no page. */
+@Injectable()
+export class NewsService implements OnModuleDestroy {
+  #stopping = false;
+  #looking: Promise<void> | undefined;
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** From that instant on, oldest first; of a crowd, what came last. */
+  follow(since: Date, tell: (news: Happening[]) => void): void {
+    this.#looking = this.#lookAgainAndAgain(since, tell);
+  }
+
+  async onModuleDestroy(): Promise<void> {
+    this.#stopping = true;
+    await this.#looking;
+  }
+
+  async #lookAgainAndAgain(since: Date, tell: (news: Happening[]) => void): Promise<void> {
+    let snapshot = '';
+    let told = new Set<string>();
+    while (!this.#stopping) {
+      try {
+        const [instant] = await this.dataSource.query<Instant[]>(NOW);
+        if (instant!.snapshot !== snapshot) {
+          const news = await this.#newsSince(since);
+          const fresh = news.filter(({ id }) => !told.has(id));
+          if (fresh.length > 0) tell(fresh);
+          told = new Set(news.map(({ id }) => id));
+          since = new Date(Math.max(since.getTime(), instant!.now.getTime() - COMMITS_WITHIN_MS));
+          snapshot = instant!.snapshot;
+        }
+      } catch {
+        // The database is away, as others will tell. What happens meanwhile is there afterwards.
+      }
+      await pause(LOOK_EVERY_MS);
+    }
+  }
+
+  #newsSince(since: Date): Promise<Happening[]> {
+    return this.dataSource.transaction('REPEATABLE READ', async (manager) => {
+      await manager.query(`SET TRANSACTION READ ONLY`);
+      const pictures = await takePictures(manager);
+      return pictures
+        .flatMap(timelineOf)
+        .filter((happening) => isNews(happening) && Date.parse(happening.at) >= since.getTime())
+        .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
+    });
+  }
+}
