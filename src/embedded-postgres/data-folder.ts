@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { access, mkdir, readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, EmbeddedPostgresError } from './embedded-postgres.error.js';
 import { canReach, operatingUser, reachableFolder, type OperatingUser } from './operating-user.js';
@@ -24,7 +25,7 @@ export async function openDataFolder(
   log: (line: string) => void,
 ): Promise<DataFolder> {
   const user = await operatingUser(join(requested, 'data'));
-  await mkdir(dirname(requested), { recursive: true });
+  await makeWritable(dirname(requested));
   if (!user || canReach(dirname(requested), user)) return { path: requested, user };
 
   const id = createHash('sha256').update(requested).digest('hex').slice(0, 12);
@@ -34,6 +35,18 @@ export async function openDataFolder(
     `Postgres runs as user ${user.uid}, who cannot enter ${dirname(requested)}: its data is in ${path}`,
   );
   return { path, user: (await operatingUser(join(path, 'data'))) ?? user };
+}
+
+async function makeWritable(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    await access(folder, constants.W_OK);
+  } catch (error) {
+    throw new EmbeddedPostgresError(
+      `The embedded Postgres cannot write into ${folder} (${codeOf(error)}). ` +
+        'Make it writable, start from a folder of yours, or set DATABASE_URL.',
+    );
+  }
 }
 
 export async function isInitialized(folder: DataFolder, majorVersion: string): Promise<boolean> {

@@ -33,7 +33,7 @@ const log = (line: string): void => tell({ type: 'log', line });
 async function openServer(options: KeeperOptions): Promise<Server> {
   const folder = await openDataFolder(options.dataDir, log);
   const binaries = await locateBinaries(folder.user);
-  return new Server(binaries, folder, options.settings ?? {});
+  return new Server(binaries, folder, options.settings ?? {}, log);
 }
 
 async function leave(server: Server, presence: Presence, temporary: boolean): Promise<void> {

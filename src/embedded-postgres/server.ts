@@ -2,7 +2,7 @@ import { readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Binaries } from './binaries.js';
 import { isInitialized, type DataFolder } from './data-folder.js';
-import { EmbeddedPostgresError } from './embedded-postgres.error.js';
+import { codeOf, EmbeddedPostgresError } from './embedded-postgres.error.js';
 import { freePort, HOST } from './free-port.js';
 import { initialize, isAlive, SETTINGS_FILE } from './initialize.js';
 import { run } from './program.js';
@@ -28,6 +28,7 @@ export class Server {
     private readonly binaries: Binaries,
     readonly folder: DataFolder,
     private readonly settings: Record<string, string | number>,
+    private readonly log: (line: string) => void = () => {},
   ) {
     this.data = join(folder.path, 'data');
     this.pidFile = join(this.data, 'postmaster.pid');
@@ -51,8 +52,11 @@ export class Server {
 
   async start(): Promise<void> {
     if (!(await isInitialized(this.folder, this.binaries.majorVersion))) {
+      this.log(`Making a Postgres in ${this.folder.path}, this one time`);
       await initialize(this.binaries, this.folder, this.settings.fsync !== 'off');
     }
+    // Without it a server would run that nobody can enter.
+    await this.password();
     await this.writeSettings();
     await this.dropLargeLog();
     const args = ['start', '-D', this.data, '-l', this.logFile, '-w', '-t'];
@@ -77,8 +81,20 @@ export class Server {
   }
 
   private async url(port: number): Promise<string> {
-    const password = await readFile(join(this.folder.path, 'password'), 'utf8');
+    const password = await this.password();
     return `postgresql://postgres:${password.trim()}@${HOST}:${port}/postgres`;
+  }
+
+  private async password(): Promise<string> {
+    const file = join(this.folder.path, 'password');
+    try {
+      return await readFile(file, 'utf8');
+    } catch (error) {
+      throw new EmbeddedPostgresError(
+        `The embedded Postgres' password cannot be read (${codeOf(error)}: ${file}). Put it back, ` +
+          `move ${this.folder.path} away to begin anew, or set DATABASE_URL.`,
+      );
+    }
   }
 
   private async writeSettings(): Promise<void> {

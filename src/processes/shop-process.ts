@@ -11,9 +11,9 @@ import { listenTrouble } from './port.js';
 import type { Opening, Order, Report } from './protocol.js';
 import { SupervisedProcesses } from './supervised-processes.js';
 
-const tell = (report: Report): void => {
+const tell = (message: Report): void => {
   // The supervisor may be gone; then this process ends as well.
-  if (process.connected) process.send?.(report, undefined, undefined, () => {});
+  if (process.connected) process.send?.(message, undefined, undefined, () => {});
 };
 
 let processes: SupervisedProcesses | undefined;

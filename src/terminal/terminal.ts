@@ -4,7 +4,7 @@ type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan';
 
 /** Who reads what the shop prints: colours only where they show. */
 export class Terminal {
-  readonly colors = process.stdout.isTTY === true && process.stdout.hasColors();
+  readonly colors = Boolean(process.stdout.isTTY) && process.stdout.hasColors();
 
   print(line = ''): void {
     process.stdout.write(`${line}\n`);
