@@ -45,6 +45,12 @@ export class ShopChild {
     else if (this.#worker.isConnected()) this.#worker.send(order, () => {});
   }
 
+  /** Lets it finish what it does; one that is still importing does nothing. */
+  stop(): void {
+    if (this.#unheard) this.kill();
+    else this.tell({ type: 'stop' });
+  }
+
   kill(): void {
     this.#worker.process.kill('SIGKILL');
   }

@@ -26,10 +26,7 @@ export class SupervisedProcesses extends Processes {
     this.#events = events;
   }
 
-  kill(name: string): boolean {
-    const victim = this.#list.find((process) => process.name === name);
-    if (!victim || victim.state === 'dead') return false;
+  kill(name: string): void {
     this.askToKill(name);
-    return true;
   }
 }

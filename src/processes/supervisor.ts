@@ -86,7 +86,7 @@ export class Supervisor {
     this.#stopping = true;
     for (const timer of this.#again) clearTimeout(timer);
     const children = [...this.#children.values()];
-    for (const child of children) child.tell({ type: 'stop' });
+    for (const child of children) child.stop();
     const tooLong = setTimeout(() => {
       for (const child of children) child.kill();
     }, STOPS_WITHIN_MS);

@@ -42,7 +42,7 @@ import { RefundsService } from './payments/refunds.service.js';
 import { SampleProviderController } from './payments/sample-provider.controller.js';
 import { SampleProvider } from './payments/sample-provider.js';
 import { ProcessesController } from './processes/processes.controller.js';
-import { Processes } from './processes/processes.js';
+import { OneProcess, Processes } from './processes/processes.js';
 import { PayInRaceHandler } from './races/pay-in-race.handler.js';
 import { RacesController } from './races/races.controller.js';
 import { RacesService } from './races/races.service.js';
@@ -115,7 +115,7 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
   ],
 })
 export class ShopModule {
-  static forRoot(config: ShopConfig, processes: Processes): DynamicModule {
+  static forRoot(config: ShopConfig, processes: Processes = new OneProcess()): DynamicModule {
     return {
       module: ShopModule,
       controllers: config.demo ? demoControllers : [],

@@ -1,10 +1,11 @@
+import { isatty } from 'node:tty';
 import { styleText } from 'node:util';
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan';
 
 /** Who reads what the shop prints: colours only where they show. */
 export class Terminal {
-  readonly colors = Boolean(process.stdout.isTTY) && process.stdout.hasColors();
+  readonly colors = isatty(1) && process.stdout.hasColors();
 
   print(line = ''): void {
     process.stdout.write(`${line}\n`);

@@ -21,14 +21,17 @@ describe('the shop as a process', () => {
       env: { DATABASE_URL: database.url, PORT: '0', ...env },
     });
 
-  it('prints an example that fits what it sells, and stops with 0', async () => {
+  it('stops with 0', async () => {
     const shop = start();
-    const url = await urlOf(shop);
-    const [, items] = (await shop.waitForOutput(/-d '(\{"items".*?\})'/)) ?? [];
-    const [, amount] = (await shop.waitForOutput(/"amount":(\d+)/)) ?? [];
-    const placed = await postJson(`${url}/orders`, items!);
-    expect(placed).toMatchObject({ status: 'UNPAID', total: Number(amount) });
+    await urlOf(shop);
+    expect(await shop.kill('SIGTERM')).toEqual({ code: 0, signal: null });
+  });
 
+  it('in production is one process, and offers neither races nor the death of processes', async () => {
+    const shop = start({}, ['--prod']);
+    const [, port] = await shop.waitForOutput(/listens on 0\.0\.0\.0:(\d+)/);
+    const answer = await fetch(`http://127.0.0.1:${port}/processes`);
+    expect(answer.status).toBe(404);
     expect(await shop.kill('SIGTERM')).toEqual({ code: 0, signal: null });
   });
 
@@ -52,7 +55,7 @@ describe('the shop as a process', () => {
   });
 
   it('says in a line that the port is in use', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
+    const other = createServer((socket) => socket.destroy()).listen(0, '127.0.0.1');
     const address = await until(
       () => Promise.resolve(other.address()),
       (found) => found !== null,
@@ -60,7 +63,9 @@ describe('the shop as a process', () => {
     const PORT = typeof address === 'object' && address ? String(address.port) : '';
     const shop = start({ PORT });
     expect(await shop.exited).toEqual({ code: 1, signal: null });
-    expect(shop.output).toMatch(/^[^\n]*address already in use[^\n]*PORT=3001 npm start\n$/);
+    expect(shop.output).toMatch(
+      /^Port \d+ is in use by another program[^\n]*PORT=\d+ npm start\n$/,
+    );
     await new Promise((done) => other.close(done));
   });
 
@@ -91,7 +96,7 @@ describe('the shop as a process', () => {
 });
 
 async function urlOf(shop: NodeProcess): Promise<string> {
-  const [, url] = await shop.waitForOutput(/SHOP=(\S+)/);
+  const [, url] = await shop.waitForOutput(/The shop is open: +(\S+)/);
   return url!;
 }
 

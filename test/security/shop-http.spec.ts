@@ -73,7 +73,7 @@ it('the demo listens on 127.0.0.1 and nowhere else', async () => {
   const shop = NodeProcess.start('src/main.ts', {
     env: { DATABASE_URL: database.url, PORT: '0', HOST: '' },
   });
-  const [, port] = await shop.waitForOutput(/SHOP=http:\/\/127\.0\.0\.1:(\d+)/);
+  const [, port] = await shop.waitForOutput(/http:\/\/127\.0\.0\.1:(\d+)/);
   const others = otherAddresses();
   if (others.length === 0) console.warn('SKIPPED: this machine has no other address to try');
   expect(await answers('127.0.0.1', Number(port))).toBe(true);

@@ -29,6 +29,10 @@ export class FeedService implements OnModuleDestroy {
     private readonly processes: Processes,
   ) {}
 
+  get isLooking(): boolean {
+    return this.#looking !== undefined;
+  }
+
   /** @throws 503 when a hundred watch already */
   watch(response: ServerResponse): void {
     if (this.#watchers.size >= WATCHERS_MAX) {

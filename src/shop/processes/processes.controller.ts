@@ -6,6 +6,7 @@ import {
   NotFoundException,
   Param,
   Post,
+  Res,
   UseGuards,
 } from '@nestjs/common';
 import {
@@ -15,6 +16,7 @@ import {
   ApiOperation,
   ApiTags,
 } from '@nestjs/swagger';
+import type { Response } from 'express';
 import { problem } from '../http/problem.js';
 import { SameOriginGuard } from '../site/same-origin.guard.js';
 import { Processes, type ProcessState } from './processes.js';
@@ -40,9 +42,16 @@ export class ProcessesController {
   @ApiOperation({ summary: 'Kill a process of the shop as kill -9 does; it is started again' })
   @ApiAcceptedResponse()
   @ApiNotFoundResponse({ standardSchema: problem, description: 'No such process lives' })
-  kill(@Param('name') name: string, @Ip() from: string): void {
-    if (!LOOPBACK.test(from) || !this.processes.kill(name)) {
+  kill(
+    @Param('name') name: string,
+    @Ip() from: string,
+    @Res({ passthrough: true }) response: Response,
+  ): void {
+    const lives = this.processes.list().some((it) => it.name === name && it.state !== 'dead');
+    if (!LOOPBACK.test(from) || !lives) {
       throw new NotFoundException(`there is no process ${name} to kill`);
     }
+    // It may be the very one that answers.
+    response.once('finish', () => this.processes.kill(name));
   }
 }

@@ -26,8 +26,8 @@ export abstract class Processes {
   abstract list(): readonly ProcessState[];
   /** Newest first, a few. */
   abstract events(): readonly ProcessEvent[];
-  /** As `kill -9` does. @returns whether there is one of that name, and it was alive */
-  abstract kill(name: string): boolean;
+  /** As `kill -9` does. */
+  abstract kill(name: string): void;
 }
 
 /** A shop of one process, which nobody starts again: it ends by Ctrl+C alone. */
@@ -50,7 +50,5 @@ export class OneProcess extends Processes {
     return [];
   }
 
-  kill(): boolean {
-    return false;
-  }
+  kill(): void {}
 }

@@ -51,7 +51,7 @@ export class RunningShop {
   private constructor(
     readonly app: NestExpressApplication,
     readonly database: TestDatabase,
-    private readonly url: string,
+    readonly url: string,
   ) {}
 
   static async open(

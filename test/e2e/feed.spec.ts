@@ -1,0 +1,170 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { once } from 'node:events';
+import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { Client } from 'pg';
+import type { Feed } from '../../src/shop/feed/feed.js';
+import { FeedReader } from '../../src/shop/feed/feed.reader.js';
+import { FeedService } from '../../src/shop/feed/feed.service.js';
+import { Watcher } from '../../src/shop/feed/watcher.js';
+import { until } from '../support/until.js';
+import { FeedClient } from './support/feed-client.js';
+import { RunningShop } from './support/running-shop.js';
+
+describe('the feed', () => {
+  let shop: RunningShop;
+  const watching: FeedClient[] = [];
+
+  beforeEach(async () => {
+    shop = await RunningShop.open({ demo: true });
+  });
+  afterEach(async () => {
+    for (const client of watching.splice(0)) client.close();
+    await shop.close();
+  });
+
+  async function watch(): Promise<FeedClient> {
+    const client = await FeedClient.open(shop.url);
+    watching.push(client);
+    return client;
+  }
+
+  it('begins with a snapshot, and goes on with what is different', async () => {
+    const before = await shop.orderAfter('pay');
+    const client = await watch();
+    const { orders, mode, can } = await client.when(() => true);
+    expect(client.response.headers['content-type']).toBe('text/event-stream; charset=utf-8');
+    expect(client.events[0]).toMatchObject({ event: 'snapshot' });
+    expect(orders).toMatchObject([{ id: before.id, status: 'PAID' }]);
+    expect(mode).toMatchObject({ name: 'demo' });
+    expect(can).toEqual({ race: true, kill: true });
+
+    const { id } = await shop.place(await shop.newSku(), 3);
+    const card = await client.orderWhen(id, () => true);
+    expect(card).toMatchObject({ status: 'UNPAID', delays: [{ name: 'order.close' }] });
+    expect(client.events[1]).toMatchObject({ event: 'change' });
+    // The other card is as it was, and does not come again.
+    expect((client.events[1]!.data as Feed).orders).toHaveLength(1);
+    expect(client.feed!.happenings[0]).toMatchObject({ what: 'order.placed', stock: -3 });
+  });
+
+  it('tells who closed an order, and how late', async () => {
+    await shop.close();
+    shop = await RunningShop.open({ demo: true, payWithinMs: 1_000 });
+    const client = await watch();
+    const sku = await shop.newSku();
+    const { id } = await shop.place(sku, 2);
+    const card = await client.orderWhen(id, ({ status }) => status === 'CLOSED');
+    const by = client.feed!.servedBy;
+    expect(card.delays).toMatchObject([{ name: 'order.close', state: 'completed', by }]);
+    expect(card.timeline.slice(0, 2)).toMatchObject([
+      { what: 'order.placed', by: null },
+      { what: 'order.closed', by, delay: 'order.close', stock: 2, detail: 'not paid in time' },
+    ]);
+    expect(card.timeline[1]!.lateMs).toBeGreaterThanOrEqual(0);
+    const feed = await client.when(({ lateness }) => lateness.count === 2);
+    const { lateness, processes, skus, invariants } = feed;
+    expect(lateness.buckets.reduce((sum, { count }) => sum + count, 0)).toBe(2);
+    expect(lateness.p99Ms).toBeGreaterThanOrEqual(lateness.p50Ms!);
+    expect(processes).toMatchObject([{ name: by, state: 'up', fired: 2 }]);
+    expect(skus.find((found) => found.sku === sku)).toMatchObject({ stock: 10 });
+    expect(invariants.ok).toBe(true);
+  });
+
+  it('tells of a payment that came too late, and of its refund', async () => {
+    const client = await watch();
+    const { id, payments } = await shop.orderAfter('cancel');
+    expect(payments).toEqual([]);
+    await shop.callback(id, 1_000);
+    const card = await client.orderWhen(id, ({ timeline }) =>
+      timeline.some(({ what }) => what === 'payment.refunded'),
+    );
+    expect(card.payments).toMatchObject([{ status: 'REFUNDED', amount: 1_000 }]);
+    const told = card.timeline.map(({ what }) => what);
+    expect(told).toEqual(expect.arrayContaining(['order.closed', 'payment.unkept']));
+  });
+
+  it('looks nothing up while nobody watches', async () => {
+    const service = shop.app.get(FeedService);
+    expect(service.isLooking).toBe(false);
+    const looks = jest.spyOn(shop.app.get(FeedReader), 'now');
+    const client = await watch();
+    await client.when(() => true);
+    client.close();
+    await until(
+      () => service.isLooking,
+      (isLooking) => !isLooking,
+    );
+    const { length } = looks.mock.calls;
+    await shop.place(await shop.newSku());
+    expect(looks.mock.calls).toHaveLength(length);
+  });
+
+  it('says so when the database is away, and sends a snapshot when it is back', async () => {
+    const client = await watch();
+    await client.when(() => true);
+    const { pathname, href } = new URL(shop.database.url);
+    const admin = new Client({ connectionString: href.replace(pathname, '/postgres') });
+    await admin.connect();
+    const allow = async (allowed: boolean): Promise<void> => {
+      const name = pathname.slice(1);
+      await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS ${allowed}`);
+      if (!allowed) {
+        await admin.query(
+          `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = $1`,
+          [name],
+        );
+      }
+    };
+    await allow(false);
+    await until(
+      () => client.events.at(-1)?.event,
+      (event) => event === 'trouble',
+    );
+    await allow(true);
+    await admin.end();
+    await until(
+      () => client.events.at(-1)?.event,
+      (event) => event === 'snapshot',
+    );
+    const told = client.events.map(({ event }) => event);
+    expect(told.filter((event) => event === 'trouble')).toHaveLength(1);
+  });
+
+  it('ends when the shop stops', async () => {
+    const client = await watch();
+    await client.when(() => true);
+    await shop.stop();
+    await until(
+      () => client.ended,
+      (ended) => ended,
+    );
+    expect(client.events.at(-1)).toMatchObject({ event: 'snapshot' });
+    shop = await RunningShop.open({ demo: true }, shop.database);
+  });
+
+  it('lets a hundred watch, and tells the next one to come later', async () => {
+    for (let i = 0; i < 100; i++) await watch();
+    const one = await watch();
+    expect(one.response.statusCode).toBe(503);
+  });
+});
+
+it('a watcher who does not read is cut off', async () => {
+  const server = createServer();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const asked = once(server, 'request');
+  const request = get({ port, host: '127.0.0.1' }, (answer) => answer.pause());
+  request.on('error', () => {});
+  const [, response] = (await asked) as [IncomingMessage, ServerResponse];
+  const watcher = new Watcher(response, 10_000);
+  // What the kernel takes of it is a few megabytes.
+  for (let sent = 0; !response.destroyed && sent < 1_000; sent++) {
+    watcher.change({ serverNow: 'x'.repeat(100_000), servedBy: '' });
+  }
+  expect(response.destroyed).toBe(true);
+  request.destroy();
+  await new Promise((done) => server.close(done));
+});
