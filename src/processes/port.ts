@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { codeOf } from '../embedded-postgres/embedded-postgres.error.js';
 import type { ListenConfig } from '../shop/shop.config.js';
 import { StartError } from '../start.error.js';
@@ -65,14 +67,18 @@ export function listenTrouble(
   }
 }
 
+/** Asks it, by a route that it has: whoever else listens there answers something else, or nothing. */
 async function isShop(at: ListenConfig): Promise<boolean> {
+  const request = get(`${urlOf(at)}/processes`).on('error', () => {});
+  const tooLong = setTimeout(() => request.destroy(), ANSWERS_WITHIN_MS);
   try {
-    const response = await fetch(`${urlOf(at)}/processes`, {
-      signal: AbortSignal.timeout(ANSWERS_WITHIN_MS),
-    });
-    const processes: unknown = await response.json();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const processes: unknown = await json(response);
     return Array.isArray(processes) && String(processes[0]?.name).startsWith('shop-');
   } catch {
     return false;
+  } finally {
+    clearTimeout(tooLong);
+    request.destroy();
   }
 }
