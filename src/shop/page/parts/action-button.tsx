@@ -1,0 +1,33 @@
+import type { ComponentChildren } from 'preact';
+import type { Deed } from '../shop/deed.js';
+
+interface ActionButtonProps {
+  deed: Deed;
+  /** Which button of the deed this is. */
+  name: string;
+  ask: () => Promise<unknown>;
+  look?: 'primary' | 'plain' | 'danger';
+  label?: string | undefined;
+  off?: boolean;
+  children: ComponentChildren;
+}
+
+/** Stays where it is while the shop answers, and keeps the focus: it says that it is busy. */
+export function ActionButton(props: ActionButtonProps) {
+  const { deed, name, ask, look = 'plain', label, off = false, children } = props;
+  const isBusy = deed.busy.value === name;
+  return (
+    <button
+      type="button"
+      class={`button ${look}`}
+      aria-label={label}
+      aria-busy={isBusy}
+      aria-disabled={off}
+      onClick={() => {
+        if (!off) void deed.run(name, ask);
+      }}
+    >
+      {children}
+    </button>
+  );
+}

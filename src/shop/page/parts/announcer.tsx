@@ -1,0 +1,79 @@
+import { effect, signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import type { OrderCard } from '../../feed/feed.js';
+import { known } from '../feed/known.js';
+import { visit } from '../shop/visit.js';
+import type { Words } from '../words/en.js';
+import { words } from '../words/language.js';
+
+/** What is read out is read to its end; what comes meanwhile is said together. */
+const EVERY_MS = 2_000;
+const SAID_AT_ONCE_MAX = 3;
+
+const spoken = signal('');
+
+/**
+ * Says what happens to the orders that were placed here, and to the processes; nothing of the hundreds
+ * of others, and no countdown.
+ */
+export function Announcer() {
+  useEffect(startListening, []);
+  return (
+    <>
+      <p class="unseen" role="status">
+        {spoken}
+      </p>
+      <p class="unseen" role="alert">
+        <Alarm />
+      </p>
+    </>
+  );
+}
+
+function Alarm() {
+  const strip = known.invariants.value;
+  if (!strip || strip.ok) return null;
+  const broken = strip.checks.filter(({ ok }) => !ok).length;
+  return <>{words.value.invariantsBroken(broken, strip.checks.length)}</>;
+}
+
+function startListening(): () => void {
+  const facts = new Map<string, string>();
+  let waiting: string[] = [];
+  const stop = effect(() => {
+    const told = [...ordersOf(words.value), ...processesOf(words.value)];
+    for (const [about, text] of told) {
+      if (facts.get(about) !== undefined && facts.get(about) !== text) waiting.push(text);
+      if (facts.get(about) === undefined && about.startsWith('order')) waiting.push(text);
+      facts.set(about, text);
+    }
+  });
+  const saying = setInterval(() => {
+    if (waiting.length === 0) return;
+    spoken.value = waiting.slice(-SAID_AT_ONCE_MAX).join('. ');
+    waiting = [];
+  }, EVERY_MS);
+  return () => {
+    stop();
+    clearInterval(saying);
+  };
+}
+
+function ordersOf(said: Words): [about: string, text: string][] {
+  const placed = visit.placed.value;
+  return known.orders.value
+    .filter(({ id }) => placed.has(id))
+    .map((card) => [`order ${card.id}`, newsOf(said, card)]);
+}
+
+function newsOf({ said, states }: Words, { no, status, review, payments }: OrderCard): string {
+  if (review) return said.rated(no, review.stars);
+  if (payments.some((payment) => payment.status === 'REFUNDED')) return said.refunded(no);
+  return status === 'UNPAID' ? said.placed(no) : said.moved(no, states[status]);
+}
+
+function processesOf({ said }: Words): [about: string, text: string][] {
+  return known.processes.value
+    .filter(({ state }) => state !== 'starting')
+    .map(({ name, state }) => [`process ${name}`, state === 'up' ? said.started(name) : said.died(name)]);
+}

@@ -1,0 +1,24 @@
+import { connection } from '../feed/connection.js';
+import { words } from '../words/language.js';
+
+/** While the shop cannot be heard. The element is always there: what comes into it is read out. */
+export function Banner() {
+  const { lost, lostMore, trouble, troubleMore } = words.value;
+  const state = connection.value;
+  return (
+    <div role="status" class="banner-place">
+      {state === 'lost' && <Line title={lost} more={lostMore} />}
+      {state === 'trouble' && <Line title={trouble} more={troubleMore} />}
+    </div>
+  );
+}
+
+function Line({ title, more }: { title: string; more: string }) {
+  return (
+    <p class="banner">
+      <span class="frame">
+        <b>{title}</b> {more}
+      </span>
+    </p>
+  );
+}

@@ -1,0 +1,25 @@
+import type { Happening } from '../../feed/feed.js';
+import type { Words } from '../words/en.js';
+import { money, precise } from '../words/written.js';
+
+/** What happened, in a word or two: `order.remind cancelled`. */
+export function said(words: Words, { what, delay, amount, detail }: Happening): string {
+  const text = words.happened[what];
+  if (what.startsWith('delay.')) return `${delay} ${text}`;
+  if (what === 'order.rated') return `${text} · ${words.stars(amount ?? 0)}`;
+  if (what === 'message.sent') return `${text} · ${words.kinds[detail ?? ''] ?? detail}`;
+  return text;
+}
+
+/** What one wants to know about it, shortest last. */
+export function factsOf(words: Words, happening: Happening): string[] {
+  const { what, amount, detail, lateMs, by, stock } = happening;
+  const facts: string[] = [];
+  if (what.startsWith('payment.')) facts.push(money(words, amount ?? 0));
+  if (what === 'order.closed') facts.push(words.reasons[detail ?? ''] ?? detail ?? '');
+  if (what === 'dispute.opened' && detail) facts.push(detail);
+  if (lateMs !== null) facts.push(words.msLate(precise(words, lateMs)));
+  if (by !== null && !what.startsWith('process.')) facts.push(by);
+  if (stock !== null) facts.push(words.stockBy(stock > 0 ? `+${stock}` : `−${-stock}`));
+  return facts;
+}

@@ -1,0 +1,132 @@
+import { useLayoutEffect, useRef } from 'preact/hooks';
+import type { OrderCard } from '../../feed/feed.js';
+import { useDeed, type Deed } from '../shop/deed.js';
+import { shop, type OrderDeed } from '../shop/shop.js';
+import { words } from '../words/language.js';
+import { ActionButton } from './action-button.js';
+import { ProblemLine } from './problem-line.js';
+
+/** What can be done with an order as it is now. */
+export function OrderActions({ card }: { card: OrderCard }) {
+  const deed = useDeed();
+  const place = useKeptFocus(`${card.status} ${card.dispute !== null} ${card.review !== null}`);
+  return (
+    <div class="order-actions" ref={place}>
+      <div class="buttons" role="group" aria-label={words.value.actionsOf(card.no)}>
+        {card.dispute ? <Move {...{ card, deed }} to="release" /> : <Moves {...{ card, deed }} />}
+      </div>
+      <ProblemLine deed={deed} />
+    </div>
+  );
+}
+
+function Moves({ card, deed }: { card: OrderCard; deed: Deed }) {
+  const { orWait, orWaitRate } = words.value;
+  const its = { card, deed };
+  if (card.status === 'UNPAID') {
+    return (
+      <>
+        <span class="note or">{orWait}</span>
+        <Move {...its} to="cancel" />
+        <Move {...its} to="pay" look="primary" />
+      </>
+    );
+  }
+  if (card.status === 'PAID') {
+    return (
+      <>
+        <Dispute {...its} />
+        <Move {...its} to="ship" />
+      </>
+    );
+  }
+  if (card.status === 'SHIPPED') {
+    return (
+      <>
+        <Dispute {...its} />
+        {!card.extended && <Move {...its} to="extend" />}
+        <Move {...its} to="confirm" />
+      </>
+    );
+  }
+  if (card.status !== 'COMPLETED' || card.review) return null;
+  return (
+    <>
+      <span class="note or">{orWaitRate}</span>
+      <Rate {...its} />
+    </>
+  );
+}
+
+interface MoveProps {
+  card: OrderCard;
+  deed: Deed;
+  to: OrderDeed;
+  look?: 'primary' | 'plain';
+}
+
+function Move({ card, deed, to, look = 'plain' }: MoveProps) {
+  return (
+    <ActionButton deed={deed} name={to} look={look} ask={() => shop.move(card.id, to)}>
+      {words.value[to]}
+    </ActionButton>
+  );
+}
+
+function Dispute({ card, deed }: { card: OrderCard; deed: Deed }) {
+  const { dispute, disputeReason } = words.value;
+  return (
+    <ActionButton deed={deed} name="dispute" ask={() => shop.dispute(card.id, disputeReason)}>
+      {dispute}
+    </ActionButton>
+  );
+}
+
+function Rate({ card, deed }: { card: OrderCard; deed: Deed }) {
+  const { rate, stars } = words.value;
+  return (
+    <span class="rate" role="group" aria-label={rate}>
+      {[1, 2, 3, 4, 5].map((n) => (
+        <ActionButton
+          key={n}
+          deed={deed}
+          name={`rate ${n}`}
+          label={stars(n)}
+          ask={() => shop.review(card.id, n)}
+        >
+          ★
+        </ActionButton>
+      ))}
+    </span>
+  );
+}
+
+/** The button that was pressed goes when the order moves on: its focus goes to the next, not to the page's top. */
+function useKeptFocus(state: string) {
+  const place = useRef<HTMLDivElement>(null);
+  const last = useRef<Element | null>(null);
+  useLayoutEffect(() => {
+    const its = place.current!;
+    const keep = ({ target }: FocusEvent): void => {
+      last.current = target as Element;
+    };
+    const forget = ({ relatedTarget }: FocusEvent): void => {
+      if (relatedTarget !== null) last.current = null;
+    };
+    its.addEventListener('focusin', keep);
+    its.addEventListener('focusout', forget);
+    return () => {
+      its.removeEventListener('focusin', keep);
+      its.removeEventListener('focusout', forget);
+    };
+  }, []);
+  useLayoutEffect(() => {
+    if (last.current === null || last.current.isConnected) return;
+    last.current = null;
+    if (document.activeElement !== document.body) return;
+    const next = [...(place.current?.querySelectorAll('button') ?? [])].at(-1);
+    const toggle = place.current?.closest('.order')?.querySelector<HTMLElement>('.order-toggle');
+    (next ?? toggle)?.focus();
+  }, [state]);
+  return place;
+}

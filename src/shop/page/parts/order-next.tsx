@@ -1,0 +1,64 @@
+import type { OrderCard } from '../../feed/feed.js';
+import type { Words } from '../words/en.js';
+import { words } from '../words/language.js';
+import { left, precise } from '../words/written.js';
+import { Countdown } from './countdown.js';
+
+/** The end of an order's time, or what became of it. */
+export function OrderNext({ card }: { card: OrderCard }) {
+  const said = words.value;
+  const { status, dispute, review } = card;
+  if (dispute) return <p class="next">{frozenFor(said, dispute.frozen)}</p>;
+  const wait = waitOf(said, card);
+  if (wait) {
+    return (
+      <p class="next">
+        <Countdown {...wait} from={startOf(card)} />
+      </p>
+    );
+  }
+  if (review) return <Stars stars={review.stars} source={review.source} />;
+  return <p class="next done">{status === 'CLOSED' ? closing(said, card) : said.paidWaits}</p>;
+}
+
+function waitOf(said: Words, { status, payDeadline, autoConfirmAt, delays, review }: OrderCard) {
+  if (status === 'UNPAID') return { until: payDeadline, say: said.closesIn, over: said.closing };
+  if (status === 'SHIPPED' && autoConfirmAt) {
+    return { until: autoConfirmAt, say: said.confirmsIn, over: said.confirming };
+  }
+  const rate = delays.find(({ name, endedAt }) => name === 'order.rate' && endedAt === null);
+  if (status !== 'COMPLETED' || review || !rate) return undefined;
+  return { until: rate.dueAt, say: said.ratesIn, over: said.rating };
+}
+
+/** When the wait that runs now began. */
+function startOf({ timeline, placedAt }: OrderCard): string {
+  const begins = ['order.placed', 'order.shipped', 'order.extended', 'order.completed', 'dispute.released'];
+  return timeline.findLast(({ what }) => begins.includes(what))?.at ?? placedAt;
+}
+
+function frozenFor(said: Words, frozen: { leftMs: number }[]): string {
+  if (frozen.length === 0) return said.frozen;
+  return said.frozenWith(left(said, Math.min(...frozen.map(({ leftMs }) => leftMs))));
+}
+
+function closing(said: Words, { closeReason, timeline }: OrderCard): string {
+  const closed = timeline.find(({ what }) => what === 'order.closed');
+  const facts = [said.reasons[closeReason ?? ''] ?? closeReason ?? ''];
+  if (closed && closed.lateMs !== null) facts.push(said.msLate(precise(said, closed.lateMs)));
+  if (closed?.by) facts.push(closed.by);
+  return facts.join(' · ');
+}
+
+function Stars({ stars, source }: { stars: number; source: 'buyer' | 'automatic' }) {
+  const said = words.value;
+  return (
+    <p class="next done">
+      <span class="stars" role="img" aria-label={said.stars(stars)}>
+        {'★'.repeat(stars)}
+        <span class="unlit">{'★'.repeat(5 - stars)}</span>
+      </span>{' '}
+      {source === 'automatic' ? said.byItself : said.byBuyer}
+    </p>
+  );
+}

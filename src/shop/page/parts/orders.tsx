@@ -1,0 +1,56 @@
+import { signal } from '@preact/signals';
+import { known } from '../feed/known.js';
+import { visit } from '../shop/visit.js';
+import { words } from '../words/language.js';
+import { OrderRow } from './order-row.js';
+import { Panel } from './panel.js';
+
+/** So many fit beside the other panels. */
+const FEW = 9;
+const showsAll = signal(false);
+
+export function Orders() {
+  const orders = known.orders.value;
+  const { orders: title, ordersNote, noOrders, noOrdersHint } = words.value;
+  const open = visit.open.value === undefined ? orders[0]?.id : visit.open.value;
+  const shown = showsAll.value ? orders : orders.slice(0, FEW);
+  return (
+    <Panel
+      id="orders"
+      title={title}
+      note={orders.length > 0 ? ordersNote(orders.length) : undefined}
+    >
+      {orders.length === 0 ? (
+        <div class="empty">
+          <b>{noOrders}</b>
+          <p>{noOrdersHint}</p>
+        </div>
+      ) : (
+        <>
+          <ol class="order-list">
+            {shown.map((card) => (
+              <OrderRow key={card.id} card={card} isOpen={card.id === open} />
+            ))}
+          </ol>
+          {orders.length > FEW && <ShowAll n={orders.length} />}
+        </>
+      )}
+    </Panel>
+  );
+}
+
+function ShowAll({ n }: { n: number }) {
+  const { showAll, showFewer } = words.value;
+  return (
+    <button
+      type="button"
+      class="button show-all"
+      aria-expanded={showsAll.value}
+      onClick={() => {
+        showsAll.value = !showsAll.value;
+      }}
+    >
+      {showsAll.value ? showFewer : showAll(n)}
+    </button>
+  );
+}

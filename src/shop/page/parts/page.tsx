@@ -1,0 +1,75 @@
+import { known } from '../feed/known.js';
+import { words } from '../words/language.js';
+import { Announcer } from './announcer.js';
+import { Banner } from './banner.js';
+import { Catalog } from './catalog.js';
+import { Durations } from './durations.js';
+import { Guide } from './guide.js';
+import { Happenings } from './happenings.js';
+import { Header } from './header.js';
+import { Histogram } from './histogram.js';
+import { InvariantStrip } from './invariant-strip.js';
+import { Messages } from './messages.js';
+import { Orders } from './orders.js';
+import { Processes } from './processes.js';
+import { Races } from './races.js';
+
+export function Page() {
+  return (
+    <>
+      <a class="skip" href="#orders">
+        {words.value.skip}
+      </a>
+      <Header />
+      <Banner />
+      {known.isLoaded.value ? <Shop /> : <Loading />}
+      <Announcer />
+    </>
+  );
+}
+
+function Shop() {
+  const { headline, lede, footer } = words.value;
+  return (
+    <>
+      <main class="frame">
+        <InvariantStrip />
+        <div class="intro">
+          <div class="intro-words">
+            <h1>{headline}</h1>
+            <p class="lede">{lede}</p>
+            <Guide />
+          </div>
+          <Durations />
+        </div>
+        <div class="columns">
+          <div class="column">
+            <Catalog />
+            <Orders />
+          </div>
+          <div class="column">
+            <Races />
+            <Processes />
+            <Histogram />
+            <Happenings />
+            <Messages />
+          </div>
+        </div>
+      </main>
+      <footer class="frame footer">{footer}</footer>
+    </>
+  );
+}
+
+function Loading() {
+  return (
+    <main class="frame" aria-busy="true">
+      <h1 class="loading">{words.value.loading}</h1>
+      <div class="skeleton" aria-hidden="true">
+        <span />
+        <span />
+        <span />
+      </div>
+    </main>
+  );
+}

@@ -1,0 +1,17 @@
+import type { Deed } from '../shop/deed.js';
+import type { Problem } from '../shop/request.js';
+import type { Words } from '../words/en.js';
+import { words } from '../words/language.js';
+
+/** Why it did not work, where the button is. */
+export function ProblemLine({ deed }: { deed: Deed }) {
+  const problem = deed.problem.value;
+  return (
+    <div role="alert">{problem && <p class="problem">{said(words.value, problem)}</p>}</div>
+  );
+}
+
+function said({ problem }: Words, { status, detail }: Problem): string {
+  if (status === 0 || status === 404 || status === 503) return problem[status];
+  return `${status === 409 ? problem[409] : problem.other} ${detail || status}`;
+}

@@ -1,0 +1,78 @@
+import { signal } from '@preact/signals';
+import { known } from '../feed/known.js';
+import { useDeed } from '../shop/deed.js';
+import { shop, type Race } from '../shop/shop.js';
+import { hasPlaced, visit } from '../shop/visit.js';
+import { words } from '../words/language.js';
+import { ActionButton } from './action-button.js';
+import { Countdown } from './countdown.js';
+import { Panel } from './panel.js';
+import { PlacedLine } from './placed-line.js';
+import { ProblemLine } from './problem-line.js';
+
+const RACES: readonly Race[] = [
+  'pay-at-the-last-moment',
+  'pay-after-the-close',
+  'close-while-paid',
+];
+const REFUNDS_FAIL_FOR_S = 20;
+
+const failsUntil = signal<string | null>(null);
+const lastRaced = signal<string | null>(null);
+
+export function Races() {
+  const deed = useDeed();
+  const { races, racesNote, race: said } = words.value;
+  if (!known.can.value?.race) return null;
+  return (
+    <Panel id="races" title={races} note={racesNote}>
+      <ul class="choices">
+        {RACES.map((race) => (
+          <li key={race}>
+            <ActionButton
+              deed={deed}
+              name={race}
+              ask={async () => {
+                const { orderId } = await shop.race(race);
+                lastRaced.value = orderId;
+                visit.hasRaced.value = true;
+                hasPlaced(orderId);
+              }}
+            >
+              {said[race].label}
+            </ActionButton>
+            <p class="note">{said[race].note}</p>
+          </li>
+        ))}
+        <FailingRefunds />
+      </ul>
+      <PlacedLine orderId={lastRaced.value} />
+      <ProblemLine deed={deed} />
+    </Panel>
+  );
+}
+
+/** The sample's payment provider in a bad mood. */
+function FailingRefunds() {
+  const deed = useDeed();
+  const { failRefunds, failRefundsNote, refundsFail } = words.value;
+  const until = failsUntil.value;
+  return (
+    <li>
+      <ActionButton
+        deed={deed}
+        name="fail"
+        ask={async () => {
+          failsUntil.value = (await shop.failRefunds(REFUNDS_FAIL_FOR_S)).until;
+        }}
+      >
+        {failRefunds}
+      </ActionButton>
+      <p class="note">
+        {failRefundsNote}{' '}
+        {until && <Countdown from={until} until={until} say={refundsFail} over="" />}
+      </p>
+      <ProblemLine deed={deed} />
+    </li>
+  );
+}

@@ -1,0 +1,58 @@
+/** A process may just have been killed: whoever comes after it answers. */
+const ATTEMPTS = 4;
+const PAUSE_MS = 400;
+
+/** Why the shop did not do what was asked. */
+export interface Problem {
+  /** Of the answer; 0 when there was none. */
+  status: number;
+  /** The shop's own words, in English; empty when there are none. */
+  detail: string;
+}
+
+export class Refused extends Error {
+  constructor(readonly problem: Problem) {
+    super(problem.detail);
+  }
+}
+
+/**
+ * Everything that is sent here may be sent again: the shop does it once.
+ *
+ * @throws Refused with the shop's reason
+ */
+export async function request<T>(
+  method: 'GET' | 'POST' | 'PUT',
+  path: string,
+  { body, key }: { body?: unknown; key?: string } = {},
+): Promise<T> {
+  const headers: Record<string, string> = {};
+  if (body !== undefined) headers['content-type'] = 'application/json';
+  if (key !== undefined) headers['idempotency-key'] = key;
+  const sent: RequestInit = { method, headers };
+  if (body !== undefined) sent.body = JSON.stringify(body);
+  const response = await patiently(path, sent);
+  if (!response.ok) throw new Refused(await problemOf(response));
+  return (await response.json().catch(() => null)) as T;
+}
+
+async function patiently(path: string, sent: RequestInit): Promise<Response> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await fetch(path, sent);
+    } catch {
+      if (attempt === ATTEMPTS) throw new Refused({ status: 0, detail: '' });
+      await new Promise((done) => setTimeout(done, PAUSE_MS));
+    }
+  }
+}
+
+async function problemOf(response: Response): Promise<Problem> {
+  const told = (await response.json().catch(() => ({}))) as {
+    detail?: string;
+    title?: string;
+    message?: string | string[];
+  };
+  const detail = told.detail ?? [told.message ?? told.title ?? ''].flat().join('; ');
+  return { status: response.status, detail };
+}

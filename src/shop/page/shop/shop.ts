@@ -1,0 +1,34 @@
+import { request } from './request.js';
+
+/** What a visitor can ask the shop for. */
+export type OrderDeed = 'pay' | 'cancel' | 'ship' | 'confirm' | 'extend' | 'release';
+export type Race = 'pay-at-the-last-moment' | 'pay-after-the-close' | 'close-while-paid';
+
+export interface Basket {
+  items: { sku: string; quantity: number }[];
+}
+
+const at = (orderId: string, deed: string): string =>
+  `/orders/${encodeURIComponent(orderId)}/${deed}`;
+
+export const shop = {
+  place: (basket: Basket): Promise<{ id: string }> =>
+    request('POST', '/orders', { body: basket, key: newKey() }),
+  move: (orderId: string, deed: OrderDeed): Promise<unknown> => request('POST', at(orderId, deed)),
+  review: (orderId: string, stars: number): Promise<unknown> =>
+    request('POST', at(orderId, 'review'), { body: { stars } }),
+  dispute: (orderId: string, reason: string): Promise<unknown> =>
+    request('POST', at(orderId, 'dispute'), { body: { reason } }),
+  race: (race: Race): Promise<{ orderId: string }> => request('POST', `/races/${race}`),
+  kill: (process: string): Promise<unknown> =>
+    request('POST', `/processes/${encodeURIComponent(process)}/kill`),
+  failRefunds: (forSeconds: number): Promise<{ until: string | null }> =>
+    request('PUT', '/sample-provider', { body: { refunds: 'fail', for: `${forSeconds}s` } }),
+};
+
+/** Not `randomUUID`: that one is missing when the page came over plain HTTP from another machine. */
+function newKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) =>
+    byte.toString(16).padStart(2, '0'),
+  ).join('');
+}

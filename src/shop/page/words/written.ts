@@ -1,0 +1,67 @@
+import type { Words } from './en.js';
+
+/** Numbers, money and times as one writes them in a language. */
+
+const SECOND_MS = 1_000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+/** Hours are said up to so many: a shop says 48 hours, and 14 days. */
+const HOURS_MAX = 48;
+
+/** Making one is slow, using it is not. */
+const formats = new Map<string, Intl.NumberFormat>();
+function format(words: Words, digits: number): Intl.NumberFormat {
+  const name = `${words.locale} ${digits}`;
+  const found =
+    formats.get(name) ??
+    new Intl.NumberFormat(words.locale, {
+      minimumFractionDigits: digits,
+      maximumFractionDigits: digits,
+    });
+  formats.set(name, found);
+  return found;
+}
+
+export const count = (words: Words, n: number): string => format(words, 0).format(n);
+
+/** Integer cents. */
+export const money = (words: Words, cents: number): string => format(words, 2).format(cents / 100);
+
+/** Lateness: whole milliseconds from ten on, below that it is the tenth that tells. */
+export const precise = (words: Words, ms: number): string =>
+  format(words, ms < 10 && !Number.isInteger(ms) ? 1 : 0).format(ms);
+
+/** A setting: `30 s`, `30 min`, `48 h`, `14 d`. */
+export function duration(words: Words, ms: number): string {
+  if (ms < SECOND_MS) return words.milliseconds(count(words, ms));
+  if (ms < 2 * MINUTE_MS) return words.seconds(short(words, ms / SECOND_MS));
+  if (ms < 2 * HOUR_MS) return words.minutes(short(words, ms / MINUTE_MS));
+  if (ms <= HOURS_MAX * HOUR_MS) return words.hours(short(words, ms / HOUR_MS));
+  return words.days(short(words, ms / DAY_MS));
+}
+
+const short = (words: Words, n: number): string =>
+  format(words, Number.isInteger(n) ? 0 : 1).format(n);
+
+/** What is left of a time: tenths in the last minute, then `4:05`, `3:04:05`, days. */
+export function left(words: Words, ms: number): string {
+  const rest = Math.max(0, ms);
+  if (rest < MINUTE_MS) return words.seconds(format(words, 1).format(Math.floor(rest / 100) / 10));
+  if (rest >= 2 * DAY_MS) return words.days(count(words, Math.floor(rest / DAY_MS)));
+  const two = (n: number): string => String(Math.floor(n)).padStart(2, '0');
+  const minutes = `${two((rest % HOUR_MS) / MINUTE_MS)}:${two((rest % MINUTE_MS) / SECOND_MS)}`;
+  return rest < HOUR_MS ? minutes : `${Math.floor(rest / HOUR_MS)}:${minutes}`;
+}
+
+/** `14:02:11` where the visitor is. */
+export function clock(iso: string): string {
+  const at = new Date(iso);
+  return [at.getHours(), at.getMinutes(), at.getSeconds()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':');
+}
+
+/** `14:02:11.042`: two things in the same second have an order. */
+export const preciseClock = (iso: string): string =>
+  `${clock(iso)}.${String(new Date(iso).getMilliseconds()).padStart(3, '0')}`;
