@@ -67,6 +67,32 @@ async function serverStopped(): Promise<void> {
 }
 
 describe('the embedded Postgres', () => {
+  test('says what it makes at the first start, and nothing at the next', async () => {
+    const told: string[] = [];
+    const log = (line: string): number => told.push(line);
+    for (let i = 0; i < 2; i++) {
+      await (await startEmbeddedPostgres({ dataDir, log, settings: { fsync: 'off' } })).stop();
+    }
+    expect(told).toEqual([`Making a Postgres in ${dataDir}, this one time`]);
+  });
+
+  test('says what to do when its folder cannot be written', async () => {
+    dataDir = join(parent, 'a-file', 'postgres');
+    await writeFile(join(parent, 'a-file'), '');
+    await expect(start()).rejects.toThrow(
+      /cannot write into .*a-file \(E\w+\)\. Make it writable, /,
+    );
+  });
+
+  test('says what to do when its password is lost, and starts no server that nobody can enter', async () => {
+    await (await start()).stop();
+    await rm(join(dataDir, 'password'));
+    await expect(start()).rejects.toThrow(
+      /password cannot be read \(ENOENT: .*password\)\. Put it back, move .* away to begin anew/,
+    );
+    expect(existsSync(join(dataDir, 'data', 'postmaster.pid'))).toBe(false);
+  });
+
   test('keeps its data, its password and its port over a restart', async () => {
     const first = await start();
     await ask(first.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
