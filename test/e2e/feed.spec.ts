@@ -84,6 +84,16 @@ describe('the feed', () => {
     expect(told).toEqual(expect.arrayContaining(['order.closed', 'payment.unkept']));
   });
 
+  it('tells how far a campaign is', async () => {
+    const client = await watch();
+    const at = new Date().toISOString();
+    const recipients = Array.from({ length: 3 }, (_, i) => `+49${i}`);
+    await shop.post('/campaigns', { at, message: 'New teas', recipients });
+    const { campaigns } = await client.when((feed) => feed.campaigns?.[0]?.state === 'COMPLETED');
+    const counts = { total: 3, pending: 0, sending: 0, sent: 3, failed: 0 };
+    expect(campaigns).toMatchObject([{ message: 'New teas', counts, nextBatchAt: null }]);
+  });
+
   it('looks nothing up while nobody watches', async () => {
     const service = shop.app.get(FeedService);
     expect(service.isLooking).toBe(false);

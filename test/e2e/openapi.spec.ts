@@ -21,6 +21,7 @@ describe('the OpenAPI document', () => {
     expect(routes.toSorted()).toEqual([
       'GET /campaigns',
       'GET /campaigns/{id}',
+      'GET /feed',
       'GET /invariants',
       'GET /merchants',
       'GET /messages',

@@ -9,6 +9,7 @@ const WHOLE = [
   'lateness',
   'invariants',
   'messages',
+  'campaigns',
 ] as const satisfies (keyof Feed)[];
 
 /** What a watcher who knows `before` has to be told to know `after`; `null`: nothing. */

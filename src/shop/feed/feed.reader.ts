@@ -4,7 +4,9 @@ import { Sku } from '../catalog/sku.entity.js';
 import { InvariantsService } from '../invariants/invariants.service.js';
 import { Processes } from '../processes/processes.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
+import { campaignCards } from './campaign-cards.js';
 import {
+  CAMPAIGNS_MAX,
   HAPPENINGS_MAX,
   MESSAGES_MAX,
   ORDERS_MAX,
@@ -70,6 +72,7 @@ export class FeedReader {
         lateness: tally.lateness(),
         invariants,
         messages: await messageCards(manager, MESSAGES_MAX),
+        campaigns: await campaignCards(manager, CAMPAIGNS_MAX),
         happenings: this.#latest(cards.flatMap(({ timeline }) => timeline).filter(isNews)),
       };
     });

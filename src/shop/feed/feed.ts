@@ -26,11 +26,14 @@ export interface Feed {
   messages: MessageCard[];
   /** Newest first, at most {@link HAPPENINGS_MAX}. */
   happenings: Happening[];
+  /** Newest first, at most {@link CAMPAIGNS_MAX}; `GET /campaigns` has all of them. */
+  campaigns?: CampaignCard[];
 }
 
 export const ORDERS_MAX = 30;
 export const MESSAGES_MAX = 20;
 export const HAPPENINGS_MAX = 40;
+export const CAMPAIGNS_MAX = 3;
 
 /**
  * `serverNow` and `servedBy` always; of the others those that are different. Each replaces what was
@@ -159,6 +162,20 @@ export interface MessageCard {
   /** `order.placed`, `order.reminder`, `order.paid`, … */
   kind: string;
   text: string;
+}
+
+/** Text messages to many, in batches under the provider's rate. */
+export interface CampaignCard {
+  id: string;
+  state: 'SCHEDULED' | 'RUNNING' | 'STOPPED' | 'COMPLETED';
+  message: string;
+  /** When it begins. */
+  at: string;
+  completedAt: string | null;
+  /** When its `campaign.send` is due; `null` while a batch is sent, or none is to come. */
+  nextBatchAt: string | null;
+  /** Recipients. */
+  counts: { total: number; pending: number; sending: number; sent: number; failed: number };
 }
 
 /** What can happen; the page says it in its language. */
