@@ -11,6 +11,9 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const SOURCES = join(ROOT, 'src', 'shop', 'page');
 const TARGET = join(ROOT, 'dist', 'page');
 
+/** What somebody else is writing just now. */
+const UNFINISHED = /\.new-\d+$/;
+
 /** @returns what was written: paths below `dist/page`, and their bytes */
 export async function buildPage() {
   const { outputFiles } = await build({
@@ -52,7 +55,8 @@ async function put(path, contents) {
 async function removeAllBut(kept) {
   const folder = dirname(kept[0]);
   for (const name of await readdir(folder)) {
-    if (!kept.includes(join(folder, name))) await rm(join(folder, name), { force: true });
+    const path = join(folder, name);
+    if (!kept.includes(path) && !UNFINISHED.test(path)) await rm(path, { force: true });
   }
 }
 

@@ -14,16 +14,16 @@ export const connection = signal<Connection>('connecting');
 /** Keeps listening to the shop for as long as the page is open. */
 export function watchFeed(): void {
   const source = new EventSource('/feed');
-  const on = <T extends { serverNow: string }>(event: string, learnIt: (told: T) => void) =>
-    source.addEventListener(event, ({ data }: MessageEvent<string>) => {
-      const told = JSON.parse(data) as T;
-      serverClock.read(told.serverNow);
-      tick();
-      learnIt(told);
-      connection.value = 'live';
-    });
-  on<Feed>('snapshot', learnAll);
-  on<FeedChange>('change', learn);
+  source.addEventListener('snapshot', ({ data }: MessageEvent<string>) => {
+    const snapshot = JSON.parse(data) as Feed;
+    isHeard(snapshot);
+    learnAll(snapshot);
+  });
+  source.addEventListener('change', ({ data }: MessageEvent<string>) => {
+    const change = JSON.parse(data) as FeedChange;
+    isHeard(change);
+    learn(change);
+  });
   source.addEventListener('trouble', () => {
     connection.value = 'trouble';
   });
@@ -33,4 +33,10 @@ export function watchFeed(): void {
     source.close();
     setTimeout(watchFeed, AGAIN_AFTER_MS);
   });
+}
+
+function isHeard({ serverNow }: FeedChange): void {
+  serverClock.read(serverNow);
+  tick();
+  connection.value = 'live';
 }

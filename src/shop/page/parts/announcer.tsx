@@ -75,5 +75,8 @@ function newsOf({ said, states }: Words, { no, status, review, payments }: Order
 function processesOf({ said }: Words): [about: string, text: string][] {
   return known.processes.value
     .filter(({ state }) => state !== 'starting')
-    .map(({ name, state }) => [`process ${name}`, state === 'up' ? said.started(name) : said.died(name)]);
+    .map(({ name, state }) => [
+      `process ${name}`,
+      state === 'up' ? said.started(name) : said.died(name),
+    ]);
 }

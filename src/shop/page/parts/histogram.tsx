@@ -22,10 +22,14 @@ export function Histogram() {
     );
   }
   return (
-    <Panel id="lateness" title={said.lateness} note={said.latenessNote(count(said, lateness.count))}>
+    <Panel
+      id="lateness"
+      title={said.lateness}
+      note={said.latenessNote(count(said, lateness.count))}
+    >
       <dl class="stats">
-        <Stat name={said.median} ms={lateness.p50Ms} />
-        <Stat name={said.p99} ms={lateness.p99Ms} />
+        <Stat name={said.median} ms={atMost(lateness.p50Ms, lateness.maxMs)} />
+        <Stat name={said.p99} ms={atMost(lateness.p99Ms, lateness.maxMs)} />
         <Stat name={said.worst} ms={lateness.maxMs} />
       </dl>
       <Bars lateness={lateness} />
@@ -35,6 +39,10 @@ export function Histogram() {
     </Panel>
   );
 }
+
+/** Percentiles are rounded up; none is later than the latest. */
+const atMost = (ms: number | null, maxMs: number | null): number | null =>
+  ms === null || maxMs === null ? ms : Math.min(ms, maxMs);
 
 function Stat({ name, ms }: { name: string; ms: number | null }) {
   const said = words.value;
@@ -53,7 +61,10 @@ function Bars({ lateness: { buckets, count: all, p50Ms, p99Ms } }: { lateness: L
   const ms = (value: number | null) => said.milliseconds(precise(said, value ?? 0));
   const spoken = buckets
     .filter((bucket) => bucket.count > 0)
-    .map(({ upToMs, count: its }) => `${upToMs === null ? said.above : said.upTo(count(said, upToMs))}: ${its}`)
+    .map(
+      ({ upToMs, count: its }) =>
+        `${upToMs === null ? said.above : said.upTo(count(said, upToMs))}: ${its}`,
+    )
     .join(', ');
   return (
     <svg

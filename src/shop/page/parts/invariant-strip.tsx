@@ -10,7 +10,10 @@ export function InvariantStrip() {
   const { invariantsHold, invariantsBroken, invariantsChecked } = words.value;
   const broken = strip.checks.filter(({ ok }) => !ok).length;
   return (
-    <details class={`invariants ${strip.ok ? 'hold' : 'broken'}`} open={strip.ok ? undefined : true}>
+    <details
+      class={`invariants ${strip.ok ? 'hold' : 'broken'}`}
+      open={strip.ok ? undefined : true}
+    >
       <summary>
         <span class="invariants-ticks" aria-hidden="true">
           {strip.checks.map(({ name, ok }) => (

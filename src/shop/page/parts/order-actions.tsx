@@ -27,25 +27,25 @@ function Moves({ card, deed }: { card: OrderCard; deed: Deed }) {
     return (
       <>
         <span class="note or">{orWait}</span>
-        <Move {...its} to="cancel" />
-        <Move {...its} to="pay" look="primary" />
+        <Move key="cancel" {...its} to="cancel" />
+        <Move key="pay" {...its} to="pay" look="primary" />
       </>
     );
   }
   if (card.status === 'PAID') {
     return (
       <>
-        <Dispute {...its} />
-        <Move {...its} to="ship" />
+        <Dispute key="dispute" {...its} />
+        <Move key="ship" {...its} to="ship" />
       </>
     );
   }
   if (card.status === 'SHIPPED') {
     return (
       <>
-        <Dispute {...its} />
-        {!card.extended && <Move {...its} to="extend" />}
-        <Move {...its} to="confirm" />
+        <Dispute key="dispute" {...its} />
+        {!card.extended && <Move key="extend" {...its} to="extend" />}
+        <Move key="confirm" {...its} to="confirm" />
       </>
     );
   }

@@ -61,7 +61,8 @@ function Delays({ card: { delays, dispute } }: { card: OrderCard }) {
                   <Due delay={its} />
                 </td>
                 <td class="figure">
-                  {its.lateMs !== null && words.value.milliseconds(precise(words.value, its.lateMs))}
+                  {its.lateMs !== null &&
+                    words.value.milliseconds(precise(words.value, its.lateMs))}
                 </td>
                 <td class="figure">{its.by}</td>
               </tr>

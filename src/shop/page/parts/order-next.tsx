@@ -33,7 +33,13 @@ function waitOf(said: Words, { status, payDeadline, autoConfirmAt, delays, revie
 
 /** When the wait that runs now began. */
 function startOf({ timeline, placedAt }: OrderCard): string {
-  const begins = ['order.placed', 'order.shipped', 'order.extended', 'order.completed', 'dispute.released'];
+  const begins = [
+    'order.placed',
+    'order.shipped',
+    'order.extended',
+    'order.completed',
+    'dispute.released',
+  ];
   return timeline.findLast(({ what }) => begins.includes(what))?.at ?? placedAt;
 }
 

@@ -6,7 +6,7 @@ import { OrderRow } from './order-row.js';
 import { Panel } from './panel.js';
 
 /** So many fit beside the other panels. */
-const FEW = 9;
+const FEW = 10;
 const showsAll = signal(false);
 
 export function Orders() {

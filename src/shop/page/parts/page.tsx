@@ -46,13 +46,13 @@ function Shop() {
           <div class="column">
             <Catalog />
             <Orders />
+            <Messages />
           </div>
           <div class="column">
             <Races />
             <Processes />
             <Histogram />
             <Happenings />
-            <Messages />
           </div>
         </div>
       </main>

@@ -6,9 +6,7 @@ import { words } from '../words/language.js';
 /** Why it did not work, where the button is. */
 export function ProblemLine({ deed }: { deed: Deed }) {
   const problem = deed.problem.value;
-  return (
-    <div role="alert">{problem && <p class="problem">{said(words.value, problem)}</p>}</div>
-  );
+  return <div role="alert">{problem && <p class="problem">{said(words.value, problem)}</p>}</div>;
 }
 
 function said({ problem }: Words, { status, detail }: Problem): string {

@@ -34,10 +34,13 @@ function Process({ card, share }: { card: ProcessCard; share: number }) {
       <div class="process-head">
         <b>{name}</b>
         <span class={`pill process-${state}`}>{processState[state]}</span>
-        <span class="note figure">{card.pid === null ? since(clock(card.since)) : pid(card.pid)}</span>
+        <span class="note figure">
+          {card.pid === null ? since(clock(card.since)) : pid(card.pid)}
+        </span>
       </div>
       <p class="process-fired">
-        <b class="figure">{count(words.value, card.fired)}</b> <span class="note">{firedLabel}</span>
+        <b class="figure">{count(words.value, card.fired)}</b>{' '}
+        <span class="note">{firedLabel}</span>
         <Meter of={share} />
       </p>
       <div class="process-foot">

@@ -44,12 +44,13 @@ export function duration(words: Words, ms: number): string {
 const short = (words: Words, n: number): string =>
   format(words, Number.isInteger(n) ? 0 : 1).format(n);
 
+const two = (n: number): string => String(Math.floor(n)).padStart(2, '0');
+
 /** What is left of a time: tenths in the last minute, then `4:05`, `3:04:05`, days. */
 export function left(words: Words, ms: number): string {
   const rest = Math.max(0, ms);
   if (rest < MINUTE_MS) return words.seconds(format(words, 1).format(Math.floor(rest / 100) / 10));
   if (rest >= 2 * DAY_MS) return words.days(count(words, Math.floor(rest / DAY_MS)));
-  const two = (n: number): string => String(Math.floor(n)).padStart(2, '0');
   const minutes = `${two((rest % HOUR_MS) / MINUTE_MS)}:${two((rest % MINUTE_MS) / SECOND_MS)}`;
   return rest < HOUR_MS ? minutes : `${Math.floor(rest / HOUR_MS)}:${minutes}`;
 }

@@ -12,15 +12,10 @@ export const zh: Words = {
   toDark: '深色主题',
   toLight: '浅色主题',
 
-  headline: '每个订单，到点自会办妥。',
+  headline: '每个订单，都有自己的时钟。',
   lede: '延时任务就是 Postgres 里的一行，与下单写在同一个事务里。两个进程共同处理，哪个挂了都不要紧。',
   guideTitle: '先试试这些',
-  guide: [
-    '下一个订单。',
-    '付款，或者等它自动关闭。',
-    '来一场竞争。',
-    '趁倒计时，杀掉一个进程。',
-  ],
+  guide: ['下一个订单。', '付款，或者等它自动关闭。', '制造一次竞态。', '趁倒计时，杀掉一个进程。'],
   guideDone: '已完成',
 
   demoTitle: '演示时长',
@@ -193,12 +188,12 @@ export const zh: Words = {
     'order.closed': '关闭通知',
   },
 
-  races: '竞争',
+  races: '竞态',
   racesNote: '各下一个 5 秒后关闭的订单',
   race: {
     'pay-at-the-last-moment': {
       label: '压线付款',
-      note: '要么付款成功，要么关闭并退款，绝不会两样都占。',
+      note: '要么付款成功，要么关闭并退款，二者必居其一。',
     },
     'pay-after-the-close': {
       label: '关闭后才付款',

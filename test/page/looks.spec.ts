@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser } from 'playwright-core';
+import { RunningShop } from '../e2e/support/running-shop.js';
+import { openBrowser, Visitor } from './support/visitor.js';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+interface Violation {
+  id: string;
+  nodes: { html: string; failureSummary: string }[];
+}
+
+describe('how the page looks', () => {
+  let browser: Browser;
+  let shop: RunningShop;
+
+  beforeAll(async () => {
+    browser = await openBrowser();
+    shop = await RunningShop.open({ demo: true });
+    await shop.orderAfter('pay', 'ship', 'confirm');
+    const rated = await shop.orderAfter('pay', 'ship', 'confirm');
+    await shop.act(rated.id, 'review', { stars: 4 });
+    const { id } = await shop.orderAfter('pay', 'ship');
+    await shop.act(id, 'dispute', { reason: 'a test' });
+    await shop.orderAfter('cancel');
+    await shop.place(await shop.newSku());
+  }, 60_000);
+  afterAll(async () => {
+    await browser.close();
+    await shop.close();
+  });
+
+  describe.each([
+    ['on a wide screen', { width: 1280, height: 900 }],
+    ['on a phone', { width: 390, height: 844 }],
+  ])('%s', (_, viewport) => {
+    it.each([
+      ['light', 'en-GB', 'Orders'],
+      ['dark', 'en-GB', 'Orders'],
+      ['light', 'zh-CN', '订单'],
+      ['dark', 'zh-CN', '订单'],
+    ] as const)(
+      '%s, %s: axe finds nothing, and nothing is wider',
+      async (colorScheme, locale, title) => {
+        const visitor = await Visitor.come(browser, shop.url, { colorScheme, locale, viewport });
+        const { page } = visitor;
+        await page.getByRole('heading', { name: title, exact: true }).waitFor();
+        await page.locator('.order').first().waitFor();
+        await page.locator('.invariants summary').click();
+        const violations = (await page.evaluate(
+          `${AXE}; axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)`,
+        )) as Violation[];
+        expect(
+          violations.map(({ id, nodes }) => [id, nodes[0]?.html, nodes[0]?.failureSummary]),
+        ).toEqual([]);
+        const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+        expect(wider).toBeLessThanOrEqual(0);
+        await visitor.leave();
+      },
+    );
+  });
+
+  it('keeps what the visitor chose: language and theme', async () => {
+    const visitor = await Visitor.come(browser, shop.url, { colorScheme: 'light' });
+    const { page } = visitor;
+    await visitor.button('中文').click();
+    await visitor.button('深色主题').click();
+    await page.reload();
+    await page.getByRole('heading', { name: '订单', exact: true }).waitFor();
+    expect(await page.locator('html').getAttribute('lang')).toBe('zh-CN');
+    expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
+    await visitor.leave();
+  });
+
+  it('moves nothing for whoever wants little motion', async () => {
+    const visitor = await Visitor.come(browser, shop.url, { reducedMotion: 'reduce' });
+    const moving = await visitor.page.evaluate(
+      `[...document.querySelectorAll('*')].filter((element) => {
+         const { transitionDuration, animationName } = getComputedStyle(element);
+         return transitionDuration !== '0s' || animationName !== 'none';
+       }).length`,
+    );
+    expect(moving).toBe(0);
+    await visitor.leave();
+  });
+
+  it('says in the language of the visitor that an invariant is broken, loudly', async () => {
+    const visitor = await Visitor.come(browser, shop.url);
+    await shop.sql(`UPDATE sku SET stock = stock - 1 WHERE sku = 'TEA-GREEN'`);
+    await visitor.seesInvariants('broken');
+    await visitor.page
+      .getByRole('alert')
+      .filter({ hasText: /1 of \d+ invariants broken/ })
+      .waitFor();
+    await shop.sql(`UPDATE sku SET stock = stock + 1 WHERE sku = 'TEA-GREEN'`);
+    await visitor.seesInvariants('hold');
+    await visitor.leave();
+  });
+});

@@ -1,0 +1,82 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import { SupervisedShop } from '../e2e/support/supervised-shop.js';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import { openBrowser, Visitor } from './support/visitor.js';
+
+describe('processes on the page', () => {
+  let browser: Browser;
+  let database: TestDatabase;
+  let shop: SupervisedShop;
+  let visitor: Visitor;
+
+  beforeAll(async () => {
+    browser = await openBrowser();
+  });
+  afterAll(() => browser.close());
+  beforeEach(async () => {
+    database = await createEmptyDatabase();
+    shop = await SupervisedShop.start(database.url);
+    visitor = await Visitor.come(browser, shop.url);
+  });
+  afterEach(async () => {
+    await visitor.leave();
+    await shop.stop();
+    await database.drop({ force: true });
+  });
+
+  const process = (name: string) => visitor.page.locator(`[data-process="${name}"]`);
+  const secondsLeft = async (no: number): Promise<number> => {
+    const text = await visitor.order(no).locator('.next').innerText();
+    return Number(/closes in ([\d.]+) s/.exec(text)?.[1]);
+  };
+
+  it('one that is killed is seen dead, and is back by itself', async () => {
+    // The one that sends this page, which makes it harder.
+    const name = /shop-\d/.exec(await visitor.page.locator('.liveness').innerText())![0];
+    const pid = await process(name).locator('.note').first().innerText();
+    await visitor.button(`Kill this process: ${name}`).click();
+    await process(name).filter({ hasText: 'Dead' }).waitFor();
+    await visitor.seesText(`${name} died`);
+    await process(name).filter({ hasText: 'Up' }).waitFor();
+    expect(await process(name).locator('.note').first().innerText()).not.toBe(pid);
+    const no = await visitor.place();
+    await visitor.act(no, 'Pay');
+    await visitor.sees(no, /Paid/);
+  });
+
+  it('all of them stopped and started again: the countdown is right, without a reload', async () => {
+    const no = await visitor.place();
+    const { port } = new URL(shop.url);
+    await shop.stop();
+    await visitor.seesText('Connection lost. Reconnecting…');
+    const whileAway = await secondsLeft(no);
+
+    shop = await SupervisedShop.start(database.url, { PORT: port });
+    await visitor.page.locator('.liveness.live').waitFor();
+    const [left, order] = await Promise.all([
+      secondsLeft(no),
+      fetch(`${shop.url}/feed`).then(firstEvent),
+    ]);
+    expect(whileAway).toBeGreaterThan(left);
+    const dueMs = Date.parse(order.orders[0].payDeadline) - Date.parse(order.serverNow);
+    // A second apart at the most: they were looked at one after the other.
+    expect(Math.abs(left * 1_000 - dueMs)).toBeLessThan(1_000);
+    await visitor.act(no, 'Pay');
+    await visitor.sees(no, /Paid/);
+  });
+});
+
+/** The snapshot with which a feed begins. */
+async function firstEvent({ body }: Response): Promise<any> {
+  const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
+  for (let text = ''; ;) {
+    const { value, done } = await reader.read();
+    if (done) throw new Error('the feed ended');
+    text += value;
+    const [, data] = /event: snapshot\ndata: (.*)\n\n/.exec(text) ?? [];
+    if (data === undefined) continue;
+    await reader.cancel();
+    return JSON.parse(data);
+  }
+}
