@@ -1,4 +1,9 @@
-import { Injectable, ServiceUnavailableException, type OnModuleDestroy } from '@nestjs/common';
+import {
+  Injectable,
+  Logger,
+  ServiceUnavailableException,
+  type OnModuleDestroy,
+} from '@nestjs/common';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Processes } from '../processes/processes.js';
@@ -11,6 +16,7 @@ const LOOK_EVERY_MS = 250;
 const HEARTBEAT_EVERY_MS = 10_000;
 /** A database that takes longer is said to be away. */
 const ANSWERS_WITHIN_MS = 3_000;
+const TOO_SLOW = new Error(`the database has not answered for ${ANSWERS_WITHIN_MS} ms`);
 const WATCHERS_MAX = 100;
 
 /**
@@ -19,7 +25,9 @@ const WATCHERS_MAX = 100;
  */
 @Injectable()
 export class FeedService implements OnModuleDestroy {
+  readonly #log = new Logger('Feed');
   readonly #watchers = new Set<Watcher>();
+  #inTrouble = false;
   #looking: Promise<void> | undefined;
   /** What the watchers know, and by what one tells that there is nothing new. */
   #known: { feed: Feed; version: string } | undefined;
@@ -61,7 +69,7 @@ export class FeedService implements OnModuleDestroy {
   }
 
   async #look(): Promise<void> {
-    const tooLate = setTimeout(() => this.#trouble(), ANSWERS_WITHIN_MS);
+    const tooLate = setTimeout(() => this.#trouble(TOO_SLOW), ANSWERS_WITHIN_MS);
     try {
       const instant = await this.reader.now();
       const version = JSON.stringify([instant.snapshot, this.processes.list()]);
@@ -69,8 +77,9 @@ export class FeedService implements OnModuleDestroy {
       if (!isNew && ![...this.#watchers].some((watcher) => watcher.isNew)) return;
       this.#tell(await this.reader.read(instant));
       this.#known!.version = version;
-    } catch {
-      this.#trouble();
+      this.#inTrouble = false;
+    } catch (error) {
+      this.#trouble(error);
     } finally {
       clearTimeout(tooLate);
     }
@@ -86,9 +95,14 @@ export class FeedService implements OnModuleDestroy {
   }
 
   /** Whoever knows that already is not told again. */
-  #trouble(): void {
+  #trouble(error: unknown): void {
+    if (!this.#inTrouble) this.#log.warn(`nothing can be looked up: ${messageOf(error)}`);
+    this.#inTrouble = true;
     for (const watcher of this.#watchers) {
       watcher.trouble({ servedBy: this.processes.self, trouble: 'database' });
     }
   }
 }
+
+const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error);
