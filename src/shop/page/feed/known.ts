@@ -24,6 +24,7 @@ export const known = {
   invariants: computed(() => feed.value?.invariants ?? null),
   messages: computed(() => feed.value?.messages ?? []),
   happenings: computed(() => feed.value?.happenings ?? []),
+  campaigns: computed(() => feed.value?.campaigns ?? []),
 };
 
 export function learnAll(snapshot: Feed): void {

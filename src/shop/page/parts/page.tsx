@@ -2,6 +2,7 @@ import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
 import { Announcer } from './announcer.js';
 import { Banner } from './banner.js';
+import { Campaigns } from './campaigns.js';
 import { Catalog } from './catalog.js';
 import { Durations } from './durations.js';
 import { Guide } from './guide.js';
@@ -46,6 +47,7 @@ function Shop() {
           <div class="column">
             <Catalog />
             <Orders />
+            <Campaigns />
             <Messages />
           </div>
           <div class="column">

@@ -22,6 +22,10 @@ export const shop = {
   race: (race: Race): Promise<{ orderId: string }> => request('POST', `/races/${race}`),
   kill: (process: string): Promise<unknown> =>
     request('POST', `/processes/${encodeURIComponent(process)}/kill`),
+  campaign: (campaign: { at: string; message: string; recipients: string[] }): Promise<unknown> =>
+    request('POST', '/campaigns', { body: campaign, key: newKey() }),
+  moveCampaign: (id: string, to: 'stop' | 'resume'): Promise<unknown> =>
+    request('POST', `/campaigns/${encodeURIComponent(id)}/${to}`),
   failRefunds: (forSeconds: number): Promise<{ until: string | null }> =>
     request('PUT', '/sample-provider', { body: { refunds: 'fail', for: `${forSeconds}s` } }),
 };

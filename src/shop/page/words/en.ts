@@ -237,6 +237,20 @@ export const en = {
   noMessages: 'The sample provider has sent nothing yet.',
   message: messages,
 
+  campaigns: 'Campaigns',
+  campaignsNote: 'batches at the provider’s pace',
+  campaignText: 'New teas have arrived',
+  newCampaign: (n: number) => `Text ${n} made-up buyers`,
+  campaignState: {
+    SCHEDULED: 'Scheduled',
+    RUNNING: 'Sending',
+    STOPPED: 'Stopped',
+    COMPLETED: 'Sent',
+  },
+  sentOf: (sent: string, total: string) => `${sent} of ${total}`,
+  stop: 'Stop',
+  resume: 'Resume',
+
   problem: {
     0: 'The shop did not answer. Try again in a moment.',
     404: 'There is no such thing any more.',

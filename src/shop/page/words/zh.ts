@@ -244,6 +244,20 @@ export const zh: Words = {
     'order.closed': (no) => `您的订单 ${no} 已关闭。`,
   },
 
+  campaigns: '群发短信',
+  campaignsNote: '按通道限速，分批发送',
+  campaignText: '新茶已到店',
+  newCampaign: (n) => `给 ${n} 位虚拟买家发短信`,
+  campaignState: {
+    SCHEDULED: '待发送',
+    RUNNING: '发送中',
+    STOPPED: '已停止',
+    COMPLETED: '已发完',
+  },
+  sentOf: (sent, total) => `${sent} / ${total}`,
+  stop: '停止',
+  resume: '继续',
+
   problem: {
     0: '商店没有响应，请稍后再试。',
     404: '对象已不存在。',

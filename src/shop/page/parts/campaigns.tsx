@@ -1,0 +1,73 @@
+import type { CampaignCard } from '../../feed/feed.js';
+import { known } from '../feed/known.js';
+import { serverClock } from '../feed/server-clock.js';
+import { useDeed } from '../shop/deed.js';
+import { shop } from '../shop/shop.js';
+import { words } from '../words/language.js';
+import { count } from '../words/written.js';
+import { ActionButton } from './action-button.js';
+import { Meter } from './meter.js';
+import { Panel } from './panel.js';
+import { ProblemLine } from './problem-line.js';
+
+const RECIPIENTS = 200;
+
+/** Text messages to many: how far they are, and a small one to try. */
+export function Campaigns() {
+  const deed = useDeed();
+  const { campaigns: title, campaignsNote, campaignText, newCampaign } = words.value;
+  return (
+    <Panel id="campaigns" title={title} note={campaignsNote}>
+      <ul class="campaign-list">
+        {known.campaigns.value.map((card) => (
+          <Campaign key={card.id} card={card} />
+        ))}
+      </ul>
+      {known.can.value?.race && (
+        <ActionButton
+          deed={deed}
+          name="campaign"
+          ask={() =>
+            shop.campaign({
+              at: new Date(serverClock.now()).toISOString(),
+              message: campaignText,
+              recipients: madeUpNumbers(),
+            })
+          }
+        >
+          {newCampaign(RECIPIENTS)}
+        </ActionButton>
+      )}
+      <ProblemLine deed={deed} />
+    </Panel>
+  );
+}
+
+const madeUpNumbers = (): string[] =>
+  Array.from({ length: RECIPIENTS }, (_, at) => `+861380000${String(at).padStart(4, '0')}`);
+
+function Campaign({ card: { id, state, message, counts } }: { card: CampaignCard }) {
+  const deed = useDeed();
+  const { campaignState, sentOf, stop, resume } = words.value;
+  const over = counts.sent + counts.failed;
+  const next = { SCHEDULED: 'stop', RUNNING: 'stop', STOPPED: 'resume', COMPLETED: null } as const;
+  const to = next[state];
+  return (
+    <li class={`campaign ${state.toLowerCase()}`}>
+      <div class="campaign-head">
+        <span class={`pill campaign-${state.toLowerCase()}`}>{campaignState[state]}</span>
+        <span class="campaign-text">{message}</span>
+        <span class="note figure">
+          {sentOf(count(words.value, counts.sent), count(words.value, counts.total))}
+        </span>
+        {to && (
+          <ActionButton deed={deed} name={to} ask={() => shop.moveCampaign(id, to)}>
+            {to === 'stop' ? stop : resume}
+          </ActionButton>
+        )}
+      </div>
+      <Meter of={counts.total === 0 ? 0 : over / counts.total} />
+      <ProblemLine deed={deed} />
+    </li>
+  );
+}
