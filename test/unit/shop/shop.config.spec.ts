@@ -12,6 +12,8 @@ describe('settings', () => {
       confirmAfterMs: 20_000,
       rateAfterMs: 20_000,
       messagesPerSecond: 5,
+      demo: true,
+      logLevels: ['fatal', 'error', 'warn'],
       host: '127.0.0.1',
       port: 3000,
     });
@@ -25,6 +27,8 @@ describe('settings', () => {
       confirmAfterMs: 14 * 24 * 3_600_000,
       rateAfterMs: 48 * 3_600_000,
       messagesPerSecond: 20,
+      demo: false,
+      logLevels: ['fatal', 'error', 'warn'],
       host: '0.0.0.0',
       port: 3000,
     });
