@@ -10,7 +10,7 @@ import { openBrowser, Visitor } from './support/visitor.js';
 const [url = 'http://127.0.0.1:3000', file = 'docs/images/shop.png', ...options] =
   process.argv.slice(2);
 
-const VIEWPORT = { width: 1280, height: 1000 };
+const VIEWPORT = { width: 1280, height: 1120 };
 
 async function post(path: string, body?: unknown): Promise<{ id: string }> {
   const response = await fetch(new URL(path, url), {
@@ -28,7 +28,14 @@ const place = (sku: string, quantity: number) => post('/orders', { items: [{ sku
 
 /** So much that the histogram has a shape: each order that is paid has sent two messages. */
 async function business(): Promise<void> {
-  for (const sku of ['TEA-GREEN', 'TEA-OOLONG', 'TEA-GREEN', 'BOWL-RAKU', 'TEA-OOLONG', 'TEA-GREEN']) {
+  for (const sku of [
+    'TEA-GREEN',
+    'TEA-OOLONG',
+    'TEA-GREEN',
+    'BOWL-RAKU',
+    'TEA-OOLONG',
+    'TEA-GREEN',
+  ]) {
     const { id } = await place(sku, 2);
     for (const deed of ['pay', 'ship', 'confirm']) await post(`/orders/${id}/${deed}`);
   }
@@ -50,7 +57,7 @@ async function take(browser: Browser): Promise<void> {
   const disputed = await place('BOWL-RAKU', 1);
   await post(`/orders/${disputed.id}/pay`);
   await visitor.page.locator('.checkout').getByRole('button').click();
-  await visitor.page.locator('.order-details .state.completed').first().waitFor();
+  await visitor.page.locator('.order.unpaid .order-details .state.completed').first().waitFor();
   await visitor.page.locator('.order.closed').nth(1).waitFor();
   await visitor.page.locator(':focus').blur();
   await visitor.page.mouse.move(0, 0);

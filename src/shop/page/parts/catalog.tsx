@@ -78,9 +78,7 @@ function Sku({ card: { sku, name, price, stock, initialStock } }: { card: SkuCar
   };
   return (
     <li class={`sku ${quantity > 0 ? 'chosen' : ''}`}>
-      <span class="sku-name">
-        {named} <small>{sku}</small>
-      </span>
+      <span class="sku-name">{named}</span>
       <span class="sku-price figure">{money(said, price)}</span>
       <span class="sku-stock">
         <span class="figure">{said.inStock(count(said, stock), count(said, initialStock))}</span>

@@ -18,8 +18,11 @@ export function factsOf(words: Words, happening: Happening): string[] {
   if (what.startsWith('payment.')) facts.push(money(words, amount ?? 0));
   if (what === 'order.closed') facts.push(words.reasons[detail ?? ''] ?? detail ?? '');
   if (what === 'dispute.opened' && detail) facts.push(detail);
-  if (lateMs !== null) facts.push(words.msLate(precise(words, lateMs)));
+  if (lateMs !== null) facts.push(unbroken(words.msLate(precise(words, lateMs))));
   if (by !== null && !what.startsWith('process.')) facts.push(by);
-  if (stock !== null) facts.push(words.stockBy(stock > 0 ? `+${stock}` : `−${-stock}`));
+  if (stock !== null) facts.push(unbroken(words.stockBy(stock > 0 ? `+${stock}` : `−${-stock}`)));
   return facts;
 }
+
+/** Short, so it stays on one line. */
+const unbroken = (text: string): string => text.replaceAll(' ', '\u00a0');
