@@ -2,7 +2,7 @@ import { Controller, Get, Header, NotFoundException, Param, Res } from '@nestjs/
 import { ApiExcludeController } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { existsSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { projectRoot } from '../../project-root.js';
 
 /** Nothing from elsewhere, nothing inline, and in nobody's frame. */
@@ -21,6 +21,7 @@ const CONTENT_SECURITY_POLICY = [
 
 /** Where `npm run build` puts the page. */
 const FOLDER = join(projectRoot(), 'dist', 'page');
+const ASSETS = join(FOLDER, 'assets');
 
 @ApiExcludeController()
 @Controller()
@@ -41,9 +42,9 @@ export class SiteController {
   @Get('assets/:file')
   @Header('x-content-type-options', 'nosniff')
   asset(@Param('file') file: string, @Res() response: Response): void {
-    const asset = join('assets', file);
-    response.sendFile(asset, { root: FOLDER, maxAge: '1y', immutable: true }, (error) => {
-      if (error && !response.headersSent) response.status(404).type('text').end('not found\n');
-    });
+    if (basename(file) !== file || !existsSync(join(ASSETS, file))) {
+      throw new NotFoundException('there is no such asset');
+    }
+    response.sendFile(file, { root: ASSETS, maxAge: '1y', immutable: true });
   }
 }
