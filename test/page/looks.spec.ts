@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { openBrowser, Visitor } from './support/visitor.js';
-
-const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 interface Violation {
   id: string;
@@ -50,7 +47,7 @@ describe('how the page looks', () => {
         await page.locator('.order').first().waitFor();
         await page.locator('.invariants summary').click();
         const violations = (await page.evaluate(
-          `${AXE}; axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)`,
+          `${axe.source}; axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)`,
         )) as Violation[];
         expect(
           violations.map(({ id, nodes }) => [id, nodes[0]?.html, nodes[0]?.failureSummary]),

@@ -46,7 +46,7 @@ describe('orders on the page', () => {
     await visitor.sees(no, /Closed.*not paid in time · [\d.,]+ ms late/);
     await visitor.seesStock('Cup, white porcelain', '200 of 200');
     await visitor.sees(no, /order\.close fired/);
-    await visitor.sees(no, /stock \+2/);
+    await visitor.sees(no, /stock\s\+2/);
   });
 
   it('takes an order through to five stars that come by themselves', async () => {

@@ -44,7 +44,12 @@ async function business(): Promise<void> {
 async function take(browser: Browser): Promise<void> {
   const colorScheme = options.includes('--dark') ? 'dark' : 'light';
   const locale = options.includes('--zh') ? 'zh-CN' : 'en-GB';
-  const visitor = await Visitor.come(browser, url, { viewport: VIEWPORT, colorScheme, locale });
+  const visitor = await Visitor.come(browser, url, {
+    viewport: VIEWPORT,
+    reducedMotion: 'reduce',
+    colorScheme,
+    locale,
+  });
   await business();
   await place('POT-IRON', 1);
   const shipped = await place('TEA-OOLONG', 1);
