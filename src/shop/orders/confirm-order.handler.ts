@@ -3,6 +3,7 @@ import {
   DelayService,
   OnDelay,
   type Delay,
+  type ScheduleItem,
   type TransactionalDelayBatchContext,
 } from 'nestjs-delay-queue';
 import { Any } from 'typeorm';
@@ -26,14 +27,13 @@ export class ConfirmOrderHandler {
     const move = { from: 'SHIPPED', to: 'COMPLETED' } as const;
     const completed = await this.moves.whenFiring('order.confirm', manager, ids, move);
     const orders = await manager.findBy(Order, { id: Any(completed) });
-    await this.delays.scheduleMany(
-      orders.map(({ id, rateAfterMs: after }) => ({
-        name: 'order.rate',
-        payload: { orderId: id },
-        key: id,
-        after,
-      })),
-      { manager },
-    );
+    await this.delays.scheduleMany(orders.map(rating), { manager });
   }
 }
+
+const rating = ({ id, rateAfterMs }: Order): ScheduleItem<'order.rate'> => ({
+  name: 'order.rate',
+  payload: { orderId: id },
+  key: id,
+  after: rateAfterMs,
+});
