@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
-import { NodeProcess } from '../support/node-process.js';
 import { until } from '../support/until.js';
 import { people } from './support/campaigns.js';
+import { SupervisedShop } from './support/supervised-shop.js';
 
 const EVERYBODY = people(12);
 
@@ -20,14 +20,15 @@ afterEach(async () => {
   await database.drop({ force: true });
 });
 
-const start = (): NodeProcess =>
-  NodeProcess.start('src/main.ts', {
-    env: { DATABASE_URL: database.url, PORT: '0', MESSAGES_PER_SECOND: '5' },
-  });
+const start = (): Promise<SupervisedShop> =>
+  SupervisedShop.start(database.url, { MESSAGES_PER_SECOND: '5' });
 
-async function urlOf(shop: NodeProcess): Promise<string> {
-  const [, url] = await shop.waitForOutput(/SHOP=(\S+)/);
-  return url!;
+/** Both of its processes at once, and first of all whoever would start them again. */
+async function kill(shop: SupervisedShop): Promise<void> {
+  const pids = (await shop.processes()).map(({ pid }) => pid!);
+  const killed = shop.process.kill('SIGKILL');
+  for (const pid of pids) process.kill(pid, 'SIGKILL');
+  await killed;
 }
 
 const rowsOf = async (sql: string) => (await us.query(sql)).rows;
@@ -48,8 +49,7 @@ const GAPS: [gap: string, table: string, when: string, deliveredMeanwhile: numbe
 it.each(GAPS)(
   'a process killed when a batch is %s: everybody gets the message once',
   async (_gap, table, when, deliveredMeanwhile) => {
-    const victim = start();
-    const url = await urlOf(victim);
+    const victim = await start();
     await us.query(
       `CREATE FUNCTION stand_still() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN PERFORM pg_advisory_xact_lock_shared(42); RETURN NEW; END $$;
@@ -57,7 +57,7 @@ it.each(GAPS)(
          FOR EACH ROW WHEN (NEW.recipient > 'p-05') EXECUTE FUNCTION stand_still();
        SELECT pg_advisory_lock(42)`,
     );
-    const created = await fetch(`${url}/campaigns`, {
+    const created = await fetch(`${victim.url}/campaigns`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({
@@ -68,7 +68,7 @@ it.each(GAPS)(
     });
     const { id } = (await created.json()) as { id: string };
     await until(isStuck, Boolean);
-    await victim.kill('SIGKILL');
+    await kill(victim);
     const before = await delivered();
     expect(before).toHaveLength(deliveredMeanwhile);
     const sending = await rowsOf(`SELECT FROM campaign_recipient WHERE state = 'SENDING'`);
@@ -82,8 +82,7 @@ it.each(GAPS)(
     // Half a minute passes: what the killed one had claimed comes back when its lease is over.
     await us.query(`UPDATE delay_queue.delay SET leased_until = clock_timestamp()`);
 
-    const heir = start();
-    const heirUrl = await urlOf(heir);
+    const heir = await start();
     await until(
       () => rowsOf(`SELECT state FROM campaign`),
       ([campaign]) => campaign?.state === 'COMPLETED',
@@ -91,10 +90,10 @@ it.each(GAPS)(
     const after = await delivered();
     expect(after.map(({ recipient }) => recipient)).toEqual(EVERYBODY);
     expect(after).toEqual(expect.arrayContaining(before));
-    const progress = await (await fetch(`${heirUrl}/campaigns/${id}`)).json();
+    const progress = await (await fetch(`${heir.url}/campaigns/${id}`)).json();
     expect(progress).toMatchObject({ counts: { total: 12, sent: 12 } });
-    expect(await (await fetch(`${heirUrl}/invariants`)).json()).toMatchObject({ ok: true });
-    await heir.kill('SIGTERM');
+    expect(await (await fetch(`${heir.url}/invariants`)).json()).toMatchObject({ ok: true });
+    await heir.stop();
   },
   120_000,
 );
