@@ -1,15 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { DataSource } from 'typeorm';
-import { runMigrations } from 'nestjs-delay-queue';
-import { databaseOptions } from '../src/app.module.js';
 import { account, shownAccounting, type Accounting } from './accounting.js';
 import { type Bench, interleaved } from './bench.js';
 import { brokenRules, type Closing, closingOf } from './burst/findings.js';
-import { placeOrders, stockShop } from './burst/orders.js';
+import { placeOrders } from './burst/orders.js';
 import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';
 import { connect } from './server/bench-server.js';
+import { buildShop } from './shop/shop-tables.js';
 import { openSite } from './site.js';
 
 interface Variant {
@@ -101,7 +99,7 @@ function shownBroken(measurements: readonly Burst[]): string {
 
 async function measure(bench: Bench, { batch, processes }: Variant): Promise<Burst> {
   const { burstOrders: orders, burstSkus: skus } = bench.settings;
-  const site = await openSite(bench, {}, 'burst', (url) => prepare(url, skus), {
+  const site = await openSite(bench, {}, 'burst', (url) => buildShop(url, skus), {
     countStatements: true,
   });
   const { url } = site;
@@ -138,17 +136,4 @@ async function measure(bench: Bench, { batch, processes }: Variant): Promise<Bur
     accounting: account(reports, orders, rows[0]?.left ?? Number.NaN),
     broken,
   };
-}
-
-async function prepare(url: string, skus: number): Promise<void> {
-  const source = new DataSource(databaseOptions(url));
-  await source.initialize();
-  try {
-    await runMigrations(source);
-  } finally {
-    await source.destroy();
-  }
-  const client = await connect(url);
-  await stockShop(client, skus);
-  await client.end();
 }

@@ -12,6 +12,7 @@ export const SCENARIOS = [
   'drain',
   'overdue',
   'burst',
+  'shop',
   'lateness',
   'commit',
   'plans',
@@ -49,7 +50,9 @@ const OPTIONS = {
   'burst-skus': { type: 'string', default: '200' },
   'burst-batch': { type: 'string', default: '200' },
   rates: { type: 'string', default: '200,1000' },
-  seconds: { type: 'string', default: '10' },
+  seconds: { type: 'string' },
+  'orders-per-second': { type: 'string', default: '100' },
+  connections: { type: 'string', default: '50' },
   pending: { type: 'string', default: '0' },
   'churn-count': { type: 'string', default: '200000' },
   'churn-waiting': { type: 'string', default: '20000' },
@@ -101,6 +104,10 @@ export interface Settings {
   /** How long `lateness` and `commit` schedule, and `idle` watches. */
   seconds: number;
   idleSeconds: number;
+  /** How long `shop` orders at that pace, and how many order at a time as fast as it goes. */
+  shopSeconds: number;
+  ordersPerSecond: number;
+  connections: readonly number[];
   /** Rows far in the future that stand beside those of `lateness`, and of `idle`. */
   pending: readonly number[];
   idlePending: readonly number[];
@@ -123,6 +130,9 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
   const wholeOf = (option: Counted, least: number): number => whole(option, values[option], least);
   const wholesOf = (option: Counted, least: number): number[] =>
     wholes(option, values[option], least);
+  // Each scenario has a time of its own until it is told one.
+  const seconds = (unless: number): number =>
+    values.seconds === undefined ? unless : whole('seconds', values.seconds, 1);
   return {
     scenarios: scenariosOf(positionals),
     rounds: wholeOf('rounds', 1),
@@ -144,8 +154,11 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
     burstSkus: wholeOf('burst-skus', 2),
     burstBatch: wholeOf('burst-batch', 1),
     ratesPerSecond: wholesOf('rates', 1),
-    seconds: wholeOf('seconds', 1),
+    seconds: seconds(10),
     idleSeconds: wholeOf('idle-seconds', 1),
+    shopSeconds: seconds(120),
+    ordersPerSecond: wholeOf('orders-per-second', 1),
+    connections: wholesOf('connections', 1),
     pending: wholesOf('pending', 0),
     idlePending: wholesOf('idle-pending', 0),
     churnCount: wholeOf('churn-count', 1_000),
@@ -160,7 +173,7 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
 }
 
 /** Options that always have a text. */
-type Counted = Exclude<keyof typeof OPTIONS, 'json' | 'help'>;
+type Counted = Exclude<keyof typeof OPTIONS, 'json' | 'help' | 'seconds'>;
 
 function parse(args: string[]) {
   try {

@@ -17,6 +17,7 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   drain: () => import('./drain.js'),
   overdue: () => import('./overdue.js'),
   burst: () => import('./burst.js'),
+  shop: () => import('./shop.js'),
   lateness: () => import('./lateness.js'),
   commit: () => import('./commit.js'),
   plans: () => import('./plans.js'),

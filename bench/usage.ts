@@ -17,6 +17,7 @@ drain     --count 50000 --processes 1 --concurrency 1000
           --backlog 0 (delays of the far future beside a second drain, as 1000000)
 overdue   --overdue 100000 --concurrency 1000
 burst     --burst-orders 10000 --burst-skus 200 --burst-batch 200 --processes 1
+shop      --orders-per-second 100 --seconds 120 --connections 50
 lateness  --rates 200,1000 --seconds 10 --pending 0 (or 0,1000000,10000000)
 commit    --rates 200,1000 --seconds 10
 plans     --count 50000

@@ -11,6 +11,9 @@ const LINES = 2;
 export const orderNumberOf = (orderId: string): number =>
   Number.parseInt(orderId.slice(ID_PREFIX.length), 16);
 
+/** The id of the SKU that {@link stockShop} gave that number. */
+export const skuOf = (n: number): string => `SKU-${String(n).padStart(6, '0')}`;
+
 /** Something to sell, in place of the shop's own five. */
 export async function stockShop(client: Client, skus: number): Promise<void> {
   await client.query(`DELETE FROM sku`);

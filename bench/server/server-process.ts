@@ -21,11 +21,16 @@ const KEEPER = '"$@" & server=$!; echo $server; cat >/dev/null; kill -TERM $serv
 
 /** A server of a system under test, on this machine and for this run alone. */
 export class ServerProcess {
+  /** Lets it end; kills it when it does not. Whoever does not call it has it done at the end. */
+  readonly stop: () => Promise<void>;
+
   private constructor(
     private readonly keeper: ChildProcess,
     private readonly pid: number,
     private readonly logFile: string,
-  ) {}
+  ) {
+    this.stop = stopLater(() => this.#stop());
+  }
 
   /** @param env what it gets beside `PATH`: no settings of the machine */
   static async start(
@@ -47,9 +52,7 @@ export class ServerProcess {
     if (output === null) throw new Error('a server has no output');
     const [line] = (await once(createInterface(output), 'line')) as [string];
     output.resume();
-    const server = new ServerProcess(keeper, Number(line), logFile);
-    stopLater(() => server.#stop());
-    return server;
+    return new ServerProcess(keeper, Number(line), logFile);
   }
 
   /** Asks `probe` until it does not throw. @throws what it threw last, with the end of the log */

@@ -30,6 +30,12 @@ describe('the command line of the benchmarks', () => {
     });
   });
 
+  it('gives scenarios that take different times what each is told, or its own', () => {
+    expect(parsed()).toMatchObject({ seconds: 10, shopSeconds: 120 });
+    expect(parsed('--seconds', '7')).toMatchObject({ seconds: 7, shopSeconds: 7 });
+    expect(() => parsed('--seconds', '0')).toThrow(/--seconds takes a whole number from 1/);
+  });
+
   it('runs scenarios in its own order, whatever the order of their names', () => {
     expect(parsed('idle', 'burst', 'enqueue').scenarios).toEqual(['enqueue', 'burst', 'idle']);
   });
@@ -54,6 +60,8 @@ describe('the command line of the benchmarks', () => {
       'bulk',
       'overdue',
       'burst-batch',
+      'orders-per-second',
+      'connections',
       'charts-into',
     ]) {
       expect(USAGE).toContain(`--${option} `);
