@@ -12,16 +12,17 @@ const EVENT = /^event: .*\ndata: /m;
 /** Those who look at the page while others order: one stays, and another comes each second. */
 export class PageVisitors {
   /** Until the last byte of the document. */
-  pages = new Answers();
+  readonly pages = new Answers();
   /** Until the first event, which says all that the page shows. */
-  feeds = new Answers();
-  readonly #leave = new AbortController();
+  readonly feeds = new Answers();
+  #leave = new AbortController();
   #coming: Promise<unknown> = Promise.resolve();
 
   constructor(private readonly url: string) {}
 
   /** Nobody comes to a shop that has no page. */
   async come(): Promise<void> {
+    this.#leave = new AbortController();
     const [page, feed] = [await this.#open('/'), await this.#open('/feed')];
     page.destroy();
     if (page.statusCode === 200) this.#coming = this.#eachSecond(() => this.#visitPage());
@@ -30,11 +31,6 @@ export class PageVisitors {
     feed.on('error', () => {}).resume();
     this.#leave.signal.addEventListener('abort', () => feed.destroy());
     this.#coming = Promise.all([this.#coming, this.#eachSecond(() => this.#visitFeed())]);
-  }
-
-  /** What they saw so far was preparation. */
-  forget(): void {
-    [this.pages, this.feeds] = [new Answers(), new Answers()];
   }
 
   async leave(): Promise<void> {

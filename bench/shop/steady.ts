@@ -65,24 +65,24 @@ export async function measureSteady(bench: Bench): Promise<Steady> {
   });
   const shop = await MeasuredShop.start(site.url, SHORT_LIFE);
   const [client, database] = [new ShopClient(shop.url), await connect(site.url)];
-  const visitors = new PageVisitors(shop.url);
-  await visitors.come();
+  const busy = async (seconds: number, traffic: Traffic, visitors: PageVisitors) => {
+    await visitors.come();
+    await traffic.run({ perSecond, seconds, skus: SKUS });
+    await visitors.leave();
+    return settled(shop, database);
+  };
 
   const warmUpSeconds = Math.min(WARM_UP_SECONDS_MAX, shopSeconds * WARM_UP_SHARE);
-  await new Traffic(client).run({ perSecond, seconds: warmUpSeconds, skus: SKUS });
-  const readings = [await settled(shop, database)];
-  visitors.forget();
+  const readings = [await busy(warmUpSeconds, new Traffic(client), new PageVisitors(shop.url))];
   const [since, before] = [await databaseNow(database), await countOrders(database)];
   const cpuSecondsBefore = await shop.cpuSeconds();
   await site.begin();
-  const traffic = new Traffic(client);
+  const [traffic, visitors] = [new Traffic(client), new PageVisitors(shop.url)];
   while (readings.length <= HALVES) {
-    await traffic.run({ perSecond, seconds: shopSeconds / HALVES, skus: SKUS });
-    readings.push(await settled(shop, database));
+    readings.push(await busy(shopSeconds / HALVES, traffic, visitors));
   }
   const done = await site.done();
   const cpuSeconds = (await shop.cpuSeconds()) - cpuSecondsBefore;
-  await visitors.leave();
   const orders = difference(await countOrders(database), before);
   const lateness = await latenessSince(database, since);
   const broken = await brokenInvariants(client);
