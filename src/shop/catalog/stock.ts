@@ -1,4 +1,4 @@
-import { In, MoreThanOrEqual, type EntityManager } from 'typeorm';
+import { In, type EntityManager } from 'typeorm';
 import { InvalidRequest } from '../http/invalid-request.js';
 import { ProblemException } from '../http/problem.js';
 import type { Merchant } from '../merchants/merchant.entity.js';
@@ -56,21 +56,31 @@ export async function offerOf(manager: EntityManager, quantities: Quantity[]): P
 }
 
 /**
- * Takes all of it or throws 409, naming what is short. SKUs are taken in id order, so two orders of
- * the same things wait for each other instead of deadlocking; `stock >= quantity` is judged on the
- * locked row, so the last one is sold once.
+ * Takes all of it for that order or throws 409, naming what is short. SKUs are taken in id order, so two
+ * orders of the same things wait for each other instead of deadlocking; `stock >= quantity` is judged
+ * on the locked row, so the last one is sold once.
  *
- * One plain update per SKU. Locking all of them in a CTE and updating them in the same statement
- * deadlocked under load (6 in 300 orders of one SKU that closed while others were placed).
+ * One statement per SKU. Locking all of them in a CTE and updating them in the same statement
+ * deadlocked under load (6 in 300 orders of one SKU that closed while others were placed). It writes
+ * the order's line as well: written before, its foreign key locks the row for each order that waits for
+ * it, and every new version of the row has to name them all.
  */
-export async function takeStock(manager: EntityManager, quantities: Quantity[]): Promise<void> {
-  for (const { sku, quantity } of inSkuOrder(quantities)) {
-    const { affected } = await manager.update(
-      Sku,
-      { sku, stock: MoreThanOrEqual(quantity) },
-      { stock: () => `stock - ${quantity}` },
+export async function takeStock(
+  manager: EntityManager,
+  orderId: string,
+  lines: PricedQuantity[],
+): Promise<void> {
+  for (const { sku, name, price, quantity } of inSkuOrder(lines)) {
+    const written = await manager.query<unknown[]>(
+      `WITH taken AS (
+         UPDATE sku SET stock = stock - $3 WHERE sku = $2 AND stock >= $3 RETURNING sku
+       )
+       INSERT INTO order_item (order_id, sku, quantity, name, price)
+       SELECT $1::uuid, sku, $3, $4, $5::int FROM taken
+       RETURNING sku`,
+      [orderId, sku, quantity, name, price],
     );
-    if (affected !== 1) throw outOfStock(await manager.findOneByOrFail(Sku, { sku }));
+    if (written.length === 0) throw outOfStock(await manager.findOneByOrFail(Sku, { sku }));
   }
 }
 

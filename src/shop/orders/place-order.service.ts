@@ -7,7 +7,7 @@ import { ProblemException } from '../http/problem.js';
 import { termsOf, type Terms } from '../merchants/terms.js';
 import { serverNow } from '../shop.clock.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
-import { Order, OrderItem } from './order.entity.js';
+import { Order } from './order.entity.js';
 import type { PlacedOrder, PlaceOrderRequest } from './orders.schemas.js';
 
 /** What an answer is made of. */
@@ -82,12 +82,8 @@ export class PlaceOrderService {
     const insert = manager.createQueryBuilder().insert().into(Order).values(order).orIgnore();
     const { raw } = await insert.returning('id').execute();
     if (raw.length === 0) throw new KeyTaken();
-    await manager.insert(
-      OrderItem,
-      lines.map((line) => ({ ...line, orderId: id })),
-    );
     // Last, because every other order of the same SKU waits from here to the commit.
-    await takeStock(manager, lines);
+    await takeStock(manager, id, lines);
     return order;
   }
 

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { offerOf, takeStock } from '../../../shop/catalog/stock.js';
 import { Sku } from '../../../shop/catalog/sku.entity.js';
-import { Order, OrderItem } from '../../../shop/orders/order.entity.js';
+import { Order } from '../../../shop/orders/order.entity.js';
 import type { PlacedOrder, PlaceOrderRequest } from '../../../shop/orders/orders.schemas.js';
 import { Payment } from '../../../shop/payments/payment.entity.js';
 import type { PaymentReceipt, PaymentReport } from '../../../shop/payments/payments.schemas.js';
@@ -46,11 +46,7 @@ export class NaiveOrders {
         confirmAfterMs: HOUR_MS,
         rateAfterMs: HOUR_MS,
       });
-      await manager.insert(
-        OrderItem,
-        lines.map((line) => ({ ...line, orderId: id })),
-      );
-      await takeStock(manager, lines);
+      await takeStock(manager, id, lines);
       return sum;
     });
     if (this.settings.closer === 'naive') {
