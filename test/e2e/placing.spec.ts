@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { DataSource } from 'typeorm';
+import { until } from '../support/until.js';
 import { RunningShop } from './support/running-shop.js';
 
 describe('placing an order', () => {
@@ -55,6 +57,34 @@ describe('placing an order', () => {
     expect(await shop.stockOf(plenty)).toBe(10);
     expect(await shop.stockOf(scarce)).toBe(1);
     expect(await delays()).toBe(delaysBefore);
+  });
+
+  it('has no lock on the row of a SKU while it waits for its turn', async () => {
+    const sku = await shop.newSku();
+    const lockedBy = async (): Promise<string> => {
+      const [row] = await shop.sql<{ xmax: string }[]>(`SELECT xmax FROM sku WHERE sku = $1`, [
+        sku,
+      ]);
+      return row!.xmax;
+    };
+    const other = shop.app.get(DataSource).createQueryRunner();
+    await other.startTransaction();
+    await other.query(`UPDATE sku SET stock = stock - 1 WHERE sku = $1`, [sku]);
+    const alone = await lockedBy();
+
+    const placing = shop.place(sku);
+    await until(
+      () =>
+        shop.sql<unknown[]>(
+          `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        ),
+      (waiting) => waiting.length > 0,
+    );
+
+    expect(await lockedBy()).toBe(alone);
+    await other.rollbackTransaction();
+    await other.release();
+    expect(await placing).toMatchObject({ status: 'UNPAID' });
   });
 
   it('sells the last pieces once, whoever asks at the same time and in whatever order', async () => {
