@@ -99,7 +99,7 @@ export function steadyTables(steadies: readonly Steady[], perSecond: number): Ta
       title: `${title}: answers`,
       notes: [
         'open loop over connections that stay open; "/" and "/feed" each second, over a new one',
-        'routes that this shop does not have are left out',
+        'what has no answers is left out: without `npm run build` there is no page',
       ],
       columns: ['request', ...ANSWERS.map(({ title: column }) => column), 'unexpected'],
       rows: same(
