@@ -13,11 +13,24 @@ const CHANNEL = 'delay_queue';
 const FALSE_EPOCHS_AHEAD = 7;
 const FALSE_WAKE_AFTER_MS = 45_000;
 
+/** A connection has five seconds to open, which a machine that is very busy may take from it. */
+const STARTS_MAX = 3;
+const TOO_BUSY = /connection timeout/;
+
+async function opened(ground: Ground, program: Program, starts = 1): Promise<Stage> {
+  try {
+    return await Stage.open(ground, program, { settings: program.setup.settings });
+  } catch (error) {
+    if (starts === STARTS_MAX || !TOO_BUSY.test(String(error))) throw error;
+    return opened(ground, program, starts + 1);
+  }
+}
+
 /** Plays a program to its end. @returns every promise that was broken, one line each */
 export async function play(ground: Ground, program: Program): Promise<string[]> {
   let stage: Stage;
   try {
-    stage = await Stage.open(ground, program, { settings: program.setup.settings });
+    stage = await opened(ground, program);
   } catch (error) {
     return [`no start: ${program.setup.way}: ${String(error)}`];
   }
