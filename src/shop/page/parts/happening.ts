@@ -1,6 +1,6 @@
 import type { Happening } from '../../feed/feed.js';
 import type { Words } from '../words/en.js';
-import { money, precise } from '../words/written.js';
+import { lateFor, money } from '../words/written.js';
 
 /** What happened, in a word or two: `order.remind cancelled`. */
 export function said(words: Words, { what, delay, amount, detail }: Happening): string {
@@ -18,7 +18,7 @@ export function factsOf(words: Words, happening: Happening): string[] {
   if (what.startsWith('payment.')) facts.push(money(words, amount ?? 0));
   if (what === 'order.closed') facts.push(words.reasons[detail ?? ''] ?? detail ?? '');
   if (what === 'dispute.opened' && detail) facts.push(detail);
-  if (lateMs !== null) facts.push(unbroken(words.msLate(precise(words, lateMs))));
+  if (lateMs !== null) facts.push(unbroken(words.lateBy(lateFor(words, lateMs))));
   if (by !== null && !what.startsWith('process.')) facts.push(by);
   if (stock !== null) facts.push(unbroken(words.stockBy(stock > 0 ? `+${stock}` : `−${-stock}`)));
   return facts;

@@ -1,7 +1,7 @@
 import type { Lateness } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
-import { count, precise } from '../words/written.js';
+import { count, lateFor } from '../words/written.js';
 import { Panel } from './panel.js';
 
 const WIDTH = 330;
@@ -49,7 +49,7 @@ function Stat({ name, ms }: { name: string; ms: number | null }) {
   return (
     <div>
       <dt>{name}</dt>
-      <dd class="figure">{ms === null ? '–' : said.milliseconds(precise(said, ms))}</dd>
+      <dd class="figure">{ms === null ? '–' : lateFor(said, ms)}</dd>
     </div>
   );
 }
@@ -58,7 +58,7 @@ function Bars({ lateness: { buckets, count: all, p50Ms, p99Ms } }: { lateness: L
   const said = words.value;
   const most = Math.max(1, ...buckets.map((bucket) => bucket.count));
   const step = WIDTH / buckets.length;
-  const ms = (value: number | null) => said.milliseconds(precise(said, value ?? 0));
+  const ms = (value: number | null) => lateFor(said, value ?? 0);
   const spoken = buckets
     .filter((bucket) => bucket.count > 0)
     .map(

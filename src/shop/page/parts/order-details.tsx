@@ -1,6 +1,6 @@
 import type { DelayCard, Happening, OrderCard } from '../../feed/feed.js';
 import { words } from '../words/language.js';
-import { clock, left, precise, preciseClock } from '../words/written.js';
+import { clock, lateFor, left, preciseClock } from '../words/written.js';
 import { Countdown } from './countdown.js';
 import { factsOf, said } from './happening.js';
 
@@ -60,10 +60,7 @@ function Delays({ card: { delays, dispute } }: { card: OrderCard }) {
                 <td class="figure">
                   <Due delay={its} />
                 </td>
-                <td class="figure">
-                  {its.lateMs !== null &&
-                    words.value.milliseconds(precise(words.value, its.lateMs))}
-                </td>
+                <td class="figure">{its.lateMs !== null && lateFor(words.value, its.lateMs)}</td>
                 <td class="figure">{its.by}</td>
               </tr>
             ))}

@@ -1,7 +1,7 @@
 import type { OrderCard } from '../../feed/feed.js';
 import type { Words } from '../words/en.js';
 import { words } from '../words/language.js';
-import { left, precise } from '../words/written.js';
+import { lateFor, left } from '../words/written.js';
 import { Countdown } from './countdown.js';
 
 /** The end of an order's time, or what became of it. */
@@ -51,7 +51,7 @@ function frozenFor(said: Words, frozen: { leftMs: number }[]): string {
 function closing(said: Words, { closeReason, timeline }: OrderCard): string {
   const closed = timeline.find(({ what }) => what === 'order.closed');
   const facts = [said.reasons[closeReason ?? ''] ?? closeReason ?? ''];
-  if (closed && closed.lateMs !== null) facts.push(said.msLate(precise(said, closed.lateMs)));
+  if (closed && closed.lateMs !== null) facts.push(said.lateBy(lateFor(said, closed.lateMs)));
   if (closed?.by) facts.push(closed.by);
   return facts.join(' · ');
 }

@@ -184,7 +184,7 @@ export const en = {
   dueIn: (time: string) => `in ${time}`,
   timeline: 'Timeline',
   happened,
-  msLate: (n: string) => `${n} ms late`,
+  lateBy: (time: string) => `${time} late`,
   stockBy: (n: string) => `stock ${n}`,
   kinds,
 

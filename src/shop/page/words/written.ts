@@ -28,9 +28,11 @@ export const count = (words: Words, n: number): string => format(words, 0).forma
 /** Integer cents. */
 export const money = (words: Words, cents: number): string => format(words, 2).format(cents / 100);
 
-/** Lateness: whole milliseconds from ten on, below that it is the tenth that tells. */
-export const precise = (words: Words, ms: number): string =>
-  format(words, ms < 10 && !Number.isInteger(ms) ? 1 : 0).format(ms);
+/** Lateness: the tenth of a millisecond tells something below ten; who was down for a while was late by seconds. */
+export function lateFor(words: Words, ms: number): string {
+  if (ms >= 10 * SECOND_MS) return duration(words, Math.round(ms / SECOND_MS) * SECOND_MS);
+  return words.milliseconds(format(words, ms < 10 && !Number.isInteger(ms) ? 1 : 0).format(ms));
+}
 
 /** A setting: `30 s`, `30 min`, `48 h`, `14 d`. */
 export function duration(words: Words, ms: number): string {

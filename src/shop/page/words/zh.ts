@@ -177,7 +177,7 @@ export const zh: Words = {
     'process.started': '已启动',
     'process.died': '已退出',
   },
-  msLate: (n) => `晚 ${n} 毫秒`,
+  lateBy: (time) => `晚 ${time}`,
   stockBy: (n) => `库存 ${n}`,
   kinds: {
     'order.placed': '下单通知',
