@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
+import { FeedClient } from '../e2e/support/feed-client.js';
 import { SupervisedShop } from '../e2e/support/supervised-shop.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { openBrowser, Visitor } from './support/visitor.js';
@@ -39,8 +40,10 @@ describe('processes on the page', () => {
   };
   /** By the server, of the newest order. */
   const secondsDue = async (): Promise<number> => {
-    const { orders, serverNow } = await fetch(`${shop.url}/feed`).then(firstEvent);
-    return (Date.parse(orders[0].payDeadline) - Date.parse(serverNow)) / 1_000;
+    const client = await FeedClient.open(shop.url);
+    const { orders, serverNow } = await client.when(() => true);
+    client.close();
+    return (Date.parse(orders[0]!.payDeadline) - Date.parse(serverNow)) / 1_000;
   };
 
   it('one that is killed is seen dead, and is back by itself', async () => {
@@ -75,17 +78,3 @@ describe('processes on the page', () => {
     await visitor.sees(no, /Paid/);
   });
 });
-
-/** The snapshot with which a feed begins. */
-async function firstEvent({ body }: Response): Promise<any> {
-  const reader = body!.pipeThrough(new TextDecoderStream()).getReader();
-  for (let text = ''; ;) {
-    const { value, done } = await reader.read();
-    if (done) throw new Error('the feed ended');
-    text += value;
-    const [, data] = /event: snapshot\ndata: (.*)\n\n/.exec(text) ?? [];
-    if (data === undefined) continue;
-    await reader.cancel();
-    return JSON.parse(data);
-  }
-}
