@@ -18,6 +18,8 @@ export class Watcher {
     response.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
+      // Kept alive for another request, it would keep a shop from stopping when the feed has ended.
+      connection: 'close',
       // A proxy that collects what comes in would show it all at once, much later.
       'x-accel-buffering': 'no',
     });
