@@ -85,12 +85,17 @@ export class Supervisor {
   async stop(): Promise<void> {
     this.#stopping = true;
     for (const timer of this.#again) clearTimeout(timer);
-    const children = [...this.#children.values()];
-    for (const child of children) child.stop();
+    await Promise.all([...this.#children].map(([place, child]) => this.#stop(place, child)));
+  }
+
+  async #stop(place: number, child: ShopChild): Promise<void> {
+    child.stop();
     const tooLong = setTimeout(() => {
-      for (const child of children) child.kill();
+      const why = `did not stop within ${STOPS_WITHIN_MS / 1_000} s, and was killed`;
+      this.audience.printed(this.#nameOf(place), why);
+      child.kill();
     }, STOPS_WITHIN_MS);
-    await Promise.all(children.map(({ exited }) => exited));
+    await child.exited;
     clearTimeout(tooLong);
   }
 

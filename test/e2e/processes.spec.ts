@@ -98,6 +98,15 @@ describe('the processes of a shop', () => {
     );
   });
 
+  it('stop by themselves, also when somebody has left the feed and kept the connection', async () => {
+    const response = await fetch(`${shop.url}/feed`);
+    const reader = response.body!.getReader();
+    await reader.read();
+    await reader.cancel();
+    expect(await shop.stop()).toEqual({ code: 0, signal: null });
+    expect(shop.process.output).not.toContain('was killed');
+  });
+
   it('end with their supervisor, however that one ends', async () => {
     const pids = (await shop.processes()).map(({ pid }) => pid!);
     await shop.process.kill('SIGKILL');
