@@ -6,12 +6,17 @@ const FAILURES = 20;
 
 type Instant = 'at' | 'createdAt' | 'startedAt' | 'completedAt' | 'nextBatchAt' | 'serverNow';
 type Row = Omit<CampaignView, Instant | 'messagesPerSecond'> & Record<Instant, Date | null>;
+interface Wanted {
+  id?: string | null;
+  after?: string | null;
+  most?: number;
+}
 export type CampaignRow = Omit<CampaignView, 'messagesPerSecond'>;
 
 /** A page of campaigns with how far they are, newest first; or the one with that id. */
 export async function campaignRows(
   manager: EntityManager,
-  parameters: [id: string | null, after: string | null],
+  { id = null, after = null, most = PAGE }: Wanted,
 ): Promise<CampaignRow[]> {
   const rows = await manager.query<Row[]>(
     `SELECT campaign.id::text, state, message, send_at AS at, campaign.created_at AS "createdAt",
@@ -33,8 +38,8 @@ export async function campaignRows(
              ORDER BY id LIMIT ${FAILURES}) AS failed) AS given_up
      LEFT JOIN delay_queue.delay ON delay.name = 'campaign.send' AND delay.key = campaign.id::text
      WHERE ($1::bigint IS NULL OR campaign.id = $1) AND ($2::bigint IS NULL OR campaign.id < $2)
-     ORDER BY campaign.id DESC LIMIT ${PAGE}`,
-    parameters,
+     ORDER BY campaign.id DESC LIMIT $3`,
+    [id, after, most],
   );
   return rows.map((row) => ({
     ...row,

@@ -47,14 +47,14 @@ export class CampaignsService {
   /** @throws 404 for an unknown campaign */
   async show(given: string): Promise<CampaignView> {
     const id = campaignId.safeParse(given);
-    const [campaign] = id.success ? await this.views([id.data, null]) : [];
+    const [campaign] = id.success ? await this.views({ id: id.data }) : [];
     if (!campaign) throw new NotFoundException(`there is no campaign ${given}`);
     return campaign;
   }
 
   /** A page of campaigns, newest first. */
   list({ after }: CampaignsQuery): Promise<CampaignView[]> {
-    return this.views([null, after ?? null]);
+    return this.views({ after });
   }
 
   /**
@@ -149,8 +149,8 @@ export class CampaignsService {
     return first?.id ?? null;
   }
 
-  private async views(parameters: [id: string | null, after: string | null]) {
-    const rows = await campaignRows(this.dataSource.manager, parameters);
+  private async views(wanted: Parameters<typeof campaignRows>[1]) {
+    const rows = await campaignRows(this.dataSource.manager, wanted);
     const rate = { messagesPerSecond: messagesPerSecond(this.config) };
     return rows.map((row): CampaignView => ({ ...row, ...rate }));
   }

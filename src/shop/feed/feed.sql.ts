@@ -46,21 +46,6 @@ export const DELAYS = `
          ended.ended_at, ended.lateness_ms, ended.node, ended.error
   FROM wanted JOIN delay_queue.history ended USING (name, key)`;
 
-/** The $1 newest campaigns, and how far each is. */
-export const CAMPAIGNS = `
-  SELECT campaign.id::text, state, message, send_at AS at, completed_at AS "completedAt",
-         CASE WHEN leased_by IS NULL AND wake_at < 'infinity' THEN wake_at END AS "nextBatchAt", counts
-  FROM (SELECT * FROM campaign ORDER BY id DESC LIMIT $1) AS campaign
-  CROSS JOIN LATERAL (
-    SELECT json_build_object(
-             'total', count(*), 'pending', count(*) FILTER (WHERE state = 'PENDING'),
-             'sending', count(*) FILTER (WHERE state = 'SENDING'),
-             'sent', count(*) FILTER (WHERE state = 'SENT'),
-             'failed', count(*) FILTER (WHERE state = 'FAILED')) AS counts
-    FROM campaign_recipient WHERE campaign_id = campaign.id) AS recipients
-  LEFT JOIN delay_queue.delay ON delay.name = 'campaign.send' AND delay.key = campaign.id::text
-  ORDER BY campaign.id DESC`;
-
 /**
  * How late the delays were that ended after $1, by process, in steps that grow with the lateness; of
  * those that fell due before $2 nobody was there to fire them. `settled`: ended before $3, when none
