@@ -29,17 +29,31 @@ export async function reserveNames(databaseUrl: string, count: number): Promise<
     );
     if (rows[0]!.ours) names.push(`shop-${number}`);
   }
-  const { rows } = await client.query<{ now: Date }>(`SELECT clock_timestamp() AS now`);
   return {
     names,
-    at: rows[0]!.now.toISOString(),
+    at: (await nowOf(client)).toISOString(),
     release: () => client.end().catch(() => {}),
   };
 }
 
-/** @throws StartError */
-export async function tryDatabase(databaseUrl: string): Promise<void> {
-  await (await connect(databaseUrl)).end();
+/**
+ * Connects, to tell whether the database can be used at all.
+ *
+ * @returns its clock
+ * @throws StartError
+ */
+export async function databaseNow(databaseUrl: string): Promise<Date> {
+  const client = await connect(databaseUrl);
+  try {
+    return await nowOf(client);
+  } finally {
+    await client.end();
+  }
+}
+
+async function nowOf(client: Client): Promise<Date> {
+  const { rows } = await client.query<{ now: Date }>(`SELECT clock_timestamp() AS now`);
+  return rows[0]!.now;
 }
 
 async function connect(databaseUrl: string): Promise<Client> {

@@ -6,8 +6,13 @@ const EVENTS_MAX = 10;
 export class Roster {
   readonly #states = new Map<string, ProcessState>();
   #events: ProcessEvent[] = [];
+  readonly #madeAtMs = performance.now();
 
-  constructor(names: readonly string[]) {
+  /** @param madeAt ISO 8601, on the database's clock: what happens later is told on that one, too */
+  constructor(
+    names: readonly string[],
+    private readonly madeAt: string,
+  ) {
     for (const name of names) this.#set(name, { state: 'starting', pid: null });
   }
 
@@ -41,7 +46,8 @@ export class Roster {
 
   /** @returns since when */
   #set(name: string, state: Pick<ProcessState, 'state' | 'pid'>): string {
-    const since = new Date().toISOString();
+    const sinceMs = Date.parse(this.madeAt) + performance.now() - this.#madeAtMs;
+    const since = new Date(sinceMs).toISOString();
     this.#states.set(name, { name, ...state, since });
     return since;
   }

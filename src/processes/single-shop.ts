@@ -4,17 +4,17 @@ import { readSettings } from '../shop/shop.config.js';
 import type { Lifetime } from './lifetime.js';
 import { openShop } from './open-shop.js';
 import { listenTrouble } from './port.js';
-import { tryDatabase } from './reservation.js';
+import { databaseNow } from './reservation.js';
 
 /** `npm run start:prod`: one process, as something else runs and watches it. */
 export async function runShop(lifetime: Lifetime): Promise<void> {
   const { logLevels, ...settings } = readSettings(process.env, { prod: true });
   const database = await openDatabase({ prod: true });
   lifetime.opened(() => database.stop());
-  await tryDatabase(database.url);
+  const startedAt = await databaseNow(database.url);
   const config = { ...settings, databaseUrl: database.url };
   try {
-    const { app, port } = await openShop(config, new OneProcess(), logLevels);
+    const { app, port } = await openShop(config, new OneProcess(startedAt), logLevels);
     lifetime.opened(() => app.close());
     console.log(`The shop listens on ${settings.host}:${port}`);
   } catch (error) {

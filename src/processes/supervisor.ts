@@ -36,7 +36,7 @@ export class Supervisor {
   readonly #children = new Map<number, ShopChild>();
   readonly #open = new Set<number>();
   readonly #again = new Set<NodeJS.Timeout>();
-  #roster = new Roster([]);
+  #roster: Roster | undefined;
   #names: readonly string[] = [];
   #openings: Openings | undefined;
   #port: number | undefined;
@@ -74,7 +74,7 @@ export class Supervisor {
   open(openings: Openings, names: readonly string[]): Promise<number> {
     this.#openings = openings;
     this.#names = names;
-    this.#roster = new Roster(names);
+    this.#roster = new Roster(names, openings.shopStartedAt);
     for (const place of this.#children.keys()) this.#tellToOpen(place);
     return new Promise((done, failed) => {
       this.#opening = { done, failed };
@@ -117,7 +117,7 @@ export class Supervisor {
     const child = this.#children.get(place);
     if (!this.#openings || !child) return;
     const name = this.#nameOf(place);
-    this.#roster.starts(name, child.pid);
+    this.#roster?.starts(name, child.pid);
     const { config } = this.#openings;
     const port = this.#port ?? config.port;
     const opening = { ...this.#openings, config: { ...config, port } };
@@ -138,7 +138,7 @@ export class Supervisor {
     this.#open.add(place);
     const name = this.#nameOf(place);
     const pid = this.#children.get(place)?.pid ?? 0;
-    this.#roster.isUp(name, pid);
+    this.#roster?.isUp(name, pid);
     this.#tellWhoLives();
     this.#chooseReporter();
     if (this.#port !== undefined) return this.audience.cameBack(name, pid);
@@ -152,7 +152,7 @@ export class Supervisor {
     const wasOpen = this.#open.delete(place);
     if (this.#stopping) return;
     const name = this.#nameOf(place);
-    this.#roster.died(name);
+    this.#roster?.died(name);
     this.#tellWhoLives();
     this.audience.died(name, how);
     if (this.#reporter === place) this.#reporter = undefined;
@@ -174,6 +174,7 @@ export class Supervisor {
   }
 
   #tellWhoLives(): void {
+    if (this.#roster === undefined) return;
     const { list, events } = this.#roster;
     for (const child of this.#children.values()) child.tell({ type: 'processes', list, events });
   }

@@ -32,17 +32,16 @@ export abstract class Processes {
 
 /** A shop of one process, which nobody starts again: it ends by Ctrl+C alone. */
 export class OneProcess extends Processes {
-  readonly #since = new Date();
-
   /** Several of them may share a database, each as process 1 of its container. */
   readonly self = `shop-${randomBytes(3).toString('hex')}`;
 
-  get shopStartedAt(): Date {
-    return this.#since;
+  /** @param shopStartedAt when nobody says, all counts that the history has kept */
+  constructor(readonly shopStartedAt = new Date(0)) {
+    super();
   }
 
   list(): readonly ProcessState[] {
-    const since = this.#since.toISOString();
+    const since = this.shopStartedAt.toISOString();
     return [{ name: this.self, pid: process.pid, state: 'up', since }];
   }
 
