@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { DelayService } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
 import { TELLING, WHILE, type News } from './news.js';
+import { nextRound } from './rounds.js';
 
 /** A message to a buyer as a provider gets it. `id` is its idempotency key: the same one is sent once. */
 export interface OrderMessage {
@@ -15,15 +16,15 @@ export interface OrderMessage {
  * Writes one piece of news of each order that is in a state for it, locked in id order: who pays an
  * order waits here, or is seen. An order that was told this before is passed over.
  *
- * @returns the ids of the messages
+ * @returns the messages, with when they were written
  */
 export async function writeNews(
   manager: EntityManager,
   kind: News,
   orderIds: readonly string[],
-): Promise<string[]> {
+): Promise<{ id: string; writtenAt: Date }[]> {
   const { text, while: statuses = null } = TELLING[kind];
-  const written = await manager.query<{ id: string }[]>(
+  return manager.query(
     `INSERT INTO outbox (order_id, kind, text)
      SELECT id, $2, replace(replace($3, '{no}', no::text),
                             '{total}', to_char(total / 100.0, 'FM99999999990.00'))
@@ -31,10 +32,9 @@ export async function writeNews(
      WHERE id = ANY ($1) AND ($4::text[] IS NULL OR status = ANY ($4))
      ORDER BY id FOR SHARE
      ON CONFLICT DO NOTHING
-     RETURNING id::text`,
+     RETURNING id::text, clock_timestamp() AS "writtenAt"`,
     [orderIds, kind, text, statuses],
   );
-  return written.map(({ id }) => id);
 }
 
 /** What buyers are to be told: written with what happened, sent afterwards by `message.send`. */
@@ -47,13 +47,13 @@ export class Outbox {
 
   /** In the caller's transaction: if that rolls back, nobody hears of it. */
   async post(manager: EntityManager, kind: News, orderIds: readonly string[]): Promise<void> {
-    const messageIds = await writeNews(manager, kind, orderIds);
+    const written = await writeNews(manager, kind, orderIds);
     await this.delays.scheduleMany(
-      messageIds.map((id) => ({
+      written.map(({ id, writtenAt }) => ({
         name: 'message.send',
         payload: { messageId: id },
         key: id,
-        after: 0,
+        at: nextRound(writtenAt),
       })),
       { manager },
     );
