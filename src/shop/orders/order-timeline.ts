@@ -1,11 +1,17 @@
+import type { DelayRecord } from 'nestjs-delay-queue';
 import type { Dispute } from '../disputes/dispute.entity.js';
 import type { OutboxMessage } from '../outbox/outbox-message.entity.js';
 import type { PaymentConflict } from '../payments/payment-conflict.entity.js';
 import type { Payment } from '../payments/payment.entity.js';
 import type { Review } from '../reviews/review.entity.js';
-import type { EndedDelay } from './order-delays.js';
 import type { Order } from './order.entity.js';
 import type { Moment } from './orders.schemas.js';
+
+/** What has happened by itself. */
+export type EndedDelay = Pick<
+  DelayRecord,
+  'name' | 'state' | 'dueAt' | 'endedAt' | 'latenessMs' | 'attempts' | 'error'
+>;
 
 /** What the timeline is told from. */
 export interface Past {

@@ -1,0 +1,49 @@
+/** Of an order that is disputed again and again; the view tells no more than the newest. */
+const ENDED_MAX = 500;
+
+/**
+ * The order $1 with all that belongs to it, and the delays of the names $2 that are about it: one row,
+ * in which each list is JSON.
+ *
+ * The delays are read from the library's documented tables, because `DelayService` answers of one
+ * name and key at a time. `OFFSET 0` makes of each a look-up in an index of its own, whatever is known
+ * of the size of these tables: statistics of a table that was empty would have it read as a whole.
+ */
+export const ORDER_PICTURE = `
+  WITH paid AS MATERIALIZED (
+    SELECT * FROM payment WHERE order_id = $1::uuid
+  ), timer (name, key) AS MATERIALIZED (
+    SELECT unnest($2::text[]), $1::text UNION ALL SELECT 'payment.refund', id::text FROM paid
+  )
+  SELECT
+    to_json(orders) AS "order",
+    (SELECT json_agg(item ORDER BY sku) FROM order_item AS item
+     WHERE order_id = orders.id) AS items,
+    (SELECT json_agg(paid ORDER BY captured_at, id) FROM paid) AS payments,
+    (SELECT json_agg(review) FROM review WHERE order_id = orders.id) AS reviews,
+    (SELECT json_agg(outbox ORDER BY id) FROM outbox WHERE order_id = orders.id) AS messages,
+    (SELECT json_agg(json_build_object('conflict', conflict, 'payment', (
+                       SELECT to_json(payment) FROM payment WHERE id = payment_id))
+                     ORDER BY reported_at, conflict.id)
+     FROM payment_conflict AS conflict
+     WHERE order_id = orders.id OR payment_id = ANY (ARRAY (SELECT id FROM paid))) AS conflicts,
+    (SELECT json_agg(dispute ORDER BY opened_at) FROM dispute
+     WHERE order_id = orders.id) AS disputes,
+    (SELECT json_agg(frozen ORDER BY name) FROM frozen_timer AS frozen
+     WHERE order_id = orders.id) AS frozen,
+    (SELECT json_agg(waiting ORDER BY waiting.name, waiting.key)
+     FROM timer CROSS JOIN LATERAL (
+       SELECT name, key, due_at AS "dueAt", attempts, last_error AS "lastError",
+              CASE WHEN wake_at = 'infinity' THEN 'dead'
+                   WHEN leased_until > clock_timestamp() THEN 'running'
+                   WHEN attempts > 0 THEN 'retrying' ELSE 'scheduled' END AS state
+       FROM delay_queue.delay WHERE name = timer.name AND key = timer.key OFFSET 0
+     ) AS waiting) AS live,
+    (SELECT json_agg(newest)
+     FROM (SELECT past.* FROM timer CROSS JOIN LATERAL (
+             SELECT name, state, due_at AS "dueAt", ended_at AS "endedAt",
+                    lateness_ms AS "latenessMs", attempts, error
+             FROM delay_queue.history WHERE name = timer.name AND key = timer.key OFFSET 0
+           ) AS past ORDER BY "endedAt" DESC LIMIT ${ENDED_MAX}) AS newest) AS ended,
+    clock_timestamp() AS now
+  FROM orders WHERE id = $1::uuid`;
