@@ -60,20 +60,21 @@ export class Outbox {
   }
 
   /** Those of them that are still to be sent; what there is no sense in saying any more is dropped. */
-  async toSend(ids: readonly string[]): Promise<OrderMessage[]> {
-    await this.dataSource.query(
-      `UPDATE outbox SET dropped_at = clock_timestamp()
-       FROM orders
-       WHERE orders.id = outbox.order_id AND outbox.id = ANY ($1) AND sent_at IS NULL
-         AND dropped_at IS NULL AND kind = ANY ($2::text[])
-         AND NOT EXISTS (SELECT FROM unnest($2::text[], $3::text[]) AS telling (kind, status)
-                         WHERE telling.kind = outbox.kind AND telling.status = orders.status)`,
-      [ids, WHILE.map(({ kind }) => kind), WHILE.map(({ status }) => status)],
-    );
+  toSend(ids: readonly string[]): Promise<OrderMessage[]> {
     return this.dataSource.query<OrderMessage[]>(
-      `SELECT id::text, order_id AS "orderId", kind, text FROM outbox
-       WHERE id = ANY ($1) AND sent_at IS NULL AND dropped_at IS NULL ORDER BY id`,
-      [ids],
+      `WITH waiting AS MATERIALIZED (
+         SELECT outbox.*, kind = ANY ($2::text[]) AND NOT EXISTS (
+                  SELECT FROM unnest($2::text[], $3::text[]) AS telling (kind, status)
+                  WHERE telling.kind = outbox.kind AND telling.status = orders.status) AS idle
+         FROM outbox JOIN orders ON orders.id = outbox.order_id
+         WHERE outbox.id = ANY ($1) AND sent_at IS NULL AND dropped_at IS NULL
+       ), dropped AS (
+         UPDATE outbox SET dropped_at = clock_timestamp()
+         WHERE id = ANY (ARRAY (SELECT id FROM waiting WHERE idle))
+           AND sent_at IS NULL AND dropped_at IS NULL
+       )
+       SELECT id::text, order_id AS "orderId", kind, text FROM waiting WHERE NOT idle ORDER BY id`,
+      [ids, WHILE.map(({ kind }) => kind), WHILE.map(({ status }) => status)],
     );
   }
 
