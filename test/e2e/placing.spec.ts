@@ -32,6 +32,26 @@ describe('placing an order', () => {
     expect(Date.parse(placed.payDeadline) - before).toBeGreaterThan(3_590_000);
   });
 
+  it('answers a server clock that has not stood still while others held the SKU', async () => {
+    const sku = await shop.newSku();
+    const { placing, releasedAt } = await shop.app.get(DataSource).transaction(async (manager) => {
+      await manager.query(`SELECT FROM sku WHERE sku = $1 FOR UPDATE`, [sku]);
+      const isPlaced = shop.place(sku);
+      await until(
+        () =>
+          shop.sql<{ n: number }[]>(
+            `SELECT count(*)::int AS n FROM pg_stat_activity
+             WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+          ),
+        ([row]) => row?.n === 1,
+      );
+      const [clock] = await manager.query<{ now: Date }[]>(`SELECT clock_timestamp() AS now`);
+      return { placing: isPlaced, releasedAt: clock!.now };
+    });
+    const { serverNow } = await placing;
+    expect(Date.parse(serverNow)).toBeGreaterThanOrEqual(releasedAt.getTime());
+  });
+
   it('adds up lines of the same SKU', async () => {
     const sku = await shop.newSku({ stock: 5 });
     const line = { sku, quantity: 2 };

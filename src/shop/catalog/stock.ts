@@ -1,7 +1,8 @@
-import { In, type EntityManager } from 'typeorm';
+import type { EntityManager } from 'typeorm';
 import { InvalidRequest } from '../http/invalid-request.js';
 import { ProblemException } from '../http/problem.js';
-import type { Merchant } from '../merchants/merchant.entity.js';
+import { entityOf, type JsonRow } from '../json-row.js';
+import { Merchant } from '../merchants/merchant.entity.js';
 import { Sku } from './sku.entity.js';
 
 /** So many of one SKU. */
@@ -29,10 +30,17 @@ export interface Offer {
  * @throws 400 for an unknown SKU, and for SKUs of different merchants: each has terms of its own
  */
 export async function offerOf(manager: EntityManager, quantities: Quantity[]): Promise<Offer> {
-  const skus = await manager.find(Sku, {
-    where: { sku: In(quantities.map(({ sku }) => sku)) },
-    relations: { merchant: true },
-  });
+  const rows = await manager.query<Record<'article' | 'merchant', JsonRow>[]>(
+    `SELECT to_json(article) AS article, to_json(merchant) AS merchant
+     FROM sku AS article JOIN merchant ON merchant.id = article.merchant_id
+     WHERE article.sku = ANY ($1)`,
+    [quantities.map(({ sku }) => sku)],
+  );
+  const skus = rows.map((row) =>
+    Object.assign(entityOf(manager, Sku, row.article), {
+      merchant: entityOf(manager, Merchant, row.merchant),
+    }),
+  );
   const known = new Map(skus.map((sku) => [sku.sku, sku]));
   const lines = quantities.map(({ sku, quantity }) => {
     const article = known.get(sku);
@@ -64,24 +72,29 @@ export async function offerOf(manager: EntityManager, quantities: Quantity[]): P
  * deadlocked under load (6 in 300 orders of one SKU that closed while others were placed). It writes
  * the order's line as well: written before, its foreign key locks the row for each order that waits for
  * it, and every new version of the row has to name them all.
+ *
+ * @returns when all of it was taken, on the database's clock
  */
 export async function takeStock(
   manager: EntityManager,
   orderId: string,
   lines: PricedQuantity[],
-): Promise<void> {
+): Promise<Date> {
+  let takenAt!: Date;
   for (const { sku, name, price, quantity } of inSkuOrder(lines)) {
-    const written = await manager.query<unknown[]>(
+    const [written] = await manager.query<{ takenAt: Date }[]>(
       `WITH taken AS (
          UPDATE sku SET stock = stock - $3 WHERE sku = $2 AND stock >= $3 RETURNING sku
        )
        INSERT INTO order_item (order_id, sku, quantity, name, price)
        SELECT $1::uuid, sku, $3, $4, $5::int FROM taken
-       RETURNING sku`,
+       RETURNING clock_timestamp() AS "takenAt"`,
       [orderId, sku, quantity, name, price],
     );
-    if (written.length === 0) throw outOfStock(await manager.findOneByOrFail(Sku, { sku }));
+    if (!written) throw outOfStock(await manager.findOneByOrFail(Sku, { sku }));
+    takenAt = written.takenAt;
   }
+  return takenAt;
 }
 
 /**

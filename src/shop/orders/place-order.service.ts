@@ -11,7 +11,10 @@ import { Order } from './order.entity.js';
 import type { PlacedOrder, PlaceOrderRequest } from './orders.schemas.js';
 
 /** What an answer is made of. */
-type Placed = Pick<Order, 'id' | 'status' | 'total' | 'payDeadline'>;
+interface Placed extends Pick<Order, 'id' | 'status' | 'total' | 'payDeadline'> {
+  /** The database's clock. */
+  now: Date;
+}
 
 type TimerOfUnpaid = 'order.close' | 'order.remind' | 'order.sms';
 
@@ -48,8 +51,7 @@ export class PlaceOrderService {
     const key = idempotencyKey ?? null;
     const hash = key === null ? null : hashOf(quantities);
     const request = { quantities, key, hash, terms };
-    const placed = (await this.placedBefore(request)) ?? (await this.placeNow(request));
-    return answer(placed, await serverNow(this.dataSource.manager));
+    return answer((await this.placedBefore(request)) ?? (await this.placeNow(request)));
   }
 
   private async placeNow(request: Request): Promise<Placed> {
@@ -83,8 +85,7 @@ export class PlaceOrderService {
     const { raw } = await insert.returning('id').execute();
     if (raw.length === 0) throw new KeyTaken();
     // Last, because every other order of the same SKU waits from here to the commit.
-    await takeStock(manager, id, lines);
-    return order;
+    return { ...order, now: await takeStock(manager, id, lines) };
   }
 
   /** @returns when the order closes unless it is paid */
@@ -116,7 +117,8 @@ export class PlaceOrderService {
         'this Idempotency-Key was used for other items',
       );
     }
-    return order;
+    const { id, status, total, payDeadline } = order;
+    return { id, status, total, payDeadline, now: await serverNow(this.dataSource.manager) };
   }
 }
 
@@ -137,7 +139,7 @@ function perSku(items: Quantity[]): Quantity[] {
 const hashOf = (quantities: Quantity[]): string =>
   createHash('sha256').update(JSON.stringify(quantities)).digest('hex');
 
-function answer({ id, status, total, payDeadline }: Placed, now: Date): PlacedOrder {
+function answer({ id, status, total, payDeadline, now }: Placed): PlacedOrder {
   return {
     id,
     status,
