@@ -8,6 +8,9 @@ const HOUR_MS = 3_600_000;
 
 const timers = (order: { delays: { name: string }[] }) => order.delays.map(({ name }) => name);
 
+/** See `rounds.ts`. */
+const ROUND_MS = 250;
+
 describe('what the buyer is told', () => {
   let shop: RunningShop;
 
@@ -26,9 +29,24 @@ describe('what the buyer is told', () => {
     const due = Object.fromEntries(delays.map(({ name, dueAt }) => [name, Date.parse(dueAt)]));
     expect(Object.keys(due)).toEqual(['order.close', 'order.remind', 'order.sms']);
     expect(due['order.close']).toBe(Date.parse(payDeadline));
-    expect(due['order.close']! - due['order.remind']!).toBe(HOUR_MS / 3);
-    expect(due['order.sms']! - before).toBeGreaterThanOrEqual(HOUR_MS / 60);
-    expect(due['order.sms']! - due['order.close']!).toBe(HOUR_MS / 60 - HOUR_MS);
+    const afterPlacing = { 'order.remind': HOUR_MS - HOUR_MS / 3, 'order.sms': HOUR_MS / 60 };
+    for (const [name, ms] of Object.entries(afterPlacing)) {
+      expect(due[name]).toBeGreaterThanOrEqual(before + ms);
+      expect(due[name]).toBeLessThan(due['order.close']! - HOUR_MS + ms + ROUND_MS);
+    }
+  });
+
+  it('what leaves within a round leaves together', async () => {
+    const orders = await Promise.all(Array.from({ length: 8 }, place));
+    const dueOf = async (name: string) =>
+      (await Promise.all(orders.map(({ id }) => shop.order(id))))
+        .flatMap(({ delays }) => delays.filter((delay) => delay.name === name))
+        .map(({ dueAt }) => Date.parse(dueAt));
+    for (const name of ['order.remind', 'order.sms']) {
+      const due = await dueOf(name);
+      expect(due).toHaveLength(8);
+      expect(due.filter((at) => at % ROUND_MS !== 0)).toEqual([]);
+    }
   });
 
   it('an order that is refused leaves no timer', async () => {

@@ -21,6 +21,8 @@ export interface PricedQuantity extends Quantity {
 export interface Offer {
   merchant: Merchant;
   lines: PricedQuantity[];
+  /** When prices and terms were read, on the database's clock. */
+  readAt: Date;
 }
 
 /**
@@ -30,8 +32,8 @@ export interface Offer {
  * @throws 400 for an unknown SKU, and for SKUs of different merchants: each has terms of its own
  */
 export async function offerOf(manager: EntityManager, quantities: Quantity[]): Promise<Offer> {
-  const rows = await manager.query<Record<'article' | 'merchant', JsonRow>[]>(
-    `SELECT to_json(article) AS article, to_json(merchant) AS merchant
+  const rows = await manager.query<{ article: JsonRow; merchant: JsonRow; readAt: Date }[]>(
+    `SELECT to_json(article) AS article, to_json(merchant) AS merchant, clock_timestamp() AS "readAt"
      FROM sku AS article JOIN merchant ON merchant.id = article.merchant_id
      WHERE article.sku = ANY ($1)`,
     [quantities.map(({ sku }) => sku)],
@@ -60,7 +62,7 @@ export async function offerOf(manager: EntityManager, quantities: Quantity[]): P
       message: `${sku} and ${foreign.sku} are of different merchants; place an order with each`,
     });
   }
-  return { merchant, lines };
+  return { merchant, lines, readAt: rows[0]!.readAt };
 }
 
 /**

@@ -4,6 +4,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import { offerOf, takeStock, type Quantity } from '../catalog/stock.js';
 import { ProblemException } from '../http/problem.js';
+import { nextRound } from '../outbox/rounds.js';
 import { termsOf, type Terms } from '../merchants/terms.js';
 import { serverNow } from '../shop.clock.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
@@ -67,9 +68,9 @@ export class PlaceOrderService {
 
   private async write(manager: EntityManager, request: Request): Promise<Placed> {
     const id = randomUUID();
-    const { merchant, lines } = await offerOf(manager, request.quantities);
+    const { merchant, lines, readAt } = await offerOf(manager, request.quantities);
     const terms = { ...termsOf(merchant, this.config), ...request.terms };
-    const payDeadline = await this.startTimers(manager, id, terms);
+    const payDeadline = await this.startTimers(manager, id, readAt, terms);
     const order = {
       id,
       status: 'UNPAID' as const,
@@ -88,21 +89,29 @@ export class PlaceOrderService {
     return { ...order, now: await takeStock(manager, id, lines) };
   }
 
-  /** @returns when the order closes unless it is paid */
+  /**
+   * The close comes to the millisecond, messages in rounds.
+   *
+   * @returns when the order closes unless it is paid
+   */
   private async startTimers(
     manager: EntityManager,
     orderId: string,
+    readAt: Date,
     { payWithinMs, remindBeforeMs, smsAfterMs }: Terms,
   ): Promise<Date> {
-    const timer = (name: TimerOfUnpaid, after: number): ScheduleItem<TimerOfUnpaid> => ({
-      name,
-      payload: { orderId },
-      key: orderId,
-      after,
-    });
-    const timers = [timer('order.close', payWithinMs)];
-    if (remindBeforeMs !== null) timers.push(timer('order.remind', payWithinMs - remindBeforeMs));
-    if (smsAfterMs !== null) timers.push(timer('order.sms', smsAfterMs));
+    const timer = { payload: { orderId }, key: orderId };
+    const inRoundAfter = (ms: number): Date => nextRound(new Date(readAt.getTime() + ms));
+    const timers: ScheduleItem<TimerOfUnpaid>[] = [
+      { ...timer, name: 'order.close', after: payWithinMs },
+    ];
+    if (remindBeforeMs !== null) {
+      const at = inRoundAfter(payWithinMs - remindBeforeMs);
+      timers.push({ ...timer, name: 'order.remind', at });
+    }
+    if (smsAfterMs !== null) {
+      timers.push({ ...timer, name: 'order.sms', at: inRoundAfter(smsAfterMs) });
+    }
     const [close] = await this.delays.scheduleMany(timers, { manager });
     return close!.dueAt;
   }
