@@ -16,6 +16,7 @@ import { FeedService } from './feed/feed.service.js';
 import { NewsService } from './feed/news.service.js';
 import { InvariantsController } from './invariants/invariants.controller.js';
 import { InvariantsService } from './invariants/invariants.service.js';
+import { InvariantsWatch } from './invariants/invariants.watch.js';
 import { MerchantsController } from './merchants/merchants.controller.js';
 import { MerchantsService } from './merchants/merchants.service.js';
 import { CloseOrderHandler } from './orders/close-order.handler.js';
@@ -70,6 +71,7 @@ const services = [
   FeedReader,
   FeedService,
   InvariantsService,
+  InvariantsWatch,
   MerchantsService,
   MessagesService,
   OrderListService,

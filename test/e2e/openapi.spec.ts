@@ -22,6 +22,7 @@ describe('the OpenAPI document', () => {
       'GET /campaigns',
       'GET /campaigns/{id}',
       'GET /feed',
+      'GET /feed/orders/{id}',
       'GET /invariants',
       'GET /merchants',
       'GET /messages',

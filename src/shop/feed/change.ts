@@ -37,4 +37,5 @@ function newOnes(before: Happening[], after: Happening[]): Happening[] {
   return after.filter(({ id }) => !known.has(id));
 }
 
-const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+const isSame = (a: unknown, b: unknown): boolean =>
+  a === b || JSON.stringify(a) === JSON.stringify(b);

@@ -1,12 +1,19 @@
-import { Controller, Get, Res } from '@nestjs/common';
-import { ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Param, Res } from '@nestjs/common';
+import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
 import type { Response } from 'express';
+import { problem } from '../http/problem.js';
+import { OrderIdPipe } from '../orders/order-id.pipe.js';
+import { FeedReader } from './feed.reader.js';
 import { FeedService } from './feed.service.js';
+import type { OrderCard } from './feed.js';
 
 @ApiTags('feed')
 @Controller('feed')
 export class FeedController {
-  constructor(private readonly feed: FeedService) {}
+  constructor(
+    private readonly feed: FeedService,
+    private readonly reader: FeedReader,
+  ) {}
 
   @Get()
   @ApiOperation({
@@ -18,5 +25,15 @@ export class FeedController {
   @ApiOkResponse({ description: 'A stream without an end', content: { 'text/event-stream': {} } })
   watch(@Res() response: Response): void {
     this.feed.watch(response);
+  }
+
+  @Get('orders/:id')
+  @ApiOperation({
+    summary: 'An order as the feed tells of it, also when it has left the feed for newer ones',
+  })
+  @ApiOkResponse({ description: '`OrderCard` of `src/shop/feed/feed.ts`' })
+  @ApiNotFoundResponse({ standardSchema: problem })
+  order(@Param('id', OrderIdPipe) id: string): Promise<OrderCard> {
+    return this.reader.order(id);
   }
 }

@@ -1,29 +1,26 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { DataSource, type EntityManager } from 'typeorm';
-import { Sku } from '../catalog/sku.entity.js';
-import { InvariantsService } from '../invariants/invariants.service.js';
+import { DataSource } from 'typeorm';
+import { InvariantsWatch } from '../invariants/invariants.watch.js';
+import { unknownOrder } from '../orders/order.moves.js';
 import { Processes } from '../processes/processes.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { campaignCards } from './campaign-cards.js';
 import {
   CAMPAIGNS_MAX,
   HAPPENINGS_MAX,
-  MESSAGES_MAX,
   ORDERS_MAX,
   type Feed,
   type Happening,
-  type InvariantStrip,
+  type MessageCard,
+  type OrderCard,
+  type SkuCard,
 } from './feed.js';
-import { NOW } from './feed.sql.js';
-import { LatenessCount } from './lateness.js';
-import { messageCards } from './message-cards.js';
+import { FEED, NOW, PICTURE, type Part } from './feed.sql.js';
+import { LatenessCount, type Fired } from './lateness.js';
 import { modeOf } from './mode.js';
 import { orderCard } from './order-card.js';
-import { takePictures } from './picture.js';
+import { pictureOf } from './picture.js';
 import { isNews } from './timeline.js';
-
-/** They read whole tables: not more often than that while things happen, and not less often. */
-const INVARIANTS_AFTER_MS = { busy: 1_000, idle: 5_000 };
 
 /** An instant on the database's clock; the text is the same until somebody commits something. */
 export interface Instant {
@@ -35,12 +32,13 @@ export interface Instant {
 @Injectable()
 export class FeedReader {
   readonly #lateness: LatenessCount;
-  #invariants: InvariantStrip | undefined;
+  /** Of the last look, by the row they were made of: most orders are as they were. */
+  #cards = new Map<string, OrderCard>();
 
   constructor(
     private readonly dataSource: DataSource,
     private readonly processes: Processes,
-    private readonly checks: InvariantsService,
+    private readonly checks: InvariantsWatch,
     @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {
     this.#lateness = new LatenessCount(processes.shopStartedAt);
@@ -51,44 +49,51 @@ export class FeedReader {
     return instant!;
   }
 
-  /** Everything, as of one snapshot, but for the invariants, which are a little older. */
+  /** Stays the same for as long as there is nothing new to read. */
+  versionAt({ now, snapshot }: Instant): string {
+    this.checks.keepUp(now);
+    return JSON.stringify([snapshot, this.processes.list(), this.checks.latest?.checkedAt]);
+  }
+
+  /** Everything, as of one snapshot, but for invariants and campaigns, which have their own. */
   async read({ now }: Instant): Promise<Feed> {
-    const invariants = await this.#checked(now, INVARIANTS_AFTER_MS.busy);
-    return this.dataSource.transaction('REPEATABLE READ', async (manager) => {
-      await manager.query(`SET TRANSACTION READ ONLY`);
-      const pictures = await takePictures(manager);
-      const cards = pictures.map(orderCard);
-      const tally = await this.#lateness.read(manager, now);
-      return {
-        serverNow: now.toISOString(),
-        servedBy: this.processes.self,
-        mode: modeOf(this.config),
-        can: { race: this.config.demo === true, kill: this.config.demo === true },
-        skus: await skuCards(manager),
-        orders: cards.slice(0, ORDERS_MAX),
-        processes: this.processes
-          .list()
-          .map((process) => ({ ...process, fired: tally.firedBy(process.name) })),
-        lateness: tally.lateness(),
-        invariants,
-        messages: await messageCards(manager, MESSAGES_MAX),
-        campaigns: await campaignCards(manager, CAMPAIGNS_MAX),
-        happenings: this.#latest(cards.flatMap(({ timeline }) => timeline).filter(isNews)),
-      };
-    });
+    const wanted = this.#lateness.wanted(now);
+    const rows = await this.dataSource.query<{ part: Part; row: string }[]>(FEED, wanted);
+    const of = (part: Part): string[] => rows.flatMap((its) => (its.part === part ? its.row : []));
+    const tally = this.#lateness.add(parsed<Fired>(of('lateness')), wanted[2]);
+    const cards = this.#cardsOf(of('orders'));
+    return {
+      serverNow: now.toISOString(),
+      servedBy: this.processes.self,
+      mode: modeOf(this.config),
+      can: { race: this.config.demo === true, kill: this.config.demo === true },
+      skus: parsed<SkuCard>(of('skus')).toSorted((a, b) => (a.sku < b.sku ? -1 : 1)),
+      orders: cards.slice(0, ORDERS_MAX),
+      processes: this.processes
+        .list()
+        .map((process) => ({ ...process, fired: tally.firedBy(process.name) })),
+      lateness: tally.lateness(),
+      invariants: this.checks.latest,
+      messages: parsed<MessageCard>(of('messages'))
+        .toSorted((a, b) => Number(b.id) - Number(a.id))
+        .map((message) => ({ ...message, at: new Date(message.at).toISOString() })),
+      campaigns: await campaignCards(this.dataSource.manager, CAMPAIGNS_MAX),
+      happenings: this.#latest(cards.flatMap(({ timeline }) => timeline).filter(isNews)),
+    };
   }
 
-  /** Whether the invariants have to be looked at again although nothing has happened. */
-  isStale(now: Date): boolean {
-    const checkedAt = Date.parse(this.#invariants?.checkedAt ?? '');
-    return !(now.getTime() - checkedAt < INVARIANTS_AFTER_MS.idle);
+  /** @throws 404 for the id of no order */
+  async order(id: string): Promise<OrderCard> {
+    const [found] = await this.dataSource.query<{ row: string }[]>(PICTURE, [id]);
+    if (!found) throw unknownOrder(id);
+    return orderCard(pictureOf(found.row));
   }
 
-  async #checked(now: Date, afterMs: number): Promise<InvariantStrip> {
-    const known = this.#invariants;
-    if (known && now.getTime() - Date.parse(known.checkedAt) < afterMs) return known;
-    this.#invariants = { ...(await this.checks.check()), checkedAt: now.toISOString() };
-    return this.#invariants;
+  /** Newest first. */
+  #cardsOf(rows: string[]): OrderCard[] {
+    const before = this.#cards;
+    this.#cards = new Map(rows.map((row) => [row, before.get(row) ?? orderCard(pictureOf(row))]));
+    return [...this.#cards.values()].toSorted((a, b) => b.no - a.no);
   }
 
   #latest(ofOrders: Happening[]): Happening[] {
@@ -111,8 +116,4 @@ export class FeedReader {
   }
 }
 
-const skuCards = (manager: EntityManager): Promise<Feed['skus']> =>
-  manager.find(Sku, {
-    select: { sku: true, name: true, price: true, stock: true, initialStock: true },
-    order: { sku: 'ASC' },
-  });
+const parsed = <T>(rows: string[]): T[] => rows.map((row) => JSON.parse(row) as T);

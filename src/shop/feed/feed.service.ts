@@ -6,13 +6,15 @@ import {
 } from '@nestjs/common';
 import type { ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
+import { pauseAfter, type Pace } from '../pace.js';
 import { Processes } from '../processes/processes.js';
 import { changeBetween } from './change.js';
 import type { Feed } from './feed.js';
-import { FeedReader } from './feed.reader.js';
+import { FeedReader, type Instant } from './feed.reader.js';
 import { Watcher } from './watcher.js';
 
-const LOOK_EVERY_MS = 250;
+/** Four looks a second, while they are quick. However long they take, it is a fifth of the time at most. */
+const PACE: Pace = { share: 1 / 5, leastPauseMs: 250, mostPauseMs: 10_000 };
 const HEARTBEAT_EVERY_MS = 10_000;
 /** A database that takes longer is said to be away. */
 const ANSWERS_WITHIN_MS = 3_000;
@@ -20,13 +22,14 @@ const TOO_SLOW = new Error(`the database has not answered for ${ANSWERS_WITHIN_M
 const WATCHERS_MAX = 100;
 
 /**
- * Tells everybody who watches what has changed. One look, four times a second, serves all watchers of
- * this process; it sees what every process of the shop did. While nobody watches nothing is looked up.
+ * Tells everybody who watches what has changed. One look, up to four times a second, serves all watchers
+ * of this process; it sees what every process of the shop did. While nobody watches nothing is looked up.
  */
 @Injectable()
 export class FeedService implements OnModuleDestroy {
   readonly #log = new Logger('Feed');
   readonly #watchers = new Set<Watcher>();
+  readonly #ended = new AbortController();
   #inTrouble = false;
   #looking: Promise<void> | undefined;
   /** What the watchers know, and by what one tells that there is nothing new. */
@@ -56,42 +59,50 @@ export class FeedService implements OnModuleDestroy {
   async onModuleDestroy(): Promise<void> {
     for (const watcher of this.#watchers) watcher.end();
     this.#watchers.clear();
+    this.#ended.abort();
     await this.#looking;
   }
 
   async #lookWhileWatched(): Promise<void> {
     while (this.#watchers.size > 0) {
-      await this.#look();
-      await pause(LOOK_EVERY_MS);
+      const tookMs = await this.#look();
+      await pause(pauseAfter(tookMs, PACE), undefined, { signal: this.#ended.signal }).catch(
+        () => {},
+      );
     }
     this.#known = undefined;
     this.#looking = undefined;
   }
 
-  async #look(): Promise<void> {
+  /** @returns how long it took; 0 when there was nothing to look at */
+  async #look(): Promise<number> {
+    const begunMs = performance.now();
     const tooLate = setTimeout(() => this.#trouble(TOO_SLOW), ANSWERS_WITHIN_MS);
     try {
       const instant = await this.reader.now();
-      const version = JSON.stringify([instant.snapshot, this.processes.list()]);
-      const isNew = version !== this.#known?.version || this.reader.isStale(instant.now);
-      if (!isNew && ![...this.#watchers].some((watcher) => watcher.isNew)) return;
-      this.#tell(await this.reader.read(instant));
-      this.#known!.version = version;
+      const version = this.reader.versionAt(instant);
+      if (version !== this.#known?.version) await this.#learn(instant, version);
+      else this.#welcome({ ...this.#known.feed, serverNow: instant.now.toISOString() });
       this.#inTrouble = false;
+      return performance.now() - begunMs;
     } catch (error) {
       this.#trouble(error);
+      return 0;
     } finally {
       clearTimeout(tooLate);
     }
   }
 
-  #tell(feed: Feed): void {
+  async #learn(instant: Instant, version: string): Promise<void> {
+    const feed = await this.reader.read(instant);
     const change = this.#known && changeBetween(this.#known.feed, feed);
-    for (const watcher of this.#watchers) {
-      if (watcher.isNew) watcher.snapshot(feed);
-      else if (change) watcher.change(change);
-    }
-    this.#known = { feed, version: '' };
+    this.#known = { feed, version };
+    for (const watcher of this.#watchers) if (change && !watcher.isNew) watcher.change(change);
+    this.#welcome(feed);
+  }
+
+  #welcome(feed: Feed): void {
+    for (const watcher of this.#watchers) if (watcher.isNew) watcher.snapshot(feed);
   }
 
   /** Whoever knows that already is not told again. */

@@ -1,6 +1,12 @@
 import { ORDER_DELAYS } from '../delays.js';
+import { MESSAGES_MAX, ORDERS_MAX } from './feed.js';
 
 const ORDER_DELAY_LIST = ORDER_DELAYS.map((name) => `'${name}'`).join(', ');
+
+/** How far back one looks for orders that something happened to. */
+const NEWS_MAX = 40;
+/** Of what an order may have any number of (payments, disputes, ends of one delay), the latest. */
+const OF_A_KIND_MAX = 20;
 
 /**
  * The database's clock, and a text that stays the same for as long as nobody has committed anything:
@@ -10,56 +16,126 @@ export const NOW = `
   SELECT clock_timestamp() AS now, pg_current_snapshot()::text AS snapshot`;
 
 /**
- * The orders to show (the $1 newest) and those that something happened to last, as far as the $2
- * newest messages and ends of delays tell. Each part reads the end of an index.
+ * The newest orders, and those that something happened to last, as far as the newest messages and ends
+ * of delays tell. Each part reads the end of an index.
  */
-export const ORDERS_IN_THE_NEWS = `
-  SELECT id FROM (SELECT id FROM orders ORDER BY no DESC LIMIT $1) AS newest
+const IN_THE_NEWS = `
+  SELECT id FROM (SELECT id FROM orders ORDER BY no DESC LIMIT ${ORDERS_MAX}) AS newest
   UNION
-  SELECT order_id FROM (SELECT order_id FROM outbox ORDER BY id DESC LIMIT $2) AS told
+  SELECT order_id FROM (SELECT order_id FROM outbox ORDER BY id DESC LIMIT ${NEWS_MAX}) AS told
   UNION
-  SELECT coalesce(payment.order_id, ended.order_id)
-  FROM (SELECT CASE WHEN name IN (${ORDER_DELAY_LIST}) THEN key::uuid END AS order_id,
-               CASE WHEN name = 'payment.refund' THEN key::uuid END AS payment_id
-        FROM (SELECT name, key FROM delay_queue.history
-              ORDER BY ended_at DESC, id DESC, epoch DESC LIMIT $2) AS newest) AS ended
-  LEFT JOIN payment ON payment.id = ended.payment_id`;
+  SELECT CASE WHEN name = 'payment.refund'
+              THEN (SELECT order_id FROM payment WHERE id = key::uuid) ELSE key::uuid END
+  FROM (SELECT name, key FROM delay_queue.history
+        ORDER BY ended_at DESC, id DESC, epoch DESC LIMIT ${NEWS_MAX}) AS ended
+  WHERE name IN (${ORDER_DELAY_LIST}, 'payment.refund')`;
 
-/** The delays of the orders $1 and of the payments $2, as texts: those that wait and those that ended. */
-export const DELAYS = `
-  WITH wanted AS MATERIALIZED (
-    SELECT name, key FROM unnest(ARRAY[${ORDER_DELAY_LIST}]) AS name, unnest($1::text[]) AS key
-    UNION ALL
-    SELECT 'payment.refund', key FROM unnest($2::text[]) AS key
-  )
-  SELECT delay.id::text, delay.name, delay.key, delay.due_at AS "dueAt", delay.attempts,
-         CASE WHEN delay.wake_at = 'infinity' THEN 'dead'
-              WHEN delay.leased_until > clock_timestamp() THEN 'running'
-              WHEN delay.attempts > 0 THEN 'retrying'
-              ELSE 'scheduled' END AS state,
-         NULL::timestamptz AS "endedAt", NULL::float8 AS "lateMs", delay.leased_by AS by,
-         delay.last_error AS error
-  FROM wanted JOIN delay_queue.delay USING (name, key)
-  UNION ALL
-  SELECT ended.id::text, ended.name, ended.key, ended.due_at, ended.attempts,
-         CASE ended.state WHEN 'discarded' THEN 'dead' ELSE ended.state END,
-         ended.ended_at, ended.lateness_ms, ended.node, ended.error
-  FROM wanted JOIN delay_queue.history ended USING (name, key)`;
+const its = (rows: string): string =>
+  `(SELECT coalesce(json_agg(its), '[]') FROM (${rows}) AS its)`;
+
+const PAYMENTS = `
+  SELECT id, status, amount, captured_at AS "capturedAt", refunded_at AS "refundedAt",
+         refund_reason AS "refundReason"
+  FROM payment WHERE order_id = orders.id ORDER BY captured_at DESC, id LIMIT ${OF_A_KIND_MAX}`;
 
 /**
- * How late the delays were that ended after $1, by process, in steps that grow with the lateness; of
- * those that fell due before $2 nobody was there to fire them. `settled`: ended before $3, when none
- * can be committed any more that says so.
+ * The delays of an order and of its refunds, those that wait and those that ended. One look into an index
+ * for each name and key, and the LIMITs keep it so whatever the statistics say: as a join it was a walk
+ * over the whole history, 18 ms at 40 orders a second, and 76 ms at 100.
  */
-export const LATENESS = `
+const DELAYS = `
+  SELECT its.*
+  FROM (SELECT name, orders.id::text AS key FROM unnest(ARRAY[${ORDER_DELAY_LIST}]) AS name
+        UNION ALL
+        SELECT 'payment.refund', payment.id::text FROM (${PAYMENTS}) AS payment) AS wanted
+  CROSS JOIN LATERAL (
+    (SELECT id::text, name, due_at AS "dueAt", attempts,
+            CASE WHEN wake_at = 'infinity' THEN 'dead'
+                 WHEN leased_until > clock_timestamp() THEN 'running'
+                 WHEN attempts > 0 THEN 'retrying'
+                 ELSE 'scheduled' END AS state,
+            NULL::timestamptz AS "endedAt", NULL::float8 AS "lateMs", leased_by AS by,
+            last_error AS error
+     FROM delay_queue.delay WHERE name = wanted.name AND key = wanted.key LIMIT 1)
+    UNION ALL
+    (SELECT id::text, name, due_at, attempts,
+            CASE state WHEN 'discarded' THEN 'dead' ELSE state END,
+            ended_at, lateness_ms, node, error
+     FROM delay_queue.history WHERE name = wanted.name AND key = wanted.key
+     ORDER BY ended_at DESC LIMIT ${OF_A_KIND_MAX})) AS its`;
+
+/** Orders with everything that belongs to them; `ids` is a query, or a list. */
+const ordersWith = (ids: string): string => `
+  SELECT id, no, status, total, merchant_id AS "merchantId", pay_deadline AS "payDeadline",
+         auto_confirm_at AS "autoConfirmAt", extended, close_reason AS "closeReason",
+         placed_at AS "placedAt", paid_at AS "paidAt", shipped_at AS "shippedAt",
+         extended_at AS "extendedAt", completed_at AS "completedAt", closed_at AS "closedAt",
+         ${its(`SELECT sku, name, price, quantity FROM order_item WHERE order_id = orders.id ORDER BY sku`)} AS items,
+         ${its(PAYMENTS)} AS payments,
+         (SELECT to_json(its) FROM (SELECT stars, source, created_at AS "createdAt"
+                                    FROM review WHERE order_id = orders.id) AS its) AS review,
+         ${its(`SELECT id, reason, opened_at AS "openedAt", released_at AS "releasedAt"
+                FROM dispute WHERE order_id = orders.id
+                ORDER BY opened_at DESC LIMIT ${OF_A_KIND_MAX}`)} AS disputes,
+         ${its(`SELECT name, left_ms AS "leftMs" FROM frozen_timer WHERE order_id = orders.id`)} AS frozen,
+         ${its(`SELECT id::text, kind, created_at AS "createdAt", sent_at AS "sentAt"
+                FROM outbox WHERE order_id = orders.id`)} AS messages,
+         ${its(DELAYS)} AS delays
+  FROM orders WHERE id = ANY (${ids})`;
+
+/** Of one order, $1. */
+export const PICTURE = `
+  SELECT to_json(picture)::text AS row FROM (${ordersWith('ARRAY[$1::uuid]')}) AS picture`;
+
+/** Of the newest orders and of those in the news. An array, so that they are looked up by their index. */
+const PICTURES = ordersWith(`ARRAY(${IN_THE_NEWS})`);
+
+export const PICTURES_IN_THE_NEWS = `
+  SELECT to_json(picture)::text AS row FROM (${PICTURES}) AS picture`;
+
+const SKUS = `SELECT sku, name, price, stock, initial_stock AS "initialStock" FROM sku`;
+
+const MESSAGES = `
+  SELECT id::text, sent_at AS at, order_id AS "orderId",
+         (SELECT no FROM orders WHERE id = order_id) AS no, kind, text
+  FROM (SELECT * FROM outbox WHERE sent_at IS NOT NULL ORDER BY id DESC LIMIT ${MESSAGES_MAX}) AS sent`;
+
+/**
+ * How late the delays were that ended after $1, by process, in steps of a tenth of a millisecond or one
+ * in a hundred, whichever is more; of those that fell due before $2 nobody was there to fire them.
+ * `settled`: ended before $3, when none can be committed any more that says so. That nothing ends in the
+ * far future tells the planner that this is the end of an index, not a third of the table.
+ */
+const LATENESS = `
   SELECT node, settled, watched, late_ms AS "lateMs", count(*)::int, max(exact) AS "maxMs"
   FROM (SELECT node, ended_at <= $3 AS settled, lateness_ms AS exact,
                name LIKE 'order.%' OR name = 'message.send' AS watched,
-               CASE WHEN lateness_ms <= 100 THEN ceil(lateness_ms)
-                    WHEN lateness_ms <= 1000 THEN ceil(lateness_ms / 10) * 10
-                    WHEN lateness_ms <= 10000 THEN ceil(lateness_ms / 100) * 100
-                    ELSE ceil(least(lateness_ms, 3600000) / 1000) * 1000 END AS late_ms
+               CASE WHEN lateness_ms <= 100 THEN ceil(lateness_ms * 10) / 10
+                    WHEN lateness_ms <= 1000 THEN ceil(lateness_ms)
+                    WHEN lateness_ms <= 10000 THEN ceil(lateness_ms / 10) * 10
+                    ELSE ceil(least(lateness_ms, 3600000) / 100) * 100 END AS late_ms
         FROM delay_queue.history
-        WHERE ended_at > $1 AND due_at >= $2 AND state = 'completed' AND node IS NOT NULL
-       ) AS fired
+        WHERE ended_at > $1 AND ended_at < 'infinity' AND due_at >= $2
+          AND state = 'completed' AND node IS NOT NULL) AS fired
   GROUP BY node, settled, watched, late_ms`;
+
+/** What a row of {@link FEED} is about. */
+export type Part = 'orders' | 'skus' | 'messages' | 'lateness';
+
+const PARTS: Record<Part, string> = {
+  orders: PICTURES,
+  skus: SKUS,
+  messages: MESSAGES,
+  lateness: LATENESS,
+};
+
+/**
+ * All that a look needs of one snapshot, in no order: a row for each order, SKU, message and step of
+ * lateness, as JSON. As a statement for each table, through
+ * entities, it took four times the CPU: 12 ms of this process for 55 orders, of which a third had changed.
+ */
+export const FEED = Object.entries(PARTS)
+  .map(
+    ([part, rows]) => `SELECT '${part}' AS part, to_json(its)::text AS row FROM (${rows}) AS its`,
+  )
+  .join('\n  UNION ALL\n');

@@ -21,7 +21,8 @@ export interface Feed {
   orders: OrderCard[];
   processes: ProcessCard[];
   lateness: Lateness;
-  invariants: InvariantStrip;
+  /** `null` until they were checked for the first time. */
+  invariants: InvariantStrip | null;
   /** What buyers were told, newest first, at most {@link MESSAGES_MAX}. */
   messages: MessageCard[];
   /** Newest first, at most {@link HAPPENINGS_MAX}. */
@@ -141,7 +142,7 @@ export interface ProcessCard {
 export interface Lateness {
   /** Ascending; `count` are those that were late by at most `upToMs` and not in an earlier one. `null`: any more. */
   buckets: { upToMs: number | null; count: number }[];
-  /** `null` while nothing has fired. */
+  /** Rounded up, by a tenth of a millisecond or one in a hundred; `null` while nothing has fired. */
   p50Ms: number | null;
   p99Ms: number | null;
   maxMs: number | null;
@@ -151,6 +152,7 @@ export interface Lateness {
 export interface InvariantStrip {
   ok: boolean;
   checks: { name: string; ok: boolean; detail: string }[];
+  /** The longer a check takes the seldomer they are: a fiftieth of the time at most. */
   checkedAt: string;
 }
 

@@ -1,6 +1,4 @@
-import type { EntityManager } from 'typeorm';
 import type { Lateness } from './feed.js';
-import { LATENESS } from './feed.sql.js';
 import { tenths } from './picture.js';
 
 /** After so long nobody commits any more that something ended before. */
@@ -8,7 +6,8 @@ const SETTLED_AFTER_MS = 2_000;
 
 const UP_TO_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, null] as const;
 
-interface Fired {
+/** As `feed.sql.ts` answers it. */
+export interface Fired {
   node: string;
   settled: boolean;
   /** Of the kinds that the histogram is about. */
@@ -30,15 +29,15 @@ export class LatenessCount {
     this.#readUpTo = shopStartedAt;
   }
 
-  async read(manager: EntityManager, now: Date): Promise<Tally> {
-    const settledAt = new Date(
-      Math.max(now.getTime() - SETTLED_AFTER_MS, this.#readUpTo.getTime()),
-    );
-    const found = await manager.query<Fired[]>(LATENESS, [
-      this.#readUpTo,
-      this.shopStartedAt,
-      settledAt,
-    ]);
+  /** What is to be read: since when, which of it, and up to when it counts for good. */
+  wanted(now: Date): [readUpTo: Date, shopStartedAt: Date, settledAt: Date] {
+    const settled = now.getTime() - SETTLED_AFTER_MS;
+    const settledAt = new Date(Math.max(settled, this.#readUpTo.getTime()));
+    return [this.#readUpTo, this.shopStartedAt, settledAt];
+  }
+
+  /** What was found up to then. @returns all of it, from the shop's start to now */
+  add(found: Fired[], settledAt: Date): Tally {
     this.#readUpTo = settledAt;
     for (const fired of found) if (fired.settled) this.#counts.add(fired);
     const upToNow = this.#counts.copy();
@@ -47,7 +46,7 @@ export class LatenessCount {
   }
 }
 
-/** Counts by lateness, in steps of one in a hundred and at most some thousand, and by process. */
+/** Counts by lateness, in steps of one in a hundred and of a tenth of a millisecond, and by process. */
 export class Tally {
   private readonly byLateness = new Map<number, number>();
   private readonly byProcess = new Map<string, number>();

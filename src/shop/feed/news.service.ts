@@ -3,8 +3,8 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { DataSource } from 'typeorm';
 import type { Happening } from './feed.js';
 import type { Instant } from './feed.reader.js';
-import { NOW } from './feed.sql.js';
-import { takePictures } from './picture.js';
+import { NOW, PICTURES_IN_THE_NEWS } from './feed.sql.js';
+import { pictureOf } from './picture.js';
 import { isNews, timelineOf } from './timeline.js';
 
 const LOOK_EVERY_MS = 500;
@@ -50,14 +50,11 @@ export class NewsService implements OnModuleDestroy {
     }
   }
 
-  #newsSince(since: Date): Promise<Happening[]> {
-    return this.dataSource.transaction('REPEATABLE READ', async (manager) => {
-      await manager.query(`SET TRANSACTION READ ONLY`);
-      const pictures = await takePictures(manager);
-      return pictures
-        .flatMap(timelineOf)
-        .filter((happening) => isNews(happening) && Date.parse(happening.at) >= since.getTime())
-        .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
-    });
+  async #newsSince(since: Date): Promise<Happening[]> {
+    const rows = await this.dataSource.query<{ row: string }[]>(PICTURES_IN_THE_NEWS);
+    return rows
+      .flatMap(({ row }) => timelineOf(pictureOf(row)))
+      .filter((happening) => isNews(happening) && Date.parse(happening.at) >= since.getTime())
+      .toSorted((a, b) => Date.parse(a.at) - Date.parse(b.at));
   }
 }

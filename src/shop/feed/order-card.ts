@@ -3,7 +3,7 @@ import { tenths, type DelayRow, type Picture } from './picture.js';
 import { timelineOf } from './timeline.js';
 
 export function orderCard(picture: Picture): OrderCard {
-  const { order, payments, review, disputes, frozen, delays } = picture;
+  const { payments, review, disputes, frozen, delays, ...order } = picture;
   const dispute = disputes.find(({ releasedAt }) => releasedAt === null);
   return {
     id: order.id,
@@ -23,7 +23,7 @@ export function orderCard(picture: Picture): OrderCard {
           frozen: frozen.map(({ name, leftMs }) => ({ name, leftMs })),
         }
       : null,
-    payments: payments.map((payment) => ({
+    payments: payments.toReversed().map((payment) => ({
       id: payment.id,
       status: payment.status,
       amount: payment.amount,
@@ -43,7 +43,7 @@ function waitingFirst(a: DelayRow, b: DelayRow): number {
   return a.dueAt.getTime() - b.dueAt.getTime();
 }
 
-function delayCard({ lateMs, dueAt, endedAt, key: _key, ...row }: DelayRow): DelayCard {
+function delayCard({ lateMs, dueAt, endedAt, ...row }: DelayRow): DelayCard {
   const firedAt = lateMs === null ? null : new Date(dueAt.getTime() + lateMs);
   return {
     ...row,

@@ -1,20 +1,14 @@
-import { In, type EntityManager } from 'typeorm';
-import { Dispute, FrozenTimer } from '../disputes/dispute.entity.js';
-import { Order } from '../orders/order.entity.js';
-import { OutboxMessage } from '../outbox/outbox-message.entity.js';
-import { Payment } from '../payments/payment.entity.js';
-import { Review } from '../reviews/review.entity.js';
-import { DELAYS, ORDERS_IN_THE_NEWS } from './feed.sql.js';
-import { ORDERS_MAX, type DelayCard } from './feed.js';
+import type { Dispute, FrozenTimer } from '../disputes/dispute.entity.js';
+import type { Order, OrderItem } from '../orders/order.entity.js';
+import type { OutboxMessage } from '../outbox/outbox-message.entity.js';
+import type { Payment } from '../payments/payment.entity.js';
+import type { Review } from '../reviews/review.entity.js';
+import type { DelayCard } from './feed.js';
 
-/** How far back one looks for orders that something happened to. */
-const NEWS_MAX = 40;
-
-/** A delay that waits or has ended, as `feed.sql.ts` answers it. */
+/** A delay that waits or has ended. */
 export interface DelayRow {
   id: string;
   name: string;
-  key: string;
   state: DelayCard['state'];
   dueAt: Date;
   attempts: number;
@@ -24,68 +18,47 @@ export interface DelayRow {
   error: string | null;
 }
 
-/** An order with everything that belongs to it. */
-export interface Picture {
-  order: Order;
-  payments: Payment[];
-  review: Review | null;
-  disputes: Dispute[];
-  frozen: FrozenTimer[];
-  messages: OutboxMessage[];
+type OrderRow = Pick<
+  Order,
+  | 'id'
+  | 'no'
+  | 'status'
+  | 'total'
+  | 'merchantId'
+  | 'payDeadline'
+  | 'autoConfirmAt'
+  | 'extended'
+  | 'closeReason'
+  | 'placedAt'
+  | 'paidAt'
+  | 'shippedAt'
+  | 'extendedAt'
+  | 'completedAt'
+  | 'closedAt'
+>;
+
+/** An order with everything that belongs to it, as `feed.sql.ts` answers it. */
+export interface Picture extends OrderRow {
+  items: Pick<OrderItem, 'sku' | 'name' | 'price' | 'quantity'>[];
+  /** The latest first. */
+  payments: Pick<
+    Payment,
+    'id' | 'status' | 'amount' | 'capturedAt' | 'refundedAt' | 'refundReason'
+  >[];
+  review: Pick<Review, 'stars' | 'source' | 'createdAt'> | null;
+  disputes: Pick<Dispute, 'id' | 'reason' | 'openedAt' | 'releasedAt'>[];
+  frozen: Pick<FrozenTimer, 'name' | 'leftMs'>[];
+  messages: Pick<OutboxMessage, 'id' | 'kind' | 'createdAt' | 'sentAt'>[];
   delays: DelayRow[];
 }
 
-/** Of the newest orders and of those in the news, newest first. Give it a transaction of one snapshot. */
-export async function takePictures(manager: EntityManager): Promise<Picture[]> {
-  const rows = await manager.query<{ id: string | null }[]>(ORDERS_IN_THE_NEWS, [
-    ORDERS_MAX,
-    NEWS_MAX,
-  ]);
-  const ids = rows.flatMap(({ id }) => id ?? []);
-  const ofThem = { where: { orderId: In(ids) } };
-  const orders = await manager.find(Order, {
-    where: { id: In(ids) },
-    relations: { items: true },
-    relationLoadStrategy: 'query',
-    order: { no: 'DESC' },
-  });
-  const payments = byOrder(await manager.find(Payment, ofThem));
-  const reviews = byOrder(await manager.find(Review, ofThem));
-  const disputes = byOrder(await manager.find(Dispute, ofThem));
-  const frozen = byOrder(await manager.find(FrozenTimer, ofThem));
-  const messages = byOrder(await manager.find(OutboxMessage, ofThem));
-  const paymentIds = [...payments.values()].flat().map(({ id }) => id);
-  const delays = grouped(
-    await manager.query<DelayRow[]>(DELAYS, [ids, paymentIds]),
-    ({ key }) => key,
-  );
-  return orders.map((order) => {
-    const its = payments.get(order.id) ?? [];
-    return {
-      order,
-      payments: its,
-      review: reviews.get(order.id)?.[0] ?? null,
-      disputes: disputes.get(order.id) ?? [],
-      frozen: frozen.get(order.id) ?? [],
-      messages: messages.get(order.id) ?? [],
-      delays: [order, ...its].flatMap(({ id }) => delays.get(id) ?? []),
-    };
-  });
-}
+export const pictureOf = (row: string): Picture => JSON.parse(row, withInstants) as Picture;
 
-const byOrder = <T extends { orderId: string }>(rows: T[]): Map<string, T[]> =>
-  grouped(rows, ({ orderId }) => orderId);
-
-/** `Map.groupBy` is newer than Node 20. */
-function grouped<T>(rows: T[], keyOf: (row: T) => string): Map<string, T[]> {
-  const groups = new Map<string, T[]>();
-  for (const row of rows) {
-    const group = groups.get(keyOf(row));
-    if (group) group.push(row);
-    else groups.set(keyOf(row), [row]);
-  }
-  return groups;
-}
+/** By its name one sees what is an instant. */
+const withInstants = (name: string, value: unknown): unknown =>
+  typeof value === 'string' && (name.endsWith('At') || name === 'payDeadline')
+    ? new Date(value)
+    : value;
 
 /** To a tenth of a millisecond, which is more than one can see. */
 export const tenths = (ms: number | null): number | null => ms && Math.round(ms * 10) / 10;

@@ -13,7 +13,7 @@ const CAUSE_OF_NEWS: Record<string, string> = {
 /** All that happened to an order, oldest first. */
 export function timelineOf(picture: Picture): Happening[] {
   const told = new Teller(picture);
-  const { order, payments, review, disputes, messages } = picture;
+  const { payments, review, disputes, messages, ...order } = picture;
   const quantity = order.items.reduce((sum, item) => sum + item.quantity, 0);
   const basket = order.items.map((item) => `${item.quantity} × ${item.sku}`).join(', ');
   told.at(order.placedAt, 'order.placed', { stock: -quantity, detail: basket });
@@ -64,14 +64,14 @@ class Teller {
     cause?: string,
   ): void {
     if (!at) return;
-    const { order, delays } = this.picture;
+    const { id: orderId, no, delays } = this.picture;
     const by = delays.find((delay) => delay.name === cause && isCause(delay, what, at));
     if (by) this.#idle.delete(by);
     this.#happenings.push({
       at: at.toISOString(),
       what,
-      orderId: order.id,
-      no: order.no,
+      orderId,
+      no,
       delay: by?.name ?? null,
       by: by?.by ?? null,
       lateMs: by ? tenths(by.lateMs) : null,
@@ -79,7 +79,7 @@ class Teller {
       amount: null,
       detail: null,
       ...facts,
-      id: [what, facts.id ?? order.no].join(':'),
+      id: [what, facts.id ?? no].join(':'),
     });
   }
 
