@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
+import { InvariantsWatch } from '../../src/shop/invariants/invariants.watch.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { openBrowser, Visitor } from './support/visitor.js';
 
@@ -93,6 +94,18 @@ describe('how the page looks', () => {
       .waitFor();
     await shop.sql(`UPDATE sku SET stock = stock + 1 WHERE sku = 'TEA-GREEN'`);
     await visitor.seesInvariants('hold');
+    await visitor.leave();
+  });
+
+  it('says how old a check of the invariants is that is not fresh', async () => {
+    const checkedAt = new Date(Date.now() - 3_600_000).toISOString();
+    const latest = jest
+      .spyOn(shop.app.get(InvariantsWatch), 'latest', 'get')
+      .mockReturnValue({ ok: true, checks: [], checkedAt });
+    const visitor = await Visitor.come(browser, shop.url);
+    await visitor.seesText(/^checked \d\d:\d\d:\d\d, 60(\.\d)? min ago$/);
+    latest.mockRestore();
+    await visitor.seesText(/^checked \d\d:\d\d:\d\d$/);
     await visitor.leave();
   });
 });

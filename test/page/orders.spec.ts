@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
+import { ORDERS_MAX } from '../../src/shop/feed/feed.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { openBrowser, Visitor } from './support/visitor.js';
 
@@ -72,6 +73,32 @@ describe('orders on the page', () => {
     await visitor.sees(no, /Disputed/);
     await visitor.act(no, 'Release');
     await visitor.sees(no, /dispute over/);
+  });
+
+  it('shows what becomes of the visitor’s own orders while others crowd them out', async () => {
+    await visit();
+    const no = await visitor.place();
+    const raced = await visitor.race('Pay after the close');
+    const sku = await shop.newSku({ stock: 1_000 });
+    for (let placed = 0; placed < 2 * ORDERS_MAX; placed++) await shop.place(sku);
+    await visitor.order(raced + 2 * ORDERS_MAX).waitFor();
+    const [own] = await shop.sql<{ id: string }[]>('SELECT id FROM orders WHERE no = $1', [no]);
+    await shop.act(own!.id, 'cancel');
+    await visitor.sees(no, /Closed.*cancelled by the buyer/);
+    await visitor.sees(raced, /Closed.*Refunded 2\.00/);
+    // Those of nobody here make room.
+    await visitor.order(raced + 1).waitFor({ state: 'detached' });
+  });
+
+  it('says in the language of the visitor why there is a dispute', async () => {
+    await visit();
+    const no = await visitor.place();
+    await visitor.act(no, 'Pay');
+    await visitor.act(no, 'Dispute');
+    await visitor.seesText('The pot arrived broken');
+    await visitor.button('中文').click();
+    await visitor.seesText('茶壶到货时已破损');
+    expect(await visitor.page.getByText('The pot arrived broken').count()).toBe(0);
   });
 
   it('says where the button is why the shop refuses', async () => {

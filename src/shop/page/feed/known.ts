@@ -6,6 +6,7 @@ import {
   type FeedChange,
   type OrderCard,
 } from '../../feed/feed.js';
+import { ownOrders } from '../shop/visit.js';
 
 const feed = signal<Feed | null>(null);
 let next: Feed | null = null;
@@ -28,7 +29,15 @@ export const known = {
 };
 
 export function learnAll(snapshot: Feed): void {
-  show(snapshot);
+  const before = (next ?? feed.value)?.orders ?? [];
+  const own = before.filter(({ id }) => ownOrders.value.has(id));
+  show({ ...snapshot, orders: withCards(own, snapshot.orders) });
+}
+
+/** An order that the feed does not tell of any more. */
+export function learnOrder(card: OrderCard): void {
+  const before = next ?? feed.value;
+  if (before) show({ ...before, orders: withCards(before.orders, [card]) });
 }
 
 export function learn(change: FeedChange): void {
@@ -60,7 +69,10 @@ function merged(before: Feed, change: FeedChange): Feed {
   };
 }
 
+/** Newest first: those that the feed tells of, and the visitor's own, however many came after them. */
 function withCards(before: OrderCard[], cards: OrderCard[]): OrderCard[] {
   const byId = new Map([...before, ...cards].map((card) => [card.id, card]));
-  return [...byId.values()].toSorted((a, b) => b.no - a.no).slice(0, ORDERS_MAX);
+  return [...byId.values()]
+    .toSorted((a, b) => b.no - a.no)
+    .filter(({ id }, at) => at < ORDERS_MAX || ownOrders.value.has(id));
 }

@@ -16,8 +16,8 @@ export function factsOf(words: Words, happening: Happening): string[] {
   const { what, amount, detail, lateMs, by, stock } = happening;
   const facts: string[] = [];
   if (what.startsWith('payment.')) facts.push(money(words, amount ?? 0));
-  if (what === 'order.closed') facts.push(words.reasons[detail ?? ''] ?? detail ?? '');
-  if (what === 'dispute.opened' && detail) facts.push(detail);
+  const hasReason = what === 'order.closed' || what === 'dispute.opened';
+  if (hasReason && detail) facts.push(words.reasons[detail] ?? detail);
   if (lateMs !== null) facts.push(unbroken(words.lateBy(lateFor(words, lateMs))));
   if (by !== null && !what.startsWith('process.')) facts.push(by);
   if (stock !== null) facts.push(unbroken(words.stockBy(stock > 0 ? `+${stock}` : `−${-stock}`)));

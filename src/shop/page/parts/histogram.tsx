@@ -36,6 +36,7 @@ export function Histogram() {
       <p class="axis note" aria-hidden="true">
         {said.latenessAxis}
       </p>
+      <p class="note">{said.latenessSteps}</p>
     </Panel>
   );
 }

@@ -1,13 +1,18 @@
+import { useComputed } from '@preact/signals';
 import { known } from '../feed/known.js';
+import { now } from '../feed/server-clock.js';
 import { words } from '../words/language.js';
-import { clock } from '../words/written.js';
+import { clock, duration } from '../words/written.js';
 import { Icon } from './icon.js';
+
+/** The age of a check is said when it is older. */
+const FRESH_MS = 10_000;
 
 /** What must always hold: green, and loud when it does not. */
 export function InvariantStrip() {
   const strip = known.invariants.value;
-  if (!strip) return null;
-  const { invariantsHold, invariantsBroken, invariantsChecked } = words.value;
+  const { invariantsHold, invariantsBroken, invariantsUnchecked } = words.value;
+  if (!strip) return <p class="invariants unchecked note">{invariantsUnchecked}</p>;
   const broken = strip.checks.filter(({ ok }) => !ok).length;
   return (
     <details
@@ -25,7 +30,7 @@ export function InvariantStrip() {
             ? invariantsHold(strip.checks.length)
             : invariantsBroken(broken, strip.checks.length)}
         </b>
-        <span class="note invariants-at">{invariantsChecked(clock(strip.checkedAt))}</span>
+        <CheckedAt />
         <Icon name="down" />
       </summary>
       <ul class="checks">
@@ -39,6 +44,19 @@ export function InvariantStrip() {
       </ul>
     </details>
   );
+}
+
+/** Only its text changes, as a countdown's. */
+function CheckedAt() {
+  const text = useComputed(() => {
+    const { invariantsChecked, invariantsCheckedAgo } = words.value;
+    const at = known.invariants.value?.checkedAt ?? '';
+    const ageMs = now.value - Date.parse(at);
+    if (!(ageMs > FRESH_MS)) return invariantsChecked(clock(at));
+    const age = duration(words.value, Math.floor(ageMs / 1_000) * 1_000);
+    return invariantsCheckedAgo(clock(at), age);
+  });
+  return <span class="note invariants-at">{text}</span>;
 }
 
 /** `12 looked at` is said in the visitor's language; what is broken as the shop says it. */

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
+import { ORDERS_MAX } from '../../feed/feed.js';
 import { known } from '../feed/known.js';
-import { visit } from '../shop/visit.js';
+import { ownOrders, visit } from '../shop/visit.js';
 import { words } from '../words/language.js';
 import { OrderRow } from './order-row.js';
 import { Panel } from './panel.js';
@@ -13,12 +14,14 @@ export function Orders() {
   const orders = known.orders.value;
   const { orders: title, ordersNote, noOrders, noOrdersHint } = words.value;
   const open = visit.open.value === undefined ? orders[0]?.id : visit.open.value;
-  const shown = showsAll.value ? orders : orders.slice(0, FEW);
+  const shown = showsAll.value
+    ? orders
+    : orders.filter(({ id }, at) => at < FEW || ownOrders.value.has(id));
   return (
     <Panel
       id="orders"
       title={title}
-      note={orders.length > 0 ? ordersNote(orders.length) : undefined}
+      note={orders.length > 0 ? ordersNote(Math.min(orders.length, ORDERS_MAX)) : undefined}
     >
       {orders.length === 0 ? (
         <div class="empty">

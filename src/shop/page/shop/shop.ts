@@ -1,3 +1,4 @@
+import type { OrderCard } from '../../feed/feed.js';
 import { request } from './request.js';
 
 /** What a visitor can ask the shop for. */
@@ -14,6 +15,8 @@ const at = (orderId: string, deed: string): string =>
 export const shop = {
   place: (basket: Basket): Promise<{ id: string }> =>
     request('POST', '/orders', { body: basket, key: newKey() }),
+  order: (id: string): Promise<OrderCard> =>
+    request('GET', `/feed/orders/${encodeURIComponent(id)}`),
   move: (orderId: string, deed: OrderDeed): Promise<unknown> => request('POST', at(orderId, deed)),
   review: (orderId: string, stars: number): Promise<unknown> =>
     request('POST', at(orderId, 'review'), { body: { stars } }),

@@ -54,6 +54,7 @@ const goods: Translations = {};
 const reasons: Translations = {
   'not paid in time': 'not paid in time',
   'cancelled by buyer': 'cancelled by the buyer',
+  茶壶到货时已破损: 'The pot arrived broken',
 };
 const checks: Translations = {};
 const kinds: Translations = {
@@ -113,6 +114,8 @@ export const en = {
   invariantsHold: (n: number) => `All ${n} invariants hold`,
   invariantsBroken: (broken: number, n: number) => `${broken} of ${n} invariants broken`,
   invariantsChecked: (at: string) => `checked ${at}`,
+  invariantsCheckedAgo: (at: string, age: string) => `checked ${at}, ${age} ago`,
+  invariantsUnchecked: 'Checking the invariants…',
   lookedAt: (n: string) => `${n} checked`,
   checks,
 
@@ -225,6 +228,7 @@ export const en = {
   latenessText: (count: string, p50: string, p99: string) =>
     `${count} delays fired. Half were late by at most ${p50}, 99 of 100 by at most ${p99}.`,
   latenessAxis: 'milliseconds late',
+  latenessSteps: 'p50 and p99 are rounded up, by a tenth of a millisecond or one in a hundred',
   upTo: (ms: string) => `up to ${ms} ms`,
   above: 'more',
   median: 'p50',

@@ -50,6 +50,8 @@ export const zh: Words = {
   invariantsHold: (n) => `${n} 条不变式全部成立`,
   invariantsBroken: (broken, n) => `${n} 条不变式中有 ${broken} 条被破坏`,
   invariantsChecked: (at) => `${at} 检查`,
+  invariantsCheckedAgo: (at, age) => `${at} 检查，${age}前`,
+  invariantsUnchecked: '正在检查不变式…',
   lookedAt: (n) => `已检查 ${n} 项`,
   checks: {
     'stock and what open orders hold add up to the initial stock':
@@ -123,6 +125,7 @@ export const zh: Words = {
   reasons: {
     'not paid in time': '超时未付款',
     'cancelled by buyer': '买家取消',
+    'The pot arrived broken': '茶壶到货时已破损',
   },
 
   pay: '付款',
@@ -225,6 +228,7 @@ export const zh: Words = {
   latenessText: (count, p50, p99) =>
     `已执行 ${count} 个任务。一半的延迟不超过 ${p50}，99% 不超过 ${p99}。`,
   latenessAxis: '延迟（毫秒）',
+  latenessSteps: 'p50、p99 向上取整，误差不超过 0.1 毫秒或百分之一',
   upTo: (ms) => `不超过 ${ms} 毫秒`,
   above: '更久',
   median: 'p50',
