@@ -12,41 +12,44 @@ const REFUSED = '6b0c1d0e-0000-4000-8000-00000000000b';
 const FOREIGN = '6b0c1d0e-0000-4000-8000-00000000000c';
 const REASON = 'it "broke" \\ 破れた 🍵';
 
-/** Instants to the microsecond, in a zone of their own; a bigint as large as a number may be. */
+/**
+ * Instants to the microsecond, in a zone of their own, and so late that no history is old enough to be
+ * deleted; a bigint as large as a number may be.
+ */
 const ROWS = [
   `INSERT INTO orders (id, status, total, merchant_id, pay_deadline, auto_confirm_at, extended,
                        confirm_after_ms, rate_after_ms, placed_at, paid_at, shipped_at, extended_at,
                        disputed_at)
-   SELECT id, 'SHIPPED', 1780, 'tea-house', '2026-01-01 00:30:00.999999+00', NULL, true,
-          315360000000, 172800000, '2026-01-01 05:30:00.0009+05:30', '2026-01-01 00:01:00+00',
-          '2026-01-01 00:02:00+00', '2026-01-01 00:03:00+00', '2026-01-01 00:06:00+00'
+   SELECT id, 'SHIPPED', 1780, 'tea-house', '2086-01-01 00:30:00.999999+00', NULL, true,
+          315360000000, 172800000, '2086-01-01 05:30:00.0009+05:30', '2086-01-01 00:01:00+00',
+          '2086-01-01 00:02:00+00', '2086-01-01 00:03:00+00', '2086-01-01 00:06:00+00'
    FROM unnest(ARRAY['${ID}', '${OTHER}']::uuid[]) AS id`,
   `INSERT INTO order_item (order_id, sku, name, price, quantity)
    VALUES ('${ID}', 'TEA-GREEN', 'Green tea', 890, 1), ('${ID}', 'CUP-WHITE', 'Cup', 445, 2)`,
   `INSERT INTO payment (id, order_id, provider, transaction, amount, status, refund_reason, captured_at)
    VALUES ('${REFUSED}', '${ID}', 'card', 'tx-2', 5, 'REFUND_PENDING', 'paid already',
-           '2026-01-01 00:04:00+00'),
+           '2086-01-01 00:04:00+00'),
           ('${KEPT}', '${ID}', 'card', 'tx-1', 1780, 'CAPTURED', NULL,
-           '2026-01-01 00:01:00.000001+00'),
+           '2086-01-01 00:01:00.000001+00'),
           ('${FOREIGN}', '${OTHER}', 'card', 'tx-3', 1780, 'CAPTURED', NULL, now())`,
   `INSERT INTO payment_conflict (id, payment_id, order_id, amount, reported_at)
-   VALUES (gen_random_uuid(), '${KEPT}', '${OTHER}', 7, '2026-01-01 00:05:00+00'),
-          (gen_random_uuid(), '${FOREIGN}', '${ID}', 8, '2026-01-01 00:05:01+00'),
-          (gen_random_uuid(), '${FOREIGN}', '${OTHER}', 9, '2026-01-01 00:05:02+00')`,
+   VALUES (gen_random_uuid(), '${KEPT}', '${OTHER}', 7, '2086-01-01 00:05:00+00'),
+          (gen_random_uuid(), '${FOREIGN}', '${ID}', 8, '2086-01-01 00:05:01+00'),
+          (gen_random_uuid(), '${FOREIGN}', '${OTHER}', 9, '2086-01-01 00:05:02+00')`,
   `INSERT INTO review (order_id, stars, source, created_at)
-   VALUES ('${ID}', 4, 'automatic', '2026-01-01 00:10:00+00')`,
+   VALUES ('${ID}', 4, 'automatic', '2086-01-01 00:10:00+00')`,
   `INSERT INTO outbox (order_id, kind, text, sent_at, dropped_at)
-   VALUES ('${ID}', 'order.paid', 'paid', '2026-01-01 00:01:01+00', NULL),
-          ('${ID}', 'order.reminder', 'pay', NULL, '2026-01-01 00:01:02+00'),
+   VALUES ('${ID}', 'order.paid', 'paid', '2086-01-01 00:01:01+00', NULL),
+          ('${ID}', 'order.reminder', 'pay', NULL, '2086-01-01 00:01:02+00'),
           ('${ID}', 'order.shipped', 'on its way', NULL, NULL)`,
   `INSERT INTO dispute (id, order_id, reason, opened_at, released_at)
-   VALUES (gen_random_uuid(), '${ID}', 'late', '2026-01-01 00:05:30+00', '2026-01-01 00:05:40+00'),
-          (gen_random_uuid(), '${ID}', '${REASON}', '2026-01-01 00:06:00+00', NULL)`,
+   VALUES (gen_random_uuid(), '${ID}', 'late', '2086-01-01 00:05:30+00', '2086-01-01 00:05:40+00'),
+          (gen_random_uuid(), '${ID}', '${REASON}', '2086-01-01 00:06:00+00', NULL)`,
   `INSERT INTO frozen_timer (order_id, name, left_ms)
    VALUES ('${ID}', 'order.sms', 9007199254740991), ('${ID}', 'order.confirm', 0)`,
   `INSERT INTO delay_queue.delay (name, key, payload, created_at, due_at, wake_at, attempts,
                                   leased_by, leased_until, last_error)
-   SELECT name, key, '{}', now(), '2026-02-01 00:00:00.0019+00', wake_at, attempts,
+   SELECT name, key, '{}', now(), '2086-02-01 00:00:00.0019+00', wake_at, attempts,
           CASE WHEN leased THEN 'another process' END,
           CASE WHEN leased THEN timestamptz '2096-01-01' END, error
    FROM (VALUES ('order.confirm', '${ID}', timestamptz '2096-01-01', 0, false, NULL),
@@ -57,14 +60,14 @@ const ROWS = [
      AS waiting (name, key, wake_at, attempts, leased, error)`,
   `INSERT INTO delay_queue.history (id, epoch, name, key, created_at, due_at, ended_at, lateness_ms,
                                     attempts, state, error)
-   VALUES (9001, 1, 'order.close', '${ID}', now(), '2026-01-01 00:30:00.999999+00',
-           '2026-01-01 00:01:00.000999+00', NULL, 0, 'cancelled', NULL),
-          (9002, 1, 'payment.refund', '${REFUSED}', now(), '2026-01-01 00:04:00+00',
-           '2026-01-01 00:04:09+00', 8999.96, 2, 'discarded', 'no such card')`,
+   VALUES (9001, 1, 'order.close', '${ID}', now(), '2086-01-01 00:30:00.999999+00',
+           '2086-01-01 00:01:00.000999+00', NULL, 0, 'cancelled', NULL),
+          (9002, 1, 'payment.refund', '${REFUSED}', now(), '2086-01-01 00:04:00+00',
+           '2086-01-01 00:04:09+00', 8999.96, 2, 'discarded', 'no such card')`,
 ];
 
 const at = (time: string, event: string, detail: string | null = null) => ({
-  at: `2026-01-01T00:${time}Z`,
+  at: `2086-01-01T00:${time}Z`,
   event,
   detail,
 });
@@ -80,7 +83,7 @@ describe('the view of an order', () => {
 
   it('tells of all that belongs to it, and of nothing that belongs to another', async () => {
     const { serverNow: _, ...order } = (await shop.get(`/orders/${ID}`)).body;
-    const dueAt = '2026-02-01T00:00:00.001Z';
+    const dueAt = '2086-02-01T00:00:00.001Z';
     const payment = { provider: 'card', refundedAt: null };
     expect(order).toEqual({
       id: ID,
@@ -89,14 +92,14 @@ describe('the view of an order', () => {
       merchant: 'tea-house',
       closeReason: null,
       total: 1780,
-      placedAt: '2026-01-01T00:00:00.000Z',
-      payDeadline: '2026-01-01T00:30:00.999Z',
+      placedAt: '2086-01-01T00:00:00.000Z',
+      payDeadline: '2086-01-01T00:30:00.999Z',
       autoConfirmAt: null,
       extended: true,
       terms: { confirmAfterMs: 315_360_000_000, rateAfterMs: 172_800_000 },
       dispute: {
         reason: REASON,
-        openedAt: '2026-01-01T00:06:00.000Z',
+        openedAt: '2086-01-01T00:06:00.000Z',
         frozen: [
           { name: 'order.confirm', leftMs: 0 },
           { name: 'order.sms', leftMs: Number.MAX_SAFE_INTEGER },
@@ -115,7 +118,7 @@ describe('the view of an order', () => {
           transaction: 'tx-1',
           refundReason: null,
           refundError: null,
-          capturedAt: '2026-01-01T00:01:00.000Z',
+          capturedAt: '2086-01-01T00:01:00.000Z',
         },
         {
           ...payment,
@@ -125,7 +128,7 @@ describe('the view of an order', () => {
           transaction: 'tx-2',
           refundReason: 'paid already',
           refundError: 'the card "is" gone',
-          capturedAt: '2026-01-01T00:04:00.000Z',
+          capturedAt: '2086-01-01T00:04:00.000Z',
         },
       ],
       review: { stars: 4, source: 'automatic' },
@@ -139,7 +142,7 @@ describe('the view of an order', () => {
         at('00:00.000', 'order placed'),
         at('01:00.000', 'order paid'),
         at('01:00.000', 'payment captured', '1780 by card'),
-        at('01:00.000', 'order.close cancelled', 'due 2026-01-01T00:30:00.999Z'),
+        at('01:00.000', 'order.close cancelled', 'due 2086-01-01T00:30:00.999Z'),
         at('01:01.000', 'message sent', 'order.paid'),
         at('01:02.000', 'message dropped', 'order.reminder'),
         at('02:00.000', 'order shipped'),
@@ -148,7 +151,7 @@ describe('the view of an order', () => {
         at(
           '04:09.000',
           'payment.refund discarded',
-          'due 2026-01-01T00:04:00.000Z, 9000.0 ms late, 2 attempts, no such card',
+          'due 2086-01-01T00:04:00.000Z, 9000.0 ms late, 2 attempts, no such card',
         ),
         at(
           '05:00.000',
@@ -174,8 +177,8 @@ describe('the view of an order', () => {
     const { timeline } = await shop.order(id);
     const ends = timeline.filter(({ event }) => event === 'order.rate completed');
     expect(ends).toHaveLength(500);
-    expect(ends.at(0)?.at).toBe('2026-01-01T00:03:21.000Z');
-    expect(ends.at(-1)?.at).toBe('2026-01-01T00:11:40.000Z');
+    expect(ends.at(0)?.at).toBe('2086-01-01T00:03:21.000Z');
+    expect(ends.at(-1)?.at).toBe('2086-01-01T00:11:40.000Z');
   });
 
   it('looks the delays up, also in tables that were empty at their last ANALYZE', async () => {
@@ -210,7 +213,7 @@ describe('the view of an order', () => {
     shop.sql(
       `INSERT INTO delay_queue.history (id, epoch, name, key, created_at, due_at, ended_at, attempts, state)
        SELECT 10000 + n, 1, 'order.rate', $1, now(), now(),
-              timestamptz '2026-01-01 00:00:00+00' + n * interval '1 second', 1, 'completed'
+              timestamptz '2086-01-01 00:00:00+00' + n * interval '1 second', 1, 'completed'
        FROM generate_series(1, $2::int) AS n`,
       [key, count],
     );
