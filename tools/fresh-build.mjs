@@ -1,34 +1,48 @@
 /**
- * Builds the shop into `dist` for `npm start`, when something in it is older than its sources. Types are
+ * Builds the shop into `dist` for `npm start`, when its sources are not those of the last build. Types are
  * not checked, which takes most of the time of `npm run build`: a second instead of eight.
  */
-import { mkdir, readdir, rename, stat, writeFile } from 'node:fs/promises';
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url));
 const DIST = join(ROOT, 'dist');
-/** Written last: what is older than its sources, or has none, is built. */
+/** What was built, and nothing while something is being built: written last, taken away first. */
 const STAMP = join(DIST, '.fresh-build');
+
+const COMPILED = ['src', 'migrations'];
+/** How it is built, and on what. */
+const BESIDE = [
+  'package-lock.json',
+  'tsconfig.json',
+  'tools/fresh-build.mjs',
+  'tools/swc-options.mjs',
+];
 
 /** The page has a bundler of its own. */
 const PAGE = join(ROOT, 'src', 'shop', 'page');
 
-/** Files and folders: a folder is newer when something was taken out of it. */
-async function everythingIn(folder) {
+async function filesIn(folder) {
   const entries = await readdir(folder, { withFileTypes: true, recursive: true });
-  return [folder, ...entries.map((entry) => join(entry.parentPath ?? entry.path, entry.name))];
+  return entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath ?? entry.path, entry.name));
 }
 
-async function changedAtMs(path) {
-  const found = await stat(path).catch(() => undefined);
-  return found?.mtimeMs ?? 0;
-}
-
-async function isFresh(sources) {
-  const builtAtMs = await changedAtMs(STAMP);
-  const newest = await Promise.all(sources.map(changedAtMs));
-  return newest.every((atMs) => atMs < builtAtMs);
+/**
+ * Not by what is newer: a file that was put back is older than the build, and one that was changed while it
+ * was built may be.
+ */
+async function fingerprintOf(files) {
+  const lines = files.toSorted().map(async (file) => {
+    const found = await stat(file).catch(() => undefined);
+    return `${relative(ROOT, file)} ${found?.mtimeMs} ${found?.size}\n`;
+  });
+  const hash = createHash('sha256');
+  for (const line of await Promise.all(lines)) hash.update(line);
+  return hash.digest('hex');
 }
 
 /** At once in its place: another `npm start` may be reading the old one. */
@@ -49,40 +63,45 @@ async function compile(files) {
   );
 }
 
-async function bundlePage() {
-  const bundler = await import('./page/build.mjs').catch((error) => {
-    if (error.code === 'ERR_MODULE_NOT_FOUND') return undefined;
-    throw error;
-  });
-  await bundler?.buildPage();
+/** Of sources that are there no more: what still imports them must fail, as it will for everybody else. */
+async function removeLeftOvers() {
+  const folders = COMPILED.map((name) => join(DIST, name));
+  for (const built of (await Promise.all(folders.map(filesIn))).flat()) {
+    if (!built.endsWith('.js')) continue;
+    const source = join(ROOT, relative(DIST, built)).replace(/\.js$/, '.ts');
+    if (!(await stat(source).catch(() => undefined))) await rm(built, { force: true });
+  }
 }
 
 async function build() {
-  const folders = ['src', 'migrations', join('tools', 'page')].map((name) => join(ROOT, name));
-  const found = await Promise.all(folders.map((folder) => everythingIn(folder).catch(() => [])));
-  const sources = [
-    ...found.flat(),
-    fileURLToPath(import.meta.url),
-    join(ROOT, 'package-lock.json'),
-  ];
-  if (await isFresh(sources)) return;
+  const compiled = (await Promise.all(COMPILED.map((name) => filesIn(join(ROOT, name))))).flat();
+  const bundler = await filesIn(join(ROOT, 'tools', 'page'));
+  const beside = BESIDE.map((name) => join(ROOT, name));
+  const fingerprint = await fingerprintOf([...compiled, ...bundler, ...beside]);
+  if ((await readFile(STAMP, 'utf8').catch(() => '')) === fingerprint) return;
   console.log('Building the shop');
-  const ours = [...found[0], ...found[1]].filter(
-    (path) => path.endsWith('.ts') && !path.startsWith(PAGE),
-  );
-  await Promise.all([compile(ours), bundlePage()]);
-  await put(STAMP, '');
+  await rm(STAMP, { force: true });
+  const ours = compiled.filter((path) => path.endsWith('.ts') && !path.startsWith(PAGE));
+  const { buildPage } = await import('./page/build.mjs');
+  await Promise.all([compile(ours), buildPage()]);
+  await removeLeftOvers();
+  await put(STAMP, fingerprint);
+}
+
+function trouble(error) {
+  if (['EACCES', 'EROFS', 'EPERM'].includes(error.code)) {
+    return `${DIST} is not writable. Start from a folder of yours`;
+  }
+  if (error.code === 'ERR_MODULE_NOT_FOUND') {
+    return `${error.message}\nnpm ci installs what it is built with`;
+  }
+  // A compiler names the file and the line. What swc adds is where in swc.
+  return error.message.split(/\n\s*Caused by:/)[0].trim();
 }
 
 try {
   await build();
 } catch (error) {
-  if (['EACCES', 'EROFS', 'EPERM'].includes(error.code)) {
-    console.error(
-      `The shop cannot be built: ${DIST} is not writable. Start from a folder of yours`,
-    );
-  } else {
-    console.error(error);
-  }
+  console.error(`The shop cannot be built: ${trouble(error)}`);
   process.exitCode = 1;
 }
