@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { randomOf } from '../support/random.js';
+import { randomOf } from '../../src/random.js';
 import { ChaosWorld } from './chaos-world.js';
 import { check, type Figures, type Verdict } from './checker/check.js';
 import type { Evidence } from './evidence.js';

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Random } from '../support/random.js';
+import type { Random } from '../../src/random.js';
 import type { Slot } from './nodes/slot.js';
 import { Staff } from './nodes/staff.js';
 import { LEASE_MS } from './processes/process.protocol.js';

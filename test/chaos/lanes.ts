@@ -1,4 +1,4 @@
-import type { Random } from '../support/random.js';
+import type { Random } from '../../src/random.js';
 import type { Fault, World } from './world.js';
 
 /** Faults that happen at the same time, at most. */

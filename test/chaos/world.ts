@@ -1,5 +1,5 @@
 import type { QueryResultRow } from 'pg';
-import type { Random } from '../support/random.js';
+import type { Random } from '../../src/random.js';
 
 /** The Postgres of the run, which faults may hit. */
 export interface ChaosServer {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { randomOf } from '../support/random.js';
+import { randomOf } from '../../src/random.js';
 import { Cluster, type Worker } from './support/cluster.js';
 import type { Served } from './support/worker.protocol.js';
 import { IS_LISTENER } from '../support/listener.js';

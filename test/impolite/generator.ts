@@ -1,4 +1,4 @@
-import { type Random, randomOf } from '../support/random.js';
+import { type Random, randomOf } from '../../src/random.js';
 import { weighed } from '../chaos/load/weighed.js';
 import { type Act, NAMES, type Program, type Setup } from './program.js';
 import { Scripts } from './scripts.js';

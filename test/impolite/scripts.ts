@@ -1,4 +1,4 @@
-import type { Random } from '../support/random.js';
+import type { Random } from '../../src/random.js';
 import { weighed } from '../chaos/load/weighed.js';
 import {
   type Call,

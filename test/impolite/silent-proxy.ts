@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net';
-import type { Random } from '../support/random.js';
+import type { Random } from '../../src/random.js';
 
 /** A connection through it. */
 interface Link {

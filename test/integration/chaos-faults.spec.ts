@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { FAULTS } from '../chaos/faults/faults.js';
 import { openChaosServer, type OwnServer } from '../chaos/server/chaos-server.js';
 import { RUN_APPLICATION } from '../chaos/server/steady-sql.js';
-import { randomOf } from '../support/random.js';
+import { randomOf } from '../../src/random.js';
 import type { SmallNodeMessage } from './chaos/small-node.protocol.js';
 import { SmallWorld, Stopped } from './chaos/small-world.js';
 

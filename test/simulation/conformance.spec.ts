@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { randomOf } from '../support/random.js';
+import { randomOf } from '../../src/random.js';
 import { byId, normalised } from './conformance/same.js';
 import { realSide, simulatedSide, type RealSide, type Side } from './conformance/side.js';
 import type { Step } from './conformance/step.js';

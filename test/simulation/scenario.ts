@@ -1,5 +1,5 @@
 import type { DelayQueueOptions, OnDelayBatchOptions, OnDelayOptions } from 'nestjs-delay-queue';
-import { randomOf, type Random } from '../support/random.js';
+import { randomOf, type Random } from '../../src/random.js';
 import { CALM, type Weather } from './postgres/network.js';
 
 /** Who handles what, and how much of it. */

@@ -1,4 +1,4 @@
-import { randomOf, type Random } from '../support/random.js';
+import { randomOf, type Random } from '../../src/random.js';
 import type { Scenario } from './scenario.js';
 import { Timeline } from './time/timeline.js';
 

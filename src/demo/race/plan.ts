@@ -1,5 +1,5 @@
 import type { Closer, RaceOptions } from './command-line.js';
-import { randomOf, type Random } from './random.js';
+import { randomOf, type Random } from '../../random.js';
 
 /** What the race sells, as many of each as it takes. */
 export const RACE_SKUS = Array.from({ length: 40 }, (_, index) => `RACE-${index + 101}`);

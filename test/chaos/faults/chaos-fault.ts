@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { ChaosNode, Fault, Role, World } from '../world.js';
 
 /** A kind of fault, with its harm in one line. */

@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { ChaosProxy, World } from '../world.js';
 import { onNode, type ChaosFault } from './chaos-fault.js';
 

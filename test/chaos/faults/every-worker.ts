@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { ChaosNode, World } from '../world.js';
 
 const turns = new WeakMap<World, Promise<void>>();

@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { World } from '../world.js';
 import { inSeconds, type ChaosFault } from './chaos-fault.js';
 import { withForeignSession } from './foreign-session.js';

@@ -1,5 +1,5 @@
 import type { RescheduleTo } from 'nestjs-delay-queue';
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { Client, Step } from './client.js';
 import { DatabaseTime } from './database-time.js';
 import { Keys } from './keys.js';

@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { ChaosName } from './payloads.js';
 
 /** A key that was used lately. */

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DelayService } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
-import { randomOf } from '../../support/random.js';
+import { randomOf } from '../../../src/random.js';
 import type { LoadSetup, ProcessSetup } from '../processes/process.protocol.js';
 import type { Tally } from '../processes/tally.js';
 import { ClientLog } from '../record/client-log.js';

@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 
 /** One of them, each as often as its weight says. */
 export function weighed<Item>(

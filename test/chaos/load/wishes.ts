@@ -1,5 +1,5 @@
 import type { ScheduleOptions, When } from 'nestjs-delay-queue';
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { ChaosPayload } from '../record/client-line.js';
 import { ODD_ACTS } from './acts.js';
 import { SAYING, SPOILING, THROWING } from './batch-handlers.js';

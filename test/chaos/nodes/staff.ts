@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { Role } from '../world.js';
 import type { Slot } from './slot.js';
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { randomOf } from '../../support/random.js';
+import { randomOf } from '../../../src/random.js';
 import { faultsOf } from '../checks/index.js';
 import type { Ground } from '../ground.js';
 import type { Call } from '../program.js';

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { randomOf } from '../../support/random.js';
+import { randomOf } from '../../../src/random.js';
 import { faultsOf } from '../checks/index.js';
 import { Ground } from '../ground.js';
 import type { ImpoliteNode } from '../node.js';

@@ -1,4 +1,4 @@
-import { randomOf } from '../../support/random.js';
+import { randomOf } from '../../../src/random.js';
 import type { Ground } from '../ground.js';
 import { play } from '../play.js';
 import { type Act, NAMES, type Program, type Step } from '../program.js';

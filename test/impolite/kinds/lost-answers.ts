@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { until } from '../../support/until.js';
-import { type Random, randomOf } from '../../support/random.js';
+import { type Random, randomOf } from '../../../src/random.js';
 import { answered } from '../answered.js';
 import { faultsOf } from '../checks/index.js';
 import type { Ground } from '../ground.js';

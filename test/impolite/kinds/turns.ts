@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { type Type, Injectable } from '@nestjs/common';
 import { OnDelay } from 'nestjs-delay-queue';
 import { until } from '../../support/until.js';
-import { randomOf } from '../../support/random.js';
+import { randomOf } from '../../../src/random.js';
 import type { Ground } from '../ground.js';
 import { startImpoliteNode } from '../node.js';
 

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { openProxy } from '../../chaos/proxy/proxy.js';
 import type { OwnServer } from '../../chaos/server/chaos-server.js';
 import type { ChaosServer, Role, World } from '../../chaos/world.js';
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import { SmallNode } from './small-node.js';
 
 /** So much faster than in a real run goes by what faults wait for; leases are as long as there. */

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DelayConflictError, type DelayService } from 'nestjs-delay-queue';
 import { type DelayNode, signal, plainHandler } from '../../support/delay-node.js';
-import { randomOf } from '../../support/random.js';
+import { randomOf } from '../../../src/random.js';
 import { Stage } from '../engine/support/stage.js';
 
 /** Calls about one key take effect one after another, whoever makes them. */

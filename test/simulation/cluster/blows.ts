@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { Cluster } from './cluster.js';
 
 /** Deals a number of blows to nodes and server, at seeded moments while there is trouble. */

@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { DelayService, Duration } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import type { Kind } from '../scenario.js';

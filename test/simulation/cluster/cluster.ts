@@ -1,5 +1,5 @@
 import type { OnDelayOptions } from 'nestjs-delay-queue';
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { DelayEvents } from '../../../src/delay-queue/delay.events.js';
 import { AnswerChecks } from '../check/answer-checks.js';
 import { EventChecks } from '../check/event-checks.js';

@@ -5,7 +5,7 @@ import type {
   InTransaction,
   TransactionalDelayContext,
 } from 'nestjs-delay-queue';
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
 import type { Call } from '../../../src/delay-queue/engine/call.js';
 import type { HandlerSettings } from '../../../src/delay-queue/handlers/handler-settings.js';

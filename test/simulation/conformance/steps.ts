@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { Cursor } from '../../../src/delay-queue/store/rows.js';
 import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
 import { inLockOrder } from '../../../src/delay-queue/placements.js';

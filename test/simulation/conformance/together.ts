@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import { inLockOrder } from '../../../src/delay-queue/placements.js';
 import type { BatchStore, Move, Slot } from '../../../src/delay-queue/store/batch.store.js';
 import type { Placed } from '../../../src/delay-queue/store/rows.js';

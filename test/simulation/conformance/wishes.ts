@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { Placement } from '../../../src/delay-queue/store/rows.js';
 import { UNIT_MS } from './same.js';
 import type { Side } from './side.js';

@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 
 /** What befalls one statement on its way. */
 export type Fate =

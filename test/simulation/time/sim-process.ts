@@ -1,4 +1,4 @@
-import type { Random } from '../../support/random.js';
+import type { Random } from '../../../src/random.js';
 import type { Appointment, Timeline } from './timeline.js';
 
 /** Beyond this, as with Node's own, a timer fires at once. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Deck } from '../../chaos/lanes.js';
-import { randomOf } from '../../support/random.js';
+import { randomOf } from '../../../src/random.js';
 
 const CARDS = ['kill', 'pause', 'crash', 'cut', 'clock', 'locks', 'pool'];
 

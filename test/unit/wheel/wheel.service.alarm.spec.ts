@@ -2,7 +2,7 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
 import { WheelAlarm } from '../../../src/delay-queue/wheel/wheel-alarm.js';
 import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
-import { randomOf } from '../../support/random.js';
+import { randomOf } from '../../../src/random.js';
 import { ThreadWatch } from '../../support/thread-watch.js';
 import { WheelUnderTest } from './wheel-under-test.js';
 

@@ -1,12 +1,15 @@
-/** Numbers that the same seed gives again: what a chaos run and a simulation are replayed by. */
+/** Numbers that the same seed gives again: a race, a chaos run and a simulation are replayed by it. */
 export interface Random {
   /** At least 0, below 1. */
   next(): number;
   /** A whole number, both ends included. */
   integer(min: number, max: number): number;
+  /** At least `min`, below `max`. */
+  between(min: number, max: number): number;
   chance(probability: number): boolean;
   /** One of them; throws when there is none. */
   pick<Item>(items: readonly Item[]): Item;
+  shuffled<Item>(items: readonly Item[]): Item[];
   /** Another sequence, independent of how far this one is used. */
   fork(label: string): Random;
 }
@@ -25,10 +28,19 @@ export function randomOf(seed: string | number): Random {
   return {
     next,
     integer,
+    between: (min, max) => min + next() * (max - min),
     chance: (probability) => next() < probability,
     pick<Item>(items: readonly Item[]): Item {
       if (items.length === 0) throw new Error('nothing to pick from');
       return items[integer(0, items.length - 1)] as Item;
+    },
+    shuffled: (items) => {
+      const shuffled = [...items];
+      for (let last = shuffled.length - 1; last > 0; last -= 1) {
+        const other = integer(0, last);
+        [shuffled[last], shuffled[other]] = [shuffled[other]!, shuffled[last]!];
+      }
+      return shuffled;
     },
     fork: (label) => randomOf(`${seed}/${label}`),
   };
