@@ -100,6 +100,17 @@ describe('money', () => {
     await shop.paymentWhen(answer.body.paymentId, 'REFUNDED');
   });
 
+  it('counts also when its report says more than the shop knows, and says it otherwise again', async () => {
+    const { id, total } = await newOrder();
+    const report = { orderId: id, provider: 'test', transaction: randomUUID(), amount: total };
+    const more = { ...report, fee: 3, card: { brand: 'a card' } };
+    const first = await shop.post('/payments/callback', more);
+    expect(first).toMatchObject({ status: 200, body: { status: 'CAPTURED', repeated: false } });
+    const again = await shop.post('/payments/callback', { ...report, attempt: 2 });
+    expect(again).toMatchObject({ status: 200, body: { ...first.body, repeated: true } });
+    expect(await shop.order(id)).toMatchObject({ status: 'PAID', payments: [{ amount: total }] });
+  });
+
   it('is paid by many clicks at once only once', async () => {
     const { id } = await newOrder();
     const clicks = await Promise.all(

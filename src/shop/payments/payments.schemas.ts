@@ -11,7 +11,8 @@ const name = (length: number) =>
     error: `must be 1 to ${length} printable ASCII characters`,
   });
 
-export const paymentReport = z.strictObject({
+/** Not strict as others: a provider adds fields when it likes, and a refused report is money that nobody knows of. */
+export const paymentReport = z.object({
   orderId,
   provider: name(64).meta({ example: 'sample' }),
   transaction: name(255).meta({ example: 'tx-1', description: "The provider's id of the payment" }),
