@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
 import { Cron, CronExpression } from '@nestjs/schedule';
-import { DelayService } from 'nestjs-delay-queue';
+import { DelayService, type ScheduleItem } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 
 /** A close that is merely late, behind an outage or a burst, is not lost. */
@@ -24,6 +24,16 @@ export class ReconcilerService {
   /** @returns the ids of the orders that had lost their close, and have one again */
   @Cron(CronExpression.EVERY_HOUR, { waitForCompletion: true })
   async reconcile(): Promise<string[]> {
+    const ids = await this.lost();
+    if (ids.length === 0) return ids;
+    this.logger.error(
+      `${ids.length} unpaid orders had no order.close and get one now: ${ids.slice(0, 10).join(', ')}`,
+    );
+    await this.delays.scheduleMany(ids.map(closing));
+    return ids;
+  }
+
+  private async lost(): Promise<string[]> {
     const lost = await this.dataSource.query<{ id: string }[]>(
       `SELECT id FROM orders
        WHERE status = 'UNPAID'
@@ -34,21 +44,15 @@ export class ReconcilerService {
        ORDER BY pay_deadline LIMIT $2`,
       [GRACE_MS, BATCH],
     );
-    const ids = lost.map(({ id }) => id);
-    if (ids.length === 0) return ids;
-    this.logger.error(
-      `${ids.length} unpaid orders had no order.close and get one now: ${ids.slice(0, 10).join(', ')}`,
-    );
-    // `keep`: another node's reconciler may have been first. The close itself checks the state.
-    await this.delays.scheduleMany(
-      ids.map((orderId) => ({
-        name: 'order.close',
-        payload: { orderId },
-        key: orderId,
-        after: 0,
-        onConflict: 'keep',
-      })),
-    );
-    return ids;
+    return lost.map(({ id }) => id);
   }
 }
+
+/** `keep`: another node's reconciler may have been first. The close itself checks the state. */
+const closing = (orderId: string): ScheduleItem<'order.close'> => ({
+  name: 'order.close',
+  payload: { orderId },
+  key: orderId,
+  after: 0,
+  onConflict: 'keep',
+});
