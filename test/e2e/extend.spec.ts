@@ -1,11 +1,8 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayService } from 'nestjs-delay-queue';
-import { setTimeout as pause } from 'node:timers/promises';
+import { Client } from 'pg';
+import { until } from '../support/until.js';
 import { RunningShop } from './support/running-shop.js';
-
-const RACES = 40;
-/** Extensions arrive from so long before the confirmation to so long after it. */
-const AROUND_MS = 20;
 
 let shop: RunningShop;
 
@@ -15,37 +12,118 @@ beforeAll(async () => {
 afterEach(() => shop.mustHold());
 afterAll(() => shop.close());
 
-it('extending while it confirms itself: one of the two, and the deadline is that of its delay', async () => {
-  const orders = await Promise.all(
-    Array.from({ length: RACES }, () => shop.orderAfter('pay', 'ship')),
-  );
-  const at = new Date(Date.now() + 1_500);
-  await shop.app
-    .get(DelayService)
-    .scheduleMany(
-      orders.map(({ id }) => ({ name: 'order.confirm', payload: { orderId: id }, key: id, at })),
-    );
-  await shop.sql(`UPDATE orders SET auto_confirm_at = $1`, [at]);
+/** Its confirmation is due now. */
+const fallsDue = (id: string): Promise<unknown> =>
+  shop.app.get(DelayService).schedule('order.confirm', { orderId: id }, { after: 0, key: id });
 
-  const answers = await Promise.all(
-    orders.map(async ({ id }, i) => {
-      await pause(at.getTime() - Date.now() - AROUND_MS + ((2 * AROUND_MS) / RACES) * i);
-      return shop.post(`/orders/${id}/extend`);
-    }),
+/** Postgres gives a row to those who wait for it in the order in which they came. */
+const untilWaiting = (count: number): Promise<unknown> =>
+  until(
+    () =>
+      shop.sql<{ waiting: number }[]>(
+        `SELECT count(*)::int AS waiting FROM pg_stat_activity
+         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      ),
+    ([row]) => row?.waiting === count,
   );
 
-  expect(answers.filter(({ status }) => status !== 200 && status !== 409)).toEqual([]);
-  for (const [i, { id }] of orders.entries()) {
-    const extended = answers[i]!.status === 200;
-    const order = await shop.orderWhen(
-      id,
-      ({ status }) => status === (extended ? 'SHIPPED' : 'COMPLETED'),
+describe('extending while it confirms itself', () => {
+  /** Holds what the race is about, until both are where the test wants them. */
+  let holder: Client;
+
+  beforeAll(async () => {
+    holder = new Client({ connectionString: shop.database.url });
+    await holder.connect();
+  });
+  afterEach(() => holder.query('ROLLBACK'));
+  afterAll(() => holder.end());
+
+  const holdOrder = async (id: string): Promise<void> => {
+    await holder.query('BEGIN');
+    await holder.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [id]);
+  };
+
+  it('is too late when the confirmation has the order first', async () => {
+    const { id, autoConfirmAt } = await shop.orderAfter('pay', 'ship');
+    await holdOrder(id);
+    await fallsDue(id);
+    await untilWaiting(1);
+    const extending = shop.post(`/orders/${id}/extend`);
+    await untilWaiting(2);
+    await holder.query('COMMIT');
+
+    const { status, body } = await extending;
+    expect([status, body.detail]).toEqual([409, 'the order cannot be extended: it is COMPLETED']);
+    expect(await shop.order(id)).toMatchObject({
+      status: 'COMPLETED',
+      extended: false,
+      autoConfirmAt,
+    });
+  });
+
+  it('is too late when the extension has the order first, and the confirmation has begun', async () => {
+    const { id, autoConfirmAt } = await shop.orderAfter('pay', 'ship');
+    await holdOrder(id);
+    const extending = shop.post(`/orders/${id}/extend`);
+    await untilWaiting(1);
+    await fallsDue(id);
+    await untilWaiting(2);
+    await holder.query('COMMIT');
+
+    const { status, body } = await extending;
+    expect([status, body.detail]).toEqual([
+      409,
+      'the order cannot be extended: it is just being confirmed',
+    ]);
+    const order = await shop.orderWhen(id, (seen) => seen.status === 'COMPLETED');
+    expect(order).toMatchObject({ extended: false, autoConfirmAt });
+  });
+
+  it('is in time when its time comes while the extension is not committed yet', async () => {
+    const [{ id, autoConfirmAt, terms }, witness] = [
+      await shop.orderAfter('pay', 'ship'),
+      await shop.orderAfter('pay', 'ship'),
+    ];
+    // The last statement of an extension waits: by then the delay's row is its own.
+    await shop.sql(
+      `CREATE FUNCTION held() RETURNS trigger LANGUAGE plpgsql AS
+       $$ BEGIN PERFORM pg_advisory_xact_lock(1); RETURN NEW; END $$`,
     );
-    expect(order.extended).toBe(extended);
-    if (!extended) continue;
-    expect(Date.parse(order.autoConfirmAt!)).toBe(at.getTime() + order.terms.confirmAfterMs);
-    expect(order.delays).toMatchObject([{ name: 'order.confirm', dueAt: order.autoConfirmAt }]);
-  }
+    await shop.sql(
+      `CREATE TRIGGER held BEFORE UPDATE OF auto_confirm_at ON orders
+       FOR EACH ROW EXECUTE FUNCTION held()`,
+    );
+    try {
+      await holder.query('BEGIN');
+      await holder.query('SELECT pg_advisory_xact_lock(1)');
+      // Longer than an extension takes to get there; the witness tells that it has passed.
+      const at = new Date(Date.now() + 3_000);
+      await shop.app.get(DelayService).scheduleMany(
+        [id, witness.id].map((orderId) => ({
+          name: 'order.confirm',
+          payload: { orderId },
+          key: orderId,
+          at,
+        })),
+      );
+      const extending = shop.post(`/orders/${id}/extend`);
+      await untilWaiting(1);
+      await shop.orderWhen(witness.id, ({ status }) => status === 'COMPLETED');
+      expect((await shop.order(id)).status).toBe('SHIPPED');
+      await holder.query('COMMIT');
+      expect((await extending).status).toBe(200);
+    } finally {
+      await shop.sql('DROP FUNCTION held CASCADE');
+    }
+
+    const extendedTo = new Date(Date.parse(autoConfirmAt!) + terms.confirmAfterMs).toISOString();
+    expect(await shop.order(id)).toMatchObject({
+      status: 'SHIPPED',
+      extended: true,
+      autoConfirmAt: extendedTo,
+      delays: [{ name: 'order.confirm', state: 'scheduled', dueAt: extendedTo, attempts: 0 }],
+    });
+  });
 });
 
 it('extending gives a confirmation that was given up its time again', async () => {
