@@ -4,6 +4,7 @@ import type { DelayService } from 'nestjs-delay-queue';
 import type { DataSource } from 'typeorm';
 import { until } from '../../support/until.js';
 import { Recipe, type RunningApp } from './recipe.js';
+import { channelOf, sortedSetOf, standIn } from './stand-in.js';
 
 const MINUTE_MS = 60_000;
 
@@ -68,7 +69,7 @@ describe('move-from-a-scan.md', () => {
 });
 
 describe('move-from-bullmq.md', () => {
-  it('each job becomes a delay at its time, also when the first try had died', async () => {
+  it('each job becomes a delay at its time, also when the first try had died (a map stands in for BullMQ)', async () => {
     const { page, app } = await open('move-from-bullmq.md');
     const { moveOver } = await page.load<{
       moveOver: (queue: object, delays: DelayService) => Promise<number>;
@@ -81,16 +82,18 @@ describe('move-from-bullmq.md', () => {
       }),
     );
     let dies = true;
-    const queue = {
+    const queue = standIn('BullMQ', {
       getDelayed: async (start: number, end: number) => [...jobs.values()].slice(start, end + 1),
       remove: async (id: string) => {
         if (dies) throw new Error('Redis is away');
         // Somebody took it just now.
         return Number(jobs.delete(id) && id !== 'job-7');
       },
-    };
+    });
     await expect(moveOver(queue, app.delays)).rejects.toThrow('Redis is away');
-    const repeated = { getDelayed: async () => [{ id: 'r', repeatJobKey: 'daily' }] };
+    const repeated = standIn('BullMQ', {
+      getDelayed: async () => [{ id: 'r', repeatJobKey: 'daily' }],
+    });
     await expect(moveOver(repeated, app.delays)).rejects.toThrow('remove its schedulers first');
     dies = false;
     expect(await moveOver(queue, app.delays)).toBe(699);
@@ -109,7 +112,7 @@ const message = (couponId: string, headers: object) => ({
 });
 
 describe('move-from-rabbitmq.md', () => {
-  it('each message becomes a delay before it is acknowledged', async () => {
+  it('each message becomes a delay before it is acknowledged (a list stands in for RabbitMQ)', async () => {
     const { page, app } = await open('move-from-rabbitmq.md');
     const { moveOver } = await page.load<{
       moveOver: (channel: object, queue: string, ttl: number, d: DelayService) => Promise<number>;
@@ -120,45 +123,38 @@ describe('move-from-rabbitmq.md', () => {
       message('b', { sentAtMs: sentAtMs - 10 }),
       message('unknown', {}),
     ];
-    const queues: string[] = [];
-    const channel = {
-      get: async (queue: string) => {
-        queues.push(queue);
-        return waiting[0] ?? false;
-      },
-      ack: (acknowledged: object) => {
-        expect(acknowledged).toBe(waiting.shift());
-      },
+    const move = async (queue: string): Promise<number> => {
+      const channel = channelOf('wait.1m', waiting);
+      const moved = await moveOver(channel, queue, MINUTE_MS, app.delays).catch(
+        async (error: unknown) => {
+          await channel.close();
+          throw error;
+        },
+      );
+      await channel.close();
+      return moved;
     };
-    const move = (): Promise<number> => moveOver(channel, 'wait.1m', MINUTE_MS, app.delays);
-    await expect(move()).rejects.toMatchObject({ code: 'DELAY_INVALID', field: 'at' });
-    expect(waiting).toHaveLength(1);
+    await expect(move('wait.1m')).rejects.toMatchObject({ code: 'DELAY_INVALID', field: 'at' });
+    // It went back unacknowledged.
+    expect(waiting).toEqual([message('unknown', {})]);
     expect(await app.find('coupon.expire', 'b')).toMatchObject({
       dueAt: new Date(sentAtMs - 10 + MINUTE_MS),
     });
     waiting.shift();
-    expect(await move()).toBe(0);
-    expect(new Set(queues)).toEqual(new Set(['wait.1m']));
+    expect(await move('wait.1m')).toBe(0);
   });
 });
 
 describe('move-from-a-zset.md', () => {
-  it('each member becomes a delay at its score, beside a poller that takes some', async () => {
+  it('each member becomes a delay at its score, beside a poller that takes some (a map stands in for Redis)', async () => {
     const { page, app } = await open('move-from-a-zset.md');
     const { moveOver } = await page.load<{
       moveOver: (redis: object, zset: string, delays: DelayService) => Promise<number>;
     }>('move-over.ts');
     const firstMs = Date.now() + MINUTE_MS;
     const members = new Map(Array.from({ length: 700 }, (_, n) => [`order-${n}`, firstMs + n]));
-    const redis = {
-      zrange: async (_zset: string, min: number, max: number) =>
-        [...members].slice(min, max + 1).flatMap(([member, score]) => [member, String(score)]),
-      zrem: async (_zset: string, ...given: string[]) => {
-        // The poller was here between the two.
-        members.delete('order-0');
-        return given.filter((member) => members.delete(member)).length;
-      },
-    };
+    // The poller is there between the two.
+    const redis = sortedSetOf('closes', members, () => members.delete('order-0'));
     expect(await moveOver(redis, 'closes', app.delays)).toBe(699);
     expect(await app.find('order.close', 'order-600')).toMatchObject({
       dueAt: new Date(firstMs + 600),
@@ -187,5 +183,20 @@ describe('move-from-timers-in-memory.md', () => {
       () => typing.now(),
       (users) => users.length === 0,
     );
+  });
+});
+
+describe('what stands in for a server', () => {
+  it('refuses what the real one would', async () => {
+    const redis = sortedSetOf('closes', new Map([['a', 1]]), () => {});
+    expect(() => Reflect.get(redis, 'zpopmin') as unknown).toThrow('for Redis has no zpopmin');
+    await expect(redis.zrange('closes', 0, 0.5)).rejects.toThrow('not an integer');
+    await expect(redis.zrange('closes', 0, 1, 'SCORES')).rejects.toThrow('syntax error');
+    await expect(redis.zrem('closes')).rejects.toThrow('wrong number of arguments');
+    expect(await redis.zrange('closes', 0, -1)).toEqual(['a']);
+    const channel = channelOf('wait.1m', [{}]);
+    expect(() => channel.ack({})).toThrow('unknown delivery tag');
+    await expect(channel.get('wait.1m')).rejects.toThrow('Channel closed');
+    await expect(channelOf('wait.1m', []).get('wait')).rejects.toThrow('no queue');
   });
 });

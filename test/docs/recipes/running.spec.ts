@@ -123,7 +123,7 @@ describe('pgbouncer.md', () => {
     );
   }
 
-  it(`a delay of that module fires${isInstalled ? ' behind PgBouncer' : ''}`, async () => {
+  it(`a delay of that module fires ${isInstalled ? 'behind PgBouncer' : 'straight at Postgres, which stands in for PgBouncer'}`, async () => {
     recipe = await Recipe.open('pgbouncer.md');
     const { url } = recipe.database;
     process.env['DATABASE_URL'] = url;
