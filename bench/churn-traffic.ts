@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { DelayStore } from '../src/delay-queue/store/delay.store.js';
-import type { Placement, Runner } from '../src/delay-queue/store/rows.js';
-import { tablesOf } from '../src/delay-queue/store/schema.js';
-import { loadSql } from '../src/delay-queue/store/sql/load.sql.js';
-import { sweepSql } from '../src/delay-queue/store/sql/sweep.sql.js';
+import type { Placement, Runner } from '../src/delay-queue/store/wire/rows.js';
+import { tablesOf } from '../src/delay-queue/store/tables/schema.js';
+import { loadSql } from '../src/delay-queue/store/sql/nodes/load.sql.js';
+import { sweepSql } from '../src/delay-queue/store/sql/nodes/sweep.sql.js';
 import { WorkStore } from '../src/delay-queue/store/work.store.js';
 import { connect } from './server/bench-server.js';
 

@@ -4,12 +4,12 @@ import {
   callersSettings,
   engineSettings,
   type SessionSettings,
-} from '../src/delay-queue/engine/session-settings.js';
-import { tablesOf } from '../src/delay-queue/store/schema.js';
-import { cancelWaitingSql } from '../src/delay-queue/store/sql/cancel.sql.js';
-import { claimSql } from '../src/delay-queue/store/sql/claim.sql.js';
-import { completeSql } from '../src/delay-queue/store/sql/complete.sql.js';
-import { placeAgainSql } from '../src/delay-queue/store/sql/place-again.sql.js';
+} from '../src/delay-queue/database/session-settings.js';
+import { tablesOf } from '../src/delay-queue/store/tables/schema.js';
+import { cancelWaitingSql } from '../src/delay-queue/store/sql/delays/cancel.sql.js';
+import { claimSql } from '../src/delay-queue/store/sql/attempts/claim.sql.js';
+import { completeSql } from '../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { placeAgainSql } from '../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import { OURS_WITHOUT_HISTORY } from './adapters/ours.js';
 import { type Bench, interleaved } from './bench.js';
 import { median } from './report/statistics.js';

@@ -9,13 +9,17 @@ import {
   Optional,
 } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
-import { type DataSourceChoice, dataSourceProvider } from './chosen-data-source.js';
-import { type DelayQueueOptions, RESOLVED_OPTIONS, resolveOptions } from './delay-queue.options.js';
-import { DelayConfigError } from './delay.errors.js';
-import { DelayEvents } from './delay.events.js';
+import { type DataSourceChoice, dataSourceProvider } from './database/chosen-data-source.js';
+import {
+  type DelayQueueOptions,
+  RESOLVED_OPTIONS,
+  resolveOptions,
+} from './options/delay-queue.options.js';
+import { DelayConfigError } from './delay/delay.errors.js';
+import { DelayEvents } from './delay/delay.events.js';
 import { DelayLog } from './delay.log.js';
 import { DelayService } from './delay.service.js';
-import { Engine } from './engine/engine.js';
+import { Engine } from './runtime/engine.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
 import { WheelAlarm } from './wheel/wheel-alarm.js';

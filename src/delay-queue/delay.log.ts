@@ -1,6 +1,6 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { DelayEvents, type DelayEventMap } from './delay.events.js';
-import { describeError } from './error-text.js';
+import { DelayEvents, type DelayEventMap } from './delay/delay.events.js';
+import { describeError } from './delay/error-text.js';
 
 const TROUBLE_EVERY_MS = 60_000;
 const NAMES_LISTED = 50;

@@ -1,13 +1,13 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
-import { DATA_SOURCE } from './chosen-data-source.js';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from './delay-queue.options.js';
+import { DATA_SOURCE } from './database/chosen-data-source.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './options/delay-queue.options.js';
 import {
   type CallersTransaction,
   isInTransaction,
   runnerOf,
   transactionOf,
-} from './callers-transaction.js';
+} from './producer/transaction/callers-transaction.js';
 import type {
   CancelResult,
   DelayInfo,
@@ -22,18 +22,18 @@ import type {
   ScheduleOptions,
   ScheduleResult,
   When,
-} from './delay.js';
-import { DelayShutdownError } from './delay.errors.js';
-import { Engine } from './engine/engine.js';
-import { infoOf, recordOf } from './delay.rows.js';
-import { OutsideTransactions } from './outside-transactions.js';
-import { ownAttempt, OwnRows } from './own-rows.js';
-import { inLockOrder, placementOf, placementsOf } from './placements.js';
-import { Producer } from './producer/producer.js';
+} from './delay/delay.js';
+import { DelayShutdownError } from './delay/delay.errors.js';
+import { Engine } from './runtime/engine.js';
+import { infoOf, recordOf } from './producer/found.js';
+import { OutsideTransactions } from './producer/transaction/outside-transactions.js';
+import { ownAttempt, OwnRows } from './producer/own-key.js';
+import { inLockOrder, placementOf, placementsOf } from './producer/arguments.js';
+import { Producer } from './producer/coalescing/coalesced-writes.js';
 import { BatchStore } from './store/batch.store.js';
 import { despiteDeadlocks } from './store/deadlock.js';
 import { DelayStore } from './store/delay.store.js';
-import type { Placed, Runner } from './store/rows.js';
+import type { Placed, Runner } from './store/wire/rows.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { checkKey, checkName } from './validation/names.js';
 import { parseScheduleOptions } from './validation/schedule-options.js';

@@ -1,6 +1,6 @@
 // `export *`, because only then does `declare module` merge into DelayPayloads.
-export * from './delay.js';
-export * from './delay.errors.js';
+export * from './delay/delay.js';
+export * from './delay/delay.errors.js';
 export {
   DelayQueueModule,
   type DelayQueueModuleAsyncOptions,
@@ -8,8 +8,8 @@ export {
   type DelayQueueModuleOptions,
   type DelayQueueOptionsFactory,
 } from './delay-queue.module.js';
-export type { DataSourceChoice } from './chosen-data-source.js';
-export type { DelayQueueOptions } from './delay-queue.options.js';
+export type { DataSourceChoice } from './database/chosen-data-source.js';
+export type { DelayQueueOptions } from './options/delay-queue.options.js';
 export { DelayService } from './delay.service.js';
 export {
   DelayEvents,
@@ -17,7 +17,7 @@ export {
   type DelayEmitter,
   type DelayEventMap,
   type DelayListener,
-} from './delay.events.js';
+} from './delay/delay.events.js';
 export {
   OnDelay,
   type BatchHandler,
@@ -27,10 +27,10 @@ export {
   type PlainHandler,
   type TransactionalBatchHandler,
   type TransactionalHandler,
-} from './on-delay.decorator.js';
-export type { BackoffFunction, BackoffOptions } from './handlers/backoff.js';
+} from './handlers/on-delay.decorator.js';
+export type { BackoffFunction, BackoffOptions } from './options/backoff.js';
 export type { DelayBatchRequest, DelayRequest } from './handlers/delay-request.js';
-export type * from './storable.js';
-export { delayQueueMigrations, type MigrationClass } from './store/migrations.js';
-export { runMigrations } from './store/run-migrations.js';
+export type * from './delay/storable.js';
+export { delayQueueMigrations, type MigrationClass } from './store/tables/migrations.js';
+export { runMigrations } from './store/tables/run-migrations.js';
 export { WHEEL_CAPACITY, WheelService, type WheelTimer } from './wheel/wheel.service.js';

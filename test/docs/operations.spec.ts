@@ -243,7 +243,7 @@ async function claimTheExample(): Promise<{ id: number; epoch: number }> {
 describe('the log', () => {
   it('is told with every duty that can fail', () => {
     const told = section(OPERATIONS, 'The log');
-    const duties = wordsOf('src/delay-queue/engine/trouble.ts', 'Duty');
+    const duties = wordsOf('src/delay-queue/tasks/trouble.ts', 'Duty');
     expect(duties.filter((duty) => !told.includes(`\`${duty}`))).toEqual([]);
   });
 });

@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { tablesOf } from '../../src/delay-queue/store/schema.js';
-import { burySql } from '../../src/delay-queue/store/sql/bury.sql.js';
-import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
-import { completeSql } from '../../src/delay-queue/store/sql/complete.sql.js';
-import { renewSql } from '../../src/delay-queue/store/sql/renew.sql.js';
-import { settleSql } from '../../src/delay-queue/store/sql/settle.sql.js';
+import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import { burySql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
+import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
+import { settleSql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { fileDatabase } from '../support/file-database.js';
 import { until } from '../support/until.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { runnerOf } from '../../src/delay-queue/callers-transaction.js';
+import { runnerOf } from '../../src/delay-queue/producer/transaction/callers-transaction.js';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, startNode } from '../support/delay-node.js';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { endSessionSql } from '../../src/delay-queue/store/sql/fence.sql.js';
+import { endSessionSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import {
   type DelayNode,

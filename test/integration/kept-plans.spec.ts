@@ -5,21 +5,24 @@ import {
   callersSettings,
   engineSettings,
   type SessionSettings,
-} from '../../src/delay-queue/engine/session-settings.js';
-import { tablesOf } from '../../src/delay-queue/store/schema.js';
-import { burySql } from '../../src/delay-queue/store/sql/bury.sql.js';
-import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/cancel.sql.js';
-import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
-import { completeSql } from '../../src/delay-queue/store/sql/complete.sql.js';
-import { loadSql } from '../../src/delay-queue/store/sql/load.sql.js';
-import { lookAtSql } from '../../src/delay-queue/store/sql/look-at.sql.js';
-import { placeAgainSql } from '../../src/delay-queue/store/sql/place-again.sql.js';
-import { placeKeylessSql, placeSql } from '../../src/delay-queue/store/sql/place.sql.js';
-import { pruneSql } from '../../src/delay-queue/store/sql/prune.sql.js';
-import { renewSql } from '../../src/delay-queue/store/sql/renew.sql.js';
-import { rescheduleSql } from '../../src/delay-queue/store/sql/reschedule.sql.js';
-import { settleSql } from '../../src/delay-queue/store/sql/settle.sql.js';
-import { sweepSql } from '../../src/delay-queue/store/sql/sweep.sql.js';
+} from '../../src/delay-queue/database/session-settings.js';
+import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import { burySql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/delays/cancel.sql.js';
+import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
+import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { loadSql } from '../../src/delay-queue/store/sql/nodes/load.sql.js';
+import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
+import { placeAgainSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+import {
+  placeKeylessSql,
+  placeSql,
+} from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
+import { pruneSql } from '../../src/delay-queue/store/sql/nodes/prune.sql.js';
+import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
+import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
+import { settleSql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { sweepSql } from '../../src/delay-queue/store/sql/nodes/sweep.sql.js';
 import { explain } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, FUTURE, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { tablesOf } from '../../src/delay-queue/store/schema.js';
+import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
 import { fileDatabase } from '../support/file-database.js';
 
 /**

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DelayInvalidError } from 'nestjs-delay-queue';
 import { DataSource, QueryFailedError } from 'typeorm';
-import { Engine } from '../../src/delay-queue/engine/engine.js';
+import { Engine } from '../../src/delay-queue/runtime/engine.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, plainHandler, startNode } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { resolveOptions } from '../../src/delay-queue/delay-queue.options.js';
-import { DelayConfigError } from '../../src/delay-queue/delay.errors.js';
+import { resolveOptions } from '../../src/delay-queue/options/delay-queue.options.js';
+import { DelayConfigError } from '../../src/delay-queue/delay/delay.errors.js';
 
 describe('resolveOptions', () => {
   it('has a default for every option', () => {

@@ -13,7 +13,7 @@ import {
   type TransactionalDelayContext,
   type When,
 } from 'nestjs-delay-queue';
-import { onDelayMetadata } from '../../src/delay-queue/on-delay.decorator.js';
+import { onDelayMetadata } from '../../src/delay-queue/handlers/on-delay.decorator.js';
 import '../support/delay-payloads.js';
 
 /**

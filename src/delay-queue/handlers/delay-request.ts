@@ -1,4 +1,4 @@
-import type { Delay, DelayContext } from '../delay.js';
+import type { Delay, DelayContext } from '../delay/delay.js';
 
 /** What `@Inject(REQUEST)` gives in a request-scoped provider while it serves a delay. */
 export interface DelayRequest {

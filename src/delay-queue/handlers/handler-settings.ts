@@ -1,7 +1,7 @@
-import type { ResolvedOptions } from '../delay-queue.options.js';
-import { checkConcurrency, parseTimeoutMs } from '../delay-queue.options.js';
-import { DelayInvalidError } from '../delay.errors.js';
-import type { OnDelayBatchOptions, OnDelayMetadata } from '../on-delay.decorator.js';
+import type { ResolvedOptions } from '../options/delay-queue.options.js';
+import { checkConcurrency, parseTimeoutMs } from '../options/delay-queue.options.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
+import type { OnDelayBatchOptions, OnDelayMetadata } from './on-delay.decorator.js';
 import { atStart } from '../validation/blame.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkMaxAttempts, checkName } from '../validation/names.js';
@@ -13,7 +13,7 @@ import {
   type BackoffFunction,
   type BackoffPolicy,
   type ExponentialBackoff,
-} from './backoff.js';
+} from '../options/backoff.js';
 import type { Handler } from './handler.js';
 
 /** The part of a {@link Handler} that its `@OnDelay` and the module's options say. */

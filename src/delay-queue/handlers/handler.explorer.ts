@@ -1,10 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { ContextIdFactory, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from '../delay-queue.options.js';
-import type { Delay, DelayContext } from '../delay.js';
-import { DelayEvents } from '../delay.events.js';
-import { describeError } from '../error-text.js';
-import { onDelayMetadata } from '../on-delay.decorator.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
+import type { Delay, DelayContext } from '../delay/delay.js';
+import { DelayEvents } from '../delay/delay.events.js';
+import { describeError } from '../delay/error-text.js';
+import { onDelayMetadata } from './on-delay.decorator.js';
 import { handlerSettings } from './handler-settings.js';
 import type { DelayBatchRequest, DelayRequest } from './delay-request.js';
 import type { Handler } from './handler.js';

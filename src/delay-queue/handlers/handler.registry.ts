@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { DelayConfigError } from '../delay.errors.js';
+import { DelayConfigError } from '../delay/delay.errors.js';
 import type { Handler } from './handler.js';
 
 /** The handlers of this node, one for each name. Filled at start, then only read. */

@@ -1,5 +1,5 @@
-import type { Delay, DelayContext } from '../delay.js';
-import type { BackoffPolicy } from './backoff.js';
+import type { Delay, DelayContext } from '../delay/delay.js';
+import type { BackoffPolicy } from '../options/backoff.js';
 
 /** A method with `@OnDelay`, ready to run, with the module's defaults filled in. */
 export interface Handler {

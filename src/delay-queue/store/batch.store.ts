@@ -1,6 +1,6 @@
 import type { MoveTo } from '../validation/when.js';
-import { NO_INSTANT, NO_MS } from './absent.js';
-import { numbers, texts } from './array-literal.js';
+import { NO_INSTANT, NO_MS } from './wire/absent.js';
+import { numbers, texts } from './wire/array-literal.js';
 import {
   columnsOf,
   insert,
@@ -8,14 +8,14 @@ import {
   placeAgainColumns,
   placedOf,
   type PlacedRow,
-} from './placing.js';
-import type { Placed, Placement, Runner } from './rows.js';
-import { tablesOf } from './schema.js';
-import { slotOf } from './slot.js';
-import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
-import { placeAgainSql } from './sql/place-again.sql.js';
-import { placeKeylessSql, placeSql } from './sql/place.sql.js';
-import { rescheduleSql } from './sql/reschedule.sql.js';
+} from './write-answers.js';
+import type { Placed, Placement, Runner } from './wire/rows.js';
+import { tablesOf } from './tables/schema.js';
+import { slotOf } from './wire/slot.js';
+import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
+import { placeAgainSql } from './sql/delays/schedule-taken.sql.js';
+import { placeKeylessSql, placeSql } from './sql/delays/schedule-new.sql.js';
+import { rescheduleSql } from './sql/delays/reschedule.sql.js';
 
 /** A delay by its name and key. */
 export interface Slot {

@@ -1,23 +1,23 @@
 import type { MoveTo } from '../validation/when.js';
-import { DelayUnstableError } from '../delay.errors.js';
-import { NO_INSTANT, NO_MS } from './absent.js';
-import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './answers.js';
-import { numbers, texts } from './array-literal.js';
-import { HELD_MAX_MS, type Patience } from './patience.js';
+import { DelayUnstableError } from '../delay/delay.errors.js';
+import { NO_INSTANT, NO_MS } from './wire/absent.js';
+import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './wire/answers.js';
+import { numbers, texts } from './wire/array-literal.js';
+import { HELD_MAX_MS, type Patience } from './sql/parts/lock-wait.js';
 import { PatientStatement } from './patient-statement.js';
-import { Placer } from './placer.js';
-import { columnsOf, insertAll, placedOf, type PlacedRow } from './placing.js';
-import type { FoundRow, HistoryRow, OwnAttempt, Placed, Placement, Runner } from './rows.js';
-import { tablesOf } from './schema.js';
+import { Placer } from './schedule-writer.js';
+import { columnsOf, insertAll, placedOf, type PlacedRow } from './write-answers.js';
+import type { FoundRow, HistoryRow, OwnAttempt, Placed, Placement, Runner } from './wire/rows.js';
+import { tablesOf } from './tables/schema.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
-import { cancelSql, cancelWaitingSql } from './sql/cancel.sql.js';
-import { findSql } from './sql/find.sql.js';
-import { historySql } from './sql/history.sql.js';
-import { moveOnSql } from './sql/move-on.sql.js';
-import { placeAllSql, placeKeylessSql } from './sql/place.sql.js';
-import { rescheduleSql } from './sql/reschedule.sql.js';
-import { retryDeadSql } from './sql/retry-dead.sql.js';
-import { untilStable } from './until-stable.js';
+import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
+import { findSql } from './sql/delays/find.sql.js';
+import { historySql } from './sql/delays/history.sql.js';
+import { moveOnSql } from './sql/delays/move-on.sql.js';
+import { placeAllSql, placeKeylessSql } from './sql/delays/schedule-new.sql.js';
+import { rescheduleSql } from './sql/delays/reschedule.sql.js';
+import { retryDeadSql } from './sql/delays/retry-dead.sql.js';
+import { untilStable } from './stable-look.js';
 
 /**
  * What producers write. Each method runs in the caller's transaction or in one of its own making,

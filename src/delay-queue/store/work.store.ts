@@ -1,5 +1,5 @@
-import { DelayConfigError } from '../delay.errors.js';
-import { NO_MS } from './absent.js';
+import { DelayConfigError } from '../delay/delay.errors.js';
+import { NO_MS } from './wire/absent.js';
 import {
   type BuryAnswer,
   buriedOf,
@@ -18,9 +18,9 @@ import {
   settledOf,
   type SweepAnswer,
   sweptOf,
-} from './answers.js';
-import { flags, numbers, texts } from './array-literal.js';
-import { nameIndex } from './name-index.js';
+} from './wire/answers.js';
+import { flags, numbers, texts } from './wire/array-literal.js';
+import { nameIndex } from './wire/name-index.js';
 import type {
   BuriedRow,
   ClaimedRow,
@@ -35,20 +35,20 @@ import type {
   Settlement,
   Shares,
   SweptPage,
-} from './rows.js';
-import { tablesOf } from './schema.js';
-import { burySql } from './sql/bury.sql.js';
-import { claimSql } from './sql/claim.sql.js';
-import { completeSql } from './sql/complete.sql.js';
-import { fenceSql } from './sql/fence.sql.js';
-import { forgetNodesSql } from './sql/forget-nodes.sql.js';
-import { leaveSql } from './sql/leave.sql.js';
-import { loadSql } from './sql/load.sql.js';
-import { lookAtSql } from './sql/look-at.sql.js';
-import { pruneSql } from './sql/prune.sql.js';
-import { renewSql } from './sql/renew.sql.js';
-import { settleSql } from './sql/settle.sql.js';
-import { sweepSql } from './sql/sweep.sql.js';
+} from './wire/rows.js';
+import { tablesOf } from './tables/schema.js';
+import { burySql } from './sql/attempts/exhausted.sql.js';
+import { claimSql } from './sql/attempts/claim.sql.js';
+import { completeSql } from './sql/attempts/complete.sql.js';
+import { fenceSql } from './sql/attempts/fence.sql.js';
+import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
+import { leaveSql } from './sql/nodes/leave.sql.js';
+import { loadSql } from './sql/nodes/load.sql.js';
+import { lookAtSql } from './sql/attempts/look-at.sql.js';
+import { pruneSql } from './sql/nodes/prune.sql.js';
+import { renewSql } from './sql/attempts/renew.sql.js';
+import { settleSql } from './sql/attempts/retry.sql.js';
+import { sweepSql } from './sql/nodes/sweep.sql.js';
 
 /** What the engine reads and writes, on connections of its own; one statement per method. */
 export class WorkStore {

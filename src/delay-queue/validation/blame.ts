@@ -1,4 +1,4 @@
-import { DelayConfigError, DelayInvalidError } from '../delay.errors.js';
+import { DelayConfigError, DelayInvalidError } from '../delay/delay.errors.js';
 
 /**
  * Runs a check of one part and names the part in its error: `key` becomes `items[3].key`.

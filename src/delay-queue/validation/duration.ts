@@ -1,5 +1,5 @@
 import ms from 'ms';
-import { DelayInvalidError } from '../delay.errors.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
 import { shown } from './shown.js';
 
 /** The longest duration anywhere: a hundred years of 365.25 days. */

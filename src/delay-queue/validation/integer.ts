@@ -1,4 +1,4 @@
-import { DelayInvalidError } from '../delay.errors.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
 import { shown } from './shown.js';
 
 /** @throws DelayInvalidError unless `value` is a whole number from `min` to `max` */

@@ -1,4 +1,4 @@
-import { DelayInvalidError } from '../delay.errors.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
 import { readable } from './blame.js';
 import { cut, shown } from './shown.js';
 

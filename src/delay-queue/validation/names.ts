@@ -1,5 +1,5 @@
-import type { OnConflict } from '../delay.js';
-import { DelayInvalidError } from '../delay.errors.js';
+import type { OnConflict } from '../delay/delay.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
 import { checkInteger } from './integer.js';
 import { shown } from './shown.js';
 

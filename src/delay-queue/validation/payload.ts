@@ -1,5 +1,5 @@
 import { isAnyArrayBuffer, isDate, isMap, isPromise, isSet } from 'node:util/types';
-import { DelayInvalidError } from '../delay.errors.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
 import { isRefusal, UNREADABLE } from './blame.js';
 import { LONE_SURROGATE } from './names.js';
 import { cut } from './shown.js';

@@ -1,4 +1,4 @@
-import type { OnConflict } from '../delay.js';
+import type { OnConflict } from '../delay/delay.js';
 import { checkKnownOptions } from './known-options.js';
 import { checkKey, checkMaxAttempts, checkOnConflict } from './names.js';
 import { parseWhen, type DueTime } from './when.js';

@@ -1,5 +1,5 @@
 import { isDate } from 'node:util/types';
-import { DelayInvalidError } from '../delay.errors.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
 import { readable } from './blame.js';
 import { parseDurationMs } from './duration.js';
 import { shown } from './shown.js';

@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { performance } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
-import { describeError } from '../error-text.js';
+import { describeError } from '../delay/error-text.js';
 
 /** What the thread is given; the arrays lie in shared memory. */
 interface Setting {

@@ -8,9 +8,13 @@ import {
   type OnApplicationShutdown,
   Optional,
 } from '@nestjs/common';
-import { DelayInvalidError, DelayShutdownError, DelayWheelFullError } from '../delay.errors.js';
-import type { Duration } from '../delay.js';
-import { describeError } from '../error-text.js';
+import {
+  DelayInvalidError,
+  DelayShutdownError,
+  DelayWheelFullError,
+} from '../delay/delay.errors.js';
+import type { Duration } from '../delay/delay.js';
+import { describeError } from '../delay/error-text.js';
 import { atStart } from '../validation/blame.js';
 import { parseDurationMs } from '../validation/duration.js';
 import { checkInteger } from '../validation/integer.js';

@@ -1,6 +1,6 @@
-import { Acknowledger } from '../../../src/delay-queue/engine/acknowledger.js';
-import { BatchCall } from '../../../src/delay-queue/engine/batch-call.js';
-import { Booking } from '../../../src/delay-queue/engine/booking.js';
+import { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
+import { BatchCall } from '../../../src/delay-queue/execution/call/batch-call.js';
+import { Booking } from '../../../src/delay-queue/execution/reservations.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { CROWDED, removesWhatIsThere } from './fences.js';
 import { believeInTheLease, fenceBatchesTooLate } from './late-fences.js';

@@ -1,8 +1,8 @@
-import { Executor } from '../../../src/delay-queue/engine/executor.js';
-import type { Runner, Wake } from '../../../src/delay-queue/store/rows.js';
-import { wakeOf } from '../../../src/delay-queue/store/schema.js';
+import { Executor } from '../../../src/delay-queue/execution/executor.js';
+import type { Runner, Wake } from '../../../src/delay-queue/store/wire/rows.js';
+import { wakeOf } from '../../../src/delay-queue/store/tables/schema.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
-import { DatabaseClock } from '../../../src/delay-queue/wheel/database-clock.js';
+import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import type { Mutant } from './mutant.js';
 
 const IS_DUE = `${wakeOf('d')} <= clock.now`;

@@ -1,6 +1,6 @@
-import { DelayLeaseLostError } from '../../../src/delay-queue/delay.errors.js';
-import { Attempt, type Outcome } from '../../../src/delay-queue/engine/attempt.js';
-import { Executor } from '../../../src/delay-queue/engine/executor.js';
+import { DelayLeaseLostError } from '../../../src/delay-queue/delay/delay.errors.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/execution/call/attempt.js';
+import { Executor } from '../../../src/delay-queue/execution/executor.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { believeInTheLease, fenceTooLate } from './late-fences.js';
 import type { Mutant } from './mutant.js';

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { Attempt } from '../../../src/delay-queue/engine/attempt.js';
-import { Executor } from '../../../src/delay-queue/engine/executor.js';
+import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
+import { Executor } from '../../../src/delay-queue/execution/executor.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import type { Surgery } from './surgery.js';
 

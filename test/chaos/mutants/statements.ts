@@ -1,22 +1,25 @@
-import { tablesOf } from '../../../src/delay-queue/store/schema.js';
-import type { Patience } from '../../../src/delay-queue/store/patience.js';
-import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
-import { cancelSql, cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
-import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
-import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
-import { fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
-import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
-import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
+import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
+import type { Patience } from '../../../src/delay-queue/store/sql/parts/lock-wait.js';
+import { burySql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import {
+  cancelSql,
+  cancelWaitingSql,
+} from '../../../src/delay-queue/store/sql/delays/cancel.sql.js';
+import { claimSql } from '../../../src/delay-queue/store/sql/attempts/claim.sql.js';
+import { completeSql } from '../../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { fenceSql } from '../../../src/delay-queue/store/sql/attempts/fence.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
+import { moveOnSql } from '../../../src/delay-queue/store/sql/delays/move-on.sql.js';
+import { placeAgainSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import {
   placeAllSql,
   placeKeylessSql,
   placeSql,
-} from '../../../src/delay-queue/store/sql/place.sql.js';
-import { renewSql } from '../../../src/delay-queue/store/sql/renew.sql.js';
-import { rescheduleSql } from '../../../src/delay-queue/store/sql/reschedule.sql.js';
-import { settleSql } from '../../../src/delay-queue/store/sql/settle.sql.js';
-import { sweepSql } from '../../../src/delay-queue/store/sql/sweep.sql.js';
+} from '../../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
+import { renewSql } from '../../../src/delay-queue/store/sql/attempts/renew.sql.js';
+import { rescheduleSql } from '../../../src/delay-queue/store/sql/delays/reschedule.sql.js';
+import { settleSql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { sweepSql } from '../../../src/delay-queue/store/sql/nodes/sweep.sql.js';
 
 /** As a chaos run uses the library: the default schema, with history. */
 const tables = tablesOf('delay_queue');

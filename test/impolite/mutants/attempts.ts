@@ -7,7 +7,7 @@ export const ATTEMPTS: Record<string, Mutant> = {
     hole: 'Names did not take turns',
     patches: [
       patch(
-        'engine/turns.ts',
+        'intake/turns.ts',
         `    let taken = 0;
 `,
         `    let taken = 0;
@@ -29,7 +29,7 @@ export const ATTEMPTS: Record<string, Mutant> = {
     hole: "The claim's commit hung, and the attempt was lost",
     patches: [
       patch(
-        'engine/dispatcher.ts',
+        'execution/dispatcher.ts',
         `      lostClaims.add(entry.id, entry.epoch + 1);
 `,
         '',
@@ -45,7 +45,7 @@ export const ATTEMPTS: Record<string, Mutant> = {
     hole: 'The pool was busy, and the attempt was lost',
     patches: [
       patch(
-        'engine/acknowledger.ts',
+        'settlement/acknowledger.ts',
         'return this.#settle(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});',
         "return this.#fail(attempt, { kind: 'failed', error: outcome.error });",
       ),

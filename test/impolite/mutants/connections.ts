@@ -12,7 +12,7 @@ export const CONNECTIONS: Record<string, Mutant> = {
     hole: 'No start with `host`, `username`, `password`',
     patches: [
       patch(
-        'engine/connection-config.ts',
+        'database/connection-config.ts',
         'Object.getOwnPropertyNames(options)',
         'Object.keys(options)',
       ),
@@ -27,7 +27,7 @@ export const CONNECTIONS: Record<string, Mutant> = {
     hole: SILENT,
     patches: [
       patch(
-        'engine/connection-config.ts',
+        'database/connection-config.ts',
         `  tighter(options.query_timeout, QUERY_TIMEOUT_MS);
 `,
         `  tighter(options.query_timeout, ${FOR_EVER_MS});
@@ -44,7 +44,7 @@ export const CONNECTIONS: Record<string, Mutant> = {
     hole: SILENT,
     patches: [
       patch(
-        'producer/coalescer.ts',
+        'producer/coalescing/coalescer.ts',
         'setTimeout(leave, GIVES_UP_PLACE_MS)',
         `setTimeout(leave, ${FOR_EVER_MS})`,
       ),
@@ -59,7 +59,7 @@ export const CONNECTIONS: Record<string, Mutant> = {
     hole: 'Settings of a role changed what was read',
     patches: [
       patch(
-        'store/sql/reschedule.sql.ts',
+        'store/sql/delays/reschedule.sql.ts',
         "${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms",
         "(date_part('epoch', COALESCE(m.due_at, s.due_at)) * 1e3)::text AS due_ms",
       ),

@@ -5,7 +5,7 @@ const LONG = 'A commit long after the delay was due went unseen';
 
 /** What was left inside a savepoint stays, though the savepoint is rolled back. */
 const KEEPS_WHAT_WAS_UNDONE = patch(
-  'engine/after-commit.ts',
+  'producer/transaction/after-commit.ts',
   `    pending.pieces = pending.pieces.filter((piece) => piece.depth <= depth);
 `,
   '',
@@ -16,7 +16,7 @@ export const MEMORY: Record<string, Mutant> = {
   'believes-hints': {
     about: 'takes what anybody says by NOTIFY for what a row says',
     hole: POISONED,
-    patches: [patch('engine/worker.ts', "this.offer(wake, 'told')", "this.offer(wake, 'read')")],
+    patches: [patch('runtime/worker.ts', "this.offer(wake, 'told')", "this.offer(wake, 'read')")],
     kinds: ['callers'],
     programs: 30,
     blamedBy: ['late'],
@@ -27,7 +27,7 @@ export const MEMORY: Record<string, Mutant> = {
     hole: POISONED,
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
-      patch('engine/engine.ts', "certain ? 'read' : 'told'", "'read'"),
+      patch('runtime/engine.ts', "certain ? 'read' : 'told'", "'read'"),
     ],
     kinds: ['callers'],
     programs: 30,
@@ -77,7 +77,7 @@ export const MEMORY: Record<string, Mutant> = {
     hole: LONG,
     patches: [
       patch(
-        'engine/announcer.ts',
+        'intake/announcer.ts',
         'written.databaseMs + performance.now() - written.monotonicMs',
         'written.databaseMs',
       ),
@@ -92,7 +92,7 @@ export const MEMORY: Record<string, Mutant> = {
     hole: LONG,
     patches: [
       patch(
-        'engine/sweeper.ts',
+        'intake/sweeper.ts',
         'return Math.min(EVERY_MS_MAX, this.leaseMs / 2);',
         'return this.leaseMs / 2;',
       ),

@@ -37,7 +37,7 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     hole: AFTER_THE_END,
     patches: [
       patch(
-        'engine/transaction-guard.ts',
+        'execution/transaction/transaction-guard.ts',
         `    this.#isOver = true;
     this.#handlers.seal();
 `,
@@ -54,7 +54,7 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     hole: '`completed`, and COMMIT had been answered by ROLLBACK',
     patches: [
       patch(
-        'engine/transaction-guard.ts',
+        'execution/transaction/transaction-guard.ts',
         `  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
 `,
         '',
@@ -70,7 +70,7 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     hole: "A caller's COMMIT that was answered by ROLLBACK, unnoticed",
     patches: [
       patch(
-        'engine/after-commit.ts',
+        'producer/transaction/after-commit.ts',
         `    const end = SessionWatch.of(runner)?.end ?? 'committed';
 `,
         `    const end = 'committed' as TransactionEnd;
@@ -87,7 +87,7 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     hole: FOREIGN,
     patches: [
       patch(
-        'callers-transaction.ts',
+        'producer/transaction/callers-transaction.ts',
         `  const chosen = managerIn(options);
 `,
         `  const its = currentCall();

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { tablesOf } from '../../../src/delay-queue/store/schema.js';
-import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
-import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
+import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
+import { claimSql } from '../../../src/delay-queue/store/sql/attempts/claim.sql.js';
+import { completeSql } from '../../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler, startNode } from '../../support/delay-node.js';
 import { explain } from '../../support/explain.js';

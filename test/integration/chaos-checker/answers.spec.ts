@@ -1,5 +1,5 @@
 import { describe } from '@jest/globals';
-import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
+import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
 import type { Verb } from '../../chaos/record/client-line.js';
 import { expectBroken } from './support/expect-broken.js';
 import { clientRunner } from '../../support/other-node.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayOutcomeUnknownError, DelayShutdownError } from 'nestjs-delay-queue';
 import { Client } from 'pg';
-import { EngineConnections } from '../../../src/delay-queue/engine/engine-connections.js';
+import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { type DelayNode, type NodeSetup, plainHandler } from '../../support/delay-node.js';
 import { OpenTransactions } from '../../support/open-transactions.js';
 import { Stage } from '../engine/support/stage.js';

@@ -1,8 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { tablesOf } from '../../../src/delay-queue/store/schema.js';
-import { cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
-import { placeKeylessSql, placeSql } from '../../../src/delay-queue/store/sql/place.sql.js';
+import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
+import { cancelWaitingSql } from '../../../src/delay-queue/store/sql/delays/cancel.sql.js';
+import {
+  placeKeylessSql,
+  placeSql,
+} from '../../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
 import { explain } from '../../support/explain.js';
 import { fileDatabase } from '../../support/file-database.js';
 import { FUTURE, SERVED, fillDelays } from '../../support/full-tables.js';

@@ -1,6 +1,6 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { Worker } from '../../../src/delay-queue/engine/worker.js';
+import { Worker } from '../../../src/delay-queue/runtime/worker.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase } from '../../support/database.js';
 import { plainHandler, signal, startNode } from '../../support/delay-node.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayLeaseLostError, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
-import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
+import type { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';

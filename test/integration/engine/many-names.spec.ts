@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { OnDelay } from 'nestjs-delay-queue';
-import { Nodes } from '../../../src/delay-queue/engine/nodes.js';
+import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { until } from '../../support/until.js';
 import { Stage } from './support/stage.js';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
+import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler } from '../../support/delay-node.js';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
-import { EngineConnections } from '../../../src/delay-queue/engine/engine-connections.js';
-import { engineSettings } from '../../../src/delay-queue/engine/session-settings.js';
+import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
+import { engineSettings } from '../../../src/delay-queue/database/session-settings.js';
 import { Injectable } from '@nestjs/common';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { plainHandler, signal } from '../../support/delay-node.js';

@@ -1,10 +1,10 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
-import { Nodes } from '../../../src/delay-queue/engine/nodes.js';
-import { Sweeper } from '../../../src/delay-queue/engine/sweeper.js';
-import type { SweptPage } from '../../../src/delay-queue/store/rows.js';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
+import { Sweeper } from '../../../src/delay-queue/intake/sweeper.js';
+import type { SweptPage } from '../../../src/delay-queue/store/wire/rows.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';

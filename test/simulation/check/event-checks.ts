@@ -1,6 +1,6 @@
-import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
-import type { Call } from '../../../src/delay-queue/engine/call.js';
-import type { AttemptEvent, DelayEvents } from '../../../src/delay-queue/delay.events.js';
+import type { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
+import type { Call } from '../../../src/delay-queue/execution/call/call.js';
+import type { AttemptEvent, DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import type { SimNode } from '../cluster/sim-node.js';
 import type { Row } from '../postgres/row.js';
 import type { Commit, Tables } from '../postgres/tables.js';

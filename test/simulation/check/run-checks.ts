@@ -1,5 +1,5 @@
-import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
-import type { Call } from '../../../src/delay-queue/engine/call.js';
+import type { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
+import type { Call } from '../../../src/delay-queue/execution/call/call.js';
 import type { SimNode } from '../cluster/sim-node.js';
 import { msOf, type Micros } from '../postgres/row.js';
 import type { World } from '../world.js';

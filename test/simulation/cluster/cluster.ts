@@ -1,6 +1,6 @@
 import type { OnDelayOptions } from 'nestjs-delay-queue';
 import type { Random } from '../../../src/random.js';
-import type { DelayEvents } from '../../../src/delay-queue/delay.events.js';
+import type { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { AnswerChecks } from '../check/answer-checks.js';
 import { EventChecks } from '../check/event-checks.js';
 import { RowChecks } from '../check/row-checks.js';

@@ -6,8 +6,8 @@ import type {
   TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import type { Random } from '../../../src/random.js';
-import type { Attempt } from '../../../src/delay-queue/engine/attempt.js';
-import type { Call } from '../../../src/delay-queue/engine/call.js';
+import type { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
+import type { Call } from '../../../src/delay-queue/execution/call/call.js';
 import type { HandlerSettings } from '../../../src/delay-queue/handlers/handler-settings.js';
 import type { EventChecks } from '../check/event-checks.js';
 import type { RunChecks } from '../check/run-checks.js';

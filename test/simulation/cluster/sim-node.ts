@@ -1,8 +1,8 @@
 import { Pool, type PoolConfig } from 'pg';
 import type { DataSource as TypeOrmDataSource } from 'typeorm';
-import type { DelayEvents as Events } from '../../../src/delay-queue/delay.events.js';
+import type { DelayEvents as Events } from '../../../src/delay-queue/delay/delay.events.js';
 import type { DelayService as Delays } from '../../../src/delay-queue/delay.service.js';
-import type { Engine as RealEngine } from '../../../src/delay-queue/engine/engine.js';
+import type { Engine as RealEngine } from '../../../src/delay-queue/runtime/engine.js';
 import type { WheelService as Wheel } from '../../../src/delay-queue/wheel/wheel.service.js';
 import { connectTo, kill, SimClient, type Place } from '../postgres/client.js';
 import { SimProcess } from '../time/sim-process.js';

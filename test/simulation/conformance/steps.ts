@@ -1,7 +1,7 @@
 import type { Random } from '../../../src/random.js';
-import type { Cursor } from '../../../src/delay-queue/store/rows.js';
-import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
-import { inLockOrder } from '../../../src/delay-queue/placements.js';
+import type { Cursor } from '../../../src/delay-queue/store/wire/rows.js';
+import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
+import { inLockOrder } from '../../../src/delay-queue/producer/arguments.js';
 import { UNIT_MS } from './same.js';
 import type { Side, Which } from './side.js';
 import type { Step } from './step.js';

@@ -1,29 +1,32 @@
-import { tablesOf } from '../../../src/delay-queue/store/schema.js';
-import { burySql } from '../../../src/delay-queue/store/sql/bury.sql.js';
-import { cancelSql, cancelWaitingSql } from '../../../src/delay-queue/store/sql/cancel.sql.js';
-import { claimSql } from '../../../src/delay-queue/store/sql/claim.sql.js';
-import { completeSql } from '../../../src/delay-queue/store/sql/complete.sql.js';
-import { SETTINGS_SQL } from '../../../src/delay-queue/engine/session-settings.js';
-import { endSessionSql, fenceSql } from '../../../src/delay-queue/store/sql/fence.sql.js';
-import { forgetNodesSql } from '../../../src/delay-queue/store/sql/forget-nodes.sql.js';
-import { leaveSql } from '../../../src/delay-queue/store/sql/leave.sql.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/load.sql.js';
-import { lookAtSql } from '../../../src/delay-queue/store/sql/look-at.sql.js';
-import { moveOnSql } from '../../../src/delay-queue/store/sql/move-on.sql.js';
-import { placeAgainSql } from '../../../src/delay-queue/store/sql/place-again.sql.js';
+import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
+import { burySql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import {
+  cancelSql,
+  cancelWaitingSql,
+} from '../../../src/delay-queue/store/sql/delays/cancel.sql.js';
+import { claimSql } from '../../../src/delay-queue/store/sql/attempts/claim.sql.js';
+import { completeSql } from '../../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { SETTINGS_SQL } from '../../../src/delay-queue/database/session-settings.js';
+import { endSessionSql, fenceSql } from '../../../src/delay-queue/store/sql/attempts/fence.sql.js';
+import { forgetNodesSql } from '../../../src/delay-queue/store/sql/nodes/forget-nodes.sql.js';
+import { leaveSql } from '../../../src/delay-queue/store/sql/nodes/leave.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
+import { lookAtSql } from '../../../src/delay-queue/store/sql/attempts/look-at.sql.js';
+import { moveOnSql } from '../../../src/delay-queue/store/sql/delays/move-on.sql.js';
+import { placeAgainSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import {
   placeAllSql,
   placeKeylessSql,
   placeSql,
-} from '../../../src/delay-queue/store/sql/place.sql.js';
-import { presenceSql } from '../../../src/delay-queue/store/sql/presence.sql.js';
-import { pruneSql } from '../../../src/delay-queue/store/sql/prune.sql.js';
-import { renewSql } from '../../../src/delay-queue/store/sql/renew.sql.js';
-import { rescheduleSql } from '../../../src/delay-queue/store/sql/reschedule.sql.js';
-import { retryDeadSql } from '../../../src/delay-queue/store/sql/retry-dead.sql.js';
-import { settleSql } from '../../../src/delay-queue/store/sql/settle.sql.js';
-import { sweepSql } from '../../../src/delay-queue/store/sql/sweep.sql.js';
-import { unplaceSql } from '../../../src/delay-queue/store/sql/unplace.sql.js';
+} from '../../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
+import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
+import { pruneSql } from '../../../src/delay-queue/store/sql/nodes/prune.sql.js';
+import { renewSql } from '../../../src/delay-queue/store/sql/attempts/renew.sql.js';
+import { rescheduleSql } from '../../../src/delay-queue/store/sql/delays/reschedule.sql.js';
+import { retryDeadSql } from '../../../src/delay-queue/store/sql/delays/retry-dead.sql.js';
+import { settleSql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { sweepSql } from '../../../src/delay-queue/store/sql/nodes/sweep.sql.js';
+import { unplaceSql } from '../../../src/delay-queue/store/sql/delays/schedule-undo.sql.js';
 import type { Session, Sessions } from './sessions.js';
 import * as engine from './statements/engine.js';
 import * as pages from './statements/pages.js';

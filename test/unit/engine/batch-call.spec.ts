@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Attempt, type Outcome } from '../../../src/delay-queue/engine/attempt.js';
-import { BatchCall } from '../../../src/delay-queue/engine/batch-call.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/execution/call/attempt.js';
+import { BatchCall } from '../../../src/delay-queue/execution/call/batch-call.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 
 const HANDLER = { name: 'a', batch: 10 } as Handler;

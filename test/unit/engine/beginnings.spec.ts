@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Beginnings } from '../../../src/delay-queue/engine/beginnings.js';
+import { Beginnings } from '../../../src/delay-queue/execution/transaction/begin-rest.js';
 
 const BROKEN = new Error('too many clients already');
 

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { BatchPace } from '../../../src/delay-queue/engine/batch-pace.js';
-import { Booking } from '../../../src/delay-queue/engine/booking.js';
-import type { Entry } from '../../../src/delay-queue/engine/read-ahead.js';
-import { ReadyQueue } from '../../../src/delay-queue/engine/ready-queue.js';
-import { Slots } from '../../../src/delay-queue/engine/slots.js';
+import { BatchPace } from '../../../src/delay-queue/execution/batch-pace.js';
+import { Booking } from '../../../src/delay-queue/execution/reservations.js';
+import type { Entry } from '../../../src/delay-queue/intake/read-ahead.js';
+import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
+import { Slots } from '../../../src/delay-queue/execution/concurrency-limits.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
-import { Chore, retryPauseMs } from '../../../src/delay-queue/engine/chore.js';
-import { Trouble } from '../../../src/delay-queue/engine/trouble.js';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import { Chore, retryPauseMs } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
 import { signal } from '../../support/delay-node.js';
 
 let runs: number;

@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { Acknowledger } from '../../../src/delay-queue/engine/acknowledger.js';
-import { Attempt, type Outcome } from '../../../src/delay-queue/engine/attempt.js';
-import { Executor } from '../../../src/delay-queue/engine/executor.js';
-import type { FencedParts } from '../../../src/delay-queue/engine/fenced-transaction.js';
+import type { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
+import { Attempt, type Outcome } from '../../../src/delay-queue/execution/call/attempt.js';
+import { Executor } from '../../../src/delay-queue/execution/executor.js';
+import type { FencedParts } from '../../../src/delay-queue/execution/transaction/fenced-transaction.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import type { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 

@@ -4,10 +4,10 @@ import {
   nodesHint,
   parseHint,
   probeHint,
-} from '../../../src/delay-queue/engine/hint.js';
-import { HintSender } from '../../../src/delay-queue/engine/hint-sender.js';
-import type { Wake } from '../../../src/delay-queue/store/rows.js';
-import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
+} from '../../../src/delay-queue/cluster/hint.js';
+import { HintSender } from '../../../src/delay-queue/cluster/notifier.js';
+import type { Wake } from '../../../src/delay-queue/store/wire/rows.js';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { listOf } from '../../simulation/postgres/statements/statement.js';
 import { signal } from '../../support/delay-node.js';
 

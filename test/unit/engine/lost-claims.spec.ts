@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { LostClaims } from '../../../src/delay-queue/engine/lost-claims.js';
+import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
 
 describe('claims without an answer', () => {
   it('are known by id and epoch', () => {

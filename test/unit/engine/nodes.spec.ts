@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { Nodes } from '../../../src/delay-queue/engine/nodes.js';
-import { spread, spreadSql } from '../../../src/delay-queue/store/spread.js';
+import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
+import { spread, spreadSql } from '../../../src/delay-queue/store/wire/spread.js';
 import { createEmptyDatabase } from '../../support/database.js';
 
 type Other = [id: string, names: string[]];

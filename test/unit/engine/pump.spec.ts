@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Pump } from '../../../src/delay-queue/engine/pump.js';
+import { Pump } from '../../../src/delay-queue/tasks/trigger.js';
 
 let runs: number;
 let pump: Pump;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { ReadyQueue } from '../../../src/delay-queue/engine/ready-queue.js';
-import type { Entry } from '../../../src/delay-queue/engine/read-ahead.js';
-import { Slots } from '../../../src/delay-queue/engine/slots.js';
+import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
+import type { Entry } from '../../../src/delay-queue/intake/read-ahead.js';
+import { Slots } from '../../../src/delay-queue/execution/concurrency-limits.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 

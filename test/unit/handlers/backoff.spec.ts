@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayInvalidError } from '../../../src/delay-queue/delay.errors.js';
+import { DelayInvalidError } from '../../../src/delay-queue/delay/delay.errors.js';
 import {
   BACKOFF_DEFAULT,
   backoffMs,
   functionPolicy,
   parseBackoff,
-} from '../../../src/delay-queue/handlers/backoff.js';
+} from '../../../src/delay-queue/options/backoff.js';
 
 const NO_JITTER = { baseMs: 1_000, factor: 2, maxMs: 300_000, jitter: 0 };
 

@@ -1,12 +1,15 @@
 import { Injectable, type DynamicModule, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { RESOLVED_OPTIONS, resolveOptions } from '../../../src/delay-queue/delay-queue.options.js';
-import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
-import type { Delay, DelayContext } from '../../../src/delay-queue/delay.js';
+import {
+  RESOLVED_OPTIONS,
+  resolveOptions,
+} from '../../../src/delay-queue/options/delay-queue.options.js';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import type { Delay, DelayContext } from '../../../src/delay-queue/delay/delay.js';
 import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { OnDelay } from '../../../src/delay-queue/on-delay.decorator.js';
+import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
 import '../../support/delay-payloads.js';
 
 /** What the handlers of a test saw, in order. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller } from '@nestjs/common';
-import { DelayConfigError } from '../../../src/delay-queue/delay.errors.js';
-import { OnDelay } from '../../../src/delay-queue/on-delay.decorator.js';
+import { DelayConfigError } from '../../../src/delay-queue/delay/delay.errors.js';
+import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
 import { explored, Timers } from './explored.js';
 
 describe('HandlerExplorer', () => {

@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Inject, Injectable, Scope } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
-import { DelayEvents } from '../../../src/delay-queue/delay.events.js';
-import type { Delay } from '../../../src/delay-queue/delay.js';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import type { Delay } from '../../../src/delay-queue/delay/delay.js';
 import type {
   DelayBatchRequest,
   DelayRequest,
 } from '../../../src/delay-queue/handlers/delay-request.js';
-import { OnDelay } from '../../../src/delay-queue/on-delay.decorator.js';
+import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
 import { calls, CTX, DELAY, explored, Timers } from './explored.js';
 
 describe('a handler that the explorer found', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayInvalidError } from '../../../src/delay-queue/delay.errors.js';
+import { DelayInvalidError } from '../../../src/delay-queue/delay/delay.errors.js';
 import {
   checkKey,
   checkMaxAttempts,

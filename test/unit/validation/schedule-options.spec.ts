@@ -1,5 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayConfigError, DelayInvalidError } from '../../../src/delay-queue/delay.errors.js';
+import {
+  DelayConfigError,
+  DelayInvalidError,
+} from '../../../src/delay-queue/delay/delay.errors.js';
 import { atStart, within } from '../../../src/delay-queue/validation/blame.js';
 import {
   parseScheduleItem,

@@ -1,6 +1,6 @@
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
-import { DelayInvalidError } from '../../../src/delay-queue/delay.errors.js';
+import { DelayInvalidError } from '../../../src/delay-queue/delay/delay.errors.js';
 import { parseRescheduleTo, parseWhen } from '../../../src/delay-queue/validation/when.js';
 
 describe('parseWhen', () => {

@@ -4,7 +4,7 @@ import {
   DelayInvalidError,
   DelayShutdownError,
   DelayWheelFullError,
-} from '../../../src/delay-queue/delay.errors.js';
+} from '../../../src/delay-queue/delay/delay.errors.js';
 import { NodeProcess } from '../../support/node-process.js';
 import { type Listener, WheelUnderTest } from './wheel-under-test.js';
 

@@ -1,5 +1,8 @@
-import { NO_INSTANT } from '../../../../src/delay-queue/store/absent.js';
-import { HELD_MAX_MS, type Patience } from '../../../../src/delay-queue/store/patience.js';
+import { NO_INSTANT } from '../../../../src/delay-queue/store/wire/absent.js';
+import {
+  HELD_MAX_MS,
+  type Patience,
+} from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
 import { microsOf, msText, plusMs, UNLEASED, wholeMs, type Micros, type Row } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';
 

@@ -1,4 +1,4 @@
-import { spread } from '../../../../src/delay-queue/store/spread.js';
+import { spread } from '../../../../src/delay-queue/store/wire/spread.js';
 import type { Sessions } from '../sessions.js';
 import {
   byWake,

@@ -1,6 +1,6 @@
-import { NO_KEY, NO_MAXIMUM } from '../../../../src/delay-queue/store/absent.js';
-import type { Extent } from '../../../../src/delay-queue/store/sql/place-again.sql.js';
-import type { Patience } from '../../../../src/delay-queue/store/patience.js';
+import { NO_KEY, NO_MAXIMUM } from '../../../../src/delay-queue/store/wire/absent.js';
+import type { Extent } from '../../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+import type { Patience } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
 import { PgError } from '../pg-error.js';
 import { endedOf, isDead, msText, textOrNull, usText, wholeMs, type Row } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';

@@ -1,5 +1,5 @@
-import { NO_INSTANT } from '../../../../src/delay-queue/store/absent.js';
-import type { Patience } from '../../../../src/delay-queue/store/patience.js';
+import { NO_INSTANT } from '../../../../src/delay-queue/store/wire/absent.js';
+import type { Patience } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
 import {
   endedOf,
   isDead,

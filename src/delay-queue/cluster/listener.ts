@@ -1,0 +1,144 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Client } from 'pg';
+import type { DelayEvents } from '../delay/delay.events.js';
+import { retryPauseMs } from '../tasks/recurring-task.js';
+import type { EngineConnections } from '../database/engine-connections.js';
+import { presenceSql } from '../store/sql/nodes/presence.sql.js';
+import { parseHint, type Hint } from './hint.js';
+import { type Hearing, hears, listen, unlisten } from './session-probe.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** A farewell takes one round trip. */
+const END_WITHIN_MS = 1_000;
+
+/** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
+export class HintListener {
+  readonly #trouble: Trouble;
+  #client: Client | undefined;
+  /** Not connected yet. */
+  #connecting: Client | undefined;
+  #reconnect: NodeJS.Timeout | undefined;
+  #failures = 0;
+  #session = 0;
+  /** Until it was tried. */
+  #hearing: Hearing = 'silent';
+  #present = false;
+  #stopped = false;
+
+  /** @param onHint also told `nodes` after a gap, in which hints may have been lost */
+  constructor(
+    private readonly connections: EngineConnections,
+    private readonly channel: string,
+    private readonly nodeName: string,
+    private readonly onHint: (hint: Hint) => void,
+    events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'listen');
+  }
+
+  /** @returns whether LISTEN works: behind a pooler in transaction mode it does not */
+  async start(): Promise<boolean> {
+    await this.#connect();
+    this.#hearing = await this.#listens();
+    // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
+    if (this.#works && this.#client) await this.#settle(this.#client);
+    return this.#works;
+  }
+
+  /** As long as nobody knows, the connection is made anew when it breaks. */
+  get #works(): boolean {
+    return this.#hearing !== 'silent';
+  }
+
+  /** Whether this process was seen to keep its sessions to itself. */
+  get hasOwnSessions(): boolean {
+    return this.#hearing === 'heard';
+  }
+
+  /** Whether this node holds its presence lock, by which the others see it live. */
+  get isPresent(): boolean {
+    return this.#client !== undefined && this.#present;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#reconnect);
+    const client = this.#client ?? this.#connecting;
+    this.#client = undefined;
+    // On a connection that died silently the end is never heard of.
+    const enough = pause(END_WITHIN_MS, undefined, { ref: false });
+    await Promise.race([client?.end().catch(() => {}), enough]);
+  }
+
+  async #listens(): Promise<Hearing> {
+    const client = this.#client;
+    if (client === undefined) return 'unknown';
+    const hearing = await hears(client, this.channel, this.connections);
+    if (hearing === 'silent') {
+      await unlisten(client, this.channel, this.#session);
+      await this.stop();
+    }
+    return hearing;
+  }
+
+  async #connect(): Promise<void> {
+    const client = this.connections.dedicated();
+    this.#connecting = client;
+    let lost = false;
+    const lose = (error: unknown): void => {
+      if (lost || this.#stopped) return;
+      lost = true;
+      this.#lost(client, error);
+    };
+    client.on('error', lose);
+    client.on('end', () => lose(new Error('the listening connection ended')));
+    client.on('notification', (message) => this.#heard(message.payload ?? ''));
+    try {
+      await this.connections.open(client);
+      if (this.#works) await this.#settle(client);
+      this.#session = await listen(client, this.channel);
+    } catch (error) {
+      this.#connecting = undefined;
+      lose(error);
+      return;
+    }
+    this.#connecting = undefined;
+    this.#client = client;
+    this.#failures = 0;
+    this.#trouble.worked();
+    if (this.#stopped) await this.stop();
+  }
+
+  async #settle(client: Client): Promise<void> {
+    if (this.hasOwnSessions) await this.connections.settle(client).catch(() => {});
+    await this.#takePresence(client);
+  }
+
+  /** Where it cannot have the lock, the others go by its heartbeats. */
+  async #takePresence(client: Client): Promise<void> {
+    this.#present = false;
+    try {
+      const { rows } = await client.query<{ held: string }>(presenceSql(), [this.nodeName]);
+      this.#present = rows[0]?.held === 'true';
+    } catch {
+      // The connection says what is wrong with it.
+    }
+  }
+
+  #lost(client: Client, error: unknown): void {
+    this.#client = undefined;
+    this.#failures += 1;
+    this.#trouble.failed(error);
+    void client.end().catch(() => {});
+    this.#reconnect = setTimeout(() => {
+      void this.#connect().then(() => {
+        if (this.#client) this.onHint({ kind: 'nodes' });
+      });
+    }, retryPauseMs(this.#failures));
+  }
+
+  #heard(text: string): void {
+    const hint = parseHint(text);
+    if (hint) this.onHint(hint);
+  }
+}

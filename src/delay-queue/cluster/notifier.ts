@@ -1,0 +1,66 @@
+import type { DelayEvents } from '../delay/delay.events.js';
+import { texts } from '../store/wire/array-literal.js';
+import type { Runner, Wake } from '../store/wire/rows.js';
+import { encodeWakes, nodesHint } from './hint.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */
+const QUEUE_MAX = 10_000;
+
+/**
+ * Tells other nodes of delays that are due soon, off the write path: after the commit, coalesced,
+ * on a connection of the engine's own. A NOTIFY inside the caller's transaction would take a lock
+ * on the whole server at its commit (16 clients: 6,721 against 2,649 transactions/s).
+ */
+export class HintSender {
+  readonly #trouble: Trouble;
+  #wakes: Wake[] = [];
+  #sending: Promise<void> | undefined;
+
+  constructor(
+    private readonly runner: Runner,
+    private readonly channel: string,
+    events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'hint');
+  }
+
+  send(wake: Wake): void {
+    if (this.#wakes.length < QUEUE_MAX) this.#wakes.push(wake);
+    this.#sending ??= this.#sendAll();
+  }
+
+  /** Tells the others that this node came, or, without a name, that one went. */
+  async nodesChanged(came?: string): Promise<void> {
+    await this.#notify([nodesHint(came)]);
+  }
+
+  /** Resolves when everything is sent. */
+  async drain(): Promise<void> {
+    await this.#sending;
+  }
+
+  async #sendAll(): Promise<void> {
+    // All that commits in this turn of the event loop travels together.
+    await new Promise(setImmediate);
+    while (this.#wakes.length > 0) {
+      const wakes = this.#wakes;
+      this.#wakes = [];
+      await this.#notify(encodeWakes(wakes));
+    }
+    // In the same turn as the look above: a wake that comes now starts a round of its own.
+    this.#sending = undefined;
+  }
+
+  async #notify(hints: readonly string[]): Promise<void> {
+    try {
+      await this.runner.query('SELECT pg_notify($1::text, hint) FROM unnest($2::text[]) AS hint', [
+        this.channel,
+        texts(hints),
+      ]);
+      this.#trouble.worked();
+    } catch (error) {
+      this.#trouble.failed(error);
+    }
+  }
+}

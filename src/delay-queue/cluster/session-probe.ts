@@ -1,0 +1,70 @@
+import { randomUUID } from 'node:crypto';
+import type { Client, Notification } from 'pg';
+import type { Runner } from '../store/wire/rows.js';
+import { parseHint, probeHint } from './hint.js';
+
+/** A server that has not delivered its own notification by then does not. */
+const PROBE_MS = 2_000;
+
+/** How often a pooler is asked for the session that listens in vain. */
+const UNLISTEN_TRIES_MAX = 20;
+
+/** @returns the session that listens: not the client's own behind a pooler in transaction mode */
+export const listen = (client: Client, channel: string): Promise<number> =>
+  say(client, 'LISTEN', channel);
+
+/** The session is the pooler's, and would listen for ever. It lends the one it got back last. */
+export async function unlisten(client: Client, channel: string, session: number): Promise<void> {
+  try {
+    for (let tries = 0; tries < UNLISTEN_TRIES_MAX; tries += 1) {
+      if ((await say(client, 'UNLISTEN', channel)) === session) return;
+    }
+  } catch {
+    // It is closed next.
+  }
+}
+
+/** Both in one round trip, which no pooler splits. */
+async function say(client: Client, verb: 'LISTEN' | 'UNLISTEN', channel: string): Promise<number> {
+  const text = `${verb} "${channel.replaceAll('"', '""')}"; SELECT pg_backend_pid()::text AS pid`;
+  const results = (await client.query(text)) as unknown as { rows: { pid: string }[] }[];
+  return Number(results[1]?.rows[0]?.pid);
+}
+
+/** `silent`: nothing was heard on a connection that lives. `unknown`: it ended, or nobody waited for it. */
+export type Hearing = 'heard' | 'silent' | 'unknown';
+
+/**
+ * Whether a listening client hears what is said on its channel. If so, a session is its client's own
+ * for as long as the connection lasts.
+ *
+ * @param sender another connection
+ */
+export async function hears(
+  client: Client,
+  channel: string,
+  sender: Runner,
+  signal?: AbortSignal,
+): Promise<Hearing> {
+  const nonce = randomUUID();
+  return new Promise<Hearing>((resolve) => {
+    const settle = (hearing: Hearing): void => {
+      clearTimeout(timer);
+      client.off('notification', notified);
+      client.off('end', giveUp);
+      signal?.removeEventListener('abort', giveUp);
+      resolve(hearing);
+    };
+    const timer = setTimeout(() => settle('silent'), PROBE_MS);
+    const giveUp = (): void => settle('unknown');
+    const notified = ({ payload = '' }: Notification): void => {
+      const hint = parseHint(payload);
+      if (hint?.kind === 'probe' && hint.nonce === nonce) settle('heard');
+    };
+    client.on('notification', notified);
+    client.on('end', giveUp);
+    signal?.addEventListener('abort', giveUp);
+    if (signal?.aborted) giveUp();
+    sender.query('SELECT pg_notify($1::text, $2::text)', [channel, probeHint(nonce)]).catch(giveUp);
+  });
+}

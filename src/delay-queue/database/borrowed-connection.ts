@@ -1,0 +1,82 @@
+import type { ClientBase } from 'pg';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { DelayUnavailableError } from '../delay/delay.errors.js';
+import type { Runner } from '../store/wire/rows.js';
+import { isRefusal } from './driver-errors.js';
+
+/** What tells that nobody has answered. */
+const SILENCE = Symbol('silence');
+
+/**
+ * A connection of the application's pool, for what belongs to no transaction of a caller. Whoever waits
+ * for one that died silently would wait for ever, and the pool would be one connection short: what
+ * is not answered in time is closed, and the pool has its place back.
+ */
+export class BorrowedConnection implements Runner {
+  /** @throws DelayUnavailableError when the pool has none to give for so long; nothing was sent then */
+  static async take(dataSource: DataSource, limitMs: number): Promise<BorrowedConnection> {
+    const runner = dataSource.createQueryRunner('master');
+    const connecting = runner.connect() as Promise<ClientBase>;
+    const client = await within(connecting, limitMs);
+    if (client === SILENCE) {
+      const giveBack = (): Promise<void> => runner.release();
+      void connecting.then(giveBack, () => {});
+      throw new DelayUnavailableError(
+        `no connection of the application's pool came free within ${limitMs} ms`,
+      );
+    }
+    return new BorrowedConnection(runner, client, limitMs);
+  }
+
+  #isSilent = false;
+
+  private constructor(
+    readonly runner: QueryRunner,
+    private readonly client: ClientBase & { end?: () => Promise<void> },
+    private readonly limitMs: number,
+  ) {}
+
+  /** One statement. */
+  query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    return this.answered(this.runner.query(sql, parameters) as Promise<Row[]>);
+  }
+
+  /** Waits for what was sent here; only a refusal says that the connection is still good. */
+  async answered<Result>(work: Promise<Result>): Promise<Result> {
+    try {
+      const result = await within(work, this.limitMs);
+      if (result !== SILENCE) return result;
+    } catch (error) {
+      if (!isRefusal(error)) this.#close();
+      throw error;
+    }
+    this.#close();
+    throw new Error(`the server did not answer within ${this.limitMs} ms`);
+  }
+
+  async release(): Promise<void> {
+    await this.runner.release();
+  }
+
+  /** Not awaited: what is closed tells no more when nobody answers. The pool drops it. */
+  #close(): void {
+    if (this.#isSilent) return;
+    this.#isSilent = true;
+    void this.client.end?.();
+  }
+}
+
+async function within<Result>(
+  work: Promise<Result>,
+  limitMs: number,
+): Promise<Result | typeof SILENCE> {
+  let timer: NodeJS.Timeout | undefined;
+  const enough = new Promise<typeof SILENCE>((resolve) => {
+    timer = setTimeout(() => resolve(SILENCE), limitMs);
+  });
+  try {
+    return await Promise.race([work, enough]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,88 @@
+import type { FactoryProvider, InjectionToken } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
+import { DataSource, type EntityManager } from 'typeorm';
+import { DelayConfigError } from '../delay/delay.errors.js';
+import { shown } from '../validation/shown.js';
+
+/** The DataSource that the delays belong to, whatever the application provides it as. */
+export const DATA_SOURCE = Symbol.for('nestjs-delay-queue:data-source');
+
+/**
+ * Which of the application's DataSources: the name that it has in `TypeOrmModule.forRoot({ name })`,
+ * or the injection token under which a module provides it.
+ */
+// oxlint-disable-next-line typescript/no-unsafe-function-type -- as in Nest: a class, abstract or not
+export type DataSourceChoice = string | symbol | Function;
+
+/**
+ * Injected and not looked up, so that Nest waits for a DataSource that still connects. It needs no
+ * `@nestjs/typeorm`, whose tokens are the class and `<name>DataSource`.
+ *
+ * @throws DelayConfigError from the factory, when there is none, or one of another copy of TypeORM
+ */
+export function dataSourceProvider(choice: DataSourceChoice | undefined): FactoryProvider {
+  const tokens = tokensOf(choice);
+  return {
+    provide: DATA_SOURCE,
+    inject: [ModulesContainer, ...tokens.map((token) => ({ token, optional: true }))],
+    useFactory: (modules: ModulesContainer, ...found: unknown[]) => {
+      const dataSource = found.find((one) => one !== undefined && one !== null);
+      if (dataSource === undefined) throw new DelayConfigError(nothingFound(choice, modules));
+      if (dataSource instanceof DataSource) return dataSource;
+      throw new DelayConfigError(
+        isDataSource(dataSource)
+          ? TWO_COPIES
+          : `dataSource: what is provided as ${nameOf(choice)} is no DataSource of TypeORM`,
+      );
+    },
+  };
+}
+
+/** TypeORM 0.3 calls it `connection`. */
+export function dataSourceOf(manager: EntityManager): DataSource | undefined {
+  return Reflect.get(manager, 'dataSource') ?? Reflect.get(manager, 'connection');
+}
+
+const TWO_COPIES =
+  'the application and nestjs-delay-queue load two different copies of typeorm, and a DataSource of ' +
+  'one means nothing to the other; `npm ls typeorm` shows them: let one version satisfy both, and ' +
+  'install it once, where both find it';
+
+function tokensOf(choice: DataSourceChoice | undefined): InjectionToken[] {
+  if (choice === undefined || choice === 'default' || choice === DataSource) return [DataSource];
+  if (typeof choice === 'string') return [`${choice}DataSource`, choice];
+  if (typeof choice === 'symbol') return [choice];
+  if (typeof choice === 'function') return [choice];
+  throw new DelayConfigError(
+    `dataSource: must be a name or an injection token, not ${shown(choice)}`,
+  );
+}
+
+/** By TypeORM's own mark: the class is another one in each copy. */
+const isDataSource = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  Reflect.get(value, '@instanceof') === Symbol.for('DataSource');
+
+/** Whoever sees this has a DataSource nearly always: where it is decides what to do. */
+function nothingFound(choice: DataSourceChoice | undefined, modules: ModulesContainer): string {
+  const tokens = [...modules.values()].flatMap((module) => [...module.providers.keys()]);
+  if (tokens.some((token) => token !== DataSource && nameOf(token) === DataSource.name)) {
+    return TWO_COPIES;
+  }
+  const names = [...new Set(tokens.map(nameOf))].flatMap(
+    (name) => /^(.+)DataSource$/.exec(name)?.[1] ?? [],
+  );
+  const others = names.map((name) => `forRoot({ dataSource: '${name}' })`).join(' or ');
+  const wanted = choice === undefined ? "the application's default DataSource" : nameOf(choice);
+  return (
+    `dataSource: ${wanted} is not there. ` +
+    (others === ''
+      ? 'Import TypeOrmModule.forRoot(), or a module that provides and exports the DataSource and '
+      : `There are others: ${others}. If you provide it yourself, let its module export it and `) +
+    'is @Global() or stands in the imports of forRootAsync(); say with dataSource under which token'
+  );
+}
+
+const nameOf = (token: unknown): string =>
+  typeof token === 'function' ? token.name : String(token);

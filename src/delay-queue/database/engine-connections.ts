@@ -1,0 +1,136 @@
+import type { DataSource } from 'typeorm';
+import type { Client, ClientBase } from 'pg';
+import type { Runner } from '../store/wire/rows.js';
+import {
+  callersConfig,
+  type ConnectionConfig,
+  engineConfig,
+  QUERY_TIMEOUT_MS,
+  queryTimeoutMs,
+} from './connection-config.js';
+import { OwnPool } from './own-pool.js';
+import { driverOf, type PostgresDriver, poolOptionsOf } from './application-pool.js';
+import { PreparedStatements } from './prepared-statements.js';
+import { bring, callersSettings, engineSettings } from './session-settings.js';
+
+const IDLE_MS = 60_000;
+
+const SETTINGS = engineSettings(QUERY_TIMEOUT_MS);
+
+/**
+ * A few connections of the engine's own, made from the DataSource's options, so that claims,
+ * acknowledgements and renewals go on when the application has taken its whole pool.
+ */
+export class EngineConnections implements Runner {
+  readonly #driver: PostgresDriver;
+  readonly #config: ConnectionConfig;
+  readonly #prepared = new PreparedStatements(SETTINGS);
+  readonly #preparedByKey: PreparedStatements;
+  readonly #preparedForFences = new PreparedStatements();
+  readonly #engines: OwnPool;
+  readonly #callers: OwnPool;
+  #watched: PostgresDriver['master'];
+
+  constructor(dataSource: DataSource, max: number, applicationName: string) {
+    this.#driver = driverOf(dataSource);
+    const options = poolOptionsOf(dataSource);
+    this.#config = engineConfig(options, applicationName);
+    this.#engines = this.#pool(this.#config, max, this.#prepared);
+    this.#preparedByKey = new PreparedStatements(callersSettings(queryTimeoutMs(options)));
+    this.#callers = this.#pool(callersConfig(options), max, this.#preparedByKey);
+    this.#watchPool();
+  }
+
+  /** The size of the application's own pool: what transactional handlers run on. */
+  get applicationPoolMax(): number {
+    return this.#driver.master?.options.max ?? 10;
+  }
+
+  /**
+   * For what callers write outside of transactions, so that they do not wait behind the engine, nor
+   * it behind them. Undefined as long as their statements could not be prepared here: then their
+   * own pool is as good.
+   */
+  get callers(): Pick<OwnPool, 'tryQuery'> | undefined {
+    return this.#preparedByKey.isOn && !this.#callers.isClosing ? this.#callers : undefined;
+  }
+
+  /** Sessions have proven to be this process's own for as long as their connections last. */
+  prepareStatements(): void {
+    this.#prepared.use();
+    this.#preparedByKey.use();
+    this.#preparedForFences.use();
+  }
+
+  query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    this.#watchPool();
+    return this.#engines.query<Row>(sql, parameters);
+  }
+
+  /** Statements of the engine on a connection of the application's, as it lends one to a handler. */
+  on(client: ClientBase): Runner {
+    return {
+      query: <Row>(sql: string, parameters: unknown[]) =>
+        this.#preparedForFences.run<Row>(client, sql, parameters),
+    };
+  }
+
+  /** A connection outside the pool, for LISTEN, and not open yet; the caller ends it. */
+  dedicated(): Client {
+    const { Client = this.#driver.postgres.Client } = this.#config;
+    return new Client(this.#config);
+  }
+
+  /** Connects a dedicated one, as a pool would. */
+  async open(client: Client): Promise<void> {
+    await client.connect();
+    await this.#config.onConnect?.(client);
+  }
+
+  /** To be called when the session of a dedicated one has proven to be this process's own. */
+  settle(client: Client): Promise<void> {
+    return bring(client, SETTINGS);
+  }
+
+  async close(): Promise<void> {
+    this.#watched?.off('acquire', outliveErrors);
+    await Promise.all([this.#callers.close(), this.#engines.close()]);
+  }
+
+  /** The application's: another one when it was destroyed and initialized again. Ours live on meanwhile. */
+  #watchPool(): void {
+    const { master } = this.#driver;
+    if (master === this.#watched) return;
+    this.#watched?.off('acquire', outliveErrors);
+    this.#watched = master;
+    master?.on('acquire', outliveErrors);
+  }
+
+  #pool(config: ConnectionConfig, max: number, prepared: PreparedStatements): OwnPool {
+    const pool = new this.#driver.postgres.Pool({
+      ...config,
+      max,
+      min: 0,
+      idleTimeoutMillis: IDLE_MS,
+    });
+    // A connection that dies while idle says so here; the pool has replaced it already, and the
+    // next statement speaks for itself.
+    pool.on('error', () => {});
+    // One that dies between two statements of its user has nobody else to tell.
+    pool.on('connect', outliveErrors);
+    return new OwnPool(pool, prepared);
+  }
+}
+
+/**
+ * A few microtasks lie between the pool's handing out a connection and TypeORM's listening to it. A
+ * session that the server ends right then (seen when its last answer and the end came in one packet)
+ * would end the process: an `error` event that nobody hears. Who listens still hears it.
+ */
+function outliveErrors(client: ClientBase): void {
+  if (guarded.has(client)) return;
+  guarded.add(client);
+  client.on('error', () => {});
+}
+
+const guarded = new WeakSet<ClientBase>();

@@ -1,0 +1,84 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Pool, PoolClient } from 'pg';
+import type { Runner } from '../store/wire/rows.js';
+import type { PreparedStatements } from './prepared-statements.js';
+
+/** Statements that have not ended by then, long after whoever sent them was waited for, are cut. */
+const CLOSE_WITHIN_MS = 5_000;
+
+/** A server that had no connection to give writes a line about it each time it is asked. */
+const ASK_AGAIN_AFTER_MS = 10_000;
+
+/** A pool that nobody else uses, one statement at a time on each of its connections. */
+export class OwnPool implements Runner {
+  readonly #queries = new Set<Promise<unknown>>();
+  readonly #busy = new Set<PoolClient>();
+  #asksAgainAtMs = -Infinity;
+  #isClosing = false;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly prepared: PreparedStatements,
+  ) {}
+
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
+  /** Runs one statement; a connection on which one failed is not used again. */
+  query<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    return this.#noted(async () => this.#run<Row>(await this.#connect(), sql, parameters));
+  }
+
+  /** The same, for somebody who can do without: undefined when there is no connection to be had. */
+  async tryQuery<Row>(sql: string, parameters: unknown[]): Promise<Row[] | undefined> {
+    if (performance.now() < this.#asksAgainAtMs) return undefined;
+    return this.#noted(async () => {
+      const client = await this.#connect().catch(() => undefined);
+      if (client !== undefined) return this.#run<Row>(client, sql, parameters);
+      this.#asksAgainAtMs = performance.now() + ASK_AGAIN_AFTER_MS;
+      return undefined;
+    });
+  }
+
+  /** Ends when all statements have their answers: a pool that ends forgets who waits for it. */
+  async close(): Promise<void> {
+    if (this.#isClosing) return;
+    this.#isClosing = true;
+    const enough = pause(CLOSE_WITHIN_MS, undefined, { ref: false });
+    await Promise.race([Promise.allSettled(this.#queries), enough]);
+    for (const client of this.#busy) void client.end();
+    await this.pool.end();
+  }
+
+  #noted<Result>(work: () => Promise<Result>): Promise<Result> {
+    const query = work();
+    this.#queries.add(query);
+    return query.finally(() => this.#queries.delete(query));
+  }
+
+  /** Until here nothing was sent of what somebody wants to be done. */
+  async #connect(): Promise<PoolClient> {
+    const client = await this.pool.connect();
+    await this.#use(client, () => this.prepared.settle(client));
+    return client;
+  }
+
+  async #run<Row>(client: PoolClient, sql: string, parameters: unknown[]): Promise<Row[]> {
+    const rows = await this.#use(client, () => this.prepared.run<Row>(client, sql, parameters));
+    client.release();
+    return rows;
+  }
+
+  async #use<Result>(client: PoolClient, work: () => Promise<Result>): Promise<Result> {
+    this.#busy.add(client);
+    try {
+      return await work();
+    } catch (error) {
+      client.release(true);
+      throw error;
+    } finally {
+      this.#busy.delete(client);
+    }
+  }
+}

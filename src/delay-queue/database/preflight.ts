@@ -1,0 +1,82 @@
+import { DelayConfigError } from '../delay/delay.errors.js';
+import { texts } from '../store/wire/array-literal.js';
+import type { Runner } from '../store/wire/rows.js';
+import { tablesOf } from '../store/tables/schema.js';
+
+const SERVER_VERSION_MIN = 140_000;
+
+/** Limits that end a statement of the engine, where sessions cannot be told otherwise. */
+const LIMITS = ['statement_timeout', 'transaction_timeout'];
+
+/** Shorter ones hurt: a claim of 500 rows on a busy server takes its time. */
+const LIMIT_MS_MIN = 5_000;
+
+export interface Findings {
+  /** What is too short on this role, in words; null: nothing. */
+  limits: string | null;
+}
+
+/**
+ * Looks at the database before anything starts.
+ * @throws DelayConfigError that says what to do
+ */
+export async function preflight(runner: Runner, schema: string): Promise<Findings> {
+  const tables = tablesOf(schema);
+  const [found] = await runner.query<{
+    version: string;
+    isolation: string;
+    replica: string;
+    read_only: string;
+    missing: string | null;
+    guarded: string | null;
+    limits: string | null;
+  }>(
+    `SELECT current_setting('server_version_num') AS version,
+            current_setting('default_transaction_isolation') AS isolation,
+            pg_is_in_recovery()::text AS replica,
+            current_setting('transaction_read_only') AS read_only,
+            (SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name
+             WHERE to_regclass(name) IS NULL) AS missing,
+            (SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name
+             WHERE row_security_active(to_regclass(name))) AS guarded,
+            (SELECT string_agg(name || ' = ' || setting || ' ms', ', ' ORDER BY name)
+             FROM pg_settings WHERE name = ANY ($2::text[])
+               AND setting::bigint BETWEEN 1 AND $3::int) AS limits`,
+    [texts([tables.delay, tables.history, tables.node]), texts(LIMITS), LIMIT_MS_MIN],
+  );
+  if (found === undefined) throw new DelayConfigError('the database gave no answer');
+  if (Number(found.version) < SERVER_VERSION_MIN) {
+    throw new DelayConfigError(`Postgres 14 or later is needed; this is ${found.version}`);
+  }
+  if (found.replica === 'true') {
+    throw new DelayConfigError('this server is a replica in recovery; delays need the primary');
+  }
+  if (found.read_only === 'on') {
+    throw new DelayConfigError(
+      'transactions are read-only here (default_transaction_read_only, or a server that takes no ' +
+        'writes), and delays are written: connect to the primary, with a role that may write, or ' +
+        'ALTER ROLE … SET default_transaction_read_only = off',
+    );
+  }
+  if (found.isolation !== 'read committed') {
+    throw new DelayConfigError(
+      `default_transaction_isolation is '${found.isolation}', and delays need 'read committed': ` +
+        'ALTER ROLE … SET default_transaction_isolation, and choose another level per transaction',
+    );
+  }
+  if (found.missing) {
+    throw new DelayConfigError(
+      `${found.missing} not found: add ...delayQueueMigrations(` +
+        `${schema === 'delay_queue' ? '' : `{ schema: '${schema}' }`}) to the DataSource's ` +
+        'migrations and run them, or set the option schema',
+    );
+  }
+  if (found.guarded) {
+    throw new DelayConfigError(
+      `row-level security is active for this role on ${found.guarded}: it would not see some delays, ` +
+        'or could not write them. ALTER TABLE … DISABLE ROW LEVEL SECURITY there, or give the role ' +
+        'BYPASSRLS',
+    );
+  }
+  return { limits: found.limits };
+}

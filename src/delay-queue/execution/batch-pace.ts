@@ -1,0 +1,62 @@
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import type { Entry } from '../intake/read-ahead.js';
+
+/** Between the first call of a name and the second, unless that one is full before. */
+const FIRST_PAUSE_MS = 5;
+
+const LAST_PAUSE_MS = 1_000;
+
+interface Running {
+  calls: number;
+  lastBeganAtMs: number;
+}
+
+const NONE: Running = { calls: 0, lastBeganAtMs: -Infinity };
+
+/**
+ * When a further call of a batch handler is worth its slot. The first one never waits. While others
+ * run, one begins as soon as its batch is full, or when a pause has passed since the last one began:
+ * 5 ms with one running, doubled with each further one, a second at most.
+ *
+ * Without a pause each millisecond of a burst would begin a call for the few delays that it brings,
+ * until all slots are taken. No single pause fits: one that spares the slots of a handler that takes
+ * seconds is an age to one that takes milliseconds. Doubled, it is about as long as the first of the
+ * calls that run has taken already, so nobody waits out of proportion, and ten slots of a slow
+ * handler last for 2.5 s at least.
+ */
+export class BatchPace {
+  readonly #running = new Map<string, Running>();
+
+  constructor(private readonly registry: HandlerRegistry) {}
+
+  /** Delays of one call of that name, at most. */
+  batchOf(name: string): number {
+    return this.registry.get(name)?.batch ?? 1;
+  }
+
+  /** Whether an entry may have others beside it. Those that may not are not paced, nor counted. */
+  shares({ name, failed, suspect }: Entry): boolean {
+    return this.batchOf(name) > 1 && !failed && !suspect;
+  }
+
+  /** How long a call of that name that is not full has to wait; 0: it may begin. */
+  pauseLeftMs(name: string, nowMs: number): number {
+    const { calls, lastBeganAtMs } = this.#running.get(name) ?? NONE;
+    if (calls === 0) return 0;
+    const pauseMs = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (calls - 1));
+    return Math.max(0, lastBeganAtMs + pauseMs - nowMs);
+  }
+
+  /** A call has taken its slot; `first` is its first entry. */
+  began(first: Entry, nowMs: number): void {
+    if (!this.shares(first)) return;
+    const { calls } = this.#running.get(first.name) ?? NONE;
+    this.#running.set(first.name, { calls: calls + 1, lastBeganAtMs: nowMs });
+  }
+
+  /** The call has given its slot back. */
+  ended(first: Entry): void {
+    const running = this.#running.get(first.name);
+    if (running !== undefined && this.shares(first)) running.calls -= 1;
+  }
+}

@@ -1,0 +1,29 @@
+import { meansDiscard, meansPostpone } from '../../delay/meaning.js';
+import { parseDurationMs } from '../../validation/duration.js';
+import type { Outcome } from './attempt.js';
+
+/**
+ * What is meant by something a handler threw, or said of one of its delays. Whatever it is: even
+ * to ask can throw, on a revoked Proxy.
+ *
+ * @param closing the application is closing: to give up now costs no attempt
+ */
+export function outcomeOf(error: unknown, closing = false): Outcome {
+  try {
+    return meantBy(error, closing);
+  } catch {
+    return { kind: 'failed', error };
+  }
+}
+
+function meantBy(error: unknown, closing: boolean): Outcome {
+  if (meansDiscard(error)) return { kind: 'discarded', reason: error.reason };
+  if (meansPostpone(error)) {
+    try {
+      return { kind: 'postponed', waitMs: parseDurationMs(error.after, 'after') };
+    } catch (invalid) {
+      return { kind: 'failed', error: invalid };
+    }
+  }
+  return closing ? { kind: 'released' } : { kind: 'failed', error };
+}

@@ -1,0 +1,38 @@
+import type { DelayEvents } from '../../delay/delay.events.js';
+import { retryPauseMs } from '../../tasks/recurring-task.js';
+import { Trouble } from '../../tasks/trouble.js';
+
+/**
+ * How the transactions of attempts begin. While they cannot, calls rest, for longer after each failure
+ * in a row: else what is due would be claimed and given back as fast as the database refuses.
+ */
+export class Beginnings {
+  readonly #trouble: Trouble;
+  #failures = 0;
+  #restUntilMs = -Infinity;
+
+  constructor(events: DelayEvents) {
+    this.#trouble = new Trouble(events, 'begin');
+  }
+
+  worked(): void {
+    this.#failures = 0;
+    this.#restUntilMs = -Infinity;
+    this.#trouble.worked();
+  }
+
+  /**
+   * Those that fail while others rest already are of the same failure.
+   *
+   * @param nowMs `performance.now()`
+   * @returns how long the call rests, in milliseconds
+   */
+  failed(error: unknown, nowMs: number): number {
+    this.#trouble.failed(error);
+    if (nowMs >= this.#restUntilMs) {
+      this.#failures += 1;
+      this.#restUntilMs = nowMs + retryPauseMs(this.#failures);
+    }
+    return this.#restUntilMs - nowMs;
+  }
+}

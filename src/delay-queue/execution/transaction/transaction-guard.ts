@@ -1,0 +1,221 @@
+import type { PoolClient, QueryResult } from 'pg';
+import type { QueryRunner } from 'typeorm';
+import {
+  DelayError,
+  DelayInvalidError,
+  DelayRolledBackError,
+  DelayTransactionOverError,
+} from '../../delay/delay.errors.js';
+import { EngineSide } from '../../producer/transaction/handler-context.js';
+import { clientWith, HandlersClient, NOT_THE_HANDLERS } from './handlers-client.js';
+
+/**
+ * Stands between a handler and the transaction that it was given. The handler may write, and begin
+ * transactions in it (savepoints), which it has to end. The outermost, and the connection, are not its to
+ * end; and once its attempt is decided it may do nothing more, by whatever way it comes: manager,
+ * repository, query builder, runner, or the raw client.
+ */
+export class TransactionGuard {
+  /**
+   * Whose doing a statement is. Engine and handler share the runner, because subscribers of the application
+   * know the transaction by it; and what a subscriber does at COMMIT is part of the COMMIT.
+   */
+  readonly #engine = new EngineSide();
+  readonly #handlers: HandlersClient;
+  /** Transactions of the handler's own that are not ended. */
+  #open = 0;
+  /** Statements of the handler's that are not answered. */
+  #running = 0;
+  #isOver = false;
+  #release: () => Promise<void> = () => Promise.resolve();
+
+  /** @param client that of the runner */
+  constructor(
+    private readonly runner: QueryRunner,
+    private readonly client: PoolClient,
+  ) {
+    this.#handlers = new HandlersClient(client);
+    this.#guardStatements();
+    this.#guardTransactions();
+    this.#guardRelease();
+  }
+
+  /** Does something with the transaction on the engine's behalf, and with the errors that it means. */
+  byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#engine.run(work);
+  }
+
+  /** The attempt is decided: nothing of the handler's is sent from now on. */
+  seal(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#handlers.seal();
+    this.#hideRelease();
+  }
+
+  /**
+   * Ends the handler's part, once what it had sent is answered.
+   *
+   * @param hasResolved it says that all is well
+   * @returns why the transaction must not be committed all the same, and whether its connection can be used
+   */
+  async end(hasResolved: boolean): Promise<{ objection: Error | undefined; isUsable: boolean }> {
+    // What it has begun and not awaited comes this far, unless it waits for something else first.
+    if (hasResolved) await new Promise<void>((resolve) => process.nextTick(resolve));
+    const whole = this.#unlessBroken();
+    const objection = this.#unlessBusy() ?? whole;
+    this.seal();
+    const isUsable = (await this.#handlers.quiet()) && whole === undefined;
+    return { objection, isUsable };
+  }
+
+  /** Gives the connection back. */
+  async release(): Promise<void> {
+    this.seal();
+    await this.byEngine(() => this.#release());
+  }
+
+  get #isEngine(): boolean {
+    return this.#engine.isCurrent;
+  }
+
+  #unlessBusy(): Error | undefined {
+    return this.#running > 0 || this.#handlers.isBusy
+      ? new DelayInvalidError(
+          'manager',
+          'the handler returned while a statement of its own was on its way: await it',
+        )
+      : undefined;
+  }
+
+  /** What it left open, or ended, goes with the connection. */
+  #unlessBroken(): Error | undefined {
+    if (this.#open > 0) {
+      return new DelayInvalidError(
+        'manager',
+        'the handler returned while a transaction that it began is open: await it, or end it',
+      );
+    }
+    // A savepoint that cannot be made, after an error that was swallowed, rolls all of it back.
+    if (!this.runner.isTransactionActive || isOutsideTransaction(this.client)) {
+      return new DelayInvalidError('manager', 'the transaction was ended while the handler ran');
+    }
+    return undefined;
+  }
+
+  #guardStatements(): void {
+    const { runner } = this;
+    const query = runner.query.bind(runner) as (...all: unknown[]) => Promise<unknown>;
+    const stream = runner.stream.bind(runner);
+    // Made once: each `resolve` of a Proxy asks it whether it is a promise.
+    const ofEngine = Promise.resolve(clientWith(this.client, { query: this.#queryOrCommit }));
+    const ofHandler = Promise.resolve(this.#handlers.facade);
+    const own = {
+      connect: () => {
+        if (this.#isEngine) return ofEngine;
+        return this.#isOver ? Promise.reject(new DelayTransactionOverError()) : ofHandler;
+      },
+      query: (...all: unknown[]) => this.#of(() => query(...all)),
+      stream: (...all: Parameters<QueryRunner['stream']>) => this.#of(() => stream(...all)),
+    };
+    Object.assign(runner, own);
+  }
+
+  #guardTransactions(): void {
+    const { runner } = this;
+    const startTransaction = runner.startTransaction.bind(runner);
+    const commitTransaction = runner.commitTransaction.bind(runner);
+    const rollbackTransaction = runner.rollbackTransaction.bind(runner);
+    const end = (ends: () => Promise<void>) => () => (this.#isEngine ? ends() : this.#end(ends));
+    runner.startTransaction = (level) =>
+      this.#ofHandler(() => this.#begin(startTransaction, level));
+    runner.commitTransaction = end(commitTransaction);
+    runner.rollbackTransaction = end(rollbackTransaction);
+  }
+
+  #guardRelease(): void {
+    const { runner } = this;
+    this.#release = runner.release.bind(runner);
+    runner.release = () => this.#ofHandler(() => Promise.reject(notTheHandlers()));
+  }
+
+  /**
+   * Nothing that comes later may get as far as TypeORM, which would answer first and in words of its own. Not
+   * before: all that looks at a runner with such a property is slower.
+   */
+  #hideRelease(): void {
+    let { isReleased } = this.runner;
+    Object.defineProperty(this.runner, 'isReleased', {
+      get: () => this.#isEngine && isReleased,
+      set: (isNow: boolean) => {
+        isReleased = isNow;
+      },
+    });
+  }
+
+  /** A COMMIT has worked when the server says COMMIT; after an error it answers ROLLBACK, and no error. */
+  readonly #queryOrCommit = (...all: unknown[]): unknown => {
+    const { client } = this;
+    const query = client.query.bind(client) as unknown as (...all: unknown[]) => unknown;
+    return all[0] === 'COMMIT' ? commit(client) : query(...all);
+  };
+
+  #of<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#isEngine ? work().catch(rethrow) : this.#ofHandler(work);
+  }
+
+  async #ofHandler<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#isOver) throw new DelayTransactionOverError();
+    this.#running += 1;
+    try {
+      return await work();
+    } catch (error) {
+      return rethrow(error);
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  async #begin(
+    startTransaction: QueryRunner['startTransaction'],
+    ...level: Parameters<QueryRunner['startTransaction']>
+  ): Promise<void> {
+    // From now on: a handler that does not wait for it may be gone before it has begun.
+    this.#open += 1;
+    try {
+      await startTransaction(...level);
+    } catch (error) {
+      this.#open -= 1;
+      throw error;
+    }
+  }
+
+  #end(end: () => Promise<void>): Promise<void> {
+    return this.#ofHandler(async () => {
+      if (this.#open === 0) throw notTheHandlers();
+      await end();
+      this.#open -= 1;
+    });
+  }
+}
+
+async function commit(client: PoolClient): Promise<QueryResult> {
+  const result = await client.query('COMMIT');
+  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
+  return result;
+}
+
+const notTheHandlers = (): Error => new DelayInvalidError('manager', NOT_THE_HANDLERS);
+
+/** TypeORM wraps whatever a client throws. */
+function rethrow(error: unknown): never {
+  const cause: unknown =
+    error instanceof Error && 'driverError' in error ? error.driverError : undefined;
+  throw cause instanceof DelayError ? cause : error;
+}
+
+/** By what the server said with its last answer; older versions of `pg` did not keep it. */
+function isOutsideTransaction(client: PoolClient): boolean {
+  const { getTransactionStatus } = client as { getTransactionStatus?: () => string | null };
+  return getTransactionStatus?.call(client) === 'I';
+}

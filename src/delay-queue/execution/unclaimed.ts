@@ -1,0 +1,104 @@
+import type { DelayEvents } from '../delay/delay.events.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { ClaimRequest, LookedRow, Wake } from '../store/wire/rows.js';
+import type { LostClaims } from '../settlement/lost-claims.js';
+import type { Entry, ReadAhead } from '../intake/read-ahead.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** Pauses before a locked row is looked at again: doubled from the first to the last. */
+const LOCKED_FIRST_MS = 2;
+const LOCKED_LAST_MS = 2_000;
+
+const NO_ATTEMPT_LEFT =
+  'no attempt is left, and the last one ended without a word: its process was killed or paused';
+
+/** What became of the rows that a claim asked for and did not get. */
+export class Missed {
+  readonly #looking: Trouble;
+  readonly #burying: Trouble;
+
+  constructor(
+    private readonly store: WorkStore,
+    private readonly registry: HandlerRegistry,
+    private readonly readAhead: ReadAhead,
+    private readonly lostClaims: LostClaims,
+    private readonly events: DelayEvents,
+  ) {
+    this.#looking = new Trouble(events, 'look');
+    this.#burying = new Trouble(events, 'bury');
+  }
+
+  /**
+   * Looks at each and decides: gone, moved, early, without attempts, or locked by somebody.
+   * @param offer takes a row that moved to another time
+   */
+  async lookAfter(entries: readonly Entry[], offer: (wake: Wake) => void): Promise<void> {
+    let rows: LookedRow[];
+    try {
+      rows = await this.store.lookAt(entries.map((entry) => entry.id));
+    } catch (error) {
+      this.#looking.failed(error);
+      for (const entry of entries) this.readAhead.again(entry, LOCKED_LAST_MS);
+      return;
+    }
+    this.#looking.worked();
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    const exhausted: ClaimRequest[] = [];
+    for (const entry of entries) {
+      const row = byId.get(entry.id);
+      if (row === undefined || row.wake_ms === null) this.readAhead.forget(entry);
+      else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms, offer);
+      else if (row.wake_ms > row.now_ms) this.#early(entry, row.wake_ms, row.now_ms);
+      else if (this.#isExhausted(row)) exhausted.push(this.#asBurial(entry, row));
+      else this.#locked(entry);
+    }
+    if (exhausted.length > 0) await this.#bury(exhausted);
+  }
+
+  #moved(entry: Entry, row: LookedRow, wakeMs: number, offer: (wake: Wake) => void): void {
+    this.readAhead.forget(entry);
+    // A row that others run now is the sweep's to find again, should they fail to finish it; one that
+    // nobody runs has a claim of this node's that was committed unheard.
+    if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
+      const { id, epoch, name, failed } = row;
+      offer({ id, epoch, name, wakeMs, suspect: false, failed });
+    }
+  }
+
+  #early(entry: Entry, wakeMs: number, nowMs: number): void {
+    this.readAhead.correct(entry, wakeMs);
+    this.readAhead.again(entry, wakeMs - nowMs);
+  }
+
+  #locked(entry: Entry): void {
+    entry.misses += 1;
+    const fullMs = Math.min(LOCKED_LAST_MS, LOCKED_FIRST_MS * 2 ** Math.min(entry.misses, 16));
+    this.readAhead.again(entry, fullMs * (0.5 + Math.random() / 2));
+  }
+
+  #maxAttempts(row: LookedRow): number {
+    return row.max_attempts ?? this.registry.get(row.name)?.maxAttempts ?? Infinity;
+  }
+
+  #isExhausted(row: LookedRow): boolean {
+    return row.attempts >= this.#maxAttempts(row);
+  }
+
+  #asBurial(entry: Entry, row: LookedRow): ClaimRequest {
+    this.readAhead.forget(entry);
+    return { id: row.id, epoch: row.epoch, leaseMs: 0, maxAttempts: this.#maxAttempts(row) };
+  }
+
+  async #bury(exhausted: readonly ClaimRequest[]): Promise<void> {
+    try {
+      for (const row of await this.store.bury(exhausted, NO_ATTEMPT_LEFT)) {
+        this.events.emit('dead', { ...row, id: String(row.id), attempt: row.attempts });
+      }
+      this.#burying.worked();
+    } catch (error) {
+      // The sweep meets the rows again.
+      this.#burying.failed(error);
+    }
+  }
+}

@@ -1,0 +1,141 @@
+import 'reflect-metadata';
+import type {
+  Delay,
+  DelayBatchContext,
+  DelayContext,
+  DelayName,
+  Duration,
+  TransactionalDelayBatchContext,
+  TransactionalDelayContext,
+} from '../delay/delay.js';
+import { DelayConfigError } from '../delay/delay.errors.js';
+import type { BackoffFunction, BackoffOptions } from '../options/backoff.js';
+
+/** Options of one handler; what is left out comes from the module's options. */
+export interface OnDelayOptions {
+  /** Attempts of this handler at a time on this node, 1 to 10,000. */
+  concurrency?: number;
+  /** When `ctx.signal` aborts and the attempt counts as failed, 1 ms to 24 d. */
+  timeout?: Duration;
+  /** Attempts before a delay becomes a dead letter, 1 to 1,000. `schedule` may say otherwise. */
+  maxAttempts?: number;
+  /** Pause after a failed attempt: options, or a function of the attempt, counted from 1. */
+  backoff?: BackoffOptions | BackoffFunction;
+  /**
+   * `true`: the handler gets `ctx.manager`, a transaction that commits together with the delay's
+   * removal, so its database effects happen exactly once. The manager ends with the handler: await
+   * everything that is written through it. Its lease is not renewed but lasts the whole `timeout`, which
+   * is therefore how long a crash can hold the delay back. Default `false`: at least once.
+   */
+  transactional?: boolean;
+}
+
+/** Options of a batch handler, which gets a list of delays instead of one. */
+export interface OnDelayBatchOptions extends OnDelayOptions {
+  /**
+   * Delays of one call, 1 to 1,000 at most: the method gets a list of those that are due at the same
+   * time, however few. A batch that throws is done again, each delay alone; one that failed before
+   * comes alone, too.
+   * `timeout` is for the whole call, and `concurrency` counts calls.
+   */
+  batch: number;
+}
+
+/** A method decorator that only compiles on a method that can be called like `Method`. */
+export type DecoratorOf<Method> = <T extends Method>(
+  target: object,
+  methodName: string | symbol,
+  descriptor: TypedPropertyDescriptor<T>,
+) => void;
+
+export type PlainHandler<N extends DelayName> = (
+  delay: Delay<N>,
+  ctx: DelayContext,
+) => Promise<void> | void;
+
+export type TransactionalHandler<N extends DelayName> = (
+  delay: Delay<N>,
+  ctx: TransactionalDelayContext,
+) => Promise<void> | void;
+
+export type BatchHandler<N extends DelayName> = (
+  delays: Delay<N>[],
+  ctx: DelayBatchContext,
+) => Promise<void> | void;
+
+export type TransactionalBatchHandler<N extends DelayName> = (
+  delays: Delay<N>[],
+  ctx: TransactionalDelayBatchContext,
+) => Promise<void> | void;
+
+/** What `@OnDelay` leaves behind for the explorer; the options are checked there. */
+export interface OnDelayMetadata {
+  name: unknown;
+  options: unknown;
+}
+
+/** A text, because a dual build has two copies of this module, each with its own symbols. */
+export const ON_DELAY_METADATA = 'nestjs-delay-queue:on-delay';
+
+/**
+ * Makes a method of a provider or controller the handler of all delays of one name. A name has
+ * one handler; a method may carry several names. Guards, interceptors and pipes do not apply.
+ *
+ * ```ts
+ * @OnDelay('order.close', { transactional: true, concurrency: 20 })
+ * async close(delay: Delay<'order.close'>, { manager }: TransactionalDelayContext): Promise<void> {
+ *   await manager.update(Order, { id: delay.payload.orderId }, { status: 'CLOSED' });
+ * }
+ * ```
+ *
+ * A handler that throws is tried again after its backoff; see `DiscardDelay` and `PostponeDelay`.
+ * Unusable options stop the start with a `DelayConfigError` that names class and method.
+ */
+export function OnDelay<N extends DelayName>(
+  name: N,
+  options: OnDelayBatchOptions & { transactional: true },
+): DecoratorOf<TransactionalBatchHandler<N>>;
+export function OnDelay<N extends DelayName>(
+  name: N,
+  options: OnDelayBatchOptions & { transactional?: false },
+): DecoratorOf<BatchHandler<N>>;
+export function OnDelay<N extends DelayName>(
+  name: N,
+  options: OnDelayOptions & { transactional: true },
+): DecoratorOf<TransactionalHandler<N>>;
+export function OnDelay<N extends DelayName>(
+  name: N,
+  options?: OnDelayOptions & { transactional?: false },
+): DecoratorOf<PlainHandler<N>>;
+export function OnDelay(name: unknown, options: unknown = {}): MethodDecorator {
+  return (target, methodName: unknown) => {
+    if (isStandardContext(methodName)) {
+      throw new DelayConfigError(
+        `${String(methodName.name)}: @OnDelay was compiled as a standard decorator, and Nest needs the ` +
+          'others: set "experimentalDecorators": true and "emitDecoratorMetadata": true in the ' +
+          'compilerOptions of the tsconfig.json that compiles this file (of swc: legacyDecorator, ' +
+          'decoratorMetadata)',
+      );
+    }
+    if (typeof target === 'function' || typeof methodName !== 'string') {
+      throw new DelayConfigError(
+        `${String(methodName)}: @OnDelay stands on an ordinary method, not a static or symbol one`,
+      );
+    }
+    // Kept on the class, not on the function: a decorator above that wraps the function would
+    // otherwise lose the handler without a word.
+    const entry: OnDelayMetadata = { name, options };
+    const entries = Reflect.getOwnMetadata(ON_DELAY_METADATA, target, methodName) ?? [];
+    Reflect.defineMetadata(ON_DELAY_METADATA, [entry, ...entries], target, methodName);
+  };
+}
+
+/** Standard decorators are called with the method itself and a context that says what it is. */
+function isStandardContext(context: unknown): context is { name: unknown } {
+  return typeof context === 'object' && context !== null && 'kind' in context && 'name' in context;
+}
+
+/** The `@OnDelay` entries of a method, in the order they are written; inherited ones count. */
+export function onDelayMetadata(prototype: object, methodName: string): OnDelayMetadata[] {
+  return Reflect.getMetadata(ON_DELAY_METADATA, prototype, methodName) ?? [];
+}

@@ -1,0 +1,34 @@
+import type { Wake } from '../store/wire/rows.js';
+import type { Source } from './read-ahead.js';
+import type { HintSender } from '../cluster/notifier.js';
+import type { Nodes } from '../cluster/nodes.js';
+
+/** When a write was made. */
+export interface WrittenAt {
+  /** On the database's clock, as `wakeMs` is. */
+  databaseMs: number;
+  /** `performance.now()` when its answer was there. */
+  monotonicMs: number;
+}
+
+/** Where a committed write goes: into this node's wheel, to its owner as a hint, or nowhere. */
+export class Announcer {
+  /**
+   * @param horizonMs what is due later is found by a load in time
+   * @param offer arms this node's wheel
+   */
+  constructor(
+    private readonly nodes: Nodes,
+    private readonly hints: HintSender,
+    private readonly horizonMs: number,
+    private readonly offer: (wake: Wake, source: Source) => boolean,
+  ) {}
+
+  /** @param written when it was written; the transaction may have taken its time since */
+  announce(wake: Wake, written: WrittenAt, source: Source): void {
+    const nowMs = written.databaseMs + performance.now() - written.monotonicMs;
+    if (wake.wakeMs - nowMs > this.horizonMs) return;
+    if (this.nodes.owns(wake.id, wake.name)) this.offer(wake, source);
+    else this.hints.send(wake);
+  }
+}

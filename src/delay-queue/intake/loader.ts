@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import type { DelayEvents } from '../delay/delay.events.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { Cursor, LoadedPage, Wake } from '../store/wire/rows.js';
+import type { DatabaseClock } from '../database/database-clock.js';
+import { Chore } from '../tasks/recurring-task.js';
+import { NameWatch } from '../cluster/name-watch.js';
+import type { Nodes } from '../cluster/nodes.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** Rows of one statement; more than a few thousand would hold up the event loop while parsed. */
+const PAGE_MAX = 5_000;
+
+/** A row may be committed this long after its wake and still be found by the next load. */
+const GRACE_MS = 5_000;
+
+/** A node not heard of for so many loads counts as gone. */
+const LOADS_MISSED_MAX = 3;
+
+export interface LoaderLimits {
+  horizonMs: number;
+  loadEveryMs: number;
+}
+
+export interface LoaderCallbacks {
+  /** Takes a wake; answers false when there is no room for more. */
+  offer: (wake: Wake) => boolean;
+  /** Whether this node holds its presence lock. */
+  isPresent: () => boolean;
+  /** A node came or went: this one looks after other rows than before. */
+  onSharesChanged: () => void;
+}
+
+/**
+ * The read-ahead of the near future, with this node's heartbeat in the same statement. It begins at
+ * the low-water mark, a little before the previous load: the head of the index, where the dead
+ * entries of everything that fired lie, is not walked again and again. What the mark passes over is
+ * the sweeper's.
+ */
+export class Loader {
+  readonly #chore: Chore;
+  /** Tells this process from all others, whatever their names. */
+  readonly #instance = randomUUID();
+  readonly #nameWatch: NameWatch;
+  #loadEveryMs: number;
+  #markMs = 0;
+  /** Somebody came or went, as one hears: who is there is asked before what is there. */
+  #callsRoll = false;
+
+  constructor(
+    private readonly store: WorkStore,
+    private readonly nodes: Nodes,
+    private readonly clock: DatabaseClock,
+    private readonly limits: LoaderLimits,
+    private readonly callbacks: LoaderCallbacks,
+    events: DelayEvents,
+  ) {
+    this.#loadEveryMs = limits.loadEveryMs;
+    this.#nameWatch = new NameWatch(store.nodeName, this.#instance, events);
+    this.#chore = new Chore(() => this.#load(), new Trouble(events, 'load'));
+  }
+
+  /** Registers this node, learns of the others, and reads the clock for the first time. */
+  async join(): Promise<void> {
+    const { nowMs, nodes } = await this.#roll();
+    this.#markMs = nowMs - GRACE_MS;
+    this.nodes.update(nodes);
+  }
+
+  /** Before the start: more often than configured, when nobody will tell of what is new. */
+  loadEvery(ms: number): void {
+    this.#loadEveryMs = ms;
+  }
+
+  start(): void {
+    this.#chore.start();
+  }
+
+  /** Loads now: the clock jumped. */
+  kick(): void {
+    this.#chore.kick();
+  }
+
+  /** Loads now, what is this node's by then: another came or went. */
+  nodesChanged(): void {
+    this.#callsRoll = true;
+    this.#chore.kick();
+  }
+
+  stop(): Promise<void> {
+    return this.#chore.stop();
+  }
+
+  async #load(): Promise<number> {
+    if (this.#callsRoll) {
+      this.#callsRoll = false;
+      this.#update(await this.#roll());
+    }
+    let from: Cursor = { wakeMs: this.#markMs, id: 0 };
+    let nextMarkMs: number | undefined;
+    for (;;) {
+      const page = await this.#page(from, PAGE_MAX);
+      nextMarkMs ??= page.nowMs - GRACE_MS;
+      // Read with the old shares: once more, with the new ones.
+      if (this.#update(page)) return 0;
+      const room = page.wakes.every((wake) => this.callbacks.offer(wake));
+      if (!room || page.cursor === null || page.wakes.length < PAGE_MAX) break;
+      from = page.cursor;
+    }
+    this.#markMs = nextMarkMs;
+    return this.#loadEveryMs;
+  }
+
+  /** Who is there, and this node among them: a page without rows. */
+  #roll(): Promise<LoadedPage> {
+    return this.#page({ wakeMs: this.#markMs, id: 0 }, 0);
+  }
+
+  /** @returns whether this node has to look after other rows than before */
+  #update({ nodes }: LoadedPage): boolean {
+    const isChanged = this.nodes.update(nodes);
+    if (isChanged) this.callbacks.onSharesChanged();
+    return isChanged;
+  }
+
+  async #page(from: Cursor, limit: number): Promise<LoadedPage> {
+    const askedAtMs = performance.now();
+    const page = await this.store.load(this.nodes.shares, from, {
+      horizonMs: this.limits.horizonMs,
+      limit,
+      peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
+      isPresent: this.callbacks.isPresent(),
+      instance: this.#instance,
+    });
+    this.#nameWatch.beat(page.lastInstance);
+    this.clock.sample(askedAtMs, performance.now(), page.nowMs, page.laterMs);
+    return page;
+  }
+}

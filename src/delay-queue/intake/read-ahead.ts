@@ -1,0 +1,225 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { Wake } from '../store/wire/rows.js';
+import type { DatabaseClock } from '../database/database-clock.js';
+import type { WheelChannel } from '../wheel/wheel.channel.js';
+import type { WheelService } from '../wheel/wheel.service.js';
+
+/**
+ * A wake this node keeps an eye on: waiting in the wheel, due when it came and told of in the next
+ * turn, ready, or being claimed.
+ */
+export interface Entry extends Wake {
+  place: 'wheel' | 'due' | 'ready' | 'claiming' | 'gone';
+  handle: number;
+  /** Claims in a row that found it locked or early. */
+  misses: number;
+  /** Nobody here has read it from a row: it may never have been. */
+  told?: boolean;
+  /** What came of a later epoch while its claim was under way. */
+  heard?: [wake: Wake, source: Source] | undefined;
+}
+
+/** What is not in the wheel has no handle there. */
+const NO_HANDLE = 0;
+
+/**
+ * Where a wake is known from. `read`: a row says so, or the commit of our own that wrote it. `told`: a hint,
+ * or a commit of which a part may have been rolled back.
+ */
+export type Source = 'read' | 'told';
+
+/** Told wakes may take a tenth of the room: whoever can NOTIFY could fill it. */
+const TOLD_SHARE = 10;
+
+/**
+ * The part of the future this node keeps in memory: a cache of `(id, epoch, name, wake)` that can
+ * be thrown away at any moment. One entry per id; of what rows say the newest epoch wins, and what is only
+ * told can bring a look forward, never put it off. Who looks too early looks at the row, and knows.
+ */
+export class ReadAhead {
+  readonly #entries = new Map<number, Entry>();
+  readonly #channel: WheelChannel;
+  /** Overdue when they came. They need no wheel, only a turn in which they are told of together. */
+  #overdue: Entry[] = [];
+  #turn: NodeJS.Immediate | undefined;
+  /** As with a wheel's turns: whoever announced the first must not lend his AsyncLocalStorage to all. */
+  readonly #onTurn = AsyncResource.bind(() => this.#tellOverdue());
+  #told = 0;
+
+  /** @param onDue gets the entries whose wake has come, in order of their wake */
+  constructor(
+    wheel: WheelService,
+    private readonly clock: DatabaseClock,
+    private readonly entriesMax: number,
+    private readonly onDue: (entries: Entry[]) => void,
+  ) {
+    this.#channel = wheel.channel((ids) => this.#expire(ids), entriesMax);
+  }
+
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /**
+   * Keeps an eye on a wake.
+   * @returns false when there is no room: the loader brings it again later
+   */
+  arm(wake: Wake, source: Source): boolean {
+    const isTold = source === 'told';
+    const known = this.#entries.get(wake.id);
+    if (known === undefined) return this.#add(wake, isTold);
+    // The claim under way will answer what became of the row, as far as it knows.
+    if (known.place === 'claiming') {
+      if (wake.epoch > known.epoch) known.heard = [wake, source];
+      return true;
+    }
+    if (wake.epoch === known.epoch && wake.wakeMs === known.wakeMs) {
+      if (!isTold) this.#isRead(known);
+      return true;
+    }
+    if (!isBetter(wake, isTold, known)) return true;
+    if (isTold && known.told !== true && this.#isToldFull) return false;
+    this.forget(known);
+    return this.#add(wake, isTold);
+  }
+
+  /** A row was looked at, and says this of an entry. */
+  correct(entry: Entry, wakeMs: number): void {
+    entry.wakeMs = wakeMs;
+    this.#isRead(entry);
+  }
+
+  /** A claim of it is on its way. */
+  isClaiming(id: number): boolean {
+    return this.#entries.get(id)?.place === 'claiming';
+  }
+
+  /** Looks at an entry again later: it was locked, or its time has not quite come. */
+  again(entry: Entry, inMs: number): void {
+    const deadlineMs = performance.now() + inMs;
+    const handle = this.#channel.add(deadlineMs, entry.id);
+    if (handle === undefined) return this.forget(entry);
+    entry.handle = handle;
+    entry.place = 'wheel';
+    this.#listen(entry);
+  }
+
+  /** Forgets an id whose row is gone; harmless when it is not known. */
+  disarm(id: number): void {
+    const entry = this.#entries.get(id);
+    if (entry !== undefined && entry.place !== 'claiming') this.forget(entry);
+  }
+
+  forget(entry: Entry): void {
+    if (entry.place === 'wheel') this.#channel.cancel(entry.handle);
+    this.#drop(entry);
+    this.#listen(entry);
+  }
+
+  /** The database's clock is no longer where it was: all deadlines are worked out anew. */
+  realign(): void {
+    for (const entry of this.#entries.values()) {
+      if (entry.place === 'wheel') {
+        this.#channel.move(entry.handle, this.clock.toMonotonicMs(entry.wakeMs));
+      }
+    }
+  }
+
+  close(): void {
+    clearImmediate(this.#turn);
+    this.#overdue = [];
+    this.#entries.clear();
+    this.#told = 0;
+    this.#channel.close();
+  }
+
+  #listen(entry: Entry): void {
+    const { heard } = entry;
+    entry.heard = undefined;
+    if (heard !== undefined) this.arm(...heard);
+  }
+
+  get #isToldFull(): boolean {
+    return this.#told >= this.entriesMax / TOLD_SHARE;
+  }
+
+  #add({ id, epoch, name, wakeMs, suspect, failed }: Wake, told: boolean): boolean {
+    const deadlineMs = this.clock.toMonotonicMs(wakeMs);
+    if (told && this.#isToldFull) return false;
+    if (this.#entries.size >= this.entriesMax && (told || !this.#dropFarthest(deadlineMs))) {
+      return false;
+    }
+    const isOverdue = deadlineMs <= performance.now();
+    const handle = isOverdue ? NO_HANDLE : this.#channel.add(deadlineMs, id);
+    if (handle === undefined) return false;
+    // Written out: a copy by spreading costs as much as the rest of this.
+    const entry: Entry = {
+      id,
+      epoch,
+      name,
+      wakeMs,
+      suspect,
+      failed,
+      place: isOverdue ? 'due' : 'wheel',
+      handle,
+      misses: 0,
+      told,
+      heard: undefined,
+    };
+    this.#entries.set(id, entry);
+    if (told) this.#told += 1;
+    if (isOverdue) {
+      this.#overdue.push(entry);
+      this.#turn ??= setImmediate(this.#onTurn);
+    }
+    return true;
+  }
+
+  /** The near matters more than the far, which a later load brings again. */
+  #dropFarthest(afterMs: number): boolean {
+    const id = this.#channel.evictFarthest(afterMs);
+    const entry = id === undefined ? undefined : this.#entries.get(id);
+    if (entry === undefined) return false;
+    this.#drop(entry);
+    return true;
+  }
+
+  #tellOverdue(): void {
+    this.#turn = undefined;
+    const due = this.#overdue.filter(({ place }) => place === 'due');
+    this.#overdue = [];
+    due.sort((a, b) => a.wakeMs - b.wakeMs);
+    if (due.length > 0) this.onDue(due);
+  }
+
+  #drop(entry: Entry): void {
+    entry.place = 'gone';
+    if (this.#entries.get(entry.id) !== entry) return;
+    this.#entries.delete(entry.id);
+    this.#isRead(entry);
+  }
+
+  #isRead(entry: Entry): void {
+    if (entry.told) this.#told -= 1;
+    entry.told = false;
+  }
+
+  #expire(ids: readonly number[]): void {
+    const due: Entry[] = [];
+    for (const id of ids) {
+      const entry = this.#entries.get(id);
+      if (entry?.place === 'wheel') due.push(entry);
+    }
+    if (due.length > 0) this.onDue(due);
+  }
+}
+
+/**
+ * Whether a wake says more of a row than what is known of it. A row that says less than an entry that was only
+ * told is an old page, or that entry never was: to look earlier does no harm.
+ */
+function isBetter(wake: Wake, isTold: boolean, known: Entry): boolean {
+  const isSooner = wake.wakeMs < known.wakeMs;
+  if (wake.epoch < known.epoch) return known.told === true && isSooner;
+  return isTold ? isSooner : true;
+}

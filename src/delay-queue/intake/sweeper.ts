@@ -1,0 +1,189 @@
+import type { DelayEvents } from '../delay/delay.events.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { Cursor, SweptPage, Wake } from '../store/wire/rows.js';
+import { Chore } from '../tasks/recurring-task.js';
+import type { Nodes } from '../cluster/nodes.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** Overdue rows taken by one statement. */
+const PAGE_MAX = 2_000;
+
+/**
+ * Rows one statement looks at: a little more than a page, or as many as it takes to fill one with this
+ * node's own. Beyond some tens of thousands the planner prefers to read and sort the whole table.
+ */
+const SCAN_MIN = PAGE_MAX * 2;
+const SCAN_MAX = 10_000;
+/** Ids are spread well, not evenly: a tenth more than what the page before would have taken. */
+const SCAN_SLACK = 1.1;
+
+/**
+ * A pass comes twice in a lease, and this often at least: a row that was committed late waits for it,
+ * and that has nothing to do with how long a claim may hold.
+ */
+const EVERY_MS_MAX = 15_000;
+
+/**
+ * With other nodes about, a pass comes at least this often: until it is known that one of them died,
+ * its rows are found by nothing else.
+ */
+const PEERS_EVERY_MS = 5_000;
+
+/**
+ * Nodes that start together learn of each other one by one, and until then would all sweep the same
+ * rows. A node that is not alone gives the others so much time.
+ */
+const SETTLE_MS = 200;
+
+/**
+ * Overdue for so long, a row of another node's share is anybody's: its owner is gone or busy. In a
+ * backlog all are, so a node that has nothing left of its own gives the others that time first: they
+ * may be as far, and two that claim the same rows undo each other's work.
+ */
+const HELP_AFTER_MS = 1_000;
+
+/**
+ * Finds everything overdue without the low-water mark, page by page with a cursor across
+ * statements: late commits, expired leases, rows of dead nodes, the backlog at start. First its own
+ * share; then, when nothing of it is left, what others have left lying.
+ */
+export class Sweeper {
+  readonly #chore: Chore;
+  #pass: 'none' | 'own' | 'help' = 'none';
+  #cursor: Cursor | null = null;
+  #scan = SCAN_MIN;
+  #settling: NodeJS.Timeout | undefined;
+  #passByAtMs = -Infinity;
+  #helpAtMs = -Infinity;
+  /** Something overdue was left out since the pass began: where it stands, the pass may be past it. */
+  #isAnyLeftOut = false;
+  /** A pass stopped halfway because the ready queue was full enough. */
+  #waitsForRoom = false;
+
+  /**
+   * @param leaseMs how long a claim holds
+   * @param ready whether more overdue rows, or more of one name, would be taken soon
+   * @param offer takes a wake; answers false when there is no room
+   */
+  constructor(
+    private readonly store: WorkStore,
+    private readonly nodes: Nodes,
+    private readonly leaseMs: number,
+    private readonly ready: { hasRoom: boolean; hasRoomFor(name: string): boolean },
+    private readonly offer: (wake: Wake) => boolean,
+    events: DelayEvents,
+  ) {
+    this.#chore = new Chore(() => this.#sweep(), new Trouble(events, 'sweep'));
+  }
+
+  /** Pause between passes of a node without peers, and how far ahead each looks for leases that end. */
+  get everyMs(): number {
+    return Math.min(EVERY_MS_MAX, this.leaseMs / 2);
+  }
+
+  start(): void {
+    const settleMs = this.nodes.hasPeers ? SETTLE_MS : 0;
+    this.#settling = setTimeout(() => this.#chore.start(), settleMs);
+  }
+
+  /** Looks at everything again now: this node has to look after other rows than before. */
+  restart(): void {
+    this.#begin('none');
+    this.#chore.kick();
+  }
+
+  /** The ready queue runs low: goes on with a pass that waits for room, or begins one that is due. */
+  hungry(): void {
+    if (this.#waitsForRoom || this.#isAnyLeftOut) this.#chore.kick();
+  }
+
+  /** The ready queue was full: what is due and found no room is looked for as soon as there is some. */
+  leftOut(): void {
+    this.#isAnyLeftOut = true;
+  }
+
+  stop(): Promise<void> {
+    clearTimeout(this.#settling);
+    return this.#chore.stop();
+  }
+
+  async #sweep(): Promise<number> {
+    this.#waitsForRoom = false;
+    if (this.#pass === 'none' || (this.#pass === 'help' && this.#isAnyLeftOut)) this.#begin('own');
+    while (this.#pass !== 'none' && this.ready.hasRoom) {
+      const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
+      if (waitMs > 0) return waitMs;
+      const { shares } = this.nodes;
+      const page = await this.store.sweep(shares, this.#cursor, {
+        scan: this.#scan,
+        limit: PAGE_MAX,
+        helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
+        aheadMs: this.everyMs,
+      });
+      // Others are this node's by now: the pass has begun anew meanwhile.
+      if (shares !== this.nodes.shares) break;
+      // One that finds no room is met again by the next pass.
+      for (const wake of page.wakes) this.offer(wake);
+      this.#next(page);
+    }
+    this.#waitsForRoom = this.#pass !== 'none';
+    if (this.#waitsForRoom) await this.#passBy();
+    return this.nodes.hasPeers ? Math.min(this.everyMs, PEERS_EVERY_MS) : this.everyMs;
+  }
+
+  /**
+   * One name's backlog fills the ready queue and the pass waits: what other names have behind it
+   * is fetched past it, from where the pass stands to the end of what is overdue.
+   */
+  async #passBy(): Promise<void> {
+    const nowMs = performance.now();
+    // Not with every page that the pass goes on by: each time may look at the whole backlog.
+    if (nowMs < this.#passByAtMs) return;
+    this.#passByAtMs = nowMs + this.everyMs;
+    const { shares } = this.nodes;
+    let cursor = this.#cursor;
+    for (;;) {
+      const wanted = this.nodes.sharesOf((name) => this.ready.hasRoomFor(name));
+      if (wanted.names.length === 0) return;
+      const page = await this.store.sweep(wanted, cursor, {
+        scan: SCAN_MAX,
+        limit: PAGE_MAX,
+        helpAfterMs: null,
+        aheadMs: this.everyMs,
+      });
+      if (shares !== this.nodes.shares) return;
+      for (const wake of page.wakes) this.offer(wake);
+      if (page.cursor === null) return;
+      cursor = page.cursor;
+    }
+  }
+
+  #next(page: SweptPage): void {
+    const sawOverdue = this.#cursor !== null || page.anyOverdue;
+    if (page.cursor !== null) {
+      this.#cursor = page.cursor;
+      // A page that is full was so before all those rows were looked at.
+      const found = page.wakes.length;
+      if (found < PAGE_MAX) this.#scan = scanFor(this.#scan / Math.max(1, found));
+    } else if (this.#isAnyLeftOut) {
+      this.#begin('own');
+    } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
+      this.#begin('help');
+      this.#helpAtMs = performance.now() + HELP_AFTER_MS;
+    } else {
+      this.#begin('none');
+    }
+  }
+
+  #begin(pass: 'none' | 'own' | 'help'): void {
+    this.#pass = pass;
+    this.#cursor = null;
+    if (pass === 'own') this.#isAnyLeftOut = false;
+    // As if all rows were of names that the most nodes share.
+    this.#scan = scanFor(Math.max(...this.nodes.shares.counts));
+  }
+}
+
+/** @param looksPerRow rows that were looked at for each of this node's own */
+const scanFor = (looksPerRow: number): number =>
+  Math.ceil(Math.min(SCAN_MAX, Math.max(SCAN_MIN, PAGE_MAX * looksPerRow * SCAN_SLACK)));

@@ -1,0 +1,77 @@
+import { DelayInvalidError } from '../delay/delay.errors.js';
+import type { ScheduleItem } from '../delay/delay.js';
+import type { Placement } from '../store/wire/rows.js';
+import { slotOf } from '../store/wire/slot.js';
+import { readable, within } from '../validation/blame.js';
+import { checkName } from '../validation/names.js';
+import { encodePayload, isPlainArray } from '../validation/payload.js';
+import { parseScheduleItem, type ParsedSchedule } from '../validation/schedule-options.js';
+
+/** Items of one `scheduleMany`; more belong into several transactions. */
+const ITEMS_MAX = 10_000;
+
+/** Of all payloads of one `scheduleMany` together, in UTF-16 units: one statement carries them. */
+const PAYLOADS_LENGTH_MAX = 32 * 1_048_576;
+
+/** @throws DelayInvalidError naming the argument */
+export function placementOf(
+  name: unknown,
+  payload: unknown,
+  options: ParsedSchedule,
+  payloadBytesMax: number,
+): Placement {
+  return { name: checkName(name), payload: encodePayload(payload, payloadBytesMax), ...options };
+}
+
+/** @throws DelayInvalidError naming the item, also for a key that stands twice */
+export function placementsOf(items: readonly ScheduleItem[], payloadBytesMax: number): Placement[] {
+  const length = readable('items', () => lengthOf(items));
+  const seen = new Set<string>();
+  let payloadsLength = 0;
+  // By index: `map` skips holes, and an array's own may do anything.
+  return Array.from({ length }, (_, index) => {
+    const item = readable(`items[${index}]`, () => items[index]);
+    return within(`items[${index}]`, () => {
+      const { name, payload, options } = parseScheduleItem(item);
+      const placement = placementOf(name, payload, options, payloadBytesMax);
+      payloadsLength += placement.payload.length;
+      if (payloadsLength > PAYLOADS_LENGTH_MAX) {
+        throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB together');
+      }
+      if (placement.key === null) return placement;
+      const slot = slotOf(placement);
+      if (seen.has(slot)) throw new DelayInvalidError('key', 'stands twice for this name');
+      seen.add(slot);
+      return placement;
+    });
+  });
+}
+
+function lengthOf(items: unknown): number {
+  if (!Array.isArray(items)) throw new DelayInvalidError('items', 'must be an array');
+  // As in payloads: what an array of another class holds, only its class knows.
+  if (!isPlainArray(items)) throw new DelayInvalidError('items', 'must be a plain array');
+  const { length } = items;
+  if (length > ITEMS_MAX) {
+    throw new DelayInvalidError('items', `must be at most ${ITEMS_MAX}, not ${length}`);
+  }
+  return length;
+}
+
+/**
+ * The placements by (name, key), each with its index before: the same order for every caller, whatever
+ * its locale, so that two callers lock in the same order.
+ */
+export function inLockOrder(placements: readonly Placement[]): {
+  placements: Placement[];
+  indexes: number[];
+} {
+  const at = (index: number): Placement => placements[index] as Placement;
+  const indexes = Array.from(placements.keys()).toSorted((one, other) => {
+    const [a, b] = [at(one), at(other)];
+    return compare(a.name, b.name) || compare(a.key ?? '', b.key ?? '');
+  });
+  return { placements: indexes.map(at), indexes };
+}
+
+const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);

@@ -1,0 +1,32 @@
+import type { DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
+import type { FoundRow, HistoryRow } from '../store/wire/rows.js';
+
+/** A row of the delays as callers see it. */
+export const infoOf = <N extends DelayName>(name: N, row: FoundRow): DelayInfo<N> => ({
+  id: row.id,
+  name,
+  key: row.key,
+  payload: JSON.parse(row.payload) as PayloadOf<N>,
+  state: row.state,
+  dueAt: new Date(row.due_ms),
+  wakeAt: row.wake_ms === null ? null : new Date(row.wake_ms),
+  attempts: row.attempts,
+  maxAttempts: row.max_attempts,
+  lastError: row.last_error,
+  createdAt: new Date(row.created_ms),
+});
+
+/** A line of the history as callers see it. */
+export const recordOf = (row: HistoryRow): DelayRecord => ({
+  id: row.id,
+  name: row.name,
+  key: row.key,
+  state: row.state,
+  dueAt: new Date(row.due_ms),
+  createdAt: new Date(row.created_ms),
+  endedAt: new Date(row.ended_ms),
+  latenessMs: row.lateness_ms,
+  attempts: row.attempts,
+  node: row.node,
+  error: row.error,
+});

@@ -1,0 +1,140 @@
+import type { DataSource, EntityManager, EntitySubscriberInterface, QueryRunner } from 'typeorm';
+import type { TransactionCommitEvent } from 'typeorm/subscriber/event/TransactionCommitEvent.js';
+import type { TransactionRollbackEvent } from 'typeorm/subscriber/event/TransactionRollbackEvent.js';
+import { DelayRolledBackError } from '../../delay/delay.errors.js';
+import { SessionWatch, type TransactionEnd } from '../../database/session-watch.js';
+
+/**
+ * @param certain the server has said COMMIT, and nothing of the transaction was rolled back since the work
+ * was left here. Otherwise a savepoint may have taken back what it is about.
+ */
+export type Committed = (certain: boolean) => void;
+
+/** What waits for the end of a transaction, and how many savepoints deep it was left. */
+interface Piece {
+  depth: number;
+  committed?: Committed;
+  rolledBack?: () => void;
+}
+
+interface Pending {
+  pieces: Piece[];
+  /** Of the session, when the first was left. */
+  rollbacksBefore: number;
+}
+
+/** Whose ROLLBACK is on its way. */
+const rollingBack = new WeakSet<QueryRunner>();
+
+/** Whether what is sent now comes after a ROLLBACK, although TypeORM does not say so before its answer. */
+export const isRollingBack = (runner: QueryRunner): boolean => rollingBack.has(runner);
+
+/** Runs things when the caller's transaction commits; what is rolled back, in whole or in part, it forgets. */
+export class AfterCommit implements EntitySubscriberInterface {
+  readonly #pending = new WeakMap<QueryRunner, Pending>();
+
+  constructor(private readonly dataSource: DataSource) {}
+
+  /** TypeORM makes a new list at each `initialize()`: whatever becomes the list has this in it. */
+  start(): void {
+    let list = this.dataSource.subscribers;
+    list.push(this);
+    Object.defineProperty(this.dataSource, 'subscribers', {
+      configurable: true,
+      enumerable: true,
+      get: () => list,
+      set: (next: EntitySubscriberInterface[]) => {
+        list = next;
+        list.push(this);
+      },
+    });
+  }
+
+  stop(): void {
+    const value = this.dataSource.subscribers.filter((subscriber) => subscriber !== this);
+    const property = { configurable: true, enumerable: true, writable: true, value };
+    Object.defineProperty(this.dataSource, 'subscribers', property);
+  }
+
+  /** Runs `committed` after the commit of the manager's transaction, or now if there is none. */
+  onCommit(manager: EntityManager | undefined, committed: Committed): void {
+    const runner = manager?.queryRunner;
+    if (runner === undefined) return committed(true);
+    const watch = SessionWatch.of(runner);
+    if (runner.isTransactionActive || watch?.isOpen) this.#leave(runner, { committed });
+    else committed(watch !== undefined);
+  }
+
+  /** Runs `rolledBack` if what the manager's transaction does now is rolled back; without one, never. */
+  onRollback(manager: EntityManager | undefined, rolledBack: () => void): void {
+    const runner = manager?.queryRunner;
+    if (runner?.isTransactionActive) this.#leave(runner, { rolledBack });
+  }
+
+  /** @throws DelayRolledBackError, out of the caller's own `commitTransaction`: he believes it is committed */
+  afterTransactionCommit({ queryRunner: runner }: TransactionCommitEvent): Promise<void> | void {
+    if (runner.isTransactionActive) return this.#savepointReleased(runner);
+    const pending = this.#pending.get(runner);
+    if (pending === undefined) return undefined;
+    const end = SessionWatch.of(runner)?.end ?? 'committed';
+    this.#end(runner, end);
+    return end === 'committed' ? undefined : Promise.reject(new DelayRolledBackError());
+  }
+
+  beforeTransactionRollback({ queryRunner: runner }: TransactionRollbackEvent): void {
+    if (depthOf(runner) === 1) rollingBack.add(runner);
+  }
+
+  afterTransactionRollback({ queryRunner: runner }: TransactionRollbackEvent): void {
+    rollingBack.delete(runner);
+    if (runner.isTransactionActive) this.#savepointRolledBack(runner);
+    else this.#end(runner, 'rolled back');
+  }
+
+  #leave(runner: QueryRunner, piece: Omit<Piece, 'depth'>): void {
+    const watch = SessionWatch.of(runner);
+    let pending = this.#pending.get(runner);
+    if (pending === undefined) {
+      pending = { pieces: [], rollbacksBefore: watch?.rollbacks ?? 0 };
+      this.#pending.set(runner, pending);
+      // Begun by hand, it ends by hand: TypeORM tells nothing of it.
+      if (!runner.isTransactionActive) watch?.onOver((end) => this.#end(runner, end));
+    }
+    pending.pieces.push({ ...piece, depth: depthOf(runner) });
+  }
+
+  #end(runner: QueryRunner, end: TransactionEnd): void {
+    const pending = this.#pending.get(runner);
+    if (pending === undefined) return;
+    this.#pending.delete(runner);
+    const watch = SessionWatch.of(runner);
+    const certain = watch?.end === 'committed' && watch.rollbacks === pending.rollbacksBefore;
+    for (const { committed, rolledBack } of pending.pieces) {
+      if (end === 'committed') committed?.(certain);
+      else rolledBack?.();
+    }
+  }
+
+  /** What was left inside it belongs to the level above now. */
+  #savepointReleased(runner: QueryRunner): void {
+    const depth = depthOf(runner);
+    for (const piece of this.#pending.get(runner)?.pieces ?? []) {
+      piece.depth = Math.min(piece.depth, depth);
+    }
+  }
+
+  #savepointRolledBack(runner: QueryRunner): void {
+    const depth = depthOf(runner);
+    const pending = this.#pending.get(runner);
+    if (pending === undefined) return;
+    const undone = pending.pieces.filter((piece) => piece.depth > depth);
+    pending.pieces = pending.pieces.filter((piece) => piece.depth <= depth);
+    for (const { rolledBack } of undone) rolledBack?.();
+  }
+}
+
+/** TypeORM's count of the transactions in each other: the first is 1, each savepoint one more. */
+function depthOf(runner: QueryRunner): number {
+  const depth: unknown = Reflect.get(runner, 'transactionDepth');
+  return typeof depth === 'number' ? depth : 1;
+}

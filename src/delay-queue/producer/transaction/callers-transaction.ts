@@ -1,0 +1,139 @@
+import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
+import { dataSourceOf } from '../../database/chosen-data-source.js';
+import type { InTransaction } from '../../delay/delay.js';
+import { DelayInvalidError } from '../../delay/delay.errors.js';
+import { SessionWatch } from '../../database/session-watch.js';
+import { callOfManager, currentCall } from './handler-context.js';
+import { isRollingBack } from './after-commit.js';
+import type { Runner } from '../../store/wire/rows.js';
+import { readable } from '../../validation/blame.js';
+import { shown } from '../../validation/shown.js';
+
+/** Where a write runs; without a manager it is a transaction of its own. */
+export interface CallersTransaction {
+  manager: EntityManager | undefined;
+  runner: Runner;
+}
+
+/**
+ * The transaction that the caller chose: that of a manager, or undefined for one of its own. Nothing joins
+ * by itself, and where a caller who leaves it out may have meant either, he is asked.
+ *
+ * @throws DelayInvalidError what is no EntityManager, a manager of another DataSource or of a transaction that
+ * is over, and no manager in a write inside a transactional handler
+ */
+export function transactionOf(
+  dataSource: DataSource,
+  options: InTransaction,
+  kind: 'read' | 'write',
+): CallersTransaction | undefined {
+  const chosen = managerIn(options);
+  if (chosen === undefined && kind === 'write' && currentCall()?.handler.transactional) {
+    throw new DelayInvalidError(
+      'manager',
+      'inside a transactional handler say which transaction: `manager: ctx.manager` joins it, ' +
+        "`manager: 'own'` is a transaction of its own",
+    );
+  }
+  if (chosen === undefined || chosen === 'own') return undefined;
+  if (dataSourceOf(chosen) !== dataSource) {
+    throw new DelayInvalidError(
+      'manager',
+      'belongs to another DataSource than the delays: the two could not commit together',
+    );
+  }
+  // One of the whole pool, such as `dataSource.manager`: no transaction is its own.
+  const { queryRunner } = chosen;
+  if (queryRunner === undefined) return undefined;
+  if (callOfManager(chosen)?.over || queryRunner.isReleased || isRollingBack(queryRunner)) {
+    throw over();
+  }
+  return { manager: chosen, runner: runnerOf(chosen) };
+}
+
+const over = (): DelayInvalidError =>
+  new DelayInvalidError(
+    'manager',
+    'its transaction is over: await everything before the handler, or the transaction, ends',
+  );
+
+/**
+ * Only what is left out means "no manager". A null, or a QueryRunner, which only looks like one, is
+ * somebody's transaction that went astray: a write beside it would be committed without it.
+ */
+function managerIn(options: InTransaction): InTransaction['manager'] {
+  return readable('manager', () => {
+    const { manager } = options;
+    if (manager === undefined || manager === 'own' || isManager(manager)) return manager;
+    throw new DelayInvalidError(
+      'manager',
+      `must be an EntityManager or 'own', not ${shown(manager)}`,
+    );
+  });
+}
+
+/** By TypeORM's own mark, not by class: an application may have a second copy of TypeORM. */
+function isManager(value: unknown): value is EntityManager {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    Reflect.get(value, '@instanceof') === Symbol.for('EntityManager')
+  );
+}
+
+/**
+ * Statements of one call, by that manager. One that has a connection to itself may be in a transaction, whoever
+ * has begun it, and in whatever way. A call that nobody awaits may outlive that transaction: what it sends
+ * then would be committed by itself, without it.
+ */
+export function runnerOf(
+  source: Pick<EntityManager, 'query'> & { queryRunner?: QueryRunner },
+): Runner {
+  const query = async <Row>(sql: string, parameters: unknown[]): Promise<Row[]> => {
+    try {
+      return await source.query<Row[]>(sql, parameters);
+    } catch (error) {
+      dropData(error);
+      throw error;
+    }
+  };
+  const { queryRunner } = source;
+  if (queryRunner === undefined) return { query };
+  const began = isOpen(queryRunner);
+  return {
+    transaction: 'callers',
+    query: async (sql, parameters) => {
+      const connecting = SessionWatch.begin(queryRunner);
+      if (connecting) await connecting;
+      if (began && !isOpen(queryRunner)) throw over();
+      return query(sql, parameters);
+    },
+  };
+}
+
+const isOpen = (runner: QueryRunner): boolean =>
+  !isRollingBack(runner) &&
+  (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
+
+/** Whether it is in a transaction, which somebody may have begun in plain SQL: then only the server knows. */
+export async function isInTransaction({ queryRunner }: EntityManager): Promise<boolean> {
+  if (queryRunner === undefined) return false;
+  if (queryRunner.isTransactionActive) return true;
+  await SessionWatch.begin(queryRunner);
+  await queryRunner.query('SELECT 1');
+  return SessionWatch.of(queryRunner)?.isOpen ?? false;
+}
+
+/** TypeORM keeps the parameters of what failed; Postgres quotes rows, values and inner statements. */
+const DATA_FIELDS = ['parameters', 'detail', 'where', 'internalQuery'];
+
+/**
+ * Whoever catches a database error logs it with every property it has, and a payload may hold what
+ * belongs into no log. Class, message, code and stack stay; the server's own log has the rest.
+ */
+export function dropData(error: unknown): void {
+  if (!(error instanceof Error)) return;
+  for (const field of DATA_FIELDS) Reflect.deleteProperty(error, field);
+  // TypeORM's error is a copy of the driver's, and carries that one too.
+  if ('driverError' in error) dropData(error.driverError);
+}

@@ -1,0 +1,126 @@
+import { Inject, Injectable } from '@nestjs/common';
+import type { DataSource } from 'typeorm';
+import { DATA_SOURCE } from '../database/chosen-data-source.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
+import { DelayConfigError } from '../delay/delay.errors.js';
+import { DelayEvents } from '../delay/delay.events.js';
+import { HandlerRegistry } from '../handlers/handler.registry.js';
+import type { Wake } from '../store/wire/rows.js';
+import { WheelService } from '../wheel/wheel.service.js';
+import { AfterCommit } from '../producer/transaction/after-commit.js';
+import { Announcer, type WrittenAt } from '../intake/announcer.js';
+import { EngineConnections } from '../database/engine-connections.js';
+import { HintSender } from '../cluster/notifier.js';
+import { Nodes } from '../cluster/nodes.js';
+import { type Findings, preflight } from '../database/preflight.js';
+import type { Source } from '../intake/read-ahead.js';
+import { SessionProof } from '../cluster/session-proof.js';
+import { Worker } from './worker.js';
+
+/** Postgres cuts an application's name there. */
+const APPLICATION_NAME_MAX = 63;
+
+/** The engine's life: started at bootstrap, drained before the DataSource closes. */
+@Injectable()
+export class Engine {
+  readonly afterCommit: AfterCommit;
+  #connections: EngineConnections | undefined;
+  #hints: HintSender | undefined;
+  #announcer: Announcer | undefined;
+  #worker: Worker | undefined;
+  #proof: SessionProof | undefined;
+
+  constructor(
+    @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
+    @Inject(DATA_SOURCE) private readonly dataSource: DataSource,
+    private readonly registry: HandlerRegistry,
+    private readonly wheel: WheelService,
+    private readonly events: DelayEvents,
+  ) {
+    this.afterCommit = new AfterCommit(dataSource);
+  }
+
+  /** @throws DelayConfigError when the database or the pool cannot do what is asked */
+  async start(): Promise<void> {
+    const { type } = this.dataSource.options;
+    if (type !== 'postgres') {
+      throw new DelayConfigError(`the DataSource must be of type postgres, not ${type}`);
+    }
+    const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
+    const connections = new EngineConnections(this.dataSource, this.options.connections, name);
+    this.#connections = connections;
+    try {
+      await this.#begin(connections, await preflight(connections, this.options.schema));
+    } catch (error) {
+      await connections.close();
+      throw error;
+    }
+  }
+
+  /** Where callers' statements can be prepared; undefined when there is no such place. */
+  get callers(): EngineConnections['callers'] {
+    return this.#connections?.callers;
+  }
+
+  /**
+   * A write was committed: this node, or its owner, keeps an eye on it.
+   * @param certain whether it surely stands: a savepoint may have taken it back
+   */
+  announce(wake: Wake, written: WrittenAt, certain: boolean): void {
+    this.#announcer?.announce(wake, written, certain ? 'read' : 'told');
+  }
+
+  /** The row of that id is gone. */
+  disarm(id: number): void {
+    this.#worker?.disarm(id);
+  }
+
+  /** Ends well, handlers in flight first; harmless when nothing was started. */
+  async stop(): Promise<void> {
+    const unfinished = (await this.#worker?.drain()) ?? 0;
+    await this.#hints?.drain();
+    await this.#proof?.stop();
+    this.afterCommit.stop();
+    await this.#connections?.close();
+    this.events.emit('stopped', { node: this.options.nodeName, unfinished });
+  }
+
+  /** In the background: callers go to their own pool meanwhile. */
+  #proveSessions(connections: EngineConnections): void {
+    this.#proof = new SessionProof(connections, this.options.schema);
+    void this.#proof.answered.then((stay) => {
+      if (stay) connections.prepareStatements();
+    });
+  }
+
+  async #begin(connections: EngineConnections, { limits }: Findings): Promise<void> {
+    const { options, events, dataSource, registry, wheel } = this;
+    const hints = new HintSender(connections, options.schema, events);
+    const names = options.worker ? registry.names() : [];
+    const nodes = new Nodes(options.nodeName, names);
+    const worker =
+      names.length === 0
+        ? undefined
+        : new Worker({ options, dataSource, registry, wheel, events, connections, nodes, hints });
+    const offer = (wake: Wake, source: Source): boolean => worker?.offer(wake, source) ?? true;
+    this.afterCommit.start();
+    this.#hints = hints;
+    this.#announcer = new Announcer(nodes, hints, options.horizonMs, offer);
+    const listens = (await worker?.start()) ?? false;
+    if (worker !== undefined && !listens && limits !== null) {
+      events.emit('advice', {
+        message:
+          `${limits} on this role ends statements of the engine, and sessions of a pooler take no ` +
+          'settings from it: ALTER ROLE … SET it to 15s or more',
+      });
+    }
+    this.#worker = worker;
+    if (worker === undefined) this.#proveSessions(connections);
+    events.emit('ready', {
+      node: options.nodeName,
+      names,
+      worker: worker !== undefined,
+      listens,
+    });
+  }
+}

@@ -1,0 +1,64 @@
+import type { DelayEvents } from '../delay/delay.events.js';
+import type { WorkStore } from '../store/work.store.js';
+import { Chore } from '../tasks/recurring-task.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** What one statement deletes at most, and the pause between two while there is more. */
+const BATCH_MAX = 5_000;
+const PAUSE_MS = 200;
+
+/** How often history is looked through when nothing is left to do. */
+const HISTORY_EVERY_MS = 60_000;
+
+/** Nodes not seen for a day leave no trace, however they ended; there are never many. */
+const NODES_AFTER_MS = 24 * 60 * 60 * 1_000;
+const NODES_EVERY_MS = 60 * 60 * 1_000;
+
+/** A node looks for the first time within this time of its start, if it does not do so more often. */
+const FIRST_WITHIN_MS = 60_000;
+
+/** Deletes what is old in small batches: no long lock, no partition to be missing. */
+export class Pruner {
+  readonly #chore: Chore;
+
+  /**
+   * @param prune deletes up to that many rows, and answers how many it did
+   * @param everyMs how often it looks when nothing is left to do
+   */
+  constructor(
+    private readonly prune: (limit: number) => Promise<number>,
+    private readonly everyMs: number,
+    events: DelayEvents,
+  ) {
+    this.#chore = new Chore(() => this.#prune(), new Trouble(events, 'prune'));
+  }
+
+  start(): void {
+    // Nodes of one deployment start together; their pruners need not.
+    this.#chore.start(Math.min(this.everyMs, FIRST_WITHIN_MS) * (0.5 + Math.random() / 2));
+  }
+
+  stop(): Promise<void> {
+    return this.#chore.stop();
+  }
+
+  async #prune(): Promise<number> {
+    const pruned = await this.prune(BATCH_MAX);
+    return pruned === BATCH_MAX ? PAUSE_MS : this.everyMs;
+  }
+}
+
+/** @param historyKeepMs how long what ended is kept; `null`: there is no history */
+export function prunersOf(
+  store: WorkStore,
+  historyKeepMs: number | null,
+  events: DelayEvents,
+): Pruner[] {
+  const nodes = (limit: number) => store.forgetNodes(NODES_AFTER_MS, limit);
+  const pruners = [new Pruner(nodes, NODES_EVERY_MS, events)];
+  if (historyKeepMs !== null) {
+    const history = (limit: number) => store.prune(historyKeepMs, limit);
+    pruners.push(new Pruner(history, HISTORY_EVERY_MS, events));
+  }
+  return pruners;
+}

@@ -1,0 +1,168 @@
+import type { DelayEvents } from '../delay/delay.events.js';
+import { describeError } from '../delay/error-text.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { Settlement, Wake } from '../store/wire/rows.js';
+import type { Attempt, Outcome } from '../execution/call/attempt.js';
+import { Batcher } from './batcher.js';
+import { InFlight } from './in-flight.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** What ends an attempt whose delay stays, without the attempt's own id and epoch. */
+type Ending = Omit<Settlement, 'id' | 'epoch'>;
+
+const GIVE_BACK: Ending = { waitMs: 0, movesDue: false, refund: 1, error: null };
+
+export interface AcknowledgerCallbacks {
+  /** Where a settled delay waits now. */
+  onMoved: (wake: Wake) => void;
+  /** Something was written down: who waited for room may go on. */
+  onProgress: () => void;
+}
+
+/** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
+export class Acknowledger {
+  readonly #completions: Batcher<Attempt>;
+  readonly #settlements: Batcher<Settlement>;
+  /** Attempts that ended and are not written down: their rows are still theirs. */
+  readonly unwritten = new InFlight();
+
+  constructor(
+    store: WorkStore,
+    private readonly events: DelayEvents,
+    { onMoved, onProgress }: AcknowledgerCallbacks,
+  ) {
+    const lookAt = (ids: readonly number[]) => store.lookAt(ids);
+    // One each: while the one fails the other may work.
+    const trouble = (): Trouble => new Trouble(events, 'acknowledge');
+    const complete = (items: readonly Attempt[]) => store.complete(items);
+    const settle = async (items: readonly Settlement[]): Promise<number[]> => {
+      const rows = await store.settle(items);
+      for (const { id, epoch, name, failed, wake_ms: wakeMs } of rows) {
+        if (wakeMs !== null) onMoved({ id, epoch, name, wakeMs, suspect: false, failed });
+      }
+      return rows.map((row) => row.id);
+    };
+    const node = store.nodeName;
+    this.#completions = new Batcher({
+      node,
+      write: complete,
+      lookAt,
+      trouble: trouble(),
+      onProgress,
+    });
+    this.#settlements = new Batcher({
+      node,
+      write: settle,
+      lookAt,
+      trouble: trouble(),
+      onProgress,
+    });
+  }
+
+  /** Attempts that ended and are not written down yet. */
+  get size(): number {
+    return this.#completions.size + this.#settlements.size;
+  }
+
+  /** Takes over an attempt whose outcome is decided. */
+  report(attempt: Attempt, outcome: Outcome): void {
+    switch (outcome.kind) {
+      case 'completed':
+        return this.#complete(attempt);
+      case 'failed':
+        return this.#fail(attempt, outcome);
+      case 'split': {
+        const error = describeError(outcome.error);
+        return this.#settle(attempt, { ...GIVE_BACK, error }, () =>
+          this.events.emit('split', { ...attempt.event, error }),
+        );
+      }
+      case 'discarded':
+        return this.#bury(attempt, describeError(outcome.reason));
+      case 'postponed':
+        return this.#settle(
+          attempt,
+          { waitMs: outcome.waitMs, movesDue: true, refund: 1, error: null },
+          () => this.events.emit('postponed', { ...attempt.event, waitMs: outcome.waitMs }),
+        );
+      case 'unbegun':
+        return this.#settle(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
+      case 'released':
+        return this.#settle(attempt, GIVE_BACK, () => this.events.emit('released', attempt.event));
+      case 'lost':
+        this.events.emit('lost', attempt.event);
+    }
+  }
+
+  /**
+   * Gives back a claimed row whose handler was not called.
+   * @param onSettled told when the row is given back, or was never this node's
+   */
+  giveBack(id: number, epoch: number, onSettled: () => void = () => {}): void {
+    this.#settlements.add({ id, epoch, ...GIVE_BACK }, onSettled);
+  }
+
+  /** Resolves when everything is written down, or after `withinMs`. */
+  async drain(withinMs: number): Promise<void> {
+    await Promise.all([
+      this.#completions.whenEmpty(withinMs),
+      this.#settlements.whenEmpty(withinMs),
+    ]);
+  }
+
+  /** What is not written down by now never is: the leases of those rows will end. */
+  close(): void {
+    this.#completions.close();
+    this.#settlements.close();
+  }
+
+  #complete(attempt: Attempt): void {
+    // A transactional attempt removed its row itself, in its own transaction.
+    if (attempt.handler.transactional) {
+      this.events.emit(attempt.movedOn ? 'superseded' : 'completed', attempt.event);
+      return;
+    }
+    this.unwritten.add(attempt);
+    this.#completions.add(attempt, this.#completed);
+  }
+
+  readonly #completed = (result: 'written' | 'gone', attempt: Attempt): void => {
+    this.unwritten.delete(attempt);
+    if (result === 'gone') this.#gone(attempt);
+    else if (this.events.isHeard('completed')) this.events.emit('completed', attempt.event);
+  };
+
+  #fail(attempt: Attempt, outcome: Outcome & { kind: 'failed' }): void {
+    const error = describeError(outcome.error);
+    const { attempts, max_attempts: maxAttempts } = attempt.row;
+    if (attempts >= maxAttempts) return this.#bury(attempt, error);
+    const waitMs = attempt.handler.backoffMs(attempts);
+    this.#settle(attempt, { waitMs, movesDue: false, refund: 0, error }, () =>
+      this.events.emit('retrying', { ...attempt.event, error, waitMs }),
+    );
+  }
+
+  #bury(attempt: Attempt, error: string): void {
+    const onWritten = (): void => {
+      const { id, name, key, attempt: number } = attempt.event;
+      this.events.emit('dead', { id, name, key, attempt: number, error });
+    };
+    this.#settle(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
+  }
+
+  #settle(attempt: Attempt, ending: Ending, onWritten: () => void): void {
+    const { id, epoch } = attempt;
+    this.unwritten.add(attempt);
+    this.#settlements.add({ id, epoch, ...ending }, (result) => {
+      this.unwritten.delete(attempt);
+      if (result === 'written') onWritten();
+      // The attempt was cut, or its connection broke, at COMMIT; the row is gone: it was committed.
+      else if (attempt.committing) this.events.emit('completed', attempt.event);
+      else this.#gone(attempt);
+    });
+  }
+
+  #gone(attempt: Attempt): void {
+    this.events.emit(attempt.movedOn ? 'superseded' : 'lost', attempt.event);
+  }
+}

@@ -1,0 +1,158 @@
+import { setTimeout as pauseFor } from 'node:timers/promises';
+import type { LookedRow } from '../store/wire/rows.js';
+import { retryPauseMs } from '../tasks/recurring-task.js';
+import type { Trouble } from '../tasks/trouble.js';
+
+/** Rows of one statement. */
+const BATCH_MAX = 500;
+
+/** A row that somebody holds is tried again after pauses that double from the first to the last. */
+const LOCKED_FIRST_MS = 5;
+const LOCKED_LAST_MS = 1_000;
+
+/** What a batcher needs from outside. */
+export interface BatcherParts<Item> {
+  /** Whose attempts these are. */
+  node: string;
+  /** Writes in one statement; answers the ids it wrote. */
+  write: (items: readonly Item[]) => Promise<readonly number[]>;
+  /** The committed state of the rows that were not written. */
+  lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
+  trouble: Pick<Trouble, 'failed' | 'worked'>;
+  /** Told after each batch: there is room for more. */
+  onProgress: () => void;
+}
+
+interface Pending<Item> {
+  item: Item;
+  settle: (result: 'written' | 'gone', item: Item) => void;
+  /** Times it was found locked. */
+  misses: number;
+  /** A statement with it failed, and may have been committed all the same. */
+  unsure: boolean;
+}
+
+/**
+ * Writes fenced by epoch, many per statement: one statement is on its way at a time, and what
+ * gathers meanwhile makes the next. Alone it waits for nothing; under load the batches grow by
+ * themselves. Never waits for a locked row, never gives up, keeps no order.
+ */
+export class Batcher<Item extends { id: number; epoch: number }> {
+  #waiting: Pending<Item>[] = [];
+  #open = 0;
+  #flushing = false;
+  #failures = 0;
+  #limit = BATCH_MAX;
+  #closed = false;
+  #onEmpty: (() => void) | undefined;
+
+  constructor(private readonly parts: BatcherParts<Item>) {}
+
+  /** Items that are not settled yet. */
+  get size(): number {
+    return this.#open;
+  }
+
+  /** @param settle `written`, or `gone`: the row is no longer the item's */
+  add(item: Item, settle: Pending<Item>['settle']): void {
+    this.#open += 1;
+    this.#enqueue({ item, settle, misses: 0, unsure: false });
+  }
+
+  /** Resolves when all is settled, or after `withinMs`. */
+  async whenEmpty(withinMs: number): Promise<void> {
+    if (this.#open === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#onEmpty = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+
+  /** Gives up what is not settled, because the connections are about to close. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  #enqueue(pending: Pending<Item>): void {
+    this.#waiting.push(pending);
+    if (this.#flushing || this.#closed) return;
+    this.#flushing = true;
+    // All that ends in this turn of the event loop travels together.
+    setImmediate(() => void this.#flush());
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#waiting.length > 0 && !this.#closed) {
+      const batch = this.#take();
+      try {
+        await this.#write(batch);
+        this.#failures = 0;
+        this.#limit = Math.min(BATCH_MAX, this.#limit * 2);
+        this.parts.trouble.worked();
+        this.parts.onProgress();
+      } catch (error) {
+        for (const pending of batch) pending.unsure = true;
+        // Behind the others and in smaller batches: one that the database refuses ends up alone.
+        this.#waiting.push(...batch);
+        this.#limit = Math.max(1, Math.floor(batch.length / 2));
+        this.#failures += 1;
+        this.parts.trouble.failed(error);
+        await pause(retryPauseMs(this.#failures));
+      }
+    }
+    this.#flushing = false;
+  }
+
+  /** One item per row: a statement's answer names the row alone, and its successor may be waiting. */
+  #take(): Pending<Item>[] {
+    const taken = this.#waiting.splice(0, this.#limit);
+    const ids = new Set(taken.map((pending) => pending.item.id));
+    if (ids.size === taken.length) return taken;
+    return taken.filter((pending) => {
+      const isFirst = ids.delete(pending.item.id);
+      if (!isFirst) this.#waiting.push(pending);
+      return isFirst;
+    });
+  }
+
+  async #write(batch: readonly Pending<Item>[]): Promise<void> {
+    const written = new Set(await this.parts.write(batch.map((pending) => pending.item)));
+    const missing: Pending<Item>[] = [];
+    for (const pending of batch) {
+      if (written.has(pending.item.id)) this.#settle(pending, 'written');
+      else missing.push(pending);
+    }
+    if (missing.length > 0) await this.#lookAfter(missing);
+  }
+
+  async #lookAfter(missing: readonly Pending<Item>[]): Promise<void> {
+    const rows = await this.parts.lookAt(missing.map((pending) => pending.item.id));
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    for (const pending of missing) {
+      const row = byId.get(pending.item.id);
+      // Epoch and owner: a claim of which nobody knows whether it happened is given back under the
+      // epoch that it would have, and a caller's write may have given the row that very one.
+      const isOurs = row?.epoch === pending.item.epoch && row.leased_by === this.parts.node;
+      if (isOurs) this.#locked(pending);
+      else this.#settle(pending, pending.unsure ? 'written' : 'gone');
+    }
+  }
+
+  #locked(pending: Pending<Item>): void {
+    const pauseMs = Math.min(LOCKED_LAST_MS, LOCKED_FIRST_MS * 2 ** Math.min(pending.misses, 16));
+    pending.misses += 1;
+    void pause(pauseMs).then(() => this.#enqueue(pending));
+  }
+
+  #settle(pending: Pending<Item>, result: 'written' | 'gone'): void {
+    this.#open -= 1;
+    pending.settle(result, pending.item);
+    if (this.#open === 0) this.#onEmpty?.();
+  }
+}
+
+/** Keeps no process alive: at shutdown `whenEmpty` does, as long as it waits. */
+const pause = (ms: number): Promise<void> => pauseFor(ms, undefined, { ref: false });

@@ -1,0 +1,95 @@
+import { DelayLeaseLostError } from '../delay/delay.errors.js';
+import type { DelayEvents } from '../delay/delay.events.js';
+import type { WorkStore } from '../store/work.store.js';
+import type { Attempt } from '../execution/call/attempt.js';
+import { Chore } from '../tasks/recurring-task.js';
+import type { InFlight } from './in-flight.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** Rows of one statement. */
+const BATCH_MAX = 1_000;
+
+/**
+ * Renews the leases of plain handlers that take long, and tells those whose lease is lost. A
+ * transactional attempt is not renewed: its fence holds the row, and a paused one must let go.
+ *
+ * Attempts that are over but not written down are renewed too: while the database refuses the
+ * writing, on a full disk say, a handler that succeeded must not run again with every lease.
+ */
+export class LeaseKeeper {
+  readonly #chore: Chore;
+  #watch: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly store: WorkStore,
+    private readonly inFlight: InFlight,
+    private readonly unwritten: InFlight,
+    private readonly leaseMs: number,
+    events: DelayEvents,
+  ) {
+    this.#chore = new Chore(() => this.#keep(), new Trouble(events, 'renew'));
+  }
+
+  start(): void {
+    this.#chore.start(this.#everyMs);
+    // Beside the renewals: one that nobody answers takes longer than a lease.
+    this.#watch = setInterval(() => this.#loseExpired(), this.#everyMs);
+  }
+
+  stop(): Promise<void> {
+    clearInterval(this.#watch);
+    return this.#chore.stop();
+  }
+
+  /** Often enough for one renewal to fail and the next to come in time. */
+  get #everyMs(): number {
+    return this.leaseMs / 4;
+  }
+
+  async #keep(): Promise<number> {
+    const now = performance.now();
+    // A lease is renewed once half of it is gone: short attempts cost no statement.
+    const old = [...this.#plain(), ...this.unwritten.all()].filter(
+      (attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2,
+    );
+    for (let from = 0; from < old.length; from += BATCH_MAX) {
+      await this.#renew(old.slice(from, from + BATCH_MAX));
+    }
+    return this.#everyMs;
+  }
+
+  async #renew(attempts: readonly Attempt[]): Promise<void> {
+    const askedAtMs = performance.now();
+    const renewed = new Set(await this.store.renew(attempts, this.leaseMs));
+    const missing: Attempt[] = [];
+    for (const attempt of attempts) {
+      if (renewed.has(attempt.id)) attempt.leaseEndsAtMs = askedAtMs + this.leaseMs;
+      else missing.push(attempt);
+    }
+    if (missing.length === 0) return;
+    const rows = await this.store.lookAt(missing.map((attempt) => attempt.id));
+    const epochs = new Map(rows.map((row) => [row.id, row.epoch]));
+    for (const attempt of missing) {
+      // Locked by somebody: its lease still counts, and the next turn tries again. A row that the
+      // handler itself moved on needs no lease any more.
+      if (epochs.get(attempt.id) !== attempt.epoch && !attempt.movedOn) lose(attempt);
+    }
+  }
+
+  /** By this node's own reckoning, which begins earlier than the database's. */
+  #loseExpired(): void {
+    const now = performance.now();
+    for (const attempt of this.#plain()) {
+      if (attempt.leaseEndsAtMs <= now && !attempt.movedOn) lose(attempt);
+    }
+  }
+
+  #plain(): Attempt[] {
+    return this.inFlight.all().filter((attempt) => !attempt.handler.transactional && !attempt.over);
+  }
+}
+
+function lose(attempt: Attempt): void {
+  attempt.abort(new DelayLeaseLostError());
+  attempt.cut({ kind: 'lost' });
+}

@@ -1,0 +1,103 @@
+import { DelayConflictError, DelayError } from '../delay/delay.errors.js';
+import { numbers } from './wire/array-literal.js';
+import type { Patience } from './sql/parts/lock-wait.js';
+import { PatientStatement } from './patient-statement.js';
+import { insert, placeAgainColumns, placedOf, type PlacedRow } from './write-answers.js';
+import type { Placed, Placement, Runner } from './wire/rows.js';
+import type { Tables } from './tables/schema.js';
+import { placeAgainSql } from './sql/delays/schedule-taken.sql.js';
+import { placeSql } from './sql/delays/schedule-new.sql.js';
+import { unplaceSql } from './sql/delays/schedule-undo.sql.js';
+import { untilStable } from './stable-look.js';
+
+/** Writes delays whose keys may be taken: inserts what is absent, and looks at the rest. */
+export class Placer {
+  readonly #sql;
+
+  constructor(
+    tables: Tables,
+    withHistory: boolean,
+    private readonly heldMaxMs: number,
+  ) {
+    const place = (patience: Patience): string => placeSql(tables, patience);
+    this.#sql = {
+      place: { callers: place('waits'), ours: place('a while') },
+      placeAgain: new PatientStatement((patience) => placeAgainSql(tables, withHistory, patience)),
+      placeAllAgain: placeAgainSql(tables, withHistory, 'waits', 'all or none'),
+      unplace: unplaceSql(tables),
+    };
+  }
+
+  /** @throws DelayConflictError, DelayUnstableError; nothing was written then */
+  async one(runner: Runner, placement: Placement): Promise<Placed> {
+    const placed = await untilStable(async () => {
+      const [inserted] = await insert(runner, this.#insertFor(runner), [placement]);
+      if (inserted) return inserted;
+      const row = await this.#sql.placeAgain.look(runner, placeAgainColumns([placement]));
+      return row && placedOf(row);
+    }, this.heldMaxMs);
+    if (placed.verdict === 'conflict') throw conflictOf(placement);
+    return placed;
+  }
+
+  /**
+   * All or none, without a savepoint: inserts can be told from what else the transaction has written, and
+   * are taken back; what was there before is written by one statement, when nothing stands against it.
+   *
+   * @param placements sorted by (name, key) without duplicate keys
+   * @throws DelayConflictError, DelayUnstableError; nothing was written then
+   */
+  async all(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
+    const results = Array.from<Placed>({ length: placements.length });
+    const inserted: number[] = [];
+    let open = [...placements.keys()];
+    const look = async (): Promise<true | undefined> => {
+      const items = open.map((index) => placements[index] as Placement);
+      const placed = await insert(runner, this.#insertFor(runner), items);
+      for (const [position, one] of placed.entries()) {
+        if (one === undefined) continue;
+        results[open[position] as number] = one;
+        inserted.push(one.id);
+      }
+      open = open.filter((_, position) => placed[position] === undefined);
+      return open.length === 0 || (await this.#rest(runner, placements, open, results));
+    };
+    try {
+      await untilStable(look, this.heldMaxMs);
+    } catch (error) {
+      // After an error of Postgres there is nothing left to take back.
+      if (error instanceof DelayError) await this.#takeBack(runner, inserted);
+      throw error;
+    }
+    return results;
+  }
+
+  /** Each is waited for in their order: whoever skipped one and came back for it would be in another's way. */
+  async #rest(
+    runner: Runner,
+    placements: readonly Placement[],
+    open: readonly number[],
+    results: Placed[],
+  ): Promise<true | undefined> {
+    const items = open.map((index) => placements[index] as Placement);
+    const rows = await runner.query<PlacedRow>(this.#sql.placeAllAgain, placeAgainColumns(items));
+    const conflict = rows.findIndex(({ verdict }) => verdict === 'conflict');
+    if (conflict >= 0) throw conflictOf(items[conflict] as Placement);
+    if (rows.some(({ verdict }) => verdict === 'again')) return undefined;
+    for (const [position, row] of rows.entries()) {
+      results[open[position] as number] = placedOf(row);
+    }
+    return true;
+  }
+
+  async #takeBack(runner: Runner, ids: readonly number[]): Promise<void> {
+    if (ids.length > 0) await runner.query(this.#sql.unplace, [numbers(ids)]);
+  }
+
+  #insertFor({ transaction = 'ours' }: Runner): string {
+    return this.#sql.place[transaction];
+  }
+}
+
+const conflictOf = ({ name, key }: Placement): DelayConflictError =>
+  new DelayConflictError(name, key ?? '');

@@ -1,0 +1,30 @@
+import { presentEpochUs, type Tables } from '../../tables/schema.js';
+import { fencedRow } from '../parts/row-of.js';
+
+/**
+ * First statement of a transactional call: proves the claims and holds the rows until the end, in
+ * id order. Parameters: ids[], epochs[], idle_ms. Answers one row: the session, its
+ * transaction's isolation, and the ids whose claim still holds.
+ *
+ * FOR UPDATE and not DELETE: a delete here would make every `schedule` of that key wait for the
+ * handler. `is_local`: the timeout ends with the transaction; a process that is paused in it loses
+ * the session and with it the locks.
+ */
+export const fenceSql = (tables: Tables): string => `
+WITH held AS MATERIALIZED (
+  SELECT i.id
+  FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(id, epoch) ORDER BY u.id) i,
+       LATERAL ${fencedRow(tables, 'i', { columns: 'd.id', waits: true })} d
+)
+SELECT set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
+       pg_backend_pid()::text AS pid, ${presentEpochUs('transaction_timestamp()')}::text AS began_us,
+       current_setting('transaction_isolation') AS isolation,
+       (SELECT COALESCE(json_agg(h.id), '[]')::text FROM held h) AS ids`;
+
+/**
+ * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a
+ * session to somebody else as soon as its transaction is over. Parameters: pid, began_us.
+ */
+export const endSessionSql = (): string =>
+  `SELECT pg_terminate_backend(pid)::text AS ended FROM pg_stat_activity
+   WHERE pid = $1::int AND ${presentEpochUs('xact_start')} = $2::bigint`;

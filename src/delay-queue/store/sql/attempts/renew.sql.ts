@@ -1,0 +1,22 @@
+import { CLOCK, plusMs, type Tables } from '../../tables/schema.js';
+import { expectFew, fencedRow } from '../parts/row-of.js';
+
+/** Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids it renewed. */
+export const renewSql = (tables: Tables): string => `
+WITH ${CLOCK},
+input AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS i(id, epoch)),
+locked AS MATERIALIZED (
+  SELECT d.ctid
+  FROM input i, LATERAL ${fencedRow(tables, 'i', {
+    columns: 'd.ctid',
+    and: 'd.leased_by IS NOT NULL',
+  })} d
+  WHERE ${expectFew('i')}
+),
+renewed AS (
+  UPDATE ${tables.delay} d SET leased_until = ${plusMs('clock.now', '$3::float8')}
+  FROM locked l, clock
+  WHERE d.ctid = l.ctid
+  RETURNING d.id
+)
+SELECT r.id::text AS id FROM renewed r`;

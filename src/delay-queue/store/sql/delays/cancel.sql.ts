@@ -1,0 +1,73 @@
+import { CLOCK, epochMs, type Tables, wholeEpochMs } from '../../tables/schema.js';
+import type { Patience } from '../parts/lock-wait.js';
+import { besideInput, clockOf, endedColumns, freeRows, isRowOf, looked } from '../parts/look.js';
+import { keyedRow } from '../parts/row-of.js';
+
+/**
+ * Removes the delays of (name, key); parameters: names[], keys[], and id and
+ * epoch of the attempt that asks, if it is one: an attempt does not cancel itself. One row per
+ * input: `cancelled`, `running`, `absent`, or `again` when the row changed under the look.
+ */
+export const cancelSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
+WITH ${clockOf(patience)},
+input AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS i(name, key, ord)
+),
+${looked(tables)},
+${freeRows(tables, patience, {
+  expiredOnlyIf: '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::bigint)',
+})},
+gone AS (
+  DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
+)${
+  withHistory
+    ? `,
+ended AS (
+  INSERT INTO ${tables.history} (${endedColumns})
+  SELECT g.id, clock.now, g.due_at, g.created_at, NULL, g.epoch, g.attempts,
+         CASE WHEN g.dead THEN 'discarded' ELSE 'cancelled' END, g.name, g.key, g.leased_by,
+         g.last_error
+  FROM gone g, clock
+)`
+    : ''
+}
+SELECT i.ord::text AS ord,
+       CASE WHEN g.ord IS NOT NULL THEN 'cancelled'
+            WHEN s.leased THEN 'running'
+            WHEN s.ord IS NULL THEN 'absent'
+            ELSE 'again' END AS verdict,
+       COALESCE(f.id, s.id)::text AS id,
+       ${epochMs('COALESCE(f.due_at, s.due_at)')}::text AS due_ms
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'])}
+ORDER BY i.ord`;
+
+/**
+ * Removes the delays of (name, key) that no attempt and nobody else holds: most of those that are
+ * cancelled. One look-up by key and no look at what is left; half the time of the above, which can
+ * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
+ */
+export const cancelWaitingSql = (tables: Tables, withHistory: boolean): string => `
+WITH ${CLOCK},
+gone AS (
+  DELETE FROM ${tables.delay} WHERE id = ANY (ARRAY(
+    SELECT d.id
+    FROM unnest($1::text[], $2::text[]) AS i(name, key), LATERAL ${keyedRow(tables, 'i', {
+      columns: 'd.id',
+      and: 'd.leased_by IS NULL',
+      lock: 'at once',
+    })} d
+  ))
+  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error
+)${
+  withHistory
+    ? `,
+ended AS (
+  INSERT INTO ${tables.history} (${endedColumns})
+  SELECT g.id, clock.now, g.due_at, g.created_at, NULL, g.epoch, g.attempts,
+         CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, g.name, g.key,
+         NULL, g.last_error
+  FROM gone g, clock
+)`
+    : ''
+}
+SELECT id::text AS id, name, key, ${wholeEpochMs('due_at')}::text AS due_ms FROM gone`;

@@ -1,0 +1,47 @@
+import type { Patience } from '../parts/lock-wait.js';
+import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { clockOf, endedColumns } from '../parts/look.js';
+
+/**
+ * A handler schedules its own key: the row it runs on moves on in place, and the attempt ends in
+ * history. Parameters: id, epoch, node, payload (null: as it is), after_ms, at, extend_ms,
+ * max_attempts (null: as it is), lateness_ms.
+ *
+ * Patience: whoever holds the row of a plain attempt, its own renewal above all, lets go soon, and is
+ * waited for. A transactional handler that comes with a transaction of its own making, or a plain one
+ * that has moved the row on in an open one, would wait for itself without end; it gets no row and
+ * hears `running`.
+ */
+export const moveOnSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
+WITH ${clockOf(patience)},
+own AS MATERIALIZED (
+  SELECT d.*,
+         COALESCE($6::timestamptz, ${wholeMs(plusMs('clock.now', '$5::float8'))},
+                  ${extendedMs('d.due_at', '$7::float8')}) AS due
+  FROM ${tables.delay} d, clock
+  WHERE d.id = $1::bigint AND d.epoch = $2::bigint AND d.leased_by = $3::text
+  FOR UPDATE OF d ${patience === 'at once' ? 'SKIP LOCKED' : ''}
+),
+moved AS (
+  UPDATE ${tables.delay} d
+  SET payload = COALESCE($4::text::jsonb, d.payload), due_at = own.due,
+      wake_at = GREATEST(own.due, ${wholeMs('clock.now')}),
+      max_attempts = COALESCE($8::int, d.max_attempts), created_at = clock.now,
+      epoch = d.epoch + 1, attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL
+  FROM own, clock
+  WHERE d.id = own.id
+  RETURNING d.id, d.epoch, d.due_at, d.wake_at
+)${
+  withHistory
+    ? `,
+ended AS (
+  INSERT INTO ${tables.history} (${endedColumns})
+  SELECT own.id, clock.now, own.due_at, own.created_at, $9::float8, own.epoch, own.attempts,
+         'superseded', own.name, own.key, own.leased_by, own.last_error
+  FROM own JOIN moved USING (id), clock
+)`
+    : ', unused AS (SELECT $9::float8)'
+}
+SELECT m.id::text AS id, m.epoch::text AS epoch, ${epochMs('m.due_at')}::text AS due_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
+FROM moved m, clock`;

@@ -1,0 +1,45 @@
+import { instantOrNull, msOrNull } from '../../wire/absent.js';
+import type { Patience } from '../parts/lock-wait.js';
+import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { besideInput, clockOf, freeRows, isRowOf, looked } from '../parts/look.js';
+
+/**
+ * Moves the delays of (name, key). Parameters, one array each: names, keys, after_ms, at,
+ * extend_ms; the first of the last three that is not absent counts. A dead letter answers `absent`.
+ */
+export const rescheduleSql = (tables: Tables, patience: Patience): string => `
+WITH ${clockOf(patience)},
+input AS MATERIALIZED (
+  SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::timestamptz[], $5::float8[])
+       WITH ORDINALITY AS i(name, key, after_ms, at, extend_ms, ord)
+),
+${looked(tables)},
+${freeRows(tables, patience, { carries: ['after_ms', 'at', 'extend_ms'] })},
+target AS MATERIALIZED (
+  SELECT f.id, f.ord,
+         COALESCE(${instantOrNull('f.at')}, ${wholeMs(plusMs('clock.now', msOrNull('f.after_ms')))},
+                  ${extendedMs('f.due_at', 'f.extend_ms')}) AS due
+  FROM free f, clock
+  WHERE NOT f.dead
+),
+moved AS (
+  UPDATE ${tables.delay} d
+  SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
+      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL
+  FROM target t, clock
+  WHERE ${isRowOf('t')}
+  RETURNING t.ord, d.id, d.epoch, d.due_at, d.wake_at
+)
+SELECT i.ord::text AS ord,
+       CASE WHEN m.ord IS NOT NULL THEN 'rescheduled'
+            WHEN f.dead THEN 'absent'
+            WHEN s.leased THEN 'running'
+            WHEN s.ord IS NULL THEN 'absent'
+            ELSE 'again' END AS verdict,
+       COALESCE(m.id, s.id)::text AS id,
+       m.epoch::text AS epoch,
+       ${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms,
+       ${epochMs('clock.now')}::text AS now_ms
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
+ORDER BY i.ord`;

@@ -1,0 +1,18 @@
+import type { Patience } from '../parts/lock-wait.js';
+import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { clockOf } from '../parts/look.js';
+
+/** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
+export const retryDeadSql = ({ delay }: Tables, patience: Exclude<Patience, 'at once'>): string => `
+WITH ${clockOf(patience)},
+retried AS (
+  UPDATE ${delay} d
+  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
+      attempts = 0, leased_until = NULL, leased_by = NULL
+  FROM clock
+  WHERE d.name = $1::text AND d.key = $2::text AND d.wake_at = 'infinity'
+  RETURNING d.id, d.epoch, d.due_at, d.wake_at
+)
+SELECT r.id::text AS id, r.epoch::text AS epoch, ${epochMs('r.due_at')}::text AS due_ms,
+       ${epochMs('r.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
+FROM retried r, clock`;

@@ -1,0 +1,88 @@
+import { instantOrNull, maximumOrNull } from '../../wire/absent.js';
+import type { Patience } from '../parts/lock-wait.js';
+import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { besideInput, clockOf, endedColumns, freeRows, isRowOf, looked } from '../parts/look.js';
+
+/** Whether each item is written for itself, or all of them or none: then no item answers `again` or `conflict`. */
+export type Extent = 'each' | 'all or none';
+
+/**
+ * CTE `writable`: the rows of `free` that may be written, which with `all or none` are all of them or, when
+ * one item has to look again or meets a conflict, none.
+ */
+const writable = (extent: Extent): string =>
+  extent === 'each'
+    ? ''
+    : `
+blocked AS MATERIALIZED (
+  SELECT FROM ${besideInput(['seen', 's'], ['free', 'f'])}
+  WHERE f.ord IS NULL AND s.leased IS NOT TRUE OR i.on_conflict = 'error' AND NOT f.dead
+),
+writable AS MATERIALIZED (SELECT * FROM free WHERE NOT EXISTS (SELECT FROM blocked)),`;
+
+const writableOf = (extent: Extent): string => (extent === 'each' ? 'free' : 'writable');
+
+const CONFLICT: Record<Extent, string> = {
+  each: 'f.ord IS NOT NULL',
+  'all or none': "i.on_conflict = 'error' AND NOT f.dead",
+};
+
+/**
+ * The look at keys that were taken when `place` ran. An unleased row is locked, waiting at most for
+ * a claim in flight or another caller's transaction; a leased one answers at once.
+ * Parameters as in `place`, then: on_conflict[]. Answers one row per input: `again` means that
+ * somebody else moved the row meanwhile, or with `all or none` that nothing was written because of
+ * another item, and the caller has to begin anew with a new statement.
+ */
+export const placeAgainSql = (
+  tables: Tables,
+  withHistory: boolean,
+  patience: Patience,
+  extent: Extent = 'each',
+): string => `
+WITH ${clockOf(patience)},
+input AS MATERIALIZED (
+  SELECT i.*, COALESCE(${instantOrNull('i.at')}, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}) AS due
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[],
+              $7::text[])
+       WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, on_conflict, ord), clock
+),
+${looked(tables)},
+${freeRows(tables, patience, {
+  carries: ['payload', 'due', 'max_attempts', 'on_conflict'],
+})},${writable(extent)}
+placed AS (
+  UPDATE ${tables.delay} d
+  SET payload = f.payload::jsonb, due_at = f.due,
+      wake_at = GREATEST(f.due, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
+      created_at = clock.now, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
+      leased_by = NULL, last_error = NULL
+  FROM ${writableOf(extent)} f, clock
+  WHERE ${isRowOf('f')} AND (f.on_conflict = 'replace' OR f.dead)
+  RETURNING f.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
+)${
+  withHistory
+    ? `,
+ended AS (
+  INSERT INTO ${tables.history} (${endedColumns})
+  SELECT f.id, clock.now, f.due_at, f.created_at, NULL, f.epoch, f.attempts, 'discarded', f.name,
+         f.key, NULL, f.last_error
+  FROM ${writableOf(extent)} f, clock
+  WHERE f.dead
+)`
+    : ''
+}
+SELECT i.ord::text AS ord,
+       CASE WHEN p.dead THEN 'scheduled'
+            WHEN p.ord IS NOT NULL THEN 'replaced'
+            WHEN f.ord IS NOT NULL AND i.on_conflict = 'keep' THEN 'kept'
+            WHEN ${CONFLICT[extent]} THEN 'conflict'
+            WHEN s.leased THEN 'running'
+            ELSE 'again' END AS verdict,
+       COALESCE(p.id, f.id, s.id)::text AS id,
+       p.epoch::text AS epoch,
+       ${epochMs('COALESCE(p.due_at, f.due_at, s.due_at)')}::text AS due_ms,
+       ${epochMs('p.wake_at')}::text AS wake_ms,
+       ${epochMs('clock.now')}::text AS now_ms
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['placed', 'p'])}, clock
+ORDER BY i.ord`;

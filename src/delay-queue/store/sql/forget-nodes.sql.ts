@@ -1,9 +1,0 @@
-import type { Tables } from '../schema.js';
-import { deleteOldest } from './delete-oldest.js';
-
-/**
- * Deletes nodes that have not been seen for long: whoever was killed said no goodbye. One that lives
- * after all comes back with its next heartbeat. Parameters: stale_ms, limit. Answers how many.
- */
-export const forgetNodesSql = ({ node }: Tables): string =>
-  deleteOldest(node, { by: 'id', since: 'seen_at', order: 'seen_at, id' });

@@ -1,0 +1,58 @@
+import {
+  CLOCK,
+  epochMs,
+  plusMs,
+  presentEpochUs,
+  wakeOf,
+  type Tables,
+} from '../../tables/schema.js';
+import { isPresent } from './presence.sql.js';
+import { ownShare, servedName } from '../parts/share.js';
+
+/**
+ * A row as a small JSON array: one text to parse instead of five columns for each of thousands. Its wake is
+ * in microseconds: a whole number, which looks the same to everybody. The last one says how the latest attempt
+ * ended: 0 none failed, 1 it failed, 2 without a word.
+ */
+export const wakeJson = (row: string): string =>
+  `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${presentEpochUs(wakeOf(row))},
+                    CASE WHEN ${row}.leased_by IS NOT NULL THEN 2
+                         WHEN ${row}.failed THEN 1 ELSE 0 END)`;
+
+/**
+ * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
+ * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
+ * peers_within_ms, whether this node holds its presence lock, the index of the names, and the process's own
+ * instance. Answers one row: nodes (the others that live), the instance that beat last under this name,
+ * wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
+ */
+export const loadSql = ({ delay, node }: Tables): string => `
+WITH ${CLOCK},
+beat AS (
+  INSERT INTO ${node} (id, names, present, started_at, seen_at, instance)
+  SELECT $1::text, $2::text[], $10::bool, clock.now, clock.now, $12::text FROM clock
+  ON CONFLICT (id) DO UPDATE
+  SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at,
+      instance = excluded.instance
+),
+page AS MATERIALIZED (
+  SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
+         d.last_error IS NOT NULL AS failed
+  FROM ${delay} d, ${servedName('d', '$2::text[]', '$11::jsonb')}
+  WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
+    AND d.wake_at <= (SELECT ${plusMs('clock_timestamp()', '$7::float8')})
+    AND ${ownShare('d', '$3::int[]', '$4::int[]')}
+  ORDER BY d.wake_at, d.id
+  LIMIT $8::int
+)
+SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id), '[]')::text
+        FROM ${node} n, clock
+        WHERE n.id <> $1::text AND n.seen_at > clock.now - $9::float8 * interval '1 millisecond'
+          AND (NOT n.present OR ${isPresent('n.id')}))
+         AS nodes,
+       (SELECT n.instance FROM ${node} n WHERE n.id = $1::text) AS last_instance,
+       (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
+       (SELECT ${epochMs('max(wake_at)')}::text FROM page) AS cursor_ms,
+       (SELECT p.id::text FROM page p ORDER BY p.wake_at DESC, p.id DESC LIMIT 1) AS cursor_id,
+       (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms,
+       ${epochMs('clock_timestamp()')}::text AS later_ms`;

@@ -1,0 +1,11 @@
+import type { Tables } from '../../tables/schema.js';
+import { deleteOldest } from '../parts/delete-oldest.js';
+
+/**
+ * Deletes the oldest lines of history. Parameters: keep_ms, limit. Answers how many.
+ *
+ * By ctid, which is safe here because the lines are locked and never updated: a join back to the
+ * table may be planned as a read of all of it.
+ */
+export const pruneSql = ({ history }: Tables): string =>
+  deleteOldest(history, { by: 'ctid', since: 'ended_at', order: 'ended_at, id, epoch' });

@@ -1,0 +1,53 @@
+import { CLOCK, epochMs, plusMs, wakeOf, type Tables } from '../../tables/schema.js';
+import { wakeJson } from './load.sql.js';
+import { ownShare, servedName } from '../parts/share.js';
+
+/**
+ * One page of everything overdue, without the low-water mark: late commits, expired leases, rows
+ * of dead nodes. Parameters: names[], counts[], ranks[], cursor_ms (null: from the start) and
+ * cursor_id, scan (rows looked at, at most), limit (rows answered, at most), help_after_ms (rows
+ * overdue for longer are anybody's; null: own share only), ahead_ms (a lease that ends within this
+ * time is worth an entry in the wheel), the index of the names. Answers one row: wakes, the cursor where the next page begins
+ * (null: all has been looked at), whether anything is overdue from this page on, and now_ms.
+ *
+ * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
+ * looked at once per sweep, and no page looks at more than `scan`. They are not kept: what one that is
+ * not full has come to is found by one more walk, through the index alone. Not by more than one: while a
+ * snapshot is held, each passes all that died since.
+ */
+export const sweepSql = ({ delay }: Tables): string => {
+  const overdue = `
+  FROM ${delay} d
+  WHERE (d.wake_at, d.id) > (COALESCE(to_timestamp($4::float8 / 1000), '-infinity'), $5::bigint)
+    AND d.wake_at <= (SELECT now FROM clock)
+  ORDER BY d.wake_at, d.id`;
+  return `
+WITH ${CLOCK},
+page AS MATERIALIZED (
+  SELECT r.*
+  FROM (SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
+               d.last_error IS NOT NULL AS failed${overdue} LIMIT $6::int) r,
+       ${servedName('r', '$1::text[]', '$10::jsonb')}, clock
+  WHERE served.at IS NOT NULL
+    AND (${ownShare('r', '$2::int[]', '$3::int[]')}
+         OR ${wakeOf('r')} < clock.now - $8::float8 * interval '1 millisecond')
+    AND ${wakeOf('r')} <= ${plusMs('clock.now', '$9::float8')}
+  ORDER BY r.wake_at, r.id
+  LIMIT $7::int
+),
+seen AS (SELECT count(*) = $7::int AS is_full FROM page),
+looked AS MATERIALIZED (SELECT d.wake_at, d.id${overdue} LIMIT $6::int),
+reached AS (
+  (SELECT wake_at, id FROM page WHERE (SELECT is_full FROM seen)
+   ORDER BY wake_at DESC, id DESC LIMIT 1)
+  UNION ALL
+  (SELECT wake_at, id FROM looked
+   WHERE NOT (SELECT is_full FROM seen) AND (SELECT count(*) FROM looked) = $6::int
+   ORDER BY wake_at DESC, id DESC LIMIT 1)
+)
+SELECT (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
+       (SELECT ${epochMs('wake_at')}::text FROM reached) AS cursor_ms,
+       (SELECT id::text FROM reached) AS cursor_id,
+       COALESCE((SELECT true FROM reached), (SELECT true FROM looked LIMIT 1), false)::text AS any_overdue,
+       (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms`;
+};

@@ -1,0 +1,128 @@
+import type { MigrationInterface, QueryRunner } from 'typeorm';
+import { DelayConfigError } from '../../delay/delay.errors.js';
+import { atStart } from '../../validation/blame.js';
+import { checkSchema } from '../../validation/names.js';
+import { tablesOf, type Tables } from './schema.js';
+
+/** A class TypeORM accepts in `DataSourceOptions.migrations`. */
+export type MigrationClass = new () => MigrationInterface;
+
+/**
+ * The library's migrations, to stand among your own:
+ *
+ * ```ts
+ * new DataSource({ type: 'postgres', migrations: [...delayQueueMigrations(), ...mine] });
+ * ```
+ *
+ * Their DDL may run twice and takes an advisory lock, so two nodes may run it at once.
+ *
+ * @param options.schema the schema of its own that the tables live in; default `delay_queue`
+ * @throws DelayConfigError when the schema's name is not a plain lower-case identifier
+ */
+export function delayQueueMigrations(options: { schema?: string } = {}): MigrationClass[] {
+  const { schema: given = 'delay_queue' } = options;
+  const schema = atStart('delayQueueMigrations', () => checkSchema(given));
+  const tables = tablesOf(schema);
+  const suffix = schema === 'delay_queue' ? '' : `_${schema}_`;
+
+  class DelayQueue implements MigrationInterface {
+    // TypeORM reads the order of migrations from the digits at the end.
+    readonly name = `DelayQueue${suffix}1760000000000`;
+
+    async up(runner: QueryRunner): Promise<void> {
+      await inTransaction(runner, async () => {
+        await runner.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [
+          `nestjs-delay-queue migrations ${schema}`,
+        ]);
+        for (const statement of createStatements(tables)) await runner.query(statement);
+      });
+    }
+
+    async down(runner: QueryRunner): Promise<void> {
+      await inTransaction(runner, async () => {
+        // Nobody may schedule between the look and the drop.
+        await runner.query(`LOCK TABLE ${tables.delay} IN ACCESS EXCLUSIVE MODE`);
+        const [found] = (await runner.query(
+          `SELECT EXISTS (SELECT FROM ${tables.delay} WHERE wake_at < 'infinity')::text AS live`,
+        )) as { live: string }[];
+        if (found?.live === 'true') {
+          throw new DelayConfigError(`${tables.delay} still holds live delays; cancel them first`);
+        }
+        await runner.query(`DROP TABLE ${tables.delay}, ${tables.history}, ${tables.node}`);
+        await runner.query(`DROP SCHEMA ${tables.schema}`);
+      });
+    }
+  }
+  return [DelayQueue];
+}
+
+/** TypeORM's own, or one of ours where the user has chosen `migrationsTransactionMode: 'none'`. */
+async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
+  if (runner.isTransactionActive) return work();
+  await runner.startTransaction();
+  try {
+    await work();
+    await runner.commitTransaction();
+  } catch (error) {
+    await runner.rollbackTransaction();
+    throw error;
+  }
+}
+
+/** Each statement may run again. Column order goes from fixed to variable width: no padding. */
+function createStatements({ schema, delay, history, node }: Tables): string[] {
+  return [
+    `CREATE SCHEMA IF NOT EXISTS ${schema}`,
+    // Fillfactor: half a page stays free, so that a claim, which changes no indexed column, is a
+    // HOT update. docs/adr/0002 has the measurement.
+    `CREATE TABLE IF NOT EXISTS ${delay} (
+       id           bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+       due_at       timestamptz NOT NULL,
+       wake_at      timestamptz NOT NULL,
+       leased_until timestamptz,
+       created_at   timestamptz NOT NULL,
+       epoch        bigint NOT NULL DEFAULT 0,
+       attempts     integer NOT NULL DEFAULT 0,
+       max_attempts integer,
+       name         text COLLATE "C" NOT NULL,
+       key          text COLLATE "C",
+       payload      jsonb NOT NULL,
+       leased_by    text,
+       last_error   text,
+       CHECK ((leased_by IS NULL) = (leased_until IS NULL))
+     ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,
+             autovacuum_analyze_scale_factor = 0.05)`,
+    // Time leads, never name: before Postgres 18 an index that leads with the name makes every
+    // empty poll walk all future rows. The predicate is true of every row, and follows from any condition
+    // on wake_at, but not from one on id: while statistics say that the table is empty, one index looks
+    // as good as another, and a plan that looks for ids in this one walks all of it (docs/adr/0017).
+    `CREATE INDEX IF NOT EXISTS delay_wake ON ${delay} (wake_at, id) WHERE wake_at IS NOT NULL`,
+    `CREATE UNIQUE INDEX IF NOT EXISTS delay_key ON ${delay} (name, key) WHERE key IS NOT NULL`,
+    // (id, epoch) names one end of one delay; ended_at in front serves the pruner.
+    `CREATE TABLE IF NOT EXISTS ${history} (
+       id         bigint NOT NULL,
+       ended_at   timestamptz NOT NULL,
+       due_at     timestamptz NOT NULL,
+       created_at timestamptz NOT NULL,
+       lateness_ms float8,
+       epoch      bigint NOT NULL,
+       attempts   integer NOT NULL,
+       state      text COLLATE "C" NOT NULL,
+       name       text COLLATE "C" NOT NULL,
+       key        text COLLATE "C",
+       node       text,
+       error      text,
+       PRIMARY KEY (ended_at, id, epoch)
+     )`,
+    `CREATE INDEX IF NOT EXISTS history_key ON ${history} (name, key, ended_at)
+       WHERE key IS NOT NULL`,
+    `CREATE TABLE IF NOT EXISTS ${node} (
+       id         text COLLATE "C" PRIMARY KEY,
+       names      text[] NOT NULL,
+       present    boolean NOT NULL,
+       started_at timestamptz NOT NULL,
+       seen_at    timestamptz NOT NULL,
+       instance   text COLLATE "C"
+     ) WITH (fillfactor = 50)`,
+  ];
+}

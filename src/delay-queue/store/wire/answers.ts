@@ -1,0 +1,180 @@
+import type { EndState, LiveState } from '../../delay/delay.js';
+import type {
+  BuriedRow,
+  ClaimedRow,
+  FenceRow,
+  FoundRow,
+  HistoryRow,
+  LoadedPage,
+  LookedRow,
+  SettledRow,
+  SweptPage,
+} from './rows.js';
+
+/*
+ * What the statements answer, and what is made of it; for those that write a caller's delay, see `placing.ts`.
+ *
+ * Every column is a text, cast where the statement answers: an application may have told `pg` to parse any
+ * type as it likes, and a role may have told Postgres to write numbers and instants its own way. The texts are
+ * of whole numbers or of `numeric`, which are written in one way only, and so are the numbers in JSON.
+ */
+
+/** The columns of a row, each as text. */
+export type AsText<Column extends string, MayBeNull extends string = never> = Record<
+  Column,
+  string
+> &
+  Record<MayBeNull, string | null>;
+
+/** What is null, or a column that the statement does not have, stays so. */
+export function numberOf(text: string): number;
+export function numberOf(text: string | null): number | null;
+export function numberOf(text: string | null): number | null {
+  return typeof text === 'string' ? Number(text) : text;
+}
+
+const isTrue = (text: string): boolean => text === 'true';
+
+/** Instants of our days: a float holds their microseconds. */
+export const msOfUs = (us: string): number => Number(us) / 1e3;
+
+export type IdAnswer = AsText<'id'>;
+export const idOf = ({ id }: IdAnswer): number => Number(id);
+
+export type CountAnswer = AsText<'count'>;
+
+export type ClaimAnswer = AsText<
+  | 'id'
+  | 'epoch'
+  | 'name'
+  | 'payload'
+  | 'due_us'
+  | 'created_us'
+  | 'attempts'
+  | 'max_attempts'
+  | 'now_us',
+  'key'
+>;
+
+export const claimedOf = (row: ClaimAnswer): ClaimedRow => ({
+  id: Number(row.id),
+  epoch: Number(row.epoch),
+  name: row.name,
+  key: row.key,
+  payload: row.payload,
+  due_ms: msOfUs(row.due_us),
+  created_ms: msOfUs(row.created_us),
+  attempts: Number(row.attempts),
+  max_attempts: Number(row.max_attempts),
+  now_ms: msOfUs(row.now_us),
+});
+
+export type LookAnswer = AsText<
+  'id' | 'epoch' | 'name' | 'attempts' | 'failed' | 'now_ms',
+  'max_attempts' | 'leased_by' | 'wake_ms'
+>;
+
+export const lookedOf = (row: LookAnswer): LookedRow => ({
+  id: Number(row.id),
+  epoch: Number(row.epoch),
+  name: row.name,
+  attempts: Number(row.attempts),
+  max_attempts: numberOf(row.max_attempts),
+  leased_by: row.leased_by,
+  failed: isTrue(row.failed),
+  wake_ms: numberOf(row.wake_ms),
+  now_ms: Number(row.now_ms),
+});
+
+export type SettleAnswer = AsText<'id' | 'epoch' | 'name' | 'failed', 'wake_ms'>;
+
+export const settledOf = (row: SettleAnswer): SettledRow => ({
+  id: Number(row.id),
+  epoch: Number(row.epoch),
+  name: row.name,
+  failed: isTrue(row.failed),
+  wake_ms: numberOf(row.wake_ms),
+});
+
+export type BuryAnswer = AsText<'id' | 'name' | 'attempts' | 'error', 'key'>;
+
+export const buriedOf = ({ id, attempts, ...row }: BuryAnswer): BuriedRow => ({
+  ...row,
+  id: Number(id),
+  attempts: Number(attempts),
+});
+
+export type FenceAnswer = AsText<'pid' | 'began_us' | 'isolation' | 'ids'>;
+
+export const fencedOf = ({ pid, began_us: began, isolation, ids }: FenceAnswer): FenceRow => ({
+  pid: Number(pid),
+  began,
+  isReadCommitted: isolation === 'read committed',
+  ids: JSON.parse(ids) as number[],
+});
+
+type WakeTuple = [id: number, epoch: number, name: string, wakeUs: number, ended: 0 | 1 | 2];
+
+type PageAnswer = AsText<'wakes' | 'now_ms', 'cursor_ms' | 'cursor_id'>;
+export type LoadAnswer = PageAnswer &
+  AsText<'nodes' | 'later_ms'> & { last_instance: string | null };
+export type SweepAnswer = PageAnswer & AsText<'any_overdue'>;
+
+function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'> {
+  const tuples = JSON.parse(row.wakes) as WakeTuple[];
+  const wakeMs = numberOf(row.cursor_ms);
+  return {
+    wakes: tuples.map(([id, epoch, name, wakeUs, ended]) => ({
+      id,
+      epoch,
+      name,
+      wakeMs: wakeUs / 1e3,
+      suspect: ended === 2,
+      failed: ended > 0,
+    })),
+    cursor: wakeMs === null ? null : { wakeMs, id: Number(row.cursor_id) },
+    nowMs: Number(row.now_ms),
+  };
+}
+
+export const loadedOf = (row: LoadAnswer): LoadedPage => ({
+  nodes: JSON.parse(row.nodes) as LoadedPage['nodes'],
+  lastInstance: row.last_instance,
+  laterMs: Number(row.later_ms),
+  ...pageOf(row),
+});
+
+export const sweptOf = (row: SweepAnswer): SweptPage => ({
+  anyOverdue: isTrue(row.any_overdue),
+  ...pageOf(row),
+});
+
+export type FindAnswer = AsText<
+  'id' | 'name' | 'key' | 'payload' | 'state' | 'due_ms' | 'attempts' | 'created_ms',
+  'wake_ms' | 'max_attempts' | 'last_error'
+>;
+
+export const foundOf = (row: FindAnswer): FoundRow => ({
+  ...row,
+  state: row.state as LiveState,
+  due_ms: Number(row.due_ms),
+  wake_ms: numberOf(row.wake_ms),
+  attempts: Number(row.attempts),
+  max_attempts: numberOf(row.max_attempts),
+  created_ms: Number(row.created_ms),
+});
+
+export type HistoryAnswer = AsText<
+  'id' | 'name' | 'state' | 'due_ms' | 'created_ms' | 'ended_ms' | 'attempts',
+  'key' | 'lateness_ms' | 'node' | 'error'
+>;
+
+export const historyOf = (row: HistoryAnswer): HistoryRow => ({
+  ...row,
+  state: row.state as EndState,
+  due_ms: Number(row.due_ms),
+  created_ms: Number(row.created_ms),
+  ended_ms: Number(row.ended_ms),
+  lateness_ms: numberOf(row.lateness_ms),
+  attempts: Number(row.attempts),
+});

@@ -1,0 +1,108 @@
+import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/absent.js';
+import { type AsText, msOfUs, numberOf } from './wire/answers.js';
+import { numbers, texts } from './wire/array-literal.js';
+import type { MoveTo } from '../validation/when.js';
+import type { Placed, Placement, Runner } from './wire/rows.js';
+import { slotOf } from './wire/slot.js';
+
+/** The three columns of a statement's input that say when; exactly one of them is set. */
+export function columnsOf(to: MoveTo): {
+  afterMs: number | null;
+  at: string | null;
+  extendMs: number | null;
+} {
+  return {
+    afterMs: to.kind === 'after' ? to.ms : null,
+    at: to.kind === 'at' ? to.iso : null,
+    extendMs: to.kind === 'extend' ? to.ms : null,
+  };
+}
+
+/** Parameters of `place`, and the first ones of `placeAgain`: one array per column. */
+export function placementColumns(placements: readonly Placement[]): string[] {
+  const to = placements.map((placement) => columnsOf(placement.to));
+  return [
+    texts(placements.map((placement) => placement.name)),
+    texts(placements.map((placement) => placement.key ?? NO_KEY)),
+    texts(placements.map((placement) => placement.payload)),
+    numbers(to.map((column) => column.afterMs ?? 0)),
+    texts(to.map((column) => column.at ?? NO_INSTANT)),
+    numbers(placements.map((placement) => placement.maxAttempts ?? NO_MAXIMUM)),
+  ];
+}
+
+/** Parameters of `placeAgain`. */
+export const placeAgainColumns = (placements: readonly Placement[]): string[] => [
+  ...placementColumns(placements),
+  texts(placements.map((placement) => placement.onConflict)),
+];
+
+/** What statements about a delay that is there answer; of one that is absent there is no number. */
+export type PlacedRow = AsText<
+  'verdict' | 'id' | 'name' | 'due_ms' | 'now_ms',
+  'key' | 'epoch' | 'wake_ms'
+>;
+
+/** @param verdict for statements that answer only rows of one */
+export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
+  return {
+    verdict,
+    id: numberOf(row.id),
+    dueMs: numberOf(row.due_ms),
+    epoch: numberOf(row.epoch),
+    wakeMs: numberOf(row.wake_ms),
+    nowMs: numberOf(row.now_ms),
+  };
+}
+
+/** What a row begins with: the default of its column. */
+const EPOCH_FIRST = 0;
+
+type InsertedRow = AsText<'id' | 'due_ms' | 'now_us'>;
+type KeyedRow = InsertedRow & AsText<'name', 'key'>;
+
+/** Runs a `place` statement: inserts what can be inserted; a hole where the key was taken. */
+export async function insert(
+  runner: Runner,
+  sql: string,
+  placements: readonly Placement[],
+): Promise<(Placed | undefined)[]> {
+  const rows = await runner.query<KeyedRow>(sql, placementColumns(placements));
+  if (rows.length === placements.length) return inOrder(rows);
+  // Of the keyless ones, the first is the first. Keyed ones say which they are.
+  const keyless = inOrder(rows.filter(({ key }) => key === null)).values();
+  const keyed = new Map(rows.filter(({ key }) => key !== null).map((row) => [slotOf(row), row]));
+  return placements.map((placement) => {
+    if (placement.key === null) return keyless.next().value;
+    const row = keyed.get(slotOf(placement));
+    return row && scheduled(row);
+  });
+}
+
+/** Runs a statement that inserts all, or none: then it answers undefined. */
+export async function insertAll(
+  runner: Runner,
+  sql: string,
+  placements: readonly Placement[],
+): Promise<Placed[] | undefined> {
+  const rows = await runner.query<InsertedRow>(sql, placementColumns(placements));
+  return rows.length === 0 ? undefined : inOrder(rows);
+}
+
+/** Ids follow the order of the input; Postgres promises no order of what RETURNING answers. */
+const inOrder = (rows: readonly InsertedRow[]): Placed[] =>
+  rows.map(scheduled).toSorted((a, b) => a.id - b.id);
+
+function scheduled(row: InsertedRow): Placed {
+  const dueMs = Number(row.due_ms);
+  const nowMs = msOfUs(row.now_us);
+  return {
+    verdict: 'scheduled',
+    id: Number(row.id),
+    dueMs,
+    epoch: EPOCH_FIRST,
+    // As the statement has written it: due, or now if that is past.
+    wakeMs: Math.max(dueMs, Math.ceil(nowMs)),
+    nowMs,
+  };
+}
