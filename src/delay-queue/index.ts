@@ -1,6 +1,7 @@
 // `export *`, because only then does `declare module` merge into DelayPayloads.
 export * from './delay/delay.js';
 export * from './delay/delay.errors.js';
+export { DiscardDelay, PostponeDelay } from './delay/thrown-by-handlers.js';
 export {
   DelayQueueModule,
   type DelayQueueModuleAsyncOptions,

@@ -35,7 +35,7 @@ function codesOfTheLibrary(): Record<string, string> {
 describe('docs/api.md lists', () => {
   it('exactly the options of the module', () => {
     expect(firstColumn(rowsUnder('Options')).toSorted()).toEqual(
-      membersOf(`${LIBRARY}/delay-queue.options.ts`, 'DelayQueueOptions').toSorted(),
+      membersOf(`${LIBRARY}/options/delay-queue.options.ts`, 'DelayQueueOptions').toSorted(),
     );
   });
 
@@ -54,7 +54,7 @@ describe('docs/api.md lists', () => {
 
   it('exactly the options of a handler', () => {
     const names = firstColumn(rowsUnder('Handlers'));
-    const decorator = `${LIBRARY}/on-delay.decorator.ts`;
+    const decorator = `${LIBRARY}/handlers/on-delay.decorator.ts`;
     const known = ['OnDelayOptions', 'OnDelayBatchOptions'].flatMap((type) =>
       membersOf(decorator, type),
     );
@@ -68,7 +68,7 @@ describe('docs/api.md lists', () => {
 
   it('exactly the events', () => {
     expect(firstColumn(rowsUnder('Events')).toSorted()).toEqual(
-      membersOf(`${LIBRARY}/delay.events.ts`, 'DelayEventMap').toSorted(),
+      membersOf(`${LIBRARY}/delay/delay.events.ts`, 'DelayEventMap').toSorted(),
     );
   });
 
@@ -78,7 +78,7 @@ describe('docs/api.md lists', () => {
     expect(firstColumn(rows).toSorted()).toEqual(
       methods.filter((name) => name !== 'constructor').toSorted(),
     );
-    const source = readFileSync(join(ROOT, LIBRARY, 'delay.ts'), 'utf8');
+    const source = readFileSync(join(ROOT, LIBRARY, 'delay/delay.ts'), 'utf8');
     const inCode = [...source.matchAll(/verdict: ([^;]+);/g)].flatMap(([, union = '']) =>
       [...union.matchAll(/'(\w+)'/g)].map(([, verdict]) => verdict),
     );
@@ -95,8 +95,8 @@ describe('docs/state-machine.md', () => {
     const [live, ends] = prose(STATES)
       .split(/^\| end /m)
       .map((part) => [...part.matchAll(/^\| `(\w+)`/gm)].map(([, state]) => state));
-    expect(live?.toSorted()).toEqual(wordsOf(`${LIBRARY}/delay.ts`, 'LiveState').toSorted());
-    expect(ends?.toSorted()).toEqual(wordsOf(`${LIBRARY}/delay.ts`, 'EndState').toSorted());
+    expect(live?.toSorted()).toEqual(wordsOf(`${LIBRARY}/delay/delay.ts`, 'LiveState').toSorted());
+    expect(ends?.toSorted()).toEqual(wordsOf(`${LIBRARY}/delay/delay.ts`, 'EndState').toSorted());
   });
 
   it('draws no other state', () => {
@@ -104,7 +104,7 @@ describe('docs/state-machine.md', () => {
       ([, from, to]) => [from, to],
     );
     const states = ['LiveState', 'EndState'].flatMap((name) =>
-      wordsOf(`${LIBRARY}/delay.ts`, name),
+      wordsOf(`${LIBRARY}/delay/delay.ts`, name),
     );
     expect(new Set(drawn.filter((state) => state !== '[*]'))).toEqual(new Set(states));
   });
@@ -112,7 +112,8 @@ describe('docs/state-machine.md', () => {
   it('mentions every statement that writes a delay', () => {
     const writes = /(?:UPDATE|DELETE FROM|INSERT INTO) \$\{(?:tables\.)?delay\}/;
     const folder = join(ROOT, LIBRARY, 'store/sql');
-    const missing = readdirSync(folder)
+    const missing = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
       .filter((file) => writes.test(readFileSync(join(folder, file), 'utf8')))
       .filter((file) => !STATES.text.includes(`store/sql/${file}`));
     expect(missing).toEqual([]);

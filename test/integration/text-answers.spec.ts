@@ -24,7 +24,8 @@ const statements = new Map<string, Set<string>>();
 
 beforeAll(async () => {
   client = await database.connect();
-  for (const file of await readdir(FOLDER)) {
+  const files = await readdir(FOLDER, { recursive: true });
+  for (const file of files.filter((name) => name.endsWith('.ts'))) {
     const exported = (await import(new URL(file, FOLDER).href)) as Record<string, unknown>;
     for (const [name, build] of Object.entries(exported)) {
       if (name.endsWith('Sql')) statements.set(`${file} ${name}`, textsOf(build as Build));

@@ -9,6 +9,11 @@ const CLOSE_WITHIN_MS = 5_000;
 /** A server that had no connection to give writes a line about it each time it is asked. */
 const ASK_AGAIN_AFTER_MS = 10_000;
 
+/** Who may have a pool for callers' statements; undefined while it has none. */
+export interface CallersPool {
+  readonly callers: Pick<OwnPool, 'tryQuery'> | undefined;
+}
+
 /** A pool that nobody else uses, one statement at a time on each of its connections. */
 export class OwnPool implements Runner {
   readonly #queries = new Set<Promise<unknown>>();

@@ -1,6 +1,3 @@
-import type { Duration } from './delay.js';
-import { MEANING } from './meaning.js';
-
 /**
  * Every error of the library, each with a stable `code`.
  *
@@ -181,40 +178,5 @@ export class DelayOutcomeUnknownError extends DelayError {
         'look with find(), or make the same call again with the same key',
       { cause },
     );
-  }
-}
-
-/**
- * Thrown by a handler: no further attempts, the delay becomes a dead letter now.
- *
- * ```ts
- * throw new DiscardDelay('the order does not exist');
- * ```
- */
-export class DiscardDelay extends Error {
-  override readonly name = 'DiscardDelay';
-  /** @internal */
-  readonly [MEANING] = 'discard';
-
-  constructor(readonly reason: string) {
-    super(reason);
-  }
-}
-
-/**
- * Thrown by a handler: run again later, without spending an attempt.
- *
- * ```ts
- * throw new PostponeDelay('10m');
- * ```
- */
-export class PostponeDelay extends Error {
-  override readonly name = 'PostponeDelay';
-  /** @internal */
-  readonly [MEANING] = 'postpone';
-
-  /** @param after how long from now, like `schedule`'s `after` */
-  constructor(readonly after: Duration) {
-    super(`postponed by ${String(after)}`);
   }
 }

@@ -36,7 +36,7 @@ interface Parts {
   ready: ReadyQueue;
   readAhead: ReadAhead;
   missed: Missed;
-  inFlight: InFlight;
+  inFlight: InFlight<Attempt>;
   lostClaims: LostClaims;
   executor: Executor;
   acknowledger: Acknowledger;

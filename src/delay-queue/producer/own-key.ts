@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { AfterCommit } from './transaction/after-commit.js';
-import type { Attempt } from '../execution/call/attempt.js';
-import { actingCall } from './transaction/handler-context.js';
+import { actingCall, type ActingAttempt } from './transaction/handler-context.js';
 import type { DelayStore } from '../store/delay.store.js';
 import type { Placed, Placement, Runner } from '../store/wire/rows.js';
 import type { Patience } from '../store/sql/parts/lock-wait.js';
@@ -11,7 +10,7 @@ import type { MoveTo } from '../validation/when.js';
 export const ownAttempt = (
   manager: EntityManager | undefined,
   { name, key }: { name: string; key: string | null },
-): Attempt | undefined => actingCall(manager)?.attemptOf(name, key);
+): ActingAttempt | undefined => actingCall(manager)?.attemptOf(name, key);
 
 /** What handlers write about the rows that they run on: recurring work moves its row on in place. */
 export class OwnRows {
@@ -40,7 +39,7 @@ export class OwnRows {
 
   /** The attempt's own row, scheduled again. */
   placeOwn(
-    own: Attempt,
+    own: ActingAttempt,
     manager: EntityManager | undefined,
     runner: Runner,
     placement: Placement,
@@ -51,7 +50,7 @@ export class OwnRows {
 
   /** Undefined when the row is no longer the attempt's: then it is a row like any other. */
   async moveOn<Verdict extends string>(
-    own: Attempt,
+    own: ActingAttempt,
     manager: EntityManager | undefined,
     runner: Runner,
     to: MoveTo,
@@ -68,7 +67,7 @@ export class OwnRows {
 }
 
 /** Not for its own fence, and not for a transaction of its own in which it moved on already. */
-function patienceOf(own: Attempt, { transaction }: Runner): Patience {
+function patienceOf(own: ActingAttempt, { transaction }: Runner): Patience {
   if (own.handler.transactional || own.movedOn) return 'at once';
   return transaction === 'callers' ? 'waits' : 'a while';
 }

@@ -14,6 +14,7 @@ import { Executor } from '../execution/executor.js';
 import type { Hint } from '../cluster/hint.js';
 import { HintListener } from '../cluster/listener.js';
 import type { HintSender } from '../cluster/notifier.js';
+import type { Attempt } from '../execution/call/attempt.js';
 import { InFlight } from '../settlement/in-flight.js';
 import { LeaseKeeper } from '../settlement/lease-keeper.js';
 import { Loader } from '../intake/loader.js';
@@ -53,7 +54,7 @@ export interface WorkerParts {
 export class Worker {
   readonly #store: WorkStore;
   readonly #clock = new DatabaseClock();
-  readonly #inFlight = new InFlight();
+  readonly #inFlight = new InFlight<Attempt>();
   readonly #readAhead: ReadAhead;
   readonly #acknowledger: Acknowledger;
   readonly #executor: Executor;

@@ -2,7 +2,8 @@ import type { DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { Settlement, Wake } from '../store/wire/rows.js';
-import type { Attempt, Outcome } from '../execution/call/attempt.js';
+import type { HeldClaim } from './held-claim.js';
+import type { Outcome } from './outcome.js';
 import { Batcher } from './batcher.js';
 import { InFlight } from './in-flight.js';
 import { Trouble } from '../tasks/trouble.js';
@@ -21,7 +22,7 @@ export interface AcknowledgerCallbacks {
 
 /** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
 export class Acknowledger {
-  readonly #completions: Batcher<Attempt>;
+  readonly #completions: Batcher<HeldClaim>;
   readonly #settlements: Batcher<Settlement>;
   /** Attempts that ended and are not written down: their rows are still theirs. */
   readonly unwritten = new InFlight();
@@ -34,7 +35,7 @@ export class Acknowledger {
     const lookAt = (ids: readonly number[]) => store.lookAt(ids);
     // One each: while the one fails the other may work.
     const trouble = (): Trouble => new Trouble(events, 'acknowledge');
-    const complete = (items: readonly Attempt[]) => store.complete(items);
+    const complete = (items: readonly HeldClaim[]) => store.complete(items);
     const settle = async (items: readonly Settlement[]): Promise<number[]> => {
       const rows = await store.settle(items);
       for (const { id, epoch, name, failed, wake_ms: wakeMs } of rows) {
@@ -65,7 +66,7 @@ export class Acknowledger {
   }
 
   /** Takes over an attempt whose outcome is decided. */
-  report(attempt: Attempt, outcome: Outcome): void {
+  report(attempt: HeldClaim, outcome: Outcome): void {
     switch (outcome.kind) {
       case 'completed':
         return this.#complete(attempt);
@@ -116,7 +117,7 @@ export class Acknowledger {
     this.#settlements.close();
   }
 
-  #complete(attempt: Attempt): void {
+  #complete(attempt: HeldClaim): void {
     // A transactional attempt removed its row itself, in its own transaction.
     if (attempt.handler.transactional) {
       this.events.emit(attempt.movedOn ? 'superseded' : 'completed', attempt.event);
@@ -126,13 +127,13 @@ export class Acknowledger {
     this.#completions.add(attempt, this.#completed);
   }
 
-  readonly #completed = (result: 'written' | 'gone', attempt: Attempt): void => {
+  readonly #completed = (result: 'written' | 'gone', attempt: HeldClaim): void => {
     this.unwritten.delete(attempt);
     if (result === 'gone') this.#gone(attempt);
     else if (this.events.isHeard('completed')) this.events.emit('completed', attempt.event);
   };
 
-  #fail(attempt: Attempt, outcome: Outcome & { kind: 'failed' }): void {
+  #fail(attempt: HeldClaim, outcome: Outcome & { kind: 'failed' }): void {
     const error = describeError(outcome.error);
     const { attempts, max_attempts: maxAttempts } = attempt.row;
     if (attempts >= maxAttempts) return this.#bury(attempt, error);
@@ -142,7 +143,7 @@ export class Acknowledger {
     );
   }
 
-  #bury(attempt: Attempt, error: string): void {
+  #bury(attempt: HeldClaim, error: string): void {
     const onWritten = (): void => {
       const { id, name, key, attempt: number } = attempt.event;
       this.events.emit('dead', { id, name, key, attempt: number, error });
@@ -150,7 +151,7 @@ export class Acknowledger {
     this.#settle(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
   }
 
-  #settle(attempt: Attempt, ending: Ending, onWritten: () => void): void {
+  #settle(attempt: HeldClaim, ending: Ending, onWritten: () => void): void {
     const { id, epoch } = attempt;
     this.unwritten.add(attempt);
     this.#settlements.add({ id, epoch, ...ending }, (result) => {
@@ -162,7 +163,7 @@ export class Acknowledger {
     });
   }
 
-  #gone(attempt: Attempt): void {
+  #gone(attempt: HeldClaim): void {
     this.events.emit(attempt.movedOn ? 'superseded' : 'lost', attempt.event);
   }
 }

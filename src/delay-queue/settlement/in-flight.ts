@@ -1,26 +1,26 @@
-import type { Attempt } from '../execution/call/attempt.js';
+import type { HeldClaim } from './held-claim.js';
 
-/** The attempts this node runs now. A delay that moved on may run beside its own earlier attempt. */
-export class InFlight {
-  /** The latest attempt of each delay. */
-  readonly #byId = new Map<number, Attempt>();
-  /** Earlier attempts of delays that moved on: there are hardly ever any. */
-  readonly #earlier = new Set<Attempt>();
+/** The claims this node holds now. A delay that moved on may be claimed beside its own earlier claim. */
+export class InFlight<Held extends Pick<HeldClaim, 'id' | 'epoch'> = HeldClaim> {
+  /** The latest claim of each delay. */
+  readonly #byId = new Map<number, Held>();
+  /** Earlier claims of delays that moved on: there are hardly ever any. */
+  readonly #earlier = new Set<Held>();
   #idle: (() => void) | undefined;
 
   get size(): number {
     return this.#byId.size + this.#earlier.size;
   }
 
-  add(attempt: Attempt): void {
-    const earlier = this.#byId.get(attempt.id);
-    if (earlier !== undefined && earlier !== attempt) this.#earlier.add(earlier);
-    this.#byId.set(attempt.id, attempt);
+  add(claim: Held): void {
+    const earlier = this.#byId.get(claim.id);
+    if (earlier !== undefined && earlier !== claim) this.#earlier.add(earlier);
+    this.#byId.set(claim.id, claim);
   }
 
-  delete(attempt: Attempt): void {
-    if (this.#byId.get(attempt.id) === attempt) this.#byId.delete(attempt.id);
-    else this.#earlier.delete(attempt);
+  delete(claim: Held): void {
+    if (this.#byId.get(claim.id) === claim) this.#byId.delete(claim.id);
+    else this.#earlier.delete(claim);
     if (this.size === 0) this.#idle?.();
   }
 
@@ -29,11 +29,11 @@ export class InFlight {
    * needs no looking after. A page that was read before the claim may be heard of after it.
    */
   covers(id: number, epoch: number): boolean {
-    const attempt = this.#byId.get(id);
-    return attempt !== undefined && attempt.epoch >= epoch;
+    const claim = this.#byId.get(id);
+    return claim !== undefined && claim.epoch >= epoch;
   }
 
-  all(): Attempt[] {
+  all(): Held[] {
     return [...this.#byId.values(), ...this.#earlier];
   }
 

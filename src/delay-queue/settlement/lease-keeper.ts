@@ -1,7 +1,7 @@
 import { DelayLeaseLostError } from '../delay/delay.errors.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Attempt } from '../execution/call/attempt.js';
+import type { HeldClaim } from './held-claim.js';
 import { Chore } from '../tasks/recurring-task.js';
 import type { InFlight } from './in-flight.js';
 import { Trouble } from '../tasks/trouble.js';
@@ -58,10 +58,10 @@ export class LeaseKeeper {
     return this.#everyMs;
   }
 
-  async #renew(attempts: readonly Attempt[]): Promise<void> {
+  async #renew(attempts: readonly HeldClaim[]): Promise<void> {
     const askedAtMs = performance.now();
     const renewed = new Set(await this.store.renew(attempts, this.leaseMs));
-    const missing: Attempt[] = [];
+    const missing: HeldClaim[] = [];
     for (const attempt of attempts) {
       if (renewed.has(attempt.id)) attempt.leaseEndsAtMs = askedAtMs + this.leaseMs;
       else missing.push(attempt);
@@ -84,12 +84,12 @@ export class LeaseKeeper {
     }
   }
 
-  #plain(): Attempt[] {
+  #plain(): HeldClaim[] {
     return this.inFlight.all().filter((attempt) => !attempt.handler.transactional && !attempt.over);
   }
 }
 
-function lose(attempt: Attempt): void {
+function lose(attempt: HeldClaim): void {
   attempt.abort(new DelayLeaseLostError());
   attempt.cut({ kind: 'lost' });
 }

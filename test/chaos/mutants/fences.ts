@@ -1,5 +1,6 @@
 import { DelayLeaseLostError } from '../../../src/delay-queue/delay/delay.errors.js';
-import { Attempt, type Outcome } from '../../../src/delay-queue/execution/call/attempt.js';
+import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
+import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { believeInTheLease, fenceTooLate } from './late-fences.js';

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
-import { Attempt, type Outcome } from '../../../src/delay-queue/execution/call/attempt.js';
+import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
+import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
 import type { FencedParts } from '../../../src/delay-queue/execution/transaction/fenced-transaction.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';

@@ -2,27 +2,13 @@ import type { EntityManager } from 'typeorm';
 import type { AttemptEvent } from '../../delay/delay.events.js';
 import type { ClaimedRow } from '../../store/wire/rows.js';
 import type { Handler } from '../../handlers/handler.js';
-import type { Call } from './call.js';
-
-/** How an attempt ended, before anything is written about it. */
-export type Outcome =
-  | { kind: 'completed' }
-  | { kind: 'failed'; error: unknown }
-  /** Its batch failed: again at once, alone, and no attempt is spent. */
-  | { kind: 'split'; error: unknown }
-  | { kind: 'discarded'; reason: string }
-  | { kind: 'postponed'; waitMs: number }
-  /** Its handler was not called: given back, and no attempt is spent. */
-  | { kind: 'unbegun'; error: unknown; waitMs: number }
-  /** Given back at shutdown. */
-  | { kind: 'released' }
-  /** Another node may have the row: nothing may be written. */
-  | { kind: 'lost' };
+import type { HeldClaim } from '../../settlement/held-claim.js';
+import type { Outcome } from '../../settlement/outcome.js';
 
 let attempts = 0;
 
 /** One run of one delay on this node, from its claim to its acknowledgement. */
-export class Attempt implements Call {
+export class Attempt implements HeldClaim {
   /** Its number in this process: a delay that moved on may run beside its own earlier attempt. */
   readonly serial = ++attempts;
   readonly id: number;

@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { Handler } from '../../handlers/handler.js';
-import type { Attempt, Outcome } from './attempt.js';
+import type { Attempt } from './attempt.js';
+import type { Outcome } from '../../settlement/outcome.js';
 import type { Call } from './call.js';
 
 /**

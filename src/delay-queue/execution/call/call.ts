@@ -1,21 +1,21 @@
 import type { EntityManager } from 'typeorm';
+import type { ActingCall } from '../../producer/transaction/handler-context.js';
 import type { Handler } from '../../handlers/handler.js';
-import type { Attempt, Outcome } from './attempt.js';
+import type { Attempt } from './attempt.js';
+import type { Outcome } from '../../settlement/outcome.js';
 
 /** One call of a handler: a single attempt, or a batch of them that commits together. */
-export interface Call {
+export interface Call extends ActingCall {
   readonly handler: Handler;
   /** Those that are not decided yet. */
   readonly attempts: readonly Attempt[];
   /** Those that end well if the call does: the handler said nothing else of them. */
   readonly completing: readonly Attempt[];
-  /** The call's own transaction, while a transactional handler runs. */
   manager: EntityManager | undefined;
   /** Its handler was called: from then on the attempts count. */
   called: boolean;
   /** COMMIT is on its way: whatever is heard of it, it may have happened. */
   committing: boolean;
-  /** What the handler still does counts no more: the result is decided. */
   over: boolean;
   /** The application is closing: a handler that gives up now loses no attempt. */
   readonly closing: boolean;
@@ -31,10 +31,6 @@ export interface Call {
   cut(outcome: Outcome): void;
   /** Leaves out those whose row is not held any more. @returns whether any is left */
   keepOnly(ids: ReadonlySet<number>): boolean;
-  /** Whether what it calls must know on behalf of which call it acts. */
-  readonly hasContext: boolean;
-  /** Its attempt of that delay: whose own row it is that a handler moves. */
-  attemptOf(name: string, key: string | null): Attempt | undefined;
   /** What becomes of each attempt when the call ends like this. */
   outcomes(outcome: Outcome): Iterable<[Attempt, Outcome]>;
 }

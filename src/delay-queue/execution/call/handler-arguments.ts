@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
-import { DelayInvalidError, PostponeDelay } from '../../delay/delay.errors.js';
+import { DelayInvalidError } from '../../delay/delay.errors.js';
+import { PostponeDelay } from '../../delay/thrown-by-handlers.js';
 import type { Delay, DelayBatchContext, DelayContext, Duration } from '../../delay/delay.js';
 import { readable } from '../../validation/blame.js';
 import { parseDurationMs } from '../../validation/duration.js';

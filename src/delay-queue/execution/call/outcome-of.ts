@@ -1,6 +1,6 @@
-import { meansDiscard, meansPostpone } from '../../delay/meaning.js';
+import { meansDiscard, meansPostpone } from '../../delay/thrown-by-handlers.js';
 import { parseDurationMs } from '../../validation/duration.js';
-import type { Outcome } from './attempt.js';
+import type { Outcome } from '../../settlement/outcome.js';
 
 /**
  * What is meant by something a handler threw, or said of one of its delays. Whatever it is: even

@@ -4,7 +4,7 @@ import { DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.err
 import type { Runner } from '../../store/wire/rows.js';
 import { endSessionSql } from '../../store/sql/attempts/fence.sql.js';
 import type { WorkStore } from '../../store/work.store.js';
-import type { Outcome } from '../call/attempt.js';
+import type { Outcome } from '../../settlement/outcome.js';
 import type { Call } from '../call/call.js';
 import type { EngineConnections } from '../../database/engine-connections.js';
 import { TransactionGuard } from './transaction-guard.js';

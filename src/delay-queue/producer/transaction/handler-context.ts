@@ -1,6 +1,25 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager, QueryRunner } from 'typeorm';
-import type { Call } from '../../execution/call/call.js';
+import type { OwnAttempt } from '../../store/wire/rows.js';
+
+/** A handler's call, as those see it whom the handler calls. */
+export interface ActingCall {
+  readonly handler: { readonly transactional: boolean };
+  /** The call's own transaction, while a transactional handler runs. */
+  readonly manager: EntityManager | undefined;
+  /** What the handler still does counts no more: the result is decided. */
+  readonly over: boolean;
+  /** Whether what it calls must know on behalf of which call it acts. */
+  readonly hasContext: boolean;
+  /** Its attempt of that delay: whose own row it is that a handler moves. */
+  attemptOf(name: string, key: string | null): ActingAttempt | undefined;
+}
+
+/** An attempt whose handler runs, and may move its own row on. */
+export interface ActingAttempt extends OwnAttempt {
+  readonly handler: { readonly transactional: boolean };
+  movedOn: boolean;
+}
 
 /** Stands for the engine itself, as the other side of one handler. */
 export class EngineSide {
@@ -15,16 +34,16 @@ export class EngineSide {
 }
 
 /** One for both: Node 20 pays for each storage at every promise that is made. */
-const storage = new AsyncLocalStorage<Call | EngineSide | undefined>();
+const storage = new AsyncLocalStorage<ActingCall | EngineSide | undefined>();
 
 /** A transactional call, by the one runner that is made for it. */
-const byRunner = new WeakMap<QueryRunner, Call>();
+const byRunner = new WeakMap<QueryRunner, ActingCall>();
 
 /**
  * Runs a handler so that what it calls knows on behalf of which call it acts. Where there is nothing
  * to know it costs nothing: to follow a context, Node looks at every promise that is made.
  */
-export function runAs<Result>(call: Call, run: () => Result): Result {
+export function runAs<Result>(call: ActingCall, run: () => Result): Result {
   const runner = call.manager?.queryRunner;
   if (runner !== undefined) byRunner.set(runner, call);
   if (call.hasContext) return storage.run(call, run);
@@ -36,20 +55,20 @@ export function runAs<Result>(call: Call, run: () => Result): Result {
  * where somebody comes from, not what he wants: sockets and timers that were made in there carry what has
  * nothing to do with it.
  */
-export function currentCall(): Call | undefined {
+export function currentCall(): ActingCall | undefined {
   const call = storage.getStore();
   return call === undefined || call instanceof EngineSide || call.over ? undefined : call;
 }
 
 /** The transactional call whose own transaction that is, also when it is over. */
-export const callOfManager = ({ queryRunner }: EntityManager): Call | undefined =>
+export const callOfManager = ({ queryRunner }: EntityManager): ActingCall | undefined =>
   queryRunner && byRunner.get(queryRunner);
 
 /**
  * The call on whose behalf something is written: with the manager of a transactional one that one, and a plain one
  * by its async context.
  */
-export function actingCall(manager: EntityManager | undefined): Call | undefined {
+export function actingCall(manager: EntityManager | undefined): ActingCall | undefined {
   const call = manager && callOfManager(manager);
   if (call !== undefined) return call;
   const current = currentCall();

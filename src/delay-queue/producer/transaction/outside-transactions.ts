@@ -6,7 +6,7 @@ import {
   DelayUnavailableError,
 } from '../../delay/delay.errors.js';
 import { queryTimeoutMs } from '../../database/connection-config.js';
-import type { Engine } from '../../runtime/engine.js';
+import type { CallersPool } from '../../database/own-pool.js';
 import { poolOptionsOf } from '../../database/application-pool.js';
 import { despiteDeadlocks } from '../../store/deadlock.js';
 import type { Runner } from '../../store/wire/rows.js';
@@ -33,7 +33,7 @@ export class OutsideTransactions {
 
   constructor(
     private readonly dataSource: DataSource,
-    private readonly engine: Pick<Engine, 'callers'>,
+    private readonly engine: CallersPool,
   ) {}
 
   /**

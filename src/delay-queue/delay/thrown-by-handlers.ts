@@ -1,0 +1,50 @@
+import type { Duration } from './delay.js';
+
+/** What a thrown value says; by a mark and not by its class, which is another in another copy of this package. */
+const MEANING = Symbol.for('nestjs-delay-queue:meaning');
+
+/**
+ * Thrown by a handler: no further attempts, the delay becomes a dead letter now.
+ *
+ * ```ts
+ * throw new DiscardDelay('the order does not exist');
+ * ```
+ */
+export class DiscardDelay extends Error {
+  override readonly name = 'DiscardDelay';
+  /** @internal */
+  readonly [MEANING] = 'discard';
+
+  constructor(readonly reason: string) {
+    super(reason);
+  }
+}
+
+/**
+ * Thrown by a handler: run again later, without spending an attempt.
+ *
+ * ```ts
+ * throw new PostponeDelay('10m');
+ * ```
+ */
+export class PostponeDelay extends Error {
+  override readonly name = 'PostponeDelay';
+  /** @internal */
+  readonly [MEANING] = 'postpone';
+
+  /** @param after how long from now, like `schedule`'s `after` */
+  constructor(readonly after: Duration) {
+    super(`postponed by ${String(after)}`);
+  }
+}
+
+/** @throws what a proxy throws that is asked */
+export const meansDiscard = (error: unknown): error is DiscardDelay =>
+  meaningOf(error) === 'discard';
+
+/** @throws what a proxy throws that is asked */
+export const meansPostpone = (error: unknown): error is PostponeDelay =>
+  meaningOf(error) === 'postpone';
+
+const meaningOf = (error: unknown): unknown =>
+  typeof error === 'object' && error !== null ? Reflect.get(error, MEANING) : undefined;

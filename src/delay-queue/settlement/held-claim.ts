@@ -1,0 +1,26 @@
+import type { AttemptEvent } from '../delay/delay.events.js';
+import type { Handler } from '../handlers/handler.js';
+import type { ClaimedRow } from '../store/wire/rows.js';
+import type { Outcome } from './outcome.js';
+
+/** A claim of this node, from when its row was claimed until what became of it is written down. */
+export interface HeldClaim {
+  readonly id: number;
+  readonly epoch: number;
+  readonly latenessMs: number;
+  readonly row: ClaimedRow;
+  readonly handler: Handler;
+  readonly event: AttemptEvent;
+  /** `performance.now()` at which its lease ends. */
+  leaseEndsAtMs: number;
+  /** The handler scheduled its own key: the row moved on under this claim. */
+  readonly movedOn: boolean;
+  /** COMMIT is on its way: whatever is heard of it, it may have happened. */
+  readonly committing: boolean;
+  /** What the handler still does counts no more: the result is decided. */
+  readonly over: boolean;
+  /** Tells the handler to give up; the first reason stays. */
+  abort(reason: Error): void;
+  /** Decides what is open before the handler does. */
+  cut(outcome: Outcome): void;
+}

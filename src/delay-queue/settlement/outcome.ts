@@ -1,0 +1,14 @@
+/** How an attempt ended, before anything is written about it. */
+export type Outcome =
+  | { kind: 'completed' }
+  | { kind: 'failed'; error: unknown }
+  /** Its batch failed: again at once, alone, and no attempt is spent. */
+  | { kind: 'split'; error: unknown }
+  | { kind: 'discarded'; reason: string }
+  | { kind: 'postponed'; waitMs: number }
+  /** Its handler was not called: given back, and no attempt is spent. */
+  | { kind: 'unbegun'; error: unknown; waitMs: number }
+  /** Given back at shutdown. */
+  | { kind: 'released' }
+  /** Another node may have the row: nothing may be written. */
+  | { kind: 'lost' };
