@@ -6,7 +6,7 @@
  *     npm run test:apps -- --gate                # those of `npm run ci`
  *     npm run test:apps -- --only nest12-esm     # some, with commas between them
  *
- * The tarball is made anew. One Postgres serves all: the embedded one, or `TEST_DATABASE_URL`.
+ * The tarball is made anew, with `--packed` it is the one in `dist`. One Postgres serves all: the embedded one, or `TEST_DATABASE_URL`.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -20,7 +20,9 @@ import { stepsOf, Workshop } from './workshop.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
-const { values } = parseArgs({ options: { gate: { type: 'boolean' }, only: { type: 'string' } } });
+const { values } = parseArgs({
+  options: { gate: { type: 'boolean' }, only: { type: 'string' }, packed: { type: 'boolean' } },
+});
 const chosen = APPLICATIONS.filter(({ name, inGate }) => {
   if (values.only !== undefined) return values.only.split(',').includes(name);
   return !values.gate || inGate;
@@ -29,7 +31,7 @@ if (chosen.length === 0) {
   throw new Error(`--only: one of ${APPLICATIONS.map(({ name }) => name).join(', ')}`);
 }
 
-await run(['npm', 'run', 'package'], ROOT, {});
+if (!values.packed) await run(['npm', 'run', 'package'], ROOT, {});
 const { version }: { version: string } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 );
