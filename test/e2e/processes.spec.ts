@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 import type { FeedClient } from './support/feed-client.js';
@@ -12,20 +12,29 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-describe('the processes of a shop', () => {
-  let database: TestDatabase;
-  let shop: SupervisedShop;
-  const watching: FeedClient[] = [];
+let database: TestDatabase;
+let shop: SupervisedShop;
+const watching: FeedClient[] = [];
 
-  beforeEach(async () => {
-    database = await createEmptyDatabase();
-    shop = await SupervisedShop.start(database.url, { ORDER_PAY_WITHIN: '3s' });
-  });
-  afterEach(async () => {
-    for (const client of watching.splice(0)) client.close();
-    if (shop.process.running) await shop.stop();
-    await database.drop({ force: true });
-  });
+async function open(): Promise<void> {
+  database = await createEmptyDatabase();
+  shop = await SupervisedShop.start(database.url, { ORDER_PAY_WITHIN: '3s' });
+}
+
+function leave(): void {
+  for (const client of watching.splice(0)) client.close();
+}
+
+async function close(): Promise<void> {
+  if (shop.process.running) await shop.stop();
+  await database.drop({ force: true });
+}
+
+/** One shop for all of these: each leaves it open and well, but for the last one. */
+describe('the processes of a shop', () => {
+  beforeAll(open);
+  afterEach(leave);
+  afterAll(close);
 
   it('are two on one port, and each sees what the other one does', async () => {
     watching.push(...(await shop.watchBoth()));
@@ -87,6 +96,13 @@ describe('the processes of a shop', () => {
     expect(card.closeReason).toBe('not paid in time');
   });
 
+  it('have names that no other shop on the database has', async () => {
+    const second = await SupervisedShop.start(database.url);
+    const names = (await second.processes()).map(({ name }) => name);
+    await second.stop();
+    expect(names).toEqual(['shop-3', 'shop-4']);
+  });
+
   it('stop together, and leave nobody behind', async () => {
     watching.push(...(await shop.watchBoth()));
     const pids = (await shop.processes()).map(({ pid }) => pid!);
@@ -97,6 +113,11 @@ describe('the processes of a shop', () => {
       (ended) => ended,
     );
   });
+});
+
+describe('the processes of a shop that ends', () => {
+  beforeEach(open);
+  afterEach(close);
 
   it('stop by themselves, also when somebody has left the feed and kept the connection', async () => {
     const response = await fetch(`${shop.url}/feed`);
@@ -115,12 +136,5 @@ describe('the processes of a shop', () => {
       (alive) => alive.length === 0,
     );
     expect(left).toEqual([]);
-  });
-
-  it('have names that no other shop on the database has', async () => {
-    const second = await SupervisedShop.start(database.url);
-    const names = (await second.processes()).map(({ name }) => name);
-    await second.stop();
-    expect(names).toEqual(['shop-3', 'shop-4']);
   });
 });

@@ -14,24 +14,6 @@ describe('what npm start prints', () => {
   });
   afterEach(() => database.drop({ force: true }));
 
-  it('where the page is, first, then how to stop; nothing of Nest and no colours in a pipe', async () => {
-    const shop = await SupervisedShop.start(database.url);
-    await shop.process.waitForOutput(/\/docs\n/);
-    const lines = shop.process.output.split('\n').filter((line) => line.trim() !== '');
-    expect(lines[0]).toBe(`  The shop is open:  ${shop.url}`);
-    expect(lines[1]).toMatch(/^ {2}Ctrl\+C stops it\./);
-    expect(lines).toHaveLength(5);
-    expect(shop.process.output).not.toContain(ESCAPE);
-    await shop.stop();
-  });
-
-  it('the log of Nest when it is asked for, each line with its process', async () => {
-    const shop = await SupervisedShop.start(database.url, { LOG_LEVEL: 'log' });
-    await shop.process.waitForOutput(/shop-1 info \[NestFactory\] Starting Nest application/);
-    await shop.process.waitForOutput(/shop-2 info \[NestFactory\] Starting Nest application/);
-    expect(await shop.stop()).toEqual({ code: 0, signal: null });
-  });
-
   const failed = async (env: Record<string, string>): Promise<string> => {
     const shop = NodeProcess.start('src/main.ts', {
       env: { DATABASE_URL: database.url, PORT: '0', ...env },
@@ -40,13 +22,27 @@ describe('what npm start prints', () => {
     return shop.output;
   };
 
-  it('that the shop runs already', async () => {
+  it('where the page is, first, then how to stop; nothing of Nest and no colours in a pipe; then that it runs already', async () => {
     const shop = await SupervisedShop.start(database.url);
+    await shop.process.waitForOutput(/\/docs\n/);
+    const lines = shop.process.output.split('\n').filter((line) => line.trim() !== '');
+    expect(lines[0]).toBe(`  The shop is open:  ${shop.url}`);
+    expect(lines[1]).toMatch(/^ {2}Ctrl\+C stops it\./);
+    expect(lines).toHaveLength(5);
+    expect(shop.process.output).not.toContain(ESCAPE);
+
     const { port } = new URL(shop.url);
     expect(await failed({ PORT: port })).toBe(
       `The shop runs already: ${shop.url}. For another one beside it: PORT=${Number(port) + 1} npm start\n`,
     );
     await shop.stop();
+  });
+
+  it('the log of Nest when it is asked for, each line with its process', async () => {
+    const shop = await SupervisedShop.start(database.url, { LOG_LEVEL: 'log' });
+    await shop.process.waitForOutput(/shop-1 info \[NestFactory\] Starting Nest application/);
+    await shop.process.waitForOutput(/shop-2 info \[NestFactory\] Starting Nest application/);
+    expect(await shop.stop()).toEqual({ code: 0, signal: null });
   });
 
   it.each([
