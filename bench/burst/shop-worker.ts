@@ -52,7 +52,8 @@ export async function openShopWorker(
 async function close(manager: EntityManager, delays: readonly CloseDelay[]): Promise<void> {
   const ids = delays.map(({ payload: { orderId } }) => orderId);
   const closeReason = 'not paid in time';
-  const closed = await moveOrders(manager, ids, { from: 'UNPAID', to: 'CLOSED', closeReason });
+  const moved = await moveOrders(manager, ids, { from: 'UNPAID', to: 'CLOSED', closeReason });
+  const closed = moved.map(({ id }) => id);
   await writeNews(manager, 'order.closed', closed);
   await returnStock(manager, closed);
 }

@@ -9,7 +9,7 @@ const HOUR_MS = 3_600_000;
 const timers = (order: { delays: { name: string }[] }) => order.delays.map(({ name }) => name);
 
 /** See `rounds.ts`. */
-const ROUND_MS = 250;
+const ROUND_MS = 500;
 
 describe('what the buyer is told', () => {
   let shop: RunningShop;

@@ -21,6 +21,9 @@ export class CloseOrderHandler {
     const move = { from: 'UNPAID', to: 'CLOSED', closeReason } as const;
     const closed = await this.moves.whenFiring('order.close', manager, ids, move);
     // Last, because whoever orders one of these SKUs waits from here to the commit.
-    await returnStock(manager, closed);
+    await returnStock(
+      manager,
+      closed.map(({ id }) => id),
+    );
   }
 }

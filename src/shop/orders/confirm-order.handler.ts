@@ -6,9 +6,8 @@ import {
   type ScheduleItem,
   type TransactionalDelayBatchContext,
 } from 'nestjs-delay-queue';
-import { Any } from 'typeorm';
-import { Order } from './order.entity.js';
 import { OrderMoves } from './order-moves.service.js';
+import type { MovedOrder } from './order.moves.js';
 
 @Injectable()
 export class ConfirmOrderHandler {
@@ -26,12 +25,11 @@ export class ConfirmOrderHandler {
     const ids = delays.map(({ payload: { orderId } }) => orderId);
     const move = { from: 'SHIPPED', to: 'COMPLETED' } as const;
     const completed = await this.moves.whenFiring('order.confirm', manager, ids, move);
-    const orders = await manager.findBy(Order, { id: Any(completed) });
-    await this.delays.scheduleMany(orders.map(rating), { manager });
+    await this.delays.scheduleMany(completed.map(rating), { manager });
   }
 }
 
-const rating = ({ id, rateAfterMs }: Order): ScheduleItem<'order.rate'> => ({
+const rating = ({ id, rateAfterMs }: MovedOrder): ScheduleItem<'order.rate'> => ({
   name: 'order.rate',
   payload: { orderId: id },
   key: id,

@@ -4,7 +4,7 @@ import type { EntityManager, FindOptionsWhere } from 'typeorm';
 import type { OrderDelay } from '../delays.js';
 import { Outbox } from '../outbox/outbox.js';
 import type { Order } from './order.entity.js';
-import { moveOrders, ON_ENTERING, type OrderMove } from './order.moves.js';
+import { moveOrders, ON_ENTERING, type MovedOrder, type OrderMove } from './order.moves.js';
 
 /**
  * A move of an order with what belongs to it: the news for the buyer and the end of the timers that
@@ -20,38 +20,39 @@ export class OrderMoves {
     private readonly outbox: Outbox,
   ) {}
 
-  /** @returns whether the order was in that state, and no other call made that move first */
+  /** @returns `undefined` when the order was in another state, or another call made that move first */
   async one(
     manager: EntityManager,
     id: string,
     move: OrderMove,
     only?: FindOptionsWhere<Order>,
-  ): Promise<boolean> {
+  ): Promise<MovedOrder | undefined> {
     const [moved] = await moveOrders(manager, [id], move, only);
-    if (moved === undefined) return false;
+    if (moved === undefined) return undefined;
     const { news, ends } = ON_ENTERING[move.to];
-    await this.outbox.post(manager, news, [moved]);
-    for (const name of ends) await this.delays.cancel(name, moved, { manager });
-    return true;
+    await this.outbox.post(manager, news, [moved.id]);
+    for (const name of ends) await this.delays.cancel(name, moved.id, { manager });
+    return moved;
   }
 
   /**
    * For the handler of `firing`, whose own delays end with its transaction.
    *
-   * @returns the ids of those that moved; the others were in another state already
+   * @returns those that moved; the others were in another state already
    */
   async whenFiring(
     firing: OrderDelay,
     manager: EntityManager,
     ids: readonly string[],
     move: OrderMove,
-  ): Promise<string[]> {
+  ): Promise<MovedOrder[]> {
     const moved = await moveOrders(manager, ids, move);
+    const movedIds = moved.map(({ id }) => id);
     const { news, ends } = ON_ENTERING[move.to];
-    await this.outbox.post(manager, news, moved);
+    await this.outbox.post(manager, news, movedIds);
     const others = ends.filter((name) => name !== firing);
     // Seldom any: a close finds a reminder or a text message that is still to come.
-    for (const { name, key } of await this.waiting(manager, others, moved)) {
+    for (const { name, key } of await this.waiting(manager, others, movedIds)) {
       await this.delays.cancel(name, key, { manager });
     }
     return moved;

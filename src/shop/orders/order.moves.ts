@@ -29,20 +29,23 @@ export const ON_ENTERING = {
   },
 } as const satisfies Record<OrderMove['to'], Entering>;
 
+/** An order that has moved, with what the next step wants to know of it. */
+export type MovedOrder = Pick<Order, 'id' | 'total' | 'confirmAfterMs' | 'rateAfterMs'>;
+
 /**
  * Moves orders by compare-and-set in the caller's transaction: a fixed number of statements, however
  * many they are. Whoever is answered an id is the only one to have made that move; the row is theirs
  * until they commit. An order under dispute does not move. What goes with a move, `OrderMoves` does.
  *
  * @param only further conditions on the rows, judged together with their state
- * @returns the ids of those that moved; the others were in another state already
+ * @returns those that moved; the others were in another state already
  */
 export async function moveOrders(
   manager: EntityManager,
   ids: readonly string[],
   { from, to, ...set }: OrderMove,
   only: FindOptionsWhere<Order> = {},
-): Promise<string[]> {
+): Promise<MovedOrder[]> {
   const { stamp } = ON_ENTERING[to];
   const movable = { ...only, id: Any(ids), status: from, disputedAt: IsNull() };
   if (ids.length > 1) await lockInOrder(manager, movable);
@@ -50,10 +53,18 @@ export async function moveOrders(
     Order,
     movable,
     { ...set, status: to, [stamp]: () => 'clock_timestamp()' },
-    { returning: 'id' },
+    { returning: ['id', 'total', 'confirmAfterMs', 'rateAfterMs'] },
   );
-  return (raw as { id: string }[]).map(({ id }) => id);
+  return (raw as RawOrder[]).map(({ id, total, confirm_after_ms, rate_after_ms }) => ({
+    id,
+    total,
+    confirmAfterMs: Number(confirm_after_ms),
+    rateAfterMs: Number(rate_after_ms),
+  }));
 }
+
+/** As the driver answers it. */
+type RawOrder = Record<'id' | 'confirm_after_ms' | 'rate_after_ms', string> & { total: number };
 
 /**
  * An UPDATE locks its rows in whatever order it meets them, and two that meet the same ones in

@@ -40,14 +40,12 @@ export class OrdersService {
 
   ship(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
-      if (!(await this.moves.one(manager, id, { from: 'PAID', to: 'SHIPPED' }))) {
-        return mustBeDone(manager, id, SHIP);
-      }
-      const { confirmAfterMs: after } = await manager.findOneByOrFail(Order, { id });
+      const shipped = await this.moves.one(manager, id, { from: 'PAID', to: 'SHIPPED' });
+      if (!shipped) return mustBeDone(manager, id, SHIP);
       const { dueAt } = await this.delays.schedule(
         'order.confirm',
         { orderId: id },
-        { after, key: id, manager },
+        { after: shipped.confirmAfterMs, key: id, manager },
       );
       await manager.update(Order, { id }, { autoConfirmAt: dueAt });
     });
@@ -55,11 +53,10 @@ export class OrdersService {
 
   confirm(id: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
-      if (!(await this.moves.one(manager, id, { from: 'SHIPPED', to: 'COMPLETED' }))) {
-        return mustBeDone(manager, id, CONFIRM);
-      }
-      const { rateAfterMs: after } = await manager.findOneByOrFail(Order, { id });
-      await this.delays.schedule('order.rate', { orderId: id }, { after, key: id, manager });
+      const completed = await this.moves.one(manager, id, { from: 'SHIPPED', to: 'COMPLETED' });
+      if (!completed) return mustBeDone(manager, id, CONFIRM);
+      const when = { after: completed.rateAfterMs, key: id, manager };
+      await this.delays.schedule('order.rate', { orderId: id }, when);
     });
   }
 

@@ -1,7 +1,6 @@
 import { Injectable } from '@nestjs/common';
 import { randomUUID } from 'node:crypto';
 import { DataSource, Raw, type EntityManager } from 'typeorm';
-import { Order } from '../orders/order.entity.js';
 import { OrderMoves } from '../orders/order-moves.service.js';
 import { mustBeDone, stateOf, type Deed } from '../orders/order.moves.js';
 import { reportedBefore, whyNotKept, writeDown } from './payment-record.js';
@@ -29,16 +28,14 @@ export class PaymentsService {
   pay(orderId: string, answersAt?: Date): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const inTime = { payDeadline: Raw((deadline) => `${deadline} > clock_timestamp()`) };
-      if (!(await this.moves.one(manager, orderId, { from: 'UNPAID', to: 'PAID' }, inTime))) {
-        return mustBeDone(manager, orderId, this.paying(manager));
-      }
-      const { total: amount } = await manager.findOneByOrFail(Order, { id: orderId });
+      const paid = await this.moves.one(manager, orderId, { from: 'UNPAID', to: 'PAID' }, inTime);
+      if (!paid) return mustBeDone(manager, orderId, this.paying(manager));
       const capture = await this.provider.capture(answersAt);
       await manager.insert(Payment, {
         ...capture,
         id: randomUUID(),
         orderId,
-        amount,
+        amount: paid.total,
         status: 'CAPTURED',
       });
     });
