@@ -15,13 +15,14 @@ export const INVARIANTS = {
           LEFT JOIN orders ON orders.id = item.order_id
           GROUP BY sku.sku) AS balance`,
 
+  // A look-up for each payment that is kept: a join was planned for tables that were empty at the last
+  // ANALYZE, and read all payments for each order. At 4,000 and 8,000 of them that took a second.
   'no closed order keeps a payment': `
-    SELECT count(*)::int AS looked_at,
-           count(payment.id)::int AS broken,
-           min(payment.id::text) AS example
-    FROM orders
-    LEFT JOIN payment ON payment.order_id = orders.id AND payment.status = 'CAPTURED'
-    WHERE orders.status = 'CLOSED'`,
+    SELECT (SELECT count(*)::int FROM orders WHERE status = 'CLOSED') AS looked_at,
+           count(*) FILTER (WHERE status = 'CLOSED')::int AS broken,
+           min(id::text) FILTER (WHERE status = 'CLOSED') AS example
+    FROM (SELECT id, (SELECT status FROM orders WHERE orders.id = payment.order_id) AS status
+          FROM payment WHERE status = 'CAPTURED') AS kept`,
 
   // Dead letters count: somebody can look at those and ask for the refund again.
   'every payment that goes back has its refund': `
@@ -108,11 +109,11 @@ export const INVARIANTS = {
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE forgotten)::int AS broken,
            min(format('%s of order %s', kind, order_id)) FILTER (WHERE forgotten) AS example
-    FROM (SELECT outbox.kind, outbox.order_id,
-                 sent_at IS NULL AND dropped_at IS NULL AND delay.id IS NULL AS forgotten
-          FROM outbox
-          LEFT JOIN delay_queue.delay
-            ON delay.name = 'message.send' AND delay.key = outbox.id::text) AS message`,
+    FROM (SELECT kind, order_id,
+                 sent_at IS NULL AND dropped_at IS NULL AND NOT EXISTS (
+                   SELECT FROM delay_queue.delay
+                   WHERE name = 'message.send' AND key = outbox.id::text) AS forgotten
+          FROM outbox) AS message`,
 
   // As for orders: a dead letter sends nothing by itself. What a stopped one is just sending may run.
   'every campaign that goes on has exactly one live campaign.send': `
