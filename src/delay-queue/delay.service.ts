@@ -10,17 +10,19 @@ import {
 } from './producer/transaction/callers-transaction.js';
 import type {
   CancelResult,
+  RescheduleResult,
+  RetryDeadResult,
+  ScheduleResult,
+} from './delay/verdicts.js';
+import type {
   DelayInfo,
   DelayName,
   DelayRecord,
   GivenPayload,
   InTransaction,
-  RescheduleResult,
   RescheduleTo,
-  RetryDeadResult,
   ScheduleItem,
   ScheduleOptions,
-  ScheduleResult,
   When,
 } from './delay/delay.js';
 import { DelayShutdownError } from './delay/delay.errors.js';

@@ -1,5 +1,8 @@
 // `export *`, because only then does `declare module` merge into DelayPayloads.
 export * from './delay/delay.js';
+export type * from './delay/contexts.js';
+export type * from './delay/duration.js';
+export type * from './delay/verdicts.js';
 export * from './delay/delay.errors.js';
 export { DiscardDelay, PostponeDelay } from './delay/thrown-by-handlers.js';
 export {

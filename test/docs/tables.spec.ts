@@ -78,7 +78,7 @@ describe('docs/api.md lists', () => {
     expect(firstColumn(rows).toSorted()).toEqual(
       methods.filter((name) => name !== 'constructor').toSorted(),
     );
-    const source = readFileSync(join(ROOT, LIBRARY, 'delay/delay.ts'), 'utf8');
+    const source = readFileSync(join(ROOT, LIBRARY, 'delay/verdicts.ts'), 'utf8');
     const inCode = [...source.matchAll(/verdict: ([^;]+);/g)].flatMap(([, union = '']) =>
       [...union.matchAll(/'(\w+)'/g)].map(([, verdict]) => verdict),
     );

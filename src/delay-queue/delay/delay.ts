@@ -14,6 +14,7 @@
  * - **verdict**: what a write answers.
  */
 import type { EntityManager } from 'typeorm';
+import type { Duration } from './duration.js';
 import type { Storable } from './storable.js';
 
 /**
@@ -53,43 +54,6 @@ export type GivenPayload<N extends DelayName, P> = keyof DelayPayloads extends n
   ? P & Storable<P>
   : PayloadOf<N>;
 
-/**
- * Milliseconds, or a text of the `ms` package: `'250ms'`, `'90s'`, `'30m'`, `'48h'`, `'14d'`. Any text
- * compiles, because it may come from a configuration; what it says is checked when it is used.
- */
-// oxlint-disable-next-line typescript/ban-types -- keeps the texts below apart from other ones
-export type Duration = number | DurationText | (string & {});
-
-/** The texts that editors know. */
-export type DurationText = `${number}` | `${number}${DurationUnit}` | `${number} ${DurationUnit}`;
-
-/** The units of the `ms` package, but for years, whose length nobody agrees on. */
-export type DurationUnit =
-  | 'ms'
-  | 'msecs'
-  | 'milliseconds'
-  | 's'
-  | 'sec'
-  | 'secs'
-  | 'second'
-  | 'seconds'
-  | 'm'
-  | 'min'
-  | 'mins'
-  | 'minute'
-  | 'minutes'
-  | 'h'
-  | 'hr'
-  | 'hrs'
-  | 'hour'
-  | 'hours'
-  | 'd'
-  | 'day'
-  | 'days'
-  | 'w'
-  | 'week'
-  | 'weeks';
-
 /** When a delay is due: `after` counts from the database's clock, `at` is an absolute instant. */
 export type When = { after: Duration; at?: never } | { at: Date; after?: never };
 
@@ -120,40 +84,6 @@ export type ScheduleItem<N extends DelayName = DelayName> = {
 }[N];
 
 /**
- * - `scheduled`: a new delay waits.
- * - `replaced`: the waiting delay of that key has the new payload and time.
- * - `kept`: the waiting delay of that key stays as it was (`onConflict: 'keep'`).
- * - `running`: an attempt of that key's delay holds the lease now; nothing was written.
- *
- * `id` and `dueAt` are those of the delay that stands in the table.
- */
-export interface ScheduleResult {
-  verdict: 'scheduled' | 'replaced' | 'kept' | 'running';
-  id: string;
-  dueAt: Date;
-}
-
-/**
- * - `cancelled`: no attempt will start any more, and none can commit through the fence.
- * - `running`: an attempt holds the lease now; the business row decides.
- * - `absent`: there is no delay of that key.
- */
-export type CancelResult =
-  | { verdict: 'cancelled'; id: string; dueAt: Date }
-  | { verdict: 'running'; id: string; dueAt: Date }
-  | { verdict: 'absent' };
-
-/** Like {@link CancelResult}; a dead letter counts as `absent` (see `retryDead`). */
-export type RescheduleResult =
-  | { verdict: 'rescheduled'; id: string; dueAt: Date }
-  | { verdict: 'running'; id: string; dueAt: Date }
-  | { verdict: 'absent' };
-
-/** `retried`: the dead letter is due now, with all its attempts. `absent`: no dead letter of that key. */
-export type RetryDeadResult =
-  { verdict: 'retried'; id: string; dueAt: Date } | { verdict: 'absent' };
-
-/**
  * Where a reschedule moves the delay: `extendBy` counts from its present due time, and stops at the
  * end of the year 9999, the latest that a delay can be due.
  */
@@ -172,48 +102,6 @@ export interface Delay<N extends DelayName = DelayName> {
   maxAttempts: number;
   /** Start of this attempt minus due, in milliseconds, on the database's clock. */
   latenessMs: number;
-}
-
-/** Second argument of a plain handler. */
-export interface DelayContext {
-  /** Aborts at the timeout, when the lease is lost, and at shutdown; `signal.reason` says which. */
-  signal: AbortSignal;
-}
-
-/** Second argument of a transactional handler. */
-export interface TransactionalDelayContext extends DelayContext {
-  /**
-   * The attempt's own transaction: what it writes commits together with the delay's removal. It ends
-   * with the handler, and refuses everything from then on: await what is written through it.
-   */
-  manager: EntityManager;
-}
-
-/**
- * Second argument of a batch handler. When the call resolves, all its delays are done but those it
- * said something else of; when it throws, each of them runs again at once, alone, and no attempt is
- * spent.
- */
-export interface DelayBatchContext extends DelayContext {
-  /**
-   * That delay alone failed, as if a handler of its own had thrown `error`: it is tried again after
-   * its backoff, or is a dead letter with `DiscardDelay`. What was written for it is not undone.
-   *
-   * @throws DelayInvalidError for a delay that is not of this batch, or once the batch is over
-   */
-  readonly fail: (delay: Delay, error: unknown) => void;
-  /**
-   * That delay alone runs again later, and no attempt is spent: `fail` with a `PostponeDelay`.
-   *
-   * @throws DelayInvalidError as `fail`, and for what is no duration
-   */
-  readonly postpone: (delay: Delay, after: Duration) => void;
-}
-
-/** Second argument of a transactional batch handler. */
-export interface TransactionalDelayBatchContext extends DelayBatchContext {
-  /** The batch's own transaction: what it writes commits together with the removal of its delays. */
-  manager: EntityManager;
 }
 
 /** States of a delay that is still in the table. */

@@ -1,4 +1,5 @@
-import type { Delay, DelayContext } from '../delay/delay.js';
+import type { Delay } from '../delay/delay.js';
+import type { DelayContext } from '../delay/contexts.js';
 
 /** What `@Inject(REQUEST)` gives in a request-scoped provider while it serves a delay. */
 export interface DelayRequest {

@@ -1,7 +1,8 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { ContextIdFactory, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
-import type { Delay, DelayContext } from '../delay/delay.js';
+import type { Delay } from '../delay/delay.js';
+import type { DelayContext } from '../delay/contexts.js';
 import { DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import { onDelayMetadata } from './on-delay.decorator.js';

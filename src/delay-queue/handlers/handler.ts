@@ -1,4 +1,5 @@
-import type { Delay, DelayContext } from '../delay/delay.js';
+import type { Delay } from '../delay/delay.js';
+import type { DelayContext } from '../delay/contexts.js';
 import type { BackoffPolicy } from '../options/backoff.js';
 
 /** A method with `@OnDelay`, ready to run, with the module's defaults filled in. */

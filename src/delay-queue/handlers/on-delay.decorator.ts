@@ -1,13 +1,12 @@
 import 'reflect-metadata';
+import type { Delay, DelayName } from '../delay/delay.js';
 import type {
-  Delay,
   DelayBatchContext,
   DelayContext,
-  DelayName,
-  Duration,
   TransactionalDelayBatchContext,
   TransactionalDelayContext,
-} from '../delay/delay.js';
+} from '../delay/contexts.js';
+import type { Duration } from '../delay/duration.js';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import type { BackoffFunction, BackoffOptions } from '../options/backoff.js';
 

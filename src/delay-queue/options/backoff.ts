@@ -1,4 +1,4 @@
-import type { Duration } from '../delay/delay.js';
+import type { Duration } from '../delay/duration.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { parseDurationMs } from '../validation/duration.js';
 import { checkKnownOptions } from '../validation/known-options.js';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Duration } from '../delay/delay.js';
+import type { Duration } from '../delay/duration.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import {
   BACKOFF_DEFAULT,

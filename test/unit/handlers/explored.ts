@@ -6,7 +6,8 @@ import {
   resolveOptions,
 } from '../../../src/delay-queue/options/delay-queue.options.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import type { Delay, DelayContext } from '../../../src/delay-queue/delay/delay.js';
+import type { Delay } from '../../../src/delay-queue/delay/delay.js';
+import type { DelayContext } from '../../../src/delay-queue/delay/contexts.js';
 import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';

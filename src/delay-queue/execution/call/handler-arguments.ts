@@ -1,7 +1,9 @@
 import type { EntityManager } from 'typeorm';
 import { DelayInvalidError } from '../../delay/delay.errors.js';
 import { PostponeDelay } from '../../delay/thrown-by-handlers.js';
-import type { Delay, DelayBatchContext, DelayContext, Duration } from '../../delay/delay.js';
+import type { Delay } from '../../delay/delay.js';
+import type { DelayBatchContext, DelayContext } from '../../delay/contexts.js';
+import type { Duration } from '../../delay/duration.js';
 import { readable } from '../../validation/blame.js';
 import { parseDurationMs } from '../../validation/duration.js';
 import { shown } from '../../validation/shown.js';

@@ -1,0 +1,33 @@
+/**
+ * - `scheduled`: a new delay waits.
+ * - `replaced`: the waiting delay of that key has the new payload and time.
+ * - `kept`: the waiting delay of that key stays as it was (`onConflict: 'keep'`).
+ * - `running`: an attempt of that key's delay holds the lease now; nothing was written.
+ *
+ * `id` and `dueAt` are those of the delay that stands in the table.
+ */
+export interface ScheduleResult {
+  verdict: 'scheduled' | 'replaced' | 'kept' | 'running';
+  id: string;
+  dueAt: Date;
+}
+
+/**
+ * - `cancelled`: no attempt will start any more, and none can commit through the fence.
+ * - `running`: an attempt holds the lease now; the business row decides.
+ * - `absent`: there is no delay of that key.
+ */
+export type CancelResult =
+  | { verdict: 'cancelled'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date }
+  | { verdict: 'absent' };
+
+/** Like {@link CancelResult}; a dead letter counts as `absent` (see `retryDead`). */
+export type RescheduleResult =
+  | { verdict: 'rescheduled'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date }
+  | { verdict: 'absent' };
+
+/** `retried`: the dead letter is due now, with all its attempts. `absent`: no dead letter of that key. */
+export type RetryDeadResult =
+  { verdict: 'retried'; id: string; dueAt: Date } | { verdict: 'absent' };
