@@ -10,11 +10,8 @@ import {
 } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
 import { type DataSourceChoice, dataSourceProvider } from './database/chosen-data-source.js';
-import {
-  type DelayQueueOptions,
-  RESOLVED_OPTIONS,
-  resolveOptions,
-} from './options/delay-queue.options.js';
+import { type DelayQueueOptions, RESOLVED_OPTIONS } from './options/delay-queue.options.js';
+import { resolveOptions } from './options/resolve-options.js';
 import { DelayConfigError } from './delay/delay.errors.js';
 import { DelayEvents } from './delay/delay.events.js';
 import { DelayLog } from './delay.log.js';

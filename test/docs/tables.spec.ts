@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { DelayService } from 'nestjs-delay-queue';
-import { resolveOptions } from '../../src/delay-queue/options/delay-queue.options.js';
+import { resolveOptions } from '../../src/delay-queue/options/resolve-options.js';
 import { membersOf, wordsOf } from './compile.js';
 import { coded, prose, readDocument, ROOT, tableUnder } from './documents.js';
 

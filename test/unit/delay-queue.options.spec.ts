@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { resolveOptions } from '../../src/delay-queue/options/delay-queue.options.js';
+import { resolveOptions } from '../../src/delay-queue/options/resolve-options.js';
 import { DelayConfigError } from '../../src/delay-queue/delay/delay.errors.js';
 
 describe('resolveOptions', () => {

@@ -1,5 +1,5 @@
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
-import { checkConcurrency, parseTimeoutMs } from '../options/delay-queue.options.js';
+import { checkConcurrency, parseTimeoutMs } from '../options/resolve-options.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { OnDelayBatchOptions, OnDelayMetadata } from './on-delay.decorator.js';
 import { atStart } from '../validation/blame.js';

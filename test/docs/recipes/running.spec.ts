@@ -7,7 +7,7 @@ import {
 } from '@nestjs/common';
 import { OnDelay } from 'nestjs-delay-queue';
 import type { DataSource, EntityManager } from 'typeorm';
-import { resolveOptions } from '../../../src/delay-queue/options/delay-queue.options.js';
+import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
 import { until } from '../../support/until.js';
 import { PgBouncer } from '../../servers/support/pgbouncer.js';
 import { sayNotRun } from '../../servers/support/programs.js';

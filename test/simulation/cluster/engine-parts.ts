@@ -1,6 +1,6 @@
 /** The parts of the real engine that a simulation makes or looks into; see `engine.ts` beside. */
 export { DataSource } from 'typeorm';
-export { resolveOptions } from '../../../src/delay-queue/options/delay-queue.options.js';
+export { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
 export { DiscardDelay, PostponeDelay } from '../../../src/delay-queue/delay/thrown-by-handlers.js';
 export { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 export { DelayService } from '../../../src/delay-queue/delay.service.js';

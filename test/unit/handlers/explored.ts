@@ -1,10 +1,8 @@
 import { Injectable, type DynamicModule, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import {
-  RESOLVED_OPTIONS,
-  resolveOptions,
-} from '../../../src/delay-queue/options/delay-queue.options.js';
+import { RESOLVED_OPTIONS } from '../../../src/delay-queue/options/delay-queue.options.js';
+import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import type { Delay } from '../../../src/delay-queue/delay/delay.js';
 import type { DelayContext } from '../../../src/delay-queue/delay/contexts.js';
