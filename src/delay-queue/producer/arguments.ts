@@ -4,7 +4,8 @@ import type { Placement } from '../store/wire/rows.js';
 import { slotOf } from '../store/wire/slot.js';
 import { readable, within } from '../validation/blame.js';
 import { checkName } from '../validation/names.js';
-import { encodePayload, isPlainArray } from '../validation/payload.js';
+import { encodePayload } from '../validation/payload.js';
+import { isPlainArray } from '../validation/plain-values.js';
 import { parseScheduleItem, type ParsedSchedule } from '../validation/schedule-options.js';
 
 /** Items of one `scheduleMany`; more belong into several transactions. */
