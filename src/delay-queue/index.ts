@@ -37,4 +37,5 @@ export type { DelayBatchRequest, DelayRequest } from './handlers/delay-request.j
 export type * from './delay/storable.js';
 export { delayQueueMigrations, type MigrationClass } from './store/tables/migrations.js';
 export { runMigrations } from './store/tables/run-migrations.js';
-export { WHEEL_CAPACITY, WheelService, type WheelTimer } from './wheel/wheel.service.js';
+export type { WheelTimer } from './wheel/volatile-timers.js';
+export { WHEEL_CAPACITY, WheelService } from './wheel/wheel.service.js';

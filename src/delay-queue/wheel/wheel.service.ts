@@ -1,4 +1,3 @@
-import { AsyncResource } from 'node:async_hooks';
 import { performance } from 'node:perf_hooks';
 import {
   type BeforeApplicationShutdown,
@@ -18,8 +17,10 @@ import { describeError } from '../delay/error-text.js';
 import { atStart } from '../validation/blame.js';
 import { parseDurationMs } from '../validation/duration.js';
 import { checkInteger } from '../validation/integer.js';
+import { VolatileTimers, type WheelTimer } from './volatile-timers.js';
 import { WheelAlarm } from './wheel-alarm.js';
-import { Channel, type OnExpired, TICKS_PER_MS, type WheelChannel } from './wheel.channel.js';
+import { WheelSleep } from './wheel-sleep.js';
+import { Channel, type OnExpired, type WheelChannel } from './wheel.channel.js';
 
 /**
  * Provide a number under this token to change how many volatile timers may wait, 1 to 16,777,216.
@@ -30,20 +31,8 @@ export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
 const CAPACITY_DEFAULT = 1_000_000;
 const CAPACITY_MAX = 2 ** 24;
 
-/** Far below 2^31 ms, beyond which `setTimeout` fires at once; an idle process wakes once a minute. */
-const SLEEP_MS_MAX = 60_000;
-
-/** A sleep below this is not worth an alarm: a process that busy soon looks again anyway. */
-const ALARM_MS_MIN = 2;
-
 /** What one channel may expire before other events get their turn. */
 const EXPIRED_PER_TURN = 1_024;
-
-/** A volatile timer, as {@link WheelService.after} names it. */
-export interface WheelTimer {
-  /** Never used twice in this process. */
-  readonly id: number;
-}
 
 /**
  * Drives the timing wheels of this process with one `setTimeout`, and none while nothing waits. A
@@ -66,17 +55,8 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   readonly #logger = new Logger('WheelService');
   readonly #channels: Channel[] = [];
   readonly #scratch = new Int32Array(EXPIRED_PER_TURN);
-  readonly #volatile: WheelChannel;
-  readonly #timers = new Map<number, { handle: number; fn: () => unknown; scope: AsyncResource }>();
-  /**
-   * Turns run in the async context of the service's birth. Otherwise whoever happened to arm the
-   * timer, perhaps inside a transaction, would lend his AsyncLocalStorage to all who come after.
-   */
-  readonly #onWake = AsyncResource.bind(() => this.#turn());
-  #lastId = 0;
-  #timeout: NodeJS.Timeout | undefined;
-  #immediate: NodeJS.Immediate | undefined;
-  #wakeAtMs = Infinity;
+  readonly #sleep: WheelSleep;
+  readonly #timers: VolatileTimers;
   #closing = false;
   #stopped = false;
 
@@ -88,11 +68,15 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
    */
   constructor(
     @Optional() @Inject(WHEEL_CAPACITY) private readonly capacity: number = CAPACITY_DEFAULT,
-    @Optional() private readonly alarm?: WheelAlarm,
+    @Optional() alarm?: WheelAlarm,
   ) {
     atStart('WheelService', () => checkInteger(capacity, 'WHEEL_CAPACITY', 1, CAPACITY_MAX));
-    this.alarm?.onRing(() => this.#ring());
-    this.#volatile = this.channel((tags) => this.#runTimers(tags), capacity);
+    this.#sleep = new WheelSleep(() => this.#turn(), alarm);
+    this.#timers = new VolatileTimers(
+      (onExpired) => this.channel(onExpired, capacity),
+      (fn) => this.#run('a volatile timer', fn),
+      (anyWaits) => this.#sleep.keepAlive(anyWaits),
+    );
   }
 
   /** The wheel's clock: `performance.now()`, milliseconds with fractions. */
@@ -112,22 +96,14 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     const delayMs = parseDurationMs(ms, 'after');
     if (typeof fn !== 'function') throw new DelayInvalidError('fn', 'must be a function');
     if (this.#closing) throw new DelayShutdownError();
-    const id = ++this.#lastId;
-    const handle = this.#volatile.add(this.nowMs() + delayMs, id);
-    if (handle === undefined) throw new DelayWheelFullError(this.capacity);
-    this.#timers.set(id, { handle, fn, scope: new AsyncResource('WheelTimer') });
-    this.#keepAlive();
-    return { id };
+    const timer = this.#timers.add(this.nowMs() + delayMs, fn);
+    if (timer === undefined) throw new DelayWheelFullError(this.capacity);
+    return timer;
   }
 
   /** @returns `true`: it will not run. `false`: it began, was cancelled, or never was. */
   cancel(timer: WheelTimer): boolean {
-    const known = this.#timers.get(timer.id);
-    if (known === undefined) return false;
-    this.#timers.delete(timer.id);
-    this.#volatile.cancel(known.handle);
-    this.#keepAlive();
-    return true;
+    return this.#timers.cancel(timer);
   }
 
   /**
@@ -146,7 +122,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
       onExpired,
       capacity,
       this.nowMs(),
-      (deadlineMs) => this.#wakeBy(deadlineMs),
+      (deadlineMs) => this.#sleep.wakeBy(deadlineMs),
       (closed) => {
         this.#channels.splice(this.#channels.indexOf(closed), 1);
         this.#arm();
@@ -159,19 +135,13 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   /** Cancels all volatile timers. Channels go on: their owners are draining. */
   beforeApplicationShutdown(): void {
     this.#closing = true;
-    this.#timers.clear();
-    this.#volatile.close();
+    this.#timers.close();
   }
 
   onApplicationShutdown(): void {
     this.beforeApplicationShutdown();
     this.#stopped = true;
     for (const channel of this.#channels.slice()) channel.close();
-  }
-
-  /** The timeout stays in charge of what the alarm rings too early for, as well as of all else. */
-  #ring(): void {
-    if (this.#timeout !== undefined && this.nowMs() >= this.#wakeAtMs) this.#onWake();
   }
 
   #turn(): void {
@@ -185,17 +155,6 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     for (const { channel, tags } of due) {
       if (!channel.closed) this.#run('a channel of the wheel', () => channel.onExpired(tags));
     }
-  }
-
-  #runTimers(tags: readonly number[]): void {
-    for (const tag of tags) {
-      const timer = this.#timers.get(tag);
-      // An earlier one of the same turn may have cancelled it.
-      if (timer === undefined) continue;
-      this.#timers.delete(tag);
-      this.#run('a volatile timer', () => timer.scope.runInAsyncScope(timer.fn));
-    }
-    this.#keepAlive();
   }
 
   #run(what: string, fn: () => unknown): void {
@@ -212,48 +171,11 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     }
   }
 
-  #wakeBy(wakeAtMs: number): void {
-    if (wakeAtMs < this.#wakeAtMs) this.#sleepUntil(wakeAtMs);
-  }
-
   #arm(): void {
     let wakeAtMs = Infinity;
     for (const channel of this.#channels) {
       wakeAtMs = Math.min(wakeAtMs, channel.wheel.nextExpiry());
     }
-    this.#sleepUntil(wakeAtMs);
-  }
-
-  /**
-   * One sleep at a time. A timer that fires early, as Node's may by a millisecond, finds nothing due
-   * and sleeps again. What is due now, be it the rest of a bounded advance, goes on in the next
-   * turn of the event loop. Cancelling the earliest entry leaves the sleep as it is: that wakes
-   * once for nothing, where a pair of add and cancel would cost two timers.
-   */
-  #sleepUntil(wakeAtMs: number): void {
-    clearTimeout(this.#timeout);
-    clearImmediate(this.#immediate);
-    this.#timeout = this.#immediate = undefined;
-    this.#wakeAtMs = wakeAtMs;
-    if (wakeAtMs === Infinity) return;
-    const sleepMs = wakeAtMs - this.nowMs();
-    if (sleepMs > 0) {
-      this.#timeout = setTimeout(this.#onWake, Math.min(Math.ceil(sleepMs), SLEEP_MS_MAX));
-      this.#keepAlive();
-      if (sleepMs >= ALARM_MS_MIN) {
-        // Before the tick it would find nothing due.
-        this.alarm?.ringAt(Math.ceil(wakeAtMs * TICKS_PER_MS) / TICKS_PER_MS);
-      }
-    } else {
-      // Nothing can be earlier than the next turn.
-      this.#wakeAtMs = -Infinity;
-      this.#immediate = setImmediate(this.#onWake);
-    }
-  }
-
-  /** Immediates stay as they are: for one that is unref'd the event loop does not hurry. */
-  #keepAlive(): void {
-    if (this.#timers.size > 0) this.#timeout?.ref();
-    else this.#timeout?.unref();
+    this.#sleep.sleepUntil(wakeAtMs);
   }
 }
