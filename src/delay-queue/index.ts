@@ -33,7 +33,7 @@ export {
   type TransactionalHandler,
 } from './handlers/on-delay.decorator.js';
 export type { BackoffFunction, BackoffOptions } from './options/backoff.js';
-export type { DelayBatchRequest, DelayRequest } from './handlers/delay-request.js';
+export type { DelayBatchRequest, DelayRequest } from './handlers/handler.js';
 export type * from './delay/storable.js';
 export { delayQueueMigrations, type MigrationClass } from './store/tables/migrations.js';
 export { runMigrations } from './store/tables/run-migrations.js';

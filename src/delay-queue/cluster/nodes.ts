@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { spread } from '../store/wire/spread.js';
+import { spread } from '../store/wire/ownership.js';
 import type { Shares } from '../store/wire/rows.js';
 
 type Others = readonly (readonly [id: string, names: readonly string[]])[];

@@ -1,5 +1,5 @@
 import type { DelayEvents } from '../delay/delay.events.js';
-import { texts } from '../store/wire/array-literal.js';
+import { texts } from '../store/wire/arrays.js';
 import type { Runner, Wake } from '../store/wire/rows.js';
 import { encodeWakes, nodesHint } from './hint.js';
 import { Trouble } from '../tasks/trouble.js';

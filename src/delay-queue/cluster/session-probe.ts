@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Client, Notification } from 'pg';
+import type { EngineConnections } from '../database/engine-connections.js';
 import type { Runner } from '../store/wire/rows.js';
 import { parseHint, probeHint } from './hint.js';
 
@@ -67,4 +68,44 @@ export async function hears(
     if (signal?.aborted) giveUp();
     sender.query('SELECT pg_notify($1::text, $2::text)', [channel, probeHint(nonce)]).catch(giveUp);
   });
+}
+
+/**
+ * Finds out, on a connection made for it, whether this process keeps its sessions to itself: a node
+ * without handlers has no listener that would know.
+ */
+export class SessionProof {
+  readonly #stop = new AbortController();
+  /** False also when nobody knows. */
+  readonly answered: Promise<boolean>;
+
+  constructor(
+    private readonly connections: EngineConnections,
+    private readonly channel: string,
+  ) {
+    this.answered = this.#ask();
+  }
+
+  /** Gives up what is not answered, and leaves nothing behind. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.answered;
+  }
+
+  async #ask(): Promise<boolean> {
+    const { connections, channel } = this;
+    const client = connections.dedicated();
+    client.on('error', () => {});
+    try {
+      await connections.open(client);
+      const session = await listen(client, channel);
+      const hearing = await hears(client, channel, connections, this.#stop.signal);
+      if (hearing !== 'heard') await unlisten(client, channel, session);
+      return hearing === 'heard';
+    } catch {
+      return false;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
 }

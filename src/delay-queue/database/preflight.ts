@@ -1,5 +1,5 @@
 import { DelayConfigError } from '../delay/delay.errors.js';
-import { texts } from '../store/wire/array-literal.js';
+import { texts } from '../store/wire/arrays.js';
 import type { Runner } from '../store/wire/rows.js';
 import { tablesOf } from '../store/tables/schema.js';
 

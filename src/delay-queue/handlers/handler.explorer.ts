@@ -7,8 +7,7 @@ import { DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import { onDelayMetadata } from './on-delay.decorator.js';
 import { handlerSettings } from './handler-settings.js';
-import type { DelayBatchRequest, DelayRequest } from './delay-request.js';
-import type { Handler } from './handler.js';
+import type { Handler, DelayBatchRequest, DelayRequest } from './handler.js';
 import { HandlerRegistry } from './handler.registry.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];

@@ -30,3 +30,15 @@ export interface Handler {
    */
   invoke(work: Delay | Delay[], ctx: DelayContext): unknown;
 }
+
+/** What `@Inject(REQUEST)` gives in a request-scoped provider while it serves a delay. */
+export interface DelayRequest {
+  delay: Delay;
+  ctx: DelayContext;
+}
+
+/** What it gives while a batch handler is served. */
+export interface DelayBatchRequest {
+  delays: Delay[];
+  ctx: DelayContext;
+}

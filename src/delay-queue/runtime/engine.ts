@@ -14,7 +14,7 @@ import { HintSender } from '../cluster/notifier.js';
 import { Nodes } from '../cluster/nodes.js';
 import { type Findings, preflight } from '../database/preflight.js';
 import type { Source } from '../intake/read-ahead.js';
-import { SessionProof } from '../cluster/session-proof.js';
+import { SessionProof } from '../cluster/session-probe.js';
 import { Worker } from './worker.js';
 
 /** Postgres cuts an application's name there. */

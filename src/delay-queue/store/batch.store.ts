@@ -1,6 +1,6 @@
 import type { MoveTo } from '../validation/when.js';
-import { NO_INSTANT, NO_MS } from './wire/absent.js';
-import { numbers, texts } from './wire/array-literal.js';
+import { NO_INSTANT, NO_MS } from './wire/arrays.js';
+import { numbers, texts } from './wire/arrays.js';
 import {
   columnsOf,
   insert,

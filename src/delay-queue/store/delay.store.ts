@@ -1,8 +1,8 @@
 import type { MoveTo } from '../validation/when.js';
 import { DelayUnstableError } from '../delay/delay.errors.js';
-import { NO_INSTANT, NO_MS } from './wire/absent.js';
+import { NO_INSTANT, NO_MS } from './wire/arrays.js';
 import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './wire/answers.js';
-import { numbers, texts } from './wire/array-literal.js';
+import { numbers, texts } from './wire/arrays.js';
 import { HELD_MAX_MS, type Patience } from './sql/parts/lock-wait.js';
 import { PatientStatement } from './patient-statement.js';
 import { Placer } from './schedule-writer.js';

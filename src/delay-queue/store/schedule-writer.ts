@@ -1,5 +1,5 @@
 import { DelayConflictError, DelayError } from '../delay/delay.errors.js';
-import { numbers } from './wire/array-literal.js';
+import { numbers } from './wire/arrays.js';
 import type { Patience } from './sql/parts/lock-wait.js';
 import { PatientStatement } from './patient-statement.js';
 import { insert, placeAgainColumns, placedOf, type PlacedRow } from './write-answers.js';

@@ -1,5 +1,5 @@
 import { DelayConfigError } from '../delay/delay.errors.js';
-import { NO_MS } from './wire/absent.js';
+import { NO_MS } from './wire/arrays.js';
 import {
   type BuryAnswer,
   buriedOf,
@@ -19,8 +19,8 @@ import {
   type SweepAnswer,
   sweptOf,
 } from './wire/answers.js';
-import { flags, numbers, texts } from './wire/array-literal.js';
-import { nameIndex } from './wire/name-index.js';
+import { flags, numbers, texts } from './wire/arrays.js';
+import { nameIndex } from './wire/ownership.js';
 import type {
   BuriedRow,
   ClaimedRow,

@@ -1,6 +1,6 @@
-import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/absent.js';
+import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/arrays.js';
 import { type AsText, msOfUs, numberOf } from './wire/answers.js';
-import { numbers, texts } from './wire/array-literal.js';
+import { numbers, texts } from './wire/arrays.js';
 import type { MoveTo } from '../validation/when.js';
 import type { Placed, Placement, Runner } from './wire/rows.js';
 import { slotOf } from './wire/slot.js';

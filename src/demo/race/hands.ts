@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { spread } from '../../delay-queue/store/wire/spread.js';
+import { spread } from '../../delay-queue/store/wire/ownership.js';
 import type { Closer } from './command-line.js';
 import type { Fault, LedgerOrder } from './ledger.js';
 

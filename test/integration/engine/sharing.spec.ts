@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { spread } from '../../../src/delay-queue/store/wire/spread.js';
+import { spread } from '../../../src/delay-queue/store/wire/ownership.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';

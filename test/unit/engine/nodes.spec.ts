@@ -1,7 +1,7 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import { spread, spreadSql } from '../../../src/delay-queue/store/wire/spread.js';
+import { spread, spreadSql } from '../../../src/delay-queue/store/wire/ownership.js';
 import { createEmptyDatabase } from '../../support/database.js';
 
 type Other = [id: string, names: string[]];

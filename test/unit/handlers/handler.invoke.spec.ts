@@ -3,10 +3,7 @@ import { Inject, Injectable, Scope } from '@nestjs/common';
 import { REQUEST } from '@nestjs/core';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import type { Delay } from '../../../src/delay-queue/delay/delay.js';
-import type {
-  DelayBatchRequest,
-  DelayRequest,
-} from '../../../src/delay-queue/handlers/delay-request.js';
+import type { DelayBatchRequest, DelayRequest } from '../../../src/delay-queue/handlers/handler.js';
 import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
 import { calls, CTX, DELAY, explored, Timers } from './explored.js';
 

@@ -10,8 +10,7 @@ import type { Placed, Placement, Runner } from '../../store/wire/rows.js';
 import { slotOf } from '../../store/wire/slot.js';
 import { Coalescer } from './coalescer.js';
 import { KeyLines } from './key-queues.js';
-import { ownError } from './own-error.js';
-import { PendingCall } from './pending-call.js';
+import { PendingCall, ownError } from './pending-call.js';
 
 /** A call that stands in the line of its key for so long is not sent any more. */
 const IN_LINE_MS_MAX = 15_000;

@@ -12,7 +12,7 @@ import type {
 } from './rows.js';
 
 /*
- * What the statements answer, and what is made of it; for those that write a caller's delay, see `placing.ts`.
+ * What the statements answer, and what is made of it; for those that write a caller's delay, see `write-answers.ts`.
  *
  * Every column is a text, cast where the statement answers: an application may have told `pg` to parse any
  * type as it likes, and a role may have told Postgres to write numbers and instants its own way. The texts are

@@ -1,4 +1,4 @@
-import { spread } from '../../../../src/delay-queue/store/wire/spread.js';
+import { spread } from '../../../../src/delay-queue/store/wire/ownership.js';
 import type { Sessions } from '../sessions.js';
 import {
   byWake,

@@ -1,4 +1,4 @@
-import { NO_KEY, NO_MAXIMUM } from '../../../../src/delay-queue/store/wire/absent.js';
+import { NO_KEY, NO_MAXIMUM } from '../../../../src/delay-queue/store/wire/arrays.js';
 import type { Extent } from '../../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import type { Patience } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
 import { PgError } from '../pg-error.js';

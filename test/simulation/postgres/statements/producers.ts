@@ -1,4 +1,4 @@
-import { NO_INSTANT } from '../../../../src/delay-queue/store/wire/absent.js';
+import { NO_INSTANT } from '../../../../src/delay-queue/store/wire/arrays.js';
 import type { Patience } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
 import {
   endedOf,

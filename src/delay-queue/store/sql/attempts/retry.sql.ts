@@ -1,4 +1,4 @@
-import { msOrNull } from '../../wire/absent.js';
+import { msOrNull } from '../../wire/arrays.js';
 import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { expectFew, fencedRow } from '../parts/row-of.js';
 

@@ -1,4 +1,4 @@
-import { instantOrNull, msOrNull } from '../../wire/absent.js';
+import { instantOrNull, msOrNull } from '../../wire/arrays.js';
 import type { Patience } from '../parts/lock-wait.js';
 import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { besideInput, clockOf, freeRows, isRowOf, looked } from '../parts/look.js';

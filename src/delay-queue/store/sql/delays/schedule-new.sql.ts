@@ -1,4 +1,4 @@
-import { instantOrNull, keyOrNull, maximumOrNull } from '../../wire/absent.js';
+import { instantOrNull, keyOrNull, maximumOrNull } from '../../wire/arrays.js';
 import { HELD_MAX_MS, type Patience } from '../parts/lock-wait.js';
 import {
   lockTimeout,

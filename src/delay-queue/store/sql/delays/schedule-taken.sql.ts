@@ -1,4 +1,4 @@
-import { instantOrNull, maximumOrNull } from '../../wire/absent.js';
+import { instantOrNull, maximumOrNull } from '../../wire/arrays.js';
 import type { Patience } from '../parts/lock-wait.js';
 import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { besideInput, clockOf, endedColumns, freeRows, isRowOf, looked } from '../parts/look.js';

@@ -1,8 +1,8 @@
-import { spreadSql } from '../../wire/spread.js';
+import { spreadSql } from '../../wire/ownership.js';
 
 /**
  * SQL for the place of a row's name among those that a node serves, as `served.at`: NULL when it does not.
- * Of few names all are looked through; of many there is an index (`name-index.ts`), else it is NULL.
+ * Of few names all are looked through; of many there is an index (`ownership.ts`), else it is NULL.
  * To be joined. OFFSET 0, because the planner would otherwise look it up again wherever it stands: beside
  * three other nodes that was a quarter of a sweep (docs/adr/0016).
  */

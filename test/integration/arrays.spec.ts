@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { flags, numbers, texts } from '../../src/delay-queue/store/wire/array-literal.js';
+import { flags, numbers, texts } from '../../src/delay-queue/store/wire/arrays.js';
 import { LONE_SURROGATE } from '../../src/delay-queue/validation/names.js';
 import { fileDatabase } from '../support/file-database.js';
 
