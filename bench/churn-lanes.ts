@@ -1,6 +1,7 @@
 import { Client } from 'pg';
 import { DelayStore } from '../src/delay-queue/store/delay.store.js';
-import type { Placement, Runner } from '../src/delay-queue/store/wire/rows.js';
+import type { Placement } from '../src/delay-queue/store/wire/delay-rows.js';
+import type { Runner } from '../src/delay-queue/store/wire/runner.js';
 import { WorkStore } from '../src/delay-queue/store/work.store.js';
 
 /** Connections that work at the same time. */

@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { DelayStore } from '../src/delay-queue/store/delay.store.js';
-import type { Placement, Runner } from '../src/delay-queue/store/wire/rows.js';
+import type { Placement } from '../src/delay-queue/store/wire/delay-rows.js';
+import type { Runner } from '../src/delay-queue/store/wire/runner.js';
 import { tablesOf } from '../src/delay-queue/store/tables/schema.js';
 import { loadSql } from '../src/delay-queue/store/sql/nodes/load.sql.js';
 import { sweepSql } from '../src/delay-queue/store/sql/nodes/sweep.sql.js';

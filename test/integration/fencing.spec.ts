@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
-import type { ClaimedRow } from '../../src/delay-queue/store/wire/rows.js';
+import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, startNode } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';

@@ -1,6 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
-import type { ClaimedRow, Runner } from '../../src/delay-queue/store/wire/rows.js';
+import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
+import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
 import { WorkStore } from '../../src/delay-queue/store/work.store.js';
 
 /** A node that is driven by hand: every statement is the engine's own, and so is its order here. */

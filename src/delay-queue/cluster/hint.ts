@@ -1,4 +1,4 @@
-import type { Wake } from '../store/wire/rows.js';
+import type { Wake } from '../store/wire/wakes.js';
 
 /** What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. */
 export type Hint =

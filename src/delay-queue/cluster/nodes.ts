@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { spread } from '../store/wire/ownership.js';
-import type { Shares } from '../store/wire/rows.js';
+import type { Shares } from '../store/wire/wakes.js';
 
 type Others = readonly (readonly [id: string, names: readonly string[]])[];
 

@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import { texts } from '../store/wire/arrays.js';
-import type { Runner, Wake } from '../store/wire/rows.js';
+import type { Runner } from '../store/wire/runner.js';
+import type { Wake } from '../store/wire/wakes.js';
 import { encodeWakes, nodesHint } from './hint.js';
 import { Trouble } from '../tasks/trouble.js';
 

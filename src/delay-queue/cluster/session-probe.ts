@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Client, Notification } from 'pg';
 import type { EngineConnections } from '../database/engine-connections.js';
-import type { Runner } from '../store/wire/rows.js';
+import type { Runner } from '../store/wire/runner.js';
 import { parseHint, probeHint } from './hint.js';
 
 /** A server that has not delivered its own notification by then does not. */

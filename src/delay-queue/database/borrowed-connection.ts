@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayUnavailableError } from '../delay/delay.errors.js';
-import type { Runner } from '../store/wire/rows.js';
+import type { Runner } from '../store/wire/runner.js';
 import { isRefusal } from './driver-errors.js';
 
 /** What tells that nobody has answered. */

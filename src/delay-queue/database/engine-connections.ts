@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Client, ClientBase } from 'pg';
-import type { Runner } from '../store/wire/rows.js';
+import type { Runner } from '../store/wire/runner.js';
 import {
   callersConfig,
   type ConnectionConfig,

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
-import type { Runner } from '../store/wire/rows.js';
+import type { Runner } from '../store/wire/runner.js';
 import type { PreparedStatements } from './prepared-statements.js';
 
 /** Statements that have not ended by then, long after whoever sent them was waited for, are cut. */

@@ -1,6 +1,6 @@
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { texts } from '../store/wire/arrays.js';
-import type { Runner } from '../store/wire/rows.js';
+import type { Runner } from '../store/wire/runner.js';
 import { tablesOf } from '../store/tables/schema.js';
 
 const SERVER_VERSION_MIN = 140_000;

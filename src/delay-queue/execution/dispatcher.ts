@@ -1,7 +1,8 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { ClaimRequest, ClaimedRow, Wake } from '../store/wire/rows.js';
+import type { ClaimRequest, ClaimedRow } from '../store/wire/attempt-rows.js';
+import type { Wake } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
 import { Attempt } from './call/attempt.js';

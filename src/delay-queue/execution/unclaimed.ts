@@ -1,7 +1,8 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { ClaimRequest, LookedRow, Wake } from '../store/wire/rows.js';
+import type { ClaimRequest, LookedRow } from '../store/wire/attempt-rows.js';
+import type { Wake } from '../store/wire/wakes.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { Entry, ReadAhead } from '../intake/read-ahead.js';
 import { Trouble } from '../tasks/trouble.js';

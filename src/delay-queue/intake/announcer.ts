@@ -1,4 +1,4 @@
-import type { Wake } from '../store/wire/rows.js';
+import type { Wake } from '../store/wire/wakes.js';
 import type { Source } from './read-ahead.js';
 import type { HintSender } from '../cluster/notifier.js';
 import type { Nodes } from '../cluster/nodes.js';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Cursor, LoadedPage, Wake } from '../store/wire/rows.js';
+import type { Cursor, LoadedPage, Wake } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import { Chore } from '../tasks/recurring-task.js';
 import { NameWatch } from '../cluster/name-watch.js';

@@ -1,5 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
-import type { Wake } from '../store/wire/rows.js';
+import type { Wake } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { WheelChannel } from '../wheel/wheel.channel.js';
 import type { WheelService } from '../wheel/wheel.service.js';

@@ -1,6 +1,6 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Cursor, SweptPage, Wake } from '../store/wire/rows.js';
+import type { Cursor, SweptPage, Wake } from '../store/wire/wakes.js';
 import { Chore } from '../tasks/recurring-task.js';
 import type { Nodes } from '../cluster/nodes.js';
 import { Trouble } from '../tasks/trouble.js';

@@ -1,7 +1,7 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { ScheduleItem } from '../delay/delay.js';
-import type { Placement } from '../store/wire/rows.js';
-import { slotOf } from '../store/wire/slot.js';
+import type { Placement } from '../store/wire/delay-rows.js';
+import { slotOf } from '../store/wire/delay-rows.js';
 import { readable, within } from '../validation/blame.js';
 import { checkName } from '../validation/names.js';
 import { encodePayload } from '../validation/payload.js';

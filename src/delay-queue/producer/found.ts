@@ -1,5 +1,5 @@
 import type { DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
-import type { FoundRow, HistoryRow } from '../store/wire/rows.js';
+import type { FoundRow, HistoryRow } from '../store/wire/delay-rows.js';
 
 /** A row of the delays as callers see it. */
 export const infoOf = <N extends DelayName>(name: N, row: FoundRow): DelayInfo<N> => ({

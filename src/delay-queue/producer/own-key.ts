@@ -2,7 +2,8 @@ import type { EntityManager } from 'typeorm';
 import type { AfterCommit } from './transaction/after-commit.js';
 import { actingCall, type ActingAttempt } from './transaction/handler-context.js';
 import type { DelayStore } from '../store/delay.store.js';
-import type { Placed, Placement, Runner } from '../store/wire/rows.js';
+import type { Placed, Placement } from '../store/wire/delay-rows.js';
+import type { Runner } from '../store/wire/runner.js';
 import type { Patience } from '../store/sql/parts/lock-wait.js';
 import type { MoveTo } from '../validation/when.js';
 

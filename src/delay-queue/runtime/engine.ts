@@ -5,7 +5,7 @@ import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.o
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { DelayEvents } from '../delay/delay.events.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { Wake } from '../store/wire/rows.js';
+import type { Wake } from '../store/wire/wakes.js';
 import { WheelService } from '../wheel/wheel.service.js';
 import { AfterCommit } from '../producer/transaction/after-commit.js';
 import { Announcer, type WrittenAt } from '../intake/announcer.js';

@@ -3,7 +3,7 @@ import type { ResolvedOptions } from '../options/delay-queue.options.js';
 import { DelayConfigError, DelayShutdownError } from '../delay/delay.errors.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { Wake } from '../store/wire/rows.js';
+import type { Wake } from '../store/wire/wakes.js';
 import { WorkStore } from '../store/work.store.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import type { WheelService } from '../wheel/wheel.service.js';

@@ -1,7 +1,8 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Settlement, Wake } from '../store/wire/rows.js';
+import type { Settlement } from '../store/wire/attempt-rows.js';
+import type { Wake } from '../store/wire/wakes.js';
 import type { HeldClaim } from './held-claim.js';
 import type { Outcome } from './outcome.js';
 import { Batcher } from './batcher.js';

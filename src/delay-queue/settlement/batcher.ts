@@ -1,5 +1,5 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
-import type { LookedRow } from '../store/wire/rows.js';
+import type { LookedRow } from '../store/wire/attempt-rows.js';
 import { retryPauseMs } from '../tasks/recurring-task.js';
 import type { Trouble } from '../tasks/trouble.js';
 

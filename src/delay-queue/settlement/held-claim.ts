@@ -1,6 +1,6 @@
 import type { AttemptEvent } from '../delay/delay.events.js';
 import type { Handler } from '../handlers/handler.js';
-import type { ClaimedRow } from '../store/wire/rows.js';
+import type { ClaimedRow } from '../store/wire/attempt-rows.js';
 import type { Outcome } from './outcome.js';
 
 /** A claim of this node, from when its row was claimed until what became of it is written down. */

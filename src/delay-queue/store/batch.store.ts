@@ -9,9 +9,10 @@ import {
   placedOf,
   type PlacedRow,
 } from './write-answers.js';
-import type { Placed, Placement, Runner } from './wire/rows.js';
+import type { Placed, Placement } from './wire/delay-rows.js';
+import type { Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
-import { slotOf } from './wire/slot.js';
+import { slotOf } from './wire/delay-rows.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { placeAgainSql } from './sql/delays/schedule-taken.sql.js';
 import { placeKeylessSql, placeSql } from './sql/delays/schedule-new.sql.js';

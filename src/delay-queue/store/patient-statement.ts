@@ -1,6 +1,6 @@
 import type { Patience } from './sql/parts/lock-wait.js';
 import type { PlacedRow } from './write-answers.js';
-import type { Runner } from './wire/rows.js';
+import type { Runner } from './wire/runner.js';
 
 type Patient = Exclude<Patience, 'waits'>;
 

@@ -26,16 +26,13 @@ import type {
   ClaimedRow,
   ClaimRequest,
   Completion,
-  Cursor,
   FenceRow,
-  LoadedPage,
   LookedRow,
-  Runner,
   SettledRow,
   Settlement,
-  Shares,
-  SweptPage,
-} from './wire/rows.js';
+} from './wire/attempt-rows.js';
+import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
+import type { Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
 import { burySql } from './sql/attempts/exhausted.sql.js';
 import { claimSql } from './sql/attempts/claim.sql.js';

@@ -2,8 +2,9 @@ import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/arrays.js';
 import { type AsText, msOfUs, numberOf } from './wire/answers.js';
 import { numbers, texts } from './wire/arrays.js';
 import type { MoveTo } from '../validation/when.js';
-import type { Placed, Placement, Runner } from './wire/rows.js';
-import { slotOf } from './wire/slot.js';
+import type { Placed, Placement } from './wire/delay-rows.js';
+import type { Runner } from './wire/runner.js';
+import { slotOf } from './wire/delay-rows.js';
 
 /** The three columns of a statement's input that say when; exactly one of them is set. */
 export function columnsOf(to: MoveTo): {

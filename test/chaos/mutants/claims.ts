@@ -1,5 +1,6 @@
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
-import type { Runner, Wake } from '../../../src/delay-queue/store/wire/rows.js';
+import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
+import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
 import { wakeOf } from '../../../src/delay-queue/store/tables/schema.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';

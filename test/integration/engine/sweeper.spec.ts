@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { Sweeper } from '../../../src/delay-queue/intake/sweeper.js';
-import type { SweptPage } from '../../../src/delay-queue/store/wire/rows.js';
+import type { SweptPage } from '../../../src/delay-queue/store/wire/wakes.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';

@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
 import { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
-import type { Runner } from '../../../src/delay-queue/store/wire/rows.js';
+import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { SCHEMA } from '../postgres/catalog.js';
 import { msOf, type Micros, type Row } from '../postgres/row.js';

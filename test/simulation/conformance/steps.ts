@@ -1,5 +1,5 @@
 import type { Random } from '../../../src/random.js';
-import type { Cursor } from '../../../src/delay-queue/store/wire/rows.js';
+import type { Cursor } from '../../../src/delay-queue/store/wire/wakes.js';
 import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
 import { inLockOrder } from '../../../src/delay-queue/producer/arguments.js';
 import { UNIT_MS } from './same.js';

@@ -1,7 +1,7 @@
 import type { Random } from '../../../src/random.js';
 import { inLockOrder } from '../../../src/delay-queue/producer/arguments.js';
 import type { BatchStore, Move, Slot } from '../../../src/delay-queue/store/batch.store.js';
-import type { Placed } from '../../../src/delay-queue/store/wire/rows.js';
+import type { Placed } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import { UNIT_MS } from './same.js';
 import type { Side } from './side.js';
 import type { Step } from './step.js';

@@ -1,5 +1,5 @@
 import type { Random } from '../../../src/random.js';
-import type { Placement } from '../../../src/delay-queue/store/wire/rows.js';
+import type { Placement } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import { UNIT_MS } from './same.js';
 import type { Side } from './side.js';
 

@@ -1,4 +1,4 @@
-import { slotOf } from '../../../src/delay-queue/store/wire/slot.js';
+import { slotOf } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import type { Transaction } from './transaction.js';
 import type { Ended, NodeRow, Row } from './row.js';
 

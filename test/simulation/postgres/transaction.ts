@@ -1,4 +1,4 @@
-import { slotOf } from '../../../src/delay-queue/store/wire/slot.js';
+import { slotOf } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import { PgError } from './pg-error.js';
 import type { Ended, Micros, NodeRow, Row } from './row.js';
 import type { Change, Commit, Effect, Tables } from './tables.js';

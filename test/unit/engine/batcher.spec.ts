@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Batcher } from '../../../src/delay-queue/settlement/batcher.js';
-import type { LookedRow } from '../../../src/delay-queue/store/wire/rows.js';
+import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
 import { signal } from '../../support/delay-node.js';
 
 interface Item {

@@ -6,7 +6,7 @@ import {
   probeHint,
 } from '../../../src/delay-queue/cluster/hint.js';
 import { HintSender } from '../../../src/delay-queue/cluster/notifier.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/rows.js';
+import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { listOf } from '../../simulation/postgres/statements/statement.js';
 import { signal } from '../../support/delay-node.js';

@@ -2,7 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Entry, ReadAhead } from '../../../src/delay-queue/intake/read-ahead.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/rows.js';
+import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import type { WheelChannel } from '../../../src/delay-queue/wheel/wheel.channel.js';
 import type { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { AttemptEvent } from '../../delay/delay.events.js';
-import type { ClaimedRow } from '../../store/wire/rows.js';
+import type { ClaimedRow } from '../../store/wire/attempt-rows.js';
 import type { Handler } from '../../handlers/handler.js';
 import type { HeldClaim } from '../../settlement/held-claim.js';
 import type { Outcome } from '../../settlement/outcome.js';

@@ -1,7 +1,7 @@
 import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
-import type { Runner } from '../../store/wire/rows.js';
+import type { Runner } from '../../store/wire/runner.js';
 import { endSessionSql } from '../../store/sql/attempts/fence.sql.js';
 import type { WorkStore } from '../../store/work.store.js';
 import type { Outcome } from '../../settlement/outcome.js';

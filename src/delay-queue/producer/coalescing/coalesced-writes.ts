@@ -6,8 +6,9 @@ import {
 import { inLockOrder } from '../arguments.js';
 import type { Answer, BatchStore, Move, Slot } from '../../store/batch.store.js';
 import type { DelayStore } from '../../store/delay.store.js';
-import type { Placed, Placement, Runner } from '../../store/wire/rows.js';
-import { slotOf } from '../../store/wire/slot.js';
+import type { Placed, Placement } from '../../store/wire/delay-rows.js';
+import type { Runner } from '../../store/wire/runner.js';
+import { slotOf } from '../../store/wire/delay-rows.js';
 import { Coalescer } from './coalescer.js';
 import { KeyLines } from './key-queues.js';
 import { PendingCall, ownError } from './pending-call.js';

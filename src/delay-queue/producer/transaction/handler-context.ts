@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager, QueryRunner } from 'typeorm';
-import type { OwnAttempt } from '../../store/wire/rows.js';
+import type { OwnAttempt } from '../../store/wire/delay-rows.js';
 
 /** A handler's call, as those see it whom the handler calls. */
 export interface ActingCall {

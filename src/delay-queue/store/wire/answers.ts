@@ -1,15 +1,7 @@
 import type { EndState, LiveState } from '../../delay/delay.js';
-import type {
-  BuriedRow,
-  ClaimedRow,
-  FenceRow,
-  FoundRow,
-  HistoryRow,
-  LoadedPage,
-  LookedRow,
-  SettledRow,
-  SweptPage,
-} from './rows.js';
+import type { BuriedRow, ClaimedRow, FenceRow, LookedRow, SettledRow } from './attempt-rows.js';
+import type { FoundRow, HistoryRow } from './delay-rows.js';
+import type { LoadedPage, SweptPage } from './wakes.js';
 
 /*
  * What the statements answer, and what is made of it; for those that write a caller's delay, see `write-answers.ts`.

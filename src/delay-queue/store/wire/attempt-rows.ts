@@ -1,0 +1,79 @@
+/** What to claim; the lease and the handler's attempts are per row, for names differ. */
+export interface ClaimRequest {
+  id: number;
+  epoch: number;
+  leaseMs: number;
+  maxAttempts: number;
+}
+
+export interface ClaimedRow {
+  id: number;
+  epoch: number;
+  name: string;
+  key: string | null;
+  payload: string;
+  due_ms: number;
+  created_ms: number;
+  attempts: number;
+  max_attempts: number;
+  now_ms: number;
+}
+
+export interface LookedRow {
+  id: number;
+  epoch: number;
+  name: string;
+  attempts: number;
+  max_attempts: number | null;
+  leased_by: string | null;
+  failed: boolean;
+  wake_ms: number | null;
+  now_ms: number;
+}
+
+/** The session that fences attempts, and the rows it holds for them. */
+export interface FenceRow {
+  pid: number;
+  /** When its transaction began: microseconds since 1970. */
+  began: string;
+  isReadCommitted: boolean;
+  ids: number[];
+}
+
+/** What had no attempt left. */
+export interface BuriedRow {
+  id: number;
+  name: string;
+  key: string | null;
+  attempts: number;
+  error: string;
+}
+
+/** An attempt that ended well. */
+export interface Completion {
+  id: number;
+  epoch: number;
+  latenessMs: number;
+}
+
+/** An attempt that ended while its delay stays. */
+export interface Settlement {
+  id: number;
+  epoch: number;
+  /** How long to wait for the next attempt; null: dead letter. */
+  waitMs: number | null;
+  /** The handler asked for another instant: due moves along with wake. */
+  movesDue: boolean;
+  /** Attempts given back: 1 for what was postponed or released. */
+  refund: 0 | 1;
+  /** Null: the last error stays. */
+  error: string | null;
+}
+
+export interface SettledRow {
+  id: number;
+  epoch: number;
+  name: string;
+  failed: boolean;
+  wake_ms: number | null;
+}

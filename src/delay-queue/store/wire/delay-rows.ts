@@ -1,0 +1,69 @@
+import type { EndState, LiveState, OnConflict } from '../../delay/delay.js';
+import type { MoveTo } from '../../validation/when.js';
+
+/*
+ * What the store takes and gives of delays. Ids and epochs are numbers: 2^53 of them last for any queue. How the
+ * statements answer is in `answers.ts` and `../write-answers.ts`.
+ */
+
+/** One delay to be written; `payload` is checked JSON text. */
+export interface Placement {
+  name: string;
+  key: string | null;
+  payload: string;
+  to: MoveTo;
+  maxAttempts: number | null;
+  onConflict: OnConflict;
+}
+
+/** An attempt that is running in this process and may move its own row on. */
+export interface OwnAttempt {
+  id: number;
+  epoch: number;
+  latenessMs: number;
+}
+
+/** A write that left a row waiting: where and when. */
+export interface Placed<Verdict extends string = string> {
+  verdict: Verdict;
+  id: number;
+  dueMs: number;
+  /** Null when the row was not written by this call. */
+  epoch: number | null;
+  wakeMs: number | null;
+  nowMs: number;
+}
+
+/** What `find` reads; instants in milliseconds since 1970, payload as JSON text. */
+export interface FoundRow {
+  id: string;
+  name: string;
+  key: string;
+  payload: string;
+  state: LiveState;
+  due_ms: number;
+  wake_ms: number | null;
+  attempts: number;
+  max_attempts: number | null;
+  last_error: string | null;
+  created_ms: number;
+}
+
+/** What `history` reads; instants in milliseconds since 1970. */
+export interface HistoryRow {
+  id: string;
+  name: string;
+  key: string | null;
+  state: EndState;
+  due_ms: number;
+  created_ms: number;
+  ended_ms: number;
+  lateness_ms: number | null;
+  attempts: number;
+  node: string | null;
+  error: string | null;
+}
+
+/** A name and key as one text: no name has a space in it. */
+export const slotOf = ({ name, key }: { name: string; key: string | null }): string =>
+  `${name} ${key}`;

@@ -1,0 +1,45 @@
+/** A row that some node must look at: what the read-ahead keeps, never a payload. */
+export interface Wake {
+  id: number;
+  epoch: number;
+  name: string;
+  /** Milliseconds since 1970 on the database's clock. */
+  wakeMs: number;
+  /** An earlier attempt ended without a word: its process may have been killed by this row. */
+  suspect: boolean;
+  /** An earlier attempt failed, perhaps in a batch: it travels in no batch any more. */
+  failed: boolean;
+}
+
+/** Which rows a node looks after, in the shape of the statements' parameters. */
+export interface Shares {
+  names: string[];
+  counts: number[];
+  ranks: number[];
+}
+
+export interface LoadedPage {
+  nodes: [id: string, names: string[]][];
+  /** Of the heartbeat before this one under the same name; null: there was none. */
+  lastInstance: string | null;
+  wakes: Wake[];
+  /** Where the next page begins; null when this one was empty. */
+  cursor: Cursor | null;
+  nowMs: number;
+  /** The clock again, when all of this had been read. */
+  laterMs: number;
+}
+
+export interface SweptPage {
+  wakes: Wake[];
+  /** Where the next page begins; null when everything overdue has been looked at. */
+  cursor: Cursor | null;
+  /** Whether anything is overdue from the page's beginning on, whoever looks after it. */
+  anyOverdue: boolean;
+  nowMs: number;
+}
+
+export interface Cursor {
+  wakeMs: number;
+  id: number;
+}
