@@ -30,11 +30,12 @@ import { Engine } from './runtime/engine.js';
 import { infoOf, recordOf } from './producer/found.js';
 import { OutsideTransactions } from './producer/transaction/outside-transactions.js';
 import { ownAttempt, OwnRows } from './producer/own-key.js';
-import { inLockOrder, placementOf, placementsOf } from './producer/arguments.js';
-import { Producer } from './producer/coalescing/coalesced-writes.js';
+import { placementOf, placementsOf } from './producer/arguments.js';
+import { CoalescedWrites } from './producer/coalescing/coalesced-writes.js';
 import { BatchStore } from './store/batch.store.js';
 import { despiteDeadlocks } from './store/deadlock.js';
 import { DelayStore } from './store/delay.store.js';
+import { inLockOrder } from './store/lock-order.js';
 import type { Placed } from './store/wire/delay-rows.js';
 import type { Runner } from './store/wire/runner.js';
 import { checkKnownOptions } from './validation/known-options.js';
@@ -68,7 +69,7 @@ export class DelayService {
   readonly #outside: OutsideTransactions;
   /** Of writes that are a transaction of their own. */
   readonly #alone: CallersTransaction;
-  readonly #producer: Producer;
+  readonly #producer: CoalescedWrites;
   readonly #ownRows: OwnRows;
   /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
   protected readonly beforeApplicationShutdown = () => this.#producer.drain();
@@ -89,7 +90,7 @@ export class DelayService {
     this.#ownRows = new OwnRows(this.#store, engine.afterCommit);
     this.#outside = new OutsideTransactions(dataSource, engine);
     this.#alone = { manager: undefined, runner: this.#outside.writes };
-    this.#producer = new Producer({
+    this.#producer = new CoalescedWrites({
       alone: this.#store,
       together: new BatchStore(options.schema, withHistory),
       runners: { alone: this.#outside.writes, together: this.#outside.together },
@@ -120,7 +121,7 @@ export class DelayService {
       (own && (await this.#ownRows.placeOwn(own, manager, runner, placement))) ??
       (manager !== undefined || own
         ? (await this.#store.place(runner, [placement]))[0]
-        : await this.#producer.place(placement));
+        : await this.#producer.schedule(placement));
     return this.#announced(manager, name, placed as Placed<ScheduleResult['verdict']>);
   }
 
@@ -142,7 +143,7 @@ export class DelayService {
     const answer = (placed: readonly Placed[], within?: EntityManager): ScheduleResult[] => {
       const results = Array.from<ScheduleResult>({ length: placements.length });
       const answeredAtMs = performance.now();
-      for (const [position, { name }] of sorted.placements.entries()) {
+      for (const [position, { name }] of sorted.sorted.entries()) {
         const one = placed[position] as Placed<ScheduleResult['verdict']>;
         const result = this.#announced(within, name, one, { answeredAtMs });
         results[sorted.indexes[position] as number] = result;
@@ -150,11 +151,11 @@ export class DelayService {
       return results;
     };
     if (manager === undefined && !placements.some((placement) => ownAttempt(manager, placement))) {
-      const placed = await this.#store.placeAll(runner, sorted.placements);
+      const placed = await this.#store.placeAll(runner, sorted.sorted);
       if (placed !== undefined) return answer(placed);
     }
     const write = async (within: EntityManager, its: Runner): Promise<ScheduleResult[]> =>
-      answer(await this.#ownRows.place(within, its, sorted.placements), within);
+      answer(await this.#ownRows.place(within, its, sorted.sorted), within);
     if (manager !== undefined) {
       if (await isInTransaction(manager)) return write(manager, runner);
       return despiteDeadlocks(() =>

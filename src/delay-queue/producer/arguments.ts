@@ -58,21 +58,3 @@ function lengthOf(items: unknown): number {
   }
   return length;
 }
-
-/**
- * The placements by (name, key), each with its index before: the same order for every caller, whatever
- * its locale, so that two callers lock in the same order.
- */
-export function inLockOrder(placements: readonly Placement[]): {
-  placements: Placement[];
-  indexes: number[];
-} {
-  const at = (index: number): Placement => placements[index] as Placement;
-  const indexes = Array.from(placements.keys()).toSorted((one, other) => {
-    const [a, b] = [at(one), at(other)];
-    return compare(a.name, b.name) || compare(a.key ?? '', b.key ?? '');
-  });
-  return { placements: indexes.map(at), indexes };
-}
-
-const compare = (a: string, b: string): number => (a === b ? 0 : a < b ? -1 : 1);

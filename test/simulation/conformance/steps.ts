@@ -1,7 +1,7 @@
 import type { Random } from '../../../src/random.js';
 import type { Cursor } from '../../../src/delay-queue/store/wire/wakes.js';
 import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
-import { inLockOrder } from '../../../src/delay-queue/producer/arguments.js';
+import { inLockOrder } from '../../../src/delay-queue/store/lock-order.js';
 import { UNIT_MS } from './same.js';
 import type { Side, Which } from './side.js';
 import type { Step } from './step.js';
@@ -154,7 +154,7 @@ function place(random: Random, on: Which, step: MakeStep): Step {
   });
   const run = async (side: Side): Promise<unknown> => {
     const placements = made.map((of) => of(side));
-    const sorted = inLockOrder(placements).placements;
+    const sorted = inLockOrder(placements).sorted;
     // A conflict leaves the rest written, in a transaction of one's own: so it does on both sides.
     return side.delays('n1').place(side.runner(on), sorted);
   };

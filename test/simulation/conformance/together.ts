@@ -1,5 +1,5 @@
 import type { Random } from '../../../src/random.js';
-import { inLockOrder } from '../../../src/delay-queue/producer/arguments.js';
+import { inLockOrder } from '../../../src/delay-queue/store/lock-order.js';
 import type { BatchStore, Move, Slot } from '../../../src/delay-queue/store/batch.store.js';
 import type { Placed } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import { UNIT_MS } from './same.js';
@@ -38,7 +38,7 @@ const place: MakeStep = (random, slots) => {
   const wishes = slots.map((slot) => wishOf(random, slot));
   return step('place', slots, (store, side, answer) => {
     const placements = wishes.map((of) => of(side));
-    const sorted = inLockOrder(placements).placements;
+    const sorted = inLockOrder(placements).sorted;
     return store.place(side.runner('single'), sorted, answer);
   });
 };

@@ -3,21 +3,21 @@ import {
   DelayShutdownError,
   DelayUnavailableError,
 } from '../../delay/delay.errors.js';
-import { inLockOrder } from '../arguments.js';
-import type { Answer, BatchStore, Move, Slot } from '../../store/batch.store.js';
+import type { Answer, BatchStore, Move, Slot as NameAndKey } from '../../store/batch.store.js';
 import type { DelayStore } from '../../store/delay.store.js';
-import type { Placed, Placement } from '../../store/wire/delay-rows.js';
+import { inLockOrder } from '../../store/lock-order.js';
+import type { Placed, Placement as NewDelay } from '../../store/wire/delay-rows.js';
 import type { Runner } from '../../store/wire/runner.js';
-import { slotOf } from '../../store/wire/delay-rows.js';
+import { slotOf as keyText } from '../../store/wire/delay-rows.js';
 import { Coalescer } from './coalescer.js';
-import { KeyLines } from './key-queues.js';
-import { PendingCall, ownError } from './pending-call.js';
+import { KeyQueues } from './key-queues.js';
+import { ownError, PendingCall } from './pending-call.js';
 
-/** A call that stands in the line of its key for so long is not sent any more. */
-const IN_LINE_MS_MAX = 15_000;
+/** A call that waits in the queue of its key for so long is not sent any more. */
+const QUEUED_MS_MAX = 15_000;
 
-/** What the producer writes with. */
-export interface ProducerParts {
+/** What coalesced writes are made with. */
+export interface CoalescedWritesParts {
   /** For calls that wait for somebody. */
   alone: DelayStore;
   /** For all others. */
@@ -32,34 +32,33 @@ export interface ProducerParts {
  * Writes that belong to no transaction of their caller: those of many calls travel in one statement.
  * Each call has the answer, or the error, that it would have had alone.
  */
-export class Producer {
-  readonly #lines = new KeyLines();
+export class CoalescedWrites {
+  readonly #queues = new KeyQueues();
   /** In the order in which they were made. */
   readonly #open = new Set<PendingCall<unknown, Placed>>();
-  readonly #placing: Coalescer<Placement, Placed>;
-  readonly #placingKeyless: Coalescer<Placement, Placed>;
-  readonly #cancelling: Coalescer<Slot, Placed>;
+  readonly #scheduling: Coalescer<NewDelay, Placed>;
+  readonly #schedulingKeyless: Coalescer<NewDelay, Placed>;
+  readonly #cancelling: Coalescer<NameAndKey, Placed>;
   readonly #moving: Coalescer<Move, Placed>;
   #giveUpAtMs: number | undefined;
   #isClosed = false;
 
-  constructor(private readonly parts: ProducerParts) {
+  constructor(private readonly parts: CoalescedWritesParts) {
     const { alone, together, runners } = parts;
-    const placing = {
-      alone: async (placement: Placement) =>
-        (await alone.place(runners.alone, [placement]))[0] as Placed,
-      lengthOf: ({ payload }: Placement) => payload.length,
+    const scheduling = {
+      alone: async (delay: NewDelay) => (await alone.place(runners.alone, [delay]))[0] as Placed,
+      lengthOf: ({ payload }: NewDelay) => payload.length,
     };
-    this.#placing = new Coalescer({
-      ...placing,
-      together: (placements, answer) => this.#placeTogether(placements, answer),
+    this.#scheduling = new Coalescer({
+      ...scheduling,
+      together: (delays, answer) => this.#scheduleTogether(delays, answer),
     });
-    this.#placingKeyless = new Coalescer({
-      ...placing,
-      together: (placements, answer) => together.placeKeyless(runners.together, placements, answer),
+    this.#schedulingKeyless = new Coalescer({
+      ...scheduling,
+      together: (delays, answer) => together.placeKeyless(runners.together, delays, answer),
     });
     this.#cancelling = new Coalescer({
-      together: (slots, answer) => together.cancel(runners.together, slots, answer),
+      together: (targets, answer) => together.cancel(runners.together, targets, answer),
       alone: ({ name, key }) => alone.cancel(runners.alone, name, key),
       lengthOf: () => 0,
     });
@@ -72,13 +71,13 @@ export class Producer {
 
   /** @throws DelayConflictError, DelayUnstableError, DelayUnavailableError, DelayOutcomeUnknownError,
    * DelayShutdownError, and what Postgres says */
-  place(placement: Placement): Promise<Placed> {
-    return this.#run(placement.key === null ? this.#placingKeyless : this.#placing, placement);
+  schedule(delay: NewDelay): Promise<Placed> {
+    return this.#run(delay.key === null ? this.#schedulingKeyless : this.#scheduling, delay);
   }
 
   /** `cancelled`, `running` or `absent`. */
-  cancel(slot: Slot): Promise<Placed> {
-    return this.#run(this.#cancelling, slot);
+  cancel(target: NameAndKey): Promise<Placed> {
+    return this.#run(this.#cancelling, target);
   }
 
   /** `rescheduled`, `running` or `absent`. */
@@ -112,7 +111,7 @@ export class Producer {
     });
     await Promise.race([Promise.allSettled(calls.map(({ answer }) => answer)), tooLate]);
     clearTimeout(timer);
-    // In the order in which they were made, so that each is first in the line of its key.
+    // In the order in which they were made, so that each is first in the queue of its key.
     for (const pending of calls) pending.reject(new DelayShutdownError());
   }
 
@@ -121,17 +120,17 @@ export class Producer {
     coalescer: Coalescer<Call, Placed>,
     call: Call,
   ): Promise<Placed> {
-    const slot = call.key === null ? undefined : slotOf(call);
+    const key = call.key === null ? undefined : keyText(call);
     const pending: PendingCall<Call, Placed> = new PendingCall(call, () => {
       this.#open.delete(pending);
-      if (slot !== undefined) this.#lines.leave(slot);
+      if (key !== undefined) this.#queues.leave(key);
     });
     this.#open.add(pending);
-    if (slot === undefined || this.#lines.enter(slot)) coalescer.add(pending);
+    if (key === undefined || this.#queues.enter(key)) coalescer.add(pending);
     else {
       const madeAtMs = performance.now();
-      this.#lines.wait(slot, () => {
-        if (performance.now() - madeAtMs > IN_LINE_MS_MAX) giveUp(pending);
+      this.#queues.wait(key, () => {
+        if (performance.now() - madeAtMs > QUEUED_MS_MAX) giveUp(pending);
         else coalescer.add(pending);
       });
     }
@@ -146,19 +145,19 @@ export class Producer {
   }
 
   /** In the order in which all callers lock. */
-  async #placeTogether(placements: readonly Placement[], answer: Answer): Promise<void> {
-    const sorted = inLockOrder(placements);
+  async #scheduleTogether(delays: readonly NewDelay[], answer: Answer): Promise<void> {
+    const { sorted, indexes } = inLockOrder(delays);
     const { together, runners } = this.parts;
-    await together.place(runners.together, sorted.placements, (position, placed) =>
-      answer(sorted.indexes[position] as number, placed),
+    await together.place(runners.together, sorted, (position, placed) =>
+      answer(indexes[position] as number, placed),
     );
   }
 }
 
-/** Not at once: a long line would leave one within the other. */
+/** Not at once: in a long queue each would leave within the one before. */
 function giveUp(pending: Pick<PendingCall<unknown, Placed>, 'reject'>): void {
   const error = new DelayUnavailableError(
-    `earlier calls about the same key took longer than ${IN_LINE_MS_MAX} ms`,
+    `earlier calls about the same key took longer than ${QUEUED_MS_MAX} ms`,
   );
   queueMicrotask(() => pending.reject(error));
 }

@@ -131,5 +131,5 @@ export class Coalescer<Call, Answer> {
 }
 
 /** Without those that were answered, or given up. */
-const open = <Pending extends { isSettled: boolean }>(all: readonly Pending[]): Pending[] =>
-  all.filter(({ isSettled }) => !isSettled);
+const open = <Pending extends { isAnswered: boolean }>(all: readonly Pending[]): Pending[] =>
+  all.filter(({ isAnswered }) => !isAnswered);

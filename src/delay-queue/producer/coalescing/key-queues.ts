@@ -1,29 +1,29 @@
 /**
- * The calls about one key stand in line: each begins when the one before is answered. So they never
- * meet in one statement, see each other, and take effect in the order in which they were made. Calls
- * about other keys go past them.
+ * Calls about the same name and key wait in a queue: each begins when the one before it is answered. So
+ * two of them are never in one statement, each sees what the one before it wrote, and they take effect
+ * in the order in which they were made. Calls about other keys do not wait for them.
  */
-export class KeyLines {
-  /** Who waits behind the call that is at it, if anybody does; a key that no call is about is missing. */
+export class KeyQueues {
+  /** By key, the calls that wait behind the one that has begun; a key that no call is about is missing. */
   readonly #behind = new Map<string, (() => void)[] | undefined>();
 
-  /** Whether nobody is before the call, which is at it now; whoever was there leaves in the end. */
-  enter(slot: string): boolean {
-    if (this.#behind.has(slot)) return false;
-    this.#behind.set(slot, undefined);
+  /** Whether the call may begin now, because no other is before it. If so it has to leave in the end. */
+  enter(key: string): boolean {
+    if (this.#behind.has(key)) return false;
+    this.#behind.set(key, undefined);
     return true;
   }
 
-  /** Stands in line, to begin when all before it have left. */
-  wait(slot: string, begin: () => void): void {
-    const behind = this.#behind.get(slot);
-    if (behind === undefined) this.#behind.set(slot, [begin]);
+  /** Waits, and begins when all before it have left. */
+  wait(key: string, begin: () => void): void {
+    const behind = this.#behind.get(key);
+    if (behind === undefined) this.#behind.set(key, [begin]);
     else behind.push(begin);
   }
 
-  leave(slot: string): void {
-    const next = this.#behind.get(slot)?.shift();
-    if (next === undefined) this.#behind.delete(slot);
+  leave(key: string): void {
+    const next = this.#behind.get(key)?.shift();
+    if (next === undefined) this.#behind.delete(key);
     else next();
   }
 }

@@ -1,13 +1,13 @@
-/** A call, and whoever awaits its answer; what comes first counts, an answer or an error. */
+/** A call that has no answer yet. What comes first counts, an answer or an error. */
 export class PendingCall<Call, Answer> {
   readonly answer: Promise<Answer>;
-  #isSettled = false;
+  #isAnswered = false;
   #resolve!: (answer: Answer) => void;
   #reject!: (error: unknown) => void;
 
   constructor(
     readonly call: Call,
-    private readonly onSettled: () => void,
+    private readonly onAnswered: () => void,
   ) {
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve;
@@ -15,25 +15,25 @@ export class PendingCall<Call, Answer> {
     });
   }
 
-  get isSettled(): boolean {
-    return this.#isSettled;
+  get isAnswered(): boolean {
+    return this.#isAnswered;
   }
 
   resolve(answer: Answer): void {
-    if (this.#isSettled) return;
+    if (this.#isAnswered) return;
     this.#resolve(answer);
-    this.#settled();
+    this.#answered();
   }
 
   reject(error: unknown): void {
-    if (this.#isSettled) return;
+    if (this.#isAnswered) return;
     this.#reject(error);
-    this.#settled();
+    this.#answered();
   }
 
-  #settled(): void {
-    this.#isSettled = true;
-    this.onSettled();
+  #answered(): void {
+    this.#isAnswered = true;
+    this.onAnswered();
   }
 }
 
