@@ -1,9 +1,10 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { ScheduleItem } from '../delay/delay.js';
-import type { Placement } from '../store/wire/delay-rows.js';
-import { slotOf } from '../store/wire/delay-rows.js';
+import type { Placement as NewDelay } from '../store/wire/delay-rows.js';
+import { slotOf as keyText } from '../store/wire/delay-rows.js';
 import { readable, within } from '../validation/blame.js';
-import { checkName } from '../validation/names.js';
+import { checkKnownOptions } from '../validation/known-options.js';
+import { checkKey, checkName } from '../validation/names.js';
 import { encodePayload } from '../validation/payload.js';
 import { isPlainArray } from '../validation/plain-values.js';
 import { parseScheduleItem, type ParsedSchedule } from '../validation/schedule-options.js';
@@ -14,18 +15,34 @@ const ITEMS_MAX = 10_000;
 /** Of all payloads of one `scheduleMany` together, in UTF-16 units: one statement carries them. */
 const PAYLOADS_LENGTH_MAX = 32 * 1_048_576;
 
+/** Which delay a call is about. */
+export interface NameAndKey<N extends string = string> {
+  name: N;
+  key: string;
+}
+
 /** @throws DelayInvalidError naming the argument */
-export function placementOf(
+export function nameAndKeyOf<N extends string>(
+  name: N,
+  key: unknown,
+  options: unknown,
+): NameAndKey<N> {
+  checkKnownOptions(options, 'options', ['manager']);
+  return { name: checkName(name) as N, key: checkKey(key) };
+}
+
+/** @throws DelayInvalidError naming the argument */
+export function newDelayOf(
   name: unknown,
   payload: unknown,
   options: ParsedSchedule,
   payloadBytesMax: number,
-): Placement {
+): NewDelay {
   return { name: checkName(name), payload: encodePayload(payload, payloadBytesMax), ...options };
 }
 
 /** @throws DelayInvalidError naming the item, also for a key that stands twice */
-export function placementsOf(items: readonly ScheduleItem[], payloadBytesMax: number): Placement[] {
+export function newDelaysOf(items: readonly ScheduleItem[], payloadBytesMax: number): NewDelay[] {
   const length = readable('items', () => lengthOf(items));
   const seen = new Set<string>();
   let payloadsLength = 0;
@@ -34,16 +51,16 @@ export function placementsOf(items: readonly ScheduleItem[], payloadBytesMax: nu
     const item = readable(`items[${index}]`, () => items[index]);
     return within(`items[${index}]`, () => {
       const { name, payload, options } = parseScheduleItem(item);
-      const placement = placementOf(name, payload, options, payloadBytesMax);
-      payloadsLength += placement.payload.length;
+      const delay = newDelayOf(name, payload, options, payloadBytesMax);
+      payloadsLength += delay.payload.length;
       if (payloadsLength > PAYLOADS_LENGTH_MAX) {
         throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB together');
       }
-      if (placement.key === null) return placement;
-      const slot = slotOf(placement);
-      if (seen.has(slot)) throw new DelayInvalidError('key', 'stands twice for this name');
-      seen.add(slot);
-      return placement;
+      if (delay.key === null) return delay;
+      const key = keyText(delay);
+      if (seen.has(key)) throw new DelayInvalidError('key', 'stands twice for this name');
+      seen.add(key);
+      return delay;
     });
   });
 }

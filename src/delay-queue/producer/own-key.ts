@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { AfterCommit } from './transaction/after-commit.js';
 import { actingCall, type ActingAttempt } from './transaction/handler-context.js';
 import type { DelayStore } from '../store/delay.store.js';
-import type { Placed, Placement } from '../store/wire/delay-rows.js';
+import type { Placed, Placement as NewDelay } from '../store/wire/delay-rows.js';
 import type { Runner } from '../store/wire/runner.js';
 import type { Patience } from '../store/sql/parts/lock-wait.js';
 import type { MoveTo } from '../validation/when.js';
@@ -13,40 +13,43 @@ export const ownAttempt = (
   { name, key }: { name: string; key: string | null },
 ): ActingAttempt | undefined => actingCall(manager)?.attemptOf(name, key);
 
-/** What handlers write about the rows that they run on: recurring work moves its row on in place. */
-export class OwnRows {
+/**
+ * What a handler writes about the delay that it runs on. Its attempt holds that row, so the row moves on
+ * in place: so recurring work schedules itself again.
+ */
+export class OwnKeyWrites {
   constructor(
     private readonly store: DelayStore,
     private readonly afterCommit: AfterCommit,
   ) {}
 
   /**
-   * All or none. The handler's own rows move on in place instead of being in their own way: last, because
-   * nothing takes that back, and only those that answer `running`, which is their own attempt.
+   * All or none. The handler's own rows are those that answer `running` because of the handler's own
+   * attempt. They move on in place, and last: nothing takes that back.
    */
-  async place(
+  async scheduleAll(
     manager: EntityManager | undefined,
     runner: Runner,
-    placements: readonly Placement[],
+    delays: readonly NewDelay[],
   ): Promise<Placed[]> {
-    const placed = await this.store.place(runner, placements);
-    for (const [index, placement] of placements.entries()) {
-      const own = placed[index]?.verdict === 'running' ? ownAttempt(manager, placement) : undefined;
-      const moved = own && (await this.placeOwn(own, manager, runner, placement));
+    const placed = await this.store.place(runner, delays);
+    for (const [index, delay] of delays.entries()) {
+      const own = placed[index]?.verdict === 'running' ? ownAttempt(manager, delay) : undefined;
+      const moved = own && (await this.schedule(own, manager, runner, delay));
       if (moved !== undefined) placed[index] = moved;
     }
     return placed;
   }
 
-  /** The attempt's own row, scheduled again. */
-  placeOwn(
+  /** Schedules the attempt's own row again. Undefined when it is a row like any other by now. */
+  schedule(
     own: ActingAttempt,
     manager: EntityManager | undefined,
     runner: Runner,
-    placement: Placement,
+    delay: NewDelay,
   ): Promise<Placed | undefined> {
-    const change = { ...placement, verdict: 'scheduled' };
-    return this.moveOn(own, manager, runner, placement.to, change);
+    const change = { ...delay, verdict: 'scheduled' };
+    return this.moveOn(own, manager, runner, delay.to, change);
   }
 
   /** Undefined when the row is no longer the attempt's: then it is a row like any other. */
@@ -67,7 +70,10 @@ export class OwnRows {
   }
 }
 
-/** Not for its own fence, and not for a transaction of its own in which it moved on already. */
+/**
+ * How long a handler waits for its own row. Not at all where it may be the handler itself that holds the row:
+ * by the fence of its transaction, or because it moved the row on before, in a transaction that is still open.
+ */
 function patienceOf(own: ActingAttempt, { transaction }: Runner): Patience {
   if (own.handler.transactional || own.movedOn) return 'at once';
   return transaction === 'callers' ? 'waits' : 'a while';

@@ -7,6 +7,7 @@ import { DelayEvents } from '../delay/delay.events.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { WheelService } from '../wheel/wheel.service.js';
+import type { ProducersEngine } from '../producer/producer.js';
 import { AfterCommit } from '../producer/transaction/after-commit.js';
 import { Announcer, type WrittenAt } from '../intake/announcer.js';
 import { EngineConnections } from '../database/engine-connections.js';
@@ -22,7 +23,7 @@ const APPLICATION_NAME_MAX = 63;
 
 /** The engine's life: started at bootstrap, drained before the DataSource closes. */
 @Injectable()
-export class Engine {
+export class Engine implements ProducersEngine {
   readonly afterCommit: AfterCommit;
   #connections: EngineConnections | undefined;
   #hints: HintSender | undefined;

@@ -40,9 +40,9 @@ export const MEMORY: Record<string, Mutant> = {
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
       patch(
-        'delay.service.ts',
-        'if (certain) this.engine.disarm(id);',
-        'if (certain || true) this.engine.disarm(id);',
+        'producer/announcements.ts',
+        'if (certain) this.heard.disarm(id);',
+        'if (certain || true) this.heard.disarm(id);',
       ),
     ],
     kinds: ['callers'],

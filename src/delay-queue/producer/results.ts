@@ -1,7 +1,7 @@
 import type { DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
-import type { FoundRow, HistoryRow } from '../store/wire/delay-rows.js';
+import type { FoundRow, HistoryRow, Placed } from '../store/wire/delay-rows.js';
 
-/** A row of the delays as callers see it. */
+/** A delay as callers see it. */
 export const infoOf = <N extends DelayName>(name: N, row: FoundRow): DelayInfo<N> => ({
   id: row.id,
   name,
@@ -29,4 +29,14 @@ export const recordOf = (row: HistoryRow): DelayRecord => ({
   attempts: row.attempts,
   node: row.node,
   error: row.error,
+});
+
+/** What the caller gets of a write that found a row. */
+export const answerOf = <Verdict extends string>(
+  verdict: Verdict,
+  { id, dueMs }: Placed,
+): { verdict: Verdict; id: string; dueAt: Date } => ({
+  verdict,
+  id: String(id),
+  dueAt: new Date(dueMs),
 });

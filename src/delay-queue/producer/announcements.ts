@@ -1,0 +1,57 @@
+import type { EntityManager } from 'typeorm';
+import type { Placed } from '../store/wire/delay-rows.js';
+import type { Wake } from '../store/wire/wakes.js';
+import type { AfterCommit } from './transaction/after-commit.js';
+
+/** Who hears of committed writes. */
+export interface CommittedWrites {
+  /**
+   * A delay was written.
+   *
+   * @param written when: on the database's clock, as `wakeMs` is, and by `performance.now()`
+   * @param certain whether it surely stands: a savepoint may have taken it back
+   */
+  announce(
+    wake: Wake,
+    written: { databaseMs: number; monotonicMs: number },
+    certain: boolean,
+  ): void;
+  /** The row of that id is gone. */
+  disarm(id: number): void;
+}
+
+/** Tells of writes when their transaction is committed. */
+export class Announcements {
+  constructor(
+    private readonly afterCommit: AfterCommit,
+    private readonly heard: CommittedWrites,
+  ) {}
+
+  /**
+   * @param failed it keeps its `last_error`, and so runs alone
+   * @param answeredAtMs `performance.now()` when the answer was there; now, if left out
+   */
+  written(
+    manager: EntityManager | undefined,
+    name: string,
+    { id, epoch, wakeMs, nowMs }: Placed,
+    { failed = false, answeredAtMs = performance.now() }: WrittenOptions = {},
+  ): void {
+    if (epoch === null || wakeMs === null) return;
+    const wake = { id, epoch, name, wakeMs, suspect: false, failed };
+    const written = { databaseMs: nowMs, monotonicMs: answeredAtMs };
+    this.afterCommit.onCommit(manager, (certain) => this.heard.announce(wake, written, certain));
+  }
+
+  cancelled(manager: EntityManager | undefined, id: number): void {
+    this.afterCommit.onCommit(manager, (certain) => {
+      // A row that may stand has to be looked at, whatever it costs.
+      if (certain) this.heard.disarm(id);
+    });
+  }
+}
+
+interface WrittenOptions {
+  failed?: boolean;
+  answeredAtMs?: number | undefined;
+}
