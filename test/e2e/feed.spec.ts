@@ -108,7 +108,9 @@ describe('the feed', () => {
   it('tells of an order that has left it for newer ones when it is asked', async () => {
     const client = await watch();
     const { id } = await shop.orderAfter('pay');
-    const card = await client.orderWhen(id, ({ status }) => status === 'PAID');
+    const card = await client.orderWhen(id, ({ timeline }) =>
+      timeline.some(({ what }) => what === 'message.sent'),
+    );
     for (let placed = 0; placed < ORDERS_MAX; placed++) await shop.orderAfter();
     const late = await watch();
     const { orders } = await late.when(() => true);

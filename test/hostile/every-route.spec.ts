@@ -127,7 +127,9 @@ describe('every route answers with a problem', () => {
   });
 
   it('400 and the name, for a field that its body does not have', async () => {
-    const walked = await each(withBody(), async (route) => {
+    // A provider's report may say more than the shop knows.
+    const strict = withBody().filter(({ name }) => name !== 'POST /payments/callback');
+    const walked = await each(strict, async (route) => {
       const body = JSON.stringify({ ...JSON.parse(route.sample!), surprise: 1 });
       const { errors } = problemIn(await send(route, body, JSON_TYPE), 400);
       expect(errors).toEqual([

@@ -64,9 +64,12 @@ function faultOf(
   }
   if (verdict === 'cancelled') {
     const times = own.filter((its) => its.op === 'delete' && its.id === id).length;
-    // One that was undone may have been followed by one that was not, and an attempt ends with a removal.
+    // One that was undone may have been followed by one that was not, and an attempt ends with a removal,
+    // unless its row had moved on before.
     const isOwn = told.transaction?.attempt?.id === id;
-    const expected = stands || isOwn || isCancelledElsewhere(told, id, facts) ? 1 : 0;
+    const isEnded = isOwn && !isAnsweredElsewhere(told, id, MOVES, facts);
+    const isGone = stands || isEnded || isAnsweredElsewhere(told, id, CANCELS, facts);
+    const expected = isGone ? 1 : 0;
     if (isOwn && !facts.isCommitted(xid)) return undefined;
     return times === expected
       ? undefined
@@ -82,14 +85,22 @@ function faultOf(
   return faultOfNothing(told, verdict, facts);
 }
 
-/** By another call of the same transaction, whose answer stands. */
-const isCancelledElsewhere = (told: Told, id: string | undefined, { record, stands }: Facts) =>
+const CANCELS: ReadonlySet<string> = new Set(['cancelled']);
+const MOVES: ReadonlySet<string> = new Set(['rescheduled', 'scheduled']);
+
+/** Whether another call of the same transaction was told that of the delay, and its answer stands. */
+const isAnsweredElsewhere = (
+  told: Told,
+  id: string | undefined,
+  verdicts: ReadonlySet<string>,
+  { record, stands }: Facts,
+) =>
   record.told.some(
     ({ transaction, scope, answers }) =>
       transaction !== undefined &&
       transaction === told.transaction &&
       stands(transaction, scope) &&
-      answers?.some((answer) => answer.verdict === 'cancelled' && answer.id === id),
+      answers?.some((answer) => verdicts.has(answer.verdict) && answer.id === id),
   );
 
 /** Of answers that say why nothing was written. */
