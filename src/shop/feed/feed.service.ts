@@ -13,7 +13,7 @@ import type { Feed } from './feed.js';
 import { FeedReader, type Instant } from './feed.reader.js';
 import { Watcher } from './watcher.js';
 
-/** Four looks a second, while they are quick. However long they take, it is a fifth of the time at most. */
+/** Four looks a second, while they are quick, and a fifth of the time while each takes up to 2.5 s. */
 const PACE: Pace = { share: 1 / 5, leastPauseMs: 250, mostPauseMs: 10_000 };
 const HEARTBEAT_EVERY_MS = 10_000;
 /** A database that takes longer is said to be away. */

@@ -16,8 +16,12 @@ const OVER_AFTER_MS = 60_000;
  */
 export function watchOwnOrders(): void {
   setTimeout(async () => {
-    for (const id of document.hidden ? [] : leftBehind()) await ask(id);
-    watchOwnOrders();
+    try {
+      for (const id of document.hidden ? [] : leftBehind()) await ask(id);
+    } finally {
+      // Whatever went wrong with one answer, the next may be better.
+      watchOwnOrders();
+    }
   }, ASK_EVERY_MS);
 }
 
