@@ -20,7 +20,11 @@ const DOES_NOTHING: Script = { steps: [{ is: 'write' }], fails: 0, how: 'throws'
 
 /** Pieces of what impolite callers and handlers do. */
 export class Scripts {
-  constructor(private readonly random: Random) {}
+  readonly #rivalry: Random;
+
+  constructor(private readonly random: Random) {
+    this.#rivalry = random.fork('rivals');
+  }
 
   slot(): Slot {
     const { random } = this;
@@ -64,6 +68,7 @@ export class Scripts {
     const { random } = this;
     const steps: Step[] = [];
     for (let left = random.integer(1, 4); left > 0; left -= 1) steps.push(this.#step(depth));
+    if (this.#rivalry.chance(0.15)) steps.push(this.#rivals());
     if (depth === 0) steps.push(...this.#carelessEnd());
     return steps;
   }
@@ -145,6 +150,23 @@ export class Scripts {
     const call: Leaf = { is: 'call', call: { verb: 'cancel', slot: held } };
     const writes = Array.from({ length: 6 }, (): Leaf[] => [{ is: 'write' }]);
     return { is: 'branches', branches: [[call], ...writes], settled: true, held };
+  }
+
+  /** One call writes something new beside something that mostly is taken, and another asks for what is new. */
+  #rivals(): Step {
+    const random = this.#rivalry;
+    const name = random.pick(NAMES);
+    const slot: Slot = { name, key: `new ${random.integer(1, 2)}` };
+    const wish = { name, afterMs: random.integer(SOON_MS.min, SOON_MS.max), script: DOES_NOTHING };
+    const taken = { ...wish, key: `k${random.integer(1, KEYS)}`, onConflict: 'error' as const };
+    const many: Call = { verb: 'scheduleMany', wishes: [{ ...wish, key: slot.key }, taken] };
+    const asks: Call = random.pick([
+      { verb: 'cancel', slot },
+      { verb: 'reschedule', slot, afterMs: wish.afterMs },
+      { verb: 'schedule', wish: { ...wish, key: slot.key } },
+    ]);
+    const branches = [many, asks].map((call): Leaf[] => [{ is: 'call', call }]);
+    return { is: 'branches', branches, settled: true };
   }
 
   #carelessEnd(): Step[] {

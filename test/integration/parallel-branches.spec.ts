@@ -168,25 +168,75 @@ describe('calls and writes that run in parallel in one transaction', () => {
     expect(await node.delays.history(NAME, 'new')).toEqual([]);
   });
 
-  it('a branch that moved what a conflicting scheduleMany had inserted keeps it', async () => {
-    await schedule('taken');
-    const other = await held('taken');
+  it.each([
+    [
+      'reschedule',
+      (manager: EntityManager) =>
+        node.delays.reschedule(NAME, 'mine', { after: '2h' }, { manager }),
+      { verdict: 'absent' },
+      ['taken'],
+    ],
+    [
+      'cancel',
+      (manager: EntityManager) => node.delays.cancel(NAME, 'mine', { manager }),
+      { verdict: 'absent' },
+      ['taken'],
+    ],
+    [
+      'find',
+      (manager: EntityManager) => node.delays.find(NAME, 'mine', { manager }),
+      null,
+      ['taken'],
+    ],
+    [
+      'schedule',
+      (manager: EntityManager) => schedule('mine', manager),
+      expect.objectContaining({ verdict: 'scheduled' }),
+      ['mine', 'taken'],
+    ],
+  ])(
+    'a %s sees nothing of what a scheduleMany beside it takes back',
+    async (_verb, call, answer, left) => {
+      await schedule('taken');
+      const other = await held('taken');
+      const { manager, commit } = await transactions.begin(node.dataSource);
+      const many = node.delays.scheduleMany(
+        [
+          { name: NAME, payload: { n: 2 }, ...LATER, key: 'mine' },
+          { name: NAME, payload: { n: 2 }, ...LATER, key: 'taken', onConflict: 'error' },
+        ],
+        { manager },
+      );
+      await other.blocksSomebody();
+      const beside = call(manager);
+      await other.rollback();
+      await expect(many).rejects.toMatchObject({ code: 'DELAY_CONFLICT' });
+      expect(await beside).toEqual(answer);
+      await commit();
+      expect(await liveKeys()).toEqual(left);
+    },
+  );
+
+  it('calls about one key take effect in the order in which they were made', async () => {
     const { manager, commit } = await transactions.begin(node.dataSource);
-    const many = node.delays.scheduleMany(
-      [
-        { name: NAME, payload: { n: 2 }, ...LATER, key: 'mine' },
-        { name: NAME, payload: { n: 2 }, ...LATER, key: 'taken', onConflict: 'error' },
-      ],
-      { manager },
-    );
-    await other.blocksSomebody();
-    const beside = node.delays.reschedule(NAME, 'mine', { after: '2h' }, { manager });
-    await other.rollback();
-    await expect(many).rejects.toMatchObject({ code: 'DELAY_CONFLICT' });
-    const { verdict } = await beside;
-    expect(verdict).toBe('rescheduled');
+    const answers = await Promise.all([
+      schedule('a', manager),
+      node.delays.cancel(NAME, 'a', { manager }),
+      node.delays.scheduleMany([{ name: NAME, payload: { n: 2 }, ...LATER, key: 'a' }], {
+        manager,
+      }),
+      schedule('a', manager),
+      node.delays.reschedule(NAME, 'a', { after: '2h' }, { manager }),
+    ]);
+    expect(verdicts(answers.flat())).toEqual([
+      'scheduled',
+      'cancelled',
+      'scheduled',
+      'replaced',
+      'rescheduled',
+    ]);
     await commit();
-    expect(await liveKeys()).toEqual(['mine', 'taken']);
+    expect(await liveKeys()).toEqual(['a']);
   });
 });
 

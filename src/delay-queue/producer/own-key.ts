@@ -49,11 +49,21 @@ export class OwnKeyWrites {
     delay: NewDelay,
   ): Promise<Placed | undefined> {
     const change = { ...delay, verdict: 'scheduled' };
-    return this.moveOn(own, manager, runner, delay.to, change);
+    return this.#moveOn(own, manager, runner, delay.to, change);
   }
 
-  /** Undefined when the row is no longer the attempt's: then it is a row like any other. */
-  async moveOn<Verdict extends string>(
+  /** Moves the attempt's own row. Undefined when it is a row like any other by now. */
+  reschedule(
+    own: ActingAttempt,
+    manager: EntityManager | undefined,
+    runner: Runner,
+    to: MoveTo,
+  ): Promise<Placed | undefined> {
+    const change = { verdict: 'rescheduled', payload: null, maxAttempts: null };
+    return this.#moveOn(own, manager, runner, to, change);
+  }
+
+  async #moveOn<Verdict extends string>(
     own: ActingAttempt,
     manager: EntityManager | undefined,
     runner: Runner,

@@ -9,12 +9,11 @@ import type { DelayInfo, DelayName, DelayRecord, InTransaction } from '../delay/
 import { DelayShutdownError } from '../delay/delay.errors.js';
 import type { CallersPool } from '../database/own-pool.js';
 import { BatchStore } from '../store/batch.store.js';
-import { despiteDeadlocks } from '../store/deadlock.js';
 import { DelayStore } from '../store/delay.store.js';
 import { inLockOrder } from '../store/lock-order.js';
 import type { Placed, Placement as NewDelay } from '../store/wire/delay-rows.js';
-import type { Runner } from '../store/wire/runner.js';
 import type { MoveTo } from '../validation/when.js';
+import { AllOrNone } from './all-or-none.js';
 import { Announcements, type CommittedWrites } from './announcements.js';
 import type { NameAndKey } from './arguments.js';
 import { CoalescedWrites } from './coalescing/coalesced-writes.js';
@@ -22,9 +21,8 @@ import { answerOf, infoOf, recordOf } from './results.js';
 import { ownAttempt, OwnKeyWrites } from './own-key.js';
 import type { AfterCommit } from './transaction/after-commit.js';
 import {
+  aloneBy,
   type CallersTransaction,
-  isInTransaction,
-  runnerOf,
   transactionOf,
 } from './transaction/callers-transaction.js';
 import { OutsideTransactions } from './transaction/outside-transactions.js';
@@ -57,6 +55,7 @@ export class Producer {
   readonly #alone: CallersTransaction;
   readonly #coalesced: CoalescedWrites;
   readonly #ownKey: OwnKeyWrites;
+  readonly #allOrNone: AllOrNone;
   readonly #announcements: Announcements;
 
   constructor(
@@ -68,7 +67,8 @@ export class Producer {
     this.#ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
     this.#announcements = new Announcements(engine.afterCommit, engine);
     this.#outside = new OutsideTransactions(dataSource, engine);
-    this.#alone = { manager: undefined, runner: this.#outside.writes };
+    this.#allOrNone = new AllOrNone(this.#store, this.#ownKey, this.#outside);
+    this.#alone = aloneBy(this.#outside.writes);
     this.#coalesced = new CoalescedWrites({
       alone: this.#store,
       together: new BatchStore(schema, withHistory),
@@ -78,50 +78,45 @@ export class Producer {
   }
 
   async schedule(delay: NewDelay, options: InTransaction): Promise<ScheduleResult> {
-    const { manager, runner } = this.#transactionOf(options, 'write');
+    const { manager, runner, inOrder } = this.#transactionOf(options, 'write');
     const own = ownAttempt(manager, delay);
     const placed =
-      (own && (await this.#ownKey.schedule(own, manager, runner, delay))) ??
-      (manager !== undefined || own
-        ? (await this.#store.place(runner, [delay]))[0]
-        : await this.#coalesced.schedule(delay));
+      manager === undefined && own === undefined
+        ? await this.#coalesced.schedule(delay)
+        : await inOrder(
+            [delay],
+            async () =>
+              (own && (await this.#ownKey.schedule(own, manager, runner, delay))) ??
+              (await this.#store.place(runner, [delay]))[0],
+          );
     return this.#scheduled(manager, delay, placed as Placed);
   }
 
-  /** All or none; one statement, where no key is taken. */
   async scheduleMany(
     delays: readonly NewDelay[],
     options: InTransaction,
   ): Promise<ScheduleResult[]> {
     if (delays.length === 0) return [];
     const { sorted, indexes } = inLockOrder(delays);
-    const { manager, runner } = this.#transactionOf(options, 'write');
-    const answer = (placed: readonly Placed[], joined?: EntityManager): ScheduleResult[] => {
-      const results = Array.from<ScheduleResult>({ length: delays.length });
-      const answeredAtMs = performance.now();
-      for (const [position, delay] of sorted.entries()) {
-        const one = placed[position] as Placed;
-        results[indexes[position] as number] = this.#scheduled(joined, delay, one, answeredAtMs);
-      }
-      return results;
-    };
-    if (manager === undefined && !delays.some((delay) => ownAttempt(manager, delay))) {
-      const placed = await this.#store.placeAll(runner, sorted);
-      if (placed !== undefined) return answer(placed);
+    const transaction = this.#transactionOf(options, 'write');
+    const { placed, manager } = await this.#allOrNone.write(sorted, transaction);
+    const results = Array.from<ScheduleResult>({ length: delays.length });
+    const answeredAtMs = performance.now();
+    for (const [position, delay] of sorted.entries()) {
+      const one = placed[position] as Placed;
+      results[indexes[position] as number] = this.#scheduled(manager, delay, one, answeredAtMs);
     }
-    return await this.#inOneTransaction(manager, runner, async (joined, its) =>
-      answer(await this.#ownKey.scheduleAll(joined, its, sorted), joined),
-    );
+    return results;
   }
 
   async cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult> {
-    const { manager, runner } = this.#transactionOf(options, 'write');
+    const { manager, runner, inOrder } = this.#transactionOf(options, 'write');
     const own = ownAttempt(manager, target);
     const placed =
-      manager !== undefined || own
-        ? await this.#store.cancel(runner, target.name, target.key, own)
-        : ((await this.#coalesced.cancel(target)) as Placed<CancelResult['verdict']>);
-    const { verdict } = placed;
+      manager === undefined && own === undefined
+        ? await this.#coalesced.cancel(target)
+        : await inOrder([target], () => this.#store.cancel(runner, target.name, target.key, own));
+    const verdict = placed.verdict as CancelResult['verdict'];
     if (verdict === 'absent') return { verdict };
     if (verdict === 'cancelled') this.#announcements.cancelled(manager, placed.id);
     return answerOf(verdict, placed);
@@ -132,41 +127,47 @@ export class Producer {
     to: MoveTo,
     options: InTransaction,
   ): Promise<RescheduleResult> {
-    const { manager, runner } = this.#transactionOf(options, 'write');
-    const change = { verdict: 'rescheduled', payload: null, maxAttempts: null } as const;
+    const { manager, runner, inOrder } = this.#transactionOf(options, 'write');
     const own = ownAttempt(manager, target);
-    const moved = own && (await this.#ownKey.moveOn(own, manager, runner, to, change));
     const placed =
-      moved ??
-      (manager !== undefined || own
-        ? await this.#store.reschedule(runner, target.name, target.key, to)
-        : ((await this.#coalesced.reschedule({ ...target, to })) as Placed<
-            RescheduleResult['verdict']
-          >));
-    const { verdict } = placed;
+      manager === undefined && own === undefined
+        ? await this.#coalesced.reschedule({ ...target, to })
+        : await inOrder(
+            [target],
+            async () =>
+              (own && (await this.#ownKey.reschedule(own, manager, runner, to))) ??
+              (await this.#store.reschedule(runner, target.name, target.key, to)),
+          );
+    const verdict = placed.verdict as RescheduleResult['verdict'];
     if (verdict === 'absent') return { verdict };
     this.#announcements.written(manager, target.name, placed);
     return answerOf(verdict, placed);
   }
 
   async retryDead(target: NameAndKey, options: InTransaction): Promise<RetryDeadResult> {
-    const { manager, runner } = this.#transactionOf(options, 'write');
-    const placed = await this.#store.retryDead(runner, target.name, target.key);
+    const { manager, runner, inOrder } = this.#transactionOf(options, 'write');
+    const placed = await inOrder([target], () =>
+      this.#store.retryDead(runner, target.name, target.key),
+    );
     if (placed === undefined) return { verdict: 'absent' };
     this.#announcements.written(manager, target.name, placed, { failed: true });
     return answerOf('retried', placed);
   }
 
   async find<N extends DelayName>(
-    { name, key }: NameAndKey<N>,
+    target: NameAndKey<N>,
     options: InTransaction,
   ): Promise<DelayInfo<N> | null> {
-    const row = await this.#store.find(this.#readsOf(options), name, key);
+    const { name, key } = target;
+    const { runner, inOrder } = this.#readsOf(options);
+    const row = await inOrder([target], () => this.#store.find(runner, name, key));
     return row === undefined ? null : infoOf(name, row);
   }
 
-  async history({ name, key }: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
-    const rows = await this.#store.history(this.#readsOf(options), name, key, HISTORY_MAX);
+  async history(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
+    const { name, key } = target;
+    const { runner, inOrder } = this.#readsOf(options);
+    const rows = await inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
     return rows.map(recordOf);
   }
 
@@ -188,24 +189,10 @@ export class Producer {
     return this.#alone;
   }
 
-  #readsOf(options: InTransaction): Runner {
-    const { manager, runner } = this.#transactionOf(options, 'read');
-    return manager === undefined ? this.#outside.reads : runner;
-  }
-
-  /** In the caller's transaction, if he has begun one; else in one that begins and ends here. */
-  async #inOneTransaction<Result>(
-    manager: EntityManager | undefined,
-    runner: Runner,
-    write: (manager: EntityManager, runner: Runner) => Promise<Result>,
-  ): Promise<Result> {
-    if (manager === undefined) {
-      return await despiteDeadlocks(() => this.#outside.transaction(write));
-    }
-    if (await isInTransaction(manager)) return await write(manager, runner);
-    return await despiteDeadlocks(() =>
-      manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })),
-    );
+  #readsOf(options: InTransaction): CallersTransaction {
+    const transaction = this.#transactionOf(options, 'read');
+    if (transaction.manager !== undefined) return transaction;
+    return { ...transaction, runner: this.#outside.reads };
   }
 
   #scheduled(

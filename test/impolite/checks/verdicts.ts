@@ -27,7 +27,7 @@ export const checkVerdicts: Check = function* (facts) {
 const nameOf = ({ no, who, call, transaction }: Told): string =>
   `call ${no} of ${who}${transaction ? ` in transaction ${transaction.no}` : ''} (${call.verb})`;
 
-function* whatWasRefused(told: Told, { changes }: Facts): Iterable<string> {
+function* whatWasRefused(told: Told, { changes, record }: Facts): Iterable<string> {
   // Of what broke down on the way, nobody knows.
   if ((told.error as { code?: unknown } | undefined)?.code !== 'DELAY_CONFLICT') return;
   const xid = told.transaction?.xid;
@@ -40,6 +40,11 @@ function* whatWasRefused(told: Told, { changes }: Facts): Iterable<string> {
     );
     if (came.length > went.length) {
       yield `false verdict: ${nameOf(told)} was refused, and ${token} was written`;
+    }
+    for (const other of record.told) {
+      const shared = other.answers?.find(({ id }) => came.some((its) => id === its.id));
+      // Somebody was told of what never was.
+      if (shared) yield `false verdict: ${nameOf(other)} answered ${shared.verdict} of ${token}`;
     }
   }
 }

@@ -1,6 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const SAVEPOINT = "A hidden savepoint undid the caller's own writes";
+const HALF_A_CALL = 'A branch moved what `scheduleMany` took back';
 const AFTER_THE_END = 'Effects of failed attempts were committed';
 const FOREIGN = "A foreign message rode on a handler's transaction";
 
@@ -30,6 +31,22 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     kinds: ['callers'],
     programs: 20,
     blamedBy: ['lost write', 'false verdict'],
+    tests: ['integration/parallel-branches'],
+  },
+  'calls-in-any-order': {
+    about: 'lets a call see what another call of the same transaction has not finished',
+    hole: HALF_A_CALL,
+    patches: [
+      patch(
+        'producer/transaction/calls-in-order.ts',
+        `      if (before.length > 0) await Promise.all(before);
+`,
+        '',
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 60,
+    blamedBy: ['false verdict'],
     tests: ['integration/parallel-branches'],
   },
   'never-seals': {

@@ -5,6 +5,7 @@ import { DelayInvalidError } from '../../delay/delay.errors.js';
 import { SessionWatch } from '../../database/session-watch.js';
 import { callOfManager, currentCall } from './handler-context.js';
 import { isRollingBack } from './after-commit.js';
+import { CallsInOrder } from './calls-in-order.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { readable } from '../../validation/blame.js';
 import { shown } from '../../validation/shown.js';
@@ -13,7 +14,16 @@ import { shown } from '../../validation/shown.js';
 export interface CallersTransaction {
   manager: EntityManager | undefined;
   runner: Runner;
+  /** Runs a call after those that other branches of the same transaction have made about the same keys. */
+  inOrder: CallsInOrder['run'];
 }
+
+/** Of calls that share their transaction with no other. */
+export const aloneBy = (runner: Runner): CallersTransaction => ({
+  manager: undefined,
+  runner,
+  inOrder: (_, call) => call(),
+});
 
 /**
  * The transaction that the caller chose: that of a manager, or undefined for one of its own. Nothing joins
@@ -48,7 +58,12 @@ export function transactionOf(
   if (callOfManager(chosen)?.over || queryRunner.isReleased || isRollingBack(queryRunner)) {
     throw over();
   }
-  return { manager: chosen, runner: runnerOf(chosen) };
+  const calls = CallsInOrder.of(queryRunner);
+  return {
+    manager: chosen,
+    runner: runnerOf(chosen),
+    inOrder: (targets, call) => calls.run(targets, call),
+  };
 }
 
 const over = (): DelayInvalidError =>

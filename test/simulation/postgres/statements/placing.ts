@@ -135,6 +135,6 @@ export const placeAgainOf = (patience: Patience, extent: Extent = 'each'): Waiti
   };
 
 export const unplace: Statement = (tx, [ids]) => {
-  for (const id of listOf(ids) as number[]) if (tx.row(id)?.epoch === 0) tx.remove(id);
+  for (const id of listOf(ids) as number[]) tx.remove(id);
   return [];
 };

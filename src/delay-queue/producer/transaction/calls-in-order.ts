@@ -1,0 +1,49 @@
+import type { QueryRunner } from 'typeorm';
+import { slotOf as keyText } from '../../store/wire/delay-rows.js';
+
+/** What a call is about. */
+interface Target {
+  readonly name: string;
+  readonly key: string | null;
+}
+
+/**
+ * The calls of one transaction. Those about the same name and key take effect in the order in which they
+ * were made, each after the answer of the one before it.
+ *
+ * Parallel branches of a caller share their transaction, and see what the others have not finished: one of
+ * them could move, cancel or find a delay that a `scheduleMany` takes back a moment later.
+ */
+export class CallsInOrder {
+  /** By key, when the last call about it is over; a key that no open call is about is missing. */
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** Those of the transaction that the runner is in: nested ones share its connection. */
+  static of(runner: QueryRunner): CallsInOrder {
+    const known = byRunner.get(runner);
+    if (known !== undefined) return known;
+    const calls = new CallsInOrder();
+    byRunner.set(runner, calls);
+    return calls;
+  }
+
+  /** All keys of a call are taken at once, before anything is awaited: so no two calls wait for each other. */
+  async run<Result>(targets: readonly Target[], call: () => Promise<Result>): Promise<Result> {
+    const keys = targets.filter(({ key }) => key !== null).map(keyText);
+    const before = keys.flatMap((key) => this.#last.get(key) ?? []);
+    let leave!: () => void;
+    const over = new Promise<void>((resolve) => {
+      leave = resolve;
+    });
+    for (const key of keys) this.#last.set(key, over);
+    try {
+      if (before.length > 0) await Promise.all(before);
+      return await call();
+    } finally {
+      for (const key of keys) if (this.#last.get(key) === over) this.#last.delete(key);
+      leave();
+    }
+  }
+}
+
+const byRunner = new WeakMap<QueryRunner, CallsInOrder>();
