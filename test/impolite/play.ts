@@ -26,8 +26,16 @@ async function opened(ground: Ground, program: Program, starts = 1): Promise<Sta
   }
 }
 
-/** Plays a program to its end. @returns every promise that was broken, one line each */
-export async function play(ground: Ground, program: Program): Promise<string[]> {
+/**
+ * Plays a program to its end.
+ * @param overtakenMax how often one that is due may be overtaken, if not as often as in any program
+ * @returns every promise that was broken, one line each
+ */
+export async function play(
+  ground: Ground,
+  program: Program,
+  overtakenMax?: number,
+): Promise<string[]> {
   let stage: Stage;
   try {
     stage = await opened(ground, program);
@@ -40,7 +48,7 @@ export async function play(ground: Ground, program: Program): Promise<string[]> 
     await settle(stage);
     const [node] = stage.nodes as [ImpoliteNode];
     const { client, handlers, record } = stage;
-    const rows = await new Quiet(client, node.delays, handlers, record).wait();
+    const rows = await new Quiet(client, node.delays, handlers, record, overtakenMax).wait();
     // Whatever a handler left behind has come to its end, too.
     await settle(stage);
     return await faultsOf(record, client, rows);
