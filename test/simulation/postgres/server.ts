@@ -67,10 +67,16 @@ export class Server {
 
   /** An error that the statement met at once: a full disk, a timeout. */
   refuse(session: Session, sql: string, error: Error, done: Done): void {
+    // A rollback writes nothing: it succeeds in any case, to a savepoint too.
+    if (sql.startsWith('ROLLBACK')) {
+      this.#control(session, sql);
+      done(undefined, []);
+      return;
+    }
     // What ends a transaction ends it in any case.
-    if (sql === 'COMMIT' || sql === 'ROLLBACK') this.#control(session, 'ROLLBACK');
+    if (sql === 'COMMIT') this.#control(session, 'ROLLBACK');
     else if (session.open) session.open.isAborted = true;
-    done(sql === 'ROLLBACK' ? undefined : error, []);
+    done(error, []);
   }
 
   /** `pg_terminate_backend`, a crash of the backend, a timeout. */
