@@ -14,10 +14,10 @@ const ROOMS = rooms(`
   delay:
   tasks:      delay
   validation: delay
-  options:    delay validation
+  options:    delay tasks validation
   handlers:   delay validation options
   wheel:      delay validation
-  store:      delay validation
+  store:      delay tasks validation
   database:   delay validation store
   cluster:    delay tasks store database
   producer:   delay validation store database

@@ -1,10 +1,9 @@
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Entry } from '../intake/read-ahead.js';
+import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 
-/** Between the first call of a name and the second, unless that one is full before. */
-const FIRST_PAUSE_MS = 5;
-
-const LAST_PAUSE_MS = 1_000;
+/** The first is between a name's first call and its second, unless that one is full before. */
+const PAUSE: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };
 
 interface Running {
   calls: number;
@@ -43,8 +42,7 @@ export class BatchPace {
   pauseLeftMs(name: string, nowMs: number): number {
     const { calls, lastBeganAtMs } = this.#running.get(name) ?? NONE;
     if (calls === 0) return 0;
-    const pauseMs = Math.min(LAST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** (calls - 1));
-    return Math.max(0, lastBeganAtMs + pauseMs - nowMs);
+    return Math.max(0, lastBeganAtMs + pauseMs(PAUSE, calls) - nowMs);
   }
 
   /** A call has taken its slot; `first` is its first entry. */

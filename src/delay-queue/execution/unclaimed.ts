@@ -5,11 +5,11 @@ import type { ClaimRequest, LookedRow } from '../store/wire/attempt-rows.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { Entry, ReadAhead } from '../intake/read-ahead.js';
+import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
 
 /** Pauses before a locked row is looked at again: doubled from the first to the last. */
-const LOCKED_FIRST_MS = 2;
-const LOCKED_LAST_MS = 2_000;
+const LOCKED: Growth = { firstMs: 4, factor: 2, lastMs: 2_000, jitter: 0.5 };
 
 const NO_ATTEMPT_LEFT =
   'no attempt is left, and the last one ended without a word: its process was killed or paused';
@@ -40,7 +40,7 @@ export class Missed {
       rows = await this.store.lookAt(entries.map((entry) => entry.id));
     } catch (error) {
       this.#looking.failed(error);
-      for (const entry of entries) this.readAhead.again(entry, LOCKED_LAST_MS);
+      for (const entry of entries) this.readAhead.again(entry, LOCKED.lastMs);
       return;
     }
     this.#looking.worked();
@@ -74,8 +74,7 @@ export class Missed {
 
   #locked(entry: Entry): void {
     entry.misses += 1;
-    const fullMs = Math.min(LOCKED_LAST_MS, LOCKED_FIRST_MS * 2 ** Math.min(entry.misses, 16));
-    this.readAhead.again(entry, fullMs * (0.5 + Math.random() / 2));
+    this.readAhead.again(entry, pauseMs(LOCKED, entry.misses));
   }
 
   #maxAttempts(row: LookedRow): number {

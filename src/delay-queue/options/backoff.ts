@@ -1,5 +1,6 @@
 import type { Duration } from '../delay/duration.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
+import { pauseMs } from '../tasks/growing-pause.js';
 import { parseDurationMs } from '../validation/duration.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { shown } from '../validation/shown.js';
@@ -69,10 +70,8 @@ export function backoffMs(
   attempt: number,
   random: () => number = Math.random,
 ): number {
-  // 0 times an overflowing power would be NaN.
-  if (baseMs === 0) return 0;
-  const fullMs = Math.min(maxMs, baseMs * factor ** (attempt - 1));
-  return Math.round(fullMs * (1 - jitter * random()));
+  const growth = { firstMs: baseMs, factor, lastMs: maxMs, jitter };
+  return Math.round(pauseMs(growth, attempt, random));
 }
 
 /** @throws DelayInvalidError naming the option; what is left out comes from `defaults` */

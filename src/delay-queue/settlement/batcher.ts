@@ -1,5 +1,6 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { LookedRow } from '../store/wire/attempt-rows.js';
+import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 import { retryPauseMs } from '../tasks/recurring-task.js';
 import type { Trouble } from '../tasks/trouble.js';
 
@@ -7,8 +8,7 @@ import type { Trouble } from '../tasks/trouble.js';
 const BATCH_MAX = 500;
 
 /** A row that somebody holds is tried again after pauses that double from the first to the last. */
-const LOCKED_FIRST_MS = 5;
-const LOCKED_LAST_MS = 1_000;
+const LOCKED: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };
 
 /** What a batcher needs from outside. */
 export interface BatcherParts<Item> {
@@ -142,9 +142,8 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   }
 
   #locked(pending: Pending<Item>): void {
-    const pauseMs = Math.min(LOCKED_LAST_MS, LOCKED_FIRST_MS * 2 ** Math.min(pending.misses, 16));
     pending.misses += 1;
-    void pause(pauseMs).then(() => this.#enqueue(pending));
+    void pause(pauseMs(LOCKED, pending.misses)).then(() => this.#enqueue(pending));
   }
 
   #settle(pending: Pending<Item>, result: 'written' | 'gone'): void {

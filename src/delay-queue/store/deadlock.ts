@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 import { sqlStateOf } from './sql-state.js';
 
 /** Postgres breaks a deadlock by failing one of its parties, and undoes all that one did. */
@@ -6,7 +7,7 @@ const DEADLOCK = '40P01';
 
 /** Pauses double from the first to the last try; at random, so that the same two do not meet again. */
 const TRIES_MAX = 8;
-const PAUSE_FIRST_MS = 4;
+const PAUSE: Growth = { firstMs: 8, factor: 2, lastMs: 2_048, jitter: 1 };
 
 /**
  * Does work again that was a deadlock's victim. Only for a whole transaction, or a statement that
@@ -20,6 +21,6 @@ export async function despiteDeadlocks<Result>(work: () => Promise<Result>): Pro
     } catch (error) {
       if (tries === TRIES_MAX || sqlStateOf(error) !== DEADLOCK) throw error;
     }
-    await pause(Math.random() * PAUSE_FIRST_MS * 2 ** tries);
+    await pause(pauseMs(PAUSE, tries));
   }
 }

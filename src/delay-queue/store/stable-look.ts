@@ -1,12 +1,12 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { DelayUnstableError } from '../delay/delay.errors.js';
+import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 
 /** A look that waits may itself take longer. */
 const LOOKS_MIN = 10;
 
 /** Pauses between looks double from the first to the last; at random, so that two do not keep in step. */
-const PAUSE_FIRST_MS = 1;
-const PAUSE_LAST_MS = 50;
+const PAUSE: Growth = { firstMs: 2, factor: 2, lastMs: 50, jitter: 0.5 };
 
 /**
  * Looks until there is an answer.
@@ -24,7 +24,6 @@ export async function untilStable<Answer>(
     if (answer !== undefined) return answer;
     if (looks >= LOOKS_MIN && performance.now() >= giveUpAtMs)
       throw new DelayUnstableError(heldMaxMs);
-    const fullMs = Math.min(PAUSE_LAST_MS, PAUSE_FIRST_MS * 2 ** looks);
-    await pause(fullMs * (0.5 + Math.random() / 2));
+    await pause(pauseMs(PAUSE, looks));
   }
 }

@@ -1,8 +1,8 @@
+import { type Growth, pauseMs as growingPauseMs } from './growing-pause.js';
 import type { Trouble } from './trouble.js';
 
 /** Pauses after a failure: doubled from the first to the last, each cut by up to half at random. */
-const RETRY_FIRST_MS = 100;
-const RETRY_LAST_MS = 5_000;
+const RETRY: Growth = { firstMs: 100, factor: 2, lastMs: 5_000, jitter: 0.5 };
 
 /**
  * One thing the engine does over and over: never twice at once, again after its pause, sooner when
@@ -70,6 +70,5 @@ export class Chore {
 
 /** How long to wait after so many failures in a row, in milliseconds. */
 export function retryPauseMs(failures: number): number {
-  const full = Math.min(RETRY_LAST_MS, RETRY_FIRST_MS * 2 ** Math.min(failures - 1, 16));
-  return full * (0.5 + Math.random() / 2);
+  return growingPauseMs(RETRY, failures);
 }

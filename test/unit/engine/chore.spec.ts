@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import { Chore, retryPauseMs } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { Chore } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
 import { signal } from '../../support/delay-node.js';
 
@@ -91,19 +91,5 @@ describe('Chore', () => {
     await pass(60_000);
     expect(runs).toBe(1);
     expect(jest.getTimerCount()).toBe(0);
-  });
-
-  it('pauses at random, longer with every failure, up to 5 s', () => {
-    for (const [failures, fullMs] of [
-      [1, 100],
-      [2, 200],
-      [7, 5_000],
-      [10_000, 5_000],
-    ] as const) {
-      for (let n = 0; n < 100; n += 1) {
-        expect(retryPauseMs(failures)).toBeGreaterThanOrEqual(fullMs / 2);
-        expect(retryPauseMs(failures)).toBeLessThanOrEqual(fullMs);
-      }
-    }
   });
 });

@@ -1,0 +1,25 @@
+/** How pauses grow from one try to the next. */
+export interface Growth {
+  firstMs: number;
+  factor: number;
+  lastMs: number;
+  /** The random share of each pause, 0 to 1. It only ever shortens a pause. */
+  jitter: number;
+}
+
+/**
+ * `firstMs * factor^(times - 1)`, at most `lastMs`, shortened by a random share.
+ *
+ * @param times counted from 1
+ * @param random answers 0 (inclusive) to 1 (exclusive), like `Math.random`
+ */
+export function pauseMs(
+  { firstMs, factor, lastMs, jitter }: Growth,
+  times: number,
+  random: () => number = Math.random,
+): number {
+  // 0 times an overflowing power would be NaN.
+  if (firstMs === 0) return 0;
+  const fullMs = Math.min(lastMs, firstMs * factor ** (times - 1));
+  return fullMs * (1 - jitter * random());
+}
