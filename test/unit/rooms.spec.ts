@@ -18,9 +18,9 @@ const ROOMS = rooms(`
   handlers:   delay validation options
   wheel:      delay validation
   store:      delay tasks validation
-  database:   delay validation store
+  database:   delay tasks validation store
   cluster:    delay tasks store database
-  producer:   delay validation store database
+  producer:   delay tasks validation store database
   settlement: delay tasks handlers store
   intake:     delay tasks wheel store database cluster
   execution:  delay tasks validation handlers wheel store database producer settlement intake

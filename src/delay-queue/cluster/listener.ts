@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { DelayEvents } from '../delay/delay.events.js';
 import { retryPauseMs } from '../tasks/recurring-task.js';
@@ -7,6 +6,7 @@ import { presenceSql } from '../store/sql/nodes/presence.sql.js';
 import { parseHint, type Hint } from './hint.js';
 import { type Hearing, hears, listen, unlisten } from './session-probe.js';
 import { Trouble } from '../tasks/trouble.js';
+import { within } from '../tasks/within.js';
 
 /** A farewell takes one round trip. */
 const END_WITHIN_MS = 1_000;
@@ -66,8 +66,12 @@ export class HintListener {
     const client = this.#client ?? this.#connecting;
     this.#client = undefined;
     // On a connection that died silently the end is never heard of.
-    const enough = pause(END_WITHIN_MS, undefined, { ref: false });
-    await Promise.race([client?.end().catch(() => {}), enough]);
+    if (client)
+      await within(
+        client.end().catch(() => {}),
+        END_WITHIN_MS,
+        { ref: false },
+      );
   }
 
   async #listens(): Promise<Hearing> {

@@ -2,10 +2,8 @@ import type { ClientBase } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayUnavailableError } from '../delay/delay.errors.js';
 import type { Runner } from '../store/wire/runner.js';
+import { LATE, within } from '../tasks/within.js';
 import { isRefusal } from './driver-errors.js';
-
-/** What tells that nobody has answered. */
-const SILENCE = Symbol('silence');
 
 /**
  * A connection of the application's pool, for what belongs to no transaction of a caller. Whoever waits
@@ -18,7 +16,7 @@ export class BorrowedConnection implements Runner {
     const runner = dataSource.createQueryRunner('master');
     const connecting = runner.connect() as Promise<ClientBase>;
     const client = await within(connecting, limitMs);
-    if (client === SILENCE) {
+    if (client === LATE) {
       const giveBack = (): Promise<void> => runner.release();
       void connecting.then(giveBack, () => {});
       throw new DelayUnavailableError(
@@ -45,7 +43,7 @@ export class BorrowedConnection implements Runner {
   async answered<Result>(work: Promise<Result>): Promise<Result> {
     try {
       const result = await within(work, this.limitMs);
-      if (result !== SILENCE) return result;
+      if (result !== LATE) return result;
     } catch (error) {
       if (!isRefusal(error)) this.#close();
       throw error;
@@ -63,20 +61,5 @@ export class BorrowedConnection implements Runner {
     if (this.#isSilent) return;
     this.#isSilent = true;
     void this.client.end?.();
-  }
-}
-
-async function within<Result>(
-  work: Promise<Result>,
-  limitMs: number,
-): Promise<Result | typeof SILENCE> {
-  let timer: NodeJS.Timeout | undefined;
-  const enough = new Promise<typeof SILENCE>((resolve) => {
-    timer = setTimeout(() => resolve(SILENCE), limitMs);
-  });
-  try {
-    return await Promise.race([work, enough]);
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import type { Runner } from '../store/wire/runner.js';
+import { within } from '../tasks/within.js';
 import type { PreparedStatements } from './prepared-statements.js';
 
 /** Statements that have not ended by then, long after whoever sent them was waited for, are cut. */
@@ -50,8 +50,7 @@ export class OwnPool implements Runner {
   async close(): Promise<void> {
     if (this.#isClosing) return;
     this.#isClosing = true;
-    const enough = pause(CLOSE_WITHIN_MS, undefined, { ref: false });
-    await Promise.race([Promise.allSettled(this.#queries), enough]);
+    await within(Promise.allSettled(this.#queries), CLOSE_WITHIN_MS, { ref: false });
     for (const client of this.#busy) void client.end();
     await this.pool.end();
   }

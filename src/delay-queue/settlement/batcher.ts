@@ -1,8 +1,10 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { LookedRow } from '../store/wire/attempt-rows.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { Moment } from '../tasks/moment.js';
 import { retryPauseMs } from '../tasks/recurring-task.js';
 import type { Trouble } from '../tasks/trouble.js';
+import { within } from '../tasks/within.js';
 
 /** Rows of one statement. */
 const BATCH_MAX = 500;
@@ -44,7 +46,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   #failures = 0;
   #limit = BATCH_MAX;
   #closed = false;
-  #onEmpty: (() => void) | undefined;
+  readonly #empty = new Moment();
 
   constructor(private readonly parts: BatcherParts<Item>) {}
 
@@ -61,14 +63,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   /** Resolves when all is settled, or after `withinMs`. */
   async whenEmpty(withinMs: number): Promise<void> {
-    if (this.#open === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, withinMs);
-      this.#onEmpty = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    if (this.#open > 0) await within(this.#empty.next, withinMs);
   }
 
   /** Gives up what is not settled, because the connections are about to close. */
@@ -149,7 +144,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   #settle(pending: Pending<Item>, result: 'written' | 'gone'): void {
     this.#open -= 1;
     pending.settle(result, pending.item);
-    if (this.#open === 0) this.#onEmpty?.();
+    if (this.#open === 0) this.#empty.happens();
   }
 }
 

@@ -1,3 +1,5 @@
+import { Moment } from '../tasks/moment.js';
+import { within } from '../tasks/within.js';
 import type { HeldClaim } from './held-claim.js';
 
 /** The claims this node holds now. A delay that moved on may be claimed beside its own earlier claim. */
@@ -6,7 +8,7 @@ export class InFlight<Held extends Pick<HeldClaim, 'id' | 'epoch'> = HeldClaim> 
   readonly #byId = new Map<number, Held>();
   /** Earlier claims of delays that moved on: there are hardly ever any. */
   readonly #earlier = new Set<Held>();
-  #idle: (() => void) | undefined;
+  readonly #idle = new Moment();
 
   get size(): number {
     return this.#byId.size + this.#earlier.size;
@@ -21,7 +23,7 @@ export class InFlight<Held extends Pick<HeldClaim, 'id' | 'epoch'> = HeldClaim> 
   delete(claim: Held): void {
     if (this.#byId.get(claim.id) === claim) this.#byId.delete(claim.id);
     else this.#earlier.delete(claim);
-    if (this.size === 0) this.#idle?.();
+    if (this.size === 0) this.#idle.happens();
   }
 
   /**
@@ -39,14 +41,6 @@ export class InFlight<Held extends Pick<HeldClaim, 'id' | 'epoch'> = HeldClaim> 
 
   /** Resolves when nothing is in flight, or after `withinMs`. */
   async whenIdle(withinMs: number): Promise<void> {
-    if (this.size === 0) return;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, withinMs);
-      this.#idle = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
-    this.#idle = undefined;
+    if (this.size > 0) await within(this.#idle.next, withinMs);
   }
 }

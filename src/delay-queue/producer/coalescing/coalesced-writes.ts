@@ -9,6 +9,7 @@ import { inLockOrder } from '../../store/lock-order.js';
 import type { Placed, Placement as NewDelay } from '../../store/wire/delay-rows.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { slotOf as keyText } from '../../store/wire/delay-rows.js';
+import { within } from '../../tasks/within.js';
 import { Coalescer } from './coalescer.js';
 import { KeyQueues } from './key-queues.js';
 import { ownError, PendingCall } from './pending-call.js';
@@ -105,12 +106,8 @@ export class CoalescedWrites {
     this.#giveUpAtMs ??= performance.now() + this.parts.drainWithinMs;
     const calls = [...this.#open];
     if (calls.length === 0) return;
-    let timer: NodeJS.Timeout | undefined;
-    const tooLate = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, Math.max(0, (this.#giveUpAtMs ?? 0) - performance.now()));
-    });
-    await Promise.race([Promise.allSettled(calls.map(({ answer }) => answer)), tooLate]);
-    clearTimeout(timer);
+    const answered = Promise.allSettled(calls.map(({ answer }) => answer));
+    await within(answered, Math.max(0, this.#giveUpAtMs - performance.now()));
     // In the order in which they were made, so that each is first in the queue of its key.
     for (const pending of calls) pending.reject(new DelayShutdownError());
   }
