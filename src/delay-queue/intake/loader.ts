@@ -3,7 +3,7 @@ import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { Cursor, LoadedPage, Wake } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
-import { Chore } from '../tasks/recurring-task.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
 import { NameWatch } from '../cluster/name-watch.js';
 import type { Nodes } from '../cluster/nodes.js';
 import { Trouble } from '../tasks/trouble.js';
@@ -38,7 +38,7 @@ export interface LoaderCallbacks {
  * the sweeper's.
  */
 export class Loader {
-  readonly #chore: Chore;
+  readonly #task: RecurringTask;
   /** Tells this process from all others, whatever their names. */
   readonly #instance = randomUUID();
   readonly #nameWatch: NameWatch;
@@ -57,7 +57,7 @@ export class Loader {
   ) {
     this.#loadEveryMs = limits.loadEveryMs;
     this.#nameWatch = new NameWatch(store.nodeName, this.#instance, events);
-    this.#chore = new Chore(() => this.#load(), new Trouble(events, 'load'));
+    this.#task = new RecurringTask(() => this.#load(), new Trouble(events, 'load'));
   }
 
   /** Registers this node, learns of the others, and reads the clock for the first time. */
@@ -73,22 +73,22 @@ export class Loader {
   }
 
   start(): void {
-    this.#chore.start();
+    this.#task.start();
   }
 
   /** Loads now: the clock jumped. */
-  kick(): void {
-    this.#chore.kick();
+  loadNow(): void {
+    this.#task.runNow();
   }
 
   /** Loads now, what is this node's by then: another came or went. */
   nodesChanged(): void {
     this.#callsRoll = true;
-    this.#chore.kick();
+    this.#task.runNow();
   }
 
   stop(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   async #load(): Promise<number> {

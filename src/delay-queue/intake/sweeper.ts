@@ -1,7 +1,7 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { Cursor, SweptPage, Wake } from '../store/wire/wakes.js';
-import { Chore } from '../tasks/recurring-task.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
 import type { Nodes } from '../cluster/nodes.js';
 import { Trouble } from '../tasks/trouble.js';
 
@@ -48,7 +48,7 @@ const HELP_AFTER_MS = 1_000;
  * share; then, when nothing of it is left, what others have left lying.
  */
 export class Sweeper {
-  readonly #chore: Chore;
+  readonly #task: RecurringTask;
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
   #scan = SCAN_MIN;
@@ -73,7 +73,7 @@ export class Sweeper {
     private readonly offer: (wake: Wake) => boolean,
     events: DelayEvents,
   ) {
-    this.#chore = new Chore(() => this.#sweep(), new Trouble(events, 'sweep'));
+    this.#task = new RecurringTask(() => this.#sweep(), new Trouble(events, 'sweep'));
   }
 
   /** Pause between passes of a node without peers, and how far ahead each looks for leases that end. */
@@ -83,18 +83,18 @@ export class Sweeper {
 
   start(): void {
     const settleMs = this.nodes.hasPeers ? SETTLE_MS : 0;
-    this.#settling = setTimeout(() => this.#chore.start(), settleMs);
+    this.#settling = setTimeout(() => this.#task.start(), settleMs);
   }
 
   /** Looks at everything again now: this node has to look after other rows than before. */
   restart(): void {
     this.#begin('none');
-    this.#chore.kick();
+    this.#task.runNow();
   }
 
   /** The ready queue runs low: goes on with a pass that waits for room, or begins one that is due. */
   hungry(): void {
-    if (this.#waitsForRoom || this.#isAnyLeftOut) this.#chore.kick();
+    if (this.#waitsForRoom || this.#isAnyLeftOut) this.#task.runNow();
   }
 
   /** The ready queue was full: what is due and found no room is looked for as soon as there is some. */
@@ -104,7 +104,7 @@ export class Sweeper {
 
   stop(): Promise<void> {
     clearTimeout(this.#settling);
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   async #sweep(): Promise<number> {

@@ -1,6 +1,6 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
-import { Chore } from '../tasks/recurring-task.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 
 /** What one statement deletes at most, and the pause between two while there is more. */
@@ -19,7 +19,7 @@ const FIRST_WITHIN_MS = 60_000;
 
 /** Deletes what is old in small batches: no long lock, no partition to be missing. */
 export class Pruner {
-  readonly #chore: Chore;
+  readonly #task: RecurringTask;
 
   /**
    * @param prune deletes up to that many rows, and answers how many it did
@@ -30,16 +30,16 @@ export class Pruner {
     private readonly everyMs: number,
     events: DelayEvents,
   ) {
-    this.#chore = new Chore(() => this.#prune(), new Trouble(events, 'prune'));
+    this.#task = new RecurringTask(() => this.#prune(), new Trouble(events, 'prune'));
   }
 
   start(): void {
     // Nodes of one deployment start together; their pruners need not.
-    this.#chore.start(Math.min(this.everyMs, FIRST_WITHIN_MS) * (0.5 + Math.random() / 2));
+    this.#task.start(Math.min(this.everyMs, FIRST_WITHIN_MS) * (0.5 + Math.random() / 2));
   }
 
   stop(): Promise<void> {
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   async #prune(): Promise<number> {

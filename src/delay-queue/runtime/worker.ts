@@ -129,7 +129,7 @@ export class Worker {
     this.#pruners = prunersOf(store, historyKeepMs, events);
     this.#clock.onJump(() => {
       this.#readAhead.realign();
-      this.#loader.kick();
+      this.#loader.loadNow();
     });
   }
 

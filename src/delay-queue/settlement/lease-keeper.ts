@@ -2,7 +2,7 @@ import { DelayLeaseLostError } from '../delay/delay.errors.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { HeldClaim } from './held-claim.js';
-import { Chore } from '../tasks/recurring-task.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
 import type { InFlight } from './in-flight.js';
 import { Trouble } from '../tasks/trouble.js';
 
@@ -17,7 +17,7 @@ const BATCH_MAX = 1_000;
  * writing, on a full disk say, a handler that succeeded must not run again with every lease.
  */
 export class LeaseKeeper {
-  readonly #chore: Chore;
+  readonly #task: RecurringTask;
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -27,18 +27,18 @@ export class LeaseKeeper {
     private readonly leaseMs: number,
     events: DelayEvents,
   ) {
-    this.#chore = new Chore(() => this.#keep(), new Trouble(events, 'renew'));
+    this.#task = new RecurringTask(() => this.#keep(), new Trouble(events, 'renew'));
   }
 
   start(): void {
-    this.#chore.start(this.#everyMs);
+    this.#task.start(this.#everyMs);
     // Beside the renewals: one that nobody answers takes longer than a lease.
     this.#watch = setInterval(() => this.#loseExpired(), this.#everyMs);
   }
 
   stop(): Promise<void> {
     clearInterval(this.#watch);
-    return this.#chore.stop();
+    return this.#task.stop();
   }
 
   /** Often enough for one renewal to fail and the next to come in time. */

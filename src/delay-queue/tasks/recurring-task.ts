@@ -6,9 +6,9 @@ const RETRY: Growth = { firstMs: 100, factor: 2, lastMs: 5_000, jitter: 0.5 };
 
 /**
  * One thing the engine does over and over: never twice at once, again after its pause, sooner when
- * kicked, and with growing pauses while it fails.
+ * somebody asks for it, and with growing pauses while it fails.
  */
-export class Chore {
+export class RecurringTask {
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #again = false;
@@ -27,7 +27,7 @@ export class Chore {
   }
 
   /** Runs now, or right after the present run. */
-  kick(): void {
+  runNow(): void {
     if (this.#stopped) return;
     if (this.#running) this.#again = true;
     else this.#begin();

@@ -14,7 +14,7 @@ const LOOK_EVERY_MS = 200;
 /** What a node may still be busy with that began in the trouble: a statement nobody answers. */
 const SILENCE_MS = 15_000;
 
-/** Pauses of failed chores grow to 5 s, and so does the wait for a connection. */
+/** Pauses of failed recurring tasks grow to 5 s, and so does the wait for a connection. */
 const RETRY_MS = 10_000;
 
 /** With peers a sweep comes at least this often. */

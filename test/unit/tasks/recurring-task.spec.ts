@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import { Chore } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { RecurringTask } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
 import { signal } from '../../support/delay-node.js';
 
@@ -8,7 +8,7 @@ let runs: number;
 let run: () => Promise<number>;
 let troubles: unknown[];
 let recovered: number;
-let chore: Chore;
+let task: RecurringTask;
 
 beforeEach(() => {
   jest.useFakeTimers();
@@ -19,7 +19,7 @@ beforeEach(() => {
   const events = new DelayEvents();
   events.on('trouble', ({ error }) => troubles.push(error));
   events.on('recovered', () => (recovered += 1));
-  chore = new Chore(
+  task = new RecurringTask(
     () => {
       runs += 1;
       return run();
@@ -29,15 +29,15 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await chore.stop();
+  await task.stop();
   jest.useRealTimers();
 });
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
-describe('Chore', () => {
+describe('RecurringTask', () => {
   it('runs again after the pause that its run asked for', async () => {
-    chore.start(500);
+    task.start(500);
     await pass(499);
     expect(runs).toBe(0);
     await pass(1);
@@ -48,26 +48,26 @@ describe('Chore', () => {
     expect(runs).toBe(2);
   });
 
-  it('kicked, runs at once, and right after the present run, but never twice at a time', async () => {
+  it('asked to run now, runs at once, and right after the present run, but never twice at a time', async () => {
     const gate = signal<number>();
     run = () => gate.promise;
-    chore.start();
+    task.start();
     await pass(0);
-    chore.kick();
-    chore.kick();
+    task.runNow();
+    task.runNow();
     await pass(10_000);
     expect(runs).toBe(1);
     gate.resolve(1_000);
     await pass(0);
     await pass(0);
     expect(runs).toBe(2);
-    chore.kick();
+    task.runNow();
     expect(runs).toBe(3);
   });
 
   it('goes on after a failure, with growing pauses, and says when it works again', async () => {
     run = () => Promise.reject(new Error('down'));
-    chore.start();
+    task.start();
     await pass(60_000);
     // Up to 5 s each once grown: far fewer than with the first pause of 0.1 s.
     expect(runs).toBeGreaterThan(10);
@@ -81,13 +81,13 @@ describe('Chore', () => {
   it('stops with its present run, and does not begin another', async () => {
     const gate = signal<number>();
     run = () => gate.promise;
-    chore.start();
+    task.start();
     await pass(0);
-    chore.kick();
-    const stopped = chore.stop();
+    task.runNow();
+    const stopped = task.stop();
     gate.resolve(0);
     await stopped;
-    chore.kick();
+    task.runNow();
     await pass(60_000);
     expect(runs).toBe(1);
     expect(jest.getTimerCount()).toBe(0);
