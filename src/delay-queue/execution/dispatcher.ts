@@ -14,7 +14,7 @@ import type { Executor } from './executor.js';
 import type { InFlight } from '../settlement/in-flight.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { Missed } from './unclaimed.js';
-import { Pump } from '../tasks/trigger.js';
+import { Trigger } from '../tasks/trigger.js';
 import type { Entry, ReadAhead, Source } from '../intake/read-ahead.js';
 import type { ReadyQueue } from '../intake/ready-queue.js';
 import type { Slots } from './concurrency-limits.js';
@@ -49,7 +49,7 @@ export class Dispatcher {
   readonly #claims = new Set<Promise<void>>();
   readonly #trouble: Trouble;
   readonly #pace: BatchPace;
-  readonly #pump = new Pump(() => this.#claimAll());
+  readonly #claiming = new Trigger(() => this.#claimAll());
   #failures = 0;
   #suspectRuns = false;
   #stopped = false;
@@ -98,7 +98,7 @@ export class Dispatcher {
     const leftOut = entries.filter((entry) => !ready.push(entry));
     for (const entry of leftOut) readAhead.forget(entry);
     if (leftOut.length > 0) this.sweep.leftOut();
-    this.pump();
+    this.dispatch();
   }
 
   /** Leaves to others what is theirs now, so that two nodes do not claim the same rows one after the other. */
@@ -108,14 +108,14 @@ export class Dispatcher {
   }
 
   /** Claims what has a slot, once for everything that happens in this turn of the event loop. */
-  pump(): void {
-    this.#pump.kick();
+  dispatch(): void {
+    this.#claiming.trigger();
   }
 
   /** Claims nothing more, and ends when the claims on their way have been answered. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#pump.stop();
+    this.#claiming.stop();
     while (this.#claims.size > 0) await Promise.all(this.#claims);
   }
 
@@ -129,11 +129,11 @@ export class Dispatcher {
       if (!isAny) break;
       const claim = this.#claim(booking.calls).finally(() => {
         this.#claims.delete(claim);
-        this.pump();
+        this.dispatch();
       });
       this.#claims.add(claim);
     }
-    this.#pump.kickIn(pauseLeftMs);
+    this.#claiming.triggerIn(pauseLeftMs);
     if (ready.size < this.claimBatch) this.sweep.hungry();
   }
 
@@ -243,7 +243,7 @@ export class Dispatcher {
     if (entry.suspect) this.#suspectRuns = false;
     this.#pace.ended(entry);
     this.parts.slots.give(entry.name);
-    this.pump();
+    this.dispatch();
   }
 
   /**
@@ -262,6 +262,6 @@ export class Dispatcher {
       acknowledger.giveBack(entry.id, entry.epoch + 1, () => readAhead.again(entry, pauseMs));
     }
     for (const [first] of calls as [Entry][]) this.#giveSlot(first);
-    this.#pump.restFor(pauseMs);
+    this.#claiming.pauseFor(pauseMs);
   }
 }

@@ -74,7 +74,7 @@ export class Worker {
     const store = new WorkStore(connections, schema, historyKeepMs !== null, nodeName);
     const slots = new Slots(registry, transactionalMax(parts), {
       onRest: (name, lingering) => events.emit('advice', { message: restOf(name, lingering) }),
-      onGoesOn: () => this.#dispatcher.pump(),
+      onGoesOn: () => this.#dispatcher.dispatch(),
     });
     const ready = new ReadyQueue();
     const lostClaims = new LostClaims();
@@ -84,7 +84,7 @@ export class Worker {
     );
     this.#acknowledger = new Acknowledger(store, events, {
       onMoved: (wake) => this.#offerIfNear(wake),
-      onProgress: () => this.#dispatcher.pump(),
+      onProgress: () => this.#dispatcher.dispatch(),
     });
     const isolation = { level: undefined };
     const fenced = { dataSource, store, engine: connections, isolation };

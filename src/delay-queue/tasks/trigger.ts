@@ -1,40 +1,40 @@
 /** Does its work when somebody asks for it, once for all who ask in a turn of the event loop. */
-export class Pump {
+export class Trigger {
   #turn: NodeJS.Immediate | undefined;
-  #alarm: NodeJS.Timeout | undefined;
-  #rest: NodeJS.Timeout | undefined;
+  #later: NodeJS.Timeout | undefined;
+  #pause: NodeJS.Timeout | undefined;
   #stopped = false;
 
   constructor(private readonly work: () => void) {}
 
-  kick(): void {
-    if (this.#stopped || this.#rest) return;
+  trigger(): void {
+    if (this.#stopped || this.#pause) return;
     this.#turn ??= setImmediate(() => {
       this.#turn = undefined;
       this.work();
     });
   }
 
-  /** Kicks itself after that time, in place of what was said before. Infinity: not at all. */
-  kickIn(ms: number): void {
-    clearTimeout(this.#alarm);
+  /** Triggers itself after that time, in place of what was said before. Infinity: not at all. */
+  triggerIn(ms: number): void {
+    clearTimeout(this.#later);
     if (this.#stopped || ms === Infinity) return;
-    this.#alarm = setTimeout(() => this.kick(), ms);
+    this.#later = setTimeout(() => this.trigger(), ms);
   }
 
-  /** Listens to nobody for that time, and kicks itself then. */
-  restFor(ms: number): void {
+  /** Listens to nobody for that time, and triggers itself then. */
+  pauseFor(ms: number): void {
     if (this.#stopped) return;
-    this.#rest ??= setTimeout(() => {
-      this.#rest = undefined;
-      this.kick();
+    this.#pause ??= setTimeout(() => {
+      this.#pause = undefined;
+      this.trigger();
     }, ms);
   }
 
   stop(): void {
     this.#stopped = true;
     clearImmediate(this.#turn);
-    clearTimeout(this.#alarm);
-    clearTimeout(this.#rest);
+    clearTimeout(this.#later);
+    clearTimeout(this.#pause);
   }
 }
