@@ -2,7 +2,7 @@ import { DelayTimeoutError, DelayUnbegunError } from '../delay/delay.errors.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
-import { type Alarm, Alarms } from '../wheel/deadlines.js';
+import { type Deadline, Deadlines } from '../wheel/deadlines.js';
 import { argumentsOf } from './call/handler-arguments.js';
 import type { Attempt } from './call/attempt.js';
 import type { Outcome } from '../settlement/outcome.js';
@@ -25,13 +25,13 @@ export interface CallEnd {
 interface Running {
   first: Attempt;
   outcome: Promise<Outcome>;
-  timeout: Alarm | undefined;
+  timeout: Deadline | undefined;
   transaction?: FencedTransaction;
 }
 
 /** Runs calls: start the timeout, run the handler, decide the outcome, report it. */
 export class Executor {
-  readonly #alarms: Alarms;
+  readonly #deadlines: Deadlines;
   readonly #beginnings: Beginnings;
 
   constructor(
@@ -41,7 +41,7 @@ export class Executor {
     private readonly slots: Slots,
     private readonly events: DelayEvents,
   ) {
-    this.#alarms = new Alarms(wheel, slots.inAll);
+    this.#deadlines = new Deadlines(wheel, slots.inAll);
     this.#beginnings = new Beginnings(events);
   }
 
@@ -52,7 +52,7 @@ export class Executor {
   }
 
   close(): void {
-    this.#alarms.close();
+    this.#deadlines.close();
   }
 
   #runPlain(call: Call, end: CallEnd): void {
@@ -60,7 +60,7 @@ export class Executor {
     const [first] = call.attempts as [Attempt];
     const outcome = this.#invoke(call);
     if (outcome instanceof Promise) {
-      const timeout = this.#alarms.set(endsAtMs, () => timeOut(call));
+      const timeout = this.#deadlines.set(endsAtMs, () => timeOut(call));
       this.#await(call, { first, outcome, timeout }, end);
       return;
     }
@@ -75,7 +75,7 @@ export class Executor {
     const [first] = call.attempts as [Attempt];
     const transaction = new FencedTransaction(this.fenced, call);
     const beginAtMs = performance.now() + leaseMs / 2;
-    const timeout = this.#alarms.set(beginAtMs, () => timeOut(call));
+    const timeout = this.#deadlines.set(beginAtMs, () => timeOut(call));
     const outcome = transaction.run(() => {
       this.#beginnings.worked();
       timeout?.move(Math.min(performance.now() + timeoutMs, call.leaseEndsAtMs));
@@ -112,7 +112,7 @@ export class Executor {
   }
 
   #rest(forMs: number, onVacant: () => void): void {
-    if (this.#alarms.set(performance.now() + forMs, onVacant) === undefined) onVacant();
+    if (this.#deadlines.set(performance.now() + forMs, onVacant) === undefined) onVacant();
   }
 
   #decide(call: Call, outcome: Outcome): void {

@@ -1,48 +1,48 @@
 import type { WheelChannel } from './wheel.channel.js';
 import type { WheelService } from './wheel.service.js';
 
-/** One of {@link Alarms}. */
-export interface Alarm {
-  /** Rings then instead, if it has not rung. */
+/** One of {@link Deadlines}. */
+export interface Deadline {
+  /** Comes then instead, if it has not come. */
   move(atMs: number): void;
   off(): void;
 }
 
 /** Things to be done at an instant of `performance.now()`, unless they are called off. */
-export class Alarms {
+export class Deadlines {
   readonly #channel: WheelChannel;
-  readonly #rings = new Map<number, () => void>();
+  readonly #whenCome = new Map<number, () => void>();
   #serial = 0;
 
   /** @param capacity as many as may ever be set at a time */
   constructor(wheel: WheelService, capacity: number) {
     this.#channel = wheel.channel((serials) => {
-      for (const serial of serials) this.#ring(serial);
+      for (const serial of serials) this.#comes(serial);
     }, capacity);
   }
 
   /** @returns undefined when there is no room for it */
-  set(atMs: number, ring: () => void): Alarm | undefined {
+  set(atMs: number, whenCome: () => void): Deadline | undefined {
     const serial = ++this.#serial;
     const timer = this.#channel.add(atMs, serial);
     if (timer === undefined) return undefined;
-    this.#rings.set(serial, ring);
+    this.#whenCome.set(serial, whenCome);
     return {
       move: (laterMs) => void this.#channel.move(timer, laterMs),
       off: () => {
-        if (this.#rings.delete(serial)) this.#channel.cancel(timer);
+        if (this.#whenCome.delete(serial)) this.#channel.cancel(timer);
       },
     };
   }
 
   close(): void {
     this.#channel.close();
-    this.#rings.clear();
+    this.#whenCome.clear();
   }
 
-  #ring(serial: number): void {
-    const ring = this.#rings.get(serial);
-    this.#rings.delete(serial);
-    ring?.();
+  #comes(serial: number): void {
+    const whenCome = this.#whenCome.get(serial);
+    this.#whenCome.delete(serial);
+    whenCome?.();
   }
 }

@@ -71,7 +71,7 @@ function run(): { attempt: Attempt; told: string[] } {
 
 const turn = (): Promise<void> => new Promise(setImmediate);
 
-const onlyAlarm = (): [tag: number, inMs: number] => {
+const onlyDeadline = (): [tag: number, inMs: number] => {
   expect(waiting.size).toBe(1);
   const [[tag, atMs]] = [...waiting] as [[number, number]];
   waiting.delete(tag);
@@ -86,7 +86,7 @@ describe('a call whose transaction cannot begin', () => {
     expect(reported).toEqual([{ kind: 'unbegun', error: BROKEN, waitMs: expect.any(Number) }]);
     expect(told).toEqual(['decided']);
     expect(attempt.called).toBe(false);
-    const [tag] = onlyAlarm();
+    const [tag] = onlyDeadline();
     expire([tag]);
     expect(told).toEqual(['decided', 'vacant']);
   });
@@ -98,7 +98,7 @@ describe('a call whose transaction cannot begin', () => {
         answer = reject;
       });
     const { told } = run();
-    const [tag, inMs] = onlyAlarm();
+    const [tag, inMs] = onlyDeadline();
     // Half of its lease.
     expect(inMs).toBeGreaterThan(29_000);
     expect(inMs).toBeLessThanOrEqual(30_000);
@@ -109,7 +109,7 @@ describe('a call whose transaction cannot begin', () => {
     expect(waiting.size).toBe(0);
     answer(BROKEN);
     await turn();
-    expire([onlyAlarm()[0]]);
+    expire([onlyDeadline()[0]]);
     expect(told).toEqual(['decided', 'vacant']);
   });
 });
