@@ -13,7 +13,7 @@ const QUEUE_MAX = 10_000;
  * on a connection of the engine's own. A NOTIFY inside the caller's transaction would take a lock
  * on the whole server at its commit (16 clients: 6,721 against 2,649 transactions/s).
  */
-export class HintSender {
+export class Notifier {
   readonly #trouble: Trouble;
   #wakes: Wake[] = [];
   #sending: Promise<void> | undefined;

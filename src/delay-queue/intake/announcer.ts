@@ -1,6 +1,6 @@
 import type { Wake } from '../store/wire/wakes.js';
 import type { Source } from './read-ahead.js';
-import type { HintSender } from '../cluster/notifier.js';
+import type { Notifier } from '../cluster/notifier.js';
 import type { Nodes } from '../cluster/nodes.js';
 
 /** When a write was made. */
@@ -19,7 +19,7 @@ export class Announcer {
    */
   constructor(
     private readonly nodes: Nodes,
-    private readonly hints: HintSender,
+    private readonly hints: Notifier,
     private readonly horizonMs: number,
     private readonly offer: (wake: Wake, source: Source) => boolean,
   ) {}

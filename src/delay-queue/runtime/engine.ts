@@ -11,7 +11,7 @@ import type { ProducersEngine } from '../producer/producer.js';
 import { AfterCommit } from '../producer/transaction/after-commit.js';
 import { Announcer, type WrittenAt } from '../intake/announcer.js';
 import { EngineConnections } from '../database/engine-connections.js';
-import { HintSender } from '../cluster/notifier.js';
+import { Notifier } from '../cluster/notifier.js';
 import { Nodes } from '../cluster/nodes.js';
 import { type Findings, preflight } from '../database/preflight.js';
 import type { Source } from '../intake/read-ahead.js';
@@ -26,7 +26,7 @@ const APPLICATION_NAME_MAX = 63;
 export class Engine implements ProducersEngine {
   readonly afterCommit: AfterCommit;
   #connections: EngineConnections | undefined;
-  #hints: HintSender | undefined;
+  #hints: Notifier | undefined;
   #announcer: Announcer | undefined;
   #worker: Worker | undefined;
   #proof: SessionProof | undefined;
@@ -96,7 +96,7 @@ export class Engine implements ProducersEngine {
 
   async #begin(connections: EngineConnections, { limits }: Findings): Promise<void> {
     const { options, events, dataSource, registry, wheel } = this;
-    const hints = new HintSender(connections, options.schema, events);
+    const hints = new Notifier(connections, options.schema, events);
     const names = options.worker ? registry.names() : [];
     const nodes = new Nodes(options.nodeName, names);
     const worker =

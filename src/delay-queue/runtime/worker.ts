@@ -13,7 +13,7 @@ import type { EngineConnections } from '../database/engine-connections.js';
 import { Executor } from '../execution/executor.js';
 import type { Hint } from '../cluster/hint.js';
 import { HintListener } from '../cluster/listener.js';
-import type { HintSender } from '../cluster/notifier.js';
+import type { Notifier } from '../cluster/notifier.js';
 import type { Attempt } from '../execution/call/attempt.js';
 import { InFlight } from '../settlement/in-flight.js';
 import { LeaseKeeper } from '../settlement/lease-keeper.js';
@@ -47,7 +47,7 @@ export interface WorkerParts {
   events: DelayEvents;
   connections: EngineConnections;
   nodes: Nodes;
-  hints: HintSender;
+  hints: Notifier;
 }
 
 /** The half of the engine that runs handlers: wired here, begun and drained as one. */

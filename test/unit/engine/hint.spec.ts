@@ -5,7 +5,7 @@ import {
   parseHint,
   probeHint,
 } from '../../../src/delay-queue/cluster/hint.js';
-import { HintSender } from '../../../src/delay-queue/cluster/notifier.js';
+import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
 import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { listOf } from '../../simulation/postgres/statements/statement.js';
@@ -69,7 +69,7 @@ describe('a hint', () => {
   });
 });
 
-describe('HintSender', () => {
+describe('Notifier', () => {
   it.each([0, 1, 2, 3, 4, 5, 6, 7])(
     'sends what comes while a round ends, %d microtasks after its answer',
     async (microtasks) => {
@@ -81,16 +81,16 @@ describe('HintSender', () => {
           return answer.promise.then(() => []);
         },
       };
-      const sender = new HintSender(runner, 'channel', new DelayEvents());
-      sender.send(wake(1));
+      const notifier = new Notifier(runner, 'channel', new DelayEvents());
+      notifier.send(wake(1));
       await new Promise(setImmediate);
       expect(sent).toHaveLength(1);
       answer.resolve();
       for (let n = 0; n < microtasks; n += 1) await Promise.resolve();
-      sender.send(wake(2));
+      notifier.send(wake(2));
       for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
       expect(sent).toHaveLength(2);
-      await sender.drain();
+      await notifier.drain();
     },
   );
 });
