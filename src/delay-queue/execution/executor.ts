@@ -6,7 +6,7 @@ import { type Deadline, Deadlines } from '../wheel/deadlines.js';
 import { argumentsOf } from './call/handler-arguments.js';
 import type { Attempt } from './call/attempt.js';
 import type { Outcome } from '../settlement/outcome.js';
-import { Beginnings } from './transaction/begin-rest.js';
+import { BeginRest } from './transaction/begin-rest.js';
 import type { Call } from './call/call.js';
 import { runAs } from '../producer/transaction/handler-context.js';
 import { FencedTransaction, type FencedParts } from './transaction/fenced-transaction.js';
@@ -32,7 +32,7 @@ interface Running {
 /** Runs calls: start the timeout, run the handler, decide the outcome, report it. */
 export class Executor {
   readonly #deadlines: Deadlines;
-  readonly #beginnings: Beginnings;
+  readonly #beginRest: BeginRest;
 
   constructor(
     wheel: WheelService,
@@ -42,7 +42,7 @@ export class Executor {
     private readonly events: DelayEvents,
   ) {
     this.#deadlines = new Deadlines(wheel, slots.inAll);
-    this.#beginnings = new Beginnings(events);
+    this.#beginRest = new BeginRest(events);
   }
 
   /** A handler that returns no promise is decided, and its place given away, before this returns. */
@@ -77,7 +77,7 @@ export class Executor {
     const beginAtMs = performance.now() + leaseMs / 2;
     const timeout = this.#deadlines.set(beginAtMs, () => timeOut(call));
     const outcome = transaction.run(() => {
-      this.#beginnings.worked();
+      this.#beginRest.worked();
       timeout?.move(Math.min(performance.now() + timeoutMs, call.leaseEndsAtMs));
       return this.#invoke(call);
     });
@@ -107,7 +107,7 @@ export class Executor {
   }
 
   #unbegun(error: unknown): Outcome & { kind: 'unbegun' } {
-    const waitMs = this.#beginnings.failed(error, performance.now());
+    const waitMs = this.#beginRest.failed(error, performance.now());
     return { kind: 'unbegun', error, waitMs };
   }
 

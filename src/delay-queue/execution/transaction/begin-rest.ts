@@ -3,10 +3,10 @@ import { retryPauseMs } from '../../tasks/recurring-task.js';
 import { Trouble } from '../../tasks/trouble.js';
 
 /**
- * How the transactions of attempts begin. While they cannot, calls rest, for longer after each failure
- * in a row: else what is due would be claimed and given back as fast as the database refuses.
+ * How long calls rest while the transactions of attempts cannot begin: for longer after each failure in
+ * a row. Else what is due would be claimed and given back as fast as the database refuses.
  */
-export class Beginnings {
+export class BeginRest {
   readonly #trouble: Trouble;
   #failures = 0;
   #restUntilMs = -Infinity;
