@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
-import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
-import { BatchCall } from '../../../src/delay-queue/execution/call/batch-call.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
+import { Attempt } from '../../../../src/delay-queue/execution/call/attempt.js';
+import type { Outcome } from '../../../../src/delay-queue/settlement/outcome.js';
+import { BatchCall } from '../../../../src/delay-queue/execution/call/batch-call.js';
+import type { Handler } from '../../../../src/delay-queue/handlers/handler.js';
 
 const HANDLER = { name: 'a', batch: 10 } as Handler;
 const ERROR = new Error('why');

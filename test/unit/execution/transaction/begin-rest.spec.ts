@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { BeginRest } from '../../../src/delay-queue/execution/transaction/begin-rest.js';
+import { BeginRest } from '../../../../src/delay-queue/execution/transaction/begin-rest.js';
 
 const BROKEN = new Error('too many clients already');
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DiscardDelay } from '../../src/delay-queue/delay/thrown-by-handlers.js';
-import { describeError } from '../../src/delay-queue/delay/error-text.js';
+import { DiscardDelay } from '../../../src/delay-queue/delay/thrown-by-handlers.js';
+import { describeError } from '../../../src/delay-queue/delay/error-text.js';
 
 const loop: Record<string, unknown> = { a: 1 };
 loop['loop'] = loop;

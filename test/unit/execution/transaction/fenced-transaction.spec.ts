@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
+import { Attempt } from '../../../../src/delay-queue/execution/call/attempt.js';
 import {
   FencedTransaction,
   type FencedParts,
-} from '../../../src/delay-queue/execution/transaction/fenced-transaction.js';
-import { signal } from '../../support/delay-node.js';
+} from '../../../../src/delay-queue/execution/transaction/fenced-transaction.js';
+import { signal } from '../../../support/delay-node.js';
 
 let log: string[];
 /** Holds up the statement that ends the session. */

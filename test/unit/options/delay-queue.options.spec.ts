@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { resolveOptions } from '../../src/delay-queue/options/resolve-options.js';
-import { DelayConfigError } from '../../src/delay-queue/delay/delay.errors.js';
+import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
+import { DelayConfigError } from '../../../src/delay-queue/delay/delay.errors.js';
 
 describe('resolveOptions', () => {
   it('has a default for every option', () => {

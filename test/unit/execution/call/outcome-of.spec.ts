@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { outcomeOf } from '../../../src/delay-queue/execution/call/outcome-of.js';
+import { outcomeOf } from '../../../../src/delay-queue/execution/call/outcome-of.js';
 
 /** What a handler throws whose file found another copy of this package than the engine's. */
 const ofAnotherCopy = (meaning: string, more: object): Error =>
