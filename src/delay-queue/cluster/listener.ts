@@ -5,6 +5,7 @@ import type { EngineConnections } from '../database/engine-connections.js';
 import { presenceSql } from '../store/sql/nodes/presence.sql.js';
 import { parseHint, type Hint } from './hint.js';
 import { type Hearing, hears, listen, unlisten } from './session-probe.js';
+import { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
 import { within } from '../tasks/within.js';
 
@@ -13,6 +14,8 @@ const END_WITHIN_MS = 1_000;
 
 /** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
 export class HintListener {
+  /** What other nodes say; also `nodes` after a gap, in which hints may have been lost. */
+  readonly hints = new Signal<Hint>();
   readonly #trouble: Trouble;
   #client: Client | undefined;
   /** Not connected yet. */
@@ -25,12 +28,10 @@ export class HintListener {
   #present = false;
   #stopped = false;
 
-  /** @param onHint also told `nodes` after a gap, in which hints may have been lost */
   constructor(
     private readonly connections: EngineConnections,
     private readonly channel: string,
     private readonly nodeName: string,
-    private readonly onHint: (hint: Hint) => void,
     events: DelayEvents,
   ) {
     this.#trouble = new Trouble(events, 'listen');
@@ -136,13 +137,13 @@ export class HintListener {
     void client.end().catch(() => {});
     this.#reconnect = setTimeout(() => {
       void this.#connect().then(() => {
-        if (this.#client) this.onHint({ kind: 'nodes' });
+        if (this.#client) this.hints.tell({ kind: 'nodes' });
       });
     }, retryPauseMs(this.#failures));
   }
 
   #heard(text: string): void {
     const hint = parseHint(text);
-    if (hint) this.onHint(hint);
+    if (hint) this.hints.tell(hint);
   }
 }

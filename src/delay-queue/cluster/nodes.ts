@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { spread } from '../store/wire/ownership.js';
 import type { Shares } from '../store/wire/wakes.js';
+import { Signal } from '../tasks/signal.js';
 
 type Others = readonly (readonly [id: string, names: readonly string[]])[];
 
@@ -15,6 +16,8 @@ interface Rank {
  * correctness.
  */
 export class Nodes {
+  /** This node looks after other rows than before. */
+  readonly changed = new Signal();
   #shares: Shares;
   #rankOf: ReadonlyMap<string, Rank>;
 
@@ -32,6 +35,7 @@ export class Nodes {
     if (isDeepStrictEqual(shares, this.#shares)) return false;
     this.#shares = shares;
     this.#rankOf = ranksOf(shares);
+    this.changed.tell();
     return true;
   }
 
@@ -52,6 +56,11 @@ export class Nodes {
       counts: counts.filter(wanted),
       ranks: ranks.filter(wanted),
     };
+  }
+
+  /** Whether this node has a handler of that name. */
+  serves(name: string): boolean {
+    return this.#rankOf.has(name);
   }
 
   /** Whether this node serves the name and is the one to look after that id. */

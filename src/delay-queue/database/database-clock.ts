@@ -1,4 +1,5 @@
 import { performance } from 'node:perf_hooks';
+import { Signal } from '../tasks/signal.js';
 
 /** One reading of the database's clock, and when this process asked and heard. */
 interface Sample {
@@ -22,13 +23,9 @@ const JUMP_MS = 50;
  * statement, if it took two. The reading that can be off by the least wins.
  */
 export class DatabaseClock {
+  /** The database's clock is no longer where it was: a failover, or somebody set it. Says by how much. */
+  readonly jumped = new Signal<number>();
   #best: Sample | undefined;
-  #onJump: (byMs: number) => void = () => {};
-
-  /** Called when the database's clock is no longer where it was: a failover, or somebody set it. */
-  onJump(listener: (byMs: number) => void): void {
-    this.#onJump = listener;
-  }
 
   /**
    * Takes what one statement read.
@@ -48,7 +45,7 @@ export class DatabaseClock {
     // Both grow worse with age at the same rate, so whichever was left behind once stays behind.
     const offBy = (of: Sample): number => of.errorMs + (heardAtMs - of.heardAtMs) * DRIFT;
     if (before === undefined || jumped || offBy(sample) <= offBy(before)) this.#best = sample;
-    if (jumped) this.#onJump(apartMs);
+    if (jumped) this.jumped.tell(apartMs);
   }
 
   /** Milliseconds since 1970 on the database's clock, now. */

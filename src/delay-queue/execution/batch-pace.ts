@@ -1,5 +1,5 @@
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { Entry } from '../intake/read-ahead.js';
+import type { Entry } from '../intake/entry.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 
 /** The first is between a name's first call and its second, unless that one is full before. */

@@ -1,4 +1,6 @@
+import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import { Signal } from '../tasks/signal.js';
 
 /** Handlers of one name that outlived their timeout and still run, at most, before it rests. */
 const LINGERING_MAX = 1_000;
@@ -9,18 +11,13 @@ const WELL_AGAIN = LINGERING_MAX / 2;
 /** What one wheel can hold: a process with so many handlers in flight has run out of memory before. */
 const IN_ALL_MAX = 2 ** 24;
 
-export interface SlotsCallbacks {
-  /** So many handlers of that name linger that no more are begun. */
-  onRest: (name: string, lingering: number) => void;
-  /** A name that rests may begin another one. */
-  onGoesOn: () => void;
-}
-
 /**
- * Who may run: a number of slots per name, and one number for all transactional handlers together,
- * because each of them holds a connection of the application's pool.
+ * How many calls may run: a number per name, and one for all transactional handlers together, because each
+ * of them holds a connection of the application's pool.
  */
-export class Slots {
+export class ConcurrencyLimits {
+  /** A name that was paused may begin another call. */
+  readonly vacant = new Signal();
   readonly #taken = new Map<string, number>();
   readonly #lingering = new Map<string, number>();
   readonly #resting = new Set<string>();
@@ -29,18 +26,18 @@ export class Slots {
   constructor(
     private readonly registry: HandlerRegistry,
     private readonly transactionalMax: number,
-    private readonly callbacks: SlotsCallbacks,
+    private readonly events: DelayEvents,
   ) {}
 
-  /** Slots of all names together: calls that may be in flight. */
+  /** Of all names together: calls that may be in flight. */
   get inAll(): number {
     let inAll = 0;
     for (const { concurrency } of this.registry.all()) inAll += concurrency;
     return Math.min(IN_ALL_MAX, Math.max(1, inAll));
   }
 
-  /** Takes a slot of that name, if there is one. */
-  take(name: string): boolean {
+  /** Begins a call of that name, if it may. */
+  acquire(name: string): boolean {
     const handler = this.registry.get(name);
     if (handler === undefined || this.lingering(name) >= LINGERING_MAX) return false;
     const taken = this.#taken.get(name) ?? 0;
@@ -53,7 +50,7 @@ export class Slots {
     return true;
   }
 
-  give(name: string): void {
+  release(name: string): void {
     this.#taken.set(name, (this.#taken.get(name) ?? 0) - 1);
     if (this.registry.get(name)?.transactional) this.#transactional -= 1;
   }
@@ -64,7 +61,7 @@ export class Slots {
     this.#lingering.set(name, count);
     if (count >= LINGERING_MAX && !this.#resting.has(name)) {
       this.#resting.add(name);
-      this.callbacks.onRest(name, count);
+      this.events.emit('advice', { message: restOf(name, count) });
     }
     return count;
   }
@@ -73,10 +70,14 @@ export class Slots {
     const count = this.lingering(name) - 1;
     this.#lingering.set(name, count);
     if (count <= WELL_AGAIN) this.#resting.delete(name);
-    if (count === LINGERING_MAX - 1) this.callbacks.onGoesOn();
+    if (count === LINGERING_MAX - 1) this.vacant.tell();
   }
 
   lingering(name: string): number {
     return this.#lingering.get(name) ?? 0;
   }
 }
+
+const restOf = (name: string, lingering: number): string =>
+  `${name} rests on this node: ${lingering} of its handlers outlived their timeout and still run; ` +
+  'it goes on as they end (a handler should end when ctx.signal aborts)';

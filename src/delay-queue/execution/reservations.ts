@@ -1,52 +1,59 @@
+import type { Entry } from '../intake/entry.js';
+import type { Intake } from '../intake/intake.js';
+import { Signal } from '../tasks/signal.js';
 import type { BatchPace } from './batch-pace.js';
-import type { Entry } from '../intake/read-ahead.js';
-import type { ReadyQueue } from '../intake/ready-queue.js';
-import type { Slots } from './concurrency-limits.js';
+import type { ConcurrencyLimits } from './concurrency-limits.js';
+import { NextClaim } from './next-claim.js';
 
-interface Parts {
-  slots: Slots;
-  pace: BatchPace;
-  /** What is due, whoever asks for a seat included. */
-  ready: Pick<ReadyQueue, 'sizeOf'>;
-}
-
-/** Puts together what one claim asks for: which entries travel in which call, one slot per call. */
-export class Booking {
-  readonly calls: Entry[][] = [];
-  /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
-  pauseLeftMs = Infinity;
-  /** Calls of batch handlers that have room, by name. */
-  readonly #open = new Map<string, Entry[]>();
-
-  /** @param nowMs `performance.now()` */
+/** What is due and has a place to run: the entries of one call. */
+export class Reservation {
   constructor(
-    private readonly parts: Parts,
-    private readonly nowMs: number,
+    readonly entries: readonly [Entry, ...Entry[]],
+    private readonly reservations: Reservations,
   ) {}
 
-  /** Books a seat for an entry, if its name has a batch with room, or a slot that it is worth. */
-  seat(entry: Entry): boolean {
-    const { slots, pace } = this.parts;
-    const shares = pace.shares(entry);
-    const open = shares ? this.#open.get(entry.name) : undefined;
-    if (open !== undefined) {
-      open.push(entry);
-      if (open.length === pace.batchOf(entry.name)) this.#open.delete(entry.name);
-      return true;
-    }
-    if ((shares && !this.#isWorthACall(entry.name)) || !slots.take(entry.name)) return false;
-    const call = [entry];
-    this.calls.push(call);
-    pace.began(entry, this.nowMs);
-    if (shares) this.#open.set(entry.name, call);
-    return true;
+  /** Once, when the call is over or does not come. */
+  release(): void {
+    this.reservations.release(this.entries[0]);
+  }
+}
+
+/** What one claim asks for. */
+export interface Reserved {
+  calls: readonly Reservation[];
+  /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
+  pauseLeftMs: number;
+}
+
+/** Reserves places for what is due: only what has a place is claimed. Suspects run one at a time. */
+export class Reservations {
+  /** There may be a place. */
+  readonly vacant = new Signal();
+  #suspectRuns = false;
+
+  constructor(
+    private readonly limits: ConcurrencyLimits,
+    private readonly pace: BatchPace,
+    private readonly intake: Intake,
+  ) {
+    limits.vacant.on(() => this.vacant.tell());
   }
 
-  #isWorthACall(name: string): boolean {
-    const { pace, ready } = this.parts;
-    const leftMs = pace.pauseLeftMs(name, this.nowMs);
-    if (leftMs === 0 || ready.sizeOf(name) >= pace.batchOf(name)) return true;
-    this.pauseLeftMs = Math.min(this.pauseLeftMs, leftMs);
-    return false;
+  /** @param nowMs `performance.now()` */
+  reserve(nowMs: number): Reserved {
+    const { limits, pace, intake } = this;
+    const claim = new NextClaim({ limits, pace, intake }, nowMs);
+    const taken = intake.take((entry) => claim.admit(entry), !this.#suspectRuns);
+    if (taken === 'suspect') this.#suspectRuns = true;
+    const calls = claim.calls.map((entries) => new Reservation(entries as [Entry], this));
+    return { calls, pauseLeftMs: claim.pauseLeftMs };
+  }
+
+  /** @param first entry of the call */
+  release(first: Entry): void {
+    if (first.suspect) this.#suspectRuns = false;
+    this.pace.ended(first);
+    this.limits.release(first.name);
+    this.vacant.tell();
   }
 }

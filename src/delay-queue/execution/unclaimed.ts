@@ -2,9 +2,9 @@ import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { ClaimRequest, LookedRow } from '../store/wire/attempt-rows.js';
-import type { Wake } from '../store/wire/wakes.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
-import type { Entry, ReadAhead } from '../intake/read-ahead.js';
+import type { Entry } from '../intake/entry.js';
+import type { Intake } from '../intake/intake.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
 
@@ -15,14 +15,14 @@ const NO_ATTEMPT_LEFT =
   'no attempt is left, and the last one ended without a word: its process was killed or paused';
 
 /** What became of the rows that a claim asked for and did not get. */
-export class Missed {
+export class Unclaimed {
   readonly #looking: Trouble;
   readonly #burying: Trouble;
 
   constructor(
     private readonly store: WorkStore,
     private readonly registry: HandlerRegistry,
-    private readonly readAhead: ReadAhead,
+    private readonly intake: Intake,
     private readonly lostClaims: LostClaims,
     private readonly events: DelayEvents,
   ) {
@@ -30,17 +30,14 @@ export class Missed {
     this.#burying = new Trouble(events, 'bury');
   }
 
-  /**
-   * Looks at each and decides: gone, moved, early, without attempts, or locked by somebody.
-   * @param offer takes a row that moved to another time
-   */
-  async lookAfter(entries: readonly Entry[], offer: (wake: Wake) => void): Promise<void> {
+  /** Looks at each and decides: gone, moved, early, without attempts, or locked by somebody. */
+  async lookAfter(entries: readonly Entry[]): Promise<void> {
     let rows: LookedRow[];
     try {
       rows = await this.store.lookAt(entries.map((entry) => entry.id));
     } catch (error) {
       this.#looking.failed(error);
-      for (const entry of entries) this.readAhead.again(entry, LOCKED.lastMs);
+      for (const entry of entries) this.intake.again(entry, LOCKED.lastMs);
       return;
     }
     this.#looking.worked();
@@ -48,8 +45,8 @@ export class Missed {
     const exhausted: ClaimRequest[] = [];
     for (const entry of entries) {
       const row = byId.get(entry.id);
-      if (row === undefined || row.wake_ms === null) this.readAhead.forget(entry);
-      else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms, offer);
+      if (row === undefined || row.wake_ms === null) this.intake.forget(entry);
+      else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms);
       else if (row.wake_ms > row.now_ms) this.#early(entry, row.wake_ms, row.now_ms);
       else if (this.#isExhausted(row)) exhausted.push(this.#asBurial(entry, row));
       else this.#locked(entry);
@@ -57,24 +54,24 @@ export class Missed {
     if (exhausted.length > 0) await this.#bury(exhausted);
   }
 
-  #moved(entry: Entry, row: LookedRow, wakeMs: number, offer: (wake: Wake) => void): void {
-    this.readAhead.forget(entry);
+  #moved(entry: Entry, row: LookedRow, wakeMs: number): void {
+    this.intake.forget(entry);
     // A row that others run now is the sweep's to find again, should they fail to finish it; one that
     // nobody runs has a claim of this node's that was committed unheard.
     if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
       const { id, epoch, name, failed } = row;
-      offer({ id, epoch, name, wakeMs, suspect: false, failed });
+      this.intake.offer({ id, epoch, name, wakeMs, suspect: false, failed }, 'read');
     }
   }
 
   #early(entry: Entry, wakeMs: number, nowMs: number): void {
-    this.readAhead.correct(entry, wakeMs);
-    this.readAhead.again(entry, wakeMs - nowMs);
+    this.intake.correct(entry, wakeMs);
+    this.intake.again(entry, wakeMs - nowMs);
   }
 
   #locked(entry: Entry): void {
     entry.misses += 1;
-    this.readAhead.again(entry, pauseMs(LOCKED, entry.misses));
+    this.intake.again(entry, pauseMs(LOCKED, entry.misses));
   }
 
   #maxAttempts(row: LookedRow): number {
@@ -86,7 +83,7 @@ export class Missed {
   }
 
   #asBurial(entry: Entry, row: LookedRow): ClaimRequest {
-    this.readAhead.forget(entry);
+    this.intake.forget(entry);
     return { id: row.id, epoch: row.epoch, leaseMs: 0, maxAttempts: this.#maxAttempts(row) };
   }
 

@@ -1,5 +1,6 @@
 import type { Wake } from '../store/wire/wakes.js';
-import type { Source } from './read-ahead.js';
+import type { Source } from './entry.js';
+import type { Intake } from './intake.js';
 import type { Notifier } from '../cluster/notifier.js';
 import type { Nodes } from '../cluster/nodes.js';
 
@@ -15,20 +16,20 @@ export interface WrittenAt {
 export class Announcer {
   /**
    * @param horizonMs what is due later is found by a load in time
-   * @param offer arms this node's wheel
+   * @param intake of this node, if it runs handlers
    */
   constructor(
     private readonly nodes: Nodes,
     private readonly hints: Notifier,
     private readonly horizonMs: number,
-    private readonly offer: (wake: Wake, source: Source) => boolean,
+    private readonly intake: Intake | undefined,
   ) {}
 
   /** @param written when it was written; the transaction may have taken its time since */
   announce(wake: Wake, written: WrittenAt, source: Source): void {
     const nowMs = written.databaseMs + performance.now() - written.monotonicMs;
     if (wake.wakeMs - nowMs > this.horizonMs) return;
-    if (this.nodes.owns(wake.id, wake.name)) this.offer(wake, source);
+    if (this.nodes.owns(wake.id, wake.name)) this.intake?.offer(wake, source);
     else this.hints.send(wake);
   }
 }

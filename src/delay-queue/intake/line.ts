@@ -1,4 +1,4 @@
-import type { Entry } from './read-ahead.js';
+import type { Entry } from './entry.js';
 
 /** Slots left behind in front of a line before it is cut: rare enough to cost nothing per entry. */
 const COMPACT_AT = 4_096;

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Cursor, LoadedPage, Wake } from '../store/wire/wakes.js';
+import type { Cursor, LoadedPage } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { NameWatch } from '../cluster/name-watch.js';
 import type { Nodes } from '../cluster/nodes.js';
 import { Trouble } from '../tasks/trouble.js';
+import type { Intake } from './intake.js';
 
 /** Rows of one statement; more than a few thousand would hold up the event loop while parsed. */
 const PAGE_MAX = 5_000;
@@ -22,13 +23,10 @@ export interface LoaderLimits {
   loadEveryMs: number;
 }
 
-export interface LoaderCallbacks {
-  /** Takes a wake; answers false when there is no room for more. */
-  offer: (wake: Wake) => boolean;
+/** What the others see of this node. */
+export interface Presence {
   /** Whether this node holds its presence lock. */
-  isPresent: () => boolean;
-  /** A node came or went: this one looks after other rows than before. */
-  onSharesChanged: () => void;
+  readonly isPresent: boolean;
 }
 
 /**
@@ -52,12 +50,15 @@ export class Loader {
     private readonly nodes: Nodes,
     private readonly clock: DatabaseClock,
     private readonly limits: LoaderLimits,
-    private readonly callbacks: LoaderCallbacks,
+    private readonly intake: Intake,
+    private readonly presence: Presence,
     events: DelayEvents,
   ) {
     this.#loadEveryMs = limits.loadEveryMs;
     this.#nameWatch = new NameWatch(store.nodeName, this.#instance, events);
     this.#task = new RecurringTask(() => this.#load(), new Trouble(events, 'load'));
+    // Loads now: what is near is not what it was.
+    clock.jumped.on(() => this.#task.runNow());
   }
 
   /** Registers this node, learns of the others, and reads the clock for the first time. */
@@ -76,11 +77,6 @@ export class Loader {
     this.#task.start();
   }
 
-  /** Loads now: the clock jumped. */
-  loadNow(): void {
-    this.#task.runNow();
-  }
-
   /** Loads now, what is this node's by then: another came or went. */
   nodesChanged(): void {
     this.#callsRoll = true;
@@ -94,7 +90,7 @@ export class Loader {
   async #load(): Promise<number> {
     if (this.#callsRoll) {
       this.#callsRoll = false;
-      this.#update(await this.#roll());
+      this.nodes.update((await this.#roll()).nodes);
     }
     let from: Cursor = { wakeMs: this.#markMs, id: 0 };
     let nextMarkMs: number | undefined;
@@ -102,8 +98,8 @@ export class Loader {
       const page = await this.#page(from, PAGE_MAX);
       nextMarkMs ??= page.nowMs - GRACE_MS;
       // Read with the old shares: once more, with the new ones.
-      if (this.#update(page)) return 0;
-      const room = page.wakes.every((wake) => this.callbacks.offer(wake));
+      if (this.nodes.update(page.nodes)) return 0;
+      const room = page.wakes.every((wake) => this.intake.offer(wake, 'read'));
       if (!room || page.cursor === null || page.wakes.length < PAGE_MAX) break;
       from = page.cursor;
     }
@@ -116,20 +112,13 @@ export class Loader {
     return this.#page({ wakeMs: this.#markMs, id: 0 }, 0);
   }
 
-  /** @returns whether this node has to look after other rows than before */
-  #update({ nodes }: LoadedPage): boolean {
-    const isChanged = this.nodes.update(nodes);
-    if (isChanged) this.callbacks.onSharesChanged();
-    return isChanged;
-  }
-
   async #page(from: Cursor, limit: number): Promise<LoadedPage> {
     const askedAtMs = performance.now();
     const page = await this.store.load(this.nodes.shares, from, {
       horizonMs: this.limits.horizonMs,
       limit,
       peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
-      isPresent: this.callbacks.isPresent(),
+      isPresent: this.presence.isPresent,
       instance: this.#instance,
     });
     this.#nameWatch.beat(page.lastInstance);

@@ -3,30 +3,10 @@ import type { Wake } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { WheelChannel } from '../wheel/wheel.channel.js';
 import type { WheelService } from '../wheel/wheel.service.js';
-
-/**
- * A wake this node keeps an eye on: waiting in the wheel, due when it came and told of in the next
- * turn, ready, or being claimed.
- */
-export interface Entry extends Wake {
-  place: 'wheel' | 'due' | 'ready' | 'claiming' | 'gone';
-  handle: number;
-  /** Claims in a row that found it locked or early. */
-  misses: number;
-  /** Nobody here has read it from a row: it may never have been. */
-  told?: boolean;
-  /** What came of a later epoch while its claim was under way. */
-  heard?: [wake: Wake, source: Source] | undefined;
-}
+import { type Entry, isBetter, type Source } from './entry.js';
 
 /** What is not in the wheel has no handle there. */
 const NO_HANDLE = 0;
-
-/**
- * Where a wake is known from. `read`: a row says so, or the commit of our own that wrote it. `told`: a hint,
- * or a commit of which a part may have been rolled back.
- */
-export type Source = 'read' | 'told';
 
 /** Told wakes may take a tenth of the room: whoever can NOTIFY could fill it. */
 const TOLD_SHARE = 10;
@@ -212,14 +192,4 @@ export class ReadAhead {
     }
     if (due.length > 0) this.onDue(due);
   }
-}
-
-/**
- * Whether a wake says more of a row than what is known of it. A row that says less than an entry that was only
- * told is an old page, or that entry never was: to look earlier does no harm.
- */
-function isBetter(wake: Wake, isTold: boolean, known: Entry): boolean {
-  const isSooner = wake.wakeMs < known.wakeMs;
-  if (wake.epoch < known.epoch) return known.told === true && isSooner;
-  return isTold ? isSooner : true;
 }

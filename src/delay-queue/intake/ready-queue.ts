@@ -1,5 +1,8 @@
-import type { Entry } from './read-ahead.js';
+import type { Entry } from './entry.js';
 import { Turns } from './turns.js';
+
+/** Of which lane a take has taken. */
+export type Taken = 'suspect' | 'healthy' | 'nothing';
 
 /** Answers whether there was a place for the entry, and takes it. */
 type Seat = (entry: Entry) => boolean;
@@ -34,7 +37,7 @@ export class ReadyQueue {
    *
    * @param maySuspect whether a suspect may run now
    */
-  take(limit: number, seat: Seat, maySuspect: boolean): 'suspect' | 'healthy' | 'nothing' {
+  take(limit: number, seat: Seat, maySuspect: boolean): Taken {
     if (this.#isSuspectsTurn && maySuspect && this.#takeSuspect(seat)) return 'suspect';
     if (this.#healthy.take(limit, seat) > 0) {
       this.#isSuspectsTurn = true;

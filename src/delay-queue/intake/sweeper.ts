@@ -1,9 +1,10 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
-import type { Cursor, SweptPage, Wake } from '../store/wire/wakes.js';
+import type { Cursor, SweptPage } from '../store/wire/wakes.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import type { Nodes } from '../cluster/nodes.js';
 import { Trouble } from '../tasks/trouble.js';
+import type { Intake } from './intake.js';
 
 /** Overdue rows taken by one statement. */
 const PAGE_MAX = 2_000;
@@ -62,18 +63,21 @@ export class Sweeper {
 
   /**
    * @param leaseMs how long a claim holds
-   * @param ready whether more overdue rows, or more of one name, would be taken soon
-   * @param offer takes a wake; answers false when there is no room
    */
   constructor(
     private readonly store: WorkStore,
     private readonly nodes: Nodes,
     private readonly leaseMs: number,
-    private readonly ready: { hasRoom: boolean; hasRoomFor(name: string): boolean },
-    private readonly offer: (wake: Wake) => boolean,
+    private readonly intake: Intake,
     events: DelayEvents,
   ) {
     this.#task = new RecurringTask(() => this.#sweep(), new Trouble(events, 'sweep'));
+    nodes.changed.on(() => this.#restart());
+    intake.room.on(() => this.#goOn());
+    // What is due and found no room is looked for as soon as there is some.
+    intake.overflow.on(() => {
+      this.#isAnyLeftOut = true;
+    });
   }
 
   /** Pause between passes of a node without peers, and how far ahead each looks for leases that end. */
@@ -86,31 +90,26 @@ export class Sweeper {
     this.#settling = setTimeout(() => this.#task.start(), settleMs);
   }
 
-  /** Looks at everything again now: this node has to look after other rows than before. */
-  restart(): void {
-    this.#begin('none');
-    this.#task.runNow();
-  }
-
-  /** The ready queue runs low: goes on with a pass that waits for room, or begins one that is due. */
-  hungry(): void {
-    if (this.#waitsForRoom || this.#isAnyLeftOut) this.#task.runNow();
-  }
-
-  /** The ready queue was full: what is due and found no room is looked for as soon as there is some. */
-  leftOut(): void {
-    this.#isAnyLeftOut = true;
-  }
-
   stop(): Promise<void> {
     clearTimeout(this.#settling);
     return this.#task.stop();
   }
 
+  /** Looks at everything again now. */
+  #restart(): void {
+    this.#begin('none');
+    this.#task.runNow();
+  }
+
+  /** There is room: goes on with a pass that waits for it, or begins one that is due. */
+  #goOn(): void {
+    if (this.#waitsForRoom || this.#isAnyLeftOut) this.#task.runNow();
+  }
+
   async #sweep(): Promise<number> {
     this.#waitsForRoom = false;
     if (this.#pass === 'none' || (this.#pass === 'help' && this.#isAnyLeftOut)) this.#begin('own');
-    while (this.#pass !== 'none' && this.ready.hasRoom) {
+    while (this.#pass !== 'none' && this.intake.hasRoom) {
       const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
       if (waitMs > 0) return waitMs;
       const { shares } = this.nodes;
@@ -123,7 +122,7 @@ export class Sweeper {
       // Others are this node's by now: the pass has begun anew meanwhile.
       if (shares !== this.nodes.shares) break;
       // One that finds no room is met again by the next pass.
-      for (const wake of page.wakes) this.offer(wake);
+      for (const wake of page.wakes) this.intake.offer(wake, 'read');
       this.#next(page);
     }
     this.#waitsForRoom = this.#pass !== 'none';
@@ -143,7 +142,7 @@ export class Sweeper {
     const { shares } = this.nodes;
     let cursor = this.#cursor;
     for (;;) {
-      const wanted = this.nodes.sharesOf((name) => this.ready.hasRoomFor(name));
+      const wanted = this.nodes.sharesOf((name) => this.intake.hasRoomFor(name));
       if (wanted.names.length === 0) return;
       const page = await this.store.sweep(wanted, cursor, {
         scan: SCAN_MAX,
@@ -152,7 +151,7 @@ export class Sweeper {
         aheadMs: this.everyMs,
       });
       if (shares !== this.nodes.shares) return;
-      for (const wake of page.wakes) this.offer(wake);
+      for (const wake of page.wakes) this.intake.offer(wake, 'read');
       if (page.cursor === null) return;
       cursor = page.cursor;
     }

@@ -1,5 +1,5 @@
 import { Line } from './line.js';
-import type { Entry } from './read-ahead.js';
+import type { Entry } from './entry.js';
 
 /** Due entries of one name kept in memory; what does not fit is found again by a sweep, once there is room. */
 const LINE_MAX = 10_000;

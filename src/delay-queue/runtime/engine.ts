@@ -14,7 +14,6 @@ import { EngineConnections } from '../database/engine-connections.js';
 import { Notifier } from '../cluster/notifier.js';
 import { Nodes } from '../cluster/nodes.js';
 import { type Findings, preflight } from '../database/preflight.js';
-import type { Source } from '../intake/read-ahead.js';
 import { SessionProof } from '../cluster/session-probe.js';
 import { Worker } from './worker.js';
 
@@ -73,7 +72,7 @@ export class Engine implements ProducersEngine {
 
   /** The row of that id is gone. */
   disarm(id: number): void {
-    this.#worker?.disarm(id);
+    this.#worker?.intake.disarm(id);
   }
 
   /** Ends well, handlers in flight first; harmless when nothing was started. */
@@ -103,10 +102,9 @@ export class Engine implements ProducersEngine {
       names.length === 0
         ? undefined
         : new Worker({ options, dataSource, registry, wheel, events, connections, nodes, hints });
-    const offer = (wake: Wake, source: Source): boolean => worker?.offer(wake, source) ?? true;
     this.afterCommit.start();
     this.#hints = hints;
-    this.#announcer = new Announcer(nodes, hints, options.horizonMs, offer);
+    this.#announcer = new Announcer(nodes, hints, options.horizonMs, worker?.intake);
     const listens = (await worker?.start()) ?? false;
     if (worker !== undefined && !listens && limits !== null) {
       events.emit('advice', {

@@ -1,37 +1,31 @@
 import type { DataSource } from 'typeorm';
-import type { ResolvedOptions } from '../options/delay-queue.options.js';
-import { DelayConfigError, DelayShutdownError } from '../delay/delay.errors.js';
-import type { DelayEvents } from '../delay/delay.events.js';
-import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { Wake } from '../store/wire/wakes.js';
-import { WorkStore } from '../store/work.store.js';
-import { DatabaseClock } from '../database/database-clock.js';
-import type { WheelService } from '../wheel/wheel.service.js';
-import { Acknowledger } from '../settlement/acknowledger.js';
-import { Dispatcher } from '../execution/dispatcher.js';
-import type { EngineConnections } from '../database/engine-connections.js';
-import { Executor } from '../execution/executor.js';
-import type { Hint } from '../cluster/hint.js';
 import { HintListener } from '../cluster/listener.js';
+import type { Nodes } from '../cluster/nodes.js';
 import type { Notifier } from '../cluster/notifier.js';
-import type { Attempt } from '../execution/call/attempt.js';
+import { DatabaseClock } from '../database/database-clock.js';
+import type { EngineConnections } from '../database/engine-connections.js';
+import type { DelayEvents } from '../delay/delay.events.js';
+import { BatchPace } from '../execution/batch-pace.js';
+import { Claimer } from '../execution/claimer.js';
+import { ConcurrencyLimits } from '../execution/concurrency-limits.js';
+import { Dispatcher } from '../execution/dispatcher.js';
+import { Executor } from '../execution/executor.js';
+import { handlersShareOf } from '../execution/pool-share.js';
+import { Reservations } from '../execution/reservations.js';
+import { Unclaimed } from '../execution/unclaimed.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import { takeHints } from '../intake/heard-hints.js';
+import { Intake } from '../intake/intake.js';
+import { Loader } from '../intake/loader.js';
+import { Sweeper } from '../intake/sweeper.js';
+import type { ResolvedOptions } from '../options/delay-queue.options.js';
+import { Acknowledger } from '../settlement/acknowledger.js';
 import { InFlight } from '../settlement/in-flight.js';
 import { LeaseKeeper } from '../settlement/lease-keeper.js';
-import { Loader } from '../intake/loader.js';
 import { LostClaims } from '../settlement/lost-claims.js';
-import { Missed } from '../execution/unclaimed.js';
-import type { Nodes } from '../cluster/nodes.js';
+import { WorkStore } from '../store/work.store.js';
+import type { WheelService } from '../wheel/wheel.service.js';
 import { type Pruner, prunersOf } from './pruner.js';
-import { ReadAhead, type Source } from '../intake/read-ahead.js';
-import { ReadyQueue } from '../intake/ready-queue.js';
-import { Slots } from '../execution/concurrency-limits.js';
-import { Sweeper } from '../intake/sweeper.js';
-
-/** Entries of the read-ahead: at 1,000 delays per second a horizon of 30 s holds 30,000. */
-const READ_AHEAD_MAX = 200_000;
-
-/** How far the clocks of two nodes, each its own estimate of the database's, may be apart. */
-const HINT_SLACK_MS = 1_000;
 
 /** Loads without LISTEN come this often: the loader alone has to find what is due soon. */
 const LOAD_WITHOUT_LISTEN_MS = 1_000;
@@ -52,10 +46,9 @@ export interface WorkerParts {
 
 /** The half of the engine that runs handlers: wired here, begun and drained as one. */
 export class Worker {
+  readonly intake: Intake;
   readonly #store: WorkStore;
-  readonly #clock = new DatabaseClock();
-  readonly #inFlight = new InFlight<Attempt>();
-  readonly #readAhead: ReadAhead;
+  readonly #inFlight = new InFlight();
   readonly #acknowledger: Acknowledger;
   readonly #executor: Executor;
   readonly #dispatcher: Dispatcher;
@@ -64,88 +57,46 @@ export class Worker {
   readonly #listener: HintListener;
   readonly #leaseKeeper: LeaseKeeper;
   readonly #pruners: Pruner[];
-  #hasJoined = false;
-
-  /** @throws DelayConfigError when the application's pool is too small for its handlers */
-  constructor(private readonly parts: WorkerParts) {
-    const { options, registry, events, wheel, connections, nodes, dataSource } = parts;
-    const { schema, nodeName, leaseMs, historyKeepMs } = options;
-    const offer = (wake: Wake): boolean => this.offer(wake, 'read');
-    const store = new WorkStore(connections, schema, historyKeepMs !== null, nodeName);
-    const slots = new Slots(registry, transactionalMax(parts), {
-      onRest: (name, lingering) => events.emit('advice', { message: restOf(name, lingering) }),
-      onGoesOn: () => this.#dispatcher.dispatch(),
-    });
-    const ready = new ReadyQueue();
-    const lostClaims = new LostClaims();
-    this.#store = store;
-    this.#readAhead = new ReadAhead(wheel, this.#clock, READ_AHEAD_MAX, (entries) =>
-      this.#dispatcher.due(entries),
-    );
-    this.#acknowledger = new Acknowledger(store, events, {
-      onMoved: (wake) => this.#offerIfNear(wake),
-      onProgress: () => this.#dispatcher.dispatch(),
-    });
-    const isolation = { level: undefined };
-    const fenced = { dataSource, store, engine: connections, isolation };
-    this.#executor = new Executor(wheel, fenced, this.#acknowledger, slots, events);
-    this.#dispatcher = new Dispatcher(
-      {
-        store,
-        registry,
-        clock: this.#clock,
-        slots,
-        ready,
-        readAhead: this.#readAhead,
-        missed: new Missed(store, registry, this.#readAhead, lostClaims, events),
-        inFlight: this.#inFlight,
-        lostClaims,
-        executor: this.#executor,
-        acknowledger: this.#acknowledger,
-        events,
-      },
-      claimBatchFor(parts),
-      { hungry: () => this.#sweeper.hungry(), leftOut: () => this.#sweeper.leftOut() },
-    );
-    this.#sweeper = new Sweeper(store, nodes, leaseMs, this.#dispatcher, offer, events);
-    const callbacks = {
-      offer,
-      isPresent: () => this.#listener.isPresent,
-      onSharesChanged: () => {
-        this.#dispatcher.leave(({ id, name }) => nodes.owns(id, name));
-        this.#sweeper.restart();
-      },
-    };
-    this.#loader = new Loader(store, nodes, this.#clock, options, callbacks, events);
-    const hear = (hint: Hint): void => this.#hear(hint);
-    this.#listener = new HintListener(connections, schema, nodeName, hear, events);
-    this.#leaseKeeper = new LeaseKeeper(
-      store,
-      this.#inFlight,
-      this.#acknowledger.unwritten,
-      leaseMs,
-      events,
-    );
-    this.#pruners = prunersOf(store, historyKeepMs, events);
-    this.#clock.onJump(() => {
-      this.#readAhead.realign();
-      this.#loader.loadNow();
-    });
-  }
 
   /**
-   * Keeps an eye on a wake. Before the clock was read for the first time there is nothing to do so
-   * with, and the first load brings it.
-   *
-   * @returns false when there was no room for it
+   * From what is known of others to what is settled last: who listens comes after whom it listens to.
+   * @throws DelayConfigError when the application's pool is too small for its handlers
    */
-  offer(wake: Wake, source: Source): boolean {
-    return !this.#hasJoined || this.#dispatcher.offer(wake, source);
-  }
+  constructor(private readonly parts: WorkerParts) {
+    const { options, registry, events, wheel, connections, nodes, dataSource } = parts;
+    const { schema, nodeName, leaseMs, historyKeepMs, horizonMs, concurrency } = options;
+    const store = new WorkStore(connections, schema, historyKeepMs !== null, nodeName);
+    const clock = new DatabaseClock();
+    const lost = new LostClaims();
+    const inFlight = this.#inFlight;
+    const acknowledger = new Acknowledger(store, events);
+    const listener = new HintListener(connections, schema, nodeName, events);
 
-  /** The row of that id is gone. */
-  disarm(id: number): void {
-    this.#readAhead.disarm(id);
+    const claims = { inFlight, acknowledger, lost };
+    const limits = { claimBatch: claimBatchFor(parts), horizonMs };
+    const intake = new Intake(wheel, clock, nodes, claims, limits);
+    this.#sweeper = new Sweeper(store, nodes, leaseMs, intake, events);
+    this.#loader = new Loader(store, nodes, clock, options, intake, listener, events);
+    takeHints(listener.hints, { intake, loader: this.#loader, nodes, clock, options });
+
+    const share = handlersShareOf(connections.applicationPoolMax, registry, concurrency, events);
+    const places = new ConcurrencyLimits(registry, share, events);
+    const fenced = { dataSource, store, engine: connections, isolation: { level: undefined } };
+    this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
+    this.#dispatcher = new Dispatcher(
+      intake,
+      new Reservations(places, new BatchPace(registry), intake),
+      new Claimer(store, registry, clock, intake, acknowledger, lost, events),
+      new Unclaimed(store, registry, intake, lost, events),
+      this.#executor,
+      acknowledger,
+    );
+    this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
+    this.#pruners = prunersOf(store, historyKeepMs, events);
+    this.#store = store;
+    this.#acknowledger = acknowledger;
+    this.#listener = listener;
+    this.intake = intake;
   }
 
   /** @returns whether LISTEN works */
@@ -167,7 +118,7 @@ export class Worker {
       await this.#listener.stop();
       throw error;
     }
-    this.#hasJoined = true;
+    this.intake.open();
     this.#loader.start();
     this.#sweeper.start();
     this.#leaseKeeper.start();
@@ -188,14 +139,11 @@ export class Worker {
     await Promise.all([this.#loader, this.#sweeper, ...this.#pruners].map((each) => each.stop()));
     await this.#listener.stop();
     await claimsAnswered;
-    this.#readAhead.close();
-    for (const attempt of this.#inFlight.all()) {
-      attempt.closing = true;
-      attempt.abort(new DelayShutdownError());
-    }
+    this.intake.close();
+    for (const { holder } of this.#inFlight.all()) holder.close();
     await this.#inFlight.whenIdle(this.parts.options.drainTimeoutMs);
     const unfinished = this.#inFlight.all();
-    for (const attempt of unfinished) attempt.cut({ kind: 'released' });
+    for (const attempt of unfinished) attempt.holder.release(attempt);
     await this.#inFlight.whenIdle(ACKNOWLEDGE_WITHIN_MS);
     await this.#acknowledger.drain(ACKNOWLEDGE_WITHIN_MS);
     this.#acknowledger.close();
@@ -203,25 +151,6 @@ export class Worker {
     this.#executor.close();
     await this.#leave();
     return unfinished.length;
-  }
-
-  #offerIfNear(wake: Wake): void {
-    if (wake.wakeMs - this.#clock.nowMs() <= this.parts.options.horizonMs) this.offer(wake, 'read');
-  }
-
-  #hear(hint: Hint): void {
-    const { nodes, options } = this.parts;
-    if (hint.kind === 'nodes') {
-      // It hears of itself, too, and knows who was there when it came.
-      if (hint.came !== options.nodeName) this.#loader.nodesChanged();
-    } else if (hint.kind === 'wakes') {
-      // Nobody tells of what is due later: a load is in time for that.
-      const nearMs = this.#hasJoined ? this.#clock.nowMs() + options.horizonMs : Infinity;
-      for (const wake of hint.wakes) {
-        const isNear = wake.wakeMs <= nearMs + HINT_SLACK_MS;
-        if (isNear && nodes.owns(wake.id, wake.name)) this.offer(wake, 'told');
-      }
-    }
   }
 
   async #leave(): Promise<void> {
@@ -235,35 +164,6 @@ export class Worker {
   }
 }
 
-const restOf = (name: string, lingering: number): string =>
-  `${name} rests on this node: ${lingering} of its handlers outlived their timeout and still run; ` +
-  'it goes on as they end (a handler should end when ctx.signal aborts)';
-
 /** A claim takes at least what the largest batch handler wants at once. */
 const claimBatchFor = ({ options, registry }: WorkerParts): number =>
   Math.max(options.claimBatch, ...registry.all().map(({ batch }) => batch ?? 1));
-
-/**
- * Transactional handlers hold a connection of the application's pool each. A fifth of it, one at
- * least, stays with the application: a handler that wants a second one must be able to get it.
- */
-function transactionalMax({ connections, registry, options, events }: WorkerParts): number {
-  const poolMax = connections.applicationPoolMax;
-  const max = poolMax - Math.max(1, Math.ceil(poolMax / 5));
-  const handlers = registry.all().filter((handler) => handler.transactional);
-  if (handlers.length > 0 && max < 1) {
-    throw new DelayConfigError(
-      `transactional handlers need a pool of at least 2 connections (extra.max), not ${poolMax}`,
-    );
-  }
-  for (const handler of handlers) {
-    if (handler.concurrency > max && handler.concurrency !== options.concurrency) {
-      events.emit('advice', {
-        message:
-          `${handler.place}: concurrency ${handler.concurrency} cannot be reached; the pool of ` +
-          `${poolMax} leaves ${max} connections to transactional handlers (raise extra.max)`,
-      });
-    }
-  }
-  return max;
-}

@@ -7,6 +7,7 @@ import type { HeldClaim } from './held-claim.js';
 import type { Outcome } from './outcome.js';
 import { Batcher } from './batcher.js';
 import { InFlight } from './in-flight.js';
+import { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
 
 /** What ends an attempt whose delay stays, without the attempt's own id and epoch. */
@@ -14,15 +15,12 @@ type Ending = Omit<Settlement, 'id' | 'epoch'>;
 
 const GIVE_BACK: Ending = { waitMs: 0, movesDue: false, refund: 1, error: null };
 
-export interface AcknowledgerCallbacks {
-  /** Where a settled delay waits now. */
-  onMoved: (wake: Wake) => void;
-  /** Something was written down: who waited for room may go on. */
-  onProgress: () => void;
-}
-
 /** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
 export class Acknowledger {
+  /** Where a delay waits now whose attempt has ended. */
+  readonly waits = new Signal<Wake>();
+  /** Something was written down: who waited for room may go on. */
+  readonly wrote = new Signal();
   readonly #completions: Batcher<HeldClaim>;
   readonly #settlements: Batcher<Settlement>;
   /** Attempts that ended and are not written down: their rows are still theirs. */
@@ -31,7 +29,6 @@ export class Acknowledger {
   constructor(
     store: WorkStore,
     private readonly events: DelayEvents,
-    { onMoved, onProgress }: AcknowledgerCallbacks,
   ) {
     const lookAt = (ids: readonly number[]) => store.lookAt(ids);
     // One each: while the one fails the other may work.
@@ -40,11 +37,14 @@ export class Acknowledger {
     const settle = async (items: readonly Settlement[]): Promise<number[]> => {
       const rows = await store.settle(items);
       for (const { id, epoch, name, failed, wake_ms: wakeMs } of rows) {
-        if (wakeMs !== null) onMoved({ id, epoch, name, wakeMs, suspect: false, failed });
+        if (wakeMs !== null) {
+          this.waits.tell({ id, epoch, name, wakeMs, suspect: false, failed });
+        }
       }
       return rows.map((row) => row.id);
     };
     const node = store.nodeName;
+    const onProgress = (): void => this.wrote.tell();
     this.#completions = new Batcher({
       node,
       write: complete,

@@ -1,7 +1,6 @@
 import type { AttemptEvent } from '../delay/delay.events.js';
 import type { Handler } from '../handlers/handler.js';
 import type { ClaimedRow } from '../store/wire/attempt-rows.js';
-import type { Outcome } from './outcome.js';
 
 /** A claim of this node, from when its row was claimed until what became of it is written down. */
 export interface HeldClaim {
@@ -19,8 +18,15 @@ export interface HeldClaim {
   readonly committing: boolean;
   /** What the handler still does counts no more: the result is decided. */
   readonly over: boolean;
-  /** Tells the handler to give up; the first reason stays. */
-  abort(reason: Error): void;
-  /** Decides what is open before the handler does. */
-  cut(outcome: Outcome): void;
+  readonly holder: Holder;
+}
+
+/** Who runs a handler for claims, and is told what befalls them. */
+export interface Holder {
+  /** The claim is somebody else's by now. */
+  lose(claim: HeldClaim): void;
+  /** The application is closing: the handler is told to give up, which costs no attempt. */
+  close(): void;
+  /** The claim is given back, whatever its handler does. */
+  release(claim: HeldClaim): void;
 }

@@ -1,4 +1,3 @@
-import { DelayLeaseLostError } from '../delay/delay.errors.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { WorkStore } from '../store/work.store.js';
 import type { HeldClaim } from './held-claim.js';
@@ -72,7 +71,8 @@ export class LeaseKeeper {
     for (const attempt of missing) {
       // Locked by somebody: its lease still counts, and the next turn tries again. A row that the
       // handler itself moved on needs no lease any more.
-      if (epochs.get(attempt.id) !== attempt.epoch && !attempt.movedOn) lose(attempt);
+      if (epochs.get(attempt.id) !== attempt.epoch && !attempt.movedOn)
+        attempt.holder.lose(attempt);
     }
   }
 
@@ -80,16 +80,11 @@ export class LeaseKeeper {
   #loseExpired(): void {
     const now = performance.now();
     for (const attempt of this.#plain()) {
-      if (attempt.leaseEndsAtMs <= now && !attempt.movedOn) lose(attempt);
+      if (attempt.leaseEndsAtMs <= now && !attempt.movedOn) attempt.holder.lose(attempt);
     }
   }
 
   #plain(): HeldClaim[] {
     return this.inFlight.all().filter((attempt) => !attempt.handler.transactional && !attempt.over);
   }
-}
-
-function lose(attempt: HeldClaim): void {
-  attempt.abort(new DelayLeaseLostError());
-  attempt.cut({ kind: 'lost' });
 }

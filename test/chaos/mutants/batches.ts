@@ -1,6 +1,6 @@
 import { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
-import { BatchCall } from '../../../src/delay-queue/execution/call/batch-call.js';
-import { Booking } from '../../../src/delay-queue/execution/reservations.js';
+import { Call } from '../../../src/delay-queue/execution/call/call.js';
+import { NextClaim } from '../../../src/delay-queue/execution/next-claim.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { CROWDED, removesWhatIsThere } from './fences.js';
 import { believeInTheLease, fenceBatchesTooLate } from './late-fences.js';
@@ -31,10 +31,10 @@ export const BATCHES: Record<string, Mutant> = {
     rate: CROWDED,
     apply: (surgery) =>
       surgery.wrap(
-        Booking.prototype,
-        'seat',
+        NextClaim.prototype,
+        'admit',
         (original) =>
-          function forgetful(this: Booking, entry) {
+          function forgetful(this: NextClaim, entry) {
             entry.failed = false;
             return original.call(this, entry);
           },
@@ -44,7 +44,7 @@ export const BATCHES: Record<string, Mutant> = {
     about: 'completes a delay of which its batch handler said that it failed',
     faults: [],
     seconds: 12,
-    apply: (surgery) => surgery.wrap(BatchCall.prototype, 'say', () => () => true),
+    apply: (surgery) => surgery.wrap(Call.prototype, 'say', () => () => true),
   },
   'removes-half-a-batch': {
     about: 'is content when the removal reports fewer rows than the batch had',

@@ -104,9 +104,9 @@ export const CLAIMS: Record<string, Mutant> = {
         Executor.prototype,
         'run',
         (original) =>
-          async function acknowledgedFirst(this: Executor, call, onDecided) {
+          async function acknowledgedFirst(this: Executor, call) {
             if (!call.handler.transactional) await seen.store?.complete(call.attempts);
-            return original.call(this, call, onDecided);
+            return original.call(this, call);
           },
       );
     },

@@ -1,6 +1,3 @@
-import { DelayLeaseLostError } from '../../../src/delay-queue/delay/delay.errors.js';
-import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
-import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { believeInTheLease, fenceTooLate } from './late-fences.js';
@@ -162,20 +159,9 @@ function neverLosesALease(surgery: Surgery): void {
     Executor.prototype,
     'run',
     (original) =>
-      function unaware(this: Executor, call, onDecided) {
-        for (const attempt of call.attempts) {
-          const deaf = {
-            cut: (outcome: Outcome): void => {
-              if (outcome.kind !== 'lost') Attempt.prototype.cut.call(attempt, outcome);
-            },
-            abort: (reason: Error): void => {
-              if (!(reason instanceof DelayLeaseLostError))
-                Attempt.prototype.abort.call(attempt, reason);
-            },
-          };
-          Object.assign(attempt, deaf);
-        }
-        return original.call(this, call, onDecided);
+      function unaware(this: Executor, call) {
+        Object.assign(call, { lose: () => {} });
+        return original.call(this, call);
       },
   );
 }

@@ -25,12 +25,12 @@ export function believeInTheLease(surgery: Surgery): void {
     Executor.prototype,
     'run',
     (original) =>
-      function confident(this: Executor, call, onDecided) {
+      function confident(this: Executor, call) {
         const { handler } = call;
-        if (!handler.transactional) return original.call(this, call, onDecided);
+        if (!handler.transactional) return original.call(this, call);
         for (const attempt of call.attempts) attempt.leaseEndsAtMs += FOR_LONG_MS;
         const patient = { ...handler, timeoutMs: handler.timeoutMs * PATIENCE };
-        return original.call(this, Object.assign(call, { handler: patient }), onDecided);
+        return original.call(this, Object.assign(call, { handler: patient }));
       },
   );
 }

@@ -29,8 +29,8 @@ export const ATTEMPTS: Record<string, Mutant> = {
     hole: "The claim's commit hung, and the attempt was lost",
     patches: [
       patch(
-        'execution/dispatcher.ts',
-        `      lostClaims.add(entry.id, entry.epoch + 1);
+        'execution/claimer.ts',
+        `      this.lostClaims.add(entry.id, epoch);
 `,
         '',
       ),

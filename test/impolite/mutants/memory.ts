@@ -16,7 +16,9 @@ export const MEMORY: Record<string, Mutant> = {
   'believes-hints': {
     about: 'takes what anybody says by NOTIFY for what a row says',
     hole: POISONED,
-    patches: [patch('runtime/worker.ts', "this.offer(wake, 'told')", "this.offer(wake, 'read')")],
+    patches: [
+      patch('intake/heard-hints.ts', "intake.offer(wake, 'told')", "intake.offer(wake, 'read')"),
+    ],
     kinds: ['callers'],
     programs: 30,
     blamedBy: ['late'],

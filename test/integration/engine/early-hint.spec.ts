@@ -1,6 +1,6 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { Worker } from '../../../src/delay-queue/runtime/worker.js';
+import { Intake } from '../../../src/delay-queue/intake/intake.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase } from '../../support/database.js';
 import { plainHandler, signal, startNode } from '../../support/delay-node.js';
@@ -15,12 +15,11 @@ it('a hint that is heard while the node still starts does it no harm', async () 
   await client.connect();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
   const load = WorkStore.prototype.load;
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const offer = Worker.prototype.offer;
   const heard = signal();
-  jest.spyOn(Worker.prototype, 'offer').mockImplementation(function offered(this: Worker, ...wake) {
+  // It is asked when a hint has come.
+  jest.spyOn(Intake.prototype, 'isOpen', 'get').mockImplementation(() => {
     heard.resolve();
-    return offer.apply(this, wake);
+    return false;
   });
   let isHinted = false;
   jest.spyOn(WorkStore.prototype, 'load').mockImplementation(async function hinted(

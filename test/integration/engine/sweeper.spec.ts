@@ -3,7 +3,9 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Client } from 'pg';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
+import type { Intake } from '../../../src/delay-queue/intake/intake.js';
 import { Sweeper } from '../../../src/delay-queue/intake/sweeper.js';
+import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import type { SweptPage } from '../../../src/delay-queue/store/wire/wakes.js';
 import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
@@ -41,6 +43,7 @@ let nodes: Nodes;
 /** Pages are read until so many wakes are offered. */
 let room: number;
 let offered: number[];
+let intake: Pick<Intake, 'hasRoom' | 'hasRoomFor' | 'offer' | 'overflow' | 'room'>;
 let sweeper: Sweeper;
 
 beforeEach(async () => {
@@ -52,14 +55,16 @@ beforeEach(async () => {
   nodes = new Nodes('b', [NAME]);
   room = Infinity;
   offered = [];
-  const ready = {
+  intake = {
     get hasRoom() {
       return offered.length < room;
     },
     hasRoomFor: () => true,
+    offer: ({ id }) => offered.push(id) > 0,
+    room: new Signal(),
+    overflow: new Signal(),
   };
-  const offer = ({ id }: { id: number }): boolean => offered.push(id) > 0;
-  sweeper = new Sweeper(store, nodes, LEASE_MS, ready, offer, new DelayEvents());
+  sweeper = new Sweeper(store, nodes, LEASE_MS, intake as Intake, new DelayEvents());
   // The sweeper's timers and its clock; what the connection waits for stays real.
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
 });
@@ -103,7 +108,6 @@ describe('Sweeper', () => {
   it('drops a page that was read for other shares, and begins anew', async () => {
     start();
     nodes.update([OTHER]);
-    sweeper.restart();
     await store.answered();
     expect(offered).toEqual([]);
     jest.advanceTimersByTime(0);
@@ -128,16 +132,16 @@ describe('Sweeper', () => {
   it('looks again when something due was left out, once there is room', async () => {
     start();
     await store.answered();
-    sweeper.hungry();
+    intake.room.tell();
     expect(store.helpsAfterMs).toHaveLength(1);
-    sweeper.leftOut();
-    sweeper.hungry();
+    intake.overflow.tell();
+    intake.room.tell();
     expect(store.helpsAfterMs).toHaveLength(2);
   });
 
   it('looks again after a pass that may be past what was left out', async () => {
     start();
-    sweeper.leftOut();
+    intake.overflow.tell();
     await store.answered();
     expect(store.helpsAfterMs).toHaveLength(2);
     await store.answered();
@@ -148,8 +152,8 @@ describe('Sweeper', () => {
     nodes.update([OTHER]);
     start({ settleMs: 200 });
     await store.answered();
-    sweeper.leftOut();
-    sweeper.hungry();
+    intake.overflow.tell();
+    intake.room.tell();
     expect(store.helpsAfterMs).toEqual([null, null]);
   });
 

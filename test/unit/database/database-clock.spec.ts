@@ -10,7 +10,7 @@ let jumps: number[];
 beforeEach(() => {
   clock = new DatabaseClock();
   jumps = [];
-  clock.onJump((byMs) => jumps.push(byMs));
+  clock.jumped.on((byMs) => jumps.push(byMs));
 });
 
 /** A reading asked for at `atMs`; there and back take so long, and the offset is as given. */

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { BatchPace } from '../../../src/delay-queue/execution/batch-pace.js';
-import type { Entry } from '../../../src/delay-queue/intake/read-ahead.js';
+import type { Entry } from '../../../src/delay-queue/intake/entry.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 

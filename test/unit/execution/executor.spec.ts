@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
 import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
+import { Call } from '../../../src/delay-queue/execution/call/call.js';
+import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
 import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
 import type { FencedParts } from '../../../src/delay-queue/execution/transaction/fenced-transaction.js';
@@ -22,6 +24,7 @@ let waiting: Map<number, number>;
 let expire: (tags: number[]) => void;
 let reported: Outcome[];
 let connect: () => Promise<unknown>;
+let inFlight: InFlight;
 let executor: Executor;
 
 beforeEach(() => {
@@ -54,19 +57,19 @@ beforeEach(() => {
   const acknowledger = {
     report: (_: Attempt, outcome: Outcome) => reported.push(outcome),
   } as unknown as Acknowledger;
-  executor = new Executor(wheel, fenced, acknowledger, {} as never, new DelayEvents());
+  inFlight = new InFlight();
+  executor = new Executor(wheel, fenced, acknowledger, inFlight, {} as never, new DelayEvents());
 });
 
-/** @returns what has happened to its place, and to what it was told of */
-function run(): { attempt: Attempt; told: string[] } {
-  const told: string[] = [];
+/** @returns how often its place was given away */
+function run(): { call: Call; given: () => number } {
   const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
   const attempt = new Attempt(row, HANDLER, performance.now() + 60_000, 0);
-  executor.run(attempt, {
-    onDecided: () => told.push('decided'),
-    onVacant: () => told.push('vacant'),
-  });
-  return { attempt, told };
+  let given = 0;
+  const call = new Call(HANDLER, [attempt], { release: () => (given += 1) });
+  executor.run(call);
+  expect(inFlight.size).toBe(1);
+  return { call, given: () => given };
 }
 
 const turn = (): Promise<void> => new Promise(setImmediate);
@@ -81,14 +84,14 @@ const onlyDeadline = (): [tag: number, inMs: number] => {
 describe('a call whose transaction cannot begin', () => {
   it('is given back at once, and keeps its place for a while', async () => {
     connect = () => Promise.reject(BROKEN);
-    const { attempt, told } = run();
+    const { call, given } = run();
     await turn();
     expect(reported).toEqual([{ kind: 'unbegun', error: BROKEN, waitMs: expect.any(Number) }]);
-    expect(told).toEqual(['decided']);
-    expect(attempt.called).toBe(false);
+    expect([inFlight.size, given()]).toEqual([0, 0]);
+    expect(call.called).toBe(false);
     const [tag] = onlyDeadline();
     expire([tag]);
-    expect(told).toEqual(['decided', 'vacant']);
+    expect(given()).toBe(1);
   });
 
   it('gives its place away when its connection has been answered, not before', async () => {
@@ -97,7 +100,7 @@ describe('a call whose transaction cannot begin', () => {
       new Promise((_, reject) => {
         answer = reject;
       });
-    const { told } = run();
+    const { given } = run();
     const [tag, inMs] = onlyDeadline();
     // Half of its lease.
     expect(inMs).toBeGreaterThan(29_000);
@@ -105,11 +108,11 @@ describe('a call whose transaction cannot begin', () => {
     expire([tag]);
     await turn();
     expect(reported).toMatchObject([{ kind: 'unbegun', error: { code: 'DELAY_UNBEGUN' } }]);
-    expect(told).toEqual(['decided']);
+    expect([inFlight.size, given()]).toEqual([0, 0]);
     expect(waiting.size).toBe(0);
     answer(BROKEN);
     await turn();
     expire([onlyDeadline()[0]]);
-    expect(told).toEqual(['decided', 'vacant']);
+    expect(given()).toBe(1);
   });
 });

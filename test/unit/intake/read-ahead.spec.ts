@@ -1,7 +1,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { type Entry, ReadAhead } from '../../../src/delay-queue/intake/read-ahead.js';
+import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import { ReadAhead } from '../../../src/delay-queue/intake/read-ahead.js';
 import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import type { WheelChannel } from '../../../src/delay-queue/wheel/wheel.channel.js';
@@ -256,7 +257,7 @@ describe('ReadAhead', () => {
 
   it('works all deadlines out anew when the database clock jumped', () => {
     readAhead.arm(wake(1, 1_000_000), 'read');
-    clock.onJump(() => readAhead.realign());
+    clock.jumped.on(() => readAhead.realign());
     // The database's clock is ahead by 900,000 ms all of a sudden.
     clock.sample(0, 0, 900_000 - BEHIND_MS);
     wheel.passTo(99_999);

@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
-import type { Entry } from '../../../src/delay-queue/intake/read-ahead.js';
-import { Slots } from '../../../src/delay-queue/execution/concurrency-limits.js';
+import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import { ConcurrencyLimits } from '../../../src/delay-queue/execution/concurrency-limits.js';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 
@@ -39,18 +40,21 @@ const takeFrom = (
 };
 
 const said: string[] = [];
-const slotsFor = (handlers: Partial<Handler>[], transactionalMax = 5): Slots => {
+const limitsFor = (handlers: Partial<Handler>[], transactionalMax = 5): ConcurrencyLimits => {
   const registry = new HandlerRegistry();
   for (const handler of handlers) registry.add({ place: '', ...handler } as Handler);
   said.length = 0;
-  return new Slots(registry, transactionalMax, {
-    onRest: (name, lingering) => said.push(`${name} rests with ${lingering}`),
-    onGoesOn: () => said.push('goes on'),
-  });
+  const events = new DelayEvents();
+  events.on('advice', ({ message }) =>
+    said.push(/^a rests .*?: \d+/.exec(message)?.[0] ?? message),
+  );
+  const limits = new ConcurrencyLimits(registry, transactionalMax, events);
+  limits.vacant.on(() => said.push('goes on'));
+  return limits;
 };
-const takes = (slots: Slots, name: string): number => {
+const takes = (limits: ConcurrencyLimits, name: string): number => {
   let taken = 0;
-  while (taken < 2_000 && slots.take(name)) taken += 1;
+  while (taken < 2_000 && limits.acquire(name)) taken += 1;
   return taken;
 };
 
@@ -200,42 +204,42 @@ describe('ReadyQueue', () => {
   });
 });
 
-describe('Slots', () => {
+describe('ConcurrencyLimits', () => {
   it('gives as many per name as its concurrency, and each once more when it is given back', () => {
-    const slots = slotsFor([
+    const limits = limitsFor([
       { name: 'a', concurrency: 3, transactional: false },
       { name: 'b', concurrency: 2, transactional: false },
     ]);
-    expect([takes(slots, 'a'), takes(slots, 'b'), takes(slots, 'nobody')]).toEqual([3, 2, 0]);
-    slots.give('a');
-    expect([takes(slots, 'a'), takes(slots, 'b')]).toEqual([1, 0]);
+    expect([takes(limits, 'a'), takes(limits, 'b'), takes(limits, 'nobody')]).toEqual([3, 2, 0]);
+    limits.release('a');
+    expect([takes(limits, 'a'), takes(limits, 'b')]).toEqual([1, 0]);
   });
 
   it('bounds all transactional handlers together', () => {
-    const slots = slotsFor([
+    const limits = limitsFor([
       { name: 'a', concurrency: 4, transactional: true },
       { name: 'b', concurrency: 4, transactional: true },
       { name: 'plain', concurrency: 4, transactional: false },
     ]);
-    expect([takes(slots, 'a'), takes(slots, 'b'), takes(slots, 'plain')]).toEqual([4, 1, 4]);
-    slots.give('a');
-    slots.give('plain');
-    expect([takes(slots, 'b'), takes(slots, 'b')]).toEqual([1, 0]);
+    expect([takes(limits, 'a'), takes(limits, 'b'), takes(limits, 'plain')]).toEqual([4, 1, 4]);
+    limits.release('a');
+    limits.release('plain');
+    expect([takes(limits, 'b'), takes(limits, 'b')]).toEqual([1, 0]);
   });
 
   it('rests a name of which a thousand handlers outlived their timeout', () => {
-    const slots = slotsFor([{ name: 'a', concurrency: 1, transactional: false }]);
-    for (let n = 1; n <= 1_000; n += 1) expect(slots.linger('a')).toBe(n);
-    expect(slots.take('a')).toBe(false);
-    expect(said).toEqual(['a rests with 1000']);
-    slots.lingerNoMore('a');
-    expect(slots.take('a')).toBe(true);
+    const limits = limitsFor([{ name: 'a', concurrency: 1, transactional: false }]);
+    for (let n = 1; n <= 1_000; n += 1) expect(limits.linger('a')).toBe(n);
+    expect(limits.acquire('a')).toBe(false);
+    expect(said).toEqual(['a rests on this node: 1000']);
+    limits.lingerNoMore('a');
+    expect(limits.acquire('a')).toBe(true);
     // To and fro at the edge is the same rest.
-    slots.linger('a');
-    slots.lingerNoMore('a');
-    expect(said).toEqual(['a rests with 1000', 'goes on', 'goes on']);
-    for (let n = 0; n < 500; n += 1) slots.lingerNoMore('a');
-    for (let n = 0; n < 501; n += 1) slots.linger('a');
-    expect(said.slice(3)).toEqual(['a rests with 1000']);
+    limits.linger('a');
+    limits.lingerNoMore('a');
+    expect(said).toEqual(['a rests on this node: 1000', 'goes on', 'goes on']);
+    for (let n = 0; n < 500; n += 1) limits.lingerNoMore('a');
+    for (let n = 0; n < 501; n += 1) limits.linger('a');
+    expect(said.slice(3)).toEqual(['a rests on this node: 1000']);
   });
 });

@@ -1,36 +1,189 @@
 import type { EntityManager } from 'typeorm';
-import type { ActingCall } from '../../producer/transaction/handler-context.js';
+import {
+  DelayLeaseLostError,
+  DelayShutdownError,
+  DelayTimeoutError,
+  DelayUnbegunError,
+} from '../../delay/delay.errors.js';
 import type { Handler } from '../../handlers/handler.js';
-import type { Attempt } from './attempt.js';
+import type { ActingCall } from '../../producer/transaction/handler-context.js';
+import type { Holder } from '../../settlement/held-claim.js';
 import type { Outcome } from '../../settlement/outcome.js';
+import type { Attempt } from './attempt.js';
+import { eachOfBatch } from './outcome-of.js';
 
-/** One call of a handler: a single attempt, or a batch of them that commits together. */
-export interface Call extends ActingCall {
-  readonly handler: Handler;
-  /** Those that are not decided yet. */
-  readonly attempts: readonly Attempt[];
-  /** Those that end well if the call does: the handler said nothing else of them. */
-  readonly completing: readonly Attempt[];
+/** The place that a call takes while it runs. */
+export interface Place {
+  release(): void;
+}
+
+/** What became of an attempt. */
+export type Ended = [attempt: Attempt, outcome: Outcome];
+
+/**
+ * One call of a handler, with one attempt, or with those of a batch. It commits or fails as a whole, with two
+ * exceptions: what the handler says of one of them (`ctx.fail`, `ctx.postpone`), and an attempt that loses its
+ * lease alone.
+ */
+export class Call implements ActingCall, Holder {
+  /** Of its transaction, once that has begun. */
   manager: EntityManager | undefined;
   /** Its handler was called: from then on the attempts count. */
-  called: boolean;
-  /** COMMIT is on its way: whatever is heard of it, it may have happened. */
-  committing: boolean;
-  over: boolean;
+  called = false;
   /** The application is closing: a handler that gives up now loses no attempt. */
-  readonly closing: boolean;
-  /** `performance.now()` at which the first of its leases ends. */
-  readonly leaseEndsAtMs: number;
+  closing = false;
+  /** What the handler still does counts no more: the result is decided. */
+  over = false;
   /** Told when nobody waits for the handler any more. */
   onCut: ((outcome: Outcome) => void) | undefined;
-  readonly signal: AbortSignal;
+
+  #open: readonly Attempt[];
+  /** Decided before the others. */
+  #decided: Ended[] | undefined;
+  #said: Map<Attempt, Outcome> | undefined;
+  #controller: AbortController | undefined;
+  #reason: Error | undefined;
+
+  /** @param attempts at least one, all of that handler */
+  constructor(
+    readonly handler: Handler,
+    attempts: readonly Attempt[],
+    readonly place: Place,
+  ) {
+    this.#open = attempts;
+    for (const attempt of attempts) attempt.holder = this;
+  }
+
+  /** Those that are not decided yet. */
+  get attempts(): readonly Attempt[] {
+    return this.#open;
+  }
+
+  /** Those that end well if the call does: the handler said nothing else of them. */
+  get completing(): readonly Attempt[] {
+    const said = this.#said;
+    return said === undefined ? this.#open : this.#open.filter((attempt) => !said.has(attempt));
+  }
+
+  /** COMMIT is on its way: whatever is heard of it, it may have happened to those whose removal is in it. */
+  committing(isCommitting: boolean): void {
+    for (const attempt of this.completing) attempt.committing = isCommitting;
+  }
+
+  /** `performance.now()` at which the first of its leases ends. */
+  get leaseEndsAtMs(): number {
+    let first = Infinity;
+    for (const { leaseEndsAtMs } of this.#open) first = Math.min(first, leaseEndsAtMs);
+    return first;
+  }
+
+  /** Made when somebody asks for it: most handlers never do. */
+  get signal(): AbortSignal {
+    if (this.#controller === undefined) {
+      this.#controller = new AbortController();
+      if (this.#reason) this.#controller.abort(this.#reason);
+    }
+    return this.#controller.signal;
+  }
+
+  /** A plain attempt without a key has neither a transaction nor a row that a call could name. */
+  get hasContext(): boolean {
+    const { transactional, batch } = this.handler;
+    return transactional || batch !== null || this.#open[0]?.key !== null;
+  }
+
+  attemptOf(name: string, key: string | null): Attempt | undefined {
+    if (key === null || name !== this.handler.name) return undefined;
+    return this.#open.find((attempt) => attempt.key === key);
+  }
+
+  /** Its time is over. */
+  timeOut(): void {
+    const { leaseMs, timeoutMs } = this.handler;
+    if (!this.called) {
+      return this.#cut({ kind: 'unbegun', error: new DelayUnbegunError(leaseMs / 2), waitMs: 0 });
+    }
+    const error = new DelayTimeoutError(timeoutMs);
+    this.#abort(error);
+    this.#cut({ kind: 'failed', error });
+  }
+
+  /** One lost lease is no reason to stop for the others. */
+  lose(attempt: Attempt): void {
+    if (this.#isLast(attempt)) this.#abort(new DelayLeaseLostError());
+    this.#decide(attempt, { kind: 'lost' });
+  }
+
+  close(): void {
+    this.closing = true;
+    this.#abort(new DelayShutdownError());
+  }
+
+  release(attempt: Attempt): void {
+    this.#decide(attempt, { kind: 'released' });
+  }
+
+  /**
+   * Leaves out those whose row is not held any more, if others are.
+   * @returns whether any is held; whoever asks ends the call if not
+   */
+  keepOnly(ids: ReadonlySet<number>): boolean {
+    const held = this.#open.filter(({ id }) => ids.has(id));
+    if (held.length === 0) return false;
+    for (const attempt of this.#open) {
+      if (!ids.has(attempt.id)) this.#leaveOut(attempt, { kind: 'lost' });
+    }
+    return true;
+  }
+
+  /** What the handler says of one of its delays. @returns whether it is one of those still open */
+  say(id: unknown, outcome: Outcome): boolean {
+    const attempt = this.#open.find((each) => String(each.id) === id);
+    if (attempt === undefined) return false;
+    this.#said ??= new Map();
+    this.#said.set(attempt, outcome);
+    return true;
+  }
+
+  /** The result is decided. @returns what becomes of each attempt */
+  end(outcome: Outcome): readonly Ended[] {
+    this.over = true;
+    const ended = this.#decided ?? [];
+    const all = ended.length + this.#open.length > 1 ? eachOfBatch(outcome) : outcome;
+    const said = outcome.kind === 'completed' ? this.#said : undefined;
+    for (const attempt of this.#open) {
+      attempt.over = true;
+      ended.push([attempt, said?.get(attempt) ?? all]);
+    }
+    return ended;
+  }
 
   /** Tells the handler to give up; the first reason stays. */
-  abort(reason: Error): void;
-  /** Settles what is open before the handler does. */
-  cut(outcome: Outcome): void;
-  /** Leaves out those whose row is not held any more. @returns whether any is left */
-  keepOnly(ids: ReadonlySet<number>): boolean;
-  /** What becomes of each attempt when the call ends like this. */
-  outcomes(outcome: Outcome): Iterable<[Attempt, Outcome]>;
+  #abort(reason: Error): void {
+    if (this.#reason) return;
+    this.#reason = reason;
+    this.#controller?.abort(reason);
+  }
+
+  /** Ends before the handler does. */
+  #cut(outcome: Outcome): void {
+    if (!this.over) this.onCut?.(outcome);
+  }
+
+  #decide(attempt: Attempt, outcome: Outcome): void {
+    if (this.over) return;
+    if (this.#isLast(attempt)) this.#cut(outcome);
+    else if (this.#open.includes(attempt)) this.#leaveOut(attempt, outcome);
+  }
+
+  #isLast(attempt: Attempt): boolean {
+    return this.#open.length === 1 && this.#open[0] === attempt;
+  }
+
+  #leaveOut(attempt: Attempt, outcome: Outcome): void {
+    this.#open = this.#open.filter((each) => each !== attempt);
+    attempt.over = true;
+    this.#decided ??= [];
+    this.#decided.push([attempt, outcome]);
+  }
 }

@@ -8,14 +8,13 @@ import { readable } from '../../validation/blame.js';
 import { parseDurationMs } from '../../validation/duration.js';
 import { shown } from '../../validation/shown.js';
 import type { Attempt } from './attempt.js';
-import { BatchCall } from './batch-call.js';
 import type { Call } from './call.js';
 import { outcomeOf } from './outcome-of.js';
 
 /** What a handler is called with: its delay, or its delays, and what it may say and use. */
 export function argumentsOf(call: Call): { work: Delay | Delay[]; ctx: DelayContext } {
   const [first] = call.attempts as [Attempt];
-  if (!(call instanceof BatchCall)) return { work: delayOf(first), ctx: new Context(call) };
+  if (call.handler.batch === null) return { work: delayOf(first), ctx: new Context(call) };
   return { work: call.attempts.map(delayOf), ctx: batchContextOf(call) };
 }
 
@@ -49,9 +48,7 @@ class Context implements DelayContext {
   }
 }
 
-function batchContextOf(
-  call: BatchCall,
-): DelayBatchContext & { manager: EntityManager | undefined } {
+function batchContextOf(call: Call): DelayBatchContext & { manager: EntityManager | undefined } {
   const fail = (delay: Delay, error: unknown): void => {
     if (call.over) {
       throw new DelayInvalidError('delay', 'the batch is over: nothing can be said of it any more');

@@ -27,3 +27,13 @@ function meantBy(error: unknown, closing: boolean): Outcome {
   }
   return closing ? { kind: 'released' } : { kind: 'failed', error };
 }
+
+/**
+ * A batch that failed is done again, each delay alone and none for an attempt: which of them was the cause is not
+ * known. Nor is it known whom a `DiscardDelay` that the whole batch throws is for.
+ */
+export function eachOfBatch(outcome: Outcome): Outcome {
+  if (outcome.kind === 'failed') return { kind: 'split', error: outcome.error };
+  if (outcome.kind === 'discarded') return { kind: 'split', error: outcome.reason };
+  return outcome;
+}

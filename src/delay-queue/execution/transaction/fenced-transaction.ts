@@ -137,13 +137,13 @@ export class FencedTransaction {
   }
 
   async #commit(): Promise<Outcome> {
-    this.call.committing = true;
+    this.call.committing(true);
     try {
       await this.#byEngine(() => this.#runner.commitTransaction());
       return { kind: 'completed' };
     } catch (error) {
       // The server said so: nobody need look whether it was committed after all.
-      if (error instanceof DelayRolledBackError) this.call.committing = false;
+      if (error instanceof DelayRolledBackError) this.call.committing(false);
       // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
       return await this.#rollback({ kind: 'failed', error });
     }

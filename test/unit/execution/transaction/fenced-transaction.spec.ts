@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Attempt } from '../../../../src/delay-queue/execution/call/attempt.js';
+import { Call } from '../../../../src/delay-queue/execution/call/call.js';
 import {
   FencedTransaction,
   type FencedParts,
@@ -9,7 +10,7 @@ import { signal } from '../../../support/delay-node.js';
 let log: string[];
 /** Holds up the statement that ends the session. */
 let ending: ReturnType<typeof signal<void>>;
-let attempt: Attempt;
+let call: Call;
 let transaction: FencedTransaction;
 
 beforeEach(() => {
@@ -56,8 +57,9 @@ beforeEach(() => {
     isolation: { level: undefined },
   } as unknown as FencedParts;
   const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
-  attempt = new Attempt(row, {} as never, performance.now() + 60_000, 0);
-  transaction = new FencedTransaction(parts, attempt);
+  const attempt = new Attempt(row, {} as never, performance.now() + 60_000, 0);
+  call = new Call(attempt.handler, [attempt], { release: () => {} });
+  transaction = new FencedTransaction(parts, call);
 });
 
 describe('FencedTransaction', () => {
@@ -77,7 +79,7 @@ describe('FencedTransaction', () => {
       return { kind: 'completed' };
     });
     await new Promise(setImmediate);
-    attempt.over = true;
+    call.end({ kind: 'lost' });
     transaction.cut();
     await new Promise(setImmediate);
     expect(log.at(-1)).toBe('end session');

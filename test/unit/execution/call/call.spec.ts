@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Attempt } from '../../../../src/delay-queue/execution/call/attempt.js';
 import type { Outcome } from '../../../../src/delay-queue/settlement/outcome.js';
-import { BatchCall } from '../../../../src/delay-queue/execution/call/batch-call.js';
+import { Call } from '../../../../src/delay-queue/execution/call/call.js';
 import type { Handler } from '../../../../src/delay-queue/handlers/handler.js';
 
 const HANDLER = { name: 'a', batch: 10 } as Handler;
@@ -9,21 +9,22 @@ const ERROR = new Error('why');
 const COMPLETED: Outcome = { kind: 'completed' };
 const FAILED: Outcome = { kind: 'failed', error: ERROR };
 const LOST: Outcome = { kind: 'lost' };
+const PLACE = { release: () => {} };
 
 let attempts: [Attempt, Attempt, Attempt];
-let call: BatchCall;
+let call: Call;
 
 const attempt = (id: number): Attempt =>
   new Attempt({ id, epoch: 1, name: 'a', key: `k${id}` } as never, HANDLER, 1_000 * id, 0);
 
 beforeEach(() => {
   attempts = [attempt(1), attempt(2), attempt(3)];
-  call = new BatchCall(HANDLER, attempts);
+  call = new Call(HANDLER, attempts, PLACE);
 });
 
 /** What became of each, by id. */
 const ends = (outcome: Outcome, of = call): [number, Outcome['kind']][] =>
-  [...of.outcomes(outcome)]
+  [...of.end(outcome)]
     .map(([{ id }, { kind }]): [number, Outcome['kind']] => [id, kind])
     .toSorted(([a], [b]) => a - b);
 
@@ -40,26 +41,26 @@ describe('outcomes of a batch', () => {
     [FAILED, ERROR],
     [{ kind: 'discarded', reason: 'not wanted' }, 'not wanted'],
   ])('that %j: each is split, with what was thrown', (outcome, error) => {
-    const outcomes = [...call.outcomes(outcome)];
+    const outcomes = [...call.end(outcome)];
     expect(outcomes.map(([, its]) => its)).toEqual(attempts.map(() => ({ kind: 'split', error })));
   });
 
   it.each<Outcome>([{ kind: 'postponed', waitMs: 5 }, { kind: 'released' }, LOST])(
     'that is %j: each is',
     (outcome) => {
-      expect([...call.outcomes(outcome)]).toEqual(attempts.map((each) => [each, outcome]));
+      expect([...call.end(outcome)]).toEqual(attempts.map((each) => [each, outcome]));
     },
   );
 
   it('of a single delay are those of its handler', () => {
-    const alone = new BatchCall(HANDLER, [attempt(7)]);
+    const alone = new Call(HANDLER, [attempt(7)], PLACE);
     expect(ends(FAILED, alone)).toEqual([[7, 'failed']]);
     expect(ends({ kind: 'discarded', reason: '' }, alone)).toEqual([[7, 'discarded']]);
   });
 
   it('of a batch of which one delay is left are still those of a batch', () => {
-    attempts[0].cut(LOST);
-    attempts[1].cut(LOST);
+    call.lose(attempts[0]);
+    call.lose(attempts[1]);
     expect(ends(FAILED)).toEqual([
       [1, 'lost'],
       [2, 'lost'],
@@ -91,7 +92,7 @@ describe('what is said of one delay', () => {
   });
 
   it('is refused of one whose lease is lost', () => {
-    attempts[1].cut(LOST);
+    call.lose(attempts[1]);
     expect(call.say('2', FAILED)).toBe(false);
     expect(ends(COMPLETED)).toEqual([
       [1, 'completed'],
@@ -102,15 +103,14 @@ describe('what is said of one delay', () => {
 
   it('takes it out of the transaction’s COMMIT', () => {
     call.say('1', FAILED);
-    call.committing = true;
+    call.committing(true);
     expect(attempts.map(({ committing }) => committing)).toEqual([false, true, true]);
   });
 });
 
 describe('an attempt that loses its lease alone', () => {
   it('is over, and the others go on', () => {
-    attempts[0].abort(ERROR);
-    attempts[0].cut(LOST);
+    call.lose(attempts[0]);
     expect(attempts.map(({ over }) => over)).toEqual([true, false, false]);
     expect(call.attempts).toEqual([attempts[1], attempts[2]]);
     expect(call.signal.aborted).toBe(false);
@@ -125,16 +125,15 @@ describe('an attempt that loses its lease alone', () => {
     };
     for (const each of attempts) {
       expect(cut).toBeUndefined();
-      each.abort(ERROR);
-      each.cut(LOST);
+      call.lose(each);
     }
     expect(cut).toEqual(LOST);
-    expect(call.signal.reason).toBe(ERROR);
+    expect(call.signal.reason).toMatchObject({ code: 'DELAY_LEASE_LOST' });
   });
 
   it('changes nothing once the call is over', () => {
-    call.over = true;
-    attempts[0].cut(LOST);
+    call.end(COMPLETED);
+    call.lose(attempts[0]);
     expect(ends(COMPLETED).map(([, kind]) => kind)).toEqual([
       'completed',
       'completed',
@@ -150,8 +149,7 @@ describe('an attempt that loses its lease alone', () => {
       throw new Error('cut');
     };
     expect(call.keepOnly(new Set())).toBe(false);
-    expect(attempts.map(({ over }) => over)).toEqual([true, true, true]);
-    expect(ends(COMPLETED).map(([, kind]) => kind)).toEqual(['lost', 'lost', 'lost']);
+    expect(ends(LOST).map(([, kind]) => kind)).toEqual(['lost', 'lost', 'lost']);
   });
 });
 
@@ -159,24 +157,23 @@ describe('the whole call', () => {
   it('is cut as a whole, by its timeout say', () => {
     const cuts: Outcome[] = [];
     call.onCut = (outcome) => void cuts.push(outcome);
-    call.cut(FAILED);
-    expect(cuts).toEqual([FAILED]);
-    expect(attempts.every(({ over }) => over)).toBe(true);
+    call.called = true;
+    call.timeOut();
+    expect(cuts).toMatchObject([{ kind: 'failed', error: { code: 'DELAY_TIMEOUT' } }]);
+    expect(call.signal.reason).toBe(Reflect.get(cuts[0]!, 'error'));
     expect(ends(FAILED).map(([, kind]) => kind)).toEqual(['split', 'split', 'split']);
   });
 
   it('tells the handler once why it is to give up, also when it asks late', () => {
-    call.abort(ERROR);
-    call.abort(new Error('another'));
-    expect(call.signal.reason).toBe(ERROR);
+    call.close();
+    call.called = true;
+    call.timeOut();
+    expect(call.signal.reason).toMatchObject({ code: 'DELAY_SHUTDOWN' });
     expect(call.signal).toBe(call.signal);
   });
 
-  it('is closing when one of its attempts is, and over with all of them', () => {
-    expect(call.closing).toBe(false);
-    attempts[1].closing = true;
-    expect(call.closing).toBe(true);
-    call.over = true;
+  it('is over with all of its attempts', () => {
+    call.end(COMPLETED);
     expect(attempts.every(({ over }) => over)).toBe(true);
   });
 

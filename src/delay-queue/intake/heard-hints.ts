@@ -1,0 +1,38 @@
+import type { Hint } from '../cluster/hint.js';
+import type { Nodes } from '../cluster/nodes.js';
+import type { DatabaseClock } from '../database/database-clock.js';
+import type { Wake } from '../store/wire/wakes.js';
+import type { Signal } from '../tasks/signal.js';
+import type { Intake } from './intake.js';
+import type { Loader } from './loader.js';
+
+/** How far the clocks of two nodes, each its own estimate of the database's, may be apart. */
+const HINT_SLACK_MS = 1_000;
+
+interface Parts {
+  intake: Intake;
+  loader: Loader;
+  nodes: Nodes;
+  clock: DatabaseClock;
+  options: { nodeName: string; horizonMs: number };
+}
+
+/** From now on this node does what the hints of others ask for. */
+export function takeHints(hints: Signal<Hint>, parts: Parts): void {
+  hints.on((hint) => {
+    if (hint.kind === 'wakes') offerNear(hint.wakes, parts);
+    // A node hears of itself, too, and knows who was there when it came.
+    const isOfOthers = hint.kind === 'nodes' && hint.came !== parts.options.nodeName;
+    if (isOfOthers) parts.loader.nodesChanged();
+  });
+}
+
+/** Nobody tells of what is due later: a load is in time for that. */
+function offerNear(wakes: readonly Wake[], { intake, nodes, clock, options }: Parts): void {
+  if (!intake.isOpen) return;
+  const nearMs = clock.nowMs() + options.horizonMs + HINT_SLACK_MS;
+  for (const wake of wakes) {
+    const isNear = wake.wakeMs <= nearMs;
+    if (isNear && nodes.owns(wake.id, wake.name)) intake.offer(wake, 'told');
+  }
+}

@@ -1,0 +1,172 @@
+import type { DatabaseClock } from '../database/database-clock.js';
+import type { Nodes } from '../cluster/nodes.js';
+import type { Acknowledger } from '../settlement/acknowledger.js';
+import type { InFlight } from '../settlement/in-flight.js';
+import type { LostClaims } from '../settlement/lost-claims.js';
+import type { Wake } from '../store/wire/wakes.js';
+import { Signal } from '../tasks/signal.js';
+import type { WheelService } from '../wheel/wheel.service.js';
+import type { Entry, Source } from './entry.js';
+import { ReadAhead } from './read-ahead.js';
+import { ReadyQueue, type Taken } from './ready-queue.js';
+
+/** Entries of the read-ahead: at 1,000 delays per second a horizon of 30 s holds 30,000. */
+const READ_AHEAD_MAX = 200_000;
+
+/** Overdue rows are fetched ahead of their turn up to so many: the rest of the room is for what is new. */
+const READY_MAX = 50_000;
+
+/** Claims of this node that are not over: what they hold is offered in vain. */
+export interface OpenClaims {
+  inFlight: Pick<InFlight, 'covers'>;
+  acknowledger: Pick<Acknowledger, 'giveBack' | 'unwritten' | 'waits'>;
+  lost: LostClaims;
+}
+
+export interface IntakeLimits {
+  /** Entries of one claim, at most. */
+  claimBatch: number;
+  /** What is due later is found by a load in time. */
+  horizonMs: number;
+}
+
+/**
+ * The one door for what this node keeps an eye on: whoever hears of a wake offers it here, and whoever has room
+ * for an attempt takes from here what is due.
+ */
+export class Intake {
+  /** Something is due. */
+  readonly ready = new Signal();
+  /** There is room for more overdue rows than are known. */
+  readonly room = new Signal();
+  /** Something was due and found no room. */
+  readonly overflow = new Signal();
+  readonly #readAhead: ReadAhead;
+  readonly #queue = new ReadyQueue();
+  #isOpen = false;
+
+  constructor(
+    wheel: WheelService,
+    private readonly clock: DatabaseClock,
+    private readonly nodes: Nodes,
+    private readonly claims: OpenClaims,
+    private readonly limits: IntakeLimits,
+  ) {
+    this.#readAhead = new ReadAhead(wheel, clock, READ_AHEAD_MAX, (entries) => this.#due(entries));
+    clock.jumped.on(() => this.#readAhead.realign());
+    nodes.changed.on(() => this.#leaveToOthers());
+    claims.acknowledger.waits.on((wake) => this.#offerIfNear(wake));
+  }
+
+  /** From now on offers count. Before the clock was read for the first time nobody could say what is due. */
+  open(): void {
+    this.#isOpen = true;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  /** Takes no more offers; what was taken out may still be put back. */
+  shut(): void {
+    this.#isOpen = false;
+  }
+
+  /** Forgets everything. */
+  close(): void {
+    this.shut();
+    this.#readAhead.close();
+  }
+
+  /**
+   * Keeps an eye on a wake, unless its claim runs here, or ran here, or nobody here could run it.
+   * @returns false when there was no room for it
+   */
+  offer(wake: Wake, source: Source): boolean {
+    const { inFlight, acknowledger } = this.claims;
+    if (!this.#isOpen || !this.nodes.serves(wake.name)) return true;
+    if (inFlight.covers(wake.id, wake.epoch)) return true;
+    // Its attempt is over: whoever ran it again would do the work twice.
+    if (acknowledger.unwritten.covers(wake.id, wake.epoch)) return true;
+    if (this.#giveBackLost(wake)) return true;
+    return this.#readAhead.arm(wake, source);
+  }
+
+  /** The row of that id is gone. */
+  disarm(id: number): void {
+    this.#readAhead.disarm(id);
+  }
+
+  /** Whether a page of overdue rows would find something to do soon. */
+  get hasRoom(): boolean {
+    return this.#isOpen && this.#queue.size < this.limits.claimBatch * 2;
+  }
+
+  /** Whether more overdue rows of that name would find something to do soon. */
+  hasRoomFor(name: string): boolean {
+    const { size } = this.#queue;
+    return this.#isOpen && size < READY_MAX && this.#queue.sizeOf(name) < this.limits.claimBatch;
+  }
+
+  /** Due entries of that name, but for suspects. */
+  waiting(name: string): number {
+    return this.#queue.sizeOf(name);
+  }
+
+  /**
+   * Takes what one claim asks for: each entry that finds a seat. What is taken stays known until it is
+   * forgotten, or looked at again.
+   */
+  take(seat: (entry: Entry) => boolean, maySuspect: boolean): Taken {
+    return this.#queue.take(this.limits.claimBatch, seat, maySuspect);
+  }
+
+  /** Nothing more is taken for now: tells whoever finds overdue rows, if they would be taken soon. */
+  taken(): void {
+    if (this.#queue.size < this.limits.claimBatch) this.room.tell();
+  }
+
+  /** Of an entry that was taken: its row is claimed, gone, or somebody else's. */
+  forget(entry: Entry): void {
+    this.#readAhead.forget(entry);
+  }
+
+  /** Of an entry that was taken: it was locked, or its time has not quite come. */
+  again(entry: Entry, inMs: number): void {
+    this.#readAhead.again(entry, inMs);
+  }
+
+  /** Of an entry that was taken: its row was looked at, and says this. */
+  correct(entry: Entry, wakeMs: number): void {
+    this.#readAhead.correct(entry, wakeMs);
+  }
+
+  #due(entries: readonly Entry[]): void {
+    const leftOut = entries.filter((entry) => !this.#queue.push(entry));
+    for (const entry of leftOut) this.#readAhead.forget(entry);
+    if (leftOut.length > 0) this.overflow.tell();
+    this.ready.tell();
+  }
+
+  /** Two nodes that knew the same rows would claim them one after the other. */
+  #leaveToOthers(): void {
+    const dropped = this.#queue.keepOnly(({ id, name }) => this.nodes.owns(id, name));
+    for (const entry of dropped) this.#readAhead.forget(entry);
+  }
+
+  #offerIfNear(wake: Wake): void {
+    if (wake.wakeMs - this.clock.nowMs() <= this.limits.horizonMs) this.offer(wake, 'read');
+  }
+
+  /**
+   * Whether it is the row of a claim of which nobody heard, committed after that was given up. While
+   * another claim of it is on its way, that one's answer says what became of the row.
+   */
+  #giveBackLost({ id, epoch }: Wake): boolean {
+    const { acknowledger, lost } = this.claims;
+    if (!lost.has(id, epoch) || this.#readAhead.isClaiming(id)) return false;
+    lost.forget(id);
+    acknowledger.giveBack(id, epoch);
+    return true;
+  }
+}
