@@ -34,6 +34,8 @@ export class Tables {
   readonly lockedBy = new Map<number, Transaction>();
   /** Keys that an uncommitted row has taken: the unique index lets others wait for it. */
   readonly keyTakenBy = new Map<string, Transaction>();
+  /** Transactions that have begun. */
+  begun = 0;
   readonly #idByKey = new Map<string, number>();
   #lastId = 0;
 

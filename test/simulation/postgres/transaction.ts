@@ -15,8 +15,6 @@ interface Mark {
   locks: Set<number>;
 }
 
-let transactions = 0;
-
 /**
  * One transaction in READ COMMITTED: sees what is committed and what it wrote itself, holds row
  * locks until its end. A statement outside of a transaction is one of its own.
@@ -33,7 +31,7 @@ export class Transaction {
   #onEnd: (() => void)[] = [];
   #isOver = false;
   /** Tells it from others of its session, as the instant of its beginning does. */
-  readonly began = `transaction ${++transactions}`;
+  readonly began: string;
   /** The statement that runs. */
   by = '';
   /** The database's clock at the start of the statement that runs. */
@@ -50,7 +48,10 @@ export class Transaction {
   constructor(
     private readonly tables: Tables,
     readonly session: number,
-  ) {}
+  ) {
+    tables.begun += 1;
+    this.began = `transaction ${tables.begun}`;
+  }
 
   get isOver(): boolean {
     return this.#isOver;
