@@ -40,10 +40,13 @@ export class SimClient extends EventEmitter {
   readonly #process = currentProcess();
   readonly #place = places.get(this.#process)!;
   readonly #timeoutMs: number | undefined;
-  /** Where `pg` tells of each message of the server. */
-  readonly connection = new EventEmitter();
+  /** Where `pg` tells of each message of the server; its pool destroys the socket of who connects too long. */
+  readonly connection = Object.assign(new EventEmitter(), {
+    stream: { destroy: () => this.#giveUp() },
+  });
   readonly #queue: Query[] = [];
   #active: Query | undefined;
+  #connecting: Callback<void> | undefined;
   #session: Session | undefined;
   #hasEnded = false;
   /** Messages overtake each other on no connection. */
@@ -62,16 +65,14 @@ export class SimClient extends EventEmitter {
   connect(callback?: Callback<void>): Promise<void> | void {
     if (callback === undefined) return promised((done) => this.connect(done));
     const { server, network } = this.#place;
+    this.#connecting = callback;
     this.#process.timeline.after(network.latencyMs(), () => {
-      const { isDead } = this.#process;
-      if (server.isUp && !isDead && network.fate(false) === 'well') this.#open();
+      const isAwaited = this.#connecting !== undefined && !this.#process.isDead;
+      if (server.isUp && isAwaited && network.fate(false) === 'well') this.#open();
       const session = this.#session;
       this.#arrive(() => {
-        if (session) callback(null);
-        else {
-          this._queryable = false;
-          callback(brokenConnection());
-        }
+        if (session) this.#connected(null);
+        else this.#giveUp();
       });
     });
   }
@@ -133,6 +134,22 @@ export class SimClient extends EventEmitter {
     if (session === undefined) return;
     const { server, network } = this.#place;
     this.#process.timeline.after(network.latencyMs(), () => server.sessions.leave(session));
+  }
+
+  /** Told once, whatever comes later. */
+  #connected(error: Error | null): void {
+    const callback = this.#connecting;
+    this.#connecting = undefined;
+    callback?.(error);
+  }
+
+  /** Nobody waits for the connection any more; the server finds out. */
+  #giveUp(): void {
+    if (this.#connecting === undefined) return;
+    this._queryable = false;
+    this.#hasEnded = true;
+    this.hangUp();
+    this.#connected(brokenConnection());
   }
 
   #open(): void {
