@@ -18,6 +18,7 @@ import { Announcements, type CommittedWrites } from './announcements.js';
 import type { NameAndKey } from './arguments.js';
 import { CoalescedWrites } from './coalescing/coalesced-writes.js';
 import { answerOf, infoOf, recordOf } from './results.js';
+import { SingleWrites } from './single-writes.js';
 import { ownAttempt, OwnKeyWrites } from './own-key.js';
 import type { AfterCommit } from './transaction/after-commit.js';
 import {
@@ -25,6 +26,7 @@ import {
   type CallersTransaction,
   transactionOf,
 } from './transaction/callers-transaction.js';
+import type { ActingAttempt } from './transaction/handler-context.js';
 import { OutsideTransactions } from './transaction/outside-transactions.js';
 
 /** Lines of one `history`. */
@@ -54,7 +56,7 @@ export class Producer {
   /** Of writes that are a transaction of their own. */
   readonly #alone: CallersTransaction;
   readonly #coalesced: CoalescedWrites;
-  readonly #ownKey: OwnKeyWrites;
+  readonly #single: SingleWrites;
   readonly #allOrNone: AllOrNone;
   readonly #announcements: Announcements;
 
@@ -64,10 +66,11 @@ export class Producer {
     { schema, withHistory, nodeName, drainWithinMs }: ProducerSettings,
   ) {
     this.#store = new DelayStore(schema, withHistory, nodeName);
-    this.#ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
+    const ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
     this.#announcements = new Announcements(engine.afterCommit, engine);
     this.#outside = new OutsideTransactions(dataSource, engine);
-    this.#allOrNone = new AllOrNone(this.#store, this.#ownKey, this.#outside);
+    this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#outside);
+    this.#single = new SingleWrites(this.#store, ownKey);
     this.#alone = aloneBy(this.#outside.writes);
     this.#coalesced = new CoalescedWrites({
       alone: this.#store,
@@ -78,18 +81,12 @@ export class Producer {
   }
 
   async schedule(delay: NewDelay, options: InTransaction): Promise<ScheduleResult> {
-    const { manager, runner, inOrder } = this.#transactionOf(options, 'write');
-    const own = ownAttempt(manager, delay);
-    const placed =
-      manager === undefined && own === undefined
-        ? await this.#coalesced.schedule(delay)
-        : await inOrder(
-            [delay],
-            async () =>
-              (own && (await this.#ownKey.schedule(own, manager, runner, delay))) ??
-              (await this.#store.place(runner, [delay]))[0],
-          );
-    return this.#scheduled(manager, delay, placed as Placed);
+    const transaction = this.#transactionOf(options, 'write');
+    const own = ownAttempt(transaction.manager, delay);
+    const placed = isAlone(transaction, own)
+      ? await this.#coalesced.schedule(delay)
+      : await this.#single.schedule(delay, transaction, own);
+    return this.#scheduled(transaction.manager, delay, placed);
   }
 
   async scheduleMany(
@@ -110,15 +107,14 @@ export class Producer {
   }
 
   async cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult> {
-    const { manager, runner, inOrder } = this.#transactionOf(options, 'write');
-    const own = ownAttempt(manager, target);
-    const placed =
-      manager === undefined && own === undefined
-        ? await this.#coalesced.cancel(target)
-        : await inOrder([target], () => this.#store.cancel(runner, target.name, target.key, own));
+    const transaction = this.#transactionOf(options, 'write');
+    const own = ownAttempt(transaction.manager, target);
+    const placed = isAlone(transaction, own)
+      ? await this.#coalesced.cancel(target)
+      : await this.#single.cancel(target, transaction, own);
     const verdict = placed.verdict as CancelResult['verdict'];
     if (verdict === 'absent') return { verdict };
-    if (verdict === 'cancelled') this.#announcements.cancelled(manager, placed.id);
+    if (verdict === 'cancelled') this.#announcements.cancelled(transaction.manager, placed.id);
     return answerOf(verdict, placed);
   }
 
@@ -127,30 +123,22 @@ export class Producer {
     to: MoveTo,
     options: InTransaction,
   ): Promise<RescheduleResult> {
-    const { manager, runner, inOrder } = this.#transactionOf(options, 'write');
-    const own = ownAttempt(manager, target);
-    const placed =
-      manager === undefined && own === undefined
-        ? await this.#coalesced.reschedule({ ...target, to })
-        : await inOrder(
-            [target],
-            async () =>
-              (own && (await this.#ownKey.reschedule(own, manager, runner, to))) ??
-              (await this.#store.reschedule(runner, target.name, target.key, to)),
-          );
+    const transaction = this.#transactionOf(options, 'write');
+    const own = ownAttempt(transaction.manager, target);
+    const placed = isAlone(transaction, own)
+      ? await this.#coalesced.reschedule({ ...target, to })
+      : await this.#single.reschedule(target, to, transaction, own);
     const verdict = placed.verdict as RescheduleResult['verdict'];
     if (verdict === 'absent') return { verdict };
-    this.#announcements.written(manager, target.name, placed);
+    this.#announcements.written(transaction.manager, target.name, placed);
     return answerOf(verdict, placed);
   }
 
   async retryDead(target: NameAndKey, options: InTransaction): Promise<RetryDeadResult> {
-    const { manager, runner, inOrder } = this.#transactionOf(options, 'write');
-    const placed = await inOrder([target], () =>
-      this.#store.retryDead(runner, target.name, target.key),
-    );
+    const transaction = this.#transactionOf(options, 'write');
+    const placed = await this.#single.retryDead(target, transaction);
     if (placed === undefined) return { verdict: 'absent' };
-    this.#announcements.written(manager, target.name, placed, { failed: true });
+    this.#announcements.written(transaction.manager, target.name, placed, { failed: true });
     return answerOf('retried', placed);
   }
 
@@ -205,3 +193,7 @@ export class Producer {
     return answerOf(placed.verdict as ScheduleResult['verdict'], placed);
   }
 }
+
+/** Whether a call may travel with those of others. */
+const isAlone = ({ manager }: CallersTransaction, own: ActingAttempt | undefined): boolean =>
+  manager === undefined && own === undefined;

@@ -71,7 +71,7 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     hole: '`completed`, and COMMIT had been answered by ROLLBACK',
     patches: [
       patch(
-        'execution/transaction/transaction-guard.ts',
+        'execution/transaction/server-answers.ts',
         `  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
 `,
         '',

@@ -1,19 +1,15 @@
-import type { PoolClient } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
-import type { Runner } from '../../store/wire/runner.js';
-import { endSessionSql } from '../../store/sql/attempts/fence.sql.js';
 import type { WorkStore } from '../../store/work.store.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Call } from '../call/call.js';
-import type { EngineConnections } from '../../database/engine-connections.js';
+import { AttemptSession, type SessionsEngine } from './attempt-session.js';
 import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
   dataSource: DataSource;
   store: WorkStore;
-  /** What ends a session that does not answer is sent over a connection of its own. */
-  engine: Runner & Pick<EngineConnections, 'on'>;
+  engine: SessionsEngine;
   /** To say the level is a statement more. Nearly all sessions begin with it, and the fence tells. */
   isolation: { level: 'READ COMMITTED' | undefined };
 }
@@ -25,23 +21,19 @@ export interface FencedParts {
  */
 export class FencedTransaction {
   readonly #runner: QueryRunner;
-  #client: PoolClient | undefined;
-  #guard: TransactionGuard | undefined;
-  #session: { pid: number; began: string } | undefined;
-  #sessionEnd: Promise<void> | undefined;
-  #isReleased = false;
+  readonly #session: AttemptSession;
 
   constructor(
     private readonly parts: FencedParts,
     private readonly call: Call,
   ) {
     this.#runner = parts.dataSource.createQueryRunner();
+    this.#session = new AttemptSession(this.#runner, parts.engine);
   }
 
   /** The call was cut: nobody waits for this transaction any more. */
   cut(): void {
-    this.#guard?.seal();
-    this.#sessionEnd = this.#endSession();
+    this.#session.cut();
   }
 
   /** @param handle is not called unless the transaction holds its rows */
@@ -50,9 +42,7 @@ export class FencedTransaction {
       const unbegun = await this.#begin();
       return unbegun ?? (await this.#work(handle));
     } finally {
-      // Not while its end is on the way, which would hit whoever gets the connection next.
-      await this.#sessionEnd;
-      await this.#release();
+      await this.#session.leave();
     }
   }
 
@@ -63,7 +53,7 @@ export class FencedTransaction {
   /** @returns what became of the call when it could not begin */
   async #begin(): Promise<Outcome | undefined> {
     try {
-      this.#client = (await this.#runner.connect()) as PoolClient;
+      await this.#session.connect();
       // Cut while it waited for a connection: nobody wants this transaction any more.
       if (this.call.over) return LOST;
       await this.#runner.startTransaction(this.parts.isolation.level);
@@ -93,13 +83,13 @@ export class FencedTransaction {
   }
 
   async #guarded(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
-    const guard = new TransactionGuard(this.#runner, this.#client as PoolClient);
-    this.#guard = guard;
+    const guard = new TransactionGuard(this.#runner, this.#session.client);
+    this.#session.guard = guard;
     this.call.manager = this.#runner.manager;
     const outcome = await handle();
     const { objection, isUsable } = await guard.end(outcome.kind === 'completed');
     // Whatever it left open, the connection cannot go back to the pool with it.
-    if (!isUsable) this.#close();
+    if (!isUsable) this.#session.close();
     const hasWorked = objection === undefined || outcome.kind !== 'completed';
     return hasWorked ? outcome : { kind: 'failed', error: objection };
   }
@@ -108,14 +98,18 @@ export class FencedTransaction {
     if (this.call.over) return false;
     if (this.#leaseLeftMs <= 0) return false;
     const { store, isolation } = this.parts;
-    const fence = await store.fence(this.#asRunner(), this.call.attempts, this.#leaseLeftMs);
+    const fence = await store.fence(
+      this.#session.statements,
+      this.call.attempts,
+      this.#leaseLeftMs,
+    );
     if (!fence.isReadCommitted && isolation.level === undefined) {
       isolation.level = 'READ COMMITTED';
       await this.#runner.rollbackTransaction();
       await this.#runner.startTransaction(isolation.level);
       return this.#fence();
     }
-    this.#session = fence;
+    this.#session.known = fence;
     // Once more: the answer may have waited longer than the lease, and the session have ended.
     if (this.call.over || this.#leaseLeftMs <= 0) return false;
     return this.call.keepOnly(new Set(fence.ids));
@@ -127,7 +121,7 @@ export class FencedTransaction {
    */
   async #removeRows(): Promise<boolean> {
     const { completing } = this.call;
-    const removed = new Set(await this.parts.store.complete(completing, this.#asRunner()));
+    const removed = new Set(await this.parts.store.complete(completing, this.#session.statements));
     for (const attempt of completing) {
       // It stood where it was: a move to another time was rolled back to a savepoint.
       if (removed.has(attempt.id)) attempt.movedOn = false;
@@ -139,7 +133,7 @@ export class FencedTransaction {
   async #commit(): Promise<Outcome> {
     this.call.committing(true);
     try {
-      await this.#byEngine(() => this.#runner.commitTransaction());
+      await this.#session.byEngine(() => this.#runner.commitTransaction());
       return { kind: 'completed' };
     } catch (error) {
       // The server said so: nobody need look whether it was committed after all.
@@ -152,53 +146,12 @@ export class FencedTransaction {
   async #rollback(outcome: Outcome): Promise<Outcome> {
     try {
       if (this.#runner.isTransactionActive) {
-        await this.#byEngine(() => this.#runner.rollbackTransaction());
+        await this.#session.byEngine(() => this.#runner.rollbackTransaction());
       }
     } catch {
       // The session is gone, and the transaction with it.
     }
     return outcome;
-  }
-
-  /**
-   * The attempt was cut: its session ends, so that its locks are free before the row is given to
-   * another attempt. Not by a cancel request, which could hit whoever has the connection next.
-   *
-   * Then this side lets go too: on a connection that died silently the handler's statement, or the
-   * ROLLBACK after it, would wait for ever, and the pool would be one connection short.
-   */
-  async #endSession(): Promise<void> {
-    if (this.#client === undefined || this.#isReleased || this.#runner.isReleased) return;
-    try {
-      if (this.#session !== undefined) {
-        const { pid, began } = this.#session;
-        await this.parts.engine.query(endSessionSql(), [pid, began]);
-      }
-    } catch {
-      // Then idle_in_transaction_session_timeout ends it.
-    }
-    this.#close();
-    // Now, since a handler that never returns would keep its place in the pool.
-    await this.#release();
-  }
-
-  #release(): Promise<void> {
-    this.#isReleased = true;
-    return this.#guard ? this.#guard.release() : this.#runner.release();
-  }
-
-  #byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.#guard ? this.#guard.byEngine(work) : work();
-  }
-
-  /** Not awaited: what is closed tells no more when nobody answers. The pool drops it. */
-  #close(): void {
-    void this.#client?.end();
-  }
-
-  /** Past the handler's guard, and past TypeORM, which would send each text anew. */
-  #asRunner(): Runner {
-    return this.parts.engine.on(this.#client as PoolClient);
   }
 }
 

@@ -1,13 +1,9 @@
-import type { PoolClient, QueryResult } from 'pg';
+import type { PoolClient } from 'pg';
 import type { QueryRunner } from 'typeorm';
-import {
-  DelayError,
-  DelayInvalidError,
-  DelayRolledBackError,
-  DelayTransactionOverError,
-} from '../../delay/delay.errors.js';
+import { DelayInvalidError, DelayTransactionOverError } from '../../delay/delay.errors.js';
 import { EngineSide } from '../../producer/transaction/handler-context.js';
 import { clientWith, HandlersClient, NOT_THE_HANDLERS } from './handlers-client.js';
+import { commit, isOutsideTransaction, rethrow } from './server-answers.js';
 
 /**
  * Stands between a handler and the transaction that it was given. The handler may write, and begin
@@ -153,7 +149,7 @@ export class TransactionGuard {
     });
   }
 
-  /** A COMMIT has worked when the server says COMMIT; after an error it answers ROLLBACK, and no error. */
+  /** A COMMIT has worked when the server says COMMIT. */
   readonly #queryOrCommit = (...all: unknown[]): unknown => {
     const { client } = this;
     const query = client.query.bind(client) as unknown as (...all: unknown[]) => unknown;
@@ -199,23 +195,4 @@ export class TransactionGuard {
   }
 }
 
-async function commit(client: PoolClient): Promise<QueryResult> {
-  const result = await client.query('COMMIT');
-  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
-  return result;
-}
-
 const notTheHandlers = (): Error => new DelayInvalidError('manager', NOT_THE_HANDLERS);
-
-/** TypeORM wraps whatever a client throws. */
-function rethrow(error: unknown): never {
-  const cause: unknown =
-    error instanceof Error && 'driverError' in error ? error.driverError : undefined;
-  throw cause instanceof DelayError ? cause : error;
-}
-
-/** By what the server said with its last answer; older versions of `pg` did not keep it. */
-function isOutsideTransaction(client: PoolClient): boolean {
-  const { getTransactionStatus } = client as { getTransactionStatus?: () => string | null };
-  return getTransactionStatus?.call(client) === 'I';
-}

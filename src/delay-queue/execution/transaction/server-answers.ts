@@ -1,0 +1,25 @@
+import type { PoolClient, QueryResult } from 'pg';
+import { DelayError, DelayRolledBackError } from '../../delay/delay.errors.js';
+
+/**
+ * After an error in the transaction the server answers ROLLBACK to a COMMIT, and no error.
+ * @throws DelayRolledBackError
+ */
+export async function commit(client: PoolClient): Promise<QueryResult> {
+  const result = await client.query('COMMIT');
+  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
+  return result;
+}
+
+/** TypeORM wraps whatever a client throws. */
+export function rethrow(error: unknown): never {
+  const cause: unknown =
+    error instanceof Error && 'driverError' in error ? error.driverError : undefined;
+  throw cause instanceof DelayError ? cause : error;
+}
+
+/** By what the server said with its last answer; older versions of `pg` did not keep it. */
+export function isOutsideTransaction(client: PoolClient): boolean {
+  const { getTransactionStatus } = client as { getTransactionStatus?: () => string | null };
+  return getTransactionStatus?.call(client) === 'I';
+}
