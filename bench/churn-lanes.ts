@@ -2,7 +2,7 @@ import { Client } from 'pg';
 import { DelayStore } from '../src/delay-queue/store/delay.store.js';
 import type { Placement } from '../src/delay-queue/store/wire/delay-rows.js';
 import type { Runner } from '../src/delay-queue/store/wire/runner.js';
-import { WorkStore } from '../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../src/delay-queue/store/attempt.store.js';
 
 /** Connections that work at the same time. */
 export const LANES = 4;
@@ -22,7 +22,7 @@ interface Waiting {
 interface Lane {
   client: Client;
   runner: Runner;
-  work: WorkStore;
+  work: AttemptStore;
 }
 
 /** Connections that schedule at one end and claim and complete at the other, in due order. */
@@ -105,7 +105,7 @@ async function openLane(url: string): Promise<Lane> {
     query: async <Row>(sql: string, parameters: unknown[]) =>
       (await client.query<Row & object>(sql, parameters)).rows,
   };
-  return { client, runner, work: new WorkStore(runner, SCHEMA, false, 'bench') };
+  return { client, runner, work: new AttemptStore(runner, SCHEMA, false, 'bench') };
 }
 
 /** Padded, because `place` wants its keys in order. */

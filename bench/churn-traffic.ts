@@ -6,7 +6,8 @@ import type { Runner } from '../src/delay-queue/store/wire/runner.js';
 import { tablesOf } from '../src/delay-queue/store/tables/schema.js';
 import { loadSql } from '../src/delay-queue/store/sql/nodes/load.sql.js';
 import { sweepSql } from '../src/delay-queue/store/sql/nodes/sweep.sql.js';
-import { WorkStore } from '../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../src/delay-queue/store/node.store.js';
 import { connect } from './server/bench-server.js';
 
 const SCHEMA = 'delay_queue';
@@ -109,7 +110,12 @@ export class Traffic {
       query: async <Row>(sql: string, parameters: unknown[]) =>
         (await client.query<Row & object>(sql, parameters)).rows,
     };
-    return { client, runner, work: new WorkStore(runner, SCHEMA, true, NODE) };
+    return {
+      client,
+      runner,
+      work: new AttemptStore(runner, SCHEMA, true, NODE),
+      node: new NodeStore(runner, SCHEMA, NODE),
+    };
   }
 
   /** On a timetable, so that a slow statement is followed by two and the rate stays what it is. */
@@ -156,10 +162,10 @@ export class Traffic {
   }
 
   /** Timed as the engine sends it, and once more under EXPLAIN, which counts the pages. */
-  async #load({ client, work }: Lane): Promise<void> {
+  async #load({ client, node }: Lane): Promise<void> {
     const fromMs = (await databaseMs(client)) - GRACE_MS;
     await timed(this.#measured.loadMs, () =>
-      work.load(
+      node.load(
         SHARES,
         { wakeMs: fromMs, id: 0 },
         { ...LOAD, isPresent: false, instance: 'churn' },
@@ -180,15 +186,15 @@ export class Traffic {
     this.#measured.loadBuffers.push(await buffersOf(client, loadSql(TABLES), parameters));
   }
 
-  async #sweep({ client, work }: Lane): Promise<void> {
-    await timed(this.#measured.sweepMs, () => work.sweep(SHARES, null, SWEEP));
+  async #sweep({ client, node }: Lane): Promise<void> {
+    await timed(this.#measured.sweepMs, () => node.sweep(SHARES, null, SWEEP));
     const { scan, limit, helpAfterMs, aheadMs } = SWEEP;
     const parameters = [...ARRAYS, null, 0, scan, limit, helpAfterMs, aheadMs, null];
     this.#measured.sweepBuffers.push(await buffersOf(client, sweepSql(TABLES), parameters));
   }
 
-  async #prune({ work }: Lane): Promise<void> {
-    await timed(this.#measured.pruneMs, () => work.prune(this.keepMs, PAGE_MAX));
+  async #prune({ node }: Lane): Promise<void> {
+    await timed(this.#measured.pruneMs, () => node.prune(this.keepMs, PAGE_MAX));
   }
 
   async #every(ms: number, work: () => Promise<void>): Promise<void> {
@@ -202,7 +208,8 @@ export class Traffic {
 interface Lane {
   client: Client;
   runner: Runner;
-  work: WorkStore;
+  work: AttemptStore;
+  node: NodeStore;
 }
 
 interface Waiting {

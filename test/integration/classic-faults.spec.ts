@@ -4,7 +4,7 @@
  * them beside ours.
  */
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { WorkStore } from '../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../src/delay-queue/store/node.store.js';
 import { plainHandler, signal } from '../support/delay-node.js';
 import { Stage } from './engine/support/stage.js';
 import { until } from '../support/until.js';
@@ -49,7 +49,7 @@ describe('a minute and second wheel', () => {
 
 describe('table polling', () => {
   it('is as late as its interval: here what is due between two loads does not wait for one', async () => {
-    const load = jest.spyOn(WorkStore.prototype, 'load');
+    const load = jest.spyOn(NodeStore.prototype, 'load');
     const node = await stage.start({
       options: { loadEvery: '59s', horizon: '60s' },
       providers: [plainHandler('test.near', () => {})],

@@ -204,30 +204,30 @@ describe('without history', () => {
 describe('pruning', () => {
   it('takes what is too old, the oldest first, no more than its limit at a time', async () => {
     await start();
-    const { store } = new OtherNode(node.dataSource);
+    const other = new OtherNode(node.dataSource);
     await fill(25, '2 h');
     await fill(5, '0 s');
     const oldest = async (): Promise<string[]> =>
       (
         await node.dataSource.query('SELECT id FROM delay_queue.history ORDER BY ended_at LIMIT 1')
       ).map(({ id }: { id: string }) => id);
-    expect(await store.prune(3_600_000, 10)).toBe(10);
+    expect(await other.node.prune(3_600_000, 10)).toBe(10);
     expect(await oldest()).toEqual(['15']);
-    expect(await store.prune(3_600_000, 10)).toBe(10);
-    expect(await store.prune(3_600_000, 10)).toBe(5);
-    expect(await store.prune(3_600_000, 10)).toBe(0);
+    expect(await other.node.prune(3_600_000, 10)).toBe(10);
+    expect(await other.node.prune(3_600_000, 10)).toBe(5);
+    expect(await other.node.prune(3_600_000, 10)).toBe(0);
     expect(await lines()).toBe(5);
   });
 
   it('by two nodes at once takes every line once and waits for nobody', async () => {
     await start();
     await fill(2_000, '2 h');
-    const { store } = new OtherNode(node.dataSource);
+    const other = new OtherNode(node.dataSource);
     let pruned = 0;
     await Promise.all(
       [1, 2, 3].map(async () => {
         for (;;) {
-          const count = await store.prune(3_600_000, 100);
+          const count = await other.node.prune(3_600_000, 100);
           pruned += count;
           if (count === 0 && (await lines()) === 0) return;
         }

@@ -124,8 +124,7 @@ it('rights to read and write the rows are all that a node needs, from start to s
   expect(await delays.history('test.z', key)).toMatchObject([{ state: 'cancelled' }]);
   expect(await delays.cancel('test.fails', 'k')).toMatchObject({ verdict: 'cancelled' });
 
-  const { store } = new OtherNode(node.dataSource);
-  expect(await store.prune(0, 100)).toBeGreaterThan(0);
+  expect(await new OtherNode(node.dataSource).node.prune(0, 100)).toBeGreaterThan(0);
   const dead = node.next('dead');
   await delays.retryDead('test.hangs', 'k');
   await dead;

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { EntityManager, QueryRunner } from 'typeorm';
-import { WorkStore } from '../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../src/delay-queue/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, plainHandler, startNode } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';
@@ -219,9 +219,9 @@ describe('a delay that is committed long after it was written', () => {
     const own = await createTestDatabase();
     // Loads find nothing, and no sweep comes.
     // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const load = WorkStore.prototype.load;
-    jest.spyOn(WorkStore.prototype, 'load').mockImplementation(async function empty(
-      this: WorkStore,
+    const load = NodeStore.prototype.load;
+    jest.spyOn(NodeStore.prototype, 'load').mockImplementation(async function empty(
+      this: NodeStore,
       ...given
     ) {
       return { ...(await load.apply(this, given)), wakes: [], cursor: null };

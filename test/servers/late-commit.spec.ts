@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { WorkStore } from '../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal, startNode } from '../support/delay-node.js';
 import { until } from '../support/until.js';
 import { OwnServer } from './support/own-server.js';
@@ -51,9 +51,9 @@ it('a claim whose COMMIT hung is no attempt, and no dead letter', async () => {
   const giveUp = signal<never>();
   const claimed = signal();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const claim = WorkStore.prototype.claim;
-  jest.spyOn(WorkStore.prototype, 'claim').mockImplementationOnce(function (
-    this: WorkStore,
+  const claim = AttemptStore.prototype.claim;
+  jest.spyOn(AttemptStore.prototype, 'claim').mockImplementationOnce(function (
+    this: AttemptStore,
     requests,
   ) {
     const real = claim.call(this, requests);
@@ -80,9 +80,9 @@ it('a claim whose COMMIT hung is no attempt, and no dead letter', async () => {
   const trouble = node.next('trouble', ({ during }) => during === 'claim');
   const lookedAt = signal();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const lookAt = WorkStore.prototype.lookAt;
-  jest.spyOn(WorkStore.prototype, 'lookAt').mockImplementationOnce(async function (
-    this: WorkStore,
+  const lookAt = AttemptStore.prototype.lookAt;
+  jest.spyOn(AttemptStore.prototype, 'lookAt').mockImplementationOnce(async function (
+    this: AttemptStore,
     ids,
   ) {
     const rows = await lookAt.call(this, ids);

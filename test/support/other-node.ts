@@ -2,11 +2,13 @@ import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
 import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
-import { WorkStore } from '../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../../src/delay-queue/store/node.store.js';
 
 /** A node that is driven by hand: every statement is the engine's own, and so is its order here. */
 export class OtherNode {
-  readonly store: WorkStore;
+  readonly store: AttemptStore;
+  readonly node: NodeStore;
   readonly #runner: Runner;
 
   /** @param source where its statements run: a pool, or a transaction that stays open */
@@ -16,7 +18,8 @@ export class OtherNode {
     schema = 'delay_queue',
   ) {
     this.#runner = runnerOn(source);
-    this.store = new WorkStore(this.#runner, schema, true, name);
+    this.store = new AttemptStore(this.#runner, schema, true, name);
+    this.node = new NodeStore(this.#runner, schema, name);
   }
 
   /** Claims a row that is due; fails when it does not get it. */

@@ -6,7 +6,7 @@ import type { Intake } from '../intake/intake.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { ClaimRequest, ClaimedRow } from '../store/wire/attempt-rows.js';
-import type { WorkStore } from '../store/work.store.js';
+import type { AttemptStore } from '../store/attempt.store.js';
 import { retryPauseMs } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 import { Attempt } from './call/attempt.js';
@@ -27,7 +27,7 @@ export class Claimer {
   #isStopped = false;
 
   constructor(
-    private readonly store: WorkStore,
+    private readonly store: AttemptStore,
     private readonly registry: HandlerRegistry,
     private readonly clock: DatabaseClock,
     private readonly intake: Intake,

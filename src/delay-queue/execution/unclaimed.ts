@@ -1,6 +1,6 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { WorkStore } from '../store/work.store.js';
+import type { AttemptStore } from '../store/attempt.store.js';
 import type { ClaimRequest, LookedRow } from '../store/wire/attempt-rows.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { Entry } from '../intake/entry.js';
@@ -20,7 +20,7 @@ export class Unclaimed {
   readonly #burying: Trouble;
 
   constructor(
-    private readonly store: WorkStore,
+    private readonly store: AttemptStore,
     private readonly registry: HandlerRegistry,
     private readonly intake: Intake,
     private readonly lostClaims: LostClaims,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DelayEvents } from '../delay/delay.events.js';
-import type { WorkStore } from '../store/work.store.js';
+import type { NodeStore } from '../store/node.store.js';
 import type { Cursor, LoadedPage } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
@@ -46,7 +46,7 @@ export class Loader {
   #callsRoll = false;
 
   constructor(
-    private readonly store: WorkStore,
+    private readonly store: NodeStore,
     private readonly nodes: Nodes,
     private readonly clock: DatabaseClock,
     private readonly limits: LoaderLimits,

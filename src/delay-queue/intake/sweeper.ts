@@ -1,5 +1,5 @@
 import type { DelayEvents } from '../delay/delay.events.js';
-import type { WorkStore } from '../store/work.store.js';
+import type { NodeStore } from '../store/node.store.js';
 import type { Cursor, SweptPage } from '../store/wire/wakes.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import type { Nodes } from '../cluster/nodes.js';
@@ -65,7 +65,7 @@ export class Sweeper {
    * @param leaseMs how long a claim holds
    */
   constructor(
-    private readonly store: WorkStore,
+    private readonly store: NodeStore,
     private readonly nodes: Nodes,
     private readonly leaseMs: number,
     private readonly intake: Intake,

@@ -1,5 +1,5 @@
 import type { DelayEvents } from '../delay/delay.events.js';
-import type { WorkStore } from '../store/work.store.js';
+import type { NodeStore } from '../store/node.store.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 
@@ -50,7 +50,7 @@ export class Pruner {
 
 /** @param historyKeepMs how long what ended is kept; `null`: there is no history */
 export function prunersOf(
-  store: WorkStore,
+  store: NodeStore,
   historyKeepMs: number | null,
   events: DelayEvents,
 ): Pruner[] {

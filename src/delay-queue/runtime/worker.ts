@@ -23,7 +23,8 @@ import { Acknowledger } from '../settlement/acknowledger.js';
 import { InFlight } from '../settlement/in-flight.js';
 import { LeaseKeeper } from '../settlement/lease-keeper.js';
 import { LostClaims } from '../settlement/lost-claims.js';
-import { WorkStore } from '../store/work.store.js';
+import { AttemptStore } from '../store/attempt.store.js';
+import { NodeStore } from '../store/node.store.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import { type Pruner, prunersOf } from './pruner.js';
 
@@ -47,7 +48,7 @@ export interface WorkerParts {
 /** The half of the engine that runs handlers: wired here, begun and drained as one. */
 export class Worker {
   readonly intake: Intake;
-  readonly #store: WorkStore;
+  readonly #store: NodeStore;
   readonly #inFlight = new InFlight();
   readonly #acknowledger: Acknowledger;
   readonly #executor: Executor;
@@ -65,7 +66,8 @@ export class Worker {
   constructor(private readonly parts: WorkerParts) {
     const { options, registry, events, wheel, connections, nodes, dataSource } = parts;
     const { schema, nodeName, leaseMs, historyKeepMs, horizonMs, concurrency } = options;
-    const store = new WorkStore(connections, schema, historyKeepMs !== null, nodeName);
+    const store = new AttemptStore(connections, schema, historyKeepMs !== null, nodeName);
+    const nodeStore = new NodeStore(connections, schema, nodeName);
     const clock = new DatabaseClock();
     const lost = new LostClaims();
     const inFlight = this.#inFlight;
@@ -75,8 +77,8 @@ export class Worker {
     const claims = { inFlight, acknowledger, lost };
     const limits = { claimBatch: claimBatchFor(parts), horizonMs };
     const intake = new Intake(wheel, clock, nodes, claims, limits);
-    this.#sweeper = new Sweeper(store, nodes, leaseMs, intake, events);
-    this.#loader = new Loader(store, nodes, clock, options, intake, listener, events);
+    this.#sweeper = new Sweeper(nodeStore, nodes, leaseMs, intake, events);
+    this.#loader = new Loader(nodeStore, nodes, clock, options, intake, listener, events);
     takeHints(listener.hints, { intake, loader: this.#loader, nodes, clock, options });
 
     const share = handlersShareOf(connections.applicationPoolMax, registry, concurrency, events);
@@ -92,8 +94,8 @@ export class Worker {
       acknowledger,
     );
     this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
-    this.#pruners = prunersOf(store, historyKeepMs, events);
-    this.#store = store;
+    this.#pruners = prunersOf(nodeStore, historyKeepMs, events);
+    this.#store = nodeStore;
     this.#acknowledger = acknowledger;
     this.#listener = listener;
     this.intake = intake;

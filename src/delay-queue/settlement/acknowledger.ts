@@ -1,6 +1,6 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
-import type { WorkStore } from '../store/work.store.js';
+import type { AttemptStore } from '../store/attempt.store.js';
 import type { Settlement } from '../store/wire/attempt-rows.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { HeldClaim } from './held-claim.js';
@@ -27,7 +27,7 @@ export class Acknowledger {
   readonly unwritten = new InFlight();
 
   constructor(
-    store: WorkStore,
+    store: AttemptStore,
     private readonly events: DelayEvents,
   ) {
     const lookAt = (ids: readonly number[]) => store.lookAt(ids);

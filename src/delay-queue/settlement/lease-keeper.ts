@@ -1,5 +1,5 @@
 import type { DelayEvents } from '../delay/delay.events.js';
-import type { WorkStore } from '../store/work.store.js';
+import type { AttemptStore } from '../store/attempt.store.js';
 import type { HeldClaim } from './held-claim.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import type { InFlight } from './in-flight.js';
@@ -20,7 +20,7 @@ export class LeaseKeeper {
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
-    private readonly store: WorkStore,
+    private readonly store: AttemptStore,
     private readonly inFlight: InFlight,
     private readonly unwritten: InFlight,
     private readonly leaseMs: number,

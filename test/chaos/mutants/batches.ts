@@ -1,7 +1,7 @@
 import { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
 import { Call } from '../../../src/delay-queue/execution/call/call.js';
 import { NextClaim } from '../../../src/delay-queue/execution/next-claim.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { CROWDED, removesWhatIsThere } from './fences.js';
 import { believeInTheLease, fenceBatchesTooLate } from './late-fences.js';
 import type { Mutant } from './mutant.js';
@@ -52,10 +52,10 @@ export const BATCHES: Record<string, Mutant> = {
     seconds: 12,
     apply: (surgery) =>
       surgery.wrap(
-        WorkStore.prototype,
+        AttemptStore.prototype,
         'complete',
         (original) =>
-          async function half(this: WorkStore, items, runner) {
+          async function half(this: AttemptStore, items, runner) {
             if (runner === undefined) return original.call(this, items);
             await original.call(this, items.slice(0, Math.ceil(items.length / 2)), runner);
             return items.map(({ id }) => id);
@@ -72,10 +72,10 @@ export const BATCHES: Record<string, Mutant> = {
     apply: (surgery) => {
       believeInTheLease(surgery);
       surgery.wrap(
-        WorkStore.prototype,
+        AttemptStore.prototype,
         'fence',
         (original) =>
-          async function one(this: WorkStore, runner, claims, idleMs) {
+          async function one(this: AttemptStore, runner, claims, idleMs) {
             // Others take the rows over in the order of their ids: the last one is longest its own.
             const fence = await original.call(this, runner, claims.slice(-1), idleMs);
             return fence.ids.length === 0 ? fence : { ...fence, ids: claims.map(({ id }) => id) };

@@ -2,7 +2,8 @@ import { Executor } from '../../../src/delay-queue/execution/executor.js';
 import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
 import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
 import { wakeOf } from '../../../src/delay-queue/store/tables/schema.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import type { Mutant } from './mutant.js';
 
@@ -74,10 +75,10 @@ export const CLAIMS: Record<string, Mutant> = {
         [HAS_ATTEMPTS]: `(${HAS_ATTEMPTS} OR ${isDead})`,
       });
       surgery.wrap(
-        WorkStore.prototype,
+        NodeStore.prototype,
         'sweep',
         (original) =>
-          async function sweepDead(this: WorkStore, ...parameters) {
+          async function sweepDead(this: NodeStore, ...parameters) {
             const page = await original.apply(this, parameters);
             const wakes = await runnerIn(this).query<Wake>(DEAD_LETTERS, []);
             return { ...page, wakes: [...page.wakes, ...wakes] };
@@ -90,12 +91,12 @@ export const CLAIMS: Record<string, Mutant> = {
     faults: ['kill'],
     seconds: 10,
     apply: (surgery) => {
-      const seen: { store?: WorkStore } = {};
+      const seen: { store?: AttemptStore } = {};
       surgery.wrap(
-        WorkStore.prototype,
+        AttemptStore.prototype,
         'claim',
         (original) =>
-          function remembered(this: WorkStore, requests) {
+          function remembered(this: AttemptStore, requests) {
             Object.assign(seen, { store: this });
             return original.call(this, requests);
           },
@@ -130,5 +131,5 @@ const DEAD_LETTERS = `
   FROM delay_queue.delay WHERE wake_at = 'infinity' LIMIT 100`;
 
 /** A private of the store's. */
-export const runnerIn = (store: WorkStore): Runner =>
+export const runnerIn = (store: AttemptStore | NodeStore): Runner =>
   (store as unknown as { runner: Runner }).runner;

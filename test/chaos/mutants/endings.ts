@@ -1,5 +1,5 @@
 import { EntityManager } from 'typeorm';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { Order } from '../../../src/shop/orders/order.entity.js';
 import { runnerIn } from './claims.js';
 import type { Mutant } from './mutant.js';
@@ -18,10 +18,10 @@ export const ENDINGS: Record<string, Mutant> = {
     seconds: 15,
     apply: (surgery) =>
       surgery.wrap(
-        WorkStore.prototype,
+        AttemptStore.prototype,
         'settle',
         (original) =>
-          async function buried(this: WorkStore, items) {
+          async function buried(this: AttemptStore, items) {
             const rows = await original.call(this, items);
             const dead = items.filter(({ waitMs }) => waitMs === null).map(({ id }) => id);
             await runnerIn(this).query(THROW_AWAY, [dead]);

@@ -1,5 +1,5 @@
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { believeInTheLease, fenceTooLate } from './late-fences.js';
 import type { Mutant } from './mutant.js';
 import type { Surgery } from './surgery.js';
@@ -59,10 +59,10 @@ export const FENCES: Record<string, Mutant> = {
       surgery.rewrite('fence', { 'd.epoch = i.epoch': 'true' });
       fenceTooLate(surgery);
       surgery.wrap(
-        WorkStore.prototype,
+        AttemptStore.prototype,
         'complete',
         (original) =>
-          async function byId(this: WorkStore, items, runner) {
+          async function byId(this: AttemptStore, items, runner) {
             if (runner === undefined) return original.call(this, items);
             const rows = await this.lookAt(items.map(({ id }) => id));
             const epochs = new Map(rows.map(({ id, epoch }) => [id, epoch]));
@@ -86,10 +86,10 @@ export const FENCES: Record<string, Mutant> = {
     apply: (surgery) => {
       believeInTheLease(surgery);
       surgery.wrap(
-        WorkStore.prototype,
+        AttemptStore.prototype,
         'fence',
         () =>
-          (...[, claims]: Parameters<WorkStore['fence']>) =>
+          (...[, claims]: Parameters<AttemptStore['fence']>) =>
             Promise.resolve({
               pid: 0,
               began: '',
@@ -106,10 +106,10 @@ export const FENCES: Record<string, Mutant> = {
     seconds: 12,
     apply: (surgery) =>
       surgery.wrap(
-        WorkStore.prototype,
+        AttemptStore.prototype,
         'complete',
         (original) =>
-          function later(this: WorkStore, items, runner) {
+          function later(this: AttemptStore, items, runner) {
             if (runner === undefined) return original.call(this, items);
             setTimeout(() => void original.call(this, items).catch(() => {}), LATER_MS);
             return Promise.resolve(items.map(({ id }) => id));
@@ -122,10 +122,10 @@ export const FENCES: Record<string, Mutant> = {
     seconds: 12,
     apply: (surgery) =>
       surgery.wrap(
-        WorkStore.prototype,
+        AttemptStore.prototype,
         'complete',
         (original) =>
-          async function gullible(this: WorkStore, items, runner) {
+          async function gullible(this: AttemptStore, items, runner) {
             try {
               return await original.call(this, items, runner);
             } catch (error) {
@@ -169,10 +169,10 @@ function neverLosesALease(surgery: Surgery): void {
 /** Takes the removal in a transaction for complete, whatever it reports. */
 export function removesWhatIsThere(surgery: Surgery): void {
   surgery.wrap(
-    WorkStore.prototype,
+    AttemptStore.prototype,
     'complete',
     (original) =>
-      async function unchecked(this: WorkStore, items, runner) {
+      async function unchecked(this: AttemptStore, items, runner) {
         const removed = await original.call(this, items, runner);
         return runner === undefined ? removed : items.map(({ id }) => id);
       },

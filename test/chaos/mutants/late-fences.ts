@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import type { Surgery } from './surgery.js';
 
 /** How long a mutant thinks that its lease goes on. */
@@ -68,14 +68,14 @@ const leaseLeftMs = ({ leaseEndsAtMs }: Attempt): number =>
 function delayFences(
   surgery: Surgery,
   which: { every: number; sizeMin: number },
-  delay: (store: WorkStore, attempts: Attempts) => Promise<void>,
+  delay: (store: AttemptStore, attempts: Attempts) => Promise<void>,
 ): void {
   let fences = 0;
   surgery.wrap(
-    WorkStore.prototype,
+    AttemptStore.prototype,
     'fence',
     (original) =>
-      async function late(this: WorkStore, runner, claims, idleMs) {
+      async function late(this: AttemptStore, runner, claims, idleMs) {
         if (areAttempts(claims) && claims.length >= which.sizeMin) {
           fences += 1;
           if (fences % which.every === 0) await delay(this, claims);

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { Stage } from '../engine/support/stage.js';
 import { until } from '../../support/until.js';
@@ -24,9 +25,9 @@ afterEach(async () => {
 /** What nodes read is off by so much; the database itself, and so every claim, stays right. */
 function readClockOffBy(offMs: () => number): void {
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const load = WorkStore.prototype.load;
-  jest.spyOn(WorkStore.prototype, 'load').mockImplementation(async function (
-    this: WorkStore,
+  const load = NodeStore.prototype.load;
+  jest.spyOn(NodeStore.prototype, 'load').mockImplementation(async function (
+    this: NodeStore,
     ...given
   ) {
     const page = await load.apply(this, given);
@@ -52,7 +53,7 @@ it('a clock that jumps ahead by an hour: what waits in the wheel fires when it i
 it('a clock that is set back by an hour: what the node takes for due is not taken before its time', async () => {
   let offMs = HOUR_MS;
   readClockOffBy(() => offMs);
-  const claim = jest.spyOn(WorkStore.prototype, 'claim');
+  const claim = jest.spyOn(AttemptStore.prototype, 'claim');
   const node = await stage.start({ options, providers: [plainHandler('test.timed', () => {})] });
   const completed = node.next('completed');
   await node.delays.schedule('test.timed', null, { after: 1_500, key: 'k' });

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from '../engine/support/stage.js';
 
@@ -57,8 +58,8 @@ it('100,000 overdue at the start: bounded batches, fair between names, and the a
   await overdue('test.fenced', FEW, 60);
   await stage.sql('ANALYZE delay_queue.delay');
 
-  const claim = jest.spyOn(WorkStore.prototype, 'claim');
-  const sweep = jest.spyOn(WorkStore.prototype, 'sweep');
+  const claim = jest.spyOn(AttemptStore.prototype, 'claim');
+  const sweep = jest.spyOn(NodeStore.prototype, 'sweep');
   const ran = new Map<string, number>();
   const now = { running: 0, most: 0 };
   const allRan = signal();
@@ -99,7 +100,7 @@ it('100,000 overdue at the start: bounded batches, fair between names, and the a
   expect(Math.max(...batches)).toBeLessThanOrEqual(CLAIM_BATCH);
   expect(now.most).toBeLessThanOrEqual(CONCURRENCY);
   const pages = await Promise.all(
-    sweep.mock.results.map(({ value }) => value as ReturnType<WorkStore['sweep']>),
+    sweep.mock.results.map(({ value }) => value as ReturnType<NodeStore['sweep']>),
   );
   expect(Math.max(...pages.map(({ wakes }) => wakes.length))).toBeLessThanOrEqual(SWEEP_PAGE);
   for (const name of ['test.few', 'test.fenced']) {

@@ -2,7 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
 import { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { MUTANTS } from '../../chaos/mutants/mutants.js';
 import { STATEMENTS } from '../../chaos/mutants/statements.js';
 import { rewrittenQuery, Surgery } from '../../chaos/mutants/surgery.js';
@@ -45,7 +46,8 @@ describe('mutants of the engine', () => {
     // Nobody answers for so long.
     const clients = new DelayStore('delay_queue', true, 'n1', 1);
     const together = new BatchStore('delay_queue', true);
-    const engine = new WorkStore(alone, 'delay_queue', true, 'n1');
+    const engine = new AttemptStore(alone, 'delay_queue', true, 'n1');
+    const node = new NodeStore(alone, 'delay_queue', 'n1');
     const to = { kind: 'after' as const, ms: 1 };
     const placement = { name: 'a', key: 'k', payload: '{}', to, maxAttempts: null };
     const own = { id: 1, epoch: 1, latenessMs: 0 };
@@ -81,8 +83,8 @@ describe('mutants of the engine', () => {
       engine.settle([settled]),
       engine.renew([own], 1),
       engine.fence(alone, [own], 1),
-      engine.load(shares, { wakeMs: 0, id: 0 }, limits),
-      engine.sweep(shares, null, sweeping),
+      node.load(shares, { wakeMs: 0, id: 0 }, limits),
+      node.sweep(shares, null, sweeping),
     ]);
     expect([...sent].toSorted()).toEqual(Object.values(STATEMENTS).flat().toSorted());
   });

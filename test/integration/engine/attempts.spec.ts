@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 import { until } from '../../support/until.js';
@@ -71,7 +72,7 @@ it('a row whose process died with attempts left runs again, and that counts', as
 
 describe('a claim looks at the row again, whatever the wheel believes', () => {
   it('and takes nothing before its time', async () => {
-    const claim = jest.spyOn(WorkStore.prototype, 'claim');
+    const claim = jest.spyOn(AttemptStore.prototype, 'claim');
     let runs = 0;
     const node = await stage.start({ providers: [plainHandler('test.plain', () => void runs++)] });
     await node.delays.schedule('test.plain', null, { after: '2s', key: 'k' });
@@ -86,7 +87,7 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
   });
 
   it('and takes nothing that moved on, but finds it where it is now', async () => {
-    const claim = jest.spyOn(WorkStore.prototype, 'claim');
+    const claim = jest.spyOn(AttemptStore.prototype, 'claim');
     const node = await stage.start({ providers: [plainHandler('test.plain', () => {})] });
     const warm = node.next('completed');
     await node.delays.schedule('test.plain', null, { after: 0, key: 'warm' });
@@ -111,16 +112,18 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
 it('a page that was read before a claim, and is heard of after it, leads to no second one', async () => {
   const [read, begun, release, offered, gate] = [signal(), signal(), signal(), signal(), signal()];
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const { sweep, claim } = WorkStore.prototype;
+  const { claim } = AttemptStore.prototype;
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const { sweep } = NodeStore.prototype;
   const claimed = jest
-    .spyOn(WorkStore.prototype, 'claim')
-    .mockImplementation(async function afterTheRead(this: WorkStore, requests) {
+    .spyOn(AttemptStore.prototype, 'claim')
+    .mockImplementation(async function afterTheRead(this: AttemptStore, requests) {
       await read.promise;
       return claim.call(this, requests);
     });
   const swept = jest
-    .spyOn(WorkStore.prototype, 'sweep')
-    .mockImplementationOnce(async function heardLate(this: WorkStore, ...parameters) {
+    .spyOn(NodeStore.prototype, 'sweep')
+    .mockImplementationOnce(async function heardLate(this: NodeStore, ...parameters) {
       const page = await sweep.apply(this, parameters);
       read.resolve();
       await release.promise;

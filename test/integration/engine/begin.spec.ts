@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { DelayUnbegunError } from 'nestjs-delay-queue';
 import type { Pool } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import {
   type DelayNode,
   fencedBatchHandler,
@@ -129,7 +129,7 @@ describe.each(Object.entries(KINDS))('transactional handlers, %s', (_kind, handl
     const events = told(node);
     const broken = new Error('Connection terminated unexpectedly');
     if (what === 'BEGIN') failToBegin(node.dataSource, broken);
-    else jest.spyOn(WorkStore.prototype, 'fence').mockRejectedValueOnce(broken);
+    else jest.spyOn(AttemptStore.prototype, 'fence').mockRejectedValueOnce(broken);
     const trouble = node.next('trouble', ({ during }) => during === 'begin');
     await scheduleThree(node);
     expect((await trouble).error).toBe(broken);
@@ -172,7 +172,7 @@ it('while no transaction can begin, what is due is not claimed over and over', a
     providers: [fencedHandler('test.fenced', () => {})],
   });
   const release = await occupy(node.dataSource, 3, 1);
-  const claim = jest.spyOn(WorkStore.prototype, 'claim');
+  const claim = jest.spyOn(AttemptStore.prototype, 'claim');
   await stage.sql(
     `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
      SELECT 'test.fenced', 'null', t, t, t

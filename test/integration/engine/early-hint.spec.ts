@@ -1,7 +1,7 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
 import { Intake } from '../../../src/delay-queue/intake/intake.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { createTestDatabase } from '../../support/database.js';
 import { plainHandler, signal, startNode } from '../../support/delay-node.js';
 
@@ -14,7 +14,7 @@ it('a hint that is heard while the node still starts does it no harm', async () 
   const client = new Client({ connectionString: database.url });
   await client.connect();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const load = WorkStore.prototype.load;
+  const load = NodeStore.prototype.load;
   const heard = signal();
   // It is asked when a hint has come.
   jest.spyOn(Intake.prototype, 'isOpen', 'get').mockImplementation(() => {
@@ -22,8 +22,8 @@ it('a hint that is heard while the node still starts does it no harm', async () 
     return false;
   });
   let isHinted = false;
-  jest.spyOn(WorkStore.prototype, 'load').mockImplementation(async function hinted(
-    this: WorkStore,
+  jest.spyOn(NodeStore.prototype, 'load').mockImplementation(async function hinted(
+    this: NodeStore,
     ...given
   ) {
     if (!isHinted) {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { type Pruner, prunersOf } from '../../../src/delay-queue/runtime/pruner.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
 
@@ -12,14 +12,14 @@ const KILLED = 5_500;
 
 let database: TestDatabase;
 let client: Client;
-let store: WorkStore;
+let store: NodeStore;
 let pruners: Pruner[];
 
 beforeEach(async () => {
   database = await createTestDatabase();
   client = new Client({ connectionString: database.url });
   await client.connect();
-  store = new WorkStore(clientRunner(client), 'delay_queue', true, 'self');
+  store = new NodeStore(clientRunner(client), 'delay_queue', 'self');
   pruners = [];
 });
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import {
   batchHandler,
   type DelayNode,
@@ -34,15 +34,15 @@ afterEach(async () => {
 function holdNextClaim(): Promise<void> {
   const lookedAfter = signal();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const lookAt = WorkStore.prototype.lookAt;
-  jest.spyOn(WorkStore.prototype, 'claim').mockImplementationOnce(async function (
-    this: WorkStore,
+  const lookAt = AttemptStore.prototype.lookAt;
+  jest.spyOn(AttemptStore.prototype, 'claim').mockImplementationOnce(async function (
+    this: AttemptStore,
     requests,
   ) {
     await held.query('BEGIN');
-    await new WorkStore(clientRunner(held), 'delay_queue', true, this.nodeName).claim(requests);
-    jest.spyOn(WorkStore.prototype, 'lookAt').mockImplementationOnce(async function (
-      this: WorkStore,
+    await new AttemptStore(clientRunner(held), 'delay_queue', true, this.nodeName).claim(requests);
+    jest.spyOn(AttemptStore.prototype, 'lookAt').mockImplementationOnce(async function (
+      this: AttemptStore,
       ids,
     ) {
       const rows = await lookAt.call(this, ids);
@@ -116,15 +116,15 @@ describe.each(['plain', 'transactional', 'batch'] as const)('%s', (kind) => {
 it('a row that another node has claimed under that very epoch is left to it', async () => {
   const { node, attempts } = await start('plain', '10m');
   // None but the one that is held: the other node is to come first.
-  jest.spyOn(WorkStore.prototype, 'claim').mockResolvedValue([]);
+  jest.spyOn(AttemptStore.prototype, 'claim').mockResolvedValue([]);
   const lookedAfter = holdNextClaim();
   const { id } = await node.delays.schedule('test.late', null, { after: 0, key: 'k' });
   await lookedAfter;
   const triedToGiveBack = signal();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const settle = WorkStore.prototype.settle;
-  jest.spyOn(WorkStore.prototype, 'settle').mockImplementation(async function (
-    this: WorkStore,
+  const settle = AttemptStore.prototype.settle;
+  jest.spyOn(AttemptStore.prototype, 'settle').mockImplementation(async function (
+    this: AttemptStore,
     items,
   ) {
     const rows = await settle.call(this, items);

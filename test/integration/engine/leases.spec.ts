@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayLeaseLostError, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import type { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 import { until } from '../../support/until.js';
@@ -135,9 +135,9 @@ describe('a row that was taken over while a plain handler ran', () => {
 describe('a transactional attempt', () => {
   it('is never renewed', async () => {
     const renewed = new Set<number>();
-    const original: WorkStore['renew'] = Reflect.get(WorkStore.prototype, 'renew');
-    const renew = jest.spyOn(WorkStore.prototype, 'renew').mockImplementation(function (
-      this: WorkStore,
+    const original: AttemptStore['renew'] = Reflect.get(AttemptStore.prototype, 'renew');
+    const renew = jest.spyOn(AttemptStore.prototype, 'renew').mockImplementation(function (
+      this: AttemptStore,
       items,
       leaseMs,
     ) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { OnDelay } from 'nestjs-delay-queue';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { until } from '../../support/until.js';
 import { Stage } from './support/stage.js';
 
@@ -55,7 +55,7 @@ describe('the shares of a node', () => {
           return stage.sql(text, parameters) as Promise<Row[]>;
         },
       };
-      const store = new WorkStore(runner, 'delay_queue', true, 'b');
+      const store = new NodeStore(runner, 'delay_queue', 'b');
       const rows = await stage.sql<{ id: string; name: string }>(
         'SELECT id, name FROM delay_queue.delay',
       );

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { Stage } from './support/stage.js';
@@ -34,7 +34,7 @@ const start = (nodeName: string): Promise<DelayNode> =>
 
 /** So many loads more have been answered. */
 async function loads(count: number): Promise<void> {
-  const load = jest.spyOn(WorkStore.prototype, 'load');
+  const load = jest.spyOn(NodeStore.prototype, 'load');
   await until(
     () => load.mock.results.length,
     (answered) => answered > count,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 import { until } from '../../support/until.js';
@@ -33,8 +33,8 @@ it('overdue rows of a name nobody serves hide nothing, and stay out of memory', 
   await overdue('test.orphan', ORPHANS, 3_600);
   await overdue('test.own', OWN, 1_800);
   await overdue('test.orphan', 10_000, 900);
-  const sweep = jest.spyOn(WorkStore.prototype, 'sweep');
-  const load = jest.spyOn(WorkStore.prototype, 'load');
+  const sweep = jest.spyOn(NodeStore.prototype, 'sweep');
+  const load = jest.spyOn(NodeStore.prototype, 'load');
   const ran = new Set<string>();
   const node = await stage.start({
     providers: [plainHandler('test.own', ({ id }) => void ran.add(id))],
@@ -50,7 +50,7 @@ it('overdue rows of a name nobody serves hide nothing, and stay out of memory', 
 
   const pages = await Promise.all(
     [...sweep.mock.results, ...load.mock.results].map(
-      ({ value }) => value as ReturnType<WorkStore['sweep' | 'load']>,
+      ({ value }) => value as ReturnType<NodeStore['sweep' | 'load']>,
     ),
   );
   const names = new Set(pages.flatMap((page) => page.wakes.map(({ name }) => name)));

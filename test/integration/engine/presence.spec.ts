@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { IS_LISTENER } from '../../support/listener.js';
@@ -26,7 +26,7 @@ describe('the nodes that a node shares the load with', () => {
   });
 
   const peers = async (): Promise<string[]> => {
-    const page = await new WorkStore(clientRunner(client), 'delay_queue', true, 'self').load(
+    const page = await new NodeStore(clientRunner(client), 'delay_queue', 'self').load(
       { names: ['test.x'], counts: [1], ranks: [0] },
       { wakeMs: 0, id: 0 },
       { horizonMs: 1_000, limit: 10, peersWithinMs: 30_000, isPresent: false, instance: 'i' },

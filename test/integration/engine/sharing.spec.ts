@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { spread } from '../../../src/delay-queue/store/wire/ownership.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { INSERT_OVERDUE } from './support/overdue.js';
@@ -11,15 +12,16 @@ const ROWS = 40;
 let stage: Stage;
 let restores: (() => void)[];
 
-/** Another method of the store in the place of one, until the test is over. */
-function wrap<Name extends 'sweep' | 'load' | 'claim'>(
+/** Another method of a store in the place of one, until the test is over. */
+function wrap<Store, Name extends keyof Store>(
+  store: Store,
   name: Name,
-  around: (original: WorkStore[Name]) => WorkStore[Name],
+  around: (original: Store[Name]) => Store[Name],
 ): void {
-  const original = WorkStore.prototype[name];
-  WorkStore.prototype[name] = around(original);
+  const original = store[name];
+  store[name] = around(original);
   restores.push(() => {
-    WorkStore.prototype[name] = original;
+    store[name] = original;
   });
 }
 
@@ -62,9 +64,10 @@ it('a node that learns of another leaves it its rows, those that it has just rea
   const [read, joined, knowsBoth, allDone] = [signal(), signal(), signal(), signal()];
   const claimed: number[] = [];
   wrap(
+    NodeStore.prototype,
     'sweep',
     (sweep) =>
-      async function sweepHeld(this: WorkStore, ...parameters) {
+      async function sweepHeld(this: NodeStore, ...parameters) {
         if (this.nodeName !== 'a') return sweep.apply(this, parameters);
         // This is about its own rows: however slow the other is, nobody helps.
         if (parameters[2].helpAfterMs !== null) await allDone.promise;
@@ -75,9 +78,10 @@ it('a node that learns of another leaves it its rows, those that it has just rea
       },
   );
   wrap(
+    NodeStore.prototype,
     'load',
     (load) =>
-      async function loadSeen(this: WorkStore, ...parameters) {
+      async function loadSeen(this: NodeStore, ...parameters) {
         const page = await load.apply(this, parameters);
         // Asked for nothing but who is there; it counts once the answer has been looked at.
         const isRollCall = this.nodeName === 'a' && parameters[2].limit === 0;
@@ -86,9 +90,10 @@ it('a node that learns of another leaves it its rows, those that it has just rea
       },
   );
   wrap(
+    AttemptStore.prototype,
     'claim',
     (claim) =>
-      function claimSeen(this: WorkStore, requests) {
+      function claimSeen(this: AttemptStore, requests) {
         if (this.nodeName === 'a') claimed.push(...requests.map(({ id }) => id));
         return claim.call(this, requests);
       },

@@ -7,7 +7,7 @@ import type { Intake } from '../../../src/delay-queue/intake/intake.js';
 import { Sweeper } from '../../../src/delay-queue/intake/sweeper.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import type { SweptPage } from '../../../src/delay-queue/store/wire/wakes.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
 import { INSERT_OVERDUE } from './support/overdue.js';
@@ -19,11 +19,11 @@ const LEASE_MS = 3_600_000;
 const OTHER: [id: string, names: string[]] = ['a', [NAME]];
 
 /** The engine's own, which remembers what it was asked for. */
-class SeenStore extends WorkStore {
+class SeenStore extends NodeStore {
   readonly helpsAfterMs: (number | null)[] = [];
   #latest: Promise<SweptPage> | undefined;
 
-  override sweep(...parameters: Parameters<WorkStore['sweep']>): Promise<SweptPage> {
+  override sweep(...parameters: Parameters<NodeStore['sweep']>): Promise<SweptPage> {
     this.helpsAfterMs.push(parameters[2].helpAfterMs);
     this.#latest = super.sweep(...parameters);
     return this.#latest;
@@ -51,7 +51,7 @@ beforeEach(async () => {
   client = new Client({ connectionString: database.url });
   await client.connect();
   await client.query(INSERT_OVERDUE, [ROWS, NAME]);
-  store = new SeenStore(clientRunner(client), 'delay_queue', true, 'b');
+  store = new SeenStore(clientRunner(client), 'delay_queue', 'b');
   nodes = new Nodes('b', [NAME]);
   room = Infinity;
   offered = [];

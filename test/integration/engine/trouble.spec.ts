@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 
@@ -82,7 +82,7 @@ describe('what fails and then works again', () => {
     ];
     const completed = node.next('completed');
     const method = duty === 'claim' ? 'claim' : 'complete';
-    jest.spyOn(WorkStore.prototype, method).mockRejectedValueOnce(connectionLost());
+    jest.spyOn(AttemptStore.prototype, method).mockRejectedValueOnce(connectionLost());
     await node.delays.schedule('test.once', null, { after: 0 });
     expect(await trouble).toMatchObject(during);
     expect(await recovered).toEqual(during);
@@ -97,9 +97,9 @@ describe('a claim of which nobody knows whether it was committed', () => {
       providers: [plainHandler('test.once', ({ attempt }) => void attempts.push(attempt))],
     });
     // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const claim = WorkStore.prototype.claim;
-    jest.spyOn(WorkStore.prototype, 'claim').mockImplementationOnce(async function (
-      this: WorkStore,
+    const claim = AttemptStore.prototype.claim;
+    jest.spyOn(AttemptStore.prototype, 'claim').mockImplementationOnce(async function (
+      this: AttemptStore,
       requests,
     ) {
       await claim.call(this, requests);
@@ -124,13 +124,13 @@ describe('a claim of which nobody knows whether it was committed', () => {
         }),
       ],
     });
-    jest.spyOn(WorkStore.prototype, 'claim').mockRejectedValueOnce(connectionLost());
+    jest.spyOn(AttemptStore.prototype, 'claim').mockRejectedValueOnce(connectionLost());
     // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const settle = WorkStore.prototype.settle;
+    const settle = AttemptStore.prototype.settle;
     const settled = signal();
     let refusals = 3;
-    jest.spyOn(WorkStore.prototype, 'settle').mockImplementation(async function (
-      this: WorkStore,
+    jest.spyOn(AttemptStore.prototype, 'settle').mockImplementation(async function (
+      this: AttemptStore,
       items,
     ) {
       refusals -= 1;

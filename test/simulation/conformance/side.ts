@@ -2,7 +2,8 @@ import { Client } from 'pg';
 import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
 import { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
 import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
-import { WorkStore } from '../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { SCHEMA } from '../postgres/catalog.js';
 import { msOf, type Micros, type Row } from '../postgres/row.js';
 import { Server } from '../postgres/server.js';
@@ -14,7 +15,8 @@ export type Which = 'single' | 'open';
 
 /** A Postgres, real or simulated, with what a sequence needs of it. */
 export interface Side {
-  readonly work: (which: Which, node: string) => WorkStore;
+  readonly work: (which: Which, node: string) => AttemptStore;
+  readonly ofNode: (node: string) => NodeStore;
   readonly delays: (node: string) => DelayStore;
   readonly together: BatchStore;
   readonly runner: (which: Which) => Runner;
@@ -29,7 +31,8 @@ export interface Side {
 const stores = (runner: (which: Which) => Runner) => ({
   runner: (which: Which) =>
     which === 'open' ? { ...runner(which), transaction: 'callers' as const } : runner(which),
-  work: (which: Which, node: string) => new WorkStore(runner(which), SCHEMA, true, node),
+  work: (which: Which, node: string) => new AttemptStore(runner(which), SCHEMA, true, node),
+  ofNode: (node: string) => new NodeStore(runner('single'), SCHEMA, node),
   delays: (node: string) => new DelayStore(SCHEMA, true, node),
   together: new BatchStore(SCHEMA, true),
 });

@@ -96,9 +96,9 @@ export function randomStep(random: Random, seen: readonly Seen[], isOpen: boolea
     },
     () => pages(random, node, step, 'load'),
     () => pages(random, node, step, 'sweep'),
-    () => alone(`leave ${node}`, (side) => side.work('single', node).leave()),
-    () => alone('forget nodes', (side) => side.work('single', node).forgetNodes(5 * UNIT_MS, 2)),
-    () => alone('prune', (side) => side.work('single', node).prune(7 * UNIT_MS, 2)),
+    () => alone(`leave ${node}`, (side) => side.ofNode(node).leave()),
+    () => alone('forget nodes', (side) => side.ofNode(node).forgetNodes(5 * UNIT_MS, 2)),
+    () => alone('prune', (side) => side.ofNode(node).prune(7 * UNIT_MS, 2)),
     () => alone(`presence ${node}`, (side) => side.runner('single').query(presenceSql(), [node])),
     () => place(random, on, step),
     () => place(random, on, step),
@@ -174,7 +174,7 @@ function pages(random: Random, node: string, step: MakeStep, what: 'load' | 'swe
   const horizonMs = random.integer(1, 3) * 2 * UNIT_MS + UNIT_MS / 2;
   const instance = `${node} ${random.integer(1, 3)}`;
   const run = async (side: Side): Promise<unknown> => {
-    const work = side.work('single', node);
+    const store = side.ofNode(node);
     const answers: object[] = [];
     let from: Cursor | null = what === 'load' ? { wakeMs: side.nowMs() - markMs, id: 0 } : null;
     for (let page = 0; page < 4; page += 1) {
@@ -182,8 +182,14 @@ function pages(random: Random, node: string, step: MakeStep, what: 'load' | 'swe
       const peersWithinMs = 4 * UNIT_MS + UNIT_MS / 2;
       const answer =
         what === 'load'
-          ? await work.load(shares, from!, { horizonMs, limit, peersWithinMs, isPresent, instance })
-          : await work.sweep(shares, from, limits);
+          ? await store.load(shares, from!, {
+              horizonMs,
+              limit,
+              peersWithinMs,
+              isPresent,
+              instance,
+            })
+          : await store.sweep(shares, from, limits);
       answers.push(answer);
       from = answer.cursor;
       if (from === null) break;

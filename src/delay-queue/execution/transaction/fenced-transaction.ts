@@ -1,6 +1,6 @@
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
-import type { WorkStore } from '../../store/work.store.js';
+import type { AttemptStore } from '../../store/attempt.store.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Call } from '../call/call.js';
 import { AttemptSession, type SessionsEngine } from './attempt-session.js';
@@ -8,7 +8,7 @@ import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
   dataSource: DataSource;
-  store: WorkStore;
+  store: AttemptStore;
   engine: SessionsEngine;
   /** To say the level is a statement more. Nearly all sessions begin with it, and the fence tells. */
   isolation: { level: 'READ COMMITTED' | undefined };

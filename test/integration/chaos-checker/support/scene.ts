@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Client, type QueryResultRow } from 'pg';
 import { DelayStore } from '../../../../src/delay-queue/store/delay.store.js';
-import { WorkStore } from '../../../../src/delay-queue/store/work.store.js';
+import { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
 import { check, type Figures, type Verdict } from '../../../chaos/checker/check.js';
 import { ClientLog } from '../../../chaos/record/client-log.js';
 import { loadClientLogs } from '../../../chaos/record/client-logs.js';
@@ -84,8 +84,8 @@ export class Scene {
     if (rowCount !== 1) throw new Error(`nothing was written to delay ${id}`);
   }
 
-  async work(node: string): Promise<WorkStore> {
-    return new WorkStore(clientRunner(await this.engine(node)), 'delay_queue', true, node);
+  async work(node: string): Promise<AttemptStore> {
+    return new AttemptStore(clientRunner(await this.engine(node)), 'delay_queue', true, node);
   }
 
   /** What a client asks and is told; the row is written by the library's statement. */

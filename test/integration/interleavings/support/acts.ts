@@ -1,13 +1,13 @@
 import { DelayError, type DelayService, type OnConflict } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import type { WorkStore } from '../../../../src/delay-queue/store/work.store.js';
+import type { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
 import { runnerOn } from '../../../support/other-node.js';
 
 /** What an actor acts on. Every move leaves the row due at once, so that a claim could take it. */
 export interface Part {
   delays: DelayService;
   manager: EntityManager;
-  store: WorkStore;
+  store: AttemptStore;
   keyOf: (slot: string) => string;
   /** What the wheel of a node knows since before the interleaving began. */
   wake: { id: number; epoch: number };
@@ -150,7 +150,10 @@ async function claimAs(part: Part, { id, epoch }: Part['wake']): Promise<string>
 const fenced = (
   name: string,
   done: string,
-  write: (store: WorkStore, attempt: { id: number; epoch: number }) => Promise<{ length: number }>,
+  write: (
+    store: AttemptStore,
+    attempt: { id: number; epoch: number },
+  ) => Promise<{ length: number }>,
 ): Act =>
   one(name, 1, async (part) => {
     const { store, attempt } = part;

@@ -1,26 +1,19 @@
-import { DelayConfigError } from '../delay/delay.errors.js';
 import { NO_MS } from './wire/arrays.js';
 import {
   type BuryAnswer,
   buriedOf,
   type ClaimAnswer,
   claimedOf,
-  type CountAnswer,
   type FenceAnswer,
   fencedOf,
   type IdAnswer,
   idOf,
-  type LoadAnswer,
-  loadedOf,
   type LookAnswer,
   lookedOf,
   type SettleAnswer,
   settledOf,
-  type SweepAnswer,
-  sweptOf,
 } from './wire/answers.js';
 import { flags, numbers, texts } from './wire/arrays.js';
-import { nameIndex } from './wire/ownership.js';
 import type {
   BuriedRow,
   ClaimedRow,
@@ -31,24 +24,18 @@ import type {
   SettledRow,
   Settlement,
 } from './wire/attempt-rows.js';
-import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
-import type { Runner } from './wire/runner.js';
+import { given, type Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
 import { burySql } from './sql/attempts/exhausted.sql.js';
 import { claimSql } from './sql/attempts/claim.sql.js';
 import { completeSql } from './sql/attempts/complete.sql.js';
 import { fenceSql } from './sql/attempts/fence.sql.js';
-import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
-import { leaveSql } from './sql/nodes/leave.sql.js';
-import { loadSql } from './sql/nodes/load.sql.js';
 import { lookAtSql } from './sql/attempts/look-at.sql.js';
-import { pruneSql } from './sql/nodes/prune.sql.js';
 import { renewSql } from './sql/attempts/renew.sql.js';
 import { settleSql } from './sql/attempts/retry.sql.js';
-import { sweepSql } from './sql/nodes/sweep.sql.js';
 
-/** What the engine reads and writes, on connections of its own; one statement per method. */
-export class WorkStore {
+/** What becomes of rows that are claimed, on connections of the engine's own; one statement per method. */
+export class AttemptStore {
   readonly #sql;
 
   constructor(
@@ -66,11 +53,6 @@ export class WorkStore {
       bury: burySql(tables),
       renew: renewSql(tables),
       fence: fenceSql(tables),
-      load: loadSql(tables),
-      sweep: sweepSql(tables),
-      leave: leaveSql(tables),
-      prune: pruneSql(tables),
-      forgetNodes: forgetNodesSql(tables),
     };
   }
 
@@ -137,69 +119,6 @@ export class WorkStore {
     ]);
     return fencedOf(given(row));
   }
-
-  async load(
-    shares: Shares,
-    from: Cursor,
-    limits: {
-      horizonMs: number;
-      limit: number;
-      peersWithinMs: number;
-      isPresent: boolean;
-      instance: string;
-    },
-  ): Promise<LoadedPage> {
-    const row = await this.#one<LoadAnswer>(this.#sql.load, [
-      this.nodeName,
-      ...columnsOf(shares),
-      from.wakeMs,
-      from.id,
-      limits.horizonMs,
-      limits.limit,
-      limits.peersWithinMs,
-      limits.isPresent,
-      nameIndex(shares.names),
-      limits.instance,
-    ]);
-    return loadedOf(row);
-  }
-
-  async sweep(
-    shares: Shares,
-    from: Cursor | null,
-    limits: { scan: number; limit: number; helpAfterMs: number | null; aheadMs: number },
-  ): Promise<SweptPage> {
-    const row = await this.#one<SweepAnswer>(this.#sql.sweep, [
-      ...columnsOf(shares),
-      from?.wakeMs ?? null,
-      from?.id ?? 0,
-      limits.scan,
-      limits.limit,
-      limits.helpAfterMs,
-      limits.aheadMs,
-      nameIndex(shares.names),
-    ]);
-    return sweptOf(row);
-  }
-
-  leave(): Promise<unknown> {
-    return this.runner.query(this.#sql.leave, [this.nodeName]);
-  }
-
-  async prune(keepMs: number, limit: number): Promise<number> {
-    return Number((await this.#one<CountAnswer>(this.#sql.prune, [keepMs, limit])).count);
-  }
-
-  /** @returns how many rows of nodes not seen for so long it deleted */
-  async forgetNodes(staleMs: number, limit: number): Promise<number> {
-    const answer = await this.#one<CountAnswer>(this.#sql.forgetNodes, [staleMs, limit]);
-    return Number(answer.count);
-  }
-
-  async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {
-    const [row] = await this.runner.query<Row>(sql, parameters);
-    return given(row);
-  }
 }
 
 /** A claim that a statement asks for or proves. */
@@ -212,14 +131,3 @@ const fencesOf = (items: readonly Fence[]): [ids: string, epochs: string] => [
   numbers(items.map((item) => item.id)),
   numbers(items.map((item) => item.epoch)),
 ];
-
-const columnsOf = ({ names, counts, ranks }: Shares): string[] => [
-  texts(names),
-  numbers(counts),
-  numbers(ranks),
-];
-
-function given<Row>(row: Row | undefined): Row {
-  if (row === undefined) throw new DelayConfigError('a statement of the engine gave no answer');
-  return row;
-}

@@ -1,0 +1,106 @@
+import {
+  type CountAnswer,
+  type LoadAnswer,
+  loadedOf,
+  type SweepAnswer,
+  sweptOf,
+} from './wire/answers.js';
+import { numbers, texts } from './wire/arrays.js';
+import { nameIndex } from './wire/ownership.js';
+import { given, type Runner } from './wire/runner.js';
+import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
+import { tablesOf } from './tables/schema.js';
+import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
+import { leaveSql } from './sql/nodes/leave.sql.js';
+import { loadSql } from './sql/nodes/load.sql.js';
+import { pruneSql } from './sql/nodes/prune.sql.js';
+import { sweepSql } from './sql/nodes/sweep.sql.js';
+
+/** What a node reads of its share and says of itself, on connections of the engine's own; one statement per method. */
+export class NodeStore {
+  readonly #sql;
+
+  constructor(
+    private readonly runner: Runner,
+    schema: string,
+    readonly nodeName: string,
+  ) {
+    const tables = tablesOf(schema);
+    this.#sql = {
+      load: loadSql(tables),
+      sweep: sweepSql(tables),
+      leave: leaveSql(tables),
+      prune: pruneSql(tables),
+      forgetNodes: forgetNodesSql(tables),
+    };
+  }
+
+  async load(
+    shares: Shares,
+    from: Cursor,
+    limits: {
+      horizonMs: number;
+      limit: number;
+      peersWithinMs: number;
+      isPresent: boolean;
+      instance: string;
+    },
+  ): Promise<LoadedPage> {
+    const row = await this.#one<LoadAnswer>(this.#sql.load, [
+      this.nodeName,
+      ...columnsOf(shares),
+      from.wakeMs,
+      from.id,
+      limits.horizonMs,
+      limits.limit,
+      limits.peersWithinMs,
+      limits.isPresent,
+      nameIndex(shares.names),
+      limits.instance,
+    ]);
+    return loadedOf(row);
+  }
+
+  async sweep(
+    shares: Shares,
+    from: Cursor | null,
+    limits: { scan: number; limit: number; helpAfterMs: number | null; aheadMs: number },
+  ): Promise<SweptPage> {
+    const row = await this.#one<SweepAnswer>(this.#sql.sweep, [
+      ...columnsOf(shares),
+      from?.wakeMs ?? null,
+      from?.id ?? 0,
+      limits.scan,
+      limits.limit,
+      limits.helpAfterMs,
+      limits.aheadMs,
+      nameIndex(shares.names),
+    ]);
+    return sweptOf(row);
+  }
+
+  leave(): Promise<unknown> {
+    return this.runner.query(this.#sql.leave, [this.nodeName]);
+  }
+
+  async prune(keepMs: number, limit: number): Promise<number> {
+    return Number((await this.#one<CountAnswer>(this.#sql.prune, [keepMs, limit])).count);
+  }
+
+  /** @returns how many rows of nodes not seen for so long it deleted */
+  async forgetNodes(staleMs: number, limit: number): Promise<number> {
+    const answer = await this.#one<CountAnswer>(this.#sql.forgetNodes, [staleMs, limit]);
+    return Number(answer.count);
+  }
+
+  async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {
+    const [row] = await this.runner.query<Row>(sql, parameters);
+    return given(row);
+  }
+}
+
+const columnsOf = ({ names, counts, ranks }: Shares): string[] => [
+  texts(names),
+  numbers(counts),
+  numbers(ranks),
+];
