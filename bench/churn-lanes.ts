@@ -1,6 +1,6 @@
 import { Client } from 'pg';
 import { DelayStore } from '../src/delay-queue/store/delay.store.js';
-import type { Placement } from '../src/delay-queue/store/wire/delay-rows.js';
+import type { NewDelay } from '../src/delay-queue/store/wire/delay-rows.js';
 import type { Runner } from '../src/delay-queue/store/wire/runner.js';
 import { AttemptStore } from '../src/delay-queue/store/attempt.store.js';
 
@@ -109,7 +109,7 @@ async function openLane(url: string): Promise<Lane> {
 }
 
 /** Padded, because `place` wants its keys in order. */
-function placement(n: number): Placement {
+function placement(n: number): NewDelay {
   const orderId = String(n).padStart(12, '0');
   return {
     name: 'bench.run',

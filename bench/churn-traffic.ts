@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { DelayStore } from '../src/delay-queue/store/delay.store.js';
-import type { Placement } from '../src/delay-queue/store/wire/delay-rows.js';
+import type { NewDelay } from '../src/delay-queue/store/wire/delay-rows.js';
 import type { Runner } from '../src/delay-queue/store/wire/runner.js';
 import { tablesOf } from '../src/delay-queue/store/tables/schema.js';
 import { loadSql } from '../src/delay-queue/store/sql/nodes/load.sql.js';
@@ -248,7 +248,7 @@ async function databaseMs(client: Client): Promise<number> {
 }
 
 /** Padded, because `place` wants its keys in order. */
-function placement(n: number): Placement {
+function placement(n: number): NewDelay {
   const orderId = String(n).padStart(12, '0');
   return {
     name: NAME,

@@ -9,7 +9,7 @@ import { tablesOf } from '../src/delay-queue/store/tables/schema.js';
 import { cancelWaitingSql } from '../src/delay-queue/store/sql/delays/cancel.sql.js';
 import { claimSql } from '../src/delay-queue/store/sql/attempts/claim.sql.js';
 import { completeSql } from '../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { placeAgainSql } from '../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+import { scheduleTakenSql } from '../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import { OURS_WITHOUT_HISTORY } from './adapters/ours.js';
 import { type Bench, interleaved } from './bench.js';
 import { median } from './report/statistics.js';
@@ -98,7 +98,7 @@ const STATEMENTS: readonly Statement[] = [
     title: 'replace',
     many: 200,
     settings: CALLERS_SETTINGS,
-    text: placeAgainSql(tables, false, 'at once'),
+    text: scheduleTakenSql(tables, false, 'at once'),
     values: (from, many) => [
       ...keys(from, many),
       constant(many, '{}'),

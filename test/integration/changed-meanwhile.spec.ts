@@ -1,11 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
-import { burySql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
 import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
 import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
-import { settleSql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { fileDatabase } from '../support/file-database.js';
 import { until } from '../support/until.js';
 
@@ -28,9 +28,9 @@ const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
   claim: [claimSql(tables), [[ID], [EPOCH], [1_000], [9], NODE]],
   complete: [completeSql(tables, true), [[ID], [EPOCH], [1]]],
   'complete without history': [completeSql(tables, false), [[ID], [EPOCH], [1]]],
-  settle: [settleSql(tables), [[ID], [EPOCH], [1], [false], [0], [true], ['no'], NODE]],
+  settle: [retrySql(tables), [[ID], [EPOCH], [1], [false], [0], [true], ['no'], NODE]],
   renew: [renewSql(tables), [[ID], [EPOCH], 1_000]],
-  bury: [burySql(tables), [[ID], [EPOCH], [0], 'no']],
+  bury: [exhaustedSql(tables), [[ID], [EPOCH], [0], 'no']],
 };
 
 /** Waits, once it has its snapshot, for whoever holds the gate. */

@@ -123,7 +123,7 @@ describe('beyond 32 bits', () => {
     expect(await node.delays.retryDead(NAMES.idle, KEY)).toMatchObject({ verdict: 'retried' });
     const { epoch } = await other.claimAndDie(id);
     const request = { id: Number(id), epoch, leaseMs: 0, maxAttempts: 1 };
-    expect(await other.store.bury([request], 'none left')).toHaveLength(1);
+    expect(await other.store.deadLetter([request], 'none left')).toHaveLength(1);
     expect(await written('delay')).toEqual([epoch + 1]);
   });
 });

@@ -44,9 +44,9 @@ describe('an attempt whose row was claimed again', () => {
     const before = await rowOf(old);
     const paused = new OtherNode(node.dataSource, 'paused-node').store;
     expect(await paused.complete([{ ...old, latenessMs: 0 }])).toEqual([]);
-    expect(await paused.settle([{ ...old, ...RETRY }])).toEqual([]);
+    expect(await paused.retry([{ ...old, ...RETRY }])).toEqual([]);
     expect(await paused.renew([old], 60_000)).toEqual([]);
-    expect(await paused.bury([{ ...old, leaseMs: 0, maxAttempts: 1 }], 'no')).toEqual([]);
+    expect(await paused.deadLetter([{ ...old, leaseMs: 0, maxAttempts: 1 }], 'no')).toEqual([]);
     expect(await paused.claim([{ ...old, leaseMs: 1_000, maxAttempts: 9 }])).toEqual([]);
     expect(await rowOf(old)).toEqual(before);
   });
@@ -68,7 +68,7 @@ describe('an attempt whose row was claimed again', () => {
       const endings = both(claims).map(({ id, epoch }) =>
         epoch === claims.old.epoch ? { id, epoch, ...dead } : { id, epoch, ...RETRY },
       );
-      expect(await worker.store.settle(endings)).toHaveLength(1);
+      expect(await worker.store.retry(endings)).toHaveLength(1);
       const row = await rowOf(claims.fresh);
       expect(row).toMatchObject({ last_error: 'Error: no', epoch: String(claims.fresh.epoch + 1) });
       expect(row?.['wake_at']).toBeInstanceOf(Date);
@@ -88,8 +88,8 @@ describe('an attempt whose row was claimed again', () => {
   it('of another node cannot settle, even with the right epoch', async () => {
     const { fresh } = await overtaken();
     const stranger = new OtherNode(node.dataSource, 'stranger').store;
-    expect(await stranger.settle([{ ...fresh, ...RETRY }])).toEqual([]);
-    expect(await worker.store.settle([{ ...fresh, ...RETRY }])).toHaveLength(1);
+    expect(await stranger.retry([{ ...fresh, ...RETRY }])).toEqual([]);
+    expect(await worker.store.retry([{ ...fresh, ...RETRY }])).toHaveLength(1);
   });
 });
 
@@ -119,7 +119,7 @@ describe('a batch', () => {
     const renewed = new Set(await worker.store.renew(claims, 60_000));
     expect(renewed).toEqual(new Set([first.id, last.id]));
     const endings = claims.map(({ id, epoch }) => ({ id, epoch, ...RETRY }));
-    const settled = await worker.store.settle(endings.slice(0, 2));
+    const settled = await worker.store.retry(endings.slice(0, 2));
     expect(settled.map(({ id }) => id)).toEqual([first.id]);
     const completions = [held, last].map(({ id, epoch }) => ({ id, epoch, latenessMs: 1 }));
     expect(await worker.store.complete(completions)).toEqual([last.id]);
@@ -145,8 +145,8 @@ describe('a claim', () => {
     const { epoch } = await worker.claimAndDie(id);
     const request = { id: Number(id), epoch, leaseMs: 1_000, maxAttempts: 9 };
     expect(await worker.store.claim([request])).toEqual([]);
-    expect(await worker.store.bury([request], 'killed')).toMatchObject([{ attempts: 1 }]);
+    expect(await worker.store.deadLetter([request], 'killed')).toMatchObject([{ attempts: 1 }]);
     expect(await rowOf(request)).toMatchObject({ leased_by: null, last_error: 'killed' });
-    expect(await worker.store.bury([request], 'killed')).toEqual([]);
+    expect(await worker.store.deadLetter([request], 'killed')).toEqual([]);
   });
 });

@@ -82,7 +82,7 @@ describe('find', () => {
     expect(await stateOf()).toEqual(['retrying', 1]);
     const { epoch } = await other.claim(id);
     expect(await stateOf()).toEqual(['running', 2]);
-    await other.store.settle([
+    await other.store.retry([
       { id: Number(id), epoch, waitMs: 0, movesDue: false, refund: 1, error: null },
     ]);
     await other.claimAndDie(id);

@@ -236,7 +236,7 @@ describe.each(ENVIRONMENTS)('in $what', ({ settings, parse }) => {
     const { id } = await node.delays.schedule('test.idle', 1, { after: 0, key: 'buried' });
     const { epoch } = await other.claimAndDie(id);
     const request = { id: Number(id), epoch, leaseMs: 0, maxAttempts: 1 };
-    expect(await other.store.bury([request], 'none left')).toEqual([
+    expect(await other.store.deadLetter([request], 'none left')).toEqual([
       { id: Number(id), name: 'test.idle', key: 'buried', attempts: 1, error: 'none left' },
     ]);
     expect(await node.delays.find('test.idle', 'buried')).toMatchObject({ state: 'dead' });

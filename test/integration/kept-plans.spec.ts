@@ -7,21 +7,21 @@ import {
   type SessionSettings,
 } from '../../src/delay-queue/database/session-settings.js';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
-import { burySql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
 import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/delays/cancel.sql.js';
 import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
 import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
 import { loadSql } from '../../src/delay-queue/store/sql/nodes/load.sql.js';
 import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
-import { placeAgainSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import {
-  placeKeylessSql,
-  placeSql,
+  scheduleKeylessSql,
+  scheduleNewSql,
 } from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
 import { pruneSql } from '../../src/delay-queue/store/sql/nodes/prune.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
-import { settleSql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { sweepSql } from '../../src/delay-queue/store/sql/nodes/sweep.sql.js';
 import { explain } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
@@ -46,11 +46,11 @@ const BY_ID: Statements = {
   lookAt: [lookAtSql(tables), [ids]],
   complete: [completeSql(tables, true), [ids, epochs, each(1)]],
   settle: [
-    settleSql(tables),
+    retrySql(tables),
     [ids, epochs, each(1), each(false), each(0), each(true), each('no'), NODE],
   ],
   renew: [renewSql(tables), [ids, epochs, 30_000]],
-  bury: [burySql(tables), [ids, epochs, each(1), 'no']],
+  bury: [exhaustedSql(tables), [ids, epochs, each(1), 'no']],
 };
 const names = each(SERVED);
 const keys = ids.map((id) => `key ${id}`);
@@ -64,13 +64,13 @@ const items = (of: unknown[]): unknown[] => [
   nothing,
 ];
 const BY_KEY: Statements = {
-  place: [placeSql(tables, 'at once'), items(keys)],
-  placeAgain: [placeAgainSql(tables, true, 'at once'), [...items(keys), each('replace')]],
+  place: [scheduleNewSql(tables, 'at once'), items(keys)],
+  placeAgain: [scheduleTakenSql(tables, true, 'at once'), [...items(keys), each('replace')]],
   cancelWaiting: [cancelWaitingSql(tables, true), [names, keys]],
   cancel: [cancelSql(tables, true, 'at once'), [names, keys, null, null]],
   reschedule: [rescheduleSql(tables, 'at once'), [names, keys, each(1), nothing, nothing]],
 };
-const KEYLESS: [string, unknown[]] = [placeKeylessSql(tables), items(nothing)];
+const KEYLESS: [string, unknown[]] = [scheduleKeylessSql(tables), items(nothing)];
 const nowMs = Date.now();
 const BY_WAKE: Statements = {
   load: [

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
-import { burySql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
 import { cancelSql } from '../../src/delay-queue/store/sql/delays/cancel.sql.js';
 import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
 import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
@@ -9,13 +9,16 @@ import { fenceSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js'
 import { findSql } from '../../src/delay-queue/store/sql/delays/find.sql.js';
 import { historySql } from '../../src/delay-queue/store/sql/delays/history.sql.js';
 import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
-import { placeAgainSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
-import { placeAllSql, placeSql } from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
+import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+import {
+  scheduleAllNewSql,
+  scheduleNewSql,
+} from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
 import { pruneSql } from '../../src/delay-queue/store/sql/nodes/prune.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
 import { retryDeadSql } from '../../src/delay-queue/store/sql/delays/retry-dead.sql.js';
-import { settleSql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { explain } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { FUTURE, OVERDUE, SERVED, fillDelays } from '../support/full-tables.js';
@@ -50,7 +53,7 @@ describe.each([1, BATCH, 5_000])('statements about %d rows by id use the primary
     lookAt: [lookAtSql(tables), [ids]],
     complete: [completeSql(tables, true), [ids, epochs, numbers]],
     settle: [
-      settleSql(tables),
+      retrySql(tables),
       [
         ids,
         epochs,
@@ -63,7 +66,7 @@ describe.each([1, BATCH, 5_000])('statements about %d rows by id use the primary
       ],
     ],
     renew: [renewSql(tables), [ids, epochs, 30_000]],
-    bury: [burySql(tables), [ids, epochs, same(count, 1), 'no']],
+    bury: [exhaustedSql(tables), [ids, epochs, same(count, 1), 'no']],
   };
 
   it.each(Object.keys(STATEMENTS))('%s', async (name) => {
@@ -95,11 +98,11 @@ describe.each([1, BATCH, 5_000])('statements about %d keys use the index of keys
   const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
     cancel: [cancelSql(tables, true, 'waits'), [names, keys, null, null]],
     reschedule: [rescheduleSql(tables, 'waits'), [names, keys, hours, nothing, nothing]],
-    place: [placeSql(tables, 'waits'), items],
-    placeAll: [placeAllSql(tables), items],
-    placeAgain: [placeAgainSql(tables, true, 'waits'), [...items, same(count, 'replace')]],
+    place: [scheduleNewSql(tables, 'waits'), items],
+    placeAll: [scheduleAllNewSql(tables), items],
+    placeAgain: [scheduleTakenSql(tables, true, 'waits'), [...items, same(count, 'replace')]],
     placeAllAgain: [
-      placeAgainSql(tables, true, 'waits', 'all or none'),
+      scheduleTakenSql(tables, true, 'waits', 'all or none'),
       [...items, same(count, 'replace')],
     ],
     'cancel a while': [cancelSql(tables, true, 'a while'), [names, keys, null, null]],
@@ -176,7 +179,7 @@ describe('a claim', () => {
     // Nearly all: a leased row is a little larger, so the last one of a full page may not fit.
     expect(hot).toBeGreaterThan(BATCH * 0.8);
     // What moves `wake_at` cannot be one, which shows that the measurement measures.
-    const [settle, numbers] = [settleSql(tables), same(BATCH, 1_000)];
+    const [settle, numbers] = [retrySql(tables), same(BATCH, 1_000)];
     const moves = [same(BATCH, false), same(BATCH, 0), same(BATCH, true), same(BATCH, 'no')];
     await client.query(settle, [ids, same(BATCH, 1), numbers, ...moves, NODE]);
     expect(await updates()).toEqual({ all: BATCH, hot: 0 });

@@ -148,6 +148,6 @@ it('a schedule that takes the row from a dead node leaves nothing for that node 
   expect(await other.store.complete([{ ...attempt, latenessMs: 0 }])).toEqual([]);
   expect(await other.store.renew([attempt], 1_000)).toEqual([]);
   const ending = { waitMs: 0, movesDue: false, refund: 0, error: 'late' } as const;
-  expect(await other.store.settle([{ ...attempt, ...ending }])).toEqual([]);
+  expect(await other.store.retry([{ ...attempt, ...ending }])).toEqual([]);
   expect(await rowOf('zombie')).toMatchObject({ attempts: 0, leased_by: null, last_error: null });
 });

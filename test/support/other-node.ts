@@ -40,7 +40,7 @@ export class OtherNode {
   /** One failed attempt that leaves it waiting, or for `null` as a dead letter. */
   async claimAndFail(id: string, waitMs: number | null, error = 'Error: no'): Promise<void> {
     const { epoch } = await this.claim(id);
-    await this.store.settle([{ id: Number(id), epoch, waitMs, movesDue: false, refund: 0, error }]);
+    await this.store.retry([{ id: Number(id), epoch, waitMs, movesDue: false, refund: 0, error }]);
   }
 
   /** Begins a transactional attempt in the open transaction: its fence holds the row. */

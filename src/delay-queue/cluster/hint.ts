@@ -53,7 +53,7 @@ export function parseHint(text: string): Hint | undefined {
       epoch,
       name,
       wakeMs,
-      suspect: false,
+      stalled: false,
       failed: failed === 1,
     }));
     return { kind: 'wakes', wakes };

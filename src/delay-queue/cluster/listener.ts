@@ -42,7 +42,7 @@ export class HintListener {
     await this.#connect();
     this.#hearing = await this.#listens();
     // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
-    if (this.#works && this.#client) await this.#settle(this.#client);
+    if (this.#works && this.#client) await this.#prepare(this.#client);
     return this.#works;
   }
 
@@ -100,7 +100,7 @@ export class HintListener {
     client.on('notification', (message) => this.#heard(message.payload ?? ''));
     try {
       await this.connections.open(client);
-      if (this.#works) await this.#settle(client);
+      if (this.#works) await this.#prepare(client);
       this.#session = await listen(client, this.channel);
     } catch (error) {
       this.#connecting = undefined;
@@ -114,8 +114,8 @@ export class HintListener {
     if (this.#stopped) await this.stop();
   }
 
-  async #settle(client: Client): Promise<void> {
-    if (this.hasOwnSessions) await this.connections.settle(client).catch(() => {});
+  async #prepare(client: Client): Promise<void> {
+    if (this.hasOwnSessions) await this.connections.applySettings(client).catch(() => {});
     await this.#takePresence(client);
   }
 

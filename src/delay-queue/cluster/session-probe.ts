@@ -49,18 +49,18 @@ export async function hears(
 ): Promise<Hearing> {
   const nonce = randomUUID();
   return new Promise<Hearing>((resolve) => {
-    const settle = (hearing: Hearing): void => {
+    const decide = (hearing: Hearing): void => {
       clearTimeout(timer);
       client.off('notification', notified);
       client.off('end', giveUp);
       signal?.removeEventListener('abort', giveUp);
       resolve(hearing);
     };
-    const timer = setTimeout(() => settle('silent'), PROBE_MS);
-    const giveUp = (): void => settle('unknown');
+    const timer = setTimeout(() => decide('silent'), PROBE_MS);
+    const giveUp = (): void => decide('unknown');
     const notified = ({ payload = '' }: Notification): void => {
       const hint = parseHint(payload);
-      if (hint?.kind === 'probe' && hint.nonce === nonce) settle('heard');
+      if (hint?.kind === 'probe' && hint.nonce === nonce) decide('heard');
     };
     client.on('notification', notified);
     client.on('end', giveUp);

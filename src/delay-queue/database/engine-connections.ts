@@ -88,7 +88,7 @@ export class EngineConnections implements Runner {
   }
 
   /** To be called when the session of a dedicated one has proven to be this process's own. */
-  settle(client: Client): Promise<void> {
+  applySettings(client: Client): Promise<void> {
     return bring(client, SETTINGS);
   }
 

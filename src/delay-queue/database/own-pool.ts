@@ -64,7 +64,7 @@ export class OwnPool implements Runner {
   /** Until here nothing was sent of what somebody wants to be done. */
   async #connect(): Promise<PoolClient> {
     const client = await this.pool.connect();
-    await this.#use(client, () => this.prepared.settle(client));
+    await this.#use(client, () => this.prepared.applySettings(client));
     return client;
   }
 

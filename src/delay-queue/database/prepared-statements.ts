@@ -26,7 +26,7 @@ export class PreparedStatements {
   }
 
   /** To be called before each statement; a session that has its settings is not asked again. */
-  async settle(client: ClientBase): Promise<void> {
+  async applySettings(client: ClientBase): Promise<void> {
     if (!this.#isOn || this.settings === undefined || this.#sessions.has(client)) return;
     await bring(client, this.settings);
     this.#sessions.add(client);

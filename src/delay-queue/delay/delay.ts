@@ -6,10 +6,21 @@
  * - **due**: the instant the caller asked for. **wake**: the next instant at which some node must
  *   look at the row (due, retry, or the end of a lease).
  * - **wheel**, **slot**, **tick**: the in-memory structure. **horizon**: how far ahead it is loaded.
+ * - **intake**: the one door for what a node keeps an eye on. **read-ahead**: wakes known in memory.
+ *   **ready queue**: what is due; its names take **turns**, and so do its two **lanes**: healthy delays
+ *   and **stalled** ones, whose last attempt ended without a word. **overflow**: due, and no room for it.
+ * - **share**: the part of the ids that a node looks after; their **owner** is that node.
+ *   **presence**: the lock by which a node is seen to live. **hint**: what nodes tell each other by NOTIFY.
  * - **claim**: taking rows to run. **lease**: how long a claim holds. **epoch**: the fencing token,
- *   +1 on every write that starts or ends an attempt, or moves the delay.
- * - **attempt**, **backoff**, **dead letter**. **fence**: proving, inside a transaction, that the
- *   claim still holds. **drain**: finishing in-flight work at shutdown.
+ *   +1 on every write that starts or ends an attempt, or moves the delay. **lost claim**: one without an
+ *   answer, which may have been committed. **lock wait**: how long a statement waits for a row or a key.
+ * - **concurrency limit**: calls of a name that may run on a node. **reservation**: the place of one call
+ *   under that limit, and the entries that travel in it.
+ * - **call**: one call of a handler, with one **attempt** or, of a batch handler, with several. A batch that
+ *   fails is **split**: each of its delays runs again alone.
+ * - **settlement**: writing down how attempts ended: done, **retry** after a **backoff**, or **dead letter**.
+ * - **fence**: proving, inside a transaction, that the claim still holds. **drain**: finishing in-flight
+ *   work at shutdown.
  * - **lateness**: handler start minus due, on the database's clock.
  * - **verdict**: what a write answers.
  */

@@ -13,14 +13,14 @@ interface Running {
 const NONE: Running = { calls: 0, lastBeganAtMs: -Infinity };
 
 /**
- * When a further call of a batch handler is worth its slot. The first one never waits. While others
+ * When a further call of a batch handler is worth its place. The first one never waits. While others
  * run, one begins as soon as its batch is full, or when a pause has passed since the last one began:
  * 5 ms with one running, doubled with each further one, a second at most.
  *
  * Without a pause each millisecond of a burst would begin a call for the few delays that it brings,
- * until all slots are taken. No single pause fits: one that spares the slots of a handler that takes
+ * until all places are taken. No single pause fits: one that spares the places of a handler that takes
  * seconds is an age to one that takes milliseconds. Doubled, it is about as long as the first of the
- * calls that run has taken already, so nobody waits out of proportion, and ten slots of a slow
+ * calls that run has taken already, so nobody waits out of proportion, and ten places of a slow
  * handler last for 2.5 s at least.
  */
 export class BatchPace {
@@ -34,8 +34,8 @@ export class BatchPace {
   }
 
   /** Whether an entry may have others beside it. Those that may not are not paced, nor counted. */
-  shares({ name, failed, suspect }: Entry): boolean {
-    return this.batchOf(name) > 1 && !failed && !suspect;
+  shares({ name, failed, stalled }: Entry): boolean {
+    return this.batchOf(name) > 1 && !failed && !stalled;
   }
 
   /** How long a call of that name that is not full has to wait; 0: it may begin. */
@@ -45,14 +45,14 @@ export class BatchPace {
     return Math.max(0, lastBeganAtMs + pauseMs(PAUSE, calls) - nowMs);
   }
 
-  /** A call has taken its slot; `first` is its first entry. */
+  /** A call has taken its place; `first` is its first entry. */
   began(first: Entry, nowMs: number): void {
     if (!this.shares(first)) return;
     const { calls } = this.#running.get(first.name) ?? NONE;
     this.#running.set(first.name, { calls: calls + 1, lastBeganAtMs: nowMs });
   }
 
-  /** The call has given its slot back. */
+  /** The call has given its place back. */
   ended(first: Entry): void {
     const running = this.#running.get(first.name);
     if (running !== undefined && this.shares(first)) running.calls -= 1;

@@ -25,11 +25,11 @@ export interface Reserved {
   pauseLeftMs: number;
 }
 
-/** Reserves places for what is due: only what has a place is claimed. Suspects run one at a time. */
+/** Reserves places for what is due: only what has a place is claimed. Stalled delays run one at a time. */
 export class Reservations {
   /** There may be a place. */
   readonly vacant = new Signal();
-  #suspectRuns = false;
+  #stalledRuns = false;
 
   constructor(
     private readonly limits: ConcurrencyLimits,
@@ -43,15 +43,15 @@ export class Reservations {
   reserve(nowMs: number): Reserved {
     const { limits, pace, intake } = this;
     const claim = new NextClaim({ limits, pace, intake }, nowMs);
-    const taken = intake.take((entry) => claim.admit(entry), !this.#suspectRuns);
-    if (taken === 'suspect') this.#suspectRuns = true;
+    const taken = intake.take((entry) => claim.admit(entry), !this.#stalledRuns);
+    if (taken === 'stalled') this.#stalledRuns = true;
     const calls = claim.calls.map((entries) => new Reservation(entries as [Entry], this));
     return { calls, pauseLeftMs: claim.pauseLeftMs };
   }
 
   /** @param first entry of the call */
   release(first: Entry): void {
-    if (first.suspect) this.#suspectRuns = false;
+    if (first.stalled) this.#stalledRuns = false;
     this.pace.ended(first);
     this.limits.release(first.name);
     this.vacant.tell();

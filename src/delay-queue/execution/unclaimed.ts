@@ -17,7 +17,7 @@ const NO_ATTEMPT_LEFT =
 /** What became of the rows that a claim asked for and did not get. */
 export class Unclaimed {
   readonly #looking: Trouble;
-  readonly #burying: Trouble;
+  readonly #deadLettering: Trouble;
 
   constructor(
     private readonly store: AttemptStore,
@@ -27,7 +27,7 @@ export class Unclaimed {
     private readonly events: DelayEvents,
   ) {
     this.#looking = new Trouble(events, 'look');
-    this.#burying = new Trouble(events, 'bury');
+    this.#deadLettering = new Trouble(events, 'bury');
   }
 
   /** Looks at each and decides: gone, moved, early, without attempts, or locked by somebody. */
@@ -48,10 +48,10 @@ export class Unclaimed {
       if (row === undefined || row.wake_ms === null) this.intake.forget(entry);
       else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms);
       else if (row.wake_ms > row.now_ms) this.#early(entry, row.wake_ms, row.now_ms);
-      else if (this.#isExhausted(row)) exhausted.push(this.#asBurial(entry, row));
+      else if (this.#isExhausted(row)) exhausted.push(this.#asExhausted(entry, row));
       else this.#locked(entry);
     }
-    if (exhausted.length > 0) await this.#bury(exhausted);
+    if (exhausted.length > 0) await this.#deadLetter(exhausted);
   }
 
   #moved(entry: Entry, row: LookedRow, wakeMs: number): void {
@@ -60,7 +60,7 @@ export class Unclaimed {
     // nobody runs has a claim of this node's that was committed unheard.
     if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
       const { id, epoch, name, failed } = row;
-      this.intake.offer({ id, epoch, name, wakeMs, suspect: false, failed }, 'read');
+      this.intake.offer({ id, epoch, name, wakeMs, stalled: false, failed }, 'read');
     }
   }
 
@@ -70,8 +70,8 @@ export class Unclaimed {
   }
 
   #locked(entry: Entry): void {
-    entry.misses += 1;
-    this.intake.again(entry, pauseMs(LOCKED, entry.misses));
+    entry.timesNotClaimed += 1;
+    this.intake.again(entry, pauseMs(LOCKED, entry.timesNotClaimed));
   }
 
   #maxAttempts(row: LookedRow): number {
@@ -82,20 +82,20 @@ export class Unclaimed {
     return row.attempts >= this.#maxAttempts(row);
   }
 
-  #asBurial(entry: Entry, row: LookedRow): ClaimRequest {
+  #asExhausted(entry: Entry, row: LookedRow): ClaimRequest {
     this.intake.forget(entry);
     return { id: row.id, epoch: row.epoch, leaseMs: 0, maxAttempts: this.#maxAttempts(row) };
   }
 
-  async #bury(exhausted: readonly ClaimRequest[]): Promise<void> {
+  async #deadLetter(exhausted: readonly ClaimRequest[]): Promise<void> {
     try {
-      for (const row of await this.store.bury(exhausted, NO_ATTEMPT_LEFT)) {
+      for (const row of await this.store.deadLetter(exhausted, NO_ATTEMPT_LEFT)) {
         this.events.emit('dead', { ...row, id: String(row.id), attempt: row.attempts });
       }
-      this.#burying.worked();
+      this.#deadLettering.worked();
     } catch (error) {
       // The sweep meets the rows again.
-      this.#burying.failed(error);
+      this.#deadLettering.failed(error);
     }
   }
 }

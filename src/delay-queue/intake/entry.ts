@@ -14,7 +14,7 @@ export interface Entry extends Wake {
   place: 'wheel' | 'due' | 'ready' | 'claiming' | 'gone';
   handle: number;
   /** Claims in a row that found it locked or early. */
-  misses: number;
+  timesNotClaimed: number;
   /** Nobody here has read it from a row: it may never have been. */
   told?: boolean;
   /** What came of a later epoch while its claim was under way. */

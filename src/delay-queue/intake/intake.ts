@@ -108,17 +108,17 @@ export class Intake {
     return this.#isOpen && size < READY_MAX && this.#queue.sizeOf(name) < this.limits.claimBatch;
   }
 
-  /** Due entries of that name, but for suspects. */
+  /** Due entries of that name, but for stalled delays. */
   waiting(name: string): number {
     return this.#queue.sizeOf(name);
   }
 
   /**
-   * Takes what one claim asks for: each entry that finds a seat. What is taken stays known until it is
+   * Takes what one claim asks for: each entry that is admitted. What is taken stays known until it is
    * forgotten, or looked at again.
    */
-  take(seat: (entry: Entry) => boolean, maySuspect: boolean): Taken {
-    return this.#queue.take(this.limits.claimBatch, seat, maySuspect);
+  take(admit: (entry: Entry) => boolean, mayStalled: boolean): Taken {
+    return this.#queue.take(this.limits.claimBatch, admit, mayStalled);
   }
 
   /** Nothing more is taken for now: tells whoever finds overdue rows, if they would be taken soon. */
@@ -142,9 +142,9 @@ export class Intake {
   }
 
   #due(entries: readonly Entry[]): void {
-    const leftOut = entries.filter((entry) => !this.#queue.push(entry));
-    for (const entry of leftOut) this.#readAhead.forget(entry);
-    if (leftOut.length > 0) this.overflow.tell();
+    const overflowed = entries.filter((entry) => !this.#queue.push(entry));
+    for (const entry of overflowed) this.#readAhead.forget(entry);
+    if (overflowed.length > 0) this.overflow.tell();
     this.ready.tell();
   }
 

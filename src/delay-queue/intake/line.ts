@@ -1,6 +1,6 @@
 import type { Entry } from './entry.js';
 
-/** Slots left behind in front of a line before it is cut: rare enough to cost nothing per entry. */
+/** Entries left behind in front of a line before it is cut: rare enough to cost nothing per entry. */
 const COMPACT_AT = 4_096;
 
 /** First in, first out, without moving the rest on every take. */

@@ -43,7 +43,7 @@ export class Loader {
   #loadEveryMs: number;
   #markMs = 0;
   /** Somebody came or went, as one hears: who is there is asked before what is there. */
-  #callsRoll = false;
+  #asksWhoIsThere = false;
 
   constructor(
     private readonly store: NodeStore,
@@ -63,7 +63,7 @@ export class Loader {
 
   /** Registers this node, learns of the others, and reads the clock for the first time. */
   async join(): Promise<void> {
-    const { nowMs, nodes } = await this.#roll();
+    const { nowMs, nodes } = await this.#whoIsThere();
     this.#markMs = nowMs - GRACE_MS;
     this.nodes.update(nodes);
   }
@@ -79,7 +79,7 @@ export class Loader {
 
   /** Loads now, what is this node's by then: another came or went. */
   nodesChanged(): void {
-    this.#callsRoll = true;
+    this.#asksWhoIsThere = true;
     this.#task.runNow();
   }
 
@@ -88,9 +88,9 @@ export class Loader {
   }
 
   async #load(): Promise<number> {
-    if (this.#callsRoll) {
-      this.#callsRoll = false;
-      this.nodes.update((await this.#roll()).nodes);
+    if (this.#asksWhoIsThere) {
+      this.#asksWhoIsThere = false;
+      this.nodes.update((await this.#whoIsThere()).nodes);
     }
     let from: Cursor = { wakeMs: this.#markMs, id: 0 };
     let nextMarkMs: number | undefined;
@@ -108,7 +108,7 @@ export class Loader {
   }
 
   /** Who is there, and this node among them: a page without rows. */
-  #roll(): Promise<LoadedPage> {
+  #whoIsThere(): Promise<LoadedPage> {
     return this.#page({ wakeMs: this.#markMs, id: 0 }, 0);
   }
 

@@ -123,7 +123,7 @@ export class ReadAhead {
     return this.#told >= this.entriesMax / TOLD_SHARE;
   }
 
-  #add({ id, epoch, name, wakeMs, suspect, failed }: Wake, told: boolean): boolean {
+  #add({ id, epoch, name, wakeMs, stalled, failed }: Wake, told: boolean): boolean {
     const deadlineMs = this.clock.toMonotonicMs(wakeMs);
     if (told && this.#isToldFull) return false;
     if (this.#entries.size >= this.entriesMax && (told || !this.#dropFarthest(deadlineMs))) {
@@ -138,11 +138,11 @@ export class ReadAhead {
       epoch,
       name,
       wakeMs,
-      suspect,
+      stalled,
       failed,
       place: isOverdue ? 'due' : 'wheel',
       handle,
-      misses: 0,
+      timesNotClaimed: 0,
       told,
       heard: undefined,
     };

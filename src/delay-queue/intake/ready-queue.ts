@@ -2,23 +2,23 @@ import type { Entry } from './entry.js';
 import { Turns } from './turns.js';
 
 /** Of which lane a take has taken. */
-export type Taken = 'suspect' | 'healthy' | 'nothing';
+export type Taken = 'stalled' | 'healthy' | 'nothing';
 
 /** Answers whether there was a place for the entry, and takes it. */
-type Seat = (entry: Entry) => boolean;
+type Admit = (entry: Entry) => boolean;
 
 /**
- * What is due and not yet claimed. Only what has a free slot is taken out, so that leases and
- * attempts do not age in here. Suspects, whose earlier attempt ended without a word, have a lane of
+ * What is due and not yet claimed. Only what has a free place is taken out, so that leases and
+ * attempts do not age in here. Stalled delays, whose earlier attempt ended without a word, have a lane of
  * their own: they are taken one by one. The names of a lane take turns, and so do the lanes.
  */
 export class ReadyQueue {
   readonly #healthy = new Turns();
-  readonly #suspects = new Turns();
-  #isSuspectsTurn = true;
+  readonly #stalled = new Turns();
+  #isStalledTurn = true;
 
   get size(): number {
-    return this.#healthy.size + this.#suspects.size;
+    return this.#healthy.size + this.#stalled.size;
   }
 
   /** Healthy entries of that name. */
@@ -28,32 +28,32 @@ export class ReadyQueue {
 
   /** @returns false when the line of its name is full */
   push(entry: Entry): boolean {
-    return (entry.suspect ? this.#suspects : this.#healthy).push(entry);
+    return (entry.stalled ? this.#stalled : this.#healthy).push(entry);
   }
 
   /**
-   * Takes one suspect or up to `limit` others, of that lane that was served longer ago if it has
-   * something with a seat.
+   * Takes one stalled delay, or up to `limit` others: of the lane that was served longer ago, if it has
+   * something that is admitted.
    *
-   * @param maySuspect whether a suspect may run now
+   * @param mayStalled whether a stalled delay may run now
    */
-  take(limit: number, seat: Seat, maySuspect: boolean): Taken {
-    if (this.#isSuspectsTurn && maySuspect && this.#takeSuspect(seat)) return 'suspect';
-    if (this.#healthy.take(limit, seat) > 0) {
-      this.#isSuspectsTurn = true;
+  take(limit: number, admit: Admit, mayStalled: boolean): Taken {
+    if (this.#isStalledTurn && mayStalled && this.#takeStalled(admit)) return 'stalled';
+    if (this.#healthy.take(limit, admit) > 0) {
+      this.#isStalledTurn = true;
       return 'healthy';
     }
-    return !this.#isSuspectsTurn && maySuspect && this.#takeSuspect(seat) ? 'suspect' : 'nothing';
+    return !this.#isStalledTurn && mayStalled && this.#takeStalled(admit) ? 'stalled' : 'nothing';
   }
 
   /** @returns the entries that it drops */
   keepOnly(isWanted: (entry: Entry) => boolean): Entry[] {
-    return [...this.#suspects.keepOnly(isWanted), ...this.#healthy.keepOnly(isWanted)];
+    return [...this.#stalled.keepOnly(isWanted), ...this.#healthy.keepOnly(isWanted)];
   }
 
-  #takeSuspect(seat: Seat): boolean {
-    if (this.#suspects.take(1, seat) === 0) return false;
-    this.#isSuspectsTurn = false;
+  #takeStalled(admit: Admit): boolean {
+    if (this.#stalled.take(1, admit) === 0) return false;
+    this.#isStalledTurn = false;
     return true;
   }
 }

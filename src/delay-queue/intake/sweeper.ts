@@ -34,7 +34,7 @@ const PEERS_EVERY_MS = 5_000;
  * Nodes that start together learn of each other one by one, and until then would all sweep the same
  * rows. A node that is not alone gives the others so much time.
  */
-const SETTLE_MS = 200;
+const NODES_MEET_MS = 200;
 
 /**
  * Overdue for so long, a row of another node's share is anybody's: its owner is gone or busy. In a
@@ -53,11 +53,11 @@ export class Sweeper {
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
   #scan = SCAN_MIN;
-  #settling: NodeJS.Timeout | undefined;
+  #meeting: NodeJS.Timeout | undefined;
   #passByAtMs = -Infinity;
   #helpAtMs = -Infinity;
   /** Something overdue was left out since the pass began: where it stands, the pass may be past it. */
-  #isAnyLeftOut = false;
+  #hasOverflowed = false;
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
 
@@ -76,7 +76,7 @@ export class Sweeper {
     intake.room.on(() => this.#goOn());
     // What is due and found no room is looked for as soon as there is some.
     intake.overflow.on(() => {
-      this.#isAnyLeftOut = true;
+      this.#hasOverflowed = true;
     });
   }
 
@@ -86,12 +86,12 @@ export class Sweeper {
   }
 
   start(): void {
-    const settleMs = this.nodes.hasPeers ? SETTLE_MS : 0;
-    this.#settling = setTimeout(() => this.#task.start(), settleMs);
+    const meetMs = this.nodes.hasPeers ? NODES_MEET_MS : 0;
+    this.#meeting = setTimeout(() => this.#task.start(), meetMs);
   }
 
   stop(): Promise<void> {
-    clearTimeout(this.#settling);
+    clearTimeout(this.#meeting);
     return this.#task.stop();
   }
 
@@ -103,12 +103,12 @@ export class Sweeper {
 
   /** There is room: goes on with a pass that waits for it, or begins one that is due. */
   #goOn(): void {
-    if (this.#waitsForRoom || this.#isAnyLeftOut) this.#task.runNow();
+    if (this.#waitsForRoom || this.#hasOverflowed) this.#task.runNow();
   }
 
   async #sweep(): Promise<number> {
     this.#waitsForRoom = false;
-    if (this.#pass === 'none' || (this.#pass === 'help' && this.#isAnyLeftOut)) this.#begin('own');
+    if (this.#pass === 'none' || (this.#pass === 'help' && this.#hasOverflowed)) this.#begin('own');
     while (this.#pass !== 'none' && this.intake.hasRoom) {
       const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
       if (waitMs > 0) return waitMs;
@@ -164,7 +164,7 @@ export class Sweeper {
       // A page that is full was so before all those rows were looked at.
       const found = page.wakes.length;
       if (found < PAGE_MAX) this.#scan = scanFor(this.#scan / Math.max(1, found));
-    } else if (this.#isAnyLeftOut) {
+    } else if (this.#hasOverflowed) {
       this.#begin('own');
     } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
       this.#begin('help');
@@ -177,7 +177,7 @@ export class Sweeper {
   #begin(pass: 'none' | 'own' | 'help'): void {
     this.#pass = pass;
     this.#cursor = null;
-    if (pass === 'own') this.#isAnyLeftOut = false;
+    if (pass === 'own') this.#hasOverflowed = false;
     // As if all rows were of names that the most nodes share.
     this.#scan = scanFor(Math.max(...this.nodes.shares.counts));
   }

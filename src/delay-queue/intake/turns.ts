@@ -13,7 +13,7 @@ const LINE_MAX_IN_CROWD = 500;
 
 /**
  * A line for each name that waits, and the names take turns: who was served goes behind all others,
- * and nobody else moves. A name that finds no slot so keeps its place for the moment when there is one.
+ * and nobody else moves. A name that finds no place so keeps its place for the moment when there is one.
  */
 export class Turns {
   /** Served least recently first. A line that is empty has no turn. */
@@ -40,16 +40,16 @@ export class Turns {
   }
 
   /**
-   * Takes up to `limit` entries, one of each name in turn as long as it finds a seat.
-   * @param seat takes a place for the entry, and answers whether there was one
+   * Takes up to `limit` entries, one of each name in turn as long as it is admitted.
+   * @param admit takes a place for the entry, and answers whether there was one
    * @returns how many it took
    */
-  take(limit: number, seat: (entry: Entry) => boolean): number {
+  take(limit: number, admit: (entry: Entry) => boolean): number {
     let taken = 0;
     // Whoever is served moves to the back, where this loop meets it once more.
     for (const [name, line] of this.#lines) {
       if (taken >= limit) break;
-      const isServed = this.#serve(line, seat);
+      const isServed = this.#serve(line, admit);
       if (isServed || line.length === 0) this.#lines.delete(name);
       if (!isServed) continue;
       if (line.length > 0) this.#lines.set(name, line);
@@ -70,10 +70,10 @@ export class Turns {
     return dropped;
   }
 
-  #serve(line: Line, seat: (entry: Entry) => boolean): boolean {
+  #serve(line: Line, admit: (entry: Entry) => boolean): boolean {
     const before = line.length;
     const entry = line.peek();
-    const isServed = entry !== undefined && seat(entry);
+    const isServed = entry !== undefined && admit(entry);
     if (isServed) line.shift();
     this.#size -= before - line.length;
     return isServed;

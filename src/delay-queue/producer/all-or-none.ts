@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { despiteDeadlocks } from '../store/deadlock.js';
 import type { DelayStore } from '../store/delay.store.js';
-import type { Placed, Placement as NewDelay } from '../store/wire/delay-rows.js';
+import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { Runner } from '../store/wire/runner.js';
 import { ownAttempt, type OwnKeyWrites } from './own-key.js';
 import {

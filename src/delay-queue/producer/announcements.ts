@@ -38,7 +38,7 @@ export class Announcements {
     { failed = false, answeredAtMs = performance.now() }: WrittenOptions = {},
   ): void {
     if (epoch === null || wakeMs === null) return;
-    const wake = { id, epoch, name, wakeMs, suspect: false, failed };
+    const wake = { id, epoch, name, wakeMs, stalled: false, failed };
     const written = { databaseMs: nowMs, monotonicMs: answeredAtMs };
     this.afterCommit.onCommit(manager, (certain) => this.heard.announce(wake, written, certain));
   }

@@ -1,7 +1,7 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { ScheduleItem } from '../delay/delay.js';
-import type { Placement as NewDelay } from '../store/wire/delay-rows.js';
-import { slotOf as keyText } from '../store/wire/delay-rows.js';
+import type { NewDelay } from '../store/wire/delay-rows.js';
+import { keyText } from '../store/wire/delay-rows.js';
 import { readable, within } from '../validation/blame.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkKey, checkName } from '../validation/names.js';

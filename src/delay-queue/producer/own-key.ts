@@ -2,9 +2,9 @@ import type { EntityManager } from 'typeorm';
 import type { AfterCommit } from './transaction/after-commit.js';
 import { actingCall, type ActingAttempt } from './transaction/handler-context.js';
 import type { DelayStore } from '../store/delay.store.js';
-import type { Placed, Placement as NewDelay } from '../store/wire/delay-rows.js';
+import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { Runner } from '../store/wire/runner.js';
-import type { Patience } from '../store/sql/parts/lock-wait.js';
+import type { LockWait } from '../store/sql/parts/lock-wait.js';
 import type { MoveTo } from '../validation/when.js';
 
 /** The attempt on whose behalf a call is made, if it runs on that very delay. */
@@ -70,7 +70,7 @@ export class OwnKeyWrites {
     to: MoveTo,
     change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
   ): Promise<Placed<Verdict> | undefined> {
-    const moved = await this.store.moveOn(runner, own, to, change, patienceOf(own, runner));
+    const moved = await this.store.moveOn(runner, own, to, change, lockWaitOf(own, runner));
     if (moved === undefined) return undefined;
     own.movedOn = true;
     this.afterCommit.onRollback(manager, () => {
@@ -84,7 +84,7 @@ export class OwnKeyWrites {
  * How long a handler waits for its own row. Not at all where it may be the handler itself that holds the row:
  * by the fence of its transaction, or because it moved the row on before, in a transaction that is still open.
  */
-function patienceOf(own: ActingAttempt, { transaction }: Runner): Patience {
+function lockWaitOf(own: ActingAttempt, { transaction }: Runner): LockWait {
   if (own.handler.transactional || own.movedOn) return 'at once';
   return transaction === 'callers' ? 'waits' : 'a while';
 }

@@ -11,7 +11,7 @@ import type { CallersPool } from '../database/own-pool.js';
 import { BatchStore } from '../store/batch.store.js';
 import { DelayStore } from '../store/delay.store.js';
 import { inLockOrder } from '../store/lock-order.js';
-import type { Placed, Placement as NewDelay } from '../store/wire/delay-rows.js';
+import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { MoveTo } from '../validation/when.js';
 import { AllOrNone } from './all-or-none.js';
 import { Announcements, type CommittedWrites } from './announcements.js';

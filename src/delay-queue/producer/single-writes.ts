@@ -1,5 +1,5 @@
 import type { DelayStore } from '../store/delay.store.js';
-import type { Placed, Placement as NewDelay } from '../store/wire/delay-rows.js';
+import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { MoveTo } from '../validation/when.js';
 import type { NameAndKey } from './arguments.js';
 import type { OwnKeyWrites } from './own-key.js';

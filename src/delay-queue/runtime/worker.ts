@@ -60,7 +60,7 @@ export class Worker {
   readonly #pruners: Pruner[];
 
   /**
-   * From what is known of others to what is settled last: who listens comes after whom it listens to.
+   * From what is known of others to what is written last: who listens comes after whom it listens to.
    * @throws DelayConfigError when the application's pool is too small for its handlers
    */
   constructor(private readonly parts: WorkerParts) {

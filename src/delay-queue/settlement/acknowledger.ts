@@ -1,7 +1,7 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { AttemptStore } from '../store/attempt.store.js';
-import type { Settlement } from '../store/wire/attempt-rows.js';
+import type { Retry } from '../store/wire/attempt-rows.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { HeldClaim } from './held-claim.js';
 import type { Outcome } from './outcome.js';
@@ -11,7 +11,7 @@ import { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
 
 /** What ends an attempt whose delay stays, without the attempt's own id and epoch. */
-type Ending = Omit<Settlement, 'id' | 'epoch'>;
+type Ending = Omit<Retry, 'id' | 'epoch'>;
 
 const GIVE_BACK: Ending = { waitMs: 0, movesDue: false, refund: 1, error: null };
 
@@ -22,7 +22,7 @@ export class Acknowledger {
   /** Something was written down: who waited for room may go on. */
   readonly wrote = new Signal();
   readonly #completions: Batcher<HeldClaim>;
-  readonly #settlements: Batcher<Settlement>;
+  readonly #retries: Batcher<Retry>;
   /** Attempts that ended and are not written down: their rows are still theirs. */
   readonly unwritten = new InFlight();
 
@@ -34,11 +34,11 @@ export class Acknowledger {
     // One each: while the one fails the other may work.
     const trouble = (): Trouble => new Trouble(events, 'acknowledge');
     const complete = (items: readonly HeldClaim[]) => store.complete(items);
-    const settle = async (items: readonly Settlement[]): Promise<number[]> => {
-      const rows = await store.settle(items);
+    const retry = async (items: readonly Retry[]): Promise<number[]> => {
+      const rows = await store.retry(items);
       for (const { id, epoch, name, failed, wake_ms: wakeMs } of rows) {
         if (wakeMs !== null) {
-          this.waits.tell({ id, epoch, name, wakeMs, suspect: false, failed });
+          this.waits.tell({ id, epoch, name, wakeMs, stalled: false, failed });
         }
       }
       return rows.map((row) => row.id);
@@ -52,9 +52,9 @@ export class Acknowledger {
       trouble: trouble(),
       onProgress,
     });
-    this.#settlements = new Batcher({
+    this.#retries = new Batcher({
       node,
-      write: settle,
+      write: retry,
       lookAt,
       trouble: trouble(),
       onProgress,
@@ -63,7 +63,7 @@ export class Acknowledger {
 
   /** Attempts that ended and are not written down yet. */
   get size(): number {
-    return this.#completions.size + this.#settlements.size;
+    return this.#completions.size + this.#retries.size;
   }
 
   /** Takes over an attempt whose outcome is decided. */
@@ -75,22 +75,22 @@ export class Acknowledger {
         return this.#fail(attempt, outcome);
       case 'split': {
         const error = describeError(outcome.error);
-        return this.#settle(attempt, { ...GIVE_BACK, error }, () =>
+        return this.#retry(attempt, { ...GIVE_BACK, error }, () =>
           this.events.emit('split', { ...attempt.event, error }),
         );
       }
       case 'discarded':
-        return this.#bury(attempt, describeError(outcome.reason));
+        return this.#deadLetter(attempt, describeError(outcome.reason));
       case 'postponed':
-        return this.#settle(
+        return this.#retry(
           attempt,
           { waitMs: outcome.waitMs, movesDue: true, refund: 1, error: null },
           () => this.events.emit('postponed', { ...attempt.event, waitMs: outcome.waitMs }),
         );
       case 'unbegun':
-        return this.#settle(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
+        return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
       case 'released':
-        return this.#settle(attempt, GIVE_BACK, () => this.events.emit('released', attempt.event));
+        return this.#retry(attempt, GIVE_BACK, () => this.events.emit('released', attempt.event));
       case 'lost':
         this.events.emit('lost', attempt.event);
     }
@@ -98,24 +98,21 @@ export class Acknowledger {
 
   /**
    * Gives back a claimed row whose handler was not called.
-   * @param onSettled told when the row is given back, or was never this node's
+   * @param onGivenBack told when the row is given back, or was never this node's
    */
-  giveBack(id: number, epoch: number, onSettled: () => void = () => {}): void {
-    this.#settlements.add({ id, epoch, ...GIVE_BACK }, onSettled);
+  giveBack(id: number, epoch: number, onGivenBack: () => void = () => {}): void {
+    this.#retries.add({ id, epoch, ...GIVE_BACK }, onGivenBack);
   }
 
   /** Resolves when everything is written down, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
-    await Promise.all([
-      this.#completions.whenEmpty(withinMs),
-      this.#settlements.whenEmpty(withinMs),
-    ]);
+    await Promise.all([this.#completions.whenEmpty(withinMs), this.#retries.whenEmpty(withinMs)]);
   }
 
   /** What is not written down by now never is: the leases of those rows will end. */
   close(): void {
     this.#completions.close();
-    this.#settlements.close();
+    this.#retries.close();
   }
 
   #complete(attempt: HeldClaim): void {
@@ -137,25 +134,25 @@ export class Acknowledger {
   #fail(attempt: HeldClaim, outcome: Outcome & { kind: 'failed' }): void {
     const error = describeError(outcome.error);
     const { attempts, max_attempts: maxAttempts } = attempt.row;
-    if (attempts >= maxAttempts) return this.#bury(attempt, error);
+    if (attempts >= maxAttempts) return this.#deadLetter(attempt, error);
     const waitMs = attempt.handler.backoffMs(attempts);
-    this.#settle(attempt, { waitMs, movesDue: false, refund: 0, error }, () =>
+    this.#retry(attempt, { waitMs, movesDue: false, refund: 0, error }, () =>
       this.events.emit('retrying', { ...attempt.event, error, waitMs }),
     );
   }
 
-  #bury(attempt: HeldClaim, error: string): void {
+  #deadLetter(attempt: HeldClaim, error: string): void {
     const onWritten = (): void => {
       const { id, name, key, attempt: number } = attempt.event;
       this.events.emit('dead', { id, name, key, attempt: number, error });
     };
-    this.#settle(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
+    this.#retry(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
   }
 
-  #settle(attempt: HeldClaim, ending: Ending, onWritten: () => void): void {
+  #retry(attempt: HeldClaim, ending: Ending, onWritten: () => void): void {
     const { id, epoch } = attempt;
     this.unwritten.add(attempt);
-    this.#settlements.add({ id, epoch, ...ending }, (result) => {
+    this.#retries.add({ id, epoch, ...ending }, (result) => {
       this.unwritten.delete(attempt);
       if (result === 'written') onWritten();
       // The attempt was cut, or its connection broke, at COMMIT; the row is gone: it was committed.

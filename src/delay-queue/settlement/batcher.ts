@@ -27,9 +27,9 @@ export interface BatcherParts<Item> {
 
 interface Pending<Item> {
   item: Item;
-  settle: (result: 'written' | 'gone', item: Item) => void;
+  tell: (result: 'written' | 'gone', item: Item) => void;
   /** Times it was found locked. */
-  misses: number;
+  timesLocked: number;
   /** A statement with it failed, and may have been committed all the same. */
   unsure: boolean;
 }
@@ -50,23 +50,23 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   constructor(private readonly parts: BatcherParts<Item>) {}
 
-  /** Items that are not settled yet. */
+  /** Items that are not written yet. */
   get size(): number {
     return this.#open;
   }
 
-  /** @param settle `written`, or `gone`: the row is no longer the item's */
-  add(item: Item, settle: Pending<Item>['settle']): void {
+  /** @param tell `written`, or `gone`: the row is no longer the item's */
+  add(item: Item, tell: Pending<Item>['tell']): void {
     this.#open += 1;
-    this.#enqueue({ item, settle, misses: 0, unsure: false });
+    this.#enqueue({ item, tell, timesLocked: 0, unsure: false });
   }
 
-  /** Resolves when all is settled, or after `withinMs`. */
+  /** Resolves when all is written, or after `withinMs`. */
   async whenEmpty(withinMs: number): Promise<void> {
     if (this.#open > 0) await within(this.#empty.next, withinMs);
   }
 
-  /** Gives up what is not settled, because the connections are about to close. */
+  /** Gives up what is not written, because the connections are about to close. */
   close(): void {
     this.#closed = true;
   }
@@ -117,7 +117,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     const written = new Set(await this.parts.write(batch.map((pending) => pending.item)));
     const missing: Pending<Item>[] = [];
     for (const pending of batch) {
-      if (written.has(pending.item.id)) this.#settle(pending, 'written');
+      if (written.has(pending.item.id)) this.#tell(pending, 'written');
       else missing.push(pending);
     }
     if (missing.length > 0) await this.#lookAfter(missing);
@@ -132,18 +132,18 @@ export class Batcher<Item extends { id: number; epoch: number }> {
       // epoch that it would have, and a caller's write may have given the row that very one.
       const isOurs = row?.epoch === pending.item.epoch && row.leased_by === this.parts.node;
       if (isOurs) this.#locked(pending);
-      else this.#settle(pending, pending.unsure ? 'written' : 'gone');
+      else this.#tell(pending, pending.unsure ? 'written' : 'gone');
     }
   }
 
   #locked(pending: Pending<Item>): void {
-    pending.misses += 1;
-    void pause(pauseMs(LOCKED, pending.misses)).then(() => this.#enqueue(pending));
+    pending.timesLocked += 1;
+    void pause(pauseMs(LOCKED, pending.timesLocked)).then(() => this.#enqueue(pending));
   }
 
-  #settle(pending: Pending<Item>, result: 'written' | 'gone'): void {
+  #tell(pending: Pending<Item>, result: 'written' | 'gone'): void {
     this.#open -= 1;
-    pending.settle(result, pending.item);
+    pending.tell(result, pending.item);
     if (this.#open === 0) this.#empty.happens();
   }
 }

@@ -1,7 +1,7 @@
 import { NO_MS } from './wire/arrays.js';
 import {
-  type BuryAnswer,
-  buriedOf,
+  type ExhaustedAnswer,
+  exhaustedOf,
   type ClaimAnswer,
   claimedOf,
   type FenceAnswer,
@@ -10,29 +10,29 @@ import {
   idOf,
   type LookAnswer,
   lookedOf,
-  type SettleAnswer,
-  settledOf,
+  type RetryAnswer,
+  retriedOf,
 } from './wire/answers.js';
 import { flags, numbers, texts } from './wire/arrays.js';
 import type {
-  BuriedRow,
+  ExhaustedRow,
   ClaimedRow,
   ClaimRequest,
   Completion,
   FenceRow,
   LookedRow,
-  SettledRow,
-  Settlement,
+  RetriedRow,
+  Retry,
 } from './wire/attempt-rows.js';
 import { given, type Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
-import { burySql } from './sql/attempts/exhausted.sql.js';
+import { exhaustedSql } from './sql/attempts/exhausted.sql.js';
 import { claimSql } from './sql/attempts/claim.sql.js';
 import { completeSql } from './sql/attempts/complete.sql.js';
 import { fenceSql } from './sql/attempts/fence.sql.js';
 import { lookAtSql } from './sql/attempts/look-at.sql.js';
 import { renewSql } from './sql/attempts/renew.sql.js';
-import { settleSql } from './sql/attempts/retry.sql.js';
+import { retrySql } from './sql/attempts/retry.sql.js';
 
 /** What becomes of rows that are claimed, on connections of the engine's own; one statement per method. */
 export class AttemptStore {
@@ -49,8 +49,8 @@ export class AttemptStore {
       claim: claimSql(tables),
       lookAt: lookAtSql(tables),
       complete: completeSql(tables, withHistory),
-      settle: settleSql(tables),
-      bury: burySql(tables),
+      retry: retrySql(tables),
+      deadLetter: exhaustedSql(tables),
       renew: renewSql(tables),
       fence: fenceSql(tables),
     };
@@ -83,8 +83,8 @@ export class AttemptStore {
     return ids.filter((id) => !left.has(id));
   }
 
-  async settle(items: readonly Settlement[]): Promise<SettledRow[]> {
-    const rows = await this.runner.query<SettleAnswer>(this.#sql.settle, [
+  async retry(items: readonly Retry[]): Promise<RetriedRow[]> {
+    const rows = await this.runner.query<RetryAnswer>(this.#sql.retry, [
       ...fencesOf(items),
       numbers(items.map((item) => item.waitMs ?? NO_MS)),
       flags(items.map((item) => item.movesDue)),
@@ -93,16 +93,16 @@ export class AttemptStore {
       texts(items.map((item) => item.error ?? '')),
       this.nodeName,
     ]);
-    return rows.map(settledOf);
+    return rows.map(retriedOf);
   }
 
-  async bury(requests: readonly ClaimRequest[], error: string): Promise<BuriedRow[]> {
-    const rows = await this.runner.query<BuryAnswer>(this.#sql.bury, [
+  async deadLetter(requests: readonly ClaimRequest[], error: string): Promise<ExhaustedRow[]> {
+    const rows = await this.runner.query<ExhaustedAnswer>(this.#sql.deadLetter, [
       ...fencesOf(requests),
       numbers(requests.map((request) => request.maxAttempts)),
       error,
     ]);
-    return rows.map(buriedOf);
+    return rows.map(exhaustedOf);
   }
 
   /** Ids whose lease now ends in `leaseMs`. */

@@ -5,27 +5,27 @@ import {
   columnsOf,
   insert,
   insertAll,
-  placeAgainColumns,
+  takenColumns,
   placedOf,
   type PlacedRow,
 } from './write-answers.js';
-import type { Placed, Placement } from './wire/delay-rows.js';
+import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
-import { slotOf } from './wire/delay-rows.js';
+import { keyText } from './wire/delay-rows.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
-import { placeAgainSql } from './sql/delays/schedule-taken.sql.js';
-import { placeKeylessSql, placeSql } from './sql/delays/schedule-new.sql.js';
+import { scheduleTakenSql } from './sql/delays/schedule-taken.sql.js';
+import { scheduleKeylessSql, scheduleNewSql } from './sql/delays/schedule-new.sql.js';
 import { rescheduleSql } from './sql/delays/reschedule.sql.js';
 
 /** A delay by its name and key. */
-export interface Slot {
+export interface NameAndKey {
   name: string;
   key: string;
 }
 
 /** A delay and where it goes. */
-export interface Move extends Slot {
+export interface Move extends NameAndKey {
   to: MoveTo;
 }
 
@@ -46,9 +46,9 @@ export class BatchStore {
   constructor(schema: string, withHistory: boolean) {
     const tables = tablesOf(schema);
     this.#sql = {
-      placeKeyless: placeKeylessSql(tables),
-      place: placeSql(tables, 'at once'),
-      placeAgain: placeAgainSql(tables, withHistory, 'at once'),
+      placeKeyless: scheduleKeylessSql(tables),
+      place: scheduleNewSql(tables, 'at once'),
+      placeAgain: scheduleTakenSql(tables, withHistory, 'at once'),
       cancelWaiting: cancelWaitingSql(tables, withHistory),
       cancel: cancelSql(tables, withHistory, 'at once'),
       reschedule: rescheduleSql(tables, 'at once'),
@@ -58,10 +58,10 @@ export class BatchStore {
   /** Those without a key, which are in nobody's way. */
   async placeKeyless(
     runner: Runner,
-    placements: readonly Placement[],
+    newDelays: readonly NewDelay[],
     answer: Answer,
   ): Promise<void> {
-    const inserted = await insertAll(runner, this.#sql.placeKeyless, placements);
+    const inserted = await insertAll(runner, this.#sql.placeKeyless, newDelays);
     for (const [index, placed] of (inserted ?? []).entries()) answer(index, placed);
   }
 
@@ -70,8 +70,8 @@ export class BatchStore {
    * @throws 55P03 when somebody's uncommitted row has one of the keys, and 23505 when it is committed
    * at that moment; nothing was written then
    */
-  async place(runner: Runner, placements: readonly Placement[], answer: Answer): Promise<void> {
-    const inserted = await insert(runner, this.#sql.place, placements);
+  async place(runner: Runner, newDelays: readonly NewDelay[], answer: Answer): Promise<void> {
+    const inserted = await insert(runner, this.#sql.place, newDelays);
     const taken: number[] = [];
     for (const [index, placed] of inserted.entries()) {
       if (placed) answer(index, placed);
@@ -80,22 +80,22 @@ export class BatchStore {
     if (taken.length === 0) return;
     const looked = await runner.query<PlacedRow>(
       this.#sql.placeAgain,
-      placeAgainColumns(taken.map((index) => placements[index] as Placement)),
+      takenColumns(taken.map((index) => newDelays[index] as NewDelay)),
     );
     tell(looked, (position, placed) => answer(taken[position] as number, placed));
   }
 
-  async cancel(runner: Runner, slots: readonly Slot[], answer: Answer): Promise<void> {
-    const gone = await runner.query<PlacedRow>(this.#sql.cancelWaiting, slotColumns(slots));
-    const bySlot = new Map(gone.map((row) => [slotOf(row), row]));
+  async cancel(runner: Runner, targets: readonly NameAndKey[], answer: Answer): Promise<void> {
+    const gone = await runner.query<PlacedRow>(this.#sql.cancelWaiting, targetColumns(targets));
+    const byKey = new Map(gone.map((row) => [keyText(row), row]));
     const left: number[] = [];
-    for (const [index, slot] of slots.entries()) {
-      const row = bySlot.get(slotOf(slot));
+    for (const [index, target] of targets.entries()) {
+      const row = byKey.get(keyText(target));
       if (row) answer(index, placedOf(row, 'cancelled'));
       else left.push(index);
     }
     if (left.length === 0) return;
-    const rest = slotColumns(left.map((index) => slots[index] as Slot));
+    const rest = targetColumns(left.map((index) => targets[index] as NameAndKey));
     const looked = await runner.query<PlacedRow>(this.#sql.cancel, [...rest, null, null]);
     tell(looked, (position, placed) => answer(left[position] as number, placed));
   }
@@ -103,7 +103,7 @@ export class BatchStore {
   async reschedule(runner: Runner, moves: readonly Move[], answer: Answer): Promise<void> {
     const to = moves.map((move) => columnsOf(move.to));
     const parameters = [
-      ...slotColumns(moves),
+      ...targetColumns(moves),
       numbers(to.map((column) => column.afterMs ?? NO_MS)),
       texts(to.map((column) => column.at ?? NO_INSTANT)),
       numbers(to.map((column) => column.extendMs ?? NO_MS)),
@@ -112,9 +112,9 @@ export class BatchStore {
   }
 }
 
-const slotColumns = (slots: readonly Slot[]): string[] => [
-  texts(slots.map(({ name }) => name)),
-  texts(slots.map(({ key }) => key)),
+const targetColumns = (targets: readonly NameAndKey[]): string[] => [
+  texts(targets.map(({ name }) => name)),
+  texts(targets.map(({ key }) => key)),
 ];
 
 /** One row per item, in their order; `again` is no answer. */

@@ -3,11 +3,11 @@ import { DelayUnstableError } from '../delay/delay.errors.js';
 import { NO_INSTANT, NO_MS } from './wire/arrays.js';
 import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './wire/answers.js';
 import { numbers, texts } from './wire/arrays.js';
-import { HELD_MAX_MS, type Patience } from './sql/parts/lock-wait.js';
-import { PatientStatement } from './patient-statement.js';
-import { Placer } from './schedule-writer.js';
+import { HELD_MAX_MS, type LockWait } from './sql/parts/lock-wait.js';
+import { KeyLook } from './key-look.js';
+import { ScheduleWriter } from './schedule-writer.js';
 import { columnsOf, insertAll, placedOf, type PlacedRow } from './write-answers.js';
-import type { FoundRow, HistoryRow, OwnAttempt, Placed, Placement } from './wire/delay-rows.js';
+import type { FoundRow, HistoryRow, OwnAttempt, Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
@@ -15,7 +15,7 @@ import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { findSql } from './sql/delays/find.sql.js';
 import { historySql } from './sql/delays/history.sql.js';
 import { moveOnSql } from './sql/delays/move-on.sql.js';
-import { placeAllSql, placeKeylessSql } from './sql/delays/schedule-new.sql.js';
+import { scheduleAllNewSql, scheduleKeylessSql } from './sql/delays/schedule-new.sql.js';
 import { rescheduleSql } from './sql/delays/reschedule.sql.js';
 import { retryDeadSql } from './sql/delays/retry-dead.sql.js';
 import { untilStable } from './stable-look.js';
@@ -27,7 +27,7 @@ import { untilStable } from './stable-look.js';
  */
 export class DelayStore {
   readonly #sql;
-  readonly #placer: Placer;
+  readonly #writer: ScheduleWriter;
 
   constructor(
     schema: string,
@@ -36,18 +36,18 @@ export class DelayStore {
     private readonly heldMaxMs = HELD_MAX_MS,
   ) {
     const tables = tablesOf(schema);
-    this.#placer = new Placer(tables, withHistory, heldMaxMs);
+    this.#writer = new ScheduleWriter(tables, withHistory, heldMaxMs);
     this.#sql = {
-      placeAll: placeAllSql(tables),
-      placeKeyless: placeKeylessSql(tables),
+      placeAll: scheduleAllNewSql(tables),
+      placeKeyless: scheduleKeylessSql(tables),
       moveOn: {
         waits: moveOnSql(tables, withHistory, 'waits'),
         'a while': moveOnSql(tables, withHistory, 'a while'),
         'at once': moveOnSql(tables, withHistory, 'at once'),
       },
       cancelWaiting: cancelWaitingSql(tables, withHistory),
-      cancel: new PatientStatement((patience) => cancelSql(tables, withHistory, patience)),
-      reschedule: new PatientStatement((patience) => rescheduleSql(tables, patience)),
+      cancel: new KeyLook((lockWait) => cancelSql(tables, withHistory, lockWait)),
+      reschedule: new KeyLook((lockWait) => rescheduleSql(tables, lockWait)),
       find: findSql(tables),
       history: historySql(tables),
       retryDead: { callers: retryDeadSql(tables, 'waits'), ours: retryDeadSql(tables, 'a while') },
@@ -55,30 +55,30 @@ export class DelayStore {
   }
 
   /**
-   * Writes all placements, or none and throws.
-   * @param placements sorted by (name, key) without duplicate keys, so that two callers lock in
+   * Writes all newDelays, or none and throws.
+   * @param newDelays sorted by (name, key) without duplicate keys, so that two callers lock in
    * the same order
    * @throws DelayConflictError for `onConflict: 'error'`, DelayUnstableError
    */
-  async place(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
-    const [only] = placements;
+  async place(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
+    const [only] = newDelays;
     return this.#orHeld(runner, async () =>
-      placements.length === 1 && only !== undefined
-        ? [await this.#placer.one(runner, only)]
-        : this.#placer.all(runner, placements),
+      newDelays.length === 1 && only !== undefined
+        ? [await this.#writer.one(runner, only)]
+        : this.#writer.all(runner, newDelays),
     );
   }
 
   /**
-   * Writes all placements in one statement or, when a key is taken, none: then it answers undefined.
+   * Writes all newDelays in one statement or, when a key is taken, none: then it answers undefined.
    * @param runner each statement a transaction of its own
-   * @param placements as for {@link place}
+   * @param newDelays as for {@link place}
    */
-  async placeAll(runner: Runner, placements: readonly Placement[]): Promise<Placed[] | undefined> {
-    const isKeyless = placements.every(({ key }) => key === null);
+  async placeAll(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[] | undefined> {
+    const isKeyless = newDelays.every(({ key }) => key === null);
     const sql = isKeyless ? this.#sql.placeKeyless : this.#sql.placeAll;
     try {
-      return await insertAll(runner, sql, placements);
+      return await insertAll(runner, sql, newDelays);
     } catch (error) {
       if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
       return undefined;
@@ -94,7 +94,7 @@ export class DelayStore {
     own: OwnAttempt,
     to: MoveTo,
     change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
-    patience: Patience,
+    lockWait: LockWait,
   ): Promise<Placed<Verdict> | undefined> {
     const { afterMs, at, extendMs } = columnsOf(to);
     const parameters = [
@@ -109,7 +109,7 @@ export class DelayStore {
       own.latenessMs,
     ];
     return this.#orHeld(runner, async () => {
-      const [row] = await runner.query<PlacedRow>(this.#sql.moveOn[patience], parameters);
+      const [row] = await runner.query<PlacedRow>(this.#sql.moveOn[lockWait], parameters);
       return row && (placedOf(row, change.verdict) as Placed<Verdict>);
     });
   }
@@ -176,11 +176,7 @@ export class DelayStore {
     return rows.map(historyOf);
   }
 
-  #untilStable(
-    statement: PatientStatement,
-    runner: Runner,
-    parameters: unknown[],
-  ): Promise<PlacedRow> {
+  #untilStable(statement: KeyLook, runner: Runner, parameters: unknown[]): Promise<PlacedRow> {
     return this.#orHeld(runner, () =>
       untilStable(() => statement.look(runner, parameters), this.heldMaxMs),
     );

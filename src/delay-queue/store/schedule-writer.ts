@@ -1,18 +1,18 @@
 import { DelayConflictError, DelayError } from '../delay/delay.errors.js';
 import { numbers } from './wire/arrays.js';
-import type { Patience } from './sql/parts/lock-wait.js';
-import { PatientStatement } from './patient-statement.js';
-import { insert, placeAgainColumns, placedOf, type PlacedRow } from './write-answers.js';
-import type { Placed, Placement } from './wire/delay-rows.js';
+import type { LockWait } from './sql/parts/lock-wait.js';
+import { KeyLook } from './key-look.js';
+import { insert, takenColumns, placedOf, type PlacedRow } from './write-answers.js';
+import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import type { Tables } from './tables/schema.js';
-import { placeAgainSql } from './sql/delays/schedule-taken.sql.js';
-import { placeSql } from './sql/delays/schedule-new.sql.js';
-import { unplaceSql } from './sql/delays/schedule-undo.sql.js';
+import { scheduleTakenSql } from './sql/delays/schedule-taken.sql.js';
+import { scheduleNewSql } from './sql/delays/schedule-new.sql.js';
+import { scheduleUndoSql } from './sql/delays/schedule-undo.sql.js';
 import { untilStable } from './stable-look.js';
 
 /** Writes delays whose keys may be taken: inserts what is absent, and looks at the rest. */
-export class Placer {
+export class ScheduleWriter {
   readonly #sql;
 
   constructor(
@@ -20,24 +20,24 @@ export class Placer {
     withHistory: boolean,
     private readonly heldMaxMs: number,
   ) {
-    const place = (patience: Patience): string => placeSql(tables, patience);
+    const place = (lockWait: LockWait): string => scheduleNewSql(tables, lockWait);
     this.#sql = {
       place: { callers: place('waits'), ours: place('a while') },
-      placeAgain: new PatientStatement((patience) => placeAgainSql(tables, withHistory, patience)),
-      placeAllAgain: placeAgainSql(tables, withHistory, 'waits', 'all or none'),
-      unplace: unplaceSql(tables),
+      placeAgain: new KeyLook((lockWait) => scheduleTakenSql(tables, withHistory, lockWait)),
+      placeAllAgain: scheduleTakenSql(tables, withHistory, 'waits', 'all or none'),
+      unplace: scheduleUndoSql(tables),
     };
   }
 
   /** @throws DelayConflictError, DelayUnstableError; nothing was written then */
-  async one(runner: Runner, placement: Placement): Promise<Placed> {
+  async one(runner: Runner, newDelay: NewDelay): Promise<Placed> {
     const placed = await untilStable(async () => {
-      const [inserted] = await insert(runner, this.#insertFor(runner), [placement]);
+      const [inserted] = await insert(runner, this.#insertFor(runner), [newDelay]);
       if (inserted) return inserted;
-      const row = await this.#sql.placeAgain.look(runner, placeAgainColumns([placement]));
+      const row = await this.#sql.placeAgain.look(runner, takenColumns([newDelay]));
       return row && placedOf(row);
     }, this.heldMaxMs);
-    if (placed.verdict === 'conflict') throw conflictOf(placement);
+    if (placed.verdict === 'conflict') throw conflictOf(newDelay);
     return placed;
   }
 
@@ -45,15 +45,15 @@ export class Placer {
    * All or none, without a savepoint: inserts can be told from what else the transaction has written, and
    * are taken back; what was there before is written by one statement, when nothing stands against it.
    *
-   * @param placements sorted by (name, key) without duplicate keys
+   * @param newDelays sorted by (name, key) without duplicate keys
    * @throws DelayConflictError, DelayUnstableError; nothing was written then
    */
-  async all(runner: Runner, placements: readonly Placement[]): Promise<Placed[]> {
-    const results = Array.from<Placed>({ length: placements.length });
+  async all(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
+    const results = Array.from<Placed>({ length: newDelays.length });
     const inserted: number[] = [];
-    let open = [...placements.keys()];
+    let open = [...newDelays.keys()];
     const look = async (): Promise<true | undefined> => {
-      const items = open.map((index) => placements[index] as Placement);
+      const items = open.map((index) => newDelays[index] as NewDelay);
       const placed = await insert(runner, this.#insertFor(runner), items);
       for (const [position, one] of placed.entries()) {
         if (one === undefined) continue;
@@ -61,7 +61,7 @@ export class Placer {
         inserted.push(one.id);
       }
       open = open.filter((_, position) => placed[position] === undefined);
-      return open.length === 0 || (await this.#rest(runner, placements, open, results));
+      return open.length === 0 || (await this.#rest(runner, newDelays, open, results));
     };
     try {
       await untilStable(look, this.heldMaxMs);
@@ -76,14 +76,14 @@ export class Placer {
   /** Each is waited for in their order: whoever skipped one and came back for it would be in another's way. */
   async #rest(
     runner: Runner,
-    placements: readonly Placement[],
+    newDelays: readonly NewDelay[],
     open: readonly number[],
     results: Placed[],
   ): Promise<true | undefined> {
-    const items = open.map((index) => placements[index] as Placement);
-    const rows = await runner.query<PlacedRow>(this.#sql.placeAllAgain, placeAgainColumns(items));
+    const items = open.map((index) => newDelays[index] as NewDelay);
+    const rows = await runner.query<PlacedRow>(this.#sql.placeAllAgain, takenColumns(items));
     const conflict = rows.findIndex(({ verdict }) => verdict === 'conflict');
-    if (conflict >= 0) throw conflictOf(items[conflict] as Placement);
+    if (conflict >= 0) throw conflictOf(items[conflict] as NewDelay);
     if (rows.some(({ verdict }) => verdict === 'again')) return undefined;
     for (const [position, row] of rows.entries()) {
       results[open[position] as number] = placedOf(row);
@@ -100,5 +100,5 @@ export class Placer {
   }
 }
 
-const conflictOf = ({ name, key }: Placement): DelayConflictError =>
+const conflictOf = ({ name, key }: NewDelay): DelayConflictError =>
   new DelayConflictError(name, key ?? '');

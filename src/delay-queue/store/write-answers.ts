@@ -2,9 +2,9 @@ import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/arrays.js';
 import { type AsText, msOfUs, numberOf } from './wire/answers.js';
 import { numbers, texts } from './wire/arrays.js';
 import type { MoveTo } from '../validation/when.js';
-import type { Placed, Placement } from './wire/delay-rows.js';
+import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
-import { slotOf } from './wire/delay-rows.js';
+import { keyText } from './wire/delay-rows.js';
 
 /** The three columns of a statement's input that say when; exactly one of them is set. */
 export function columnsOf(to: MoveTo): {
@@ -20,22 +20,22 @@ export function columnsOf(to: MoveTo): {
 }
 
 /** Parameters of `place`, and the first ones of `placeAgain`: one array per column. */
-export function placementColumns(placements: readonly Placement[]): string[] {
-  const to = placements.map((placement) => columnsOf(placement.to));
+export function newDelayColumns(newDelays: readonly NewDelay[]): string[] {
+  const to = newDelays.map((newDelay) => columnsOf(newDelay.to));
   return [
-    texts(placements.map((placement) => placement.name)),
-    texts(placements.map((placement) => placement.key ?? NO_KEY)),
-    texts(placements.map((placement) => placement.payload)),
+    texts(newDelays.map((newDelay) => newDelay.name)),
+    texts(newDelays.map((newDelay) => newDelay.key ?? NO_KEY)),
+    texts(newDelays.map((newDelay) => newDelay.payload)),
     numbers(to.map((column) => column.afterMs ?? 0)),
     texts(to.map((column) => column.at ?? NO_INSTANT)),
-    numbers(placements.map((placement) => placement.maxAttempts ?? NO_MAXIMUM)),
+    numbers(newDelays.map((newDelay) => newDelay.maxAttempts ?? NO_MAXIMUM)),
   ];
 }
 
 /** Parameters of `placeAgain`. */
-export const placeAgainColumns = (placements: readonly Placement[]): string[] => [
-  ...placementColumns(placements),
-  texts(placements.map((placement) => placement.onConflict)),
+export const takenColumns = (newDelays: readonly NewDelay[]): string[] => [
+  ...newDelayColumns(newDelays),
+  texts(newDelays.map((newDelay) => newDelay.onConflict)),
 ];
 
 /** What statements about a delay that is there answer; of one that is absent there is no number. */
@@ -66,16 +66,16 @@ type KeyedRow = InsertedRow & AsText<'name', 'key'>;
 export async function insert(
   runner: Runner,
   sql: string,
-  placements: readonly Placement[],
+  newDelays: readonly NewDelay[],
 ): Promise<(Placed | undefined)[]> {
-  const rows = await runner.query<KeyedRow>(sql, placementColumns(placements));
-  if (rows.length === placements.length) return inOrder(rows);
+  const rows = await runner.query<KeyedRow>(sql, newDelayColumns(newDelays));
+  if (rows.length === newDelays.length) return inOrder(rows);
   // Of the keyless ones, the first is the first. Keyed ones say which they are.
   const keyless = inOrder(rows.filter(({ key }) => key === null)).values();
-  const keyed = new Map(rows.filter(({ key }) => key !== null).map((row) => [slotOf(row), row]));
-  return placements.map((placement) => {
-    if (placement.key === null) return keyless.next().value;
-    const row = keyed.get(slotOf(placement));
+  const keyed = new Map(rows.filter(({ key }) => key !== null).map((row) => [keyText(row), row]));
+  return newDelays.map((newDelay) => {
+    if (newDelay.key === null) return keyless.next().value;
+    const row = keyed.get(keyText(newDelay));
     return row && scheduled(row);
   });
 }
@@ -84,9 +84,9 @@ export async function insert(
 export async function insertAll(
   runner: Runner,
   sql: string,
-  placements: readonly Placement[],
+  newDelays: readonly NewDelay[],
 ): Promise<Placed[] | undefined> {
-  const rows = await runner.query<InsertedRow>(sql, placementColumns(placements));
+  const rows = await runner.query<InsertedRow>(sql, newDelayColumns(newDelays));
   return rows.length === 0 ? undefined : inOrder(rows);
 }
 

@@ -127,7 +127,7 @@ export const CLAIMS: Record<string, Mutant> = {
 
 const DEAD_LETTERS = `
   SELECT id::float8 AS id, epoch, name, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "wakeMs",
-         false AS suspect, true AS failed
+         false AS stalled, true AS failed
   FROM delay_queue.delay WHERE wake_at = 'infinity' LIMIT 100`;
 
 /** A private of the store's. */

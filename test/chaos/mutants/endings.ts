@@ -19,7 +19,7 @@ export const ENDINGS: Record<string, Mutant> = {
     apply: (surgery) =>
       surgery.wrap(
         AttemptStore.prototype,
-        'settle',
+        'retry',
         (original) =>
           async function buried(this: AttemptStore, items) {
             const rows = await original.call(this, items);

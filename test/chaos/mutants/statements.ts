@@ -1,6 +1,6 @@
 import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
-import type { Patience } from '../../../src/delay-queue/store/sql/parts/lock-wait.js';
-import { burySql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import type { LockWait } from '../../../src/delay-queue/store/sql/parts/lock-wait.js';
+import { exhaustedSql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
 import {
   cancelSql,
   cancelWaitingSql,
@@ -10,30 +10,30 @@ import { completeSql } from '../../../src/delay-queue/store/sql/attempts/complet
 import { fenceSql } from '../../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/delays/move-on.sql.js';
-import { placeAgainSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+import { scheduleTakenSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import {
-  placeAllSql,
-  placeKeylessSql,
-  placeSql,
+  scheduleAllNewSql,
+  scheduleKeylessSql,
+  scheduleNewSql,
 } from '../../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
 import { renewSql } from '../../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../../src/delay-queue/store/sql/delays/reschedule.sql.js';
-import { settleSql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { retrySql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { sweepSql } from '../../../src/delay-queue/store/sql/nodes/sweep.sql.js';
 
 /** As a chaos run uses the library: the default schema, with history. */
 const tables = tablesOf('delay_queue');
 
-/** With the patience that callers have for whoever holds a row. */
-const patiently = (build: (patience: Patience) => string): readonly string[] => [
+/** With the lockWait that callers have for whoever holds a row. */
+const patiently = (build: (lockWait: LockWait) => string): readonly string[] => [
   build('a while'),
   build('at once'),
 ];
 
 /** The library's statements as they go out, each in all its forms: what a mutant rewrites. */
 export const STATEMENTS = {
-  bury: [burySql(tables)],
-  cancel: patiently((patience) => cancelSql(tables, true, patience)),
+  bury: [exhaustedSql(tables)],
+  cancel: patiently((lockWait) => cancelSql(tables, true, lockWait)),
   cancelWaiting: [cancelWaitingSql(tables, true)],
   claim: [claimSql(tables)],
   complete: [completeSql(tables, true)],
@@ -41,21 +41,21 @@ export const STATEMENTS = {
   load: [loadSql(tables)],
   moveOn: [
     moveOnSql(tables, true, 'waits'),
-    ...patiently((patience) => moveOnSql(tables, true, patience)),
+    ...patiently((lockWait) => moveOnSql(tables, true, lockWait)),
   ],
   place: [
-    placeSql(tables, 'waits'),
-    ...patiently((patience) => placeSql(tables, patience)),
-    placeKeylessSql(tables),
-    placeAllSql(tables),
+    scheduleNewSql(tables, 'waits'),
+    ...patiently((lockWait) => scheduleNewSql(tables, lockWait)),
+    scheduleKeylessSql(tables),
+    scheduleAllNewSql(tables),
   ],
   placeAgain: [
-    ...patiently((patience) => placeAgainSql(tables, true, patience)),
-    placeAgainSql(tables, true, 'waits', 'all or none'),
+    ...patiently((lockWait) => scheduleTakenSql(tables, true, lockWait)),
+    scheduleTakenSql(tables, true, 'waits', 'all or none'),
   ],
   renew: [renewSql(tables)],
-  reschedule: patiently((patience) => rescheduleSql(tables, patience)),
-  settle: [settleSql(tables)],
+  reschedule: patiently((lockWait) => rescheduleSql(tables, lockWait)),
+  settle: [retrySql(tables)],
   sweep: [sweepSql(tables)],
 } as const satisfies Record<string, readonly string[]>;
 

@@ -135,8 +135,8 @@ export class Slot implements ChaosNode {
     const { nodeName, output } = tenant;
     this.parts.onEnd(nodeName, output);
     this.#left.push(...tenant.counts());
-    const suspect = tenant.suspect();
-    if (suspect !== undefined) this.parts.onOdd(tenant.tells(`said "${suspect}"`));
+    const stalled = tenant.stalled();
+    if (stalled !== undefined) this.parts.onOdd(tenant.tells(`said "${stalled}"`));
     if (tenant.isEvicted) return;
     if (!tenant.isReady) {
       const said = output.trimEnd().split('\n').at(-1) ?? '';

@@ -79,7 +79,7 @@ export class Tenant {
   }
 
   /** A line of its output that should not be there. */
-  suspect(): string | undefined {
+  stalled(): string | undefined {
     return SUSPECT.exec(this.output)?.[0];
   }
 

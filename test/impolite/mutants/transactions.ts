@@ -13,9 +13,9 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     hole: SAVEPOINT,
     patches: [
       patch(
-        'store/patient-statement.ts',
-        `    const patience = runner.transaction === undefined ? 'a while' : 'at once';
-    const [row] = await runner.query<PlacedRow>(this.#sql[patience], parameters);
+        'store/key-look.ts',
+        `    const lockWait = runner.transaction === undefined ? 'a while' : 'at once';
+    const [row] = await runner.query<PlacedRow>(this.#sql[lockWait], parameters);
 `,
         `    const isWithin = runner.transaction !== undefined;
     if (isWithin) await runner.query('SAVEPOINT look', []);

@@ -92,13 +92,13 @@ describe('7: what a batch costs', () => {
         await commitTogether(scene, await claimTogether(scene, together, 'n1'));
       },
     },
-    'a suspect travels in a batch': {
+    'a stalled travels in a batch': {
       breaks: [7],
-      says: /"suspect": claimed together with 1 others, after n1 had left it without a word/,
+      says: /"stalled": claimed together with 1 others, after n1 had left it without a word/,
       happens: async (scene) => {
-        const made = await scene.schedule({ ...fenced, token: 'suspect' });
-        const suspect = await scene.claim(made, 'n1', 1);
-        const together = [suspect, await scene.schedule(fenced)];
+        const made = await scene.schedule({ ...fenced, token: 'stalled' });
+        const stalled = await scene.claim(made, 'n1', 1);
+        const together = [stalled, await scene.schedule(fenced)];
         await commitTogether(scene, await claimTogether(scene, together, 'n2'));
       },
     },

@@ -23,7 +23,7 @@ describe('7: attempts and epoch', () => {
         const [item] = [{ id: Number(claimed.id), epoch: claimed.epoch }];
         await (
           await scene.work('n1')
-        ).settle([{ ...item, waitMs: 300, movesDue: false, refund: 1, error: 'no stock' }]);
+        ).retry([{ ...item, waitMs: 300, movesDue: false, refund: 1, error: 'no stock' }]);
         await scene.run({ ...claimed, epoch: claimed.epoch + 1 });
       },
     },

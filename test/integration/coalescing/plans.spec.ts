@@ -3,8 +3,8 @@ import type { Client } from 'pg';
 import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
 import { cancelWaitingSql } from '../../../src/delay-queue/store/sql/delays/cancel.sql.js';
 import {
-  placeKeylessSql,
-  placeSql,
+  scheduleKeylessSql,
+  scheduleNewSql,
 } from '../../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
 import { explain } from '../../support/explain.js';
 import { fileDatabase } from '../../support/file-database.js';
@@ -45,9 +45,9 @@ describe.each([1, 50, 200])('for %d calls', (count) => {
   });
 
   it('an insert looks up the keys it has, and none without', async () => {
-    const keyed = await explain(client, placeSql(tables, 'at once'), items(keys));
+    const keyed = await explain(client, scheduleNewSql(tables, 'at once'), items(keys));
     expect(keyed.waysInto('delay')).toEqual(['Index Scan delay_key']);
-    const keyless = await explain(client, placeKeylessSql(tables), items(nothing));
+    const keyless = await explain(client, scheduleKeylessSql(tables), items(nothing));
     expect(keyless.waysInto('delay')).toEqual([]);
     expect(keyless.buffers).toBeLessThan(60 + count * 25);
   });

@@ -122,8 +122,8 @@ it('a row that another node has claimed under that very epoch is left to it', as
   await lookedAfter;
   const triedToGiveBack = signal();
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const settle = AttemptStore.prototype.settle;
-  jest.spyOn(AttemptStore.prototype, 'settle').mockImplementation(async function (
+  const settle = AttemptStore.prototype.retry;
+  jest.spyOn(AttemptStore.prototype, 'retry').mockImplementation(async function (
     this: AttemptStore,
     items,
   ) {

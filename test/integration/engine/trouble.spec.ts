@@ -126,10 +126,10 @@ describe('a claim of which nobody knows whether it was committed', () => {
     });
     jest.spyOn(AttemptStore.prototype, 'claim').mockRejectedValueOnce(connectionLost());
     // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const settle = AttemptStore.prototype.settle;
+    const settle = AttemptStore.prototype.retry;
     const settled = signal();
     let refusals = 3;
-    jest.spyOn(AttemptStore.prototype, 'settle').mockImplementation(async function (
+    jest.spyOn(AttemptStore.prototype, 'retry').mockImplementation(async function (
       this: AttemptStore,
       items,
     ) {

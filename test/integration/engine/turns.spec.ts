@@ -79,7 +79,7 @@ describe('transactional names that share a small pool', () => {
   });
 });
 
-describe('suspects', () => {
+describe('stalled delays', () => {
   const SUSPECTS = 20;
 
   /** Attempts that ended without a word. */
@@ -115,7 +115,7 @@ describe('suspects', () => {
       providers: [
         plainHandler(
           'test.one',
-          ({ attempt }) => void runs.push(attempt > 1 ? 'suspect' : 'healthy'),
+          ({ attempt }) => void runs.push(attempt > 1 ? 'stalled' : 'healthy'),
           { concurrency: 1 },
         ),
       ],
@@ -124,6 +124,6 @@ describe('suspects', () => {
       () => runs.length,
       (length) => length === SUSPECTS * 2,
     );
-    expect(mostAhead(runs, ['suspect', 'healthy'], SUSPECTS)).toBe(1);
+    expect(mostAhead(runs, ['stalled', 'healthy'], SUSPECTS)).toBe(1);
   });
 });

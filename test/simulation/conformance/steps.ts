@@ -56,12 +56,12 @@ export function randomStep(random: Random, seen: readonly Seen[], isOpen: boolea
     // Mostly by whoever holds one of them: others change nothing.
     const { leased_by: holder } = seen.find((row) => row.leased_by !== null) ?? {};
     const by = random.chance(0.7) ? (holder ?? node) : node;
-    const run = (side: Side) => side.work(on, by).settle(items);
+    const run = (side: Side) => side.work(on, by).retry(items);
     return step(`settle ${JSON.stringify(items)} by ${by}`, run, { hasOrder: false });
   };
   const bury = () => {
     const items = some((row) => ({ ...row, leaseMs: 0, maxAttempts: random.integer(1, 2) }));
-    const run = (side: Side) => side.work(on, node).bury(items, 'no attempt left');
+    const run = (side: Side) => side.work(on, node).deadLetter(items, 'no attempt left');
     return step(`bury ${JSON.stringify(items)}`, run, { hasOrder: false });
   };
   const kinds: (() => Step)[] = [

@@ -1,6 +1,6 @@
 import type { Random } from '../../../src/random.js';
 import { inLockOrder } from '../../../src/delay-queue/store/lock-order.js';
-import type { BatchStore, Move, Slot } from '../../../src/delay-queue/store/batch.store.js';
+import type { BatchStore, Move, NameAndKey } from '../../../src/delay-queue/store/batch.store.js';
 import type { Placed } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import { UNIT_MS } from './same.js';
 import type { Side } from './side.js';
@@ -21,7 +21,7 @@ export function stepTogether(random: Random): Step {
   return random.pick(kinds)(random, chosen);
 }
 
-type MakeStep = (random: Random, slots: readonly Slot[]) => Step;
+type MakeStep = (random: Random, slots: readonly NameAndKey[]) => Step;
 
 const placeKeyless: MakeStep = (random, slots) => {
   const wishes = slots.map(({ name }) => wishOf(random, { name, key: null }));
@@ -69,7 +69,7 @@ type Write = (
   answer: (index: number, placed: Placed) => void,
 ) => Promise<void>;
 
-const step = (verb: string, slots: readonly Slot[], write: Write): Step => ({
+const step = (verb: string, slots: readonly NameAndKey[], write: Write): Step => ({
   what: `${verb} together ${slots.map(({ name, key }) => `${name} ${key}`).join()}`,
   on: 'single',
   hasOrder: true,

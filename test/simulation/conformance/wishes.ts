@@ -1,5 +1,5 @@
 import type { Random } from '../../../src/random.js';
-import type { Placement } from '../../../src/delay-queue/store/wire/delay-rows.js';
+import type { NewDelay } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import { UNIT_MS } from './same.js';
 import type { Side } from './side.js';
 
@@ -24,8 +24,8 @@ export const whereTo = (random: Random) => {
 /** A placement of that name and key. */
 export function wishOf(
   random: Random,
-  slot: Pick<Placement, 'name' | 'key'>,
-): (side: Side) => Placement {
+  slot: Pick<NewDelay, 'name' | 'key'>,
+): (side: Side) => NewDelay {
   const to = whereTo(random);
   const placement = {
     ...slot,

@@ -1,5 +1,5 @@
 import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
-import { burySql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import { exhaustedSql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
 import {
   cancelSql,
   cancelWaitingSql,
@@ -13,20 +13,20 @@ import { leaveSql } from '../../../src/delay-queue/store/sql/nodes/leave.sql.js'
 import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
 import { lookAtSql } from '../../../src/delay-queue/store/sql/attempts/look-at.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/delays/move-on.sql.js';
-import { placeAgainSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+import { scheduleTakenSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import {
-  placeAllSql,
-  placeKeylessSql,
-  placeSql,
+  scheduleAllNewSql,
+  scheduleKeylessSql,
+  scheduleNewSql,
 } from '../../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
 import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
 import { pruneSql } from '../../../src/delay-queue/store/sql/nodes/prune.sql.js';
 import { renewSql } from '../../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../../src/delay-queue/store/sql/delays/reschedule.sql.js';
 import { retryDeadSql } from '../../../src/delay-queue/store/sql/delays/retry-dead.sql.js';
-import { settleSql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { retrySql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { sweepSql } from '../../../src/delay-queue/store/sql/nodes/sweep.sql.js';
-import { unplaceSql } from '../../../src/delay-queue/store/sql/delays/schedule-undo.sql.js';
+import { scheduleUndoSql } from '../../../src/delay-queue/store/sql/delays/schedule-undo.sql.js';
 import type { Session, Sessions } from './sessions.js';
 import * as engine from './statements/engine.js';
 import * as pages from './statements/pages.js';
@@ -72,8 +72,8 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [claimSql(names), 'claim', engine.claim],
     [lookAtSql(names), 'lookAt', engine.lookAt],
     [completeSql(names, true), 'complete', engine.complete],
-    [settleSql(names), 'settle', engine.settle],
-    [burySql(names), 'bury', engine.bury],
+    [retrySql(names), 'settle', engine.settle],
+    [exhaustedSql(names), 'bury', engine.bury],
     [renewSql(names), 'renew', engine.renew],
     [fenceSql(names), 'fence', engine.fence],
     [loadSql(names), 'load', pages.loadOf(tables, sessions)],
@@ -81,37 +81,37 @@ export function catalogOf(tables: Tables, sessions: Sessions): Map<string, Known
     [leaveSql(names), 'leave', pages.leaveOf(tables)],
     [pruneSql(names), 'prune', pages.pruneOf(tables)],
     [forgetNodesSql(names), 'forgetNodes', pages.forgetNodesOf(tables)],
-    [placeKeylessSql(names), 'place', keyless, true],
-    [placeAllSql(names), 'place', placing.placeAllOf(() => tables.nextId())],
+    [scheduleKeylessSql(names), 'place', keyless, true],
+    [scheduleAllNewSql(names), 'place', placing.placeAllOf(() => tables.nextId())],
     [cancelWaitingSql(names, true), 'cancel', producers.cancelWaiting, true],
     [
-      placeAgainSql(names, true, 'waits', 'all or none'),
+      scheduleTakenSql(names, true, 'waits', 'all or none'),
       'placeAgain',
       placing.placeAgainOf('waits', 'all or none'),
     ],
-    [unplaceSql(names), 'unplace', placing.unplace],
+    [scheduleUndoSql(names), 'unplace', placing.unplace],
     [retryDeadSql(names, 'waits'), 'retryDead', producers.retryDeadOf('waits')],
     [retryDeadSql(names, 'a while'), 'retryDead', producers.retryDeadOf('a while')],
     [EFFECT_SQL, 'effect', effect],
   ];
-  for (const patience of ['waits', 'a while', 'at once'] as const) {
-    const isShared = patience === 'at once';
+  for (const lockWait of ['waits', 'a while', 'at once'] as const) {
+    const isShared = lockWait === 'at once';
     statements.push(
       [
-        placeSql(names, patience),
+        scheduleNewSql(names, lockWait),
         'place',
-        placing.placeOf(() => tables.nextId(), patience),
+        placing.placeOf(() => tables.nextId(), lockWait),
         isShared,
       ],
       [
-        placeAgainSql(names, true, patience),
+        scheduleTakenSql(names, true, lockWait),
         'placeAgain',
-        placing.placeAgainOf(patience),
+        placing.placeAgainOf(lockWait),
         isShared,
       ],
-      [moveOnSql(names, true, patience), 'moveOn', producers.moveOnOf(patience)],
-      [cancelSql(names, true, patience), 'cancel', producers.cancelOf(patience), isShared],
-      [rescheduleSql(names, patience), 'reschedule', producers.rescheduleOf(patience), isShared],
+      [moveOnSql(names, true, lockWait), 'moveOn', producers.moveOnOf(lockWait)],
+      [cancelSql(names, true, lockWait), 'cancel', producers.cancelOf(lockWait), isShared],
+      [rescheduleSql(names, lockWait), 'reschedule', producers.rescheduleOf(lockWait), isShared],
     );
   }
   return new Map(statements.map(([sql, ...rest]) => [sql, known(...rest)] as const));

@@ -1,4 +1,4 @@
-import { slotOf } from '../../../src/delay-queue/store/wire/delay-rows.js';
+import { keyText } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import type { Transaction } from './transaction.js';
 import type { Ended, NodeRow, Row } from './row.js';
 
@@ -45,14 +45,14 @@ export class Tables {
   }
 
   byKey(name: string, key: string): Row | undefined {
-    const id = this.#idByKey.get(slotOf({ name, key }));
+    const id = this.#idByKey.get(keyText({ name, key }));
     return id === undefined ? undefined : this.rows.get(id);
   }
 
   write(id: number, row: Row | undefined): void {
     const before = this.rows.get(id);
     if (before && before.key !== null) {
-      const slot = slotOf(before);
+      const slot = keyText(before);
       if (this.#idByKey.get(slot) === id) this.#idByKey.delete(slot);
     }
     if (row === undefined) {
@@ -60,6 +60,6 @@ export class Tables {
       return;
     }
     this.rows.set(id, row);
-    if (row.key !== null) this.#idByKey.set(slotOf(row), id);
+    if (row.key !== null) this.#idByKey.set(keyText(row), id);
   }
 }

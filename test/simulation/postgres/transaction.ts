@@ -1,4 +1,4 @@
-import { slotOf } from '../../../src/delay-queue/store/wire/delay-rows.js';
+import { keyText } from '../../../src/delay-queue/store/wire/delay-rows.js';
 import { PgError } from './pg-error.js';
 import type { Ended, Micros, NodeRow, Row } from './row.js';
 import type { Change, Commit, Effect, Tables } from './tables.js';
@@ -110,7 +110,7 @@ export class Transaction {
   /** `ON CONFLICT DO NOTHING`; waits for an uncommitted row with that key. @returns whether it stands */
   *insert(row: Row): Waiting<boolean> {
     if (row.key !== null) {
-      const slot = slotOf(row);
+      const slot = keyText(row);
       for (;;) {
         const holder = this.tables.keyTakenBy.get(slot);
         if (holder === undefined || holder === this) break;

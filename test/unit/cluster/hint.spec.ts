@@ -12,7 +12,7 @@ const wake = (id: number, name = 'order.close'): Wake => ({
   epoch: 3,
   name,
   wakeMs: 1_760_000_000_123,
-  suspect: false,
+  stalled: false,
   failed: false,
 });
 

@@ -10,7 +10,7 @@ const wake = (id: number): Wake => ({
   epoch: 3,
   name: 'order.close',
   wakeMs: 1_760_000_000_123,
-  suspect: false,
+  stalled: false,
   failed: false,
 });
 

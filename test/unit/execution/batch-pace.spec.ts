@@ -9,11 +9,11 @@ const entry = (name: string, odd: Partial<Entry> = {}): Entry => ({
   epoch: 0,
   name,
   wakeMs: 0,
-  suspect: false,
+  stalled: false,
   failed: false,
   place: 'ready',
   handle: 0,
-  misses: 0,
+  timesNotClaimed: 0,
   ...odd,
 });
 
@@ -66,7 +66,7 @@ describe('the pause before a call that is not full', () => {
 
 it.each<[string, Entry]>([
   ['failed before', entry('many', { failed: true })],
-  ['went down with a process', entry('many', { suspect: true })],
+  ['went down with a process', entry('many', { stalled: true })],
   ['is of a batch of one', entry('ones')],
   ['is of a name without batches', entry('plain')],
 ])('what %s has its call to itself, and paces nobody', (_, alone) => {

@@ -14,11 +14,11 @@ const entry = (name: string, failed = false): Entry => ({
   epoch: 0,
   name,
   wakeMs: 0,
-  suspect: false,
+  stalled: false,
   failed,
   place: 'ready',
   handle: 0,
-  misses: 0,
+  timesNotClaimed: 0,
 });
 
 interface Setting {
@@ -130,7 +130,7 @@ describe('beside a call that runs', () => {
 
   it('what runs alone does not wait', () => {
     runs(1);
-    const alone = [entry('a', true), { ...entry('a'), suspect: true }];
+    const alone = [entry('a', true), { ...entry('a'), stalled: true }];
     expect(alone.map((each) => setting.next.admit(each))).toEqual([true, true]);
     expect(sizes(setting.next)).toEqual([1, 1]);
   });

@@ -76,7 +76,7 @@ const wake = (id: number, wakeMs: number, epoch = 0): Wake => ({
   epoch,
   name: 'a',
   wakeMs,
-  suspect: false,
+  stalled: false,
   failed: false,
 });
 

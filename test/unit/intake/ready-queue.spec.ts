@@ -8,16 +8,16 @@ import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 
 let lastId = 0;
-const entry = (name: string, suspect = false): Entry => ({
-  failed: suspect,
+const entry = (name: string, stalled = false): Entry => ({
+  failed: stalled,
   id: ++lastId,
   epoch: 0,
   name,
   wakeMs: 0,
-  suspect,
+  stalled,
   place: 'wheel',
   handle: 0,
-  misses: 0,
+  timesNotClaimed: 0,
 });
 
 const fill = (queue: ReadyQueue, name: string, count: number): Entry[] =>
@@ -63,14 +63,14 @@ describe('ReadyQueue', () => {
     const queue = new ReadyQueue();
     const [a1, a2, a3] = fill(queue, 'a', 3) as [Entry, Entry, Entry];
     const [b1] = fill(queue, 'b', 1) as [Entry];
-    const suspect = entry('a', true);
-    queue.push(suspect);
+    const stalled = entry('a', true);
+    queue.push(stalled);
     a3.place = 'gone';
-    const dropped = queue.keepOnly((each) => each === a2 || each === suspect);
+    const dropped = queue.keepOnly((each) => each === a2 || each === stalled);
     expect(dropped).toEqual([a1, b1]);
     expect(queue.size).toBe(2);
     expect(takeFrom(queue, 10)).toEqual([a2]);
-    expect(queue.take(1, (each) => each === suspect, true)).toBe('suspect');
+    expect(queue.take(1, (each) => each === stalled, true)).toBe('stalled');
     expect(queue.size).toBe(0);
   });
 
@@ -178,29 +178,29 @@ describe('ReadyQueue', () => {
     expect(queue.push(entry('other'))).toBe(true);
   });
 
-  it('keeps suspects apart, one by one, and their names take turns', () => {
+  it('keeps stalled delays apart, one by one, and their names take turns', () => {
     const queue = new ReadyQueue();
     for (const name of ['a', 'a', 'a', 'full', 'b']) queue.push(entry(name, true));
     expect(takeFrom(queue, 10)).toEqual([]);
     const seated: string[] = [];
     const unlessFull = ({ name }: Entry): boolean => name !== 'full' && seated.push(name) > 0;
-    while (queue.take(10, unlessFull, true) === 'suspect');
+    while (queue.take(10, unlessFull, true) === 'stalled');
     expect(seated).toEqual(['a', 'b', 'a', 'a']);
-    expect(queue.take(10, () => true, true)).toBe('suspect');
+    expect(queue.take(10, () => true, true)).toBe('stalled');
     expect(queue.take(10, () => true, true)).toBe('nothing');
   });
 
-  it('lets suspects and the others take turns, whoever has a seat', () => {
+  it('lets stalled delays and the others take turns, whoever has a seat', () => {
     const queue = new ReadyQueue();
     for (let n = 0; n < 3; n += 1) queue.push(entry('a', true));
     fill(queue, 'a', 3);
     const lanes = Array.from({ length: 7 }, () => queue.take(1, () => true, true));
-    expect(lanes.join(' ')).toBe('suspect healthy suspect healthy suspect healthy nothing');
+    expect(lanes.join(' ')).toBe('stalled healthy stalled healthy stalled healthy nothing');
     for (let n = 0; n < 2; n += 1) queue.push(entry('a', true));
     fill(queue, 'b', 1);
     expect(queue.take(1, ({ name }) => name === 'b', true)).toBe('healthy');
     expect(queue.take(1, () => true, false)).toBe('nothing');
-    expect(queue.take(1, () => true, true)).toBe('suspect');
+    expect(queue.take(1, () => true, true)).toBe('stalled');
   });
 });
 

@@ -107,8 +107,8 @@ export class WheelBesideList {
     const originMs = this.#down(this.geometry.originMs);
     const tickOf = (ms: number) => (ms - originMs) * this.#ticksPerMs;
     const width = slotWidth(tickOf(this.#nowMs), tickOf(farthest.tickMs));
-    const slotOf = (ms: number) => Math.floor(tickOf(ms) / width);
-    assert.ok(slotOf(evicted?.tickMs ?? this.#up(afterMs)) >= slotOf(farthest.tickMs));
+    const keyText = (ms: number) => Math.floor(tickOf(ms) / width);
+    assert.ok(keyText(evicted?.tickMs ?? this.#up(afterMs)) >= keyText(farthest.tickMs));
   }
 
   check(): void {

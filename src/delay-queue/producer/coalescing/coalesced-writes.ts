@@ -3,12 +3,12 @@ import {
   DelayShutdownError,
   DelayUnavailableError,
 } from '../../delay/delay.errors.js';
-import type { Answer, BatchStore, Move, Slot as NameAndKey } from '../../store/batch.store.js';
+import type { Answer, BatchStore, Move, NameAndKey } from '../../store/batch.store.js';
 import type { DelayStore } from '../../store/delay.store.js';
 import { inLockOrder } from '../../store/lock-order.js';
-import type { Placed, Placement as NewDelay } from '../../store/wire/delay-rows.js';
+import type { Placed, NewDelay } from '../../store/wire/delay-rows.js';
 import type { Runner } from '../../store/wire/runner.js';
-import { slotOf as keyText } from '../../store/wire/delay-rows.js';
+import { keyText } from '../../store/wire/delay-rows.js';
 import { within } from '../../tasks/within.js';
 import { Coalescer } from './coalescer.js';
 import { KeyQueues } from './key-queues.js';

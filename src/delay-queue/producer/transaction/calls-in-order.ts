@@ -1,5 +1,5 @@
 import type { QueryRunner } from 'typeorm';
-import { slotOf as keyText } from '../../store/wire/delay-rows.js';
+import { keyText } from '../../store/wire/delay-rows.js';
 
 /** What a call is about. */
 interface Target {

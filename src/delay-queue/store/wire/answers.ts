@@ -1,5 +1,5 @@
 import type { EndState, LiveState } from '../../delay/delay.js';
-import type { BuriedRow, ClaimedRow, FenceRow, LookedRow, SettledRow } from './attempt-rows.js';
+import type { ExhaustedRow, ClaimedRow, FenceRow, LookedRow, RetriedRow } from './attempt-rows.js';
 import type { FoundRow, HistoryRow } from './delay-rows.js';
 import type { LoadedPage, SweptPage } from './wakes.js';
 
@@ -78,9 +78,9 @@ export const lookedOf = (row: LookAnswer): LookedRow => ({
   now_ms: Number(row.now_ms),
 });
 
-export type SettleAnswer = AsText<'id' | 'epoch' | 'name' | 'failed', 'wake_ms'>;
+export type RetryAnswer = AsText<'id' | 'epoch' | 'name' | 'failed', 'wake_ms'>;
 
-export const settledOf = (row: SettleAnswer): SettledRow => ({
+export const retriedOf = (row: RetryAnswer): RetriedRow => ({
   id: Number(row.id),
   epoch: Number(row.epoch),
   name: row.name,
@@ -88,9 +88,9 @@ export const settledOf = (row: SettleAnswer): SettledRow => ({
   wake_ms: numberOf(row.wake_ms),
 });
 
-export type BuryAnswer = AsText<'id' | 'name' | 'attempts' | 'error', 'key'>;
+export type ExhaustedAnswer = AsText<'id' | 'name' | 'attempts' | 'error', 'key'>;
 
-export const buriedOf = ({ id, attempts, ...row }: BuryAnswer): BuriedRow => ({
+export const exhaustedOf = ({ id, attempts, ...row }: ExhaustedAnswer): ExhaustedRow => ({
   ...row,
   id: Number(id),
   attempts: Number(attempts),
@@ -121,7 +121,7 @@ function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'>
       epoch,
       name,
       wakeMs: wakeUs / 1e3,
-      suspect: ended === 2,
+      stalled: ended === 2,
       failed: ended > 0,
     })),
     cursor: wakeMs === null ? null : { wakeMs, id: Number(row.cursor_id) },

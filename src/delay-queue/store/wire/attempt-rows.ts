@@ -41,7 +41,7 @@ export interface FenceRow {
 }
 
 /** What had no attempt left. */
-export interface BuriedRow {
+export interface ExhaustedRow {
   id: number;
   name: string;
   key: string | null;
@@ -57,7 +57,7 @@ export interface Completion {
 }
 
 /** An attempt that ended while its delay stays. */
-export interface Settlement {
+export interface Retry {
   id: number;
   epoch: number;
   /** How long to wait for the next attempt; null: dead letter. */
@@ -70,7 +70,7 @@ export interface Settlement {
   error: string | null;
 }
 
-export interface SettledRow {
+export interface RetriedRow {
   id: number;
   epoch: number;
   name: string;

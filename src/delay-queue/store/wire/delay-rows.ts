@@ -7,7 +7,7 @@ import type { MoveTo } from '../../validation/when.js';
  */
 
 /** One delay to be written; `payload` is checked JSON text. */
-export interface Placement {
+export interface NewDelay {
   name: string;
   key: string | null;
   payload: string;
@@ -65,5 +65,5 @@ export interface HistoryRow {
 }
 
 /** A name and key as one text: no name has a space in it. */
-export const slotOf = ({ name, key }: { name: string; key: string | null }): string =>
+export const keyText = ({ name, key }: { name: string; key: string | null }): string =>
   `${name} ${key}`;

@@ -6,7 +6,7 @@ export interface Wake {
   /** Milliseconds since 1970 on the database's clock. */
   wakeMs: number;
   /** An earlier attempt ended without a word: its process may have been killed by this row. */
-  suspect: boolean;
+  stalled: boolean;
   /** An earlier attempt failed, perhaps in a batch: it travels in no batch any more. */
   failed: boolean;
 }

@@ -173,7 +173,7 @@ export class Scene {
     ending: { waitMs: number | null; refund: 0 | 1; error: string | null },
   ): Promise<Made> {
     const settlement = { ...ending, movesDue: false };
-    await (await this.work(of.node)).settle([{ ...idOf(of), ...settlement }]);
+    await (await this.work(of.node)).retry([{ ...idOf(of), ...settlement }]);
     return { ...of, epoch: of.epoch + 1 };
   }
 

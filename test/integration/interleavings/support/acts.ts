@@ -173,7 +173,7 @@ export const renew = (): Act =>
 /** The attempt failed: the next one at once, or with `null` none. */
 export const fail = (waitMs: number | null = 0): Act =>
   fenced('fail', 'failed', (store, { id, epoch }) =>
-    store.settle([{ id, epoch, waitMs, movesDue: false, refund: 0, error: 'Error: no' }]),
+    store.retry([{ id, epoch, waitMs, movesDue: false, refund: 0, error: 'Error: no' }]),
   );
 
 /** How a node ends or keeps up its attempt. */

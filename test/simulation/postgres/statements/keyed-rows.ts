@@ -1,7 +1,7 @@
 import { NO_INSTANT } from '../../../../src/delay-queue/store/wire/arrays.js';
 import {
   HELD_MAX_MS,
-  type Patience,
+  type LockWait,
 } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
 import { microsOf, msText, plusMs, UNLEASED, wholeMs, type Micros, type Row } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';
@@ -24,13 +24,13 @@ export const look = (tx: Transaction, slots: readonly Slot[]): (Row | undefined)
 export function* free(
   tx: Transaction,
   seen: readonly (Row | undefined)[],
-  patience: Patience,
+  lockWait: LockWait,
   isExpirable: (row: Row) => boolean = () => true,
 ): Waiting<(Row | undefined)[]> {
   const rows = seen.map((): Row | undefined => undefined);
   for (const [index, row] of seen.entries()) {
     if (row === undefined || row.leasedBy !== null) continue;
-    const newest = yield* lockedWith(tx, row.id, patience);
+    const newest = yield* lockedWith(tx, row.id, lockWait);
     if (newest?.leasedBy === null) rows[index] = newest;
   }
   const isOver = (row: Row | undefined): row is Row =>
@@ -46,16 +46,16 @@ export function* free(
 export function* lockedWith(
   tx: Transaction,
   id: number,
-  patience: Patience,
+  lockWait: LockWait,
 ): Waiting<Row | undefined> {
-  if (patience === 'at once') return tx.tryLock(id);
-  limitWaits(tx, patience);
+  if (lockWait === 'at once') return tx.tryLock(id);
+  limitWaits(tx, lockWait);
   return yield* tx.lock(id);
 }
 
 /** `lock_timeout`, to the end of the transaction. */
-export function limitWaits(tx: Transaction, patience: Patience): void {
-  if (patience === 'a while') tx.lockTimeoutMs = HELD_MAX_MS;
+export function limitWaits(tx: Transaction, lockWait: LockWait): void {
+  if (lockWait === 'a while') tx.lockTimeoutMs = HELD_MAX_MS;
 }
 
 export const moved = (tx: Transaction, row: Row, dueAt: Micros): Row => ({

@@ -1,6 +1,6 @@
 import { NO_KEY, NO_MAXIMUM } from '../../../../src/delay-queue/store/wire/arrays.js';
 import type { Extent } from '../../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
-import type { Patience } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
+import type { LockWait } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
 import { PgError } from '../pg-error.js';
 import { endedOf, isDead, msText, textOrNull, usText, wholeMs, type Row } from '../row.js';
 import type { Transaction, Waiting } from '../transaction.js';
@@ -39,10 +39,10 @@ const atOnce: Insert = (tx, row) => {
 
 type NextId = () => number;
 
-export const placeOf = (nextId: NextId, patience: Patience): WaitingStatement => {
-  const place = placeWith(nextId, patience === 'at once' ? atOnce : leavingOut);
+export const placeOf = (nextId: NextId, lockWait: LockWait): WaitingStatement => {
+  const place = placeWith(nextId, lockWait === 'at once' ? atOnce : leavingOut);
   return (tx, arrays) => {
-    limitWaits(tx, patience);
+    limitWaits(tx, lockWait);
     return place(tx, arrays);
   };
 };
@@ -96,11 +96,11 @@ const placeWith = (nextId: NextId, insert: Insert): WaitingStatement =>
 const isBlocked = (row: Row | undefined, seen: Row | undefined, onConflict: string): boolean =>
   row === undefined ? (seen?.leasedBy ?? null) === null : onConflict === 'error' && !isDead(row);
 
-export const placeAgainOf = (patience: Patience, extent: Extent = 'each'): WaitingStatement =>
+export const placeAgainOf = (lockWait: LockWait, extent: Extent = 'each'): WaitingStatement =>
   function* (tx, arrays) {
     const inputs = unnest<Input>(arrays, ...inputColumns, 'onConflict');
     const seen = look(tx, inputs);
-    const rows = yield* free(tx, seen, patience);
+    const rows = yield* free(tx, seen, lockWait);
     const isAnyBlocked =
       extent === 'all or none' &&
       inputs.some(({ onConflict }, index) => isBlocked(rows[index], seen[index], onConflict));

@@ -1,5 +1,5 @@
 import { NO_INSTANT } from '../../../../src/delay-queue/store/wire/arrays.js';
-import type { Patience } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
+import type { LockWait } from '../../../../src/delay-queue/store/sql/parts/lock-wait.js';
 import {
   endedOf,
   isDead,
@@ -28,12 +28,12 @@ export const cancelWaiting: Statement = (tx, arrays) => {
   return gone;
 };
 
-export const cancelOf = (patience: Patience): WaitingStatement =>
+export const cancelOf = (lockWait: LockWait): WaitingStatement =>
   function* (tx, [names, keys, ownId, ownEpoch]) {
     const inputs = unnest<Slot>([names, keys], 'name', 'key');
     const seen = look(tx, inputs);
     const isOther = (row: Row): boolean => row.id !== ownId || row.epoch !== ownEpoch;
-    const rows = yield* free(tx, seen, patience, isOther);
+    const rows = yield* free(tx, seen, lockWait, isOther);
     return inputs.map((_, index) => {
       const row = rows[index];
       if (row) {
@@ -51,7 +51,7 @@ export const cancelOf = (patience: Patience): WaitingStatement =>
     });
   };
 
-export const rescheduleOf = (patience: Patience): WaitingStatement =>
+export const rescheduleOf = (lockWait: LockWait): WaitingStatement =>
   function* (tx, [names, keys, afters, ats, extensions]) {
     const inputs = unnest<Slot & { afterMs: number; at: string; extendMs: number }>(
       [names, keys, afters, ats, extensions],
@@ -62,7 +62,7 @@ export const rescheduleOf = (patience: Patience): WaitingStatement =>
       'extendMs',
     );
     const seen = look(tx, inputs);
-    const rows = yield* free(tx, seen, patience);
+    const rows = yield* free(tx, seen, lockWait);
     return inputs.map((input, index) => {
       const row = rows[index];
       const ord = String(index + 1);
@@ -91,7 +91,7 @@ function verdictWithout(seen: Row | undefined): 'running' | 'absent' | 'again' {
   return seen.leasedBy === null ? 'again' : 'running';
 }
 
-export const moveOnOf = (patience: Patience): WaitingStatement =>
+export const moveOnOf = (lockWait: LockWait): WaitingStatement =>
   function* (tx, parameters) {
     const [id, epoch, node, payload, afterMs, at, extendMs, maxAttempts, latenessMs] =
       parameters as [
@@ -108,7 +108,7 @@ export const moveOnOf = (patience: Patience): WaitingStatement =>
     const isOwn = (found: Row | undefined): found is Row =>
       found?.epoch === epoch && found.leasedBy === node;
     if (!isOwn(tx.row(id))) return [];
-    const row = yield* lockedWith(tx, id, patience);
+    const row = yield* lockedWith(tx, id, lockWait);
     if (!isOwn(row)) return [];
     const dueAt = extendMs === null ? dueOf(tx, { at, afterMs }) : plusMs(row.dueAt, extendMs);
     const after: Row = {
@@ -123,11 +123,11 @@ export const moveOnOf = (patience: Patience): WaitingStatement =>
     return [placement(tx, after)];
   };
 
-export const retryDeadOf = (patience: Patience): WaitingStatement =>
+export const retryDeadOf = (lockWait: LockWait): WaitingStatement =>
   function* (tx, [name, key]) {
     const seen = tx.byKey(name as string, key as string);
     if (seen === undefined || !isDead(seen)) return [];
-    const row = yield* lockedWith(tx, seen.id, patience);
+    const row = yield* lockedWith(tx, seen.id, lockWait);
     if (row === undefined || !isDead(row)) return [];
     const now = wholeMs(tx.now);
     const epoch = row.epoch + 1;

@@ -5,7 +5,7 @@ import { expectFew, fencedRow } from '../parts/row-of.js';
  * Rows that are due but have no attempt left become dead letters: each of their attempts ended
  * without a word, killed with its process. Parameters: ids[], epochs[], max_attempts[], error.
  */
-export const burySql = (tables: Tables): string => `
+export const exhaustedSql = (tables: Tables): string => `
 WITH ${CLOCK},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(id, epoch, max_attempts)
@@ -18,7 +18,7 @@ locked AS MATERIALIZED (
   })} d
   WHERE ${expectFew('w')}
 ),
-buried AS (
+exhausted AS (
   UPDATE ${tables.delay} d
   SET wake_at = 'infinity', epoch = d.epoch + 1, leased_until = NULL, leased_by = NULL,
       last_error = COALESCE(d.last_error, $4::text)
@@ -26,4 +26,4 @@ buried AS (
   WHERE d.ctid = l.ctid
   RETURNING d.id, d.name, d.key, d.attempts, d.last_error
 )
-SELECT b.id::text AS id, b.name, b.key, b.attempts::text AS attempts, b.last_error AS error FROM buried b`;
+SELECT b.id::text AS id, b.name, b.key, b.attempts::text AS attempts, b.last_error AS error FROM exhausted b`;

@@ -8,7 +8,7 @@ import { expectFew, fencedRow } from '../parts/row-of.js';
  * the last error stays), errors; then the node. Fenced by epoch and owner; answers the rows it moved. Two attempts of one delay can
  * stand in one batch: the one whose epoch it is counts.
  */
-export const settleSql = (tables: Tables): string => `
+export const retrySql = (tables: Tables): string => `
 WITH ${CLOCK},
 input AS MATERIALIZED (
   SELECT i.*, ${wholeMs(plusMs('clock.now', msOrNull('i.wait_ms')))} AS wake_at
@@ -23,7 +23,7 @@ locked AS MATERIALIZED (
   })} d
   WHERE ${expectFew('i')}
 ),
-settled AS (
+retried AS (
   UPDATE ${tables.delay} d
   SET wake_at = COALESCE(l.wake_at, 'infinity'),
       due_at = CASE WHEN l.moves_due THEN l.wake_at ELSE d.due_at END,
@@ -35,4 +35,4 @@ settled AS (
 )
 SELECT s.id::text AS id, s.epoch::text AS epoch, s.name, s.failed::text AS failed,
        CASE WHEN s.wake_at < 'infinity' THEN ${epochMs('s.wake_at')} END::text AS wake_ms
-FROM settled s`;
+FROM retried s`;

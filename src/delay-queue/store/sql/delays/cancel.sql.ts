@@ -1,5 +1,5 @@
 import { CLOCK, epochMs, type Tables, wholeEpochMs } from '../../tables/schema.js';
-import type { Patience } from '../parts/lock-wait.js';
+import type { LockWait } from '../parts/lock-wait.js';
 import { besideInput, clockOf, endedColumns, freeRows, isRowOf, looked } from '../parts/look.js';
 import { keyedRow } from '../parts/row-of.js';
 
@@ -8,13 +8,13 @@ import { keyedRow } from '../parts/row-of.js';
  * epoch of the attempt that asks, if it is one: an attempt does not cancel itself. One row per
  * input: `cancelled`, `running`, `absent`, or `again` when the row changed under the look.
  */
-export const cancelSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
-WITH ${clockOf(patience)},
+export const cancelSql = (tables: Tables, withHistory: boolean, lockWait: LockWait): string => `
+WITH ${clockOf(lockWait)},
 input AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS i(name, key, ord)
 ),
 ${looked(tables)},
-${freeRows(tables, patience, {
+${freeRows(tables, lockWait, {
   expiredOnlyIf: '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::bigint)',
 })},
 gone AS (

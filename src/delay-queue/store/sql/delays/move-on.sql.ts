@@ -1,4 +1,4 @@
-import type { Patience } from '../parts/lock-wait.js';
+import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { clockOf, endedColumns } from '../parts/look.js';
 
@@ -7,20 +7,20 @@ import { clockOf, endedColumns } from '../parts/look.js';
  * history. Parameters: id, epoch, node, payload (null: as it is), after_ms, at, extend_ms,
  * max_attempts (null: as it is), lateness_ms.
  *
- * Patience: whoever holds the row of a plain attempt, its own renewal above all, lets go soon, and is
+ * Lock wait: whoever holds the row of a plain attempt, its own renewal above all, lets go soon, and is
  * waited for. A transactional handler that comes with a transaction of its own making, or a plain one
  * that has moved the row on in an open one, would wait for itself without end; it gets no row and
  * hears `running`.
  */
-export const moveOnSql = (tables: Tables, withHistory: boolean, patience: Patience): string => `
-WITH ${clockOf(patience)},
+export const moveOnSql = (tables: Tables, withHistory: boolean, lockWait: LockWait): string => `
+WITH ${clockOf(lockWait)},
 own AS MATERIALIZED (
   SELECT d.*,
          COALESCE($6::timestamptz, ${wholeMs(plusMs('clock.now', '$5::float8'))},
                   ${extendedMs('d.due_at', '$7::float8')}) AS due
   FROM ${tables.delay} d, clock
   WHERE d.id = $1::bigint AND d.epoch = $2::bigint AND d.leased_by = $3::text
-  FOR UPDATE OF d ${patience === 'at once' ? 'SKIP LOCKED' : ''}
+  FOR UPDATE OF d ${lockWait === 'at once' ? 'SKIP LOCKED' : ''}
 ),
 moved AS (
   UPDATE ${tables.delay} d

@@ -1,5 +1,5 @@
 import { instantOrNull, msOrNull } from '../../wire/arrays.js';
-import type { Patience } from '../parts/lock-wait.js';
+import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { besideInput, clockOf, freeRows, isRowOf, looked } from '../parts/look.js';
 
@@ -7,14 +7,14 @@ import { besideInput, clockOf, freeRows, isRowOf, looked } from '../parts/look.j
  * Moves the delays of (name, key). Parameters, one array each: names, keys, after_ms, at,
  * extend_ms; the first of the last three that is not absent counts. A dead letter answers `absent`.
  */
-export const rescheduleSql = (tables: Tables, patience: Patience): string => `
-WITH ${clockOf(patience)},
+export const rescheduleSql = (tables: Tables, lockWait: LockWait): string => `
+WITH ${clockOf(lockWait)},
 input AS MATERIALIZED (
   SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::timestamptz[], $5::float8[])
        WITH ORDINALITY AS i(name, key, after_ms, at, extend_ms, ord)
 ),
 ${looked(tables)},
-${freeRows(tables, patience, { carries: ['after_ms', 'at', 'extend_ms'] })},
+${freeRows(tables, lockWait, { carries: ['after_ms', 'at', 'extend_ms'] })},
 target AS MATERIALIZED (
   SELECT f.id, f.ord,
          COALESCE(${instantOrNull('f.at')}, ${wholeMs(plusMs('clock.now', msOrNull('f.after_ms')))},

@@ -1,10 +1,10 @@
-import type { Patience } from '../parts/lock-wait.js';
+import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { clockOf } from '../parts/look.js';
 
 /** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
-export const retryDeadSql = ({ delay }: Tables, patience: Exclude<Patience, 'at once'>): string => `
-WITH ${clockOf(patience)},
+export const retryDeadSql = ({ delay }: Tables, lockWait: Exclude<LockWait, 'at once'>): string => `
+WITH ${clockOf(lockWait)},
 retried AS (
   UPDATE ${delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,

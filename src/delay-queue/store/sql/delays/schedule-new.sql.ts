@@ -1,5 +1,5 @@
 import { instantOrNull, keyOrNull, maximumOrNull } from '../../wire/arrays.js';
-import { HELD_MAX_MS, type Patience } from '../parts/lock-wait.js';
+import { HELD_MAX_MS, type LockWait } from '../parts/lock-wait.js';
 import {
   lockTimeout,
   presentEpochUs,
@@ -16,7 +16,7 @@ import {
 const INSERT_WAITS_MS_MAX = 10;
 
 /** What the statement waits for an uncommitted key, at most; undefined where it is not ours to say. */
-const LIMITS_MS: Record<Patience, number | undefined> = {
+const LIMITS_MS: Record<LockWait, number | undefined> = {
   waits: undefined,
   'a while': HELD_MAX_MS,
   'at once': INSERT_WAITS_MS_MAX,
@@ -68,7 +68,7 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  * A key that is taken for all to see is not even tried: a unique index lets an INSERT wait for
  * whoever changes the row there, and a handler that moved its own row on may take its time.
  *
- * With patience, a key that somebody inserts meanwhile is left alone as well. Being ready for that costs
+ * With lockWait, a key that somebody inserts meanwhile is left alone as well. Being ready for that costs
  * each row a quarter of its time, for Postgres inserts it twice then, and it happens to few. So
  * `at once`, which is for a statement that is a transaction of its own, is not: it fails with 23505, and
  * with 55P03 where it would have to wait for somebody's uncommitted key.
@@ -76,11 +76,11 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole; counts where
  * `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
  */
-export const placeSql = (tables: Tables, patience: Patience): string => `
-WITH ${clockWithin(LIMITS_MS[patience])}${insertInto(tables)}
+export const scheduleNewSql = (tables: Tables, lockWait: LockWait): string => `
+WITH ${clockWithin(LIMITS_MS[lockWait])}${insertInto(tables)}
 WHERE ${rowOf(tables, 'i')} IS NULL
 ORDER BY i.ord${
-  patience === 'at once' ? '' : '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING'
+  lockWait === 'at once' ? '' : '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING'
 }${returning('name', 'key')}`;
 
 /**
@@ -88,7 +88,7 @@ ORDER BY i.ord${
  * some out. It fails with 23505 where somebody inserts one of the keys meanwhile. Parameters as there;
  * the answer has no names and keys, which are a fifth of what there is to read for the caller.
  */
-export const placeAllSql = (tables: Tables): string => `
+export const scheduleAllNewSql = (tables: Tables): string => `
 WITH ${clock()}${insertInto(tables)}
 WHERE NOT EXISTS (
   SELECT FROM unnest($1::text[], $2::text[]) AS k(name, key) WHERE ${rowOf(tables, 'k')} IS NOT NULL
@@ -96,6 +96,6 @@ WHERE NOT EXISTS (
 ORDER BY i.ord${returning()}`;
 
 /** Inserts delays without a key, which can be in nobody's way. Parameters and answer as there, the keys all null. */
-export const placeKeylessSql = (tables: Tables): string => `
+export const scheduleKeylessSql = (tables: Tables): string => `
 WITH ${clock()}${insertInto(tables)}
 ORDER BY i.ord${returning()}`;

@@ -1,5 +1,5 @@
 import { instantOrNull, maximumOrNull } from '../../wire/arrays.js';
-import type { Patience } from '../parts/lock-wait.js';
+import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { besideInput, clockOf, endedColumns, freeRows, isRowOf, looked } from '../parts/look.js';
 
@@ -34,13 +34,13 @@ const CONFLICT: Record<Extent, string> = {
  * somebody else moved the row meanwhile, or with `all or none` that nothing was written because of
  * another item, and the caller has to begin anew with a new statement.
  */
-export const placeAgainSql = (
+export const scheduleTakenSql = (
   tables: Tables,
   withHistory: boolean,
-  patience: Patience,
+  lockWait: LockWait,
   extent: Extent = 'each',
 ): string => `
-WITH ${clockOf(patience)},
+WITH ${clockOf(lockWait)},
 input AS MATERIALIZED (
   SELECT i.*, COALESCE(${instantOrNull('i.at')}, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}) AS due
   FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[],
@@ -48,7 +48,7 @@ input AS MATERIALIZED (
        WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, on_conflict, ord), clock
 ),
 ${looked(tables)},
-${freeRows(tables, patience, {
+${freeRows(tables, lockWait, {
   carries: ['payload', 'due', 'max_attempts', 'on_conflict'],
 })},${writable(extent)}
 placed AS (

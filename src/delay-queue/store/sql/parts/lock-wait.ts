@@ -6,7 +6,7 @@
  *   the limit is set for the rest of it.
  * - `at once`: takes it for changed, and the caller looks again.
  */
-export type Patience = 'waits' | 'a while' | 'at once';
+export type LockWait = 'waits' | 'a while' | 'at once';
 
 /**
  * For so long a write may meet somebody who holds its row. Longer than any transaction should take, and

@@ -1,4 +1,4 @@
-import { HELD_MAX_MS, type Patience } from './lock-wait.js';
+import { HELD_MAX_MS, type LockWait } from './lock-wait.js';
 import { CLOCK, clockWaiting, type Tables } from '../../tables/schema.js';
 import { keyedRow } from './row-of.js';
 
@@ -16,16 +16,16 @@ seen AS MATERIALIZED (
   })} d
 )`;
 
-/** CTE `clock`, with the limit of that patience. */
-export const clockOf = (patience: Patience): string =>
-  patience === 'a while' ? clockWaiting(HELD_MAX_MS) : CLOCK;
+/** CTE `clock`, with the limit of that lockWait. */
+export const clockOf = (lockWait: LockWait): string =>
+  lockWait === 'a while' ? clockWaiting(HELD_MAX_MS) : CLOCK;
 
 /**
  * CTE `free`: the rows of `input` that no attempt holds, locked.
  *
- * - Unleased: locked, waiting (if `patience` says so) for a claim in flight or another caller's
+ * - Unleased: locked, waiting (if `lockWait` says so) for a claim in flight or another caller's
  *   transaction. When that one leased or removed the row, READ COMMITTED looks at its new version and
- *   leaves it out, but the lock of it stays with the transaction: see `PatientStatement`.
+ *   leaves it out, but the lock of it stays with the transaction: see `KeyLook`.
  * - Leased, and the lease is over: locked if nobody else has it. A handler's fence may still hold
  *   it, and nobody waits for a handler.
  *
@@ -35,14 +35,14 @@ export const clockOf = (patience: Patience): string =>
  */
 export const freeRows = (
   tables: Tables,
-  patience: Patience,
+  lockWait: LockWait,
   {
     carries = [],
     expiredOnlyIf = 'true',
   }: { carries?: readonly string[]; expiredOnlyIf?: string } = {},
 ): string => {
   const carried = carries.map((column) => `, i.${column}`).join('');
-  const lockedOf = (lock: Patience, and: string): string => `
+  const lockedOf = (lock: LockWait, and: string): string => `
   SELECT i.ord${carried}, d.*
   FROM (SELECT * FROM input ORDER BY ord) i, clock, LATERAL ${keyedRow(tables, 'i', {
     columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by,
@@ -51,9 +51,9 @@ export const freeRows = (
     lock,
   })} d`;
   // Read for its lock_timeout, which so is set before the first row is locked.
-  const limited = patience === 'a while' ? ' AND clock.lock_timeout IS NOT NULL' : '';
+  const limited = lockWait === 'a while' ? ' AND clock.lock_timeout IS NOT NULL' : '';
   return `
-unleased AS MATERIALIZED (${lockedOf(patience, `d.leased_by IS NULL${limited}`)}
+unleased AS MATERIALIZED (${lockedOf(lockWait, `d.leased_by IS NULL${limited}`)}
 ),
 expired AS MATERIALIZED (${lockedOf('at once', `d.leased_until <= clock.now AND ${expiredOnlyIf}`)}
 ),

@@ -1,4 +1,4 @@
-import type { Patience } from './lock-wait.js';
+import type { LockWait } from './lock-wait.js';
 import type { Tables } from '../../tables/schema.js';
 
 /*
@@ -36,7 +36,7 @@ export const expectFew = (of: string): string => `${of}.id % 1 = 0`;
 export const keyedRow = (
   { delay }: Tables,
   of: string,
-  { columns, and = 'true', lock }: Wanted & { lock: Patience | 'none' },
+  { columns, and = 'true', lock }: Wanted & { lock: LockWait | 'none' },
 ): string => `(
     SELECT ${columns}
     FROM ${delay} d

@@ -1,14 +1,14 @@
-import type { Patience } from './sql/parts/lock-wait.js';
+import type { LockWait } from './sql/parts/lock-wait.js';
 import type { PlacedRow } from './write-answers.js';
 import type { Runner } from './wire/runner.js';
 
-type Patient = Exclude<Patience, 'waits'>;
+type LimitedWait = Exclude<LockWait, 'waits'>;
 
 /** A statement that looks at a key's row, in a text for each way to meet somebody who holds it. */
-export class PatientStatement {
-  readonly #sql: Record<Patient, string>;
+export class KeyLook {
+  readonly #sql: Record<LimitedWait, string>;
 
-  constructor(build: (patience: Patient) => string) {
+  constructor(build: (lockWait: LimitedWait) => string) {
     this.#sql = { 'a while': build('a while'), 'at once': build('at once') };
   }
 
@@ -21,8 +21,8 @@ export class PatientStatement {
    * transaction no look waits.
    */
   async look(runner: Runner, parameters: unknown[]): Promise<PlacedRow | undefined> {
-    const patience = runner.transaction === undefined ? 'a while' : 'at once';
-    const [row] = await runner.query<PlacedRow>(this.#sql[patience], parameters);
+    const lockWait = runner.transaction === undefined ? 'a while' : 'at once';
+    const [row] = await runner.query<PlacedRow>(this.#sql[lockWait], parameters);
     return row?.verdict === 'again' ? undefined : row;
   }
 }

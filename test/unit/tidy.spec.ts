@@ -1,0 +1,59 @@
+import { describe, expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const LIBRARY = fileURLToPath(new URL('../../src/delay-queue', import.meta.url));
+
+/** One word, one thing: each word that is taken or gone, what to say instead, and where it may stand. */
+const TAKEN: readonly { word: RegExp; instead: string; allowed?: RegExp }[] = [
+  {
+    word: /slots?/,
+    instead: "a wheel's slot; else: place (of a call), target or key text (name and key)",
+    allowed: /^wheel\/|^delay\/delay\.ts$/,
+  },
+  { word: /seats?|bookings?/, instead: 'reservation, admit' },
+  { word: /pumps?/, instead: 'trigger' },
+  { word: /chores?/, instead: 'recurring task' },
+  { word: /alarms?/, instead: 'deadline', allowed: /^wheel\/|^delay-queue\.module\.ts$/ },
+  { word: /patien(?:ce|t)/, instead: 'lock wait' },
+  { word: /placements?/, instead: 'new delay' },
+  { word: /suspects?/, instead: 'stalled' },
+  { word: /hungry/, instead: 'room' },
+  // `Duty` is public, and its values are labels of metrics.
+  { word: /bury|buried|burial/, instead: 'dead letter', allowed: /^tasks\/trouble\.ts$/ },
+  { word: /settle[sd]?|settling/, instead: 'retry, write, decide, end' },
+];
+
+/** Of a promise; and the public word for what a dead letter's statement does. */
+const ORDINARY = /allSettled|PromiseSettledResult|Trouble\(events, 'bury'\)/g;
+
+const files = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' }).filter((file) =>
+  file.endsWith('.ts'),
+);
+
+/** Identifiers and comments, taken apart at their humps: `mayStalled` is two words. */
+const wordsOf = (text: string): string[] =>
+  text
+    .replaceAll(ORDINARY, '')
+    .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+    .toLowerCase()
+    .split(/[^a-z]+/);
+
+const textOf = (file: string): string => readFileSync(join(LIBRARY, file), 'utf8');
+
+describe('the words of the library', () => {
+  it.each(TAKEN)('$word is taken: $instead', ({ word, allowed }) => {
+    const whole = new RegExp(`^(?:${word.source})$`);
+    const found = files
+      .filter((file) => !allowed?.test(file))
+      .filter((file) => wordsOf(textOf(file)).some((each) => whole.test(each)));
+    expect(found).toEqual([]);
+  });
+
+  it('are told apart where an identifier is made of several', () => {
+    expect(wordsOf('this.#freeSlots(allSettled) // a pump')).toEqual(
+      expect.arrayContaining(['free', 'slots', 'pump']),
+    );
+  });
+});
