@@ -5,8 +5,6 @@ import { KEYS, NAMES } from './corpus/names-and-keys.js';
 import { OPTIONS } from './corpus/options.js';
 import { PAYLOADS } from './corpus/payloads.js';
 import { DURATIONS, TIMES } from './corpus/times.js';
-import { REQUESTS } from './http/requests.js';
-import { SOCKETS } from './http/sockets.js';
 import { ODD_BATCHES } from './odd-batches/index.js';
 import { ODD_HANDLERS } from './odd-handlers/index.js';
 import type { Case } from './support/every-case.js';
@@ -21,8 +19,6 @@ const CORPORA: [name: string, corpus: readonly Case[], spec: string][] = [
   ['ITEMS', ITEMS, '../integration/hostile-input.spec.ts'],
   ['ODD_HANDLERS', ODD_HANDLERS, './odd-handlers.spec.ts'],
   ['ODD_BATCHES', ODD_BATCHES, './odd-batches.spec.ts'],
-  ['REQUESTS', REQUESTS, './http.spec.ts'],
-  ['SOCKETS', SOCKETS, './http.spec.ts'],
 ];
 
 it.each(CORPORA)('every case of %s has a name of its own, and runs', (name, corpus, spec) => {
@@ -33,14 +29,13 @@ it.each(CORPORA)('every case of %s has a name of its own, and runs', (name, corp
   expect(source).toContain(`everyCase(${name},`);
 });
 
-it('there are enough of them: over the service, the handlers and HTTP', () => {
+it('there are enough of them: over the service and the handlers', () => {
   const sizes = Object.fromEntries(CORPORA.map(([name, corpus]) => [name, corpus.length]));
   const { PAYLOADS: payloads = 0, TIMES: times = 0, ODD_HANDLERS: odd = 0, ...others } = sizes;
   expect(others['ODD_BATCHES']).toBeGreaterThanOrEqual(150);
   expect(payloads).toBeGreaterThanOrEqual(50);
   expect(times).toBeGreaterThanOrEqual(40);
   expect(odd).toBeGreaterThanOrEqual(150);
-  expect((others['REQUESTS'] ?? 0) + (others['SOCKETS'] ?? 0)).toBeGreaterThanOrEqual(120);
   expect(Object.values(sizes).reduce((sum, size) => sum + size, 0)).toBeGreaterThanOrEqual(450);
   expect(DURATIONS.every((duration) => TIMES.includes(duration))).toBe(true);
 });

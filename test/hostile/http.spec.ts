@@ -1,25 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { once } from 'node:events';
-import { request, type IncomingMessage } from 'node:http';
-import { connect } from 'node:net';
-import { text } from 'node:stream/consumers';
+import { connect, type Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
 import { RunningShop } from '../e2e/support/running-shop.js';
-import { problem } from '../../src/shop/http/problem.js';
-import { INSIDES, RAW_WORDING } from './http/answered.js';
-import type { HostileRequest } from './http/request.js';
-import { REQUESTS } from './http/requests.js';
-import { SOCKETS, type HostileSocket } from './http/sockets.js';
-import { everyCase } from './support/every-case.js';
+import { ID, JSON_TYPE, problemIn } from './http/answered.js';
 
 let shop: RunningShop;
-let url: URL;
 
 beforeAll(async () => {
   shop = await RunningShop.open();
-  url = new URL(await shop.app.getUrl());
-  await shop.sql(
-    `INSERT INTO sku (sku, name, price, stock, initial_stock) VALUES ('SCARCE', 'a test', 1, 1, 1)`,
-  );
 });
 
 afterAll(async () => {
@@ -27,63 +16,120 @@ afterAll(async () => {
   await shop.close();
 });
 
-interface Received {
-  response: IncomingMessage;
-  body: string;
-}
+const GOOD = '{"items":[{"sku":"CUP-WHITE","quantity":1}]}';
+const key = (value: string | string[]) => ({ ...JSON_TYPE, 'idempotency-key': value });
+const gzip = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+/** A campaign of a message of so many characters. */
+const campaign = (message: number, at = '2030-01-01T00:00:00Z'): string =>
+  JSON.stringify({ at, message: 'x'.repeat(message), recipients: ['a'] });
+const items = (given: string): string => `{"items":[{"sku":"CUP-WHITE","quantity":1,${given}}]}`;
 
-async function send({ method, path, headers, body }: HostileRequest): Promise<Received> {
-  // No agent: a connection of its own, so that what is left unread meets nobody else.
-  const sent = request({ host: url.hostname, port: url.port, method, path, headers, agent: false });
-  sent.on('error', () => {});
-  sent.end(body);
-  const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  return { response, body: await text(response) };
-}
-
-async function isAnswered(hostile: HostileRequest): Promise<void> {
-  const { response, body } = await send(hostile);
-  expect({ status: response.statusCode, body }).toMatchObject({ status: hostile.status });
-  expect(response.headers['content-type']).toBe('application/problem+json');
-  expect(response.headers['set-cookie']).toBeUndefined();
-  const said = problem.parse(JSON.parse(body));
-  expect(said.status).toBe(hostile.status);
-  const lines = said.errors?.map(({ field, message }) => `${field}: ${message}`) ?? [said.detail];
-  expect(lines.join('\n')).toMatch(hostile.says ?? /./m);
-  expect(body).not.toMatch(RAW_WORDING);
-  expect(body).not.toMatch(INSIDES);
-}
-
-describe('a request is answered with what is wrong with it:', () => {
-  everyCase(REQUESTS, isAnswered);
+/** What the shop itself allows and refuses; what Express and zod refuse by themselves is theirs to test. */
+it.each<[string, string, string | Buffer, object, number, RegExp]>([
+  ['an order of 65 KB', '/orders', `{"items":"${'x'.repeat(66_000)}"}`, JSON_TYPE, 413, /./],
+  ['an order of 50 MB in gzip', '/orders', gzipSync(Buffer.alloc(5e7, ' ')), gzip, 413, /./],
+  ['a campaign of 65 KB', '/campaigns', campaign(66_000), JSON_TYPE, 400, /^message: /],
+  ['a campaign of 1.1 MB', '/campaigns', campaign(1_100_000), JSON_TYPE, 413, /./],
+  ['lists 30,000 deep', '/orders', '['.repeat(3e4) + ']'.repeat(3e4), JSON_TYPE, 400, /object/],
+  ['no JSON', '/orders', '{"items":', JSON_TYPE, 400, /./],
+  ['no UTF-8', '/orders', Buffer.from(items('"sku":"\xff"'), 'latin1'), JSON_TYPE, 400, /\.sku: /],
+  ['NUL in a SKU', '/orders', items('"sku":"A\\u0000"'), JSON_TYPE, 400, /^items\.0\.sku: /],
+  ['the SKU __proto__', '/orders', items('"sku":"__proto__"'), JSON_TYPE, 400, /"__proto__"/],
+  ['a quantity of 1e309', '/orders', items('"quantity":1e309'), JSON_TYPE, 400, /\.quantity: /],
+  [
+    '5,000 wrong lines',
+    '/orders',
+    `{"items":[${'0,'.repeat(4_999)}0]}`,
+    JSON_TYPE,
+    400,
+    /^items: /,
+  ],
+  ['a key of 256 characters', '/orders', GOOD, key('k'.repeat(256)), 400, /^Idempotency-Key: /],
+  ['a key with a blank', '/orders', GOOD, key('a b'), 400, /^Idempotency-Key: /],
+  ['two keys', '/orders', GOOD, key(['one', 'two']), 400, /^Idempotency-Key: /],
+])('%s is answered with what is wrong with it', async (_, path, body, headers, status, says) => {
+  const answer = await shop.sendAsItIs('POST', path, body, { ...headers });
+  const { detail, errors } = problemIn(answer, status);
+  const lines = errors?.map(({ field, message }) => `${field}: ${message}`) ?? [detail];
+  expect(lines.join('\n')).toMatch(says);
 });
 
-async function isOutlived({ what, bytes, answers }: HostileSocket): Promise<void> {
-  const socket = connect({ host: url.hostname, port: Number(url.port) });
+/** What a column, a timer or a message could not hold. */
+it.each([
+  ['PATCH', '/merchants/kiln', '{"payWithin":"3651d"}', 'payWithin'],
+  ['PATCH', '/merchants/kiln', '{"remindBefore":"30m; DROP TABLE merchant"}', 'remindBefore'],
+  ['PUT', '/sample-provider', '{"refunds":"fail","for":"0ms"}', 'for'],
+  ['POST', '/payments/callback', '{"amount":2147483648}', 'amount'],
+  ['POST', '/payments/callback', `{"transaction":"${'t'.repeat(256)}"}`, 'transaction'],
+  ['POST', '/campaigns', campaign(1, '9999-12-31T23:59:59Z'), 'at'],
+  ['POST', '/campaigns', campaign(1, '0000-01-01T00:00:00Z'), 'at'],
+  ['POST', '/campaigns', '{"recipients":["a b"]}', 'recipients'],
+  ['POST', `/orders/${ID}/review`, '{"stars":6}', 'stars'],
+  ['POST', `/orders/${ID}/dispute`, '{"reason":"a\\nb"}', 'reason'],
+])('%s %s: %s is out of range in %s', async (method, path, body, field) => {
+  const answer = await shop.sendAsItIs(method, path, body, JSON_TYPE);
+  const { errors } = problemIn(answer, 400);
+  expect(errors).toContainEqual(
+    expect.objectContaining({ field: expect.stringMatching(new RegExp(`^${field}\\b`)) }),
+  );
+});
+
+const HOST = 'Host: shop\r\n';
+const POST = `POST /orders HTTP/1.1\r\n${HOST}Content-Type: application/json\r\n`;
+
+/** A client of its own; `answer` is all that it was sent until the socket closed. */
+async function socketToShop(): Promise<{ socket: Socket; answer: Promise<string> }> {
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(shop.url).port) });
   socket.on('error', () => {});
   await once(socket, 'connect');
-  let answer = '';
+  let all = '';
   socket.setEncoding('latin1').on('data', (piece: string) => {
-    answer += piece;
+    all += piece;
   });
-  const closed = once(socket, 'close');
-  if (answers) socket.end(bytes);
-  else socket.write(bytes, () => socket.destroy());
-  await closed;
-  const [firstLine] = answer.split('\r\n');
-  expect(firstLine).toMatch(answers ?? /^/);
-  const [head = '', body = ''] = answer.split('\r\n\r\n');
-  // Node answers a request without a host by itself, and with no body.
-  if (answers && firstLine !== '' && what !== 'no host') {
-    expect(head).toMatch(/^content-type: application\/problem\+json$/im);
-    expect(body).toContain('"type":"about:blank"');
-  }
-  // The next one is served as ever.
-  expect((await shop.get('/skus')).status).toBe(200);
+  return { socket, answer: once(socket, 'close').then(() => all) };
 }
 
-describe('a socket that brings', () => {
-  everyCase(SOCKETS, isOutlived);
+function isProblem(answer: string, status: number): void {
+  expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+  expect(answer).toMatch(/^content-type: application\/problem\+json\r$/im);
+  expect(answer).toContain('"type":"about:blank"');
+}
+
+it.each([
+  ['the hello of TLS', '\x16\x03\x01\0\xf2\x01\0\0\xee\x03\x03', 400],
+  ['a header of 20 kB', `${POST}Idempotency-Key: ${'k'.repeat(20_000)}\r\n\r\n`, 431],
+  ['a length and chunks', `${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
+  ['a wrong chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`, 400],
+  ['an expectation', `${POST}Connection: close\r\nExpect: miracles\r\n\r\n`, 417],
+])('a socket that brings %s is told so', async (_, bytes, status) => {
+  const { socket, answer } = await socketToShop();
+  socket.end(bytes, 'latin1');
+  isProblem(await answer, status);
+  expect((await shop.get('/skus')).status).toBe(200);
+});
+
+it.each([
+  ['half of the headers', `${POST}Content-Le`],
+  ['half of a body', `${POST}Content-Length: ${GOOD.length}\r\n\r\n${GOOD.slice(0, 20)}`],
+  ['a whole order', `${POST}Content-Length: ${GOOD.length}\r\n\r\n${GOOD}`],
+  ['fifty requests at once', `GET /skus HTTP/1.1\r\n${HOST}\r\n`.repeat(50)],
+])('a socket that brings %s and goes away harms nobody', async (_, bytes) => {
+  const { socket, answer } = await socketToShop();
+  socket.write(bytes, () => socket.destroy());
+  await answer;
+  expect((await shop.get('/skus')).status).toBe(200);
+});
+
+it('a client that is too slow is answered 408, and may not keep its socket', async () => {
+  const server = shop.app.getHttpServer();
+  const accepted = once(server, 'connection');
+  const { answer } = await socketToShop();
+  // What Node says when its timer for headers has run out.
+  const late = Object.assign(new Error('too slow'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
+  server.emit('clientError', late, (await accepted)[0]);
+  const said = await answer;
+  expect(said).toContain('cannot be read, or not in time');
+  isProblem(said, 408);
 });
 
 it('what looks like SQL is a text like any other', async () => {
@@ -91,14 +137,6 @@ it('what looks like SQL is a text like any other', async () => {
   const fragment = `tx'); DROP TABLE payment; --`;
   expect(await shop.callback(id, total, fragment)).toMatchObject({ status: 200 });
   expect((await shop.order(id)).payments).toMatchObject([{ transaction: fragment }]);
-  const sku = await shop.newSku();
-  const key = `'||pg_sleep(60)||'`;
-  const placed = await shop.post(
-    '/orders',
-    { items: [{ sku, quantity: 1 }] },
-    { 'Idempotency-Key': key },
-  );
-  expect(placed.status).toBe(201);
 });
 
 it('keys that look like prototypes change nothing and pollute nothing', async () => {
@@ -106,25 +144,13 @@ it('keys that look like prototypes change nothing and pollute nothing', async ()
   const line = `{"sku":"${sku}","quantity":1,"__proto__":{"price":0},"constructor":{"prototype":{}}}`;
   const placed = await shop.send('POST', '/orders', `{"items":[${line}],"__proto__":{"total":0}}`);
   expect(placed).toMatchObject({ status: 201, body: { total: 700 } });
-  expect(
-    await shop.send('GET', '/skus?__proto__[admin]=1&constructor[prototype][admin]=1'),
-  ).toMatchObject({ status: 200 });
   expect(({} as { admin?: unknown }).admin).toBeUndefined();
 });
 
 it('a failure of the server says so, and nothing about its insides', async () => {
   shop.app.useLogger(false);
   await shop.sql('ALTER TABLE sku RENAME TO sku_hidden');
-  const answer = await shop.get('/skus');
+  const answer = await shop.sendAsItIs('GET', '/skus');
   await shop.sql('ALTER TABLE sku_hidden RENAME TO sku');
-  expect(answer).toEqual({
-    status: 500,
-    body: {
-      type: 'about:blank',
-      title: 'Internal Server Error',
-      status: 500,
-      detail: 'something is wrong here, not with the request; it is in the log',
-    },
-  });
-  expect((await shop.get('/skus')).status).toBe(200);
+  expect(problemIn(answer, 500).detail).toMatch(/^something is wrong here, not with the request/);
 });

@@ -104,8 +104,8 @@ export class RunningShop {
   async sendAsItIs(
     method: string,
     path: string,
-    body?: string,
-    headers: Record<string, string> = {},
+    body?: string | Buffer,
+    headers: Record<string, string | string[]> = {},
   ): Promise<RawAnswer> {
     const sent = request(this.url + path, { method, agent: this.#agent, headers });
     sent.end(body);
