@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { BenchProducer } from '../../../bench/adapters/adapter.js';
-import { call, callsOf } from '../../../bench/processes/call.js';
+import { call } from '../../../bench/processes/call.js';
 import type { CallOrder } from '../../../bench/processes/protocol.js';
 
 const ORDER: CallOrder = {
@@ -66,13 +66,5 @@ describe('calls of a producer', () => {
     await call(queue, { ...ORDER, count: 5 });
     const { found } = await call(queue, { ...ORDER, call: 'cancel' });
     expect(found).toBe(5);
-  });
-
-  it('are refused when the producer has none of that kind', async () => {
-    const queue = new MemoryQueue();
-    expect(callsOf(queue)).toEqual(['schedule', 'scheduleMany', 'cancel']);
-    await expect(call(queue, { ...ORDER, call: 'cancelInTransaction' })).rejects.toThrow(
-      "the producer has no 'cancelInTransaction'",
-    );
   });
 });
