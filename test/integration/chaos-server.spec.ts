@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { dirname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { Client } from 'pg';
@@ -12,8 +11,6 @@ interface Report extends Record<string, unknown> {
   data?: string;
   crashing?: boolean;
 }
-
-const PORTS_OF_CLIENTS = 32_768;
 
 async function connect(url: string): Promise<Client> {
   const client = new Client({ connectionString: url });
@@ -43,41 +40,6 @@ describe('the server of a chaos run', () => {
     const again = await connect(server.url);
     await again.end();
     expect(await answer).toEqual([{ n: 1 }]);
-    await server.stop();
-  });
-
-  test('crashes twice when it is told twice at once', async () => {
-    const server = await openChaosServer(() => {});
-    const log = join(await dataOf(server), 'server.log');
-    await Promise.all([server.crash(0), server.crash(0)]);
-    expect(await server.sql('SELECT 1 AS n')).toEqual([{ n: 1 }]);
-    const recovered = (await readFile(log, 'utf8')).match(/was not properly shut down/g);
-    expect(recovered).toHaveLength(2);
-    await server.stop();
-  });
-
-  test('has a port that no connection going out can take while it is down', async () => {
-    const server = await openChaosServer(() => {});
-    expect(Number(new URL(server.url).port)).toBeLessThan(PORTS_OF_CLIENTS);
-    await server.stop();
-  });
-
-  test('is durable, and gives each run an empty database', async () => {
-    const server = await openChaosServer(() => {});
-    for (const setting of ['fsync', 'synchronous_commit', 'full_page_writes']) {
-      expect(await server.sql(`SELECT current_setting('${setting}') AS is`)).toEqual([
-        { is: 'on' },
-      ]);
-    }
-    const first = await server.freshDatabase();
-    await first.sql('CREATE TABLE mine ()');
-    const second = await server.freshDatabase();
-    expect(await second.sql(`SELECT to_regclass('mine') AS found`)).toEqual([{ found: null }]);
-    const left = await connect(first.url);
-    await first.drop();
-    await expect(connect(first.url)).rejects.toMatchObject({ code: '3D000' });
-    await left.end();
-    await second.drop();
     await server.stop();
   });
 

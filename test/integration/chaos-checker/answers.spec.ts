@@ -6,7 +6,6 @@ import { clientRunner } from '../../support/other-node.js';
 import { type Made, type Scene } from './support/scene.js';
 
 const HOUR_MS = 3_600_000;
-const ROW = `UPDATE delay_queue.delay SET`;
 
 const ask = (scene: Scene, verb: Verb, { name }: Made, key: string): string =>
   scene.log.invoke({ verb, name, key, token: null, inTransaction: false });
@@ -48,37 +47,6 @@ describe('4: told and done', () => {
         told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
       },
     },
-    'replaced under a live lease': {
-      breaks: [4],
-      says: /a replace at .*, while the lease of n1 ran until/,
-      happens: async (scene) => {
-        const made = await scene.schedule({ key: 'k' });
-        await scene.claim(made, 'n1');
-        const call = scene.log.invoke({ ...schedule('next'), key: 'k' });
-        await scene.write(
-          '',
-          `${ROW} payload = '{"token":"next"}', created_at = clock_timestamp(), leased_by = NULL,
-             leased_until = NULL, epoch = epoch + 1, attempts = 0 WHERE id = $1`,
-          made.id,
-        );
-        const [row] = await scene.sql<{ ms: string }>(
-          `SELECT extract(epoch FROM due_at) * 1000 AS ms FROM delay_queue.delay WHERE id = $1`,
-          [made.id],
-        );
-        scene.log.ok(call, { verdict: 'replaced', id: made.id, dueMs: Number(row?.ms) });
-        await scene.run({ ...made, token: 'next', epoch: 2 });
-      },
-    },
-    'told "cancelled" twice': {
-      breaks: [4],
-      says: /"cancelled" was told 2 times/,
-      happens: async (scene) => {
-        const made = await scene.schedule({ key: 'k', afterMs: HOUR_MS });
-        await scene.clients().cancel(clientRunner(await scene.session('')), made.name, 'k');
-        told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
-        told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
-      },
-    },
     'told "rescheduled", and nothing was written': {
       breaks: [4],
       says: /told that it is due at .*, and no reschedule wrote that/,
@@ -109,26 +77,6 @@ describe('9: what clients know', () => {
         const call = scene.log.invoke(schedule('other'));
         const made = await scene.place({ token: 'other' });
         scene.log.ok(call, { verdict: 'scheduled', id: made.id, dueMs: made.dueMs + 2 });
-        await scene.run(made);
-      },
-    },
-    'told "replaced" about a new one': {
-      breaks: [9],
-      says: /was told "replaced", and it was a schedule/,
-      happens: async (scene) => {
-        const call = scene.log.invoke(schedule('new'));
-        const made = await scene.place({ token: 'new' });
-        scene.log.ok(call, { ...made, verdict: 'replaced' });
-        await scene.run(made);
-      },
-    },
-    'told "kept", and it was written': {
-      breaks: [9],
-      says: /was told "ok kept", and it was written 1 times/,
-      happens: async (scene) => {
-        const call = scene.log.invoke(schedule('kept'));
-        const made = await scene.place({ token: 'kept' });
-        scene.log.ok(call, { ...made, verdict: 'kept' });
         await scene.run(made);
       },
     },
@@ -169,14 +117,6 @@ describe('9: what clients know', () => {
       happens: async (scene) => {
         scene.log.unknown(scene.log.invoke(schedule('b', true)), new Error('terminated'));
         await scene.sql(`INSERT INTO chaos.business VALUES ('b')`);
-      },
-    },
-    'a delay without its business row': {
-      breaks: [9],
-      says: /"d": call c-\d+ \(unknown\): the delay is there, the business row is not/,
-      happens: async (scene) => {
-        scene.log.unknown(scene.log.invoke(schedule('d', true)), new Error('terminated'));
-        await scene.run(await scene.place({ token: 'd' }));
       },
     },
   });

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { SPOILED } from '../../chaos/load/payloads.js';
 import { expectBroken } from './support/expect-broken.js';
 import { Scene } from './support/scene.js';
@@ -6,35 +6,23 @@ import { claimTogether, commitTogether } from './support/together.js';
 
 const fenced = { name: 'chaos.batch-fenced' };
 
-describe('a batch as it should be', () => {
-  let scene: Scene;
-
-  beforeEach(async () => {
-    scene = await Scene.open();
-  });
-
-  afterEach(() => scene.close());
-
-  it('is split for no attempt, and then each delay runs alone', async () => {
-    const made = [await scene.schedule(fenced), await scene.schedule(fenced)];
-    for (const claimed of await claimTogether(scene, made, 'n1')) {
-      const given = await scene.split(claimed, `Error: ${SPOILED}`);
-      await scene.runFenced(given, 'n2');
+it('a batch that is split, or given back at a shutdown, is as it should be', async () => {
+  const scene = await Scene.open();
+  try {
+    const pair = async () => [await scene.schedule(fenced), await scene.schedule(fenced)];
+    for (const claimed of await claimTogether(scene, await pair(), 'n1')) {
+      await scene.runFenced(await scene.split(claimed, `Error: ${SPOILED}`), 'n2');
     }
-    const { verdicts } = await scene.judge();
-    expect(verdicts.flatMap(({ examples }) => examples)).toEqual([]);
-  });
-
-  it('gives everything back at a shutdown, and is a batch again', async () => {
-    const made = [await scene.schedule(fenced), await scene.schedule(fenced)];
     const given = [];
-    for (const claimed of await claimTogether(scene, made, 'n1')) {
+    for (const claimed of await claimTogether(scene, await pair(), 'n1')) {
       given.push(await scene.split(claimed, null));
     }
     await commitTogether(scene, await claimTogether(scene, given, 'n2'));
     const { verdicts } = await scene.judge();
     expect(verdicts.flatMap(({ examples }) => examples)).toEqual([]);
-  });
+  } finally {
+    await scene.close();
+  }
 });
 
 describe('2: effects of a batch', () => {
@@ -66,22 +54,6 @@ describe('7: what a batch costs', () => {
         await scene.runFenced(await scene.split(claimed, `Error: ${SPOILED}`, 0));
       },
     },
-    'a split that buries': {
-      breaks: [7],
-      says: /its batch was spoiled: a bury, from 1 attempts to 1/,
-      happens: async (scene) => {
-        const claimed = await scene.claim(await scene.schedule(fenced), 'n1');
-        await scene.settle(claimed, null, `Error: ${SPOILED}`);
-      },
-    },
-    'a split that makes its delays wait': {
-      breaks: [7],
-      says: /its batch was spoiled: .* which wakes it 00:00:00/,
-      happens: async (scene) => {
-        const claimed = await scene.claim(await scene.schedule(fenced), 'n1');
-        await scene.runFenced(await scene.split(claimed, `Error: ${SPOILED}`, 1, 500));
-      },
-    },
     'what failed travels in a batch again': {
       breaks: [7],
       says: /"failed": claimed together with 1 others, after "Error: once"/,
@@ -90,16 +62,6 @@ describe('7: what a batch costs', () => {
         const failed = await scene.settle(await scene.claim(made, 'n1'), 20, 'Error: once');
         const together = [failed, await scene.schedule(fenced)];
         await commitTogether(scene, await claimTogether(scene, together, 'n1'));
-      },
-    },
-    'a stalled travels in a batch': {
-      breaks: [7],
-      says: /"stalled": claimed together with 1 others, after n1 had left it without a word/,
-      happens: async (scene) => {
-        const made = await scene.schedule({ ...fenced, token: 'stalled' });
-        const stalled = await scene.claim(made, 'n1', 1);
-        const together = [stalled, await scene.schedule(fenced)];
-        await commitTogether(scene, await claimTogether(scene, together, 'n2'));
       },
     },
   });

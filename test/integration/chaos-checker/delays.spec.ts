@@ -1,7 +1,6 @@
 import { describe } from '@jest/globals';
 import { noteEffect } from '../../chaos/record/effect.js';
 import { expectBroken } from './support/expect-broken.js';
-import { clientRunner } from '../../support/other-node.js';
 import { type Made, type Scene } from './support/scene.js';
 
 const fenced = { name: 'chaos.fenced' };
@@ -37,25 +36,12 @@ describe('1: a delay that does not end', () => {
         log.ok(call, { verdict: 'scheduled', id: '99', dueMs: 0 });
       },
     },
-    'waiting after quiet': {
-      breaks: [1, 10],
-      says: /the row still waits\n.*schedule "late"/,
-      happens: (scene) => scene.schedule({ token: 'late', afterMs: HOUR_MS }),
-    },
     'its child waits': {
       breaks: [1, 10],
       says: /"child": it never ended/,
       happens: async (scene) => {
         await scene.run(await scene.schedule({ token: 'mother' }));
         await scene.place({ token: 'child', parent: 'mother' }, { afterMs: HOUR_MS });
-      },
-    },
-    'gone without a trace': {
-      breaks: [1, 8],
-      says: /without a line in history/,
-      happens: async (scene) => {
-        const { id } = await scene.schedule({ token: 'gone', afterMs: HOUR_MS });
-        await scene.write('', `DELETE FROM delay_queue.delay WHERE id = $1`, id);
       },
     },
   });
@@ -85,28 +71,6 @@ describe('2: effects', () => {
         await scene.settle(claimed, null);
       },
     },
-    'removed in another transaction than its effect': {
-      breaks: [2],
-      says: /nothing was done in that transaction/,
-      happens: async (scene) => {
-        const claimed = await scene.claim(await scene.schedule(fenced), 'n1');
-        await scene.effect(claimed, { fenced: true });
-        await scene.complete(claimed);
-      },
-    },
-    'done by a node that did not hold the lease': {
-      breaks: [2],
-      says: /done by attempt 1 of n2, while attempt 1 of n1 held the lease/,
-      happens: async (scene) => {
-        const claimed = await scene.claim(await scene.schedule(fenced), 'n1');
-        await scene.sql('BEGIN');
-        await scene.effect(claimed, { fenced: true, node: 'n2' });
-        const app = clientRunner(await scene.session(''));
-        const { id, epoch } = claimed;
-        await (await scene.work('n1')).complete([{ id: Number(id), epoch, latenessMs: 0 }], app);
-        await scene.sql('COMMIT');
-      },
-    },
     'a plain one that was acknowledged before it was done': {
       breaks: [2],
       says: /completed at .* by attempt 1 of n1, which had not done it by then/,
@@ -124,27 +88,6 @@ describe('2: effects', () => {
         await scene.effect(claimed);
         await scene.effect(claimed);
         await scene.complete(claimed);
-      },
-    },
-    'a child whose fenced parent was not committed': {
-      breaks: [2],
-      says: /"orphan": its parent p was not committed together with it/,
-      happens: async (scene) => {
-        const parent = await scene.claim(await scene.schedule({ ...fenced, token: 'p' }), 'n1');
-        await scene.settle(parent, null);
-        await scene.run(await scene.schedule({ token: 'orphan', parent: 'p' }));
-      },
-    },
-    'a fenced parent that made its child twice': {
-      breaks: [2],
-      says: /"twin": its fenced parent p scheduled it more than once/,
-      happens: async (scene) => {
-        const twins: Made[] = [];
-        await scene.runFenced(await scene.schedule({ ...fenced, token: 'p' }), 'n1', async () => {
-          const twin = { token: 'twin', parent: 'p' };
-          twins.push(await scene.place(twin), await scene.place(twin));
-        });
-        for (const twin of twins) await scene.run(twin);
       },
     },
     'a child of a parent that was never there': {

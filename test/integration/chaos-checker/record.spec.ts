@@ -77,19 +77,6 @@ describe('the clients’ log', () => {
     appendFileSync(file, '\n');
     await expect(loadClientLogs(scene.sql, [file])).rejects.toThrow(':2 is no line of a client');
   });
-
-  it.each([
-    ['two answers', [0, 1, 1], 'answered twice'],
-    ['an answer to nothing', [1], 'never made'],
-    ['two calls of one name', [0, 0], 'two calls are called'],
-  ])('refuses %s', async (_, order, message) => {
-    const lines = [
-      { kind: 'invoke', call: 'p1-1', ...asked },
-      { kind: 'fail', call: 'p1-1', error: 'x' },
-    ];
-    for (const index of order) appendFileSync(file, `${JSON.stringify(lines[index])}\n`);
-    await expect(loadClientLogs(scene.sql, [file])).rejects.toThrow(message);
-  });
 });
 
 describe('the trigger', () => {
@@ -112,25 +99,6 @@ describe('the trigger', () => {
       { revision: 1, op: 'insert', was_epoch: null, epoch: 0, token: 't1', was_token: null },
       { revision: 2, op: 'update', was_epoch: 0, epoch: 1, token: 't1', was_token: 't1' },
       { revision: 3, op: 'delete', was_epoch: 1, epoch: null, token: null, was_token: 't1' },
-    ]);
-  });
-
-  it('writes down writers that waited for each other in the order of the row', async () => {
-    const made = await scene.schedule({});
-    const first = await scene.claim(made, 'n1', 1);
-    const [one, other] = [await scene.session('one'), await scene.session('other')];
-    const renew = `UPDATE delay_queue.delay SET leased_until = leased_until + interval '1 s' WHERE id = $1`;
-    await one.query('BEGIN');
-    await one.query(renew, [first.id]);
-    const waits = other.query(renew, [first.id]);
-    await one.query('COMMIT');
-    await waits;
-    expect(
-      await scene.sql(`SELECT revision, session FROM chaos.transition WHERE session IN ('one', 'other')
-                       ORDER BY revision`),
-    ).toEqual([
-      { revision: 3, session: 'one' },
-      { revision: 4, session: 'other' },
     ]);
   });
 });

@@ -15,18 +15,6 @@ describe('7: attempts and epoch', () => {
         );
       },
     },
-    'a failure that gives its attempt back': {
-      breaks: [7],
-      says: /a settle took the attempts from 1 to 0/,
-      happens: async (scene) => {
-        const claimed = await scene.claim(await scene.schedule({}), 'n1');
-        const [item] = [{ id: Number(claimed.id), epoch: claimed.epoch }];
-        await (
-          await scene.work('n1')
-        ).retry([{ ...item, waitMs: 300, movesDue: false, refund: 1, error: 'no stock' }]);
-        await scene.run({ ...claimed, epoch: claimed.epoch + 1 });
-      },
-    },
     'one attempt too many': {
       breaks: [7],
       says: /attempt 6 of at most 5/,
@@ -56,16 +44,6 @@ describe('7: attempts and epoch', () => {
 
 describe('8: transitions', () => {
   expectBroken({
-    'renewed by a node that lost it': {
-      breaks: [8],
-      says: /a renew that is not allowed: from running at n1 .* by the session "delay-queue n2"/,
-      happens: async (scene) => {
-        const claimed = await scene.claim(await scene.schedule({}), 'n1');
-        await (await scene.work('n2')).renew([{ id: Number(claimed.id), epoch: 1 }], 60_000);
-        await scene.effect(claimed);
-        await scene.complete(claimed);
-      },
-    },
     'failed by a node that lost it': {
       breaks: [8],
       says: /a settle that is not allowed: from running at n1 to retrying, .* "delay-queue n2"/,
@@ -77,16 +55,6 @@ describe('8: transitions', () => {
           claimed.id,
         );
         await scene.run({ ...claimed, epoch: 2 });
-      },
-    },
-    'two lines of history for one end': {
-      breaks: [8],
-      says: /a complete that is not allowed/,
-      happens: async (scene) => {
-        await scene.run(await scene.schedule({}));
-        await scene.sql(`INSERT INTO delay_queue.history
-          SELECT id, clock_timestamp(), due_at, created_at, lateness_ms, epoch, attempts, state, name,
-                 key, node, error FROM delay_queue.history ORDER BY ended_at DESC LIMIT 1`);
       },
     },
     'history of what never ended': {
