@@ -1,5 +1,6 @@
 import { DelayError, type DelayService } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
+import { VERDICTS } from './state-machine.js';
 
 /** Every write that meets a key. */
 export const VERBS = ['cancel', 'reschedule', 'replace', 'keep', 'error'] as const;
@@ -8,26 +9,12 @@ export type Verb = (typeof VERBS)[number];
 /** What each verb answers about a key in some state; a code where it throws. */
 export type Answers = Record<Verb, string>;
 
-const allOf = (answer: string): Answers => ({
-  cancel: answer,
-  reschedule: answer,
-  replace: answer,
-  keep: answer,
-  error: answer,
-});
-
-/** The answers that stand in the design, by the state in which the committed row is. */
+/** The answers that stand in the design, by what the test has made of the key. */
 export const ANSWERS = {
-  nothing: { ...allOf('scheduled'), cancel: 'absent', reschedule: 'absent' },
-  waiting: {
-    cancel: 'cancelled',
-    reschedule: 'rescheduled',
-    replace: 'replaced',
-    keep: 'kept',
-    error: 'DELAY_CONFLICT',
-  },
-  dead: { ...allOf('scheduled'), cancel: 'cancelled', reschedule: 'absent' },
-  held: allOf('running'),
+  nothing: VERDICTS.none,
+  waiting: VERDICTS.scheduled,
+  dead: VERDICTS.dead,
+  held: VERDICTS.running,
 } satisfies Record<string, Answers>;
 
 export interface Answer {

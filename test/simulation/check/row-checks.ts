@@ -1,6 +1,7 @@
 import { isDead, wakeOf, type Micros, type Row } from '../postgres/row.js';
 import type { Change, Commit } from '../postgres/tables.js';
 import type { World } from '../world.js';
+import { type Write, WRITES } from '../../support/state-machine.js';
 import type { RunChecks } from './run-checks.js';
 
 const shown = (row: Row): string => `${row.name} ${row.id}/${row.epoch}`;
@@ -9,27 +10,52 @@ type Rule = (before: Row, after: Row | undefined, now: Micros) => boolean;
 
 const isLeased = (row: Row): boolean => row.leasedBy !== null;
 const isFree = (row: Row, now: Micros): boolean => !isLeased(row) || (row.leasedUntil ?? 0) <= now;
-const rises = (before: Row, after: Row | undefined): boolean => after?.epoch === before.epoch + 1;
+
+const NEEDS: Record<Write['needs'], (before: Row, now: Micros) => boolean> = {
+  none: () => false,
+  free: isFree,
+  held: isLeased,
+  dead: isDead,
+};
+
+const ATTEMPTS: Record<Write['attempts'], (before: Row, after: Row) => boolean> = {
+  none: (_, after) => after.attempts === 0,
+  'one more': (before, after) => after.attempts === before.attempts + 1,
+  stay: (before, after) => after.attempts === before.attempts,
+  'one less': (before, after) => after.attempts === before.attempts - 1,
+  gone: () => false,
+};
+
+const ruleOf =
+  ({ needs, epoch, attempts, lease, wake }: Write): Rule =>
+  (before, after, now) => {
+    if (!NEEDS[needs](before, now)) return false;
+    if (after === undefined || epoch === 'gone') return after === undefined && epoch === 'gone';
+    return (
+      after.epoch === before.epoch + (epoch === 'rises' ? 1 : 0) &&
+      ATTEMPTS[attempts](before, after) &&
+      isLeased(after) === (lease === 'taken') &&
+      (wake === 'as it was' ? after.wakeAt === before.wakeAt : true) &&
+      isDead(after) === (wake === '`infinity`')
+    );
+  };
+
+/** What a claim and a renewal need beside what the table of the document says. */
+const MORE: Partial<Record<string, Rule>> = {
+  claim: (before, _, now) => wakeOf(before) <= now && before.dueAt <= now,
+  renew: (before, after) => after?.leasedBy === before.leasedBy,
+  bury: (before) => !isDead(before),
+};
 
 /** What each statement may do to a row; anything else is a forbidden transition. */
-const rules: Record<string, Rule> = {
-  claim: (before, after, now) =>
-    wakeOf(before) <= now &&
-    before.dueAt <= now &&
-    rises(before, after) &&
-    after?.attempts === before.attempts + 1,
-  complete: (before, after) => isLeased(before) && after === undefined,
-  settle: (before, after) =>
-    isLeased(before) && rises(before, after) && after?.leasedBy === null && after.attempts >= 0,
-  bury: (before, after) => !isDead(before) && rises(before, after) && isDead(after!),
-  renew: (before, after) =>
-    isLeased(before) && after?.epoch === before.epoch && after.leasedBy === before.leasedBy,
-  moveOn: (before, after) => isLeased(before) && rises(before, after) && !isLeased(after!),
-  placeAgain: (before, after, now) => isFree(before, now) && rises(before, after),
-  cancel: (before, after, now) => isFree(before, now) && after === undefined,
-  reschedule: (before, after, now) => isFree(before, now) && rises(before, after),
-  retryDead: (before, after) => isDead(before) && rises(before, after) && !isDead(after!),
-};
+function isAllowed(by: string, before: Row, after: Row | undefined, now: Micros): boolean {
+  const statement = by.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+  const writes = Object.values(WRITES).filter((write) => write.statement === statement);
+  return (
+    writes.some((write) => ruleOf(write)(before, after, now)) &&
+    MORE[by]?.(before, after, now) !== false
+  );
+}
 
 /** Watches what is committed, row by row, as a trigger on the table would. */
 export class RowChecks {
@@ -68,7 +94,7 @@ export class RowChecks {
       if (by !== 'place') world.violate(`${by} made a row`);
       return;
     }
-    if (rules[by]?.(before, after, now) !== true) {
+    if (!isAllowed(by, before, after, now)) {
       world.violate(`${by} may not make ${JSON.stringify(after)} of ${JSON.stringify(before)}`);
     }
     if (by === 'claim' && after && (isLeased(before) || before.lastError !== null)) {

@@ -1,3 +1,4 @@
+import { STEPS, type Write, writesOf } from '../../../support/state-machine.js';
 import type { Invariant } from '../invariant.js';
 
 /**
@@ -9,12 +10,23 @@ const REFUNDED = `s.attempts = s.was_attempts - 1
                   AND (s.wake_at <= s.at + interval '1 millisecond' OR s.due_at = s.wake_at
                        OR s.error IS NOT DISTINCT FROM s.was_error)`;
 
-/** What each kind of write makes of `attempts`. */
-const RIGHT_ATTEMPTS = `
-  CASE WHEN s.kind = 'claim' THEN s.attempts = s.was_attempts + 1
-       WHEN s.kind IN ('renew', 'bury') THEN s.attempts = s.was_attempts
-       WHEN s.kind = 'settle' THEN s.attempts = s.was_attempts OR (${REFUNDED})
-       ELSE s.attempts = 0 END`;
+const ATTEMPTS: Record<Write['attempts'], string> = {
+  none: 's.attempts = 0',
+  'one more': 's.attempts = s.was_attempts + 1',
+  stay: 's.attempts = s.was_attempts',
+  'one less': `(${REFUNDED})`,
+  gone: 'false',
+};
+
+/** What each kind of write makes of `attempts`, as docs/state-machine.md says. */
+const RIGHT_ATTEMPTS = `CASE s.kind ${STEPS.map((step) => {
+  const ways = new Set(writesOf(step).map(({ attempts }) => ATTEMPTS[attempts]));
+  return `WHEN '${step}' THEN ${[...ways].join(' OR ')}`;
+}).join('\n')} END`;
+
+/** Only a renewal leaves the epoch as it was. */
+const STAYING = STEPS.filter((step) => writesOf(step).some(({ epoch }) => epoch === 'stays'));
+const STAYS = `s.kind IN (${STAYING.map((step) => `'${step}'`).join(', ')})`;
 
 export const attemptsAndEpoch: Invariant = {
   number: 7,
@@ -26,11 +38,11 @@ export const attemptsAndEpoch: Invariant = {
         SELECT s.delay_id, s.token,
                CASE WHEN s.op = 'insert' AND (s.epoch <> 0 OR s.attempts <> 0) THEN
                       format('new, at epoch %s with %s attempts', s.epoch, s.attempts)
-                    WHEN s.op = 'update' AND s.kind = 'renew' AND s.epoch <> s.was_epoch THEN
+                    WHEN s.op = 'update' AND ${STAYS} AND s.epoch <> s.was_epoch THEN
                       'a renewal moved the epoch'
-                    WHEN s.op = 'update' AND s.kind <> 'renew' AND s.epoch <> s.was_epoch + 1 THEN
+                    WHEN s.op = 'update' AND NOT ${STAYS} AND s.epoch <> s.was_epoch + 1 THEN
                       format('a %s took the epoch from %s to %s', s.kind, s.was_epoch, s.epoch)
-                    WHEN s.op = 'update' AND NOT (${RIGHT_ATTEMPTS}) THEN
+                    WHEN s.op = 'update' AND NOT COALESCE(${RIGHT_ATTEMPTS}, false) THEN
                       format('a %s took the attempts from %s to %s', s.kind, s.was_attempts, s.attempts)
                     WHEN s.attempts < 0 THEN format('%s attempts', s.attempts)
                END AS why

@@ -1,41 +1,58 @@
+import {
+  findsDead,
+  type Step,
+  STEPS,
+  type Write,
+  writesOf,
+} from '../../../support/state-machine.js';
 import { clock, type Invariant } from '../invariant.js';
 
 /** Nothing but the lease has changed. */
 const SAME_TIME = `s.due_at = s.was_due_at AND s.wake_at = s.was_wake_at`;
 const SAME_TOKEN = `s.token IS NOT DISTINCT FROM s.was_token`;
 const BY_CLIENT = `NOT s.by_engine`;
-const WAKES_WHEN_DUE = `s.wake_at >= s.due_at AND s.leased_by IS NULL`;
+const WAKES_WHEN_DUE = `s.wake_at >= s.due_at`;
 /** Whoever ran it had no say any more. */
 const LEASE_OVER = `NOT s.was_live`;
 
-/**
- * docs/state-machine.md, one line for each of its writes: what must be true of it, beside epoch and
- * attempts, which the seventh looks at, and live leases under a client's write, the fourth.
- */
-const ALLOWED: Record<string, string> = {
-  schedule: `${BY_CLIENT} AND ${WAKES_WHEN_DUE}`,
-  replace: `${BY_CLIENT} AND NOT s.was_dead AND ${WAKES_WHEN_DUE} AND s.ends IS NULL`,
-  revive: `${BY_CLIENT} AND s.was_dead AND ${WAKES_WHEN_DUE} AND s.created_at > s.was_created_at`,
-  reschedule: `${BY_CLIENT} AND NOT s.was_dead AND ${WAKES_WHEN_DUE} AND ${SAME_TOKEN} AND s.ends IS NULL`,
-  'retry dead': `${BY_CLIENT} AND s.was_dead AND s.wake_at = s.due_at AND ${SAME_TOKEN} AND s.ends IS NULL`,
-  claim: `s.session = left('delay-queue ' || s.leased_by, 63) AND NOT s.was_dead AND ${SAME_TIME} AND ${SAME_TOKEN}
-          AND s.ends IS NULL`,
-  renew: `s.by_owner AND s.leased_until >= s.was_leased_until AND ${SAME_TIME} AND ${SAME_TOKEN} AND s.ends IS NULL`,
-  settle: `s.by_owner AND NOT s.was_dead AND ${SAME_TOKEN} AND s.ends IS NULL
+/** What must be true of a step beside what docs/state-machine.md says of it. */
+const MORE: Record<Step, string> = {
+  schedule: WAKES_WHEN_DUE,
+  replace: WAKES_WHEN_DUE,
+  revive: `${WAKES_WHEN_DUE} AND s.created_at > s.was_created_at`,
+  reschedule: `${WAKES_WHEN_DUE} AND ${SAME_TOKEN}`,
+  'retry dead': `s.wake_at = s.due_at AND ${SAME_TOKEN}`,
+  claim: `s.session = left('delay-queue ' || s.leased_by, 63) AND ${SAME_TIME} AND ${SAME_TOKEN}`,
+  renew: `s.by_owner AND s.leased_until >= s.was_leased_until AND ${SAME_TIME} AND ${SAME_TOKEN}`,
+  settle: `s.by_owner AND ${SAME_TOKEN}
            AND (s.due_at = s.was_due_at OR s.due_at = s.wake_at AND s.attempts < s.was_attempts)`,
-  bury: `s.by_engine AND NOT s.was_dead AND s.leased_by IS NULL AND s.due_at = s.was_due_at AND ${SAME_TOKEN}
-         AND s.ends IS NULL AND (COALESCE(s.by_owner, false) OR ${LEASE_OVER})`,
-  'move on': `${BY_CLIENT} AND s.was_leased_by IS NOT NULL AND s.ended_node = s.was_leased_by
-              AND ${WAKES_WHEN_DUE} AND s.ends = 1`,
-  complete: `s.was_leased_by IS NOT NULL AND s.ended_node = s.was_leased_by AND NOT s.was_dead
-             AND (s.by_owner OR ${BY_CLIENT}) AND s.ends = 1`,
-  cancel: `${BY_CLIENT} AND NOT s.was_dead AND s.ends = 1`,
-  discard: `${BY_CLIENT} AND s.was_dead AND s.ends = 1`,
+  bury: `s.by_engine AND s.due_at = s.was_due_at AND ${SAME_TOKEN}
+         AND (COALESCE(s.by_owner, false) OR ${LEASE_OVER})`,
+  'move on': `s.ended_node = s.was_leased_by AND ${WAKES_WHEN_DUE}`,
+  // A fenced one by the session of its transaction.
+  complete: `s.ended_node = s.was_leased_by AND (s.by_owner OR ${BY_CLIENT})`,
+  cancel: 'true',
+  discard: 'true',
 };
 
-const allowed = Object.entries(ALLOWED)
-  .map(([kind, condition]) => `WHEN '${kind}' THEN ${condition}`)
-  .join('\n');
+/**
+ * What docs/state-machine.md says of a step, beside epoch and attempts, which the seventh looks at, and
+ * live leases under a client's write, the fourth.
+ */
+function isInDocument(step: Step): string {
+  const [{ by, needs, lease, steps }] = writesOf(step) as [Write];
+  return [
+    by === 'caller' ? BY_CLIENT : 'true',
+    `s.was_dead = ${findsDead(step)}`,
+    needs === 'held' && step !== 'bury' ? 's.was_leased_by IS NOT NULL' : 'true',
+    lease === 'gone' ? 'true' : `s.leased_by IS ${lease === 'taken' ? 'NOT NULL' : 'NULL'}`,
+    steps[step] === null ? 's.ends IS NULL' : 's.ends = 1',
+  ].join(' AND ');
+}
+
+const allowed = STEPS.map(
+  (step) => `WHEN '${step}' THEN ${isInDocument(step)} AND ${MORE[step]}`,
+).join('\n');
 
 const state = (was: string): string => `
   CASE WHEN s.${was}wake_at = 'infinity' THEN 'dead'

@@ -1,3 +1,4 @@
+import { type CallersWrite, type RowState, VERDICTS } from '../../../support/state-machine.js';
 import type { Evidence } from './audit.js';
 import type { Call, Player } from './player.js';
 import type { SeenRow } from './watch.js';
@@ -12,11 +13,26 @@ const isFree: Reason = (row) => row !== undefined && row.lease !== 'live' && !ro
 const isAsked: Reason = (row, { asked }) => row?.id === asked?.id && row?.epoch === asked?.epoch;
 const hasMoved: Reason = (row, call) => !isAsked(row, call);
 
-/** Verdicts that write nothing; the others are borne out by what they wrote. */
+/** The states in which that row may be; a session may hold the fence of a lease that is over. */
+function statesOf(row: SeenRow | undefined): RowState[] {
+  if (row === undefined) return ['none'];
+  if (row.dead) return ['dead'];
+  if (row.lease === 'live') return ['running'];
+  return row.leasedBy !== null
+    ? ['lease over', 'lease over, fence held']
+    : ['scheduled', 'retrying'];
+}
+
+/** What a caller's act is in the document; one of many items is a schedule of some kind. */
+const ofCallers = (act: string): CallersWrite[] =>
+  act in VERDICTS.none ? [act as CallersWrite] : ['replace', 'keep', 'error'];
+
+/** Whether the document says so. */
+const isAnswered = (row: SeenRow | undefined, { act, verdict }: Call): boolean =>
+  statesOf(row).some((state) => ofCallers(act).some((write) => VERDICTS[state][write] === verdict));
+
+/** What else writes nothing; the others are borne out by what they wrote. */
 const REASONS: { [verdict: string]: Reason } = {
-  running: isLeased,
-  kept: isFree,
-  DELAY_CONFLICT: isFree,
   held: isAsked,
   lost: hasMoved,
   stale: hasMoved,
@@ -28,13 +44,6 @@ const REASONS: { [verdict: string]: Reason } = {
   'found dead': (row) => row?.dead === true,
 };
 
-/** `absent` is no such row as the verb is for. */
-const ABSENT: { [act: string]: Reason } = {
-  cancel: isGone,
-  reschedule: (row) => row === undefined || row.dead,
-  retryDead: (row) => row?.dead !== true,
-};
-
 /** What a batch leaves alone because somebody's open transaction may have it. */
 const SKIPS = new Set(['stale', 'missed']);
 
@@ -43,11 +52,10 @@ const SKIPS = new Set(['stale', 'missed']);
  * REPEATABLE READ, since its snapshot.
  */
 export function isBorneOut({ views, keyOf }: Evidence, player: Player, call: Call): boolean {
-  const { act, verdict, slot } = call;
-  const reason = verdict === 'absent' ? ABSENT[act] : REASONS[verdict];
+  const { verdict, slot } = call;
+  const reason = REASONS[verdict] ?? isAnswered;
   // After a write of its own, a transaction sees what nobody else does.
   if (writes(call) || hasWritten(player, call)) return true;
-  if (reason === undefined) return false;
   const since = player.actor.isolation === 'REPEATABLE READ' ? player.calls[0] : call;
   return views.slice(since?.from, call.until + 1).some(({ rows, open }) => {
     const held = SKIPS.has(verdict) && [...open].some((name) => name !== player.actor.name);
