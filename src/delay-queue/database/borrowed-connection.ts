@@ -6,12 +6,12 @@ import { LATE, within } from '../tasks/within.js';
 import { isRefusal } from './driver-errors.js';
 
 /**
- * A connection of the application's pool, for what belongs to no transaction of a caller. Whoever waits
- * for one that died silently would wait for ever, and the pool would be one connection short: what
- * is not answered in time is closed, and the pool has its place back.
+ * A connection of the application's pool, for statements outside of a caller's transaction. A statement on a
+ * connection that died silently would wait for ever, and the pool would be one connection short. So a
+ * connection that does not answer in time is closed, and the pool has its place back.
  */
 export class BorrowedConnection implements Runner {
-  /** @throws DelayUnavailableError when the pool has none to give for so long; nothing was sent then */
+  /** @throws DelayUnavailableError when the pool has no connection in time; nothing was sent then */
   static async take(dataSource: DataSource, limitMs: number): Promise<BorrowedConnection> {
     const runner = dataSource.createQueryRunner('master');
     const connecting = runner.connect() as Promise<ClientBase>;
@@ -39,7 +39,7 @@ export class BorrowedConnection implements Runner {
     return this.answered(this.runner.query(sql, parameters) as Promise<Row[]>);
   }
 
-  /** Waits for what was sent here; only a refusal says that the connection is still good. */
+  /** Waits for an answer. After an error the connection is used again only if the server itself refused. */
   async answered<Result>(work: Promise<Result>): Promise<Result> {
     try {
       const result = await within(work, this.limitMs);
@@ -56,7 +56,7 @@ export class BorrowedConnection implements Runner {
     await this.runner.release();
   }
 
-  /** Not awaited: what is closed tells no more when nobody answers. The pool drops it. */
+  /** Not awaited: a connection to which nobody answers never says that it is closed. The pool drops it. */
   #close(): void {
     if (this.#isSilent) return;
     this.#isSilent = true;

@@ -4,7 +4,7 @@ import { DataSource, type EntityManager } from 'typeorm';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { shown } from '../validation/shown.js';
 
-/** The DataSource that the delays belong to, whatever the application provides it as. */
+/** The injection token of the DataSource that the delays belong to. */
 export const DATA_SOURCE = Symbol.for('nestjs-delay-queue:data-source');
 
 /**
@@ -58,13 +58,13 @@ function tokensOf(choice: DataSourceChoice | undefined): InjectionToken[] {
   );
 }
 
-/** By TypeORM's own mark: the class is another one in each copy. */
+/** By TypeORM's own mark: each copy of TypeORM has a class of its own. */
 const isDataSource = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   Reflect.get(value, '@instanceof') === Symbol.for('DataSource');
 
-/** Whoever sees this has a DataSource nearly always: where it is decides what to do. */
+/** An application with this error nearly always has a DataSource: what to do depends on where it is. */
 function nothingFound(choice: DataSourceChoice | undefined, modules: ModulesContainer): string {
   const tokens = [...modules.values()].flatMap((module) => [...module.providers.keys()]);
   if (tokens.some((token) => token !== DataSource && nameOf(token) === DataSource.name)) {

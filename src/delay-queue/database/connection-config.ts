@@ -1,9 +1,9 @@
 import type { Client, ClientBase, PoolConfig } from 'pg';
 
-/** What pg and its pool take, in more words than their types have. */
+/** What pg and its pool take; their own types leave some of it out. */
 export type ConnectionConfig = Omit<PoolConfig, 'Client' | 'onConnect'> & {
   Client?: new (config: ConnectionConfig) => Client;
-  /** Called for each new connection of a pool, before anybody has it. */
+  /** Called for each new connection of a pool, before the pool hands it out. */
   onConnect?: (client: ClientBase) => Promise<unknown> | void;
 };
 
@@ -14,9 +14,9 @@ export const QUERY_TIMEOUT_MS = 15_000;
 const CONNECT_TIMEOUT_MS = 5_000;
 
 /**
- * How the application uses its own pool: how large it is, how long its statements may take, how it
- * reads their answers. All else says how one gets in, and as whom, and is true of our connections too:
- * a hook that sets the role, a client or a stream that knows another way to the server.
+ * Options that say how the application uses its own pool: its size, the limits of its statements, how it
+ * reads answers. All other options say how to connect, and as which role. They hold for the engine's
+ * connections too: a hook that sets the role, a client or a stream that knows another way to the server.
  */
 const OF_THE_APPLICATION_ALONE: ReadonlySet<string> = new Set([
   'allowExitOnIdle',
@@ -47,7 +47,7 @@ export function engineConfig(options: ConnectionConfig, applicationName: string)
   };
 }
 
-/** Those for what callers write: with the application's name, and its limits where they are tighter. */
+/** The connections for callers' writes: with the application's name, and its limits where they are tighter. */
 export function callersConfig(options: ConnectionConfig): ConnectionConfig {
   return {
     ...accessOf(options),
@@ -61,8 +61,8 @@ export const queryTimeoutMs = (options: ConnectionConfig): number =>
   tighter(options.query_timeout, QUERY_TIMEOUT_MS);
 
 /**
- * A copy of all but {@link OF_THE_APPLICATION_ALONE}. Every own property, since pg's pool hides the
- * password from those who list them.
+ * A copy of all but {@link OF_THE_APPLICATION_ALONE}. It copies properties that are not enumerable too, since
+ * pg's pool hides the password in one of them.
  */
 function accessOf(options: ConnectionConfig): ConnectionConfig {
   const given = Object.getOwnPropertyNames(options)
@@ -75,7 +75,7 @@ function accessOf(options: ConnectionConfig): ConnectionConfig {
   };
 }
 
-/** What is left out, 0 or no number says "no limit". */
+/** A limit that is left out, that is 0, or that is no number, means "no limit". */
 function tighter(givenMs: unknown, oursMs: number): number {
   const ms = Number(givenMs);
   return ms > 0 ? Math.min(ms, oursMs) : oursMs;

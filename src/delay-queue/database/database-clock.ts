@@ -8,7 +8,7 @@ interface Sample {
   errorMs: number;
 }
 
-/** Two ordinary quartz clocks part by less than this: an old reading grows worse with age. */
+/** Two ordinary quartz clocks drift apart by less than this, so a reading grows worse with its age. */
 const DRIFT = 100e-6;
 
 /** Slack for the drift of two clocks between readings before a difference counts as a jump. */
@@ -23,7 +23,7 @@ const JUMP_MS = 50;
  * statement, if it took two. The reading that can be off by the least wins.
  */
 export class DatabaseClock {
-  /** The database's clock is no longer where it was: a failover, or somebody set it. Says by how much. */
+  /** The database's clock has jumped: a failover, or somebody set it. Says by how much. */
   readonly jumped = new Signal<number>();
   #best: Sample | undefined;
 
@@ -42,7 +42,7 @@ export class DatabaseClock {
     const before = this.#best;
     const apartMs = before === undefined ? 0 : sample.offsetMs - before.offsetMs;
     const jumped = before !== undefined && Math.abs(apartMs) > before.errorMs + errorMs + JUMP_MS;
-    // Both grow worse with age at the same rate, so whichever was left behind once stays behind.
+    // Both readings grow worse with age at the same rate, so the worse one stays the worse one.
     const offBy = (of: Sample): number => of.errorMs + (heardAtMs - of.heardAtMs) * DRIFT;
     if (before === undefined || jumped || offBy(sample) <= offBy(before)) this.#best = sample;
     if (jumped) this.jumped.tell(apartMs);

@@ -1,9 +1,9 @@
 import { LOCK_NOT_AVAILABLE, sqlStateOf, UNIQUE_VIOLATION } from '../store/sql-state.js';
 
-/** Connection and operator classes of SQLSTATE: what is heard last of a statement that may have committed. */
+/** Connection and operator classes of SQLSTATE: a statement with such an error may have been committed. */
 const OUTCOME_UNKNOWN = /^(?:08|25P04|57P)/;
 
-/** `statement_timeout` or `transaction_timeout`, or somebody who may has cancelled it. */
+/** `statement_timeout`, `transaction_timeout`, or a cancel request. */
 const QUERY_CANCELED = '57014';
 
 /**
@@ -15,11 +15,11 @@ export function isRefusal(error: unknown): boolean {
   return state !== undefined && !OUTCOME_UNKNOWN.test(state);
 }
 
-/** Whether the statement met somebody whom it would have had to wait for, or who was a moment earlier. */
+/** Whether the statement met a lock that it does not wait for, or another statement that was faster. */
 export function metSomebody(error: unknown): boolean {
   const state = sqlStateOf(error);
   return state === LOCK_NOT_AVAILABLE || state === UNIQUE_VIOLATION;
 }
 
-/** Whether the server itself has given up, which all calls of a statement hear alike. */
+/** Whether the server itself gave up the statement: then all calls of the statement get that error. */
 export const ranOutOfTime = (error: unknown): boolean => sqlStateOf(error) === QUERY_CANCELED;

@@ -47,15 +47,14 @@ export class EngineConnections implements Runner {
   }
 
   /**
-   * For what callers write outside of transactions, so that they do not wait behind the engine, nor
-   * it behind them. Undefined as long as their statements could not be prepared here: then their
-   * own pool is as good.
+   * For callers' writes outside of transactions, so that callers do not wait for the engine, nor the engine
+   * for callers. Undefined as long as statements cannot be prepared: then the application's pool is as good.
    */
   get callers(): Pick<OwnPool, 'tryQuery'> | undefined {
     return this.#preparedByKey.isOn && !this.#callers.isClosing ? this.#callers : undefined;
   }
 
-  /** Sessions have proven to be this process's own for as long as their connections last. */
+  /** Each session has proven to stay with its connection. */
   prepareStatements(): void {
     this.#prepared.use();
     this.#preparedByKey.use();
@@ -81,7 +80,7 @@ export class EngineConnections implements Runner {
     return new Client(this.#config);
   }
 
-  /** Connects a dedicated one, as a pool would. */
+  /** Connects a dedicated connection, as a pool would. */
   async open(client: Client): Promise<void> {
     await client.connect();
     await this.#config.onConnect?.(client);
@@ -97,7 +96,7 @@ export class EngineConnections implements Runner {
     await Promise.all([this.#callers.close(), this.#engines.close()]);
   }
 
-  /** The application's: another one when it was destroyed and initialized again. Ours live on meanwhile. */
+  /** The application's pool: a new one after `destroy()` and `initialize()`. The engine's pools live on. */
   #watchPool(): void {
     const { master } = this.#driver;
     if (master === this.#watched) return;
@@ -116,16 +115,16 @@ export class EngineConnections implements Runner {
     // A connection that dies while idle says so here; the pool has replaced it already, and the
     // next statement speaks for itself.
     pool.on('error', () => {});
-    // One that dies between two statements of its user has nobody else to tell.
+    // A connection that dies between two statements tells it here alone.
     pool.on('connect', outliveErrors);
     return new OwnPool(pool, prepared);
   }
 }
 
 /**
- * A few microtasks lie between the pool's handing out a connection and TypeORM's listening to it. A
- * session that the server ends right then (seen when its last answer and the end came in one packet)
- * would end the process: an `error` event that nobody hears. Who listens still hears it.
+ * The pool hands out a connection a few microtasks before TypeORM listens to its errors. If the server ends the
+ * session right then (seen when its last answer and the end came in one packet), nobody hears the `error` event,
+ * and Node would end the process. Other listeners still hear the event.
  */
 function outliveErrors(client: ClientBase): void {
   if (guarded.has(client)) return;

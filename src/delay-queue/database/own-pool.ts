@@ -3,13 +3,13 @@ import type { Runner } from '../store/wire/runner.js';
 import { within } from '../tasks/within.js';
 import type { PreparedStatements } from './prepared-statements.js';
 
-/** Statements that have not ended by then, long after whoever sent them was waited for, are cut. */
+/** Statements that have no answer so long after the pool began to close are cut. */
 const CLOSE_WITHIN_MS = 5_000;
 
 /** A server that had no connection to give writes a line about it each time it is asked. */
 const ASK_AGAIN_AFTER_MS = 10_000;
 
-/** Who may have a pool for callers' statements; undefined while it has none. */
+/** May have a pool for callers' statements; undefined while there is none. */
 export interface CallersPool {
   readonly callers: Pick<OwnPool, 'tryQuery'> | undefined;
 }
@@ -35,7 +35,7 @@ export class OwnPool implements Runner {
     return this.#noted(async () => this.#run<Row>(await this.#connect(), sql, parameters));
   }
 
-  /** The same, for somebody who can do without: undefined when there is no connection to be had. */
+  /** The same, but undefined when no connection can be had: the caller then uses another pool. */
   async tryQuery<Row>(sql: string, parameters: unknown[]): Promise<Row[] | undefined> {
     if (performance.now() < this.#asksAgainAtMs) return undefined;
     return this.#noted(async () => {
@@ -61,7 +61,7 @@ export class OwnPool implements Runner {
     return query.finally(() => this.#queries.delete(query));
   }
 
-  /** Until here nothing was sent of what somebody wants to be done. */
+  /** While this runs, nothing of the statement has been sent. */
   async #connect(): Promise<PoolClient> {
     const client = await this.pool.connect();
     await this.#use(client, () => this.prepared.applySettings(client));

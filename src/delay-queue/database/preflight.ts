@@ -5,14 +5,14 @@ import { tablesOf } from '../store/tables/schema.js';
 
 const SERVER_VERSION_MIN = 140_000;
 
-/** Limits that end a statement of the engine, where sessions cannot be told otherwise. */
+/** Limits that end a statement of the engine, where the engine cannot change the session's settings. */
 const LIMITS = ['statement_timeout', 'transaction_timeout'];
 
-/** Shorter ones hurt: a claim of 500 rows on a busy server takes its time. */
+/** Shorter limits do harm: a claim of 500 rows on a busy server takes its time. */
 const LIMIT_MS_MIN = 5_000;
 
 export interface Findings {
-  /** What is too short on this role, in words; null: nothing. */
+  /** The limits of this role that are too short, in words; null when none is. */
   limits: string | null;
 }
 

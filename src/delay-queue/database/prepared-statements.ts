@@ -13,14 +13,14 @@ export class PreparedStatements {
   readonly #names = new Map<string, string>();
   #isOn = false;
 
-  /** @param settings what a session is told before its first statement; one of the application's has its own */
+  /** @param settings what a session is told before its first statement; left out for the application's sessions */
   constructor(private readonly settings?: SessionSettings) {}
 
   get isOn(): boolean {
     return this.#isOn;
   }
 
-  /** From now on; to be called when sessions have proven to stay. */
+  /** Prepares from now on; to be called when sessions have proven to stay with their connections. */
   use(): void {
     this.#isOn = true;
   }
@@ -40,7 +40,7 @@ export class PreparedStatements {
     try {
       return (await client.query<Row & object>(prepared)).rows;
     } catch (error) {
-      // Somebody sends DISCARD ALL or DEALLOCATE on sessions that are his as well.
+      // Other code sends DISCARD ALL or DEALLOCATE on sessions that it shares with us.
       if (isStatementGone(error)) this.#isOn = false;
       throw error;
     }
@@ -50,7 +50,7 @@ export class PreparedStatements {
     return this.#isOn && (this.settings === undefined || this.#sessions.has(client));
   }
 
-  /** By the text, so that no two statements share a name, nor two versions of one. */
+  /** Made from the text, so that no two statements share a name, nor two versions of one statement. */
   #nameOf(sql: string): string {
     let name = this.#names.get(sql);
     if (name === undefined) {

@@ -4,8 +4,8 @@ import type { ClientBase } from 'pg';
 export type SessionSettings = Readonly<Record<string, string>>;
 
 /**
- * What our sessions bring along, whatever the role, the database or the distribution has set. Told to
- * sessions that are known to be this process's own, before their first statement.
+ * The settings of the engine's sessions, whatever the role, the database or the distribution has set. Sent
+ * before the first statement, on sessions that are known to be this process's own.
  *
  * A plan that is kept must be good for any size of the table, not for the one it had when the plan
  * was made. Every statement of the engine has an index to go by, so a generic plan without a
@@ -13,9 +13,9 @@ export type SessionSettings = Readonly<Record<string, string>>;
  * "without" is written as costs of ten billion, for which `jit = on`, the default, compiles each
  * execution anew: 66 to 492 ms on an empty table.
  *
- * A statement that the server itself gives up has not happened, which is more than one knows of a
- * connection that is silent; and nobody piles up behind a lock whose client has gone. So the server's
- * limit is a little shorter than that of whoever waits. All others are off: a listener is idle for hours.
+ * A statement that the server itself gives up has not happened. Of a statement on a silent connection nobody
+ * knows. So the server's limit is a little shorter than the limit of the client that waits. It also ends
+ * statements that wait for a lock and whose client has gone. All other limits are off: a listener is idle for hours.
  *
  * Not ours to change: `synchronous_commit`, which is how durable the application wants its writes,
  * `default_transaction_read_only`, `row_security` and `role`, which are what it may do, and
@@ -38,10 +38,10 @@ const COMMON: SessionSettings = {
   transform_null_equals: 'off',
 };
 
-/** Of the time after which nobody waits for an answer any more. */
+/** The server's limit, as a share of the client's. */
 const SERVER_SHARE = 2 / 3;
 
-/** @param queryTimeoutMs after which nobody waits for an answer any more */
+/** @param queryTimeoutMs the client's limit: it waits no longer for an answer */
 export const engineSettings = (queryTimeoutMs: number): SessionSettings => ({
   ...COMMON,
   statement_timeout: String(Math.ceil(queryTimeoutMs * SERVER_SHARE)),
@@ -56,7 +56,7 @@ export const callersSettings = (queryTimeoutMs: number): SessionSettings => ({
   enable_bitmapscan: 'off',
 });
 
-/** Parameters: names[], values[]. What this server does not know yet, or any more, is left out. */
+/** Parameters: names[], values[]. Settings that this version of the server does not have are left out. */
 export const SETTINGS_SQL = `
 SELECT set_config(s.name, s.value, false) FROM unnest($1::text[], $2::text[]) AS s(name, value)
 WHERE current_setting(s.name, true) IS NOT NULL`;

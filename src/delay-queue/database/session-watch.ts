@@ -8,12 +8,12 @@ interface Messages {
 
 export type TransactionEnd = 'committed' | 'rolled back';
 
-/** By `pg`'s connection, for several clients may stand before the same one. */
+/** By `pg`'s connection, since several clients may share one connection. */
 const watches = new WeakMap<object, SessionWatch>();
 const byRunner = new WeakMap<QueryRunner, SessionWatch>();
 
 /**
- * What became of a session's transactions, in the words of the server: it listens, and sends nothing. A
+ * What became of a session's transactions, as the server says it. The watch listens, and sends nothing. A
  * COMMIT of a transaction in which a statement had failed is answered by ROLLBACK, and nobody else looks.
  */
 export class SessionWatch {
@@ -24,8 +24,8 @@ export class SessionWatch {
   #onOver: ((end: TransactionEnd) => void)[] = [];
 
   /**
-   * Watches the runner's session from now on: before a statement of which one wants to know what became of
-   * it. At once where it is connected, for statements go out in the order in which they are asked for.
+   * Watches the runner's session from now on; to be called before a statement whose end matters. Begins at once
+   * where the runner is connected, so that no other statement goes out first.
    */
   static begin(runner: QueryRunner): Promise<void> | undefined {
     if (runner.isReleased || byRunner.has(runner)) return undefined;
@@ -35,7 +35,7 @@ export class SessionWatch {
     return undefined;
   }
 
-  /** Undefined where nothing can be seen. */
+  /** Undefined where the server's messages cannot be seen. */
   static of(runner: QueryRunner): SessionWatch | undefined {
     return byRunner.get(runner);
   }

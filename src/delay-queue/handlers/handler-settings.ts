@@ -16,7 +16,7 @@ import {
 } from '../options/backoff.js';
 import type { Handler } from './handler.js';
 
-/** The part of a {@link Handler} that its `@OnDelay` and the module's options say. */
+/** The part of a {@link Handler} that comes from its `@OnDelay` and the module's options. */
 export type HandlerSettings = Pick<
   Handler,
   | 'name'
@@ -83,7 +83,7 @@ function backoffPolicy(
   return (attempt) => backoffMs(own, attempt);
 }
 
-/** What it answers is checked each time. */
+/** The function's answer is checked each time. */
 function isBackoffFunction(backoff: unknown): backoff is BackoffFunction {
   return typeof backoff === 'function';
 }

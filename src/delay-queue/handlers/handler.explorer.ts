@@ -58,7 +58,7 @@ export class HandlerExplorer {
     }
   }
 
-  /** Said once: a backoff function that fails does so at every retry. */
+  /** Logged once: a backoff function that fails would fail at every retry. */
   private backoffAdvice(place: string): (error: unknown) => void {
     let isSaid = false;
     return (error) => {
@@ -70,8 +70,8 @@ export class HandlerExplorer {
   }
 
   /**
-   * A request-scoped or transient provider gets an instance of its own for each attempt; for
-   * others, what discovery answers is the instance itself.
+   * A request-scoped or transient provider gets a new instance for each attempt. Any other provider has one
+   * instance, which discovery found.
    */
   private invoker(
     wrapper: InstanceWrapper,

@@ -11,7 +11,7 @@ export interface Handler {
   /** Delays of one call, at most; null: the method takes a single delay. */
   readonly batch: number | null;
   readonly timeoutMs: number;
-  /** How long a claim of this name holds; a transactional one covers the whole timeout. */
+  /** How long a claim of this name holds; the claim of a transactional handler covers the whole timeout. */
   readonly leaseMs: number;
   readonly maxAttempts: number;
   /** How long to wait after a failed attempt, counted from 1. */
@@ -21,12 +21,12 @@ export interface Handler {
   /** For messages: `OrderTimers.close (OrdersModule)`. */
   readonly place: string;
   /**
-   * Runs the method, and throws or rejects with whatever it does.
+   * Runs the method. Throws or rejects with the method's own error.
    *
    * @param work a list for a batch handler
    * @param ctx with `manager` when the handler is transactional, with `fail` and `postpone` for a
    * batch handler
-   * @returns whatever the method answers: a promise, or nothing
+   * @returns the method's answer: a promise, or nothing
    */
   invoke(work: Delay | Delay[], ctx: DelayContext): unknown;
 }
@@ -37,7 +37,7 @@ export interface DelayRequest {
   ctx: DelayContext;
 }
 
-/** What it gives while a batch handler is served. */
+/** What `@Inject(REQUEST)` gives while the provider serves a batch. */
 export interface DelayBatchRequest {
   delays: Delay[];
   ctx: DelayContext;

@@ -28,7 +28,7 @@ export interface DelayQueueOptions {
   /** Pause between attempts. Default `{ base: '1s', factor: 2, max: '5m', jitter: 0.2 }`. */
   backoff?: BackoffOptions;
   /**
-   * How long a claim holds, and so how late a delay can be whose process died while it ran.
+   * How long a claim holds. If a process dies while a delay runs, the delay comes so much later.
    * 1 s to 1 h. Default `'30s'`.
    */
   lease?: Duration;
@@ -40,7 +40,7 @@ export interface DelayQueueOptions {
   claimBatch?: number;
   /** The engine's own connections, beside the application's pool, 2 to 20. Default 3. */
   connections?: number;
-  /** What ended is kept this long (1 s to 100 years), or not at all. Default `{ keep: '24h' }`. */
+  /** How long delays that ended are kept (1 s to 100 years), or `false`. Default `{ keep: '24h' }`. */
   history?: false | { keep: Duration };
   /** How long a shutdown waits for handlers in flight, 0 to 1 h. Default `'20s'`. */
   drainTimeout?: Duration;

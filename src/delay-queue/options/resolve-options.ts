@@ -83,12 +83,12 @@ function withDefaults(options: unknown): Record<string, unknown> {
   };
 }
 
-/** Of a handler or of all; also for `@OnDelay`. */
+/** Of the module or of one `@OnDelay`. */
 export function checkConcurrency(value: unknown): number {
   return checkInteger(value, 'concurrency', 1, CONCURRENCY_MAX);
 }
 
-/** Of a handler or of all; also for `@OnDelay`. 24 days is what one Node timer can wait. */
+/** Of the module or of one `@OnDelay`. 24 days is what one Node timer can wait. */
 export function parseTimeoutMs(value: unknown): number {
   return parseDurationBetween(value, 'timeout', '1ms', '24d');
 }

@@ -11,7 +11,7 @@ import {
 } from './transaction/callers-transaction.js';
 import type { OutsideTransactions } from './transaction/outside-transactions.js';
 
-/** What was written, in the order of the delays, and the manager of the transaction if it was not the call's own. */
+/** The rows in the order of the delays, and the manager of their transaction, if it has one. */
 export interface AllWritten {
   placed: readonly Placed[];
   manager?: EntityManager;
@@ -45,7 +45,7 @@ export class AllOrNone {
     );
   }
 
-  /** In the caller's transaction, if he has begun one; else in one that begins and ends here. */
+  /** In the caller's transaction, if the caller has begun one; else in a transaction that begins and ends here. */
   async #inOneTransaction<Result>(
     manager: EntityManager | undefined,
     runner: Runner,

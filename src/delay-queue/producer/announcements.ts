@@ -3,13 +3,13 @@ import type { Placed } from '../store/wire/delay-rows.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { AfterCommit } from './transaction/after-commit.js';
 
-/** Who hears of committed writes. */
+/** The engine, which hears of committed writes. */
 export interface CommittedWrites {
   /**
    * A delay was written.
    *
    * @param written when: on the database's clock, as `wakeMs` is, and by `performance.now()`
-   * @param certain whether it surely stands: a savepoint may have taken it back
+   * @param certain whether the write surely stands: a savepoint may have taken it back
    */
   announce(
     wake: Wake,
@@ -28,7 +28,7 @@ export class Announcements {
   ) {}
 
   /**
-   * @param failed it keeps its `last_error`, and so runs alone
+   * @param failed the delay keeps its `last_error`, and so runs alone
    * @param answeredAtMs `performance.now()` when the answer was there; now, if left out
    */
   written(
@@ -45,7 +45,7 @@ export class Announcements {
 
   cancelled(manager: EntityManager | undefined, id: number): void {
     this.afterCommit.onCommit(manager, (certain) => {
-      // A row that may stand has to be looked at, whatever it costs.
+      // If the cancel may have been taken back, the row may still stand: the engine goes on to look at it.
       if (certain) this.heard.disarm(id);
     });
   }

@@ -46,7 +46,7 @@ export function newDelaysOf(items: readonly ScheduleItem[], payloadBytesMax: num
   const length = readable('items', () => lengthOf(items));
   const seen = new Set<string>();
   let payloadsLength = 0;
-  // By index: `map` skips holes, and an array's own may do anything.
+  // By index: `map` skips holes, and an array may have a `map` of its own.
   return Array.from({ length }, (_, index) => {
     const item = readable(`items[${index}]`, () => items[index]);
     return within(`items[${index}]`, () => {
@@ -67,7 +67,7 @@ export function newDelaysOf(items: readonly ScheduleItem[], payloadBytesMax: num
 
 function lengthOf(items: unknown): number {
   if (!Array.isArray(items)) throw new DelayInvalidError('items', 'must be an array');
-  // As in payloads: what an array of another class holds, only its class knows.
+  // As in payloads: only a plain array surely holds what its indexes say.
   if (!isPlainArray(items)) throw new DelayInvalidError('items', 'must be a plain array');
   const { length } = items;
   if (length > ITEMS_MAX) {

@@ -14,8 +14,8 @@ export const ownAttempt = (
 ): ActingAttempt | undefined => actingCall(manager)?.attemptOf(name, key);
 
 /**
- * What a handler writes about the delay that it runs on. Its attempt holds that row, so the row moves on
- * in place: so recurring work schedules itself again.
+ * Writes of a handler about the delay that it runs on. The handler's attempt holds that row, so the row moves
+ * on in place. Recurring work schedules itself again in this way.
  */
 export class OwnKeyWrites {
   constructor(
@@ -25,7 +25,7 @@ export class OwnKeyWrites {
 
   /**
    * All or none. The handler's own rows are those that answer `running` because of the handler's own
-   * attempt. They move on in place, and last: nothing takes that back.
+   * attempt. They move on in place, after all others: nothing may fail after that.
    */
   async scheduleAll(
     manager: EntityManager | undefined,
@@ -41,7 +41,7 @@ export class OwnKeyWrites {
     return placed;
   }
 
-  /** Schedules the attempt's own row again. Undefined when it is a row like any other by now. */
+  /** Schedules the attempt's own row again. Undefined when the attempt does not hold that row any more. */
   schedule(
     own: ActingAttempt,
     manager: EntityManager | undefined,
@@ -52,7 +52,7 @@ export class OwnKeyWrites {
     return this.#moveOn(own, manager, runner, delay.to, change);
   }
 
-  /** Moves the attempt's own row. Undefined when it is a row like any other by now. */
+  /** Moves the attempt's own row. Undefined when the attempt does not hold that row any more. */
   reschedule(
     own: ActingAttempt,
     manager: EntityManager | undefined,
@@ -81,8 +81,8 @@ export class OwnKeyWrites {
 }
 
 /**
- * How long a handler waits for its own row. Not at all where it may be the handler itself that holds the row:
- * by the fence of its transaction, or because it moved the row on before, in a transaction that is still open.
+ * How long a handler waits for its own row. It does not wait at all where the handler itself may hold the row's
+ * lock: by the fence of its transaction, or because it moved the row on in a transaction that is still open.
  */
 function lockWaitOf(own: ActingAttempt, { transaction }: Runner): LockWait {
   if (own.handler.transactional || own.movedOn) return 'at once';

@@ -46,7 +46,7 @@ export interface ProducerSettings {
 }
 
 /**
- * Turns calls into rows, each in the transaction that its caller chose. Arguments are checked before.
+ * Turns calls into rows, each call in the transaction that its caller chose. Arguments are already checked.
  *
  * Each method awaits what it returns: only so the stack of an error leads to the caller.
  */
@@ -164,7 +164,7 @@ export class Producer {
     return this.#coalesced.drain();
   }
 
-  /** The same, and refuses later calls that name no transaction. */
+  /** Drains too, and refuses later calls that name no transaction. */
   close(): Promise<void> {
     return this.#coalesced.close();
   }

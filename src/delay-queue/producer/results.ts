@@ -31,7 +31,7 @@ export const recordOf = (row: HistoryRow): DelayRecord => ({
   error: row.error,
 });
 
-/** What the caller gets of a write that found a row. */
+/** The result for the caller, when its write found a row. */
 export const answerOf = <Verdict extends string>(
   verdict: Verdict,
   { id, dueMs }: Placed,

@@ -15,8 +15,8 @@ export function within<T>(part: string, check: () => T): T {
 }
 
 /**
- * Runs a check of something that is written in code or configuration, not in a call: what it
- * refuses stops the start.
+ * Runs a check of a value that stands in code or configuration, not in a call. If the check refuses the
+ * value, the application does not start.
  *
  * @param where whose configuration: `DelayQueueModule`, `OrderTimers.close`
  * @throws DelayConfigError `<where>: <field>: <why>`
@@ -31,8 +31,8 @@ export function atStart<T>(where: string, check: () => T): T {
 }
 
 /**
- * Reads what belongs to others: getters and proxies may throw anything, and none of it is repeated,
- * because it may hold anything.
+ * Reads a caller's object. Its getters and proxies may throw anything. The message does not repeat what they
+ * threw, because it may hold private data.
  *
  * @throws DelayInvalidError of that field
  */
@@ -46,7 +46,7 @@ export function readable<T>(field: string, read: () => T): T {
 
 export const UNREADABLE = 'cannot be read: a getter or proxy throws';
 
-/** A thrown proxy may be a revoked one, and with that `instanceof` itself throws. */
+/** The thrown value may be a revoked proxy, for which `instanceof` itself throws. */
 export function isRefusal(error: unknown): error is DelayInvalidError {
   try {
     return error instanceof DelayInvalidError;

@@ -5,10 +5,10 @@ import { shown } from './shown.js';
 /** The longest duration anywhere: a hundred years of 365.25 days. */
 export const DURATION_MS_MAX = 100 * 365.25 * 24 * 60 * 60 * 1000;
 
-/** `ms` reads no further than this. */
+/** `ms` reads no longer texts than this. */
 const TEXT_LENGTH_MAX = 100;
 
-/** A double holds 15 decimal digits for certain; what stands behind them is noise. */
+/** A double holds 15 decimal digits for certain; further digits are noise. */
 const EXACT_DIGITS = 15;
 
 /**

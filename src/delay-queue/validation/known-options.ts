@@ -3,8 +3,8 @@ import { readable } from './blame.js';
 import { cut, shown } from './shown.js';
 
 /**
- * The options that are given, each read once. A name that nobody knows is refused: a misspelt option
- * that is silently ignored runs in production with the default.
+ * The options that are given, each read once. An unknown name is refused: if a misspelt option were ignored,
+ * production would run with the default.
  *
  * @param field what the object is called in the message
  * @returns a copy without those that are `undefined`

@@ -5,13 +5,13 @@ import { shown } from './shown.js';
 
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
 const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,47}$/;
-/** Schemas that are not the library's to fill, or to drop when its migration is taken back. */
+/** Schemas that the library may neither fill, nor drop when its migration is taken back. */
 const FOREIGN_SCHEMA = /^(?:public|information_schema|pg_.*)$/;
 const KEY_LENGTH_MAX = 255;
 const MAX_ATTEMPTS_MAX = 1_000;
 const ON_CONFLICT: readonly OnConflict[] = ['replace', 'keep', 'error'];
 
-/** In a `u` pattern only the halves that stand alone are surrogates. */
+/** With the flag `u` this matches only a surrogate without its other half. */
 export const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The name of a kind of delay, like `order.close`: 1 to 100 characters. */

@@ -6,12 +6,12 @@ import { isPlainArray, isPlainObject, notPlain, pathStep, writtenOut } from './p
 /** 64 KiB: a payload names things, the data lives in tables. */
 export const PAYLOAD_BYTES_MAX = 65_536;
 
-/** Containers inside each other, the payload itself included. Recursion is safe within it. */
+/** Containers inside each other, the payload itself included. So deep, recursion is safe. */
 const DEPTH_MAX = 64;
 
 /** `jsonb` writes a space after `,` and `:`. */
 const SEPARATOR_BYTES = 2;
-/** A digit and a separator, of which the last one's room is that of the brackets. */
+/** The shortest item takes a digit and a separator; the last item has no separator, and the brackets take its room. */
 const ELEMENT_BYTES_MIN = 1 + SEPARATOR_BYTES;
 
 /**
@@ -40,7 +40,7 @@ class PayloadEncoder {
   /** Of the text as it is read back. */
   private bytes = 0;
   private readonly path: (string | number)[] = [];
-  /** The containers on the way to the present value: one that comes again is a cycle. */
+  /** The containers around the present value: a container that comes again is a cycle. */
   private readonly ancestors = new Set<object>();
 
   constructor(private readonly bytesMax: number) {}
@@ -50,8 +50,8 @@ class PayloadEncoder {
       this.value(payload);
     } catch (error) {
       if (isRefusal(error)) throw error;
-      // The path still stands where the walk broke off. The thrown text is not repeated: it may
-      // hold anything.
+      // The path still names the place where the walk ended. The thrown text is not repeated: it may
+      // hold private data.
       throw this.invalid(UNREADABLE);
     }
     return this.text;

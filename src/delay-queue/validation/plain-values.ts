@@ -3,12 +3,12 @@ import { cut } from './shown.js';
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-/** Subclasses of Array have a prototype that is no array itself. */
+/** `Array.prototype` is an array itself; the prototype of a subclass is not. */
 export function isPlainArray(value: object): value is unknown[] {
   return Array.isArray(value) && Array.isArray(Object.getPrototypeOf(value));
 }
 
-/** By shape, not identity: `structuredClone` and `vm` answer objects of another realm. */
+/** By shape, not by this realm's `Object.prototype`: `structuredClone` and `vm` answer objects of another realm. */
 export function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype) return true;

@@ -13,7 +13,7 @@ export interface ParsedSchedule {
 }
 
 const SCHEDULE_OPTIONS = ['after', 'at', 'key', 'onConflict', 'maxAttempts'];
-/** The manager is not looked at here. */
+/** The manager is checked elsewhere. */
 const CALL_OPTIONS = [...SCHEDULE_OPTIONS, 'manager'];
 const ITEM_PARTS = [...SCHEDULE_OPTIONS, 'name', 'payload'];
 
@@ -31,7 +31,7 @@ function parsed(given: Record<string, unknown>): ParsedSchedule {
   };
 }
 
-/** One item of `scheduleMany`; its name and payload are read, but not looked at. */
+/** One item of `scheduleMany`; its name and payload are read here, and checked elsewhere. */
 export function parseScheduleItem(item: unknown): {
   name: unknown;
   payload: unknown;

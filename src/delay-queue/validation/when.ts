@@ -4,13 +4,13 @@ import { readable } from './blame.js';
 import { parseDurationMs } from './duration.js';
 import { shown } from './shown.js';
 
-/** `after` counts from the database's clock, so it stays a number of milliseconds until there. */
+/** `after` counts from the database's clock, so the database adds it. */
 export type DueTime = { kind: 'after'; ms: number } | { kind: 'at'; iso: string };
 
 /** `extend` counts from the due time in the table. */
 export type MoveTo = DueTime | { kind: 'extend'; ms: number };
 
-/** Beyond the year 9999 ISO texts change their form, and no deadline lives there. */
+/** ISO texts have another form after the year 9999, and nobody needs a deadline there. */
 const AT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
@@ -63,7 +63,7 @@ function parseAt(at: unknown): string {
   if (!isDate(at)) {
     throw new DelayInvalidError('at', `must be a Date, not ${shown(at)}`);
   }
-  // The time the Date holds: a `getTime` of its own may answer anything.
+  // Read past the object's own `getTime`, which may answer anything.
   const atMs = Date.prototype.getTime.call(at);
   if (Number.isNaN(atMs)) {
     throw new DelayInvalidError('at', 'must be a valid Date, not an Invalid Date');

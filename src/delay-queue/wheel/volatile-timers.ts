@@ -7,7 +7,7 @@ export interface WheelTimer {
   readonly id: number;
 }
 
-/** Functions that wait in a channel of their own. Each runs where whoever set it was. */
+/** Functions that wait in a channel of their own. Each runs in the async context of the code that set it. */
 export class VolatileTimers {
   readonly #timers = new Map<number, { handle: number; fn: () => unknown; scope: AsyncResource }>();
   readonly #channel: WheelChannel;
@@ -26,7 +26,7 @@ export class VolatileTimers {
     this.#channel = channelFor((ids) => this.#expired(ids));
   }
 
-  /** @returns `undefined` when as many wait as may */
+  /** @returns `undefined` when no more may wait */
   add(deadlineMs: number, fn: () => unknown): WheelTimer | undefined {
     const id = ++this.#lastId;
     const handle = this.#channel.add(deadlineMs, id);

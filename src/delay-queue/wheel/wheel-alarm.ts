@@ -19,8 +19,8 @@ const YOUNG_GENERATION_MB = 1;
 
 /**
  * Rings at a time more exactly than `setTimeout`, which counts whole milliseconds: a thread of its
- * own sleeps in `Atomics.wait` and sends a message. It serves one wheel, and that must not rely on
- * it: a thread that cannot be started, or dies, rings no more, and only the debug log hears of it.
+ * own sleeps in `Atomics.wait` and sends a message. It serves one wheel, and the wheel must not rely on it: a
+ * thread that dies, or cannot be started, rings no more, and only the debug log says so.
  *
  * The thread starts when the alarm is first set, and never keeps the process alive.
  */
@@ -29,7 +29,7 @@ export class WheelAlarm implements OnApplicationShutdown {
   readonly #logger = new Logger('WheelAlarm');
   readonly #timesSet = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   readonly #deadlineMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
-  /** Otherwise the thread would keep the AsyncLocalStorage of whoever set the alarm first. */
+  /** Otherwise the thread would keep the AsyncLocalStorage of the code that set the alarm first. */
   readonly #startInOwnScope = AsyncResource.bind(() => this.#start());
   #onRing: () => void = () => {};
   #thread: Worker | undefined;
@@ -77,7 +77,7 @@ export class WheelAlarm implements OnApplicationShutdown {
         eval: true,
         name: 'wheel-alarm',
         workerData: setting,
-        // What --import, --require and NODE_OPTIONS load into the process does not belong in here.
+        // Modules that --import, --require and NODE_OPTIONS load do not belong into the thread.
         execArgv: [],
         env: {},
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },

@@ -12,8 +12,8 @@ const ALARM_MS_MIN = 2;
 /** When the wheels are looked at next: one `setTimeout`, or one `setImmediate`, or neither. */
 export class WheelSleep {
   /**
-   * Turns run in the async context of the service's birth. Otherwise whoever happened to arm the
-   * timer, perhaps inside a transaction, would lend his AsyncLocalStorage to all who come after.
+   * Turns run in the async context in which the service was made. Otherwise the code that armed the timer,
+   * perhaps inside a transaction, would lend its AsyncLocalStorage to all later work.
    */
   readonly #onWake: () => void;
   #timeout: NodeJS.Timeout | undefined;
@@ -54,7 +54,7 @@ export class WheelSleep {
       this.#timeout = setTimeout(this.#onWake, Math.min(Math.ceil(sleepMs), SLEEP_MS_MAX));
       this.keepAlive(this.#keepsAlive);
       if (sleepMs >= ALARM_MS_MIN) {
-        // Before the tick it would find nothing due.
+        // Rounded up to a tick of the wheel: before that tick nothing is due.
         this.alarm?.ringAt(Math.ceil(wakeAtMs * TICKS_PER_MS) / TICKS_PER_MS);
       }
     } else {
@@ -74,7 +74,7 @@ export class WheelSleep {
     else this.#timeout?.unref();
   }
 
-  /** The timeout stays in charge of what the alarm rings too early for, as well as of all else. */
+  /** The timeout stays: it wakes the wheel also when the alarm rings too early, or never. */
   #ring(): void {
     if (this.#timeout !== undefined && performance.now() >= this.#wakeAtMs) this.#onWake();
   }

@@ -1,12 +1,12 @@
 import { NO_INDEX, NO_TIMER, TimingWheel } from './timing-wheel.js';
 
 /**
- * A deadline has parts of a millisecond: the database counts whole ones, but not from the same
- * instant as `performance.now()`. Rounded up to whole ones, all would be late by half of one.
+ * A deadline has fractions of a millisecond: the database counts whole milliseconds, but not from the same
+ * instant as `performance.now()`. Rounded up, deadlines would be late by half a millisecond on average.
  */
 export const TICKS_PER_MS = 4;
 
-/** A wheel of its owner's own that knows numbers instead of closures: 24 bytes per entry. */
+/** A wheel for one owner. Its entries are numbers instead of closures: 24 bytes each. */
 export interface WheelChannel {
   /** Entries that wait. */
   readonly size: number;
@@ -16,7 +16,7 @@ export interface WheelChannel {
    * @returns a handle; `undefined` when this channel holds as much as it may, or is closed
    */
   add(deadlineMs: number, tag: number): number | undefined;
-  /** @returns `false` when the entry expired (perhaps in this very turn), went or never was */
+  /** @returns `false` when the entry expired (perhaps in this very turn), was dropped or never was */
   cancel(handle: number): boolean;
   /** Another deadline; the handle stays good. Answers like {@link cancel}. */
   move(handle: number, deadlineMs: number): boolean;
@@ -31,7 +31,7 @@ export interface WheelChannel {
   close(): void;
 }
 
-/** Told what expired in one turn. */
+/** Called with the tags that expired in one turn. */
 export type OnExpired = (tags: readonly number[]) => void;
 
 /** The service's side of a {@link WheelChannel}. */

@@ -31,7 +31,7 @@ export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
 const CAPACITY_DEFAULT = 1_000_000;
 const CAPACITY_MAX = 2 ** 24;
 
-/** What one channel may expire before other events get their turn. */
+/** How many entries of one channel may expire before other events get their turn. */
 const EXPIRED_PER_TURN = 1_024;
 
 /**
@@ -85,8 +85,8 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   }
 
   /**
-   * Runs `fn` once, in this process, `ms` from now or a little later. What it throws, or rejects
-   * with, is logged. It sees the caller's AsyncLocalStorage, as with `setTimeout`.
+   * Runs `fn` once, in this process, `ms` from now or a little later. An error of `fn`, thrown or rejected, is
+   * logged. `fn` sees the caller's AsyncLocalStorage, as with `setTimeout`.
    *
    * @throws DelayInvalidError `ms` is no duration, or `fn` no function
    * @throws DelayWheelFullError too many volatile timers wait
@@ -107,7 +107,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   }
 
   /**
-   * For owners of many entries, who need no closure for each.
+   * For owners of many entries, without a closure for each.
    *
    * @param onExpired gets the tags that expired in one turn, in the order of their deadlines. It
    *   runs after the wheels have moved on: it may add, move, cancel, close and throw (which is

@@ -22,7 +22,7 @@ export class BeginRest {
   }
 
   /**
-   * Those that fail while others rest already are of the same failure.
+   * A transaction that fails while others rest already counts as the same failure.
    *
    * @param nowMs `performance.now()`
    * @returns how long the call rests, in milliseconds

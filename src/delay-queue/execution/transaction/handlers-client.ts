@@ -9,7 +9,7 @@ export const NOT_THE_HANDLERS =
 type Callback = (error: unknown, result?: unknown) => void;
 type Call = [config: unknown, values: unknown, callback: unknown];
 
-/** What `pg` lets talk to the connection by itself: a query of its own class, a cursor, a stream. */
+/** An object that `pg` lets talk to the connection directly: a query of `pg`'s own class, a cursor, a stream. */
 interface Submittable {
   submit: unknown;
   handleError: (error: unknown, connection: unknown) => void;
@@ -17,7 +17,7 @@ interface Submittable {
 }
 
 interface Statement {
-  /** Its answers come without anybody's doing; a cursor may want to be read to its end. */
+  /** Whether its answers come by themselves; a cursor has to be read to its end. */
   endsByItself: boolean;
   send: () => void;
   refuse: (error: unknown) => void;
@@ -25,11 +25,11 @@ interface Statement {
 
 /**
  * The connection of a transactional attempt as its handler sees it. One statement at a time goes to the real
- * client and the others wait in here, where they can still be refused: what stands in the client's own queue
- * is sent whatever became of the attempt. Sealed, it refuses everything, for ever.
+ * client. The others wait in here, where they can still be refused: a statement in the client's own queue is
+ * sent, whatever became of the attempt. After the seal all statements are refused.
  */
 export class HandlersClient {
-  /** In the place of the client, for whoever asks for it. */
+  /** What the handler gets instead of the client. */
   readonly facade: PoolClient;
   readonly #query: (...call: Call) => unknown;
   readonly #waiting: Statement[] = [];
@@ -61,7 +61,7 @@ export class HandlersClient {
 
   /**
    * Resolves when the statement on its way has been answered.
-   * @returns false when that may never be: somebody would have to read it to its end
+   * @returns false when that may never happen: the handler would have to read its cursor to the end
    */
   async quiet(): Promise<boolean> {
     if (this.#sent === undefined) return true;
@@ -72,7 +72,7 @@ export class HandlersClient {
     return true;
   }
 
-  /** In the three ways in which `pg` can be asked: for a promise, with a callback, with a Submittable. */
+  /** `pg` takes a statement in three ways: it answers a promise, calls a callback, or takes a Submittable. */
   #take(client: PoolClient, call: Call): unknown {
     const [config] = call;
     if (isSubmittable(config)) {
@@ -89,7 +89,7 @@ export class HandlersClient {
       this.#enqueue(config, this.#question(call, answer));
     });
     return answered.catch((error: unknown) => {
-      // As `pg` does: a stack that leads to who asked, not to the socket.
+      // As `pg` does: a stack that leads to the code that sent the statement, not to the socket.
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
     });
@@ -144,7 +144,7 @@ export class HandlersClient {
     try {
       statement.send();
     } catch (error) {
-      // What `pg` does not take at all: no text, a callback that is none.
+      // `pg` itself throws for a statement without a text, or a callback that is no function.
       statement.refuse(error);
       this.#ended(statement);
     }
@@ -159,7 +159,7 @@ export class HandlersClient {
   }
 }
 
-/** The same client, but for some of its methods. */
+/** The same client with some methods replaced. */
 export function clientWith(client: PoolClient, methods: Record<string, unknown>): PoolClient {
   return new Proxy(client, {
     get(target, name) {

@@ -1,11 +1,11 @@
 /** Most statements have none of these words, and need not be taken apart. */
 const SUSPICIOUS = /\b(?:commit|end|rollback|abort|prepare)\b/i;
 
-/** What may hold any word: comments, texts, quoted names, dollar quotes. */
+/** The parts of a statement that may hold any word: comments, texts, quoted names, dollar quotes. */
 const QUOTED =
   /--[^\n]*|\/\*[\s\S]*?\*\/|\be'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([a-z_]\w*)?\$[\s\S]*?\$\1\$/gi;
 
-/** The body of such a function has semicolons, and an END that is its own. */
+/** The body of such a function has semicolons, and an END that does not end the transaction. */
 const FUNCTION_BODY = /\bbegin\s+atomic\b/i;
 
 const ENDS =

@@ -6,15 +6,15 @@ import { clientWith, HandlersClient, NOT_THE_HANDLERS } from './handlers-client.
 import { commit, isOutsideTransaction, rethrow } from './server-answers.js';
 
 /**
- * Stands between a handler and the transaction that it was given. The handler may write, and begin
- * transactions in it (savepoints), which it has to end. The outermost, and the connection, are not its to
- * end; and once its attempt is decided it may do nothing more, by whatever way it comes: manager,
- * repository, query builder, runner, or the raw client.
+ * Stands between a handler and the transaction that it was given. The handler may write, and may begin
+ * transactions inside it (savepoints), which the handler has to end. It may not end the outermost transaction
+ * or the connection. Once its attempt is decided, the handler may do nothing more, by manager, repository,
+ * query builder, runner, or the raw client.
  */
 export class TransactionGuard {
   /**
-   * Whose doing a statement is. Engine and handler share the runner, because subscribers of the application
-   * know the transaction by it; and what a subscriber does at COMMIT is part of the COMMIT.
+   * Tells the engine's statements from the handler's. The two share the runner, because subscribers of the
+   * application know the transaction by its runner; and what a subscriber does at COMMIT is part of the COMMIT.
    */
   readonly #engine = new EngineSide();
   readonly #handlers: HandlersClient;
@@ -36,7 +36,7 @@ export class TransactionGuard {
     this.#guardRelease();
   }
 
-  /** Does something with the transaction on the engine's behalf, and with the errors that it means. */
+  /** Does the engine's work with the transaction. */
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#engine.run(work);
   }
@@ -50,9 +50,9 @@ export class TransactionGuard {
   }
 
   /**
-   * Ends the handler's part, once what it had sent is answered.
+   * Ends the handler's part, once the statement that it had sent is answered.
    *
-   * @param hasResolved it says that all is well
+   * @param hasResolved the handler says that all is well
    * @returns why the transaction must not be committed all the same, and whether its connection can be used
    */
   async end(hasResolved: boolean): Promise<{ objection: Error | undefined; isUsable: boolean }> {
@@ -92,7 +92,7 @@ export class TransactionGuard {
         'the handler returned while a transaction that it began is open: await it, or end it',
       );
     }
-    // A savepoint that cannot be made, after an error that was swallowed, rolls all of it back.
+    // When the handler swallowed an error and a savepoint then cannot be made, TypeORM rolls back all of it.
     if (!this.runner.isTransactionActive || isOutsideTransaction(this.client)) {
       return new DelayInvalidError('manager', 'the transaction was ended while the handler ran');
     }

@@ -14,14 +14,14 @@ import { Coalescer } from './coalescer.js';
 import { KeyQueues } from './key-queues.js';
 import { ownError, PendingCall } from './pending-call.js';
 
-/** A call that waits in the queue of its key for so long is not sent any more. */
+/** A call that has waited longer than this in the queue of its key is not sent any more. */
 const QUEUED_MS_MAX = 15_000;
 
 /** What coalesced writes are made with. */
 export interface CoalescedWritesParts {
-  /** For calls that wait for somebody. */
+  /** For calls that have to wait for a lock. */
   alone: DelayStore;
-  /** For all others. */
+  /** For all other calls. */
   together: BatchStore;
   /** Each statement a transaction of its own. */
   runners: { alone: Runner; together: Runner };
@@ -98,9 +98,9 @@ export class CoalescedWrites {
   }
 
   /**
-   * Resolves when all calls made so far have their answer. Those that have none `drainWithinMs` after
-   * the first drain are rejected, and whether they happened is not known: a pool that has ended
-   * forgets who waits for a connection of it.
+   * Resolves when all calls made so far have their answers. Calls without an answer `drainWithinMs` after
+   * the first drain are rejected, and nobody knows whether they happened: a pool that has ended never
+   * answers a caller that still waits for a connection.
    */
   async drain(): Promise<void> {
     this.#giveUpAtMs ??= performance.now() + this.parts.drainWithinMs;
@@ -141,7 +141,7 @@ export class CoalescedWrites {
     return placed;
   }
 
-  /** In the order in which all callers lock. */
+  /** Writes in the order in which all callers lock. */
   async #scheduleTogether(delays: readonly NewDelay[], answer: Answer): Promise<void> {
     const { sorted, indexes } = inLockOrder(delays);
     const { together, runners } = this.parts;
@@ -151,7 +151,7 @@ export class CoalescedWrites {
   }
 }
 
-/** Not at once: in a long queue each would leave within the one before. */
+/** In a microtask: in a long queue each call would otherwise be rejected inside the call before it. */
 function giveUp(pending: Pick<PendingCall<unknown, Placed>, 'reject'>): void {
   const error = new DelayUnavailableError(
     `earlier calls about the same key took longer than ${QUEUED_MS_MAX} ms`,

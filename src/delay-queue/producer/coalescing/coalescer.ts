@@ -8,42 +8,42 @@ const CALLS_MAX = 200;
 /** Of all payloads of one statement together, in UTF-16 units; one call alone may have more. */
 const LENGTH_MAX = 1_048_576;
 
-/** Statements on their way at a time; those of calls that wait for somebody, alone, come on top. */
+/** Statements on their way at a time. Statements of single calls that wait for a lock do not count. */
 const STATEMENTS_MAX = 2;
 
 /**
- * A statement that has taken so long may have a connection that died silently. It is still waited for,
- * in nobody's way: others go on over another connection.
+ * The connection of a statement that takes longer than this may have died silently. The statement is still
+ * waited for, but holds no place any more: other statements go on over other connections.
  */
 const GIVES_UP_PLACE_MS = 2_000;
 
 /** What a coalescer needs from outside. */
 export interface CoalescerParts<Call, Answer> {
   /**
-   * Does calls in one go, without waiting for anybody's lock, and tells the answers as it has them,
-   * by index. Whom it tells nothing has to wait, alone. A rejection is about those not told yet.
+   * Does calls in one statement, without waiting for a lock, and tells each answer by the index of its call.
+   * A call that it tells no answer is done alone, and waits there. A rejection is about the calls that were
+   * told no answer yet.
    */
   together: (
     calls: readonly Call[],
     answer: (index: number, answer: Answer) => void,
   ) => Promise<void>;
-  /** Does one call, and waits for whomever it has to. */
+  /** Does one call, and waits for locks. */
   alone: (call: Call) => Promise<Answer>;
   /** What the call adds to `LENGTH_MAX`. */
   lengthOf: (call: Call) => number;
 }
 
 /**
- * Lets calls of one turn of the event loop travel in one statement. A few statements may be on their
- * way, and what gathers meanwhile makes the next ones: alone a call waits for nothing, under load
- * the batches grow by themselves. Each call has its own answer or its own error, and none is done
- * again of which it is not known whether it happened.
+ * Lets calls of one turn of the event loop travel in one statement. While a few statements are on their way,
+ * new calls gather for the next ones: a single call waits for nothing, and under load the batches grow by
+ * themselves. Each call has its own answer or its own error. A call that may have happened is not done again.
  */
 export class Coalescer<Call, Answer> {
   #gathered: PendingCall<Call, Answer>[] = [];
   #statements = 0;
   #isSending = false;
-  /** A statement is nobody's in particular: it does not run in the context of its first caller. */
+  /** Many callers share a statement: it does not run in the async context of the first of them. */
   readonly #send = AsyncResource.bind(() => this.#sendGathered());
 
   constructor(private readonly parts: CoalescerParts<Call, Answer>) {}
@@ -56,7 +56,7 @@ export class Coalescer<Call, Answer> {
   #sendSoon(): void {
     if (this.#isSending || this.#statements === STATEMENTS_MAX) return;
     this.#isSending = true;
-    // All that is called in this turn of the event loop travels together.
+    // All calls of this turn of the event loop travel together.
     setImmediate(this.#send);
   }
 
@@ -94,7 +94,7 @@ export class Coalescer<Call, Answer> {
     return this.#gathered.splice(0, count);
   }
 
-  /** Never rejects: each of its calls is told instead. */
+  /** Never rejects: each call of the statement gets the error instead. */
   async #together(all: readonly PendingCall<Call, Answer>[]): Promise<void> {
     const batch = open(all);
     if (batch.length === 0) return;
@@ -110,7 +110,7 @@ export class Coalescer<Call, Answer> {
     }
   }
 
-  /** In halves: whoever is the cause ends up alone, after few statements, and the others are done. */
+  /** Tries again in halves: after a few statements the call that causes the error is alone, and the others are done. */
   async #refused(batch: readonly PendingCall<Call, Answer>[], error: unknown): Promise<void> {
     const [first] = batch;
     if (batch.length > 1) {
@@ -130,6 +130,6 @@ export class Coalescer<Call, Answer> {
   }
 }
 
-/** Without those that were answered, or given up. */
+/** The calls that have neither an answer nor an error. */
 const open = <Pending extends { isAnswered: boolean }>(all: readonly Pending[]): Pending[] =>
   all.filter(({ isAnswered }) => !isAnswered);

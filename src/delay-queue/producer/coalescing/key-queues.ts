@@ -4,17 +4,17 @@
  * in the order in which they were made. Calls about other keys do not wait for them.
  */
 export class KeyQueues {
-  /** By key, the calls that wait behind the one that has begun; a key that no call is about is missing. */
+  /** By key, the calls that wait behind the call that has begun. A key without any call has no entry. */
   readonly #behind = new Map<string, (() => void)[] | undefined>();
 
-  /** Whether the call may begin now, because no other is before it. If so it has to leave in the end. */
+  /** Whether the call may begin now, because no other call is before it. If so, the call has to leave when it ends. */
   enter(key: string): boolean {
     if (this.#behind.has(key)) return false;
     this.#behind.set(key, undefined);
     return true;
   }
 
-  /** Waits, and begins when all before it have left. */
+  /** Puts a call into the queue; it begins when all calls before it have left. */
   wait(key: string, begin: () => void): void {
     const behind = this.#behind.get(key);
     if (behind === undefined) this.#behind.set(key, [begin]);

@@ -1,4 +1,4 @@
-/** A call that has no answer yet. What comes first counts, an answer or an error. */
+/** A call that has no answer yet. The first answer or error counts, later ones are ignored. */
 export class PendingCall<Call, Answer> {
   readonly answer: Promise<Answer>;
   #isAnswered = false;
@@ -38,10 +38,10 @@ export class PendingCall<Call, Answer> {
 }
 
 /**
- * The error of a statement that many calls shared, as an object of this call's own: whoever catches
- * it may change it, and its stack leads to the caller. Class, message and fields are the same.
+ * A copy, for one call, of the error of a statement that many calls shared: the caller may change it, and its
+ * stack leads to that caller. Class, message and fields are the same.
  *
- * To be called where the call's own `await` goes on, for there V8 knows who awaits it.
+ * To be called right after the call's own `await`: only there V8 knows which code awaits the call.
  */
 export function ownError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

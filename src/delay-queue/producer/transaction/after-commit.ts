@@ -10,7 +10,7 @@ import { SessionWatch, type TransactionEnd } from '../../database/session-watch.
  */
 export type Committed = (certain: boolean) => void;
 
-/** What waits for the end of a transaction, and how many savepoints deep it was left. */
+/** What waits for the end of a transaction, and inside how many savepoints it was left here. */
 interface Piece {
   depth: number;
   committed?: Committed;
@@ -23,19 +23,19 @@ interface Pending {
   rollbacksBefore: number;
 }
 
-/** Whose ROLLBACK is on its way. */
+/** Runners whose ROLLBACK was sent and is not answered. */
 const rollingBack = new WeakSet<QueryRunner>();
 
-/** Whether what is sent now comes after a ROLLBACK, although TypeORM does not say so before its answer. */
+/** Whether a ROLLBACK was sent before: TypeORM says that the transaction is over only when the answer is there. */
 export const isRollingBack = (runner: QueryRunner): boolean => rollingBack.has(runner);
 
-/** Runs things when the caller's transaction commits; what is rolled back, in whole or in part, it forgets. */
+/** Runs work when the caller's transaction commits, and forgets work whose writes were rolled back. */
 export class AfterCommit implements EntitySubscriberInterface {
   readonly #pending = new WeakMap<QueryRunner, Pending>();
 
   constructor(private readonly dataSource: DataSource) {}
 
-  /** TypeORM makes a new list at each `initialize()`: whatever becomes the list has this in it. */
+  /** TypeORM makes a new list of subscribers at each `initialize()`: this subscriber is put into each of them. */
   start(): void {
     let list = this.dataSource.subscribers;
     list.push(this);
@@ -71,7 +71,7 @@ export class AfterCommit implements EntitySubscriberInterface {
     if (runner?.isTransactionActive) this.#leave(runner, { rolledBack });
   }
 
-  /** @throws DelayRolledBackError, out of the caller's own `commitTransaction`: he believes it is committed */
+  /** @throws DelayRolledBackError, out of the caller's own `commitTransaction`: the caller believes in its COMMIT */
   afterTransactionCommit({ queryRunner: runner }: TransactionCommitEvent): Promise<void> | void {
     if (runner.isTransactionActive) return this.#savepointReleased(runner);
     const pending = this.#pending.get(runner);
@@ -97,7 +97,7 @@ export class AfterCommit implements EntitySubscriberInterface {
     if (pending === undefined) {
       pending = { pieces: [], rollbacksBefore: watch?.rollbacks ?? 0 };
       this.#pending.set(runner, pending);
-      // Begun by hand, it ends by hand: TypeORM tells nothing of it.
+      // Begun in plain SQL, the transaction ends in plain SQL: TypeORM tells nothing of its end.
       if (!runner.isTransactionActive) watch?.onOver((end) => this.#end(runner, end));
     }
     pending.pieces.push({ ...piece, depth: depthOf(runner) });
@@ -115,7 +115,7 @@ export class AfterCommit implements EntitySubscriberInterface {
     }
   }
 
-  /** What was left inside it belongs to the level above now. */
+  /** The savepoint is released: the work that was left inside it belongs to the level above now. */
   #savepointReleased(runner: QueryRunner): void {
     const depth = depthOf(runner);
     for (const piece of this.#pending.get(runner)?.pieces ?? []) {

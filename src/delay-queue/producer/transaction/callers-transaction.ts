@@ -18,7 +18,7 @@ export interface CallersTransaction {
   inOrder: CallsInOrder['run'];
 }
 
-/** Of calls that share their transaction with no other. */
+/** For calls each of which is a transaction of its own. */
 export const aloneBy = (runner: Runner): CallersTransaction => ({
   manager: undefined,
   runner,
@@ -26,11 +26,12 @@ export const aloneBy = (runner: Runner): CallersTransaction => ({
 });
 
 /**
- * The transaction that the caller chose: that of a manager, or undefined for one of its own. Nothing joins
- * by itself, and where a caller who leaves it out may have meant either, he is asked.
+ * The transaction that the caller chose: that of a manager, or undefined for a transaction of the call's own.
+ * No call joins a transaction that it does not name. Inside a transactional handler a write has to say which
+ * one it means.
  *
- * @throws DelayInvalidError what is no EntityManager, a manager of another DataSource or of a transaction that
- * is over, and no manager in a write inside a transactional handler
+ * @throws DelayInvalidError for what is no EntityManager, for a manager of another DataSource or of a transaction
+ * that is over, and for a write without a manager inside a transactional handler
  */
 export function transactionOf(
   dataSource: DataSource,
@@ -52,7 +53,7 @@ export function transactionOf(
       'belongs to another DataSource than the delays: the two could not commit together',
     );
   }
-  // One of the whole pool, such as `dataSource.manager`: no transaction is its own.
+  // A manager of the whole pool, such as `dataSource.manager`: it has no transaction.
   const { queryRunner } = chosen;
   if (queryRunner === undefined) return undefined;
   if (callOfManager(chosen)?.over || queryRunner.isReleased || isRollingBack(queryRunner)) {
@@ -73,8 +74,8 @@ const over = (): DelayInvalidError =>
   );
 
 /**
- * Only what is left out means "no manager". A null, or a QueryRunner, which only looks like one, is
- * somebody's transaction that went astray: a write beside it would be committed without it.
+ * Only a manager that is left out means "no transaction". A null, or a QueryRunner, was probably meant as a
+ * transaction: a write outside of that transaction would be committed although the transaction is rolled back.
  */
 function managerIn(options: InTransaction): InTransaction['manager'] {
   return readable('manager', () => {
@@ -97,9 +98,9 @@ function isManager(value: unknown): value is EntityManager {
 }
 
 /**
- * Statements of one call, by that manager. One that has a connection to itself may be in a transaction, whoever
- * has begun it, and in whatever way. A call that nobody awaits may outlive that transaction: what it sends
- * then would be committed by itself, without it.
+ * Runs the statements of one call through that manager. A manager with a connection of its own may be in a
+ * transaction, which may have been begun in plain SQL. A call that nobody awaits may outlive that transaction:
+ * its later statements would be committed without it, and are refused.
  */
 export function runnerOf(
   source: Pick<EntityManager, 'query'> & { queryRunner?: QueryRunner },
@@ -130,7 +131,7 @@ const isOpen = (runner: QueryRunner): boolean =>
   !isRollingBack(runner) &&
   (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
 
-/** Whether it is in a transaction, which somebody may have begun in plain SQL: then only the server knows. */
+/** Whether the manager is in a transaction. One that was begun in plain SQL is known to the server alone. */
 export async function isInTransaction({ queryRunner }: EntityManager): Promise<boolean> {
   if (queryRunner === undefined) return false;
   if (queryRunner.isTransactionActive) return true;
@@ -143,12 +144,12 @@ export async function isInTransaction({ queryRunner }: EntityManager): Promise<b
 const DATA_FIELDS = ['parameters', 'detail', 'where', 'internalQuery'];
 
 /**
- * Whoever catches a database error logs it with every property it has, and a payload may hold what
- * belongs into no log. Class, message, code and stack stay; the server's own log has the rest.
+ * Applications log a database error with all its properties, and a payload may hold data that belongs into no
+ * log. Class, message, code and stack stay; the server's own log has the rest.
  */
 export function dropData(error: unknown): void {
   if (!(error instanceof Error)) return;
   for (const field of DATA_FIELDS) Reflect.deleteProperty(error, field);
-  // TypeORM's error is a copy of the driver's, and carries that one too.
+  // TypeORM's error is a copy of the driver's error, and holds that error too.
   if ('driverError' in error) dropData(error.driverError);
 }

@@ -15,10 +15,10 @@ interface Target {
  * them could move, cancel or find a delay that a `scheduleMany` takes back a moment later.
  */
 export class CallsInOrder {
-  /** By key, when the last call about it is over; a key that no open call is about is missing. */
+  /** By key, a promise that resolves when the last call about that key is over. No open call: no entry. */
   readonly #last = new Map<string, Promise<void>>();
 
-  /** Those of the transaction that the runner is in: nested ones share its connection. */
+  /** The calls of the runner's transaction; its savepoints share the runner. */
   static of(runner: QueryRunner): CallsInOrder {
     const known = byRunner.get(runner);
     if (known !== undefined) return known;

@@ -2,16 +2,16 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager, QueryRunner } from 'typeorm';
 import type { OwnAttempt } from '../../store/wire/delay-rows.js';
 
-/** A handler's call, as those see it whom the handler calls. */
+/** A handler's call, as the code sees it that the handler calls. */
 export interface ActingCall {
   readonly handler: { readonly transactional: boolean };
   /** The call's own transaction, while a transactional handler runs. */
   readonly manager: EntityManager | undefined;
   /** What the handler still does counts no more: the result is decided. */
   readonly over: boolean;
-  /** Whether what it calls must know on behalf of which call it acts. */
+  /** Whether the code that the handler calls must know for which call it acts. */
   readonly hasContext: boolean;
-  /** Its attempt of that delay: whose own row it is that a handler moves. */
+  /** The attempt on that delay, if it is of this call: then the row is the handler's own. */
   attemptOf(name: string, key: string | null): ActingAttempt | undefined;
 }
 
@@ -21,9 +21,9 @@ export interface ActingAttempt extends OwnAttempt {
   movedOn: boolean;
 }
 
-/** Stands for the engine itself, as the other side of one handler. */
+/** Tells the engine's statements from those of a handler that shares its runner. */
 export class EngineSide {
-  /** Does something on its behalf, and so do whoever is called by that, such as an application's subscribers. */
+  /** Does work for the engine. All that the work calls, such as an application's subscribers, counts as the engine. */
   run<Result>(work: () => Result): Result {
     return storage.run(this, work);
   }
@@ -33,15 +33,15 @@ export class EngineSide {
   }
 }
 
-/** One for both: Node 20 pays for each storage at every promise that is made. */
+/** One storage for calls and engine sides: Node 20 pays for each storage at every promise that is made. */
 const storage = new AsyncLocalStorage<ActingCall | EngineSide | undefined>();
 
-/** A transactional call, by the one runner that is made for it. */
+/** Transactional calls, each by the runner that was made for it alone. */
 const byRunner = new WeakMap<QueryRunner, ActingCall>();
 
 /**
- * Runs a handler so that what it calls knows on behalf of which call it acts. Where there is nothing
- * to know it costs nothing: to follow a context, Node looks at every promise that is made.
+ * Runs a handler so that the code that it calls knows for which call it acts. A handler that needs no context
+ * runs without one, since Node then looks at every promise that is made.
  */
 export function runAs<Result>(call: ActingCall, run: () => Result): Result {
   const runner = call.manager?.queryRunner;
@@ -51,23 +51,20 @@ export function runAs<Result>(call: ActingCall, run: () => Result): Result {
 }
 
 /**
- * The call in whose async context this is; undefined outside, and once its result is decided. That says
- * where somebody comes from, not what he wants: sockets and timers that were made in there carry what has
- * nothing to do with it.
+ * The call in whose async context this code runs; undefined outside of a call, and once its result is decided.
+ * The context alone proves little: a socket or a timer that was made inside a handler keeps its context, also
+ * for work that has nothing to do with the handler.
  */
 export function currentCall(): ActingCall | undefined {
   const call = storage.getStore();
   return call === undefined || call instanceof EngineSide || call.over ? undefined : call;
 }
 
-/** The transactional call whose own transaction that is, also when it is over. */
+/** The transactional call that this manager was made for, also when that call is over. */
 export const callOfManager = ({ queryRunner }: EntityManager): ActingCall | undefined =>
   queryRunner && byRunner.get(queryRunner);
 
-/**
- * The call on whose behalf something is written: with the manager of a transactional one that one, and a plain one
- * by its async context.
- */
+/** The call that writes: a transactional call is known by its manager, a plain call by its async context. */
 export function actingCall(manager: EntityManager | undefined): ActingCall | undefined {
   const call = manager && callOfManager(manager);
   if (call !== undefined) return call;

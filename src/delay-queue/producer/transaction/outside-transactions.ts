@@ -14,18 +14,18 @@ import { BorrowedConnection } from '../../database/borrowed-connection.js';
 import { isRefusal, ranOutOfTime } from '../../database/driver-errors.js';
 
 /**
- * Statements of callers without a transaction: each is one of its own. Nobody waits for ever, and of
- * what was sent and not answered nobody claims to know whether it happened.
+ * Statements of callers without a transaction: each statement is a transaction of its own. No caller waits for
+ * ever. When a statement was sent and not answered, its error says that nobody knows whether it happened.
  */
 export class OutsideTransactions {
-  /** What reads, or waits for somebody: on the application's pool, where it is in nobody's way. */
+  /** For statements that read: on the application's pool. */
   readonly reads: Runner = { query: (sql, parameters) => this.#read(sql, parameters) };
   readonly writes: Runner = {
     query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
   };
   /**
-   * What many callers write in one statement: on the engine's connections when it has some for that,
-   * with the errors that TypeORM would give.
+   * For statements that write for many callers at once: on the engine's connections when it has some for
+   * callers, with the errors that TypeORM would give.
    */
   readonly together: Runner = {
     query: (sql, parameters) => despiteDeadlocks(() => this.#together(sql, parameters)),
@@ -37,8 +37,8 @@ export class OutsideTransactions {
   ) {}
 
   /**
-   * Several statements that are one transaction. Until COMMIT is sent, all that goes wrong says that
-   * nothing was written.
+   * Several statements that are one transaction. An error before COMMIT is sent says that nothing was
+   * written.
    */
   async transaction<Result>(
     work: (manager: EntityManager, runner: Runner) => Promise<Result>,
@@ -113,11 +113,11 @@ export class OutsideTransactions {
   }
 }
 
-/** A refusal stays what it is; of all else that comes after a statement was sent nobody knows. */
+/** A refusal of the server stays as it is. After any other error nobody knows whether the statement happened. */
 const outcomeOf = (error: unknown): unknown =>
   isOutcome(error) ? error : new DelayOutcomeUnknownError(causeOf(error));
 
-/** The same for what wrote nothing, whatever became of it. */
+/** The same for statements that wrote nothing, since their COMMIT was never sent. */
 const withoutEffect = (error: unknown): unknown =>
   isOutcome(error)
     ? error
