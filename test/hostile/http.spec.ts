@@ -19,9 +19,10 @@ afterAll(async () => {
 const GOOD = '{"items":[{"sku":"CUP-WHITE","quantity":1}]}';
 const key = (value: string | string[]) => ({ ...JSON_TYPE, 'idempotency-key': value });
 const gzip = { ...JSON_TYPE, 'content-encoding': 'gzip' };
+const SOON = new Date(Date.now() + 3_600_000).toISOString();
 /** A campaign of a message of so many characters. */
-const campaign = (message: number, at = '2030-01-01T00:00:00Z'): string =>
-  JSON.stringify({ at, message: 'x'.repeat(message), recipients: ['a'] });
+const campaign = (message: number, at = SOON, recipients = ['a']): string =>
+  JSON.stringify({ at, message: 'x'.repeat(message), recipients });
 const items = (given: string): string => `{"items":[{"sku":"CUP-WHITE","quantity":1,${given}}]}`;
 
 /** What the shop itself allows and refuses; what Express and zod refuse by themselves is theirs to test. */
@@ -54,19 +55,29 @@ it.each<[string, string, string | Buffer, object, number, RegExp]>([
   expect(lines.join('\n')).toMatch(says);
 });
 
+const TOO_MANY = campaign(
+  1,
+  undefined,
+  Array.from({ length: 10_001 }, (_, n) => `p${n}`),
+);
+
 /** What a column, a timer or a message could not hold. */
 it.each([
-  ['PATCH', '/merchants/kiln', '{"payWithin":"3651d"}', 'payWithin'],
-  ['PATCH', '/merchants/kiln', '{"remindBefore":"30m; DROP TABLE merchant"}', 'remindBefore'],
-  ['PUT', '/sample-provider', '{"refunds":"fail","for":"0ms"}', 'for'],
-  ['POST', '/payments/callback', '{"amount":2147483648}', 'amount'],
-  ['POST', '/payments/callback', `{"transaction":"${'t'.repeat(256)}"}`, 'transaction'],
-  ['POST', '/campaigns', campaign(1, '9999-12-31T23:59:59Z'), 'at'],
-  ['POST', '/campaigns', campaign(1, '0000-01-01T00:00:00Z'), 'at'],
-  ['POST', '/campaigns', '{"recipients":["a b"]}', 'recipients'],
-  ['POST', `/orders/${ID}/review`, '{"stars":6}', 'stars'],
-  ['POST', `/orders/${ID}/dispute`, '{"reason":"a\\nb"}', 'reason'],
-])('%s %s: %s is out of range in %s', async (method, path, body, field) => {
+  ['PATCH', '/merchants/kiln', 'payWithin', '{"payWithin":"3651d"}'],
+  ['PATCH', '/merchants/kiln', 'remindBefore', '{"remindBefore":"30m; DROP TABLE merchant"}'],
+  ['PUT', '/sample-provider', 'for', '{"refunds":"fail","for":"0ms"}'],
+  ['POST', '/payments/callback', 'amount', '{"amount":2147483648}'],
+  ['POST', '/payments/callback', 'transaction', `{"transaction":"${'t'.repeat(256)}"}`],
+  ['POST', '/campaigns', 'at', campaign(1, '9999-12-31T23:59:59Z')],
+  ['POST', '/campaigns', 'at', campaign(1, '0000-01-01T00:00:00Z')],
+  ['POST', '/campaigns', 'recipients', '{"recipients":["a b"]}'],
+  ['POST', '/campaigns', 'recipients', TOO_MANY],
+  ['POST', '/campaigns', 'message', '{"message":"a\\u0007b"}'],
+  ['POST', '/payments/callback', 'provider', '{"provider":"a\\r\\nb"}'],
+  ['POST', '/orders', 'items.0.sku', items('"sku":"CUP-WHITE\\n"')],
+  ['POST', `/orders/${ID}/review`, 'stars', '{"stars":6}'],
+  ['POST', `/orders/${ID}/dispute`, 'reason', '{"reason":"a\\nb"}'],
+])('%s %s: %s is out of range', async (method, path, field, body) => {
   const answer = await shop.sendAsItIs(method, path, body, JSON_TYPE);
   const { errors } = problemIn(answer, 400);
   expect(errors).toContainEqual(

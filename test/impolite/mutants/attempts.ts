@@ -46,7 +46,7 @@ export const ATTEMPTS: Record<string, Mutant> = {
     patches: [
       patch(
         'settlement/acknowledger.ts',
-        'return this.#settle(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});',
+        'return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});',
         "return this.#fail(attempt, { kind: 'failed', error: outcome.error });",
       ),
     ],
