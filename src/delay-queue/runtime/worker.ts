@@ -12,6 +12,7 @@ import { Dispatcher } from '../execution/dispatcher.js';
 import { Executor } from '../execution/executor.js';
 import { handlersShareOf } from '../execution/pool-share.js';
 import { Reservations } from '../execution/reservations.js';
+import { IsolationLevel } from '../execution/transaction/isolation-level.js';
 import { Unclaimed } from '../execution/unclaimed.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { takeHints } from '../intake/heard-hints.js';
@@ -83,7 +84,7 @@ export class Worker {
 
     const share = handlersShareOf(connections.applicationPoolMax, registry, concurrency, events);
     const places = new ConcurrencyLimits(registry, share, events);
-    const fenced = { dataSource, store, engine: connections, isolation: { level: undefined } };
+    const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
     this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
     this.#dispatcher = new Dispatcher(
       intake,

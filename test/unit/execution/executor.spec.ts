@@ -7,6 +7,7 @@ import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
 import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
 import type { FencedParts } from '../../../src/delay-queue/execution/transaction/fenced-transaction.js';
+import { IsolationLevel } from '../../../src/delay-queue/execution/transaction/isolation-level.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import type { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 
@@ -52,7 +53,7 @@ beforeEach(() => {
   };
   const fenced = {
     dataSource: { createQueryRunner: () => runner },
-    isolation: { level: undefined },
+    isolation: new IsolationLevel(),
   } as unknown as FencedParts;
   const acknowledger = {
     report: (_: Attempt, outcome: Outcome) => reported.push(outcome),

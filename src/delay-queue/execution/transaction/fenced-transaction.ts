@@ -4,14 +4,14 @@ import type { AttemptStore } from '../../store/attempt.store.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Call } from '../call/call.js';
 import { AttemptSession, type SessionsEngine } from './attempt-session.js';
+import type { IsolationLevel } from './isolation-level.js';
 import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
   dataSource: DataSource;
   store: AttemptStore;
   engine: SessionsEngine;
-  /** To say the level is a statement more. Nearly all sessions begin with it, and the fence tells. */
-  isolation: { level: 'READ COMMITTED' | undefined };
+  isolation: IsolationLevel;
 }
 
 /**
@@ -56,8 +56,7 @@ export class FencedTransaction {
       await this.#session.connect();
       // Cut while it waited for a connection: nobody wants this transaction any more.
       if (this.call.over) return LOST;
-      await this.#runner.startTransaction(this.parts.isolation.level);
-      if (await this.#fence()) return undefined;
+      if (await this.#beginFenced()) return undefined;
       // By its own clock alone: the row may still have its claim, and is then given back.
       const isOver = this.#leaseLeftMs <= 0;
       return await this.#rollback(isOver ? unbegun(new DelayLeaseLostError()) : LOST);
@@ -94,20 +93,23 @@ export class FencedTransaction {
     return hasWorked ? outcome : { kind: 'failed', error: objection };
   }
 
-  async #fence(): Promise<boolean> {
+  /** @returns whether the transaction holds at least one of its rows */
+  async #beginFenced(): Promise<boolean> {
+    const { store, isolation } = this.parts;
+    const { stated } = isolation;
+    await this.#runner.startTransaction(stated);
     if (this.call.over) return false;
     if (this.#leaseLeftMs <= 0) return false;
-    const { store, isolation } = this.parts;
     const fence = await store.fence(
       this.#session.statements,
       this.call.attempts,
       this.#leaseLeftMs,
     );
-    if (!fence.isReadCommitted && isolation.level === undefined) {
-      isolation.level = 'READ COMMITTED';
+    // By what this transaction named: another one may have found out meanwhile.
+    if (!fence.isReadCommitted && stated === undefined) {
+      isolation.state();
       await this.#runner.rollbackTransaction();
-      await this.#runner.startTransaction(isolation.level);
-      return this.#fence();
+      return this.#beginFenced();
     }
     this.#session.known = fence;
     // Once more: the answer may have waited longer than the lease, and the session have ended.

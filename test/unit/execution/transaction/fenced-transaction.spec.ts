@@ -5,6 +5,7 @@ import {
   FencedTransaction,
   type FencedParts,
 } from '../../../../src/delay-queue/execution/transaction/fenced-transaction.js';
+import { IsolationLevel } from '../../../../src/delay-queue/execution/transaction/isolation-level.js';
 import { signal } from '../../../support/delay-node.js';
 
 let log: string[];
@@ -54,7 +55,7 @@ beforeEach(() => {
         return [];
       },
     },
-    isolation: { level: undefined },
+    isolation: new IsolationLevel(),
   } as unknown as FencedParts;
   const row = { id: 1, epoch: 1, name: 'a', key: null } as never;
   const attempt = new Attempt(row, {} as never, performance.now() + 60_000, 0);
