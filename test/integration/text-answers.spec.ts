@@ -13,7 +13,7 @@ const TEXT_OID = 25;
 const tables = tablesOf('delay_queue');
 
 /** What a statement may be built with, beside its tables: with history or without, patient or not. */
-const OPTIONS = [true, false, 'waits', 'at once'];
+const OPTIONS = [true, false, 'waits', 'a while', 'at once'];
 
 type Build = (...options: unknown[]) => string;
 

@@ -2,7 +2,7 @@ import { DataSource } from 'typeorm';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import { OwnPool } from '../../../src/delay-queue/database/own-pool.js';
 import { BorrowedConnection } from '../../../src/delay-queue/database/borrowed-connection.js';
-import { isRowOf } from '../../../src/delay-queue/store/sql/parts/look.js';
+import { isRowOf } from '../../../src/delay-queue/store/sql/parts/planner.js';
 import { wholeMs } from '../../../src/delay-queue/store/tables/schema.js';
 import type { Mutant } from './mutant.js';
 import { STATEMENTS } from './statements.js';

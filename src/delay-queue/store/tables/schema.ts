@@ -62,17 +62,3 @@ export const presentEpochUs = (instant: string): string =>
 
 /** The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. */
 export const wakeOf = (row: string): string => `GREATEST(${row}.wake_at, ${row}.leased_until)`;
-
-/** The database's clock, read once per statement. */
-export const CLOCK = 'clock AS MATERIALIZED (SELECT clock_timestamp() AS now)';
-
-/**
- * SQL for a column that limits the waits for locks, to the end of the transaction: no session is changed,
- * not even a pooler's.
- */
-export const lockTimeout = (ms: number): string =>
-  `set_config('lock_timeout', '${ms}', true) AS lock_timeout`;
-
-/** The same clock for a statement that is a transaction of its own, and waits for no lock longer than that. */
-export const clockWaiting = (ms: number): string =>
-  `clock AS MATERIALIZED (SELECT clock_timestamp() AS now, ${lockTimeout(ms)})`;

@@ -1,5 +1,7 @@
-import { CLOCK, plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
-import { expectFew, fencedRow } from '../parts/row-of.js';
+import { clock } from '../parts/clock.js';
+import { expectFew } from '../parts/planner.js';
+import { plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
+import { fencedRow } from '../parts/row-of.js';
 
 /**
  * Takes rows to run. Parameters: ids[], epochs[], lease_ms[], max_attempts[] (the handlers'), node.
@@ -12,7 +14,7 @@ import { expectFew, fencedRow } from '../parts/row-of.js';
  * sub-select with LIMIT and SKIP LOCKED may be run more than once by the planner.
  */
 export const claimSql = (tables: Tables): string => `
-WITH ${CLOCK},
+WITH ${clock()},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[])
            AS w(id, epoch, lease_ms, max_attempts)

@@ -1,5 +1,6 @@
-import { CLOCK, type Tables } from '../../tables/schema.js';
-import { endedColumns } from '../parts/look.js';
+import { clock } from '../parts/clock.js';
+import { intoHistory } from '../parts/history-row.js';
+import { type Tables } from '../../tables/schema.js';
 
 /**
  * Removes finished delays, into history by the same statement. Parameters: ids[], epochs[],
@@ -10,7 +11,7 @@ import { endedColumns } from '../parts/look.js';
  * expression is looked up in a hash table, and a FULL JOIN is hashed or merged.
  */
 export const completeSql = (tables: Tables, withHistory: boolean): string => `
-WITH ${CLOCK},
+WITH ${clock()},
 input AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS i(id, epoch, lateness_ms)
 ),
@@ -31,16 +32,12 @@ gone AS (
 ),
 answered AS MATERIALIZED (
   SELECT i.id AS asked_id, i.lateness_ms, g.* FROM input i FULL JOIN gone g ON g.id = i.id AND g.epoch = i.epoch
-)${
-  withHistory
-    ? `,
-ended AS (
-  INSERT INTO ${tables.history} (${endedColumns})
-  SELECT a.id, clock.now, a.due_at, a.created_at, a.lateness_ms, a.epoch, a.attempts, 'completed',
-         a.name, a.key, a.leased_by, NULL
-  FROM answered a, clock
-  WHERE a.id IS NOT NULL
-)`
-    : ''
-}
+)${intoHistory(tables, withHistory, {
+  of: 'a',
+  from: 'answered a',
+  where: 'a.id IS NOT NULL',
+  state: "'completed'",
+  latenessMs: 'a.lateness_ms',
+  error: 'NULL',
+})}
 SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;

@@ -1,12 +1,14 @@
-import { CLOCK, wakeOf, type Tables } from '../../tables/schema.js';
-import { expectFew, fencedRow } from '../parts/row-of.js';
+import { clock } from '../parts/clock.js';
+import { expectFew } from '../parts/planner.js';
+import { wakeOf, type Tables } from '../../tables/schema.js';
+import { fencedRow } from '../parts/row-of.js';
 
 /**
  * Rows that are due but have no attempt left become dead letters: each of their attempts ended
  * without a word, killed with its process. Parameters: ids[], epochs[], max_attempts[], error.
  */
 export const exhaustedSql = (tables: Tables): string => `
-WITH ${CLOCK},
+WITH ${clock()},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(id, epoch, max_attempts)
 ),

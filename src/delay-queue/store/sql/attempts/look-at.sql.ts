@@ -1,11 +1,12 @@
-import { CLOCK, epochMs, wakeOf, type Tables } from '../../tables/schema.js';
+import { clock } from '../parts/clock.js';
+import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
 
 /**
  * The committed state of rows that a batch did not get; a row that is missing is gone. Parameters:
  * ids[]. `wake_ms` is null for a dead letter.
  */
 export const lookAtSql = ({ delay }: Tables): string => `
-WITH ${CLOCK}
+WITH ${clock()}
 SELECT d.id::text AS id, d.epoch::text AS epoch, d.name, d.attempts::text AS attempts,
        d.max_attempts::text AS max_attempts, d.leased_by, (d.last_error IS NOT NULL)::text AS failed,
        CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,

@@ -1,9 +1,11 @@
-import { CLOCK, plusMs, type Tables } from '../../tables/schema.js';
-import { expectFew, fencedRow } from '../parts/row-of.js';
+import { clock } from '../parts/clock.js';
+import { expectFew } from '../parts/planner.js';
+import { plusMs, type Tables } from '../../tables/schema.js';
+import { fencedRow } from '../parts/row-of.js';
 
 /** Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids it renewed. */
 export const renewSql = (tables: Tables): string => `
-WITH ${CLOCK},
+WITH ${clock()},
 input AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS i(id, epoch)),
 locked AS MATERIALIZED (
   SELECT d.ctid

@@ -1,6 +1,8 @@
+import { clock } from '../parts/clock.js';
+import { expectFew } from '../parts/planner.js';
 import { msOrNull } from '../../wire/arrays.js';
-import { CLOCK, epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
-import { expectFew, fencedRow } from '../parts/row-of.js';
+import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { fencedRow } from '../parts/row-of.js';
 
 /**
  * Ends attempts whose delay stays: retried, postponed, released, or dead. Parameters, one array
@@ -9,7 +11,7 @@ import { expectFew, fencedRow } from '../parts/row-of.js';
  * stand in one batch: the one whose epoch it is counts.
  */
 export const retrySql = (tables: Tables): string => `
-WITH ${CLOCK},
+WITH ${clock()},
 input AS MATERIALIZED (
   SELECT i.*, ${wholeMs(plusMs('clock.now', msOrNull('i.wait_ms')))} AS wake_at
   FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::bool[], $5::int[], $6::bool[], $7::text[])

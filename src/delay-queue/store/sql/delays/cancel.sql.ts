@@ -1,6 +1,9 @@
-import { CLOCK, epochMs, type Tables, wholeEpochMs } from '../../tables/schema.js';
+import { clock, clockOf } from '../parts/clock.js';
+import { intoHistory } from '../parts/history-row.js';
+import { isRowOf, besideInput } from '../parts/planner.js';
+import { epochMs, type Tables, wholeEpochMs } from '../../tables/schema.js';
 import type { LockWait } from '../parts/lock-wait.js';
-import { besideInput, clockOf, endedColumns, freeRows, isRowOf, looked } from '../parts/look.js';
+import { freeRows, looked } from '../parts/look.js';
 import { keyedRow } from '../parts/row-of.js';
 
 /**
@@ -19,18 +22,11 @@ ${freeRows(tables, lockWait, {
 })},
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
-)${
-  withHistory
-    ? `,
-ended AS (
-  INSERT INTO ${tables.history} (${endedColumns})
-  SELECT g.id, clock.now, g.due_at, g.created_at, NULL, g.epoch, g.attempts,
-         CASE WHEN g.dead THEN 'discarded' ELSE 'cancelled' END, g.name, g.key, g.leased_by,
-         g.last_error
-  FROM gone g, clock
-)`
-    : ''
-}
+)${intoHistory(tables, withHistory, {
+  of: 'g',
+  from: 'gone g',
+  state: "CASE WHEN g.dead THEN 'discarded' ELSE 'cancelled' END",
+})}
 SELECT i.ord::text AS ord,
        CASE WHEN g.ord IS NOT NULL THEN 'cancelled'
             WHEN s.leased THEN 'running'
@@ -47,7 +43,7 @@ ORDER BY i.ord`;
  * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
  */
 export const cancelWaitingSql = (tables: Tables, withHistory: boolean): string => `
-WITH ${CLOCK},
+WITH ${clock()},
 gone AS (
   DELETE FROM ${tables.delay} WHERE id = ANY (ARRAY(
     SELECT d.id
@@ -58,16 +54,10 @@ gone AS (
     })} d
   ))
   RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error
-)${
-  withHistory
-    ? `,
-ended AS (
-  INSERT INTO ${tables.history} (${endedColumns})
-  SELECT g.id, clock.now, g.due_at, g.created_at, NULL, g.epoch, g.attempts,
-         CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, g.name, g.key,
-         NULL, g.last_error
-  FROM gone g, clock
-)`
-    : ''
-}
+)${intoHistory(tables, withHistory, {
+  of: 'g',
+  from: 'gone g',
+  state: "CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END",
+  node: 'NULL',
+})}
 SELECT id::text AS id, name, key, ${wholeEpochMs('due_at')}::text AS due_ms FROM gone`;

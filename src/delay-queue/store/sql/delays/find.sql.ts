@@ -1,8 +1,9 @@
-import { CLOCK, epochMs, wakeOf, type Tables } from '../../tables/schema.js';
+import { clock } from '../parts/clock.js';
+import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
 
 /** The live delay of (name, key), dead letters included. Parameters: name, key. */
 export const findSql = ({ delay }: Tables): string => `
-WITH ${CLOCK}
+WITH ${clock()}
 SELECT d.id::text AS id, d.name, d.key, d.payload::text AS payload,
        CASE WHEN d.wake_at = 'infinity' THEN 'dead'
             WHEN d.leased_until > clock.now THEN 'running'

@@ -1,6 +1,7 @@
+import { clockOf } from '../parts/clock.js';
+import { intoHistory } from '../parts/history-row.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
-import { clockOf, endedColumns } from '../parts/look.js';
 
 /**
  * A handler schedules its own key: the row it runs on moves on in place, and the attempt ends in
@@ -31,17 +32,12 @@ moved AS (
   FROM own, clock
   WHERE d.id = own.id
   RETURNING d.id, d.epoch, d.due_at, d.wake_at
-)${
-  withHistory
-    ? `,
-ended AS (
-  INSERT INTO ${tables.history} (${endedColumns})
-  SELECT own.id, clock.now, own.due_at, own.created_at, $9::float8, own.epoch, own.attempts,
-         'superseded', own.name, own.key, own.leased_by, own.last_error
-  FROM own JOIN moved USING (id), clock
-)`
-    : ', unused AS (SELECT $9::float8)'
-}
+)${intoHistory(tables, withHistory, {
+  of: 'own',
+  from: 'own JOIN moved USING (id)',
+  state: "'superseded'",
+  latenessMs: '$9::float8',
+})}${withHistory ? '' : ', unused AS (SELECT $9::float8)'}
 SELECT m.id::text AS id, m.epoch::text AS epoch, ${epochMs('m.due_at')}::text AS due_ms,
        ${epochMs('m.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
 FROM moved m, clock`;

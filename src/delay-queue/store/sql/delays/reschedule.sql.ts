@@ -1,7 +1,9 @@
+import { clockOf } from '../parts/clock.js';
+import { isRowOf, besideInput } from '../parts/planner.js';
 import { instantOrNull, msOrNull } from '../../wire/arrays.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
-import { besideInput, clockOf, freeRows, isRowOf, looked } from '../parts/look.js';
+import { freeRows, looked } from '../parts/look.js';
 
 /**
  * Moves the delays of (name, key). Parameters, one array each: names, keys, after_ms, at,

@@ -1,6 +1,6 @@
+import { clockOf } from '../parts/clock.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
-import { clockOf } from '../parts/look.js';
 
 /** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
 export const retryDeadSql = ({ delay }: Tables, lockWait: Exclude<LockWait, 'at once'>): string => `

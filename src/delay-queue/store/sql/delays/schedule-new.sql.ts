@@ -1,12 +1,7 @@
+import { clock } from '../parts/clock.js';
 import { instantOrNull, keyOrNull, maximumOrNull } from '../../wire/arrays.js';
 import { HELD_MAX_MS, type LockWait } from '../parts/lock-wait.js';
-import {
-  lockTimeout,
-  presentEpochUs,
-  type Tables,
-  wholeEpochMs,
-  wholeMs,
-} from '../../tables/schema.js';
+import { presentEpochUs, type Tables, wholeEpochMs } from '../../tables/schema.js';
 
 /**
  * How long a statement about many callers' keys waits for one that somebody is inserting in a
@@ -21,19 +16,6 @@ const LIMITS_MS: Record<LockWait, number | undefined> = {
   'a while': HELD_MAX_MS,
   'at once': INSERT_WAITS_MS_MAX,
 };
-
-/**
- * The database's clock, read once, and rounded up once to what a JavaScript `Date` holds: durations
- * are whole milliseconds, and what is due after one is then whole as well. Every expression that is
- * repeated per column is planned again with each statement, which is most of a small one's time.
- */
-const clock = (...more: string[]): string => `clock AS MATERIALIZED (
-  SELECT ${['now', `${wholeMs('now')} AS whole`, ...more].join(', ')}
-  FROM clock_timestamp() AS now
-)`;
-
-const clockWithin = (limitMs: number | undefined): string =>
-  limitMs === undefined ? clock() : clock(lockTimeout(limitMs));
 
 const insertInto = ({ delay }: Tables): string => `
 INSERT INTO ${delay} (name, key, payload, due_at, wake_at, max_attempts, created_at)
@@ -77,7 +59,7 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  * `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
  */
 export const scheduleNewSql = (tables: Tables, lockWait: LockWait): string => `
-WITH ${clockWithin(LIMITS_MS[lockWait])}${insertInto(tables)}
+WITH ${clock({ whole: true, waitsMs: LIMITS_MS[lockWait] })}${insertInto(tables)}
 WHERE ${rowOf(tables, 'i')} IS NULL
 ORDER BY i.ord${
   lockWait === 'at once' ? '' : '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING'
@@ -89,7 +71,7 @@ ORDER BY i.ord${
  * the answer has no names and keys, which are a fifth of what there is to read for the caller.
  */
 export const scheduleAllNewSql = (tables: Tables): string => `
-WITH ${clock()}${insertInto(tables)}
+WITH ${clock({ whole: true })}${insertInto(tables)}
 WHERE NOT EXISTS (
   SELECT FROM unnest($1::text[], $2::text[]) AS k(name, key) WHERE ${rowOf(tables, 'k')} IS NOT NULL
 )
@@ -97,5 +79,5 @@ ORDER BY i.ord${returning()}`;
 
 /** Inserts delays without a key, which can be in nobody's way. Parameters and answer as there, the keys all null. */
 export const scheduleKeylessSql = (tables: Tables): string => `
-WITH ${clock()}${insertInto(tables)}
+WITH ${clock({ whole: true })}${insertInto(tables)}
 ORDER BY i.ord${returning()}`;

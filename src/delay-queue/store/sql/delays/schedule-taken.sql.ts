@@ -1,7 +1,10 @@
+import { clockOf } from '../parts/clock.js';
+import { intoHistory } from '../parts/history-row.js';
+import { isRowOf, besideInput } from '../parts/planner.js';
 import { instantOrNull, maximumOrNull } from '../../wire/arrays.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
-import { besideInput, clockOf, endedColumns, freeRows, isRowOf, looked } from '../parts/look.js';
+import { freeRows, looked } from '../parts/look.js';
 
 /** Whether each item is written for itself, or all of them or none: then no item answers `again` or `conflict`. */
 export type Extent = 'each' | 'all or none';
@@ -60,18 +63,13 @@ placed AS (
   FROM ${writableOf(extent)} f, clock
   WHERE ${isRowOf('f')} AND (f.on_conflict = 'replace' OR f.dead)
   RETURNING f.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
-)${
-  withHistory
-    ? `,
-ended AS (
-  INSERT INTO ${tables.history} (${endedColumns})
-  SELECT f.id, clock.now, f.due_at, f.created_at, NULL, f.epoch, f.attempts, 'discarded', f.name,
-         f.key, NULL, f.last_error
-  FROM ${writableOf(extent)} f, clock
-  WHERE f.dead
-)`
-    : ''
-}
+)${intoHistory(tables, withHistory, {
+  of: 'f',
+  from: `${writableOf(extent)} f`,
+  where: 'f.dead',
+  state: "'discarded'",
+  node: 'NULL',
+})}
 SELECT i.ord::text AS ord,
        CASE WHEN p.dead THEN 'scheduled'
             WHEN p.ord IS NOT NULL THEN 'replaced'

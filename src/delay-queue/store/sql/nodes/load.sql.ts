@@ -1,11 +1,5 @@
-import {
-  CLOCK,
-  epochMs,
-  plusMs,
-  presentEpochUs,
-  wakeOf,
-  type Tables,
-} from '../../tables/schema.js';
+import { clock } from '../parts/clock.js';
+import { epochMs, plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
 import { isPresent } from './presence.sql.js';
 import { ownShare, servedName } from '../parts/share.js';
 
@@ -27,7 +21,7 @@ export const wakeJson = (row: string): string =>
  * wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
  */
 export const loadSql = ({ delay, node }: Tables): string => `
-WITH ${CLOCK},
+WITH ${clock()},
 beat AS (
   INSERT INTO ${node} (id, names, present, started_at, seen_at, instance)
   SELECT $1::text, $2::text[], $10::bool, clock.now, clock.now, $12::text FROM clock

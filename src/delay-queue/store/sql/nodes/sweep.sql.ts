@@ -1,4 +1,5 @@
-import { CLOCK, epochMs, plusMs, wakeOf, type Tables } from '../../tables/schema.js';
+import { clock } from '../parts/clock.js';
+import { epochMs, plusMs, wakeOf, type Tables } from '../../tables/schema.js';
 import { wakeJson } from './load.sql.js';
 import { ownShare, servedName } from '../parts/share.js';
 
@@ -22,7 +23,7 @@ export const sweepSql = ({ delay }: Tables): string => {
     AND d.wake_at <= (SELECT now FROM clock)
   ORDER BY d.wake_at, d.id`;
   return `
-WITH ${CLOCK},
+WITH ${clock()},
 page AS MATERIALIZED (
   SELECT r.*
   FROM (SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,

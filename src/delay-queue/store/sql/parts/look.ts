@@ -1,10 +1,6 @@
-import { HELD_MAX_MS, type LockWait } from './lock-wait.js';
-import { CLOCK, clockWaiting, type Tables } from '../../tables/schema.js';
+import type { LockWait } from './lock-wait.js';
+import { type Tables } from '../../tables/schema.js';
 import { keyedRow } from './row-of.js';
-
-/** Columns of `history`, in the order in which every statement writes them. */
-export const endedColumns =
-  'id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error';
 
 /** CTE `seen`: the committed row of every (name, key) in `input`, without waiting for anybody. */
 export const looked = (tables: Tables): string => `
@@ -15,10 +11,6 @@ seen AS MATERIALIZED (
     lock: 'none',
   })} d
 )`;
-
-/** CTE `clock`, with the limit of that lockWait. */
-export const clockOf = (lockWait: LockWait): string =>
-  lockWait === 'a while' ? clockWaiting(HELD_MAX_MS) : CLOCK;
 
 /**
  * CTE `free`: the rows of `input` that no attempt holds, locked.
@@ -59,13 +51,3 @@ expired AS MATERIALIZED (${lockedOf('at once', `d.leased_until <= clock.now AND 
 ),
 free AS MATERIALIZED (SELECT * FROM unleased UNION ALL SELECT * FROM expired)`;
 };
-
-/**
- * Condition for the row of the delay `d` that `of` has the id of, in an UPDATE or DELETE. As an equality it
- * could be a join that reads the whole table, see `row-of.sql.ts`; this is an index look-up for each.
- */
-export const isRowOf = (of: string): string => `d.id = ANY (ARRAY[${of}.id])`;
-
-/** What became of each of `input`. A FULL JOIN is never one that compares each with each. */
-export const besideInput = (...ctes: [cte: string, alias: string][]): string =>
-  ['input i', ...ctes.map(([cte, alias]) => `FULL JOIN ${cte} ${alias} USING (ord)`)].join(' ');

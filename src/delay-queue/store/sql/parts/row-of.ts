@@ -1,3 +1,4 @@
+import { STAYS_APART } from './planner.js';
 import type { LockWait } from './lock-wait.js';
 import type { Tables } from '../../tables/schema.js';
 
@@ -26,12 +27,6 @@ export const fencedRow = (
     FOR UPDATE${waits ? '' : ' SKIP LOCKED'}
   )`;
 
-/**
- * True of all that `of` wants. The planner expects it of one in 200, and so goes to each row that was found by
- * its ctid; for thousands it would rather read the table.
- */
-export const expectFew = (of: string): string => `${of}.id % 1 = 0`;
-
 /** The row of one (name, key), locked or as it is; `of` is an alias that has both. */
 export const keyedRow = (
   { delay }: Tables,
@@ -48,5 +43,5 @@ const LOCKS = {
   waits: 'FOR UPDATE',
   'a while': 'FOR UPDATE',
   'at once': 'FOR UPDATE SKIP LOCKED',
-  none: 'OFFSET 0',
+  none: STAYS_APART,
 } as const;

@@ -1,3 +1,4 @@
+import { STAYS_APART, expectMany } from './planner.js';
 import { spreadSql } from '../../wire/ownership.js';
 
 /**
@@ -8,15 +9,12 @@ import { spreadSql } from '../../wire/ownership.js';
  */
 export const servedName = (row: string, names: string, index: string): string =>
   `LATERAL (SELECT CASE WHEN ${index} IS NULL THEN array_position(${names}, ${row}.name)
-                        ELSE (${index} -> ${row}.name)::int END AS at OFFSET 0) served`;
+                        ELSE (${index} -> ${row}.name)::int END AS at ${STAYS_APART}) served`;
 
 /**
  * SQL that is true for the rows a node looks after: it serves the name, and `spread(id)` picks it
  * among the nodes that do. How many nodes serve each name, and this node's rank among them, are two
  * arrays beside the names.
- *
- * COALESCE also because of the planner: it takes a bare `=` to keep one row in 200, and to find a
- * page of those it would read and sort the whole range instead of stopping at the LIMIT.
  */
 export const ownShare = (row: string, counts: string, ranks: string): string =>
-  `COALESCE(${spreadSql(`${row}.id`)} % (${counts})[served.at] = (${ranks})[served.at], false)`;
+  expectMany(`${spreadSql(`${row}.id`)} % (${counts})[served.at] = (${ranks})[served.at]`);

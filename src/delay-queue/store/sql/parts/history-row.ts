@@ -1,0 +1,40 @@
+import type { Tables } from '../../tables/schema.js';
+
+/** What a line of history says of a delay that has ended; SQL each. */
+interface HistoryRow {
+  /** The alias of the row as it was. */
+  of: string;
+  /** Where it comes from. */
+  from: string;
+  where?: string;
+  state: string;
+  latenessMs?: string;
+  /** Default: the node that had it leased. */
+  node?: string;
+  /** Default: the last error of the row. */
+  error?: string;
+}
+
+/** A last CTE `ended` that writes history, or nothing where none is kept. There is a CTE `clock`. */
+export function intoHistory(
+  { history }: Tables,
+  withHistory: boolean,
+  {
+    of,
+    from,
+    where,
+    state,
+    latenessMs = 'NULL',
+    node = `${of}.leased_by`,
+    error = `${of}.last_error`,
+  }: HistoryRow,
+): string {
+  if (!withHistory) return '';
+  return `,
+ended AS (
+  INSERT INTO ${history} (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error)
+  SELECT ${of}.id, clock.now, ${of}.due_at, ${of}.created_at, ${latenessMs}, ${of}.epoch, ${of}.attempts,
+         ${state}, ${of}.name, ${of}.key, ${node}, ${error}
+  FROM ${from}, clock${where === undefined ? '' : `\n  WHERE ${where}`}
+)`;
+}
