@@ -16,6 +16,7 @@ import { DelayConfigError } from './delay/delay.errors.js';
 import { DelayEvents } from './delay/delay.events.js';
 import { DelayLog } from './delay.log.js';
 import { DelayService } from './delay.service.js';
+import { DelayTrace } from './delay.trace.js';
 import { Engine } from './runtime/engine.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
@@ -78,6 +79,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       DelayEvents,
       DelayLog,
       DelayService,
+      DelayTrace,
       Engine,
       HandlerExplorer,
       HandlerRegistry,

@@ -6,8 +6,8 @@ const TROUBLE_EVERY_MS = 60_000;
 const NAMES_LISTED = 50;
 
 /**
- * Every line the library logs, in one place, under the context `DelayQueue`. Payloads are never
- * logged. A healthy node says two lines: that it began, and that it ended.
+ * What the library logs of itself, in one place, under the context `DelayQueue`; `delay.trace.ts` follows
+ * chosen delays. Payloads are never logged. A healthy node says two lines: that it began, and that it ended.
  */
 @Injectable()
 export class DelayLog {

@@ -18,6 +18,7 @@ import type {
   ScheduleOptions,
   When,
 } from './delay/delay.js';
+import { DelayTrace } from './delay.trace.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './options/delay-queue.options.js';
 import { nameAndKeyOf, newDelayOf, newDelaysOf } from './producer/arguments.js';
 import { Producer } from './producer/producer.js';
@@ -60,13 +61,11 @@ export class DelayService {
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
     @Inject(DATA_SOURCE) dataSource: DataSource,
     engine: Engine,
+    trace?: DelayTrace,
   ) {
-    this.#producer = new Producer(dataSource, engine, {
-      schema: options.schema,
-      withHistory: options.historyKeepMs !== null,
-      nodeName: options.nodeName,
-      drainWithinMs: options.drainTimeoutMs,
-    });
+    const { schema, nodeName, historyKeepMs, drainTimeoutMs: drainWithinMs } = options;
+    const settings = { schema, withHistory: historyKeepMs !== null, nodeName, drainWithinMs };
+    this.#producer = new Producer(dataSource, engine, settings, trace);
   }
 
   /**

@@ -20,11 +20,35 @@ export interface CommittedWrites {
   disarm(id: number): void;
 }
 
+/** A write that has been committed, as a trace tells of it. */
+export interface CommittedWrite {
+  id: number;
+  name: string;
+  key: string | null;
+  /** What the caller was answered. */
+  verdict: string;
+  /** Null when nothing waits any more. */
+  wakeMs: number | null;
+  /** As in {@link CommittedWrites}. */
+  certain: boolean;
+}
+
+/** Who follows the life of chosen delays. */
+export interface WritesTrace {
+  /** Whether there are any. */
+  readonly isOn: boolean;
+  follows(name: string, key: string | null): boolean;
+  committed(write: CommittedWrite): void;
+}
+
+type Target = Pick<CommittedWrite, 'name' | 'key'>;
+
 /** Tells of writes when their transaction is committed. */
 export class Announcements {
   constructor(
     private readonly afterCommit: AfterCommit,
     private readonly heard: CommittedWrites,
+    private readonly trace: WritesTrace | undefined,
   ) {}
 
   /**
@@ -33,21 +57,35 @@ export class Announcements {
    */
   written(
     manager: EntityManager | undefined,
-    name: string,
-    { id, epoch, wakeMs, nowMs }: Placed,
+    target: Target,
+    { verdict, id, epoch, wakeMs, nowMs }: Placed,
     { failed = false, answeredAtMs = performance.now() }: WrittenOptions = {},
   ): void {
     if (epoch === null || wakeMs === null) return;
-    const wake = { id, epoch, name, wakeMs, stalled: false, failed };
+    const wake = { id, epoch, name: target.name, wakeMs, stalled: false, failed };
     const written = { databaseMs: nowMs, monotonicMs: answeredAtMs };
     this.afterCommit.onCommit(manager, (certain) => this.heard.announce(wake, written, certain));
+    this.#follow(manager, target, { id, verdict, wakeMs });
   }
 
-  cancelled(manager: EntityManager | undefined, id: number): void {
+  cancelled(manager: EntityManager | undefined, target: Target, id: number): void {
     this.afterCommit.onCommit(manager, (certain) => {
       // If the cancel may have been taken back, the row may still stand: the engine goes on to look at it.
       if (certain) this.heard.disarm(id);
     });
+    this.#follow(manager, target, { id, verdict: 'cancelled', wakeMs: null });
+  }
+
+  #follow(
+    manager: EntityManager | undefined,
+    { name, key }: Target,
+    write: Pick<CommittedWrite, 'id' | 'verdict' | 'wakeMs'>,
+  ): void {
+    const { trace } = this;
+    if (!trace?.isOn || !trace.follows(name, key)) return;
+    this.afterCommit.onCommit(manager, (certain) =>
+      trace.committed({ name, key, ...write, certain }),
+    );
   }
 }
 

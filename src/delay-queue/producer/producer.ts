@@ -14,10 +14,10 @@ import { inLockOrder } from '../store/lock-order.js';
 import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { MoveTo } from '../validation/when.js';
 import { AllOrNone } from './all-or-none.js';
-import { Announcements, type CommittedWrites } from './announcements.js';
+import { Announcements, type CommittedWrites, type WritesTrace } from './announcements.js';
 import type { NameAndKey } from './arguments.js';
 import { CoalescedWrites } from './coalescing/coalesced-writes.js';
-import { answerOf, infoOf, recordOf } from './results.js';
+import { answerOf, HISTORY_MAX, infoOf, recordOf } from './results.js';
 import { SingleWrites } from './single-writes.js';
 import { ownAttempt, OwnKeyWrites } from './own-key.js';
 import type { AfterCommit } from './transaction/after-commit.js';
@@ -28,9 +28,6 @@ import {
 } from './transaction/callers-transaction.js';
 import type { ActingAttempt } from './transaction/handler-context.js';
 import { OutsideTransactions } from './transaction/outside-transactions.js';
-
-/** Lines of one `history`. */
-const HISTORY_MAX = 100;
 
 /** What the producer uses of the engine. */
 export interface ProducersEngine extends CallersPool, CommittedWrites {
@@ -64,10 +61,11 @@ export class Producer {
     private readonly dataSource: DataSource,
     engine: ProducersEngine,
     { schema, withHistory, nodeName, drainWithinMs }: ProducerSettings,
+    trace?: WritesTrace,
   ) {
     this.#store = new DelayStore(schema, withHistory, nodeName);
     const ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
-    this.#announcements = new Announcements(engine.afterCommit, engine);
+    this.#announcements = new Announcements(engine.afterCommit, engine, trace);
     this.#outside = new OutsideTransactions(dataSource, engine);
     this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#outside);
     this.#single = new SingleWrites(this.#store, ownKey);
@@ -114,7 +112,8 @@ export class Producer {
       : await this.#single.cancel(target, transaction, own);
     const verdict = placed.verdict as CancelResult['verdict'];
     if (verdict === 'absent') return { verdict };
-    if (verdict === 'cancelled') this.#announcements.cancelled(transaction.manager, placed.id);
+    if (verdict === 'cancelled')
+      this.#announcements.cancelled(transaction.manager, target, placed.id);
     return answerOf(verdict, placed);
   }
 
@@ -130,7 +129,7 @@ export class Producer {
       : await this.#single.reschedule(target, to, transaction, own);
     const verdict = placed.verdict as RescheduleResult['verdict'];
     if (verdict === 'absent') return { verdict };
-    this.#announcements.written(transaction.manager, target.name, placed);
+    this.#announcements.written(transaction.manager, target, placed);
     return answerOf(verdict, placed);
   }
 
@@ -138,7 +137,7 @@ export class Producer {
     const transaction = this.#transactionOf(options, 'write');
     const placed = await this.#single.retryDead(target, transaction);
     if (placed === undefined) return { verdict: 'absent' };
-    this.#announcements.written(transaction.manager, target.name, placed, { failed: true });
+    this.#announcements.written(transaction.manager, target, placed, { failed: true });
     return answerOf('retried', placed);
   }
 
@@ -185,11 +184,11 @@ export class Producer {
 
   #scheduled(
     manager: EntityManager | undefined,
-    { name }: NewDelay,
+    delay: NewDelay,
     placed: Placed,
     answeredAtMs?: number,
   ): ScheduleResult {
-    this.#announcements.written(manager, name, placed, { answeredAtMs });
+    this.#announcements.written(manager, delay, placed, { answeredAtMs });
     return answerOf(placed.verdict as ScheduleResult['verdict'], placed);
   }
 }

@@ -1,6 +1,9 @@
 import type { DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
 import type { FoundRow, HistoryRow, Placed } from '../store/wire/delay-rows.js';
 
+/** Lines of one `history`. */
+export const HISTORY_MAX = 100;
+
 /** A delay as callers see it. */
 export const infoOf = <N extends DelayName>(name: N, row: FoundRow): DelayInfo<N> => ({
   id: row.id,

@@ -1,0 +1,104 @@
+import { Injectable, Logger } from '@nestjs/common';
+import { type AttemptEvent, DelayEvents } from './delay/delay.events.js';
+import type { CommittedWrite, WritesTrace } from './producer/announcements.js';
+import { shown } from './validation/shown.js';
+
+const VARIABLE = 'DELAY_QUEUE_DEBUG';
+
+/** A name, or a name with a key, which may hold anything but a comma. */
+const ENTRY = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}(?::.+)?$/s;
+
+interface Traced {
+  id: string | number;
+  name: string;
+  key: string | null;
+}
+
+/**
+ * The life of chosen delays, a line for each step, at Nest's level `debug`. Chosen by the environment
+ * variable `DELAY_QUEUE_DEBUG` when the application starts: `order.close,order.remind:42`, or `*`.
+ *
+ * No line holds a payload, nor the text of an error, which a handler may have made of one.
+ */
+@Injectable()
+export class DelayTrace implements WritesTrace {
+  readonly #logger = new Logger('DelayQueue');
+  readonly #entries: ReadonlySet<string>;
+
+  constructor(events: DelayEvents) {
+    this.#entries = this.#entriesOf(process.env[VARIABLE]);
+    if (!this.isOn) return;
+    if (!Logger.isLevelEnabled('debug')) {
+      this.#logger.warn(`${VARIABLE} is set, but Nest's logger leaves out the level debug: add it`);
+    }
+    this.#listen(events);
+  }
+
+  /** Whether any delay is traced. Decided at the start: what is not traced costs nothing. */
+  get isOn(): boolean {
+    return this.#entries.size > 0;
+  }
+
+  follows(name: string, key: string | null): boolean {
+    const entries = this.#entries;
+    return entries.has('*') || entries.has(name) || (key !== null && entries.has(`${name}:${key}`));
+  }
+
+  committed({ verdict, wakeMs, certain, ...of }: CommittedWrite): void {
+    this.#say(of, () => {
+      const wake = wakeMs === null ? '' : `, wakes at ${new Date(wakeMs).toISOString()}`;
+      return `${verdict}${wake}${certain ? '' : ' (unless a savepoint took it back)'}`;
+    });
+  }
+
+  #listen(events: DelayEvents): void {
+    events.on('started', (of) =>
+      this.#say(of, () => `handler called, ${countOf(of)}, ${of.latenessMs.toFixed(1)} ms late`),
+    );
+    events.on('completed', (of) => this.#say(of, () => `completed, ${countOf(of)}`));
+    events.on('retrying', (of) =>
+      this.#say(of, () => `failed, ${countOf(of)}, again in ${Math.round(of.waitMs)} ms`),
+    );
+    events.on('split', (of) => this.#say(of, () => 'its batch failed, runs again alone'));
+    events.on('dead', (of) => this.#say(of, () => `dead letter after attempt ${of.attempt}`));
+    events.on('postponed', (of) =>
+      this.#say(of, () => `postponed, again in ${Math.round(of.waitMs)} ms, no attempt spent`),
+    );
+    events.on('released', (of) => this.#say(of, () => 'given back at shutdown, no attempt spent'));
+    events.on('superseded', (of) =>
+      this.#say(of, () => 'moved on, its handler scheduled it again'),
+    );
+    events.on('lost', (of) => this.#say(of, () => `lease lost, ${countOf(of)} is ignored`));
+    events.on('lingering', (of) => this.#say(of, () => `timed out, ${countOf(of)} still runs`));
+  }
+
+  /** A logger that throws disturbs nobody: some of this runs inside of the caller's commit. */
+  #say(of: Traced, step: () => string): void {
+    if (!this.follows(of.name, of.key)) return;
+    const key = of.key === null ? '' : ` (${of.key})`;
+    try {
+      this.#logger.debug(`${of.name} #${of.id}${key}: ${step()}`);
+    } catch {
+      // Watching never disturbs.
+    }
+  }
+
+  /** What cannot be a name is left out with a warning: a trace must not keep an application from its start. */
+  #entriesOf(value: string | undefined): ReadonlySet<string> {
+    const entries = value?.trim() ? value.split(',').map((entry) => entry.trim()) : [];
+    const [good, bad] = [new Set<string>(), entries.filter((entry) => !isEntry(entry))];
+    for (const entry of entries) if (isEntry(entry)) good.add(entry);
+    if (bad.length > 0) {
+      this.#logger.warn(
+        `${VARIABLE} holds ${bad.map((entry) => shown(entry)).join(', ')}, which no delay can have: ` +
+          `write names, 'name:key' or '*', with commas between them`,
+      );
+    }
+    return good;
+  }
+}
+
+const isEntry = (entry: string): boolean => entry === '*' || ENTRY.test(entry);
+
+const countOf = ({ attempt, maxAttempts }: AttemptEvent): string =>
+  `attempt ${attempt} of ${maxAttempts}`;
