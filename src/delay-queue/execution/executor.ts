@@ -53,7 +53,7 @@ export class Executor {
       const timeout = this.#deadlines.set(endsAtMs, () => call.timeOut());
       this.#await(call, { outcome, timeout });
     } else {
-      this.#decide(call, outcome);
+      call.end(outcome, this.#report);
       call.place.release();
     }
   }
@@ -96,7 +96,7 @@ export class Executor {
     running.timeout?.off();
     if (outcome.kind === 'unbegun') this.#unbegun(call, running, outcome.error);
     else {
-      this.#decide(call, outcome);
+      call.end(outcome, this.#report);
       call.place.release();
     }
   }
@@ -104,7 +104,7 @@ export class Executor {
   /** While one waits for its connection, and for a while after, another would do no better. */
   #unbegun(call: Call, { outcome }: Running, error: unknown): void {
     const waitMs = this.#beginRest.failed(error, performance.now());
-    this.#decide(call, { kind: 'unbegun', error, waitMs });
+    call.end({ kind: 'unbegun', error, waitMs }, this.#report);
     const release = (): void => call.place.release();
     void outcome.finally(() => {
       const isSet = this.#deadlines.set(performance.now() + waitMs, release) !== undefined;
@@ -112,11 +112,11 @@ export class Executor {
     });
   }
 
-  #decide(call: Call, outcome: Outcome): void {
-    const ended = call.end(outcome);
-    for (const [attempt, its] of ended) this.acknowledger.report(attempt, its);
-    for (const [attempt] of ended) this.inFlight.delete(attempt);
-  }
+  /** One for all calls. */
+  readonly #report = (attempt: Attempt, outcome: Outcome): void => {
+    this.acknowledger.report(attempt, outcome);
+    this.inFlight.delete(attempt);
+  };
 
   /** The handler goes on although nobody listens: counted, so that it cannot pile up unseen. */
   #linger({ name, event }: Attempt, outcome: Promise<Outcome>): void {

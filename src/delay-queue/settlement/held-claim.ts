@@ -30,3 +30,6 @@ export interface Holder {
   /** The claim is given back, whatever its handler does. */
   release(claim: HeldClaim): void;
 }
+
+/** Of a claim whose result is decided: the call is over, and so need not be kept until all is written. */
+export const NOBODY: Holder = { lose: () => {}, close: () => {}, release: () => {} };

@@ -7,7 +7,7 @@ import {
 } from '../../delay/delay.errors.js';
 import type { Handler } from '../../handlers/handler.js';
 import type { ActingCall } from '../../producer/transaction/handler-context.js';
-import type { Holder } from '../../settlement/held-claim.js';
+import { type Holder, NOBODY } from '../../settlement/held-claim.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Attempt } from './attempt.js';
 import { eachOfBatch } from './outcome-of.js';
@@ -16,9 +16,6 @@ import { eachOfBatch } from './outcome-of.js';
 export interface Place {
   release(): void;
 }
-
-/** What became of an attempt. */
-export type Ended = [attempt: Attempt, outcome: Outcome];
 
 /**
  * One call of a handler, with one attempt, or with those of a batch. It commits or fails as a whole, with two
@@ -39,7 +36,7 @@ export class Call implements ActingCall, Holder {
 
   #open: readonly Attempt[];
   /** Decided before the others. */
-  #decided: Ended[] | undefined;
+  #decided: Map<Attempt, Outcome> | undefined;
   #said: Map<Attempt, Outcome> | undefined;
   #controller: AbortController | undefined;
   #reason: Error | undefined;
@@ -145,17 +142,19 @@ export class Call implements ActingCall, Holder {
     return true;
   }
 
-  /** The result is decided. @returns what becomes of each attempt */
-  end(outcome: Outcome): readonly Ended[] {
+  /** The result is decided. @param tell what becomes of each attempt */
+  end(outcome: Outcome, tell: (attempt: Attempt, outcome: Outcome) => void): void {
     this.over = true;
-    const ended = this.#decided ?? [];
-    const all = ended.length + this.#open.length > 1 ? eachOfBatch(outcome) : outcome;
+    const decided = this.#decided;
+    const isBatch = this.#open.length > 1 || decided !== undefined;
+    const all = isBatch ? eachOfBatch(outcome) : outcome;
     const said = outcome.kind === 'completed' ? this.#said : undefined;
+    if (decided !== undefined) for (const [attempt, its] of decided) tell(attempt, its);
     for (const attempt of this.#open) {
       attempt.over = true;
-      ended.push([attempt, said?.get(attempt) ?? all]);
+      attempt.holder = NOBODY;
+      tell(attempt, said?.get(attempt) ?? all);
     }
-    return ended;
   }
 
   /** Tells the handler to give up; the first reason stays. */
@@ -183,7 +182,7 @@ export class Call implements ActingCall, Holder {
   #leaveOut(attempt: Attempt, outcome: Outcome): void {
     this.#open = this.#open.filter((each) => each !== attempt);
     attempt.over = true;
-    this.#decided ??= [];
-    this.#decided.push([attempt, outcome]);
+    this.#decided ??= new Map();
+    this.#decided.set(attempt, outcome);
   }
 }

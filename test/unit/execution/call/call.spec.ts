@@ -22,9 +22,16 @@ beforeEach(() => {
   call = new Call(HANDLER, attempts, PLACE);
 });
 
+/** What it tells of each. */
+function ended(outcome: Outcome, of = call): [Attempt, Outcome][] {
+  const all: [Attempt, Outcome][] = [];
+  of.end(outcome, (...one) => void all.push(one));
+  return all;
+}
+
 /** What became of each, by id. */
 const ends = (outcome: Outcome, of = call): [number, Outcome['kind']][] =>
-  [...of.end(outcome)]
+  ended(outcome, of)
     .map(([{ id }, { kind }]): [number, Outcome['kind']] => [id, kind])
     .toSorted(([a], [b]) => a - b);
 
@@ -41,14 +48,14 @@ describe('outcomes of a batch', () => {
     [FAILED, ERROR],
     [{ kind: 'discarded', reason: 'not wanted' }, 'not wanted'],
   ])('that %j: each is split, with what was thrown', (outcome, error) => {
-    const outcomes = [...call.end(outcome)];
+    const outcomes = ended(outcome);
     expect(outcomes.map(([, its]) => its)).toEqual(attempts.map(() => ({ kind: 'split', error })));
   });
 
   it.each<Outcome>([{ kind: 'postponed', waitMs: 5 }, { kind: 'released' }, LOST])(
     'that is %j: each is',
     (outcome) => {
-      expect([...call.end(outcome)]).toEqual(attempts.map((each) => [each, outcome]));
+      expect(ended(outcome)).toEqual(attempts.map((each) => [each, outcome]));
     },
   );
 
@@ -132,7 +139,7 @@ describe('an attempt that loses its lease alone', () => {
   });
 
   it('changes nothing once the call is over', () => {
-    call.end(COMPLETED);
+    ended(COMPLETED);
     call.lose(attempts[0]);
     expect(ends(COMPLETED).map(([, kind]) => kind)).toEqual([
       'completed',
@@ -173,7 +180,7 @@ describe('the whole call', () => {
   });
 
   it('is over with all of its attempts', () => {
-    call.end(COMPLETED);
+    ended(COMPLETED);
     expect(attempts.every(({ over }) => over)).toBe(true);
   });
 

@@ -80,7 +80,7 @@ describe('FencedTransaction', () => {
       return { kind: 'completed' };
     });
     await new Promise(setImmediate);
-    call.end({ kind: 'lost' });
+    call.end({ kind: 'lost' }, () => {});
     transaction.cut();
     await new Promise(setImmediate);
     expect(log.at(-1)).toBe('end session');
