@@ -1,12 +1,12 @@
 /*
  * What is written for the planner alone. It keeps plans of prepared statements, made for a table of a few rows and
  * arrays of ten, and may compare each with each when there are millions (ADR 0017). Each of these looks as if it
- * could be left out; the spec that it names fails then.
+ * could be left out. Where a spec is named, it was seen to fail without.
  */
 
 /**
  * True of all that `of` wants. The planner expects it of one in 200, and so goes to each row that was found by
- * its ctid; for thousands it would rather read the table. Proof: `test/integration/kept-plans.spec.ts`.
+ * its ctid; for thousands it would rather read the table. Proof: `test/integration/plans.spec.ts`.
  */
 export const expectFew = (of: string): string => `${of}.id % 1 = 0`;
 
@@ -18,21 +18,21 @@ export const expectFew = (of: string): string => `${of}.id % 1 = 0`;
 export const isRowOf = (of: string): string => `d.id = ANY (ARRAY[${of}.id])`;
 
 /**
- * What became of each of `input`. A FULL JOIN is hashed or merged, never one that compares each with each.
- * Proof: `test/integration/kept-plans.spec.ts`.
+ * What became of each of `input`. A FULL JOIN is hashed or merged, never one that compares each with each. No spec
+ * tells it from a LEFT JOIN: the planner may compare each with each there, and does not in our tables.
  */
 export const besideInput = (...ctes: [cte: string, alias: string][]): string =>
   ['input i', ...ctes.map(([cte, alias]) => `FULL JOIN ${cte} ${alias} USING (ord)`)].join(' ');
 
 /**
  * At the end of a sub-select: it stays one, and is not merged with what is around it. Proof:
- * `test/integration/kept-plans.spec.ts`, `test/integration/engine/many-names.spec.ts`.
+ * `test/integration/plans.spec.ts`.
  */
 export const STAYS_APART = 'OFFSET 0';
 
 /**
  * A condition of which the planner does not know how often it is true. It takes a bare `=` to keep one row in 200,
- * and to find a page of those it would read and sort the whole range instead of stopping at the LIMIT. Proof:
- * `test/integration/poll-plans.spec.ts`.
+ * and to find a page of those it would read and sort the whole range instead of stopping at the LIMIT. No spec fails
+ * without it.
  */
 export const expectMany = (condition: string): string => `COALESCE(${condition}, false)`;
