@@ -208,13 +208,14 @@ async function savepointByHand(
   await manager.query('SAVEPOINT by_hand');
   try {
     await play(manager);
+    // Refused as well, when an error was swallowed within.
+    await manager.query('RELEASE SAVEPOINT by_hand');
   } catch (error) {
     await manager.query('ROLLBACK TO SAVEPOINT by_hand');
     // Else one of the same name around it could not be reached any more.
     await manager.query('RELEASE SAVEPOINT by_hand');
     throw error;
   }
-  await manager.query('RELEASE SAVEPOINT by_hand');
 }
 
 /** What a call schedules. */
