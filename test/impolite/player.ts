@@ -59,6 +59,7 @@ export class Player {
       scope: where.scope,
       answers: undefined,
       error: undefined,
+      askedAt: record.moment(),
       answeredAt: Infinity,
     };
     record.told.push(told);

@@ -48,6 +48,7 @@ export interface Told {
   scope: Scope | undefined;
   answers: readonly { verdict: string; id?: string; dueAt?: Date }[] | undefined;
   error: unknown;
+  askedAt: number;
   answeredAt: number;
 }
 
@@ -75,6 +76,8 @@ export class Record {
   readonly loose: Promise<unknown>[] = [];
   /** Played when the sessions are over: a manager that was kept too long, a message that comes late. */
   readonly afterwards: (() => Promise<unknown>)[] = [];
+  /** When the delays stood that are there before the sessions begin: the first of them run before that. */
+  placedAt = Infinity;
   #moment = 0;
   #tokens = 0;
 

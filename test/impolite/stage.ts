@@ -38,6 +38,7 @@ export class Stage {
     try {
       await stage.#begin(setup, await through(database.url));
       for (const wish of before) await stage.#place(wish);
+      stage.record.placedAt = stage.record.moment();
     } catch (error) {
       await stage.close();
       throw error;

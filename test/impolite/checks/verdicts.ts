@@ -131,7 +131,8 @@ function faultOfNothing(
       !('slot' in other.call && isIt({ ...other.call.slot })),
   );
   const [first, ...later] = about;
-  const stood = first?.op === 'insert' && first.token?.startsWith('b') && later.length === 0;
+  const isBefore = first?.op === 'insert' && first.token?.startsWith('b');
+  const stood = isBefore && told.askedAt > record.placedAt && later.length === 0;
   if (verdict === 'absent' && told.call.verb !== 'retryDead' && alone && stood) {
     return `answered absent, and ${name} ${key} stood there all the time`;
   }
