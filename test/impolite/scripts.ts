@@ -21,9 +21,11 @@ const DOES_NOTHING: Script = { steps: [{ is: 'write' }], fails: 0, how: 'throws'
 /** Pieces of what impolite callers and handlers do. */
 export class Scripts {
   readonly #rivalry: Random;
+  readonly #leftCalls: Random;
 
   constructor(private readonly random: Random) {
     this.#rivalry = random.fork('rivals');
+    this.#leftCalls = random.fork('left calls');
   }
 
   slot(): Slot {
@@ -182,7 +184,17 @@ export class Scripts {
     const branch: Leaf[] = [];
     for (let left = this.random.integer(0, 3); left > 0; left -= 1) branch.push({ is: 'write' });
     branch.push({ is: this.random.chance(0.7) ? 'refused' : 'write' });
+    // It begins when the end of the transaction is on its way, or is the last that gets in.
+    if (this.#leftCalls.chance(0.5)) {
+      branch.splice(this.#leftCalls.integer(0, 2), 0, { is: 'call', call: this.#leftCall() });
+    }
     return [{ is: 'unawaited', branch }];
+  }
+
+  #leftCall(): Call {
+    const random = this.#leftCalls;
+    const afterMs = random.integer(SOON_MS.min, SOON_MS.max);
+    return { verb: 'schedule', wish: { name: random.pick(NAMES), afterMs, script: DOES_NOTHING } };
   }
 
   #endedByHand(): Step[] {

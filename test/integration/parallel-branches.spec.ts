@@ -12,7 +12,6 @@ import { OtherNode } from '../support/other-node.js';
  */
 const NAME = 'test.a';
 const LATER = { after: '1h' } as const;
-const REFUSED = { status: 'rejected', reason: { code: 'DELAY_INVALID', field: 'manager' } };
 
 let database: TestDatabase;
 let node: DelayNode;
@@ -61,41 +60,6 @@ async function held(key: string): Promise<OpenTransaction> {
 
 describe('calls and writes that run in parallel in one transaction', () => {
   beforeEach(() => start());
-
-  it.each(['rollback', 'commit'] as const)(
-    'a call that nobody awaited writes nothing after the %s',
-    async (how) => {
-      await schedule('a');
-      const other = await held('a');
-      const { manager } = await transactions.begin(node.dataSource);
-      const { queryRunner } = manager;
-      const left = node.delays.cancel(NAME, 'a', { manager });
-      const answer = Promise.allSettled([left]);
-      await other.isMet();
-      // Its connection stays open, as that of a runner does which is used again.
-      await (how === 'commit'
-        ? queryRunner!.commitTransaction()
-        : queryRunner!.rollbackTransaction());
-      await other.rollback();
-      expect(await answer).toMatchObject([REFUSED]);
-      expect(await liveKeys()).toEqual(['a']);
-    },
-  );
-
-  it('a call that comes while a rollback is on its way writes nothing after it', async () => {
-    const { manager } = await transactions.begin(node.dataSource);
-    const { queryRunner } = manager;
-    const rolledBack = queryRunner!.rollbackTransaction();
-    const left = schedule('a', manager);
-    const answer = Promise.allSettled([left]);
-    await rolledBack;
-    expect(await answer).toMatchObject([REFUSED]);
-    expect(await liveKeys()).toEqual([]);
-    await queryRunner!.startTransaction();
-    await schedule('b', manager);
-    await queryRunner!.commitTransaction();
-    expect(await liveKeys()).toEqual(['b']);
-  });
 
   it('two cancels, one of which meets a row that somebody cancels: both are true', async () => {
     await schedule('a');

@@ -10,6 +10,7 @@ const WRITES: ReadonlySet<string> = new Set(['scheduled', 'replaced']);
 export const checkVerdicts: Check = function* (facts) {
   for (const told of facts.record.told) {
     const { transaction, scope, answers, answeredAt } = told;
+    yield* whatWasWrittenElsewhere(told, facts);
     if (answers === undefined) {
       yield* whatWasRefused(told, facts);
       continue;
@@ -26,6 +27,18 @@ export const checkVerdicts: Check = function* (facts) {
 
 const nameOf = ({ no, who, call, transaction }: Told): string =>
   `call ${no} of ${who}${transaction ? ` in transaction ${transaction.no}` : ''} (${call.verb})`;
+
+/** A call writes in the transaction that it names, or not at all, whatever it is told. */
+function* whatWasWrittenElsewhere(told: Told, { changes }: Facts): Iterable<string> {
+  const { transaction, tokens } = told;
+  if (transaction?.xid === undefined || transaction.isMangled) return;
+  for (const { token, was_token, xid } of changes) {
+    if (token === null || token === was_token || !tokens.includes(token)) continue;
+    if (xid !== transaction.xid) {
+      yield `effect outside: ${nameOf(told)} wrote ${token} in transaction ${xid} of Postgres`;
+    }
+  }
+}
 
 function* whatWasRefused(told: Told, { changes, record }: Facts): Iterable<string> {
   // Of what broke down on the way, nobody knows.

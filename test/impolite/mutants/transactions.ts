@@ -2,6 +2,7 @@ import { type Mutant, patch } from './mutant.js';
 
 const SAVEPOINT = "A hidden savepoint undid the caller's own writes";
 const HALF_A_CALL = 'A branch moved what `scheduleMany` took back';
+const BEHIND_THE_END = 'A call went out behind the end of its transaction';
 const AFTER_THE_END = 'Effects of failed attempts were committed';
 const FOREIGN = "A foreign message rode on a handler's transaction";
 
@@ -48,6 +49,23 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     programs: 60,
     blamedBy: ['false verdict'],
     tests: ['integration/parallel-branches'],
+  },
+  'sends-behind-the-end': {
+    about: 'takes a transaction for open until the COMMIT or ROLLBACK that was sent is answered',
+    hole: BEHIND_THE_END,
+    patches: [
+      patch(
+        'producer/transaction/transaction-end.ts',
+        `  return ending !== undefined && (ending.sent > 0 || ending.isOver);
+`,
+        `  return ending !== undefined && ending.isOver;
+`,
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 40,
+    blamedBy: ['effect outside'],
+    tests: ['integration/transaction-ends'],
   },
   'never-seals': {
     about: 'leaves the manager of a handler open when its attempt is decided',

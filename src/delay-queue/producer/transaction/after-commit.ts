@@ -1,7 +1,17 @@
 import type { DataSource, EntityManager, EntitySubscriberInterface, QueryRunner } from 'typeorm';
+import type { AfterQueryEvent, BeforeQueryEvent } from 'typeorm/subscriber/event/QueryEvent.js';
 import type { TransactionCommitEvent } from 'typeorm/subscriber/event/TransactionCommitEvent.js';
 import type { TransactionRollbackEvent } from 'typeorm/subscriber/event/TransactionRollbackEvent.js';
 import { DelayRolledBackError } from '../../delay/delay.errors.js';
+import {
+  depthOf,
+  forgetEnd,
+  hasRolledBack,
+  isAnswered,
+  sends,
+  transactionIsOver,
+  willRollBack,
+} from './transaction-end.js';
 import { SessionWatch, type TransactionEnd } from '../../database/session-watch.js';
 
 /**
@@ -22,12 +32,6 @@ interface Pending {
   /** Of the session, when the first was left. */
   rollbacksBefore: number;
 }
-
-/** Runners whose ROLLBACK was sent and is not answered. */
-const rollingBack = new WeakSet<QueryRunner>();
-
-/** Whether a ROLLBACK was sent before: TypeORM says that the transaction is over only when the answer is there. */
-export const isRollingBack = (runner: QueryRunner): boolean => rollingBack.has(runner);
 
 /** Runs work when the caller's transaction commits, and forgets work whose writes were rolled back. */
 export class AfterCommit implements EntitySubscriberInterface {
@@ -71,9 +75,19 @@ export class AfterCommit implements EntitySubscriberInterface {
     if (runner?.isTransactionActive) this.#leave(runner, { rolledBack });
   }
 
+  /** @throws DelayInvalidError, out of a call's statement whose transaction is over before its turn came */
+  beforeQuery({ queryRunner, query, parameters }: BeforeQueryEvent): void {
+    if (sends(queryRunner, query, parameters)) throw transactionIsOver();
+  }
+
+  afterQuery({ queryRunner, query, success }: AfterQueryEvent): void {
+    isAnswered(queryRunner, query, !success);
+  }
+
   /** @throws DelayRolledBackError, out of the caller's own `commitTransaction`: the caller believes in its COMMIT */
   afterTransactionCommit({ queryRunner: runner }: TransactionCommitEvent): Promise<void> | void {
     if (runner.isTransactionActive) return this.#savepointReleased(runner);
+    forgetEnd(runner);
     const pending = this.#pending.get(runner);
     if (pending === undefined) return undefined;
     const end = SessionWatch.of(runner)?.end ?? 'committed';
@@ -82,13 +96,13 @@ export class AfterCommit implements EntitySubscriberInterface {
   }
 
   beforeTransactionRollback({ queryRunner: runner }: TransactionRollbackEvent): void {
-    if (depthOf(runner) === 1) rollingBack.add(runner);
+    if (depthOf(runner) === 1) willRollBack(runner);
   }
 
   afterTransactionRollback({ queryRunner: runner }: TransactionRollbackEvent): void {
-    rollingBack.delete(runner);
-    if (runner.isTransactionActive) this.#savepointRolledBack(runner);
-    else this.#end(runner, 'rolled back');
+    if (runner.isTransactionActive) return this.#savepointRolledBack(runner);
+    hasRolledBack(runner);
+    this.#end(runner, 'rolled back');
   }
 
   #leave(runner: QueryRunner, piece: Omit<Piece, 'depth'>): void {
@@ -131,10 +145,4 @@ export class AfterCommit implements EntitySubscriberInterface {
     pending.pieces = pending.pieces.filter((piece) => piece.depth <= depth);
     for (const { rolledBack } of undone) rolledBack?.();
   }
-}
-
-/** TypeORM's count of the transactions in each other: the first is 1, each savepoint one more. */
-function depthOf(runner: QueryRunner): number {
-  const depth: unknown = Reflect.get(runner, 'transactionDepth');
-  return typeof depth === 'number' ? depth : 1;
 }

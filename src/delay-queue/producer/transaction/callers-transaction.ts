@@ -4,8 +4,8 @@ import type { InTransaction } from '../../delay/delay.js';
 import { DelayInvalidError } from '../../delay/delay.errors.js';
 import { SessionWatch } from '../../database/session-watch.js';
 import { callOfManager, currentCall } from './handler-context.js';
-import { isRollingBack } from './after-commit.js';
 import { CallsInOrder } from './calls-in-order.js';
+import { belongsInside, isEnding, transactionIsOver } from './transaction-end.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { readable } from '../../validation/blame.js';
 import { shown } from '../../validation/shown.js';
@@ -56,8 +56,8 @@ export function transactionOf(
   // A manager of the whole pool, such as `dataSource.manager`: it has no transaction.
   const { queryRunner } = chosen;
   if (queryRunner === undefined) return undefined;
-  if (callOfManager(chosen)?.over || queryRunner.isReleased || isRollingBack(queryRunner)) {
-    throw over();
+  if (callOfManager(chosen)?.over || queryRunner.isReleased || isEnding(queryRunner)) {
+    throw transactionIsOver();
   }
   const calls = CallsInOrder.of(queryRunner);
   return {
@@ -66,12 +66,6 @@ export function transactionOf(
     inOrder: (targets, call) => calls.run(targets, call),
   };
 }
-
-const over = (): DelayInvalidError =>
-  new DelayInvalidError(
-    'manager',
-    'its transaction is over: await everything before the handler, or the transaction, ends',
-  );
 
 /**
  * Only a manager that is left out means "no transaction". A null, or a QueryRunner, was probably meant as a
@@ -121,15 +115,17 @@ export function runnerOf(
     query: async (sql, parameters) => {
       const connecting = SessionWatch.begin(queryRunner);
       if (connecting) await connecting;
-      if (began && !isOpen(queryRunner)) throw over();
-      return query(sql, parameters);
+      if (!began) return query(sql, parameters);
+      if (!isOpen(queryRunner)) throw transactionIsOver();
+      const sent = [...parameters];
+      belongsInside(sent);
+      return query(sql, sent);
     },
   };
 }
 
 const isOpen = (runner: QueryRunner): boolean =>
-  !isRollingBack(runner) &&
-  (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
+  !isEnding(runner) && (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
 
 /** Whether the manager is in a transaction. One that was begun in plain SQL is known to the server alone. */
 export async function isInTransaction({ queryRunner }: EntityManager): Promise<boolean> {
