@@ -55,7 +55,7 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     hole: BEHIND_THE_END,
     patches: [
       patch(
-        'producer/transaction/transaction-end.ts',
+        'producer/transaction/ending-transactions.ts',
         `  return ending !== undefined && (ending.sent > 0 || ending.isOver);
 `,
         `  return ending !== undefined && ending.isOver;

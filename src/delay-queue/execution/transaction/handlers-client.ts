@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import { DelayInvalidError, DelayTransactionOverError } from '../../delay/delay.errors.js';
-import { transactionEndIn } from './transaction-end.js';
+import { transactionEndIn } from '../../producer/transaction/transaction-end.js';
 
 /** Why a handler may not end the transaction, or give away the connection, that it was given. */
 export const NOT_THE_HANDLERS =

@@ -11,7 +11,7 @@ import {
   sends,
   transactionIsOver,
   willRollBack,
-} from './transaction-end.js';
+} from './ending-transactions.js';
 import { SessionWatch, type TransactionEnd } from '../../database/session-watch.js';
 
 /**

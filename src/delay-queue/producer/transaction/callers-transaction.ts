@@ -5,7 +5,7 @@ import { DelayInvalidError } from '../../delay/delay.errors.js';
 import { SessionWatch } from '../../database/session-watch.js';
 import { callOfManager, currentCall } from './handler-context.js';
 import { CallsInOrder } from './calls-in-order.js';
-import { belongsInside, isEnding, transactionIsOver } from './transaction-end.js';
+import { belongsInside, isEnding, transactionIsOver } from './ending-transactions.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { readable } from '../../validation/blame.js';
 import { shown } from '../../validation/shown.js';

@@ -1,99 +1,30 @@
-import type { QueryRunner } from 'typeorm';
-import { DelayInvalidError } from '../../delay/delay.errors.js';
-import { SessionWatch } from '../../database/session-watch.js';
+/** Most statements have none of these words, and need not be taken apart. */
+const SUSPICIOUS = /\b(?:commit|end|rollback|abort|prepare)\b/i;
 
-export const transactionIsOver = (): DelayInvalidError =>
-  new DelayInvalidError(
-    'manager',
-    'its transaction is over: await everything before the handler, or the transaction, ends',
-  );
+/** The parts of a statement that may hold any word: comments, texts, quoted names, dollar quotes. */
+const QUOTED =
+  /--[^\n]*|\/\*[\s\S]*?\*\/|\be'(?:[^'\\]|\\[\s\S]|'')*'|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$([a-z_]\w*)?\$[\s\S]*?\$\1\$/gi;
 
-/** An application may put comments in front of its statements. */
-const COMMENTS = String.raw`^(?:\s|--.*\n|/\*[^]*?\*/)*`;
-const ENDS = new RegExp(
-  String.raw`${COMMENTS}(?:COMMIT|END|ABORT|ROLLBACK|PREPARE\s+TRANSACTION)\b` +
-    String.raw`(?!\s+(?:(?:WORK|TRANSACTION)\s+)?(?:TO|PREPARED)\b)`,
-  'i',
-);
-const BEGINS = new RegExp(String.raw`${COMMENTS}(?:BEGIN|START\s+TRANSACTION)\b`, 'i');
+/** The body of such a function has semicolons, and an END that does not end the transaction. */
+const FUNCTION_BODY = /\bbegin\s+atomic\b/i;
 
-interface Ending {
-  /** What ends the transaction, and is not answered: statements that were sent, and TypeORM's rollback. */
-  sent: number;
-  /** The server has ended the transaction, and TypeORM does not know it yet. */
-  isOver: boolean;
-}
-
-const endings = new WeakMap<QueryRunner, Ending>();
-
-/** Parameters of the statements that belong into a transaction, until the statement goes out. */
-const inside = new WeakSet<object>();
+const ENDS =
+  /^\s*(?:(commit|end|abort)\b|(rollback)\b(?!\s+(?:(?:work|transaction)\s+)?to\b)|(prepare)\s+transaction\b)/i;
 
 /**
- * Whether the end of the runner's transaction was sent, or has happened. TypeORM says that its transaction is
- * active until the answer is there: what is sent meanwhile would be committed by itself.
+ * The command by which an SQL text, of one statement or of several, would end the transaction that it runs
+ * in: `COMMIT`, `END`, `ROLLBACK` (not `ROLLBACK TO`), `ABORT` or `PREPARE TRANSACTION`. Undefined when there
+ * is none.
  */
-export function isEnding(runner: QueryRunner): boolean {
-  const ending = endings.get(runner);
-  return ending !== undefined && (ending.sent > 0 || ending.isOver);
-}
-
-/** Marks a statement by its parameters: it is refused when its turn comes after the transaction's end. */
-export const belongsInside = (parameters: object): void => void inside.add(parameters);
-
-/**
- * A statement goes out on the runner, after all that the runner was given before it.
- * @returns whether it belongs into a transaction that is over by then
- */
-export function sends(runner: QueryRunner, sql: string, parameters: object | undefined): boolean {
-  if (ENDS.test(sql)) {
-    void SessionWatch.begin(runner);
-    endingOf(runner).sent += 1;
-  } else if (BEGINS.test(sql)) forgetEnd(runner);
-  return parameters !== undefined && inside.delete(parameters) && isEnding(runner);
-}
-
-/**
- * A statement is answered.
- * @param isRefused an end that Postgres refuses is an end, too: it rolls back. Told before the session's state is.
- */
-export function isAnswered(runner: QueryRunner, sql: string, isRefused: boolean): void {
-  const isEnd = ENDS.test(sql);
-  const isOver = SessionWatch.of(runner)?.isOpen === false;
-  if (!isEnd && !isOver && !endings.has(runner)) return;
-  const ending = endingOf(runner);
-  if (isEnd) ending.sent -= 1;
-  ending.isOver =
-    (isOver || (isEnd && isRefused)) && runner.isTransactionActive && depthOf(runner) > 0;
-}
-
-/** TypeORM is about to send the ROLLBACK of its transaction: what joins it now would be undone at once. */
-export function willRollBack(runner: QueryRunner): void {
-  endingOf(runner).sent += 1;
-}
-
-/** TypeORM's rollback is done. */
-export function hasRolledBack(runner: QueryRunner): void {
-  endingOf(runner).sent -= 1;
-  forgetEnd(runner);
-}
-
-/** What comes now is not meant for the transaction that ended: TypeORM knows of its end, or the next one begins. */
-export function forgetEnd(runner: QueryRunner): void {
-  const ending = endings.get(runner);
-  if (ending !== undefined) ending.isOver = false;
-}
-
-/** TypeORM's count of the transactions in each other: the first is 1, each savepoint one more. */
-export function depthOf(runner: QueryRunner): number {
-  const depth: unknown = Reflect.get(runner, 'transactionDepth');
-  return typeof depth === 'number' ? depth : 1;
-}
-
-function endingOf(runner: QueryRunner): Ending {
-  const known = endings.get(runner);
-  if (known !== undefined) return known;
-  const ending: Ending = { sent: 0, isOver: false };
-  endings.set(runner, ending);
-  return ending;
+export function transactionEndIn(sql: string): string | undefined {
+  if (!SUSPICIOUS.test(sql)) return undefined;
+  const bare = sql.replaceAll(QUOTED, ' ');
+  for (const statement of bare.split(';')) {
+    const [, end, rollback, prepare] = ENDS.exec(statement) ?? [];
+    const command = (end ?? rollback ?? prepare)?.toUpperCase();
+    if (command === 'END' && FUNCTION_BODY.test(bare)) continue;
+    if (command === 'PREPARE') return 'PREPARE TRANSACTION';
+    if (command !== undefined) return command;
+  }
+  return undefined;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { transactionEndIn } from '../../../../src/delay-queue/execution/transaction/transaction-end.js';
+import { transactionEndIn } from '../../../src/delay-queue/producer/transaction/transaction-end.js';
 
 describe('an SQL text that ends its transaction', () => {
   it.each([
