@@ -18,10 +18,14 @@ export interface Claimed {
   askedAtMs: number;
 }
 
+/** A claim that nobody answered. */
+export interface NotAnswered {
+  /** How long to claim nothing, in milliseconds. */
+  pauseMs: number;
+}
+
 /** Claims rows, and makes attempts of those that it has got. */
 export class Claimer {
-  /** How long to wait after the claim that failed last. */
-  pauseMs = 0;
   readonly #trouble: Trouble;
   #failures = 0;
   #isStopped = false;
@@ -43,16 +47,15 @@ export class Claimer {
     this.#isStopped = true;
   }
 
-  /** @returns undefined when there was no answer: the entries are looked at again after {@link pauseMs} */
-  async claim(entries: readonly Entry[]): Promise<Claimed | undefined> {
+  /** An answer that does not come is no error: the entries are looked at again by themselves. */
+  async claim(entries: readonly Entry[]): Promise<Claimed | NotAnswered> {
     const requests = entries.map((entry) => this.#request(entry));
     const askedAtMs = performance.now();
     let rows: ClaimedRow[];
     try {
       rows = await this.store.claim(requests);
     } catch (error) {
-      this.#failed(entries, error);
-      return undefined;
+      return { pauseMs: this.#failed(entries, error) };
     }
     this.#failures = 0;
     this.#trouble.worked();
@@ -95,16 +98,18 @@ export class Claimer {
    * the next epoch and no attempt has started: they are given back. Only then are they looked at
    * again: a claim in between would get that same epoch, and the giving back would hit it. It may be
    * committed later than that: what is not given back now is remembered.
+   *
+   * @returns how long to claim nothing, in milliseconds
    */
-  #failed(entries: readonly Entry[], error: unknown): void {
+  #failed(entries: readonly Entry[], error: unknown): number {
     this.#failures += 1;
     this.#trouble.failed(error);
     const pauseMs = retryPauseMs(this.#failures);
-    this.pauseMs = pauseMs;
     for (const entry of entries) {
       const epoch = entry.epoch + 1;
       this.lostClaims.add(entry.id, epoch);
       this.acknowledger.giveBack(entry.id, epoch, () => this.intake.again(entry, pauseMs));
     }
+    return pauseMs;
   }
 }

@@ -71,9 +71,9 @@ export class Dispatcher {
 
   async #claim(calls: readonly Reservation[]): Promise<void> {
     const claimed = await this.claimer.claim(calls.flatMap(({ entries }) => entries));
-    if (claimed === undefined) {
+    if ('pauseMs' in claimed) {
       for (const call of calls) call.release();
-      this.#turn.pauseFor(this.claimer.pauseMs);
+      this.#turn.pauseFor(claimed.pauseMs);
       return;
     }
     const missing: Entry[] = [];

@@ -3,24 +3,24 @@ import { within } from '../tasks/within.js';
 import type { HeldClaim } from './held-claim.js';
 
 /** The claims this node holds now. A delay that moved on may be claimed beside its own earlier claim. */
-export class InFlight<Held extends Pick<HeldClaim, 'id' | 'epoch'> = HeldClaim> {
+export class InFlight {
   /** The latest claim of each delay. */
-  readonly #byId = new Map<number, Held>();
+  readonly #byId = new Map<number, HeldClaim>();
   /** Earlier claims of delays that moved on: there are hardly ever any. */
-  readonly #earlier = new Set<Held>();
+  readonly #earlier = new Set<HeldClaim>();
   readonly #idle = new Moment();
 
   get size(): number {
     return this.#byId.size + this.#earlier.size;
   }
 
-  add(claim: Held): void {
+  add(claim: HeldClaim): void {
     const earlier = this.#byId.get(claim.id);
     if (earlier !== undefined && earlier !== claim) this.#earlier.add(earlier);
     this.#byId.set(claim.id, claim);
   }
 
-  delete(claim: Held): void {
+  delete(claim: HeldClaim): void {
     if (this.#byId.get(claim.id) === claim) this.#byId.delete(claim.id);
     else this.#earlier.delete(claim);
     if (this.size === 0) this.#idle.happens();
@@ -35,7 +35,7 @@ export class InFlight<Held extends Pick<HeldClaim, 'id' | 'epoch'> = HeldClaim> 
     return claim !== undefined && claim.epoch >= epoch;
   }
 
-  all(): Held[] {
+  all(): HeldClaim[] {
     return [...this.#byId.values(), ...this.#earlier];
   }
 

@@ -1,14 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
 import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
 
-interface Claim {
-  id: number;
-  epoch: number;
-}
+const claim = (id: number, epoch: number): HeldClaim => ({ id, epoch }) as HeldClaim;
 
-const claim = (id: number, epoch: number): Claim => ({ id, epoch });
-
-let inFlight: InFlight<Claim>;
+let inFlight: InFlight;
 
 beforeEach(() => {
   jest.useFakeTimers();

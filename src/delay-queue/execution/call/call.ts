@@ -127,8 +127,11 @@ export class Call implements ActingCall, Holder {
   keepOnly(ids: ReadonlySet<number>): boolean {
     const held = this.#open.filter(({ id }) => ids.has(id));
     if (held.length === 0) return false;
-    for (const attempt of this.#open) {
-      if (!ids.has(attempt.id)) this.#leaveOut(attempt, { kind: 'lost' });
+    if (held.length < this.#open.length) {
+      for (const attempt of this.#open) {
+        if (!ids.has(attempt.id)) this.#leftOut(attempt, { kind: 'lost' });
+      }
+      this.#open = held;
     }
     return true;
   }
@@ -172,15 +175,17 @@ export class Call implements ActingCall, Holder {
   #decide(attempt: Attempt, outcome: Outcome): void {
     if (this.over) return;
     if (this.#isLast(attempt)) this.#cut(outcome);
-    else if (this.#open.includes(attempt)) this.#leaveOut(attempt, outcome);
+    else if (this.#open.includes(attempt)) {
+      this.#open = this.#open.filter((each) => each !== attempt);
+      this.#leftOut(attempt, outcome);
+    }
   }
 
   #isLast(attempt: Attempt): boolean {
     return this.#open.length === 1 && this.#open[0] === attempt;
   }
 
-  #leaveOut(attempt: Attempt, outcome: Outcome): void {
-    this.#open = this.#open.filter((each) => each !== attempt);
+  #leftOut(attempt: Attempt, outcome: Outcome): void {
     attempt.over = true;
     this.#decided ??= new Map();
     this.#decided.set(attempt, outcome);
