@@ -1,6 +1,6 @@
 import type { Client } from 'pg';
 import type { DelayEvents } from '../delay/delay.events.js';
-import { retryPauseMs } from '../tasks/recurring-task.js';
+import { retryPauseMs } from '../tasks/growing-pause.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import { presenceSql } from '../store/sql/nodes/presence.sql.js';
 import { parseHint, type Hint } from './hint.js';

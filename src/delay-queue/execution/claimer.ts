@@ -7,7 +7,7 @@ import type { Acknowledger } from '../settlement/acknowledger.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { ClaimRequest, ClaimedRow } from '../store/wire/attempt-rows.js';
 import type { AttemptStore } from '../store/attempt.store.js';
-import { retryPauseMs } from '../tasks/recurring-task.js';
+import { retryPauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
 import { Attempt } from './call/attempt.js';
 

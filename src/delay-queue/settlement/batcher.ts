@@ -1,8 +1,7 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { LookedRow } from '../store/wire/attempt-rows.js';
-import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
 import { Moment } from '../tasks/moment.js';
-import { retryPauseMs } from '../tasks/recurring-task.js';
 import type { Trouble } from '../tasks/trouble.js';
 import { within } from '../tasks/within.js';
 

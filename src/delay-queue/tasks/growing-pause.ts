@@ -23,3 +23,11 @@ export function pauseMs(
   const fullMs = Math.min(lastMs, firstMs * factor ** (times - 1));
   return fullMs * (1 - jitter * random());
 }
+
+/** After a failure of the engine's own work: doubled from the first to the last. */
+const RETRY: Growth = { firstMs: 100, factor: 2, lastMs: 5_000, jitter: 0.5 };
+
+/** How long the engine waits after so many failures in a row, in milliseconds. */
+export function retryPauseMs(failures: number): number {
+  return pauseMs(RETRY, failures);
+}

@@ -1,8 +1,5 @@
-import { type Growth, pauseMs as growingPauseMs } from './growing-pause.js';
+import { retryPauseMs } from './growing-pause.js';
 import type { Trouble } from './trouble.js';
-
-/** Pauses after a failure: doubled from the first to the last, each cut by up to half at random. */
-const RETRY: Growth = { firstMs: 100, factor: 2, lastMs: 5_000, jitter: 0.5 };
 
 /**
  * One thing the engine does over and over: never twice at once, again after its pause, sooner when
@@ -66,9 +63,4 @@ export class RecurringTask {
       return retryPauseMs(this.#failures);
     }
   }
-}
-
-/** How long to wait after so many failures in a row, in milliseconds. */
-export function retryPauseMs(failures: number): number {
-  return growingPauseMs(RETRY, failures);
 }

@@ -1,5 +1,5 @@
 import type { DelayEvents } from '../../delay/delay.events.js';
-import { retryPauseMs } from '../../tasks/recurring-task.js';
+import { retryPauseMs } from '../../tasks/growing-pause.js';
 import { Trouble } from '../../tasks/trouble.js';
 
 /**
