@@ -20,7 +20,7 @@ export class Announcer {
    */
   constructor(
     private readonly nodes: Nodes,
-    private readonly hints: Notifier,
+    private readonly notifier: Notifier,
     private readonly horizonMs: number,
     private readonly intake: Intake | undefined,
   ) {}
@@ -30,6 +30,6 @@ export class Announcer {
     const nowMs = written.databaseMs + performance.now() - written.monotonicMs;
     if (wake.wakeMs - nowMs > this.horizonMs) return;
     if (this.nodes.owns(wake.id, wake.name)) this.intake?.offer(wake, source);
-    else this.hints.send(wake);
+    else this.notifier.send(wake);
   }
 }

@@ -25,7 +25,7 @@ const APPLICATION_NAME_MAX = 63;
 export class Engine implements ProducersEngine {
   readonly afterCommit: AfterCommit;
   #connections: EngineConnections | undefined;
-  #hints: Notifier | undefined;
+  #notifier: Notifier | undefined;
   #announcer: Announcer | undefined;
   #worker: Worker | undefined;
   #proof: SessionProof | undefined;
@@ -78,7 +78,7 @@ export class Engine implements ProducersEngine {
   /** Ends well, handlers in flight first; harmless when nothing was started. */
   async stop(): Promise<void> {
     const unfinished = (await this.#worker?.drain()) ?? 0;
-    await this.#hints?.drain();
+    await this.#notifier?.drain();
     await this.#proof?.stop();
     this.afterCommit.stop();
     await this.#connections?.close();
@@ -95,16 +95,16 @@ export class Engine implements ProducersEngine {
 
   async #begin(connections: EngineConnections, { limits }: Findings): Promise<void> {
     const { options, events, dataSource, registry, wheel } = this;
-    const hints = new Notifier(connections, options.schema, events);
+    const notifier = new Notifier(connections, options.schema, events);
     const names = options.worker ? registry.names() : [];
     const nodes = new Nodes(options.nodeName, names);
     const worker =
       names.length === 0
         ? undefined
-        : new Worker({ options, dataSource, registry, wheel, events, connections, nodes, hints });
+        : new Worker({ options, dataSource, registry, wheel, events, connections, nodes, notifier });
     this.afterCommit.start();
-    this.#hints = hints;
-    this.#announcer = new Announcer(nodes, hints, options.horizonMs, worker?.intake);
+    this.#notifier = notifier;
+    this.#announcer = new Announcer(nodes, notifier, options.horizonMs, worker?.intake);
     const listens = (await worker?.start()) ?? false;
     if (worker !== undefined && !listens && limits !== null) {
       events.emit('advice', {

@@ -43,7 +43,7 @@ export interface WorkerParts {
   events: DelayEvents;
   connections: EngineConnections;
   nodes: Nodes;
-  hints: Notifier;
+  notifier: Notifier;
 }
 
 /** The half of the engine that runs handlers: wired here, begun and drained as one. */
@@ -104,7 +104,7 @@ export class Worker {
 
   /** @returns whether LISTEN works */
   async start(): Promise<boolean> {
-    const { options, events, hints, connections } = this.parts;
+    const { options, events, notifier, connections } = this.parts;
     const listens = await this.#listener.start();
     if (this.#listener.hasOwnSessions) connections.prepareStatements();
     if (!listens) {
@@ -126,7 +126,7 @@ export class Worker {
     this.#sweeper.start();
     this.#leaseKeeper.start();
     for (const pruner of this.#pruners) pruner.start();
-    await hints.nodesChanged(options.nodeName);
+    await notifier.nodesChanged(options.nodeName);
     return listens;
   }
 
@@ -159,7 +159,7 @@ export class Worker {
   async #leave(): Promise<void> {
     try {
       await this.#store.leave();
-      await this.parts.hints.nodesChanged();
+      await this.parts.notifier.nodesChanged();
     } catch (error) {
       // The others find out when the heartbeats stay away.
       this.parts.events.emit('trouble', { during: 'leave', error });
