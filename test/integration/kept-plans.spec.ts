@@ -11,18 +11,18 @@ import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted
 import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/delays/cancel.sql.js';
 import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
 import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { loadSql } from '../../src/delay-queue/store/sql/nodes/load.sql.js';
+import { loadSql } from '../../src/delay-queue/store/sql/wakes/load.sql.js';
 import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
 import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import {
   scheduleKeylessSql,
   scheduleNewSql,
 } from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
-import { pruneSql } from '../../src/delay-queue/store/sql/nodes/prune.sql.js';
+import { pruneSql } from '../../src/delay-queue/store/sql/history/prune.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
 import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
-import { sweepSql } from '../../src/delay-queue/store/sql/nodes/sweep.sql.js';
+import { sweepSql } from '../../src/delay-queue/store/sql/wakes/sweep.sql.js';
 import { explain } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, FUTURE, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';

@@ -7,14 +7,14 @@ import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js'
 import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
 import { fenceSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { findSql } from '../../src/delay-queue/store/sql/delays/find.sql.js';
-import { historySql } from '../../src/delay-queue/store/sql/delays/history.sql.js';
+import { historySql } from '../../src/delay-queue/store/sql/history/read.sql.js';
 import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
 import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import {
   scheduleAllNewSql,
   scheduleNewSql,
 } from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
-import { pruneSql } from '../../src/delay-queue/store/sql/nodes/prune.sql.js';
+import { pruneSql } from '../../src/delay-queue/store/sql/history/prune.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
 import { retryDeadSql } from '../../src/delay-queue/store/sql/delays/retry-dead.sql.js';

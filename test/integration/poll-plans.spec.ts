@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
-import { loadSql } from '../../src/delay-queue/store/sql/nodes/load.sql.js';
-import { sweepSql } from '../../src/delay-queue/store/sql/nodes/sweep.sql.js';
+import { loadSql } from '../../src/delay-queue/store/sql/wakes/load.sql.js';
+import { sweepSql } from '../../src/delay-queue/store/sql/wakes/sweep.sql.js';
 import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';

@@ -1,4 +1,4 @@
-import { Line } from './line.js';
+import { Fifo } from './fifo.js';
 import type { Entry } from './entry.js';
 
 /** Due entries of one name kept in memory; what does not fit is found again by a sweep, once there is room. */
@@ -17,7 +17,7 @@ const LINE_MAX_IN_CROWD = 500;
  */
 export class Turns {
   /** Served least recently first. A line that is empty has no turn. */
-  readonly #lines = new Map<string, Line>();
+  readonly #lines = new Map<string, Fifo>();
   #size = 0;
 
   get size(): number {
@@ -31,7 +31,7 @@ export class Turns {
   /** @returns false when its line is full: no name must take the room of another */
   push(entry: Entry): boolean {
     let line = this.#lines.get(entry.name);
-    if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
+    if (line === undefined) this.#lines.set(entry.name, (line = new Fifo()));
     if (line.length >= (this.#size < CROWD ? LINE_MAX : LINE_MAX_IN_CROWD)) return false;
     entry.place = 'ready';
     line.push(entry);
@@ -70,7 +70,7 @@ export class Turns {
     return dropped;
   }
 
-  #serve(line: Line, admit: (entry: Entry) => boolean): boolean {
+  #serve(line: Fifo, admit: (entry: Entry) => boolean): boolean {
     const before = line.length;
     const entry = line.peek();
     const isServed = entry !== undefined && admit(entry);

@@ -101,7 +101,16 @@ export class Engine implements ProducersEngine {
     const worker =
       names.length === 0
         ? undefined
-        : new Worker({ options, dataSource, registry, wheel, events, connections, nodes, notifier });
+        : new Worker({
+            options,
+            dataSource,
+            registry,
+            wheel,
+            events,
+            connections,
+            nodes,
+            notifier,
+          });
     this.afterCommit.start();
     this.#notifier = notifier;
     this.#announcer = new Announcer(nodes, notifier, options.horizonMs, worker?.intake);

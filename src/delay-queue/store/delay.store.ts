@@ -13,7 +13,7 @@ import { tablesOf } from './tables/schema.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { findSql } from './sql/delays/find.sql.js';
-import { historySql } from './sql/delays/history.sql.js';
+import { historySql } from './sql/history/read.sql.js';
 import { moveOnSql } from './sql/delays/move-on.sql.js';
 import { scheduleAllNewSql, scheduleKeylessSql } from './sql/delays/schedule-new.sql.js';
 import { rescheduleSql } from './sql/delays/reschedule.sql.js';

@@ -12,9 +12,9 @@ import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
 import { tablesOf } from './tables/schema.js';
 import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
 import { leaveSql } from './sql/nodes/leave.sql.js';
-import { loadSql } from './sql/nodes/load.sql.js';
-import { pruneSql } from './sql/nodes/prune.sql.js';
-import { sweepSql } from './sql/nodes/sweep.sql.js';
+import { loadSql } from './sql/wakes/load.sql.js';
+import { pruneSql } from './sql/history/prune.sql.js';
+import { sweepSql } from './sql/wakes/sweep.sql.js';
 
 /** What a node reads of its share and says of itself, on connections of the engine's own; one statement per method. */
 export class NodeStore {

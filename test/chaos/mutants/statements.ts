@@ -8,7 +8,7 @@ import {
 import { claimSql } from '../../../src/delay-queue/store/sql/attempts/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/attempts/complete.sql.js';
 import { fenceSql } from '../../../src/delay-queue/store/sql/attempts/fence.sql.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/wakes/load.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/delays/move-on.sql.js';
 import { scheduleTakenSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import {
@@ -19,7 +19,7 @@ import {
 import { renewSql } from '../../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../../src/delay-queue/store/sql/delays/reschedule.sql.js';
 import { retrySql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
-import { sweepSql } from '../../../src/delay-queue/store/sql/nodes/sweep.sql.js';
+import { sweepSql } from '../../../src/delay-queue/store/sql/wakes/sweep.sql.js';
 
 /** As a chaos run uses the library: the default schema, with history. */
 const tables = tablesOf('delay_queue');

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/wakes/load.sql.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type DelayNode, plainHandler, signal, startNode } from '../../support/delay-node.js';
 import { explain } from '../../support/explain.js';

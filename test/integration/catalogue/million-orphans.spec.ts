@@ -3,7 +3,7 @@ import { Client } from 'pg';
 import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
 import { claimSql } from '../../../src/delay-queue/store/sql/attempts/claim.sql.js';
 import { completeSql } from '../../../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/wakes/load.sql.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { plainHandler, startNode } from '../../support/delay-node.js';
 import { explain } from '../../support/explain.js';

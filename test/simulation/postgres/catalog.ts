@@ -10,7 +10,7 @@ import { SETTINGS_SQL } from '../../../src/delay-queue/database/session-settings
 import { endSessionSql, fenceSql } from '../../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { forgetNodesSql } from '../../../src/delay-queue/store/sql/nodes/forget-nodes.sql.js';
 import { leaveSql } from '../../../src/delay-queue/store/sql/nodes/leave.sql.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/nodes/load.sql.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/wakes/load.sql.js';
 import { lookAtSql } from '../../../src/delay-queue/store/sql/attempts/look-at.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/delays/move-on.sql.js';
 import { scheduleTakenSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
@@ -20,12 +20,12 @@ import {
   scheduleNewSql,
 } from '../../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
 import { presenceSql } from '../../../src/delay-queue/store/sql/nodes/presence.sql.js';
-import { pruneSql } from '../../../src/delay-queue/store/sql/nodes/prune.sql.js';
+import { pruneSql } from '../../../src/delay-queue/store/sql/history/prune.sql.js';
 import { renewSql } from '../../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../../src/delay-queue/store/sql/delays/reschedule.sql.js';
 import { retryDeadSql } from '../../../src/delay-queue/store/sql/delays/retry-dead.sql.js';
 import { retrySql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
-import { sweepSql } from '../../../src/delay-queue/store/sql/nodes/sweep.sql.js';
+import { sweepSql } from '../../../src/delay-queue/store/sql/wakes/sweep.sql.js';
 import { scheduleUndoSql } from '../../../src/delay-queue/store/sql/delays/schedule-undo.sql.js';
 import type { Session, Sessions } from './sessions.js';
 import * as engine from './statements/engine.js';

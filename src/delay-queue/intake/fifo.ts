@@ -4,7 +4,7 @@ import type { Entry } from './entry.js';
 const COMPACT_AT = 4_096;
 
 /** First in, first out, without moving the rest on every take. */
-export class Line {
+export class Fifo {
   #entries: Entry[] = [];
   #head = 0;
 

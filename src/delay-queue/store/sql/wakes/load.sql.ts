@@ -1,6 +1,6 @@
 import { clock } from '../parts/clock.js';
 import { epochMs, plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
-import { isPresent } from './presence.sql.js';
+import { isPresent } from '../nodes/presence.sql.js';
 import { ownShare, servedName } from '../parts/share.js';
 
 /**
