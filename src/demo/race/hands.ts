@@ -47,7 +47,7 @@ async function handsOfNode(client: Client, name: string): Promise<Hands> {
   );
   const rank = nodes.rows.findIndex(({ id }) => id === name);
   const isHeld = ({ leasedBy }: WaitingClose): boolean => leasedBy === name;
-  // As the engine shares them out (docs/architecture.md).
+  // As the engine shares them out (docs/engine.md).
   const isOwned = ({ id }: WaitingClose): boolean =>
     spread(Number(id)) % nodes.rows.length === rank;
   const idsOf = (those: readonly WaitingClose[]): string[] => those.map(({ orderId }) => orderId);
