@@ -98,7 +98,6 @@ it('a statement that hangs gives up its place: those behind it go on over anothe
 
 describe('when connections die without a word', () => {
   it.each([
-    [2, 'of the application', { query_timeout: 1_000 }],
     [3, 'of the application', { query_timeout: 1_000 }],
     [Infinity, 'of the application', { query_timeout: 1_000 }],
     [Infinity, 'of ours', {}],
