@@ -1,17 +1,10 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { DelayService } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import type { PlacedOrder } from '../../src/shop/orders/orders.schemas.js';
-import { until } from '../support/until.js';
 import { RunningShop } from './support/running-shop.js';
 
-let shop: RunningShop;
-
-beforeEach(async () => {
-  shop = await RunningShop.open();
-});
-
-afterEach(() => shop.close());
+const shop = RunningShop.forAll();
 
 /** In id order, as a batch locks them. Each is of both SKUs, by turns named first. */
 async function placeInOrder(count: number, skus: readonly string[]): Promise<PlacedOrder[]> {
@@ -36,17 +29,6 @@ async function closeAll(orders: readonly PlacedOrder[], poison?: string): Promis
   );
 }
 
-/** Sessions of this database that wait for a row somebody else has locked. */
-const untilWaiting = (count: number): Promise<unknown> =>
-  until(
-    () =>
-      shop.sql<{ waiting: number }[]>(
-        `SELECT count(*)::int AS waiting FROM pg_stat_activity
-         WHERE datname = current_database() AND wait_event_type = 'Lock'`,
-      ),
-    ([row]) => row?.waiting === count,
-  );
-
 const statusesOf = async (orders: readonly PlacedOrder[]): Promise<string[]> =>
   Promise.all(orders.map(async ({ id }) => (await shop.order(id)).status));
 
@@ -62,12 +44,12 @@ it('payments that meet a closing batch: it has the orders it came to first, they
     await session.query('BEGIN');
     await session.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [held.id]);
     await closeAll(orders);
-    await untilWaiting(1);
+    await shop.untilWaiting(1);
 
     const inTime = await Promise.all(late.map(({ id, total }) => shop.callback(id, total)));
     expect(inTime.map(({ body }) => body.status)).toEqual(late.map(() => 'CAPTURED'));
     const tooLate = early.map(({ id, total }) => shop.callback(id, total));
-    await untilWaiting(1 + early.length);
+    await shop.untilWaiting(1 + early.length);
     await session.query('COMMIT');
 
     const answers = await Promise.all(tooLate);
@@ -82,7 +64,6 @@ it('payments that meet a closing batch: it has the orders it came to first, they
   expect(await statusesOf([...early, held])).toEqual(['CLOSED', 'CLOSED', 'CLOSED', 'CLOSED']);
   expect(await statusesOf(late)).toEqual(['PAID', 'PAID', 'PAID', 'PAID']);
   expect(await Promise.all(skus.map((sku) => shop.stockOf(sku)))).toEqual([16, 16]);
-  expect(await shop.broken()).toEqual([]);
 });
 
 it('a closing batch waits for a SKU with those before it locked, and none behind it', async () => {
@@ -103,7 +84,7 @@ it('a closing batch waits for a SKU with those before it locked, and none behind
     await session.query('BEGIN');
     await session.query('SELECT FROM sku WHERE sku = $1 FOR UPDATE', [held]);
     await closeAll(orders);
-    await untilWaiting(1);
+    await shop.untilWaiting(1);
 
     const free = await shop.sql<{ sku: string }[]>(
       `SELECT sku FROM sku WHERE sku = ANY ($1) ORDER BY sku FOR UPDATE SKIP LOCKED`,
@@ -117,7 +98,6 @@ it('a closing batch waits for a SKU with those before it locked, and none behind
 
   for (const { id } of orders) await shop.orderWhen(id, ({ status }) => status === 'CLOSED');
   expect(await Promise.all(skus.map((sku) => shop.stockOf(sku)))).toEqual(skus.map(() => 10));
-  expect(await shop.broken()).toEqual([]);
 });
 
 it('closes the others of a batch in which one order cannot be closed', async () => {
@@ -138,5 +118,4 @@ it('closes the others of a batch in which one order cannot be closed', async () 
     expect(close).toMatchObject({ state: 'completed', attempts: 1 });
   }
   expect(await Promise.all(skus.map((sku) => shop.stockOf(sku)))).toEqual([9, 9]);
-  expect(await shop.broken()).toEqual([]);
 });

@@ -1,8 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { once } from 'node:events';
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
+import { DataSource } from 'typeorm';
 import { ORDERS_MAX, type FeedChange, type OrderCard } from '../../src/shop/feed/feed.js';
 import { FEED } from '../../src/shop/feed/feed.sql.js';
 import { FeedReader } from '../../src/shop/feed/feed.reader.js';
@@ -13,15 +14,10 @@ import { FeedClient } from './support/feed-client.js';
 import { RunningShop } from './support/running-shop.js';
 
 describe('the feed', () => {
-  let shop: RunningShop;
+  const shop = RunningShop.forAll({ demo: true });
   const watching: FeedClient[] = [];
-
-  beforeEach(async () => {
-    shop = await RunningShop.open({ demo: true });
-  });
-  afterEach(async () => {
+  afterEach(() => {
     for (const client of watching.splice(0)) client.close();
-    await shop.close();
   });
 
   async function watch(): Promise<FeedClient> {
@@ -58,11 +54,11 @@ describe('the feed', () => {
   });
 
   it('tells who closed an order, and how late', async () => {
-    await shop.close();
-    shop = await RunningShop.open({ demo: true, payWithinMs: 1_000 });
     const client = await watch();
     const sku = await shop.newSku();
+    await shop.send('PATCH', '/merchants/tea-house', '{"payWithin":"1s"}');
     const { id } = await shop.place(sku, 2);
+    await shop.send('PATCH', '/merchants/tea-house', '{"payWithin":null}');
     const card = await client.orderWhen(id, ({ status }) => status === 'CLOSED');
     const by = client.feed!.servedBy;
     expect(card.delays).toMatchObject([{ name: 'order.close', state: 'completed', by }]);
@@ -71,13 +67,13 @@ describe('the feed', () => {
       { what: 'order.closed', by, delay: 'order.close', stock: 2, detail: 'not paid in time' },
     ]);
     expect(card.timeline[1]!.lateMs).toBeGreaterThanOrEqual(0);
-    const feed = await client.when(
-      ({ lateness, invariants }) => lateness.count === 2 && invariants !== null,
+    // Those of the close and of the message that says so.
+    const { lateness, processes, skus, invariants } = await client.when(
+      (feed) => feed.lateness.count >= 2 && feed.invariants !== null,
     );
-    const { lateness, processes, skus, invariants } = feed;
-    expect(lateness.buckets.reduce((sum, { count }) => sum + count, 0)).toBe(2);
+    expect(lateness.buckets.reduce((sum, { count }) => sum + count, 0)).toBe(lateness.count);
     expect(lateness.p99Ms).toBeGreaterThanOrEqual(lateness.p50Ms!);
-    expect(processes).toMatchObject([{ name: by, state: 'up', fired: 2 }]);
+    expect(processes).toMatchObject([{ name: by, state: 'up', fired: lateness.count }]);
     expect(skus.find((found) => found.sku === sku)).toMatchObject({ stock: 10 });
     expect(invariants!.ok).toBe(true);
   });
@@ -132,20 +128,22 @@ describe('the feed', () => {
   });
 
   it('looks into indexes, whatever the statistics say', async () => {
-    await shop.sql(`
+    const runner = shop.app.get(DataSource).createQueryRunner();
+    await runner.startTransaction();
+    await runner.manager.query(`
       INSERT INTO delay_queue.history
         (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node)
       SELECT -n, clock_timestamp() - n * interval '1 s', clock_timestamp() - n * interval '1 s',
              clock_timestamp() - n * interval '1 s', 1, 1, 1, 'completed', 'order.sms',
              gen_random_uuid(), 'shop-1'
       FROM generate_series(1, 20000) AS n`);
-    await shop.sql(`
+    await runner.manager.query(`
       INSERT INTO delay_queue.delay (due_at, wake_at, created_at, name, key, payload)
       SELECT clock_timestamp() + interval '1 h', clock_timestamp() + interval '1 h',
              clock_timestamp(), 'order.close', gen_random_uuid(), '{}'
       FROM generate_series(1, 2000)`);
     const plan = async (): Promise<string> => {
-      const lines = await shop.sql<object[]>(`EXPLAIN ${FEED}`, [
+      const lines = await runner.manager.query<object[]>(`EXPLAIN ${FEED}`, [
         new Date(),
         new Date(0),
         new Date(),
@@ -154,8 +152,10 @@ describe('the feed', () => {
     };
     const walks = /Seq Scan on (history|delay) /;
     expect(await plan()).not.toMatch(walks);
-    await shop.sql('ANALYZE');
+    await runner.manager.query('ANALYZE delay_queue.history, delay_queue.delay');
     expect(await plan()).not.toMatch(walks);
+    await runner.rollbackTransaction();
+    await runner.release();
   });
 
   it('looks nothing up while nobody watches', async () => {
@@ -214,7 +214,7 @@ describe('the feed', () => {
       (ended) => ended,
     );
     expect(client.events.at(-1)).toMatchObject({ event: 'snapshot' });
-    shop = await RunningShop.open({ demo: true }, shop.database);
+    await shop.start();
   });
 
   it('lets a hundred watch, and tells the next one to come later', async () => {

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { RunningShop } from './support/running-shop.js';
 
 describe('the OpenAPI document', () => {
-  let shop: RunningShop;
+  const shop = RunningShop.forAll();
   let paths: Record<string, any>;
   let schemas: Record<string, any>;
 
   beforeAll(async () => {
-    shop = await RunningShop.open();
     const { body } = await shop.get('/docs/openapi.json');
     ({ paths } = body);
     ({ schemas } = body.components);
   });
-  afterAll(() => shop.close());
 
   it('lists every route', () => {
     const routes = Object.entries(paths).flatMap(([path, methods]) =>
@@ -75,9 +73,6 @@ describe('the OpenAPI document', () => {
         expect(content).toEqual({ 'application/problem+json': { schema } });
       }
     }
-  });
-
-  it('says what a problem is', () => {
     expect(schemas.Problem.required).toEqual(['type', 'title', 'status', 'detail']);
   });
 

@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { orderPage, type OrderHead } from '../../src/shop/orders/orders.schemas.js';
 import { paymentPage, type PaymentLine } from '../../src/shop/payments/payments.schemas.js';
 import { RunningShop } from './support/running-shop.js';
 
-let shop: RunningShop;
-
-beforeAll(async () => {
-  shop = await RunningShop.open();
-});
-afterAll(() => shop.close());
+const shop = RunningShop.forAll();
 
 const ordersAt = async (query: string) =>
   orderPage.parse((await shop.get(`/orders?${query}`)).body);
@@ -58,29 +53,21 @@ describe('the orders', () => {
     expect(found.map(({ id }) => id)).toEqual(ids.toReversed());
   });
 
-  it('end with the last page, also when that is full', async () => {
-    const closed = await walk('status=CLOSED&limit=2');
-    expect(closed).toHaveLength(4);
-    const { next } = await ordersAt(`status=CLOSED&limit=2&after=${closed[1]!.id}`);
-    expect(next).toBeNull();
-  });
-
   it('can be those in one state', async () => {
-    const closed = await walk('status=CLOSED&limit=3');
+    // Four of them: the last page is full, and says that it is the last.
+    const closed = await walk('status=CLOSED&limit=2');
     expect(closed.map(({ id }) => id)).toEqual(ids.filter((_, i) => i % 3 === 0).toReversed());
     expect(new Set(closed.map(({ status }) => status))).toEqual(new Set(['CLOSED']));
+    const { next } = await ordersAt(`status=CLOSED&limit=2&after=${closed[1]!.id}`);
+    expect(next).toBeNull();
     expect(await ordersAt('status=SHIPPED')).toEqual({ orders: [], next: null });
   });
 
   it.each([
     ['status=LATE', 'status', /"UNPAID" or "PAID"/],
-    ['status=PAID&status=CLOSED', 'status', /must be "UNPAID"/],
     ['limit=0', 'limit', /from 1 to 100/],
     ['limit=101', 'limit', /from 1 to 100/],
-    ['limit=ten', 'limit', /from 1 to 100/],
-    ['after=42', 'after', /must be an id like/],
     [`after=${randomUUID()}`, 'after', /on a page before/],
-    ['page=2', 'page', /is not known here; there is status, after, limit/],
   ])('are not those of %s', async (query, field, message) => {
     const { status, body } = await shop.get(`/orders?${query}`);
     expect({ status, errors: body.errors }).toEqual({
@@ -126,14 +113,4 @@ describe('the money', () => {
     const { id } = await shop.orderAfter('pay');
     expect((await paymentsAt('status=CAPTURED')).payments).toMatchObject([{ orderId: id }]);
   });
-
-  it.each(['status=LOST', 'orderId=42', 'after=x', `after=${randomUUID()}`, 'order=1'])(
-    'is not that of %s',
-    async (query) => {
-      const { status, body } = await shop.get(`/payments?${query}`);
-      const field = query.split('=')[0];
-      expect(status).toBe(400);
-      expect(body.errors).toEqual([expect.objectContaining({ field })]);
-    },
-  );
 });

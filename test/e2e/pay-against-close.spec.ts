@@ -5,7 +5,7 @@ import { placedOrder, type PlacedOrder } from '../../src/shop/orders/orders.sche
 import { until } from '../support/until.js';
 import { RunningShop } from './support/running-shop.js';
 
-const ORDERS = 1_000;
+const ORDERS = 400;
 const PLACING_AT_ONCE = 40;
 const HEAD_START_MS = 2_000;
 /** Payments arrive from so long before the deadline to so long after it. */

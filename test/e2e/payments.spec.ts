@@ -1,15 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { RunningShop } from './support/running-shop.js';
 
 describe('money', () => {
-  let shop: RunningShop;
-
-  beforeAll(async () => {
-    shop = await RunningShop.open();
-  });
-  afterEach(() => shop.mustHold());
-  afterAll(() => shop.close());
+  const shop = RunningShop.forAll();
 
   const newOrder = async () => shop.place(await shop.newSku());
 
@@ -23,22 +17,19 @@ describe('money', () => {
     return order;
   };
 
-  it('that a provider reports pays the order and cancels its close', async () => {
-    const { id, total } = await newOrder();
-    const answer = await shop.callback(id, total);
-    expect(answer).toMatchObject({ status: 200, body: { status: 'CAPTURED', repeated: false } });
-    expect(await shop.order(id)).toMatchObject({
+  it('that a provider reports pays the order and cancels its close; reported again it changes nothing', async () => {
+    const [{ id, total }, transaction] = [await newOrder(), randomUUID()];
+    // As a provider may: more than the shop knows, and the id as it likes to write it.
+    const report = { orderId: id.toUpperCase(), provider: 'test', transaction, amount: total };
+    const first = await shop.post('/payments/callback', { ...report, card: { brand: 'a card' } });
+    expect(first).toMatchObject({ status: 200, body: { status: 'CAPTURED', repeated: false } });
+    expect(await shop.order(id.toUpperCase())).toMatchObject({
+      id,
       status: 'PAID',
       payments: [{ status: 'CAPTURED', amount: total, provider: 'test' }],
       delays: [],
     });
-  });
-
-  it('that is reported twice changes nothing the second time', async () => {
-    const [{ id, total }, transaction] = [await newOrder(), randomUUID()];
-    const first = await shop.callback(id, total, transaction);
-    const second = await shop.callback(id, total, transaction);
-    expect(second).toEqual({
+    expect(await shop.post('/payments/callback', { ...report, attempt: 2 })).toEqual({
       status: 200,
       body: { paymentId: first.body.paymentId, status: 'CAPTURED', repeated: true },
     });
@@ -65,78 +56,101 @@ describe('money', () => {
     expect(order.payments.map(({ status }) => status).toSorted()).toEqual(['CAPTURED', 'REFUNDED']);
   });
 
-  it('that was already taken is kept for an overdue order that is still unpaid', async () => {
-    const { id, total } = await overdue();
-    expect((await shop.callback(id, total)).status).toBe(200);
-    expect((await shop.order(id)).status).toBe('PAID');
-  });
+  it('that was already taken is kept for an overdue order, and no new money is taken for one', async () => {
+    const [taken, asked] = [await overdue(), await overdue()];
+    expect((await shop.callback(taken.id, taken.total)).status).toBe(200);
+    expect((await shop.order(taken.id)).status).toBe('PAID');
 
-  it('is not taken any more for an overdue order', async () => {
-    const { id } = await overdue();
-    const answer = await shop.post(`/orders/${id}/pay`);
+    const answer = await shop.post(`/orders/${asked.id}/pay`);
     expect(answer.status).toBe(409);
     expect(answer.body.detail).toContain('the time to pay is over');
-    expect(await shop.order(id)).toMatchObject({ status: 'UNPAID', payments: [] });
+    expect(await shop.order(asked.id)).toMatchObject({ status: 'UNPAID', payments: [] });
   });
 
   it.each([
     ['too little', -1],
     ['too much', 1],
   ])('of %s goes back, and the order can still be paid', async (_, difference) => {
-    const { id, total } = await newOrder();
-    await shop.callback(id, total + difference);
+    const [{ id, total }, transaction] = [await newOrder(), randomUUID()];
+    const reason = `paid ${total + difference} instead of ${total}`;
+    const first = await shop.callback(id, total + difference, transaction);
+    expect(first.body).toMatchObject({ status: 'REFUND_PENDING', repeated: false, reason });
+    const again = await shop.callback(id, total + difference, transaction);
+    expect(again.body).toMatchObject({ paymentId: first.body.paymentId, repeated: true, reason });
     const order = await shop.orderWhen(id, ({ payments }) => payments[0]?.status === 'REFUNDED');
-    expect(order).toMatchObject({
-      status: 'UNPAID',
-      payments: [{ refundReason: `paid ${total + difference} instead of ${total}` }],
-    });
+    expect(order).toMatchObject({ status: 'UNPAID', payments: [{ refundReason: reason }] });
     expect((await shop.act(id, 'pay')).status).toBe('PAID');
   });
 
-  it('for an order that nobody knows goes back, too', async () => {
+  it('that comes too late, or a second time, or for nobody goes back, and the answer says why', async () => {
+    const cancelled = await shop.orderAfter('cancel');
+    const paid = await shop.orderAfter('pay');
+    const late = await shop.callback(cancelled.id, cancelled.total);
+    expect(late).toMatchObject({ status: 200, body: { reason: 'the order was closed' } });
+    const second = await shop.callback(paid.id, paid.total);
+    expect(second).toMatchObject({ status: 200, body: { reason: 'the order was paid already' } });
+
     const unknown = randomUUID();
-    const answer = await shop.callback(unknown, 500);
-    expect(answer).toMatchObject({ status: 200, body: { status: 'REFUND_PENDING' } });
-    await shop.paymentWhen(answer.body.paymentId, 'REFUNDED');
+    const { status, body } = await shop.callback(unknown, 500);
+    expect({ status, body }).toMatchObject({ status: 200, body: { reason: 'no such order' } });
+    await shop.paymentWhen(body.paymentId, 'REFUNDED');
+    const payment = (await shop.get(`/payments/${body.paymentId}`)).body;
+    expect(payment).toMatchObject({ orderId: unknown, amount: 500 });
+  });
+});
+
+describe('a report under a transaction that is on record', () => {
+  const shop = RunningShop.forAll();
+
+  const place = async () => shop.place(await shop.newSku());
+
+  it('for another order pays nothing, and is kept beside it', async () => {
+    const [one, other, transaction] = [await place(), await place(), randomUUID()];
+    const first = await shop.callback(one.id, one.total, transaction);
+    const second = await shop.callback(other.id, other.total, transaction);
+    expect(second).toEqual({
+      status: 200,
+      body: {
+        paymentId: first.body.paymentId,
+        status: 'CAPTURED',
+        repeated: false,
+        conflict: { orderId: one.id, amount: one.total },
+        reason: `transaction ${transaction} is on record as ${one.total} for order ${one.id}`,
+      },
+    });
+    expect(await shop.order(other.id)).toMatchObject({ status: 'UNPAID', payments: [] });
+    expect(await shop.order(one.id)).toMatchObject({ status: 'PAID', payments: [{}] });
+    const { body } = await shop.get(`/payments/${first.body.paymentId}`);
+    expect(body.conflicts).toMatchObject([{ orderId: other.id, amount: other.total }]);
+    for (const { id } of [one, other]) {
+      const { timeline } = await shop.order(id);
+      const [line] = timeline.filter(({ event }) => event === 'payment report contradicted');
+      expect(line?.detail).toContain(`${other.total} for order ${other.id} reported`);
+    }
   });
 
-  it('counts also when its report says more than the shop knows, and says it otherwise again', async () => {
-    const { id, total } = await newOrder();
-    const report = { orderId: id, provider: 'test', transaction: randomUUID(), amount: total };
-    const more = { ...report, fee: 3, card: { brand: 'a card' } };
-    const first = await shop.post('/payments/callback', more);
-    expect(first).toMatchObject({ status: 200, body: { status: 'CAPTURED', repeated: false } });
-    const again = await shop.post('/payments/callback', { ...report, attempt: 2 });
-    expect(again).toMatchObject({ status: 200, body: { ...first.body, repeated: true } });
-    expect(await shop.order(id)).toMatchObject({ status: 'PAID', payments: [{ amount: total }] });
-  });
-
-  it('is paid by many clicks at once only once', async () => {
-    const { id } = await newOrder();
-    const clicks = await Promise.all(
-      Array.from({ length: 8 }, () => shop.post(`/orders/${id}/pay`)),
+  it('of another amount is no repetition, and is kept once, however often it comes', async () => {
+    const [{ id, total }, transaction] = [await place(), randomUUID()];
+    await shop.callback(id, total, transaction);
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => shop.callback(id, 1, transaction)),
     );
-    expect(clicks.map(({ status }) => status)).toEqual(Array(8).fill(200));
-    expect((await shop.order(id)).payments).toHaveLength(1);
+    for (const { status, body } of answers) {
+      expect(status).toBe(200);
+      expect(body).toMatchObject({ repeated: false, conflict: { orderId: id, amount: total } });
+    }
+    expect((await shop.order(id)).payments).toMatchObject([{ amount: total }]);
+    const { body } = await shop.get(`/payments/${answers[0]!.body.paymentId}`);
+    expect(body.conflicts).toHaveLength(1);
   });
 
-  it('finds its order whatever the case of the id', async () => {
-    const { id, total } = await newOrder();
-    await shop.callback(id.toUpperCase(), total);
-    expect(await shop.order(id.toUpperCase())).toMatchObject({ id, status: 'PAID', delays: [] });
-  });
-
-  it.each([
-    ['orderId', 'order-42'],
-    ['provider', ''],
-    ['transaction', 'a\u0000b'],
-    ['amount', 12.5],
-    ['amount', 0],
-    ['amount', 2 ** 31],
-  ])('is refused when the report is malformed: %s %j', async (field, value) => {
-    const report = { orderId: randomUUID(), provider: 'test', transaction: 'tx', amount: 100 };
-    const answer = await shop.post('/payments/callback', { ...report, [field]: value });
-    expect(answer.status).toBe(400);
-    expect(answer.body.detail).toMatch(new RegExp(`^${field}: `));
+  it('of two that contradict at once, one is the record and the other the conflict', async () => {
+    const [one, other, transaction] = [await place(), await place(), randomUUID()];
+    const answers = await Promise.all(
+      [one, other].map(({ id, total }) => shop.callback(id, total, transaction)),
+    );
+    expect(answers.filter(({ body }) => body.conflict)).toHaveLength(1);
+    const orders = await Promise.all([one, other].map(({ id }) => shop.order(id)));
+    expect(orders.map(({ status }) => status).toSorted()).toEqual(['PAID', 'UNPAID']);
   });
 });

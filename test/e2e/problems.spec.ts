@@ -1,30 +1,19 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { problem, type Problem } from '../../src/shop/http/problem.js';
-import { type RawAnswer, RunningShop } from './support/running-shop.js';
+import { describe, expect, it } from '@jest/globals';
+import type { Problem } from '../../src/shop/http/problem.js';
+import { JSON_TYPE, problemIn } from './support/answered.js';
+import { RunningShop } from './support/running-shop.js';
 
-const JSON_TYPE = { 'content-type': 'application/json' };
 const ORDER = JSON.stringify({ items: [{ sku: 'CUP-WHITE', quantity: 1 }] });
-
-const problemIn = ({ status, headers, text }: RawAnswer): Problem => {
-  expect(headers['content-type']).toBe('application/problem+json');
-  const said = problem.strict().parse(JSON.parse(text));
-  expect(said.status).toBe(status);
-  return said;
-};
 
 const order = (...items: object[]) => ({ items });
 
 describe('a problem', () => {
-  let shop: RunningShop;
+  const shop = RunningShop.forAll();
 
-  beforeAll(async () => {
-    shop = await RunningShop.open();
-  });
-  afterAll(() => shop.close());
-
-  const refused = async (body: unknown, path = '/orders'): Promise<Problem> => {
-    const said = problemIn(await shop.sendAsItIs('POST', path, JSON.stringify(body), JSON_TYPE));
-    expect(said).toMatchObject({ status: 400, type: '/docs#invalid-request' });
+  const refused = async (body: unknown): Promise<Problem> => {
+    const answer = await shop.sendAsItIs('POST', '/orders', JSON.stringify(body), JSON_TYPE);
+    const said = problemIn(answer, 400);
+    expect(said.type).toBe('/docs#invalid-request');
     return said;
   };
 
@@ -42,12 +31,8 @@ describe('a problem', () => {
   it.each([
     [{ items: [] }, 'items', 'must have at least 1 entry'],
     [{ items: null }, 'items', 'must be a list, not null'],
-    [{ items: [{ sku: 'A', quantity: 100 }] }, 'items.0.quantity', 'must be at most 99'],
-    [
-      { items: [{ sku: 'A', quantity: 0.5 }] },
-      'items.0.quantity',
-      'must be a whole number, not 0.5',
-    ],
+    [order({ sku: 'A', quantity: 100 }), 'items.0.quantity', 'must be at most 99'],
+    [order({ sku: 'A', quantity: 0.5 }), 'items.0.quantity', 'must be a whole number, not 0.5'],
     [[], 'body', 'must be an object, not a list'],
   ])('of %j is told in words', async (body, field, message) => {
     expect((await refused(body)).errors).toEqual([{ field, message }]);
@@ -55,14 +40,11 @@ describe('a problem', () => {
 
   it('names a field that nobody knows, wherever it is, and those that there are', async () => {
     const line = { sku: 'CUP-WHITE', quantity: 1 };
-    const { errors } = await refused({ items: [{ ...line, price: 1 }], coupon: 'X', note: '' });
+    const { errors } = await refused({ items: [{ ...line, price: 1 }], coupon: 'X' });
     expect(errors).toEqual([
       { field: 'items.0.price', message: 'is not known here; there is sku, quantity' },
       { field: 'coupon', message: 'is not known here; there is items' },
-      { field: 'note', message: 'is not known here; there is items' },
     ]);
-    const query = problemIn(await shop.sendAsItIs('GET', '/messages?order=1'));
-    expect(query.errors).toEqual([expect.objectContaining({ field: 'order' })]);
   });
 
   it('is a SKU in many lines of which there are too many together', async () => {
@@ -88,13 +70,12 @@ describe('a problem', () => {
     expect(detail).toContain('and 2981 more');
   });
 
-  it.each([undefined, 'text/plain', 'application/x-www-form-urlencoded', 'application/xml'])(
+  it.each([undefined, 'text/plain', 'application/x-www-form-urlencoded'])(
     'is a body that is said to be %s: 415',
     async (type) => {
       const headers: Record<string, string> = type === undefined ? {} : { 'content-type': type };
       const answer = await shop.sendAsItIs('POST', '/orders', ORDER, headers);
-      expect(problemIn(answer)).toMatchObject({ status: 415 });
-      expect(problemIn(answer).detail).toContain('content-type: application/json');
+      expect(problemIn(answer, 415).detail).toContain('content-type: application/json');
       expect(answer.headers.accept).toBe('application/json');
     },
   );
@@ -106,14 +87,13 @@ describe('a problem', () => {
   });
 
   it.each([
-    ['DELETE', '/skus', 'GET, HEAD'],
     ['PUT', '/orders/42', 'GET, HEAD'],
     ['GET', '/orders/42/pay', 'POST'],
     ['DELETE', '/sample-provider', 'GET, HEAD, PUT'],
     ['POST', '/docs', 'GET, HEAD'],
   ])('is %s %s: 405, and Allow says what is possible', async (method, path, allow) => {
     const answer = await shop.sendAsItIs(method, path);
-    expect(problemIn(answer).status).toBe(405);
+    problemIn(answer, 405);
     expect(answer.headers.allow).toBe(allow);
   });
 
@@ -123,14 +103,8 @@ describe('a problem', () => {
   });
 
   it('is a route that nobody has: 404', async () => {
-    const said = problemIn(await shop.sendAsItIs('DELETE', '/nowhere?at=all'));
-    expect(said).toMatchObject({ type: 'about:blank', title: 'Not Found', status: 404 });
+    const said = problemIn(await shop.sendAsItIs('DELETE', '/nowhere?at=all'), 404);
+    expect(said).toMatchObject({ type: 'about:blank', title: 'Not Found' });
     expect(said.detail).toBe('there is nothing at /nowhere; GET /docs shows what there is');
-  });
-
-  it('names the SKU that is out of stock, and has a type of its own', async () => {
-    const sku = await shop.newSku({ stock: 1 });
-    const { body } = await shop.post('/orders', order({ sku, quantity: 2 }));
-    expect(body).toMatchObject({ type: '/docs#out-of-stock', title: 'Out of stock', sku });
   });
 });

@@ -1,15 +1,11 @@
-import { jest, afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { DelayService } from 'nestjs-delay-queue';
 import { ReconcilerService } from '../../src/shop/reconciler/reconciler.service.js';
 import { RunningShop } from './support/running-shop.js';
 
 describe('the reconciler', () => {
-  let shop: RunningShop;
-
-  beforeAll(async () => {
-    shop = await RunningShop.open();
-  });
-  afterAll(() => shop.close());
+  const shop = RunningShop.forAll();
 
   const reconcile = () => shop.app.get(ReconcilerService).reconcile();
   const makeOverdue = (id: string, by: string) =>
@@ -20,31 +16,33 @@ describe('the reconciler', () => {
   const loseDelay = (id: string) =>
     shop.sql(`DELETE FROM delay_queue.delay WHERE name = 'order.close' AND key = $1`, [id]);
 
-  it('finds nothing in a healthy shop', async () => {
-    const { id } = await shop.orderAfter();
-    await makeOverdue(id, '1 hour');
+  it('finds nothing in a healthy shop, and leaves an order alone that is only just overdue', async () => {
     await shop.orderAfter('pay');
+    const [waiting, justOverdue] = [await shop.orderAfter(), await shop.orderAfter()];
+    await makeOverdue(waiting.id, '1 hour');
+    await makeOverdue(justOverdue.id, '1 minute');
+    await loseDelay(justOverdue.id);
     expect(await reconcile()).toEqual([]);
+    await shop.act(justOverdue.id, 'cancel');
   });
 
-  it('leaves an order alone that is only just overdue', async () => {
-    const { id } = await shop.orderAfter();
-    await makeOverdue(id, '1 minute');
-    await loseDelay(id);
-    expect(await reconcile()).toEqual([]);
-  });
-
-  it('says aloud that a close was lost, and closes the order', async () => {
+  it('says aloud that a close was lost or given up, and closes the order', async () => {
     const error = jest.spyOn(Logger.prototype, 'error').mockImplementation(() => undefined);
-    const lost = await shop.orderAfter();
-    await makeOverdue(lost.id, '1 hour');
+    const [lost, dead] = [await shop.orderAfter(), await shop.orderAfter()];
     await loseDelay(lost.id);
+    const poison = { after: 0, key: dead.id, maxAttempts: 1 };
+    await shop.app.get(DelayService).schedule('order.close', { orderId: 'no uuid' }, poison);
+    await shop.orderWhen(dead.id, ({ delays }) => delays[0]?.state === 'dead');
+    await makeOverdue(lost.id, '2 hours');
+    await makeOverdue(dead.id, '1 hour');
 
-    expect(await reconcile()).toEqual([lost.id]);
+    expect(await reconcile()).toEqual([lost.id, dead.id]);
 
     expect(error).toHaveBeenCalledWith(expect.stringContaining(lost.id));
     error.mockRestore();
-    await shop.orderWhen(lost.id, ({ status }) => status === 'CLOSED');
-    expect(await shop.stockOf(lost.items[0]!.sku)).toBe(10);
+    for (const { id, items } of [lost, dead]) {
+      await shop.orderWhen(id, ({ status }) => status === 'CLOSED');
+      expect(await shop.stockOf(items[0]!.sku)).toBe(10);
+    }
   });
 });

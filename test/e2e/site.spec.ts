@@ -1,13 +1,9 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { RunningShop } from './support/running-shop.js';
 
-let shop: RunningShop;
-beforeAll(async () => {
-  shop = await RunningShop.open();
-});
-afterAll(() => shop.close());
+const shop = RunningShop.forAll();
 
 /** The path as it is: `fetch` would tidy it. */
 async function get(path: string): Promise<IncomingMessage> {

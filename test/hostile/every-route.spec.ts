@@ -3,7 +3,7 @@ import { createTestDatabase } from '../support/database.js';
 import { until } from '../support/until.js';
 import { DatabaseDoor } from '../e2e/support/database-door.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
-import { JSON_TYPE, problemIn } from './http/answered.js';
+import { JSON_TYPE, problemIn } from '../e2e/support/answered.js';
 import { routedBy, routesOf, type Route, type Schema } from './http/routes.js';
 
 /** What browsers get, and machines do not ask for: a route that is not in the OpenAPI document. */

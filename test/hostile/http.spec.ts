@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { RunningShop } from '../e2e/support/running-shop.js';
-import { ID, JSON_TYPE, problemIn } from './http/answered.js';
+import { ID, JSON_TYPE, problemIn } from '../e2e/support/answered.js';
 
 let shop: RunningShop;
 

@@ -10,6 +10,9 @@ interface Violation {
   nodes: { html: string; failureSummary: string }[];
 }
 
+const WIDE = { width: 1280, height: 900 };
+const PHONE = { width: 390, height: 844 };
+
 describe('how the page looks', () => {
   let browser: Browser;
   let shop: RunningShop;
@@ -30,35 +33,30 @@ describe('how the page looks', () => {
     await shop.close();
   });
 
-  describe.each([
-    ['on a wide screen', { width: 1280, height: 900 }],
-    ['on a phone', { width: 390, height: 844 }],
-  ])('%s', (_, viewport) => {
-    it.each([
-      ['light', 'en-GB', 'Orders'],
-      ['dark', 'en-GB', 'Orders'],
-      ['light', 'zh-CN', '订单'],
-      ['dark', 'zh-CN', '订单'],
-    ] as const)(
-      '%s, %s: axe finds nothing, and nothing is wider',
-      async (colorScheme, locale, title) => {
-        const visitor = await Visitor.come(browser, shop.url, { colorScheme, locale, viewport });
-        const { page } = visitor;
-        await page.getByRole('heading', { name: title, exact: true }).waitFor();
-        await page.locator('.order').first().waitFor();
-        await page.locator('.invariants summary').click();
-        const violations = (await page.evaluate(
-          `${axe.source}; axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)`,
-        )) as Violation[];
-        expect(
-          violations.map(({ id, nodes }) => [id, nodes[0]?.html, nodes[0]?.failureSummary]),
-        ).toEqual([]);
-        const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
-        expect(wider).toBeLessThanOrEqual(0);
-        await visitor.leave();
-      },
-    );
-  });
+  it.each([
+    ['light', 'en-GB', WIDE, 'Orders'],
+    ['dark', 'zh-CN', WIDE, '订单'],
+    ['dark', 'en-GB', PHONE, 'Orders'],
+    ['light', 'zh-CN', PHONE, '订单'],
+  ] as const)(
+    '%s, %s, %j: axe finds nothing, and nothing is wider',
+    async (colorScheme, locale, viewport, title) => {
+      const visitor = await Visitor.come(browser, shop.url, { colorScheme, locale, viewport });
+      const { page } = visitor;
+      await page.getByRole('heading', { name: title, exact: true }).waitFor();
+      await page.locator('.order').first().waitFor();
+      await page.locator('.invariants summary').click();
+      const violations = (await page.evaluate(
+        `${axe.source}; axe.run(document, { resultTypes: ['violations'] }).then((found) => found.violations)`,
+      )) as Violation[];
+      expect(
+        violations.map(({ id, nodes }) => [id, nodes[0]?.html, nodes[0]?.failureSummary]),
+      ).toEqual([]);
+      const wider = await page.evaluate('document.documentElement.scrollWidth - innerWidth');
+      expect(wider).toBeLessThanOrEqual(0);
+      await visitor.leave();
+    },
+  );
 
   it('keeps what the visitor chose: language and theme', async () => {
     const visitor = await Visitor.come(browser, shop.url, { colorScheme: 'light' });

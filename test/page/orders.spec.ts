@@ -4,43 +4,36 @@ import { ORDERS_MAX } from '../../src/shop/feed/feed.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { openBrowser, Visitor } from './support/visitor.js';
 
-const SHORT_MS = 2_500;
-
 describe('orders on the page', () => {
+  const shop = RunningShop.forAll({ demo: true, rateAfterMs: 1_000 });
   let browser: Browser;
-  let shop: RunningShop;
   let visitor: Visitor;
 
   beforeAll(async () => {
     browser = await openBrowser();
   });
   afterAll(() => browser.close());
-
-  const visit = async (durations: Parameters<typeof RunningShop.open>[0] = {}): Promise<void> => {
-    shop = await RunningShop.open({ demo: true, ...durations });
+  beforeEach(async () => {
     visitor = await Visitor.come(browser, shop.url);
+  });
+  afterEach(() => visitor.leave());
+
+  const idOf = async (no: number): Promise<string> => {
+    const [order] = await shop.sql<{ id: string }[]>('SELECT id FROM orders WHERE no = $1', [no]);
+    return order!.id;
   };
-  beforeEach(() => {
-    visitor = undefined as unknown as Visitor;
-  });
-  afterEach(async () => {
-    await visitor.leave();
-    await shop.mustHold();
-    await shop.close();
-  });
 
   it('has words while there is nothing to show', async () => {
-    await visit();
     await visitor.seesText('No order yet.');
     await visitor.seesText('Fills as delays fire.');
     await visitor.seesText('Nothing yet.');
   });
 
   it('closes an order that nobody pays, and its stock is back', async () => {
-    await visit({ payWithinMs: SHORT_MS });
     await visitor.seesStock('Cup, white porcelain', '200 of 200');
-
+    await shop.send('PATCH', '/merchants/tea-house', '{"payWithin":"2500ms"}');
     const no = await visitor.place();
+    await shop.send('PATCH', '/merchants/tea-house', '{"payWithin":null}');
     await visitor.sees(no, /closes in \d/);
     await visitor.seesStock('Cup, white porcelain', '198 of 200');
 
@@ -50,12 +43,20 @@ describe('orders on the page', () => {
     await visitor.sees(no, /stock\s\+2/);
   });
 
-  it('takes an order through to five stars that come by themselves', async () => {
-    await visit({ rateAfterMs: 1_000 });
+  it('takes an order through a dispute to five stars that come by themselves, in the visitor’s language', async () => {
     const no = await visitor.place();
     await visitor.act(no, 'Pay');
     await visitor.sees(no, /Paid/);
     await visitor.sees(no, /order\.close cancelled/);
+    await visitor.act(no, 'Dispute');
+    await visitor.sees(no, /Disputed/);
+    await visitor.seesText('The pot arrived broken');
+    await visitor.button('中文').click();
+    await visitor.seesText('茶壶到货时已破损');
+    expect(await visitor.page.getByText('The pot arrived broken').count()).toBe(0);
+    await visitor.button('English').click();
+    await visitor.act(no, 'Release');
+    await visitor.sees(no, /dispute over/);
     await visitor.act(no, 'Ship');
     await visitor.sees(no, /confirms itself in/);
     await visitor.act(no, 'Extend');
@@ -65,49 +66,12 @@ describe('orders on the page', () => {
     await visitor.order(no).getByRole('img', { name: '5 stars' }).waitFor();
   });
 
-  it('freezes an order under dispute and lets it go on', async () => {
-    await visit();
-    const no = await visitor.place();
-    await visitor.act(no, 'Pay');
-    await visitor.act(no, 'Dispute');
-    await visitor.sees(no, /Disputed/);
-    await visitor.act(no, 'Release');
-    await visitor.sees(no, /dispute over/);
-  });
-
-  it('shows what becomes of the visitor’s own orders while others crowd them out', async () => {
-    await visit();
-    const no = await visitor.place();
-    const raced = await visitor.race('Pay after the close');
-    const sku = await shop.newSku({ stock: 1_000 });
-    for (let placed = 0; placed < 2 * ORDERS_MAX; placed++) await shop.place(sku);
-    await visitor.order(raced + 2 * ORDERS_MAX).waitFor();
-    const [own] = await shop.sql<{ id: string }[]>('SELECT id FROM orders WHERE no = $1', [no]);
-    await shop.act(own!.id, 'cancel');
-    await visitor.sees(no, /Closed.*cancelled by the buyer/);
-    await visitor.sees(raced, /Closed.*Refunded 2\.00/);
-    // Those of nobody here make room.
-    await visitor.order(raced + 1).waitFor({ state: 'detached' });
-  });
-
-  it('says in the language of the visitor why there is a dispute', async () => {
-    await visit();
-    const no = await visitor.place();
-    await visitor.act(no, 'Pay');
-    await visitor.act(no, 'Dispute');
-    await visitor.seesText('The pot arrived broken');
-    await visitor.button('中文').click();
-    await visitor.seesText('茶壶到货时已破损');
-    expect(await visitor.page.getByText('The pot arrived broken').count()).toBe(0);
-  });
-
   it('says where the button is why the shop refuses', async () => {
-    await visit();
     const no = await visitor.place();
-    const [id] = await shop.sql<{ id: string }[]>('SELECT id FROM orders WHERE no = $1', [no]);
+    const id = await idOf(no);
     // What this visitor does not know yet when they press the button.
     await visitor.page.route('**/pay', async (route) => {
-      await shop.act(id!.id, 'cancel');
+      await shop.act(id, 'cancel');
       await route.continue();
     });
     await visitor.act(no, 'Pay');
@@ -115,7 +79,6 @@ describe('orders on the page', () => {
   });
 
   it('is done with the keyboard alone, and the focus is never lost', async () => {
-    await visit();
     const { keyboard } = visitor.page;
     const focused = () =>
       visitor.page.evaluate(
@@ -129,15 +92,27 @@ describe('orders on the page', () => {
     };
     await keyboard.press('Tab');
     expect(await focused()).toBe('Skip to the orders');
+    const no = (await visitor.newest()) + 1;
     await tabTo('Place order');
     await keyboard.press('Enter');
-    await visitor.sees(1001, /closes in/);
+    await visitor.sees(no, /closes in/);
     await tabTo('Pay');
     await keyboard.press('Enter');
-    await visitor.sees(1001, /waits to be shipped/);
+    await visitor.sees(no, /waits to be shipped/);
     expect(await focused()).toBe('Ship');
     await keyboard.press('Enter');
-    await visitor.sees(1001, /confirms itself/);
+    await visitor.sees(no, /confirms itself/);
     expect(await focused()).toBe('Confirm');
+  });
+
+  it('shows what becomes of the visitor’s own orders while others crowd them out', async () => {
+    const no = await visitor.place();
+    const sku = await shop.newSku({ stock: 1_000 });
+    await Promise.all(Array.from({ length: 2 * ORDERS_MAX }, () => shop.place(sku)));
+    await visitor.order(no + 2 * ORDERS_MAX).waitFor();
+    await shop.act(await idOf(no), 'cancel');
+    await visitor.sees(no, /Closed.*cancelled by the buyer/);
+    // Those of nobody here make room.
+    await visitor.order(no + 1).waitFor({ state: 'detached' });
   });
 });

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { FeedClient } from '../e2e/support/feed-client.js';
 import { SupervisedShop } from '../e2e/support/supervised-shop.js';
@@ -19,16 +19,14 @@ describe('processes on the page', () => {
 
   beforeAll(async () => {
     browser = await openBrowser();
-  });
-  afterAll(() => browser.close());
-  beforeEach(async () => {
     database = await createEmptyDatabase();
     shop = await SupervisedShop.start(database.url, DURATIONS);
     visitor = await Visitor.come(browser, shop.url);
   });
-  afterEach(async () => {
+  afterAll(async () => {
     await visitor.leave();
-    await shop.stop();
+    await browser.close();
+    if (shop.process.running) await shop.stop();
     await database.drop({ force: true });
   });
 
@@ -76,5 +74,6 @@ describe('processes on the page', () => {
     expect(left).toBeGreaterThanOrEqual(after - ROUNDING_S - 1);
     await visitor.act(no, 'Pay');
     await visitor.sees(no, /Paid/);
+    await shop.stop();
   });
 });

@@ -37,9 +37,4 @@ export const notThroughPgBouncer: LeftOut[] = [
     test: 'SIGTERM twice, during a claim, with handlers in flight: all of it is given back, no attempt is spent',
     why: 'holds back a claim by an advisory lock of a session of its own, which a pooler may lend to that claim',
   },
-  {
-    file: 'e2e/process.spec.ts',
-    test: 'the shop as a process says in a line that the port is in use',
-    why: 'here it says one line more before: that LISTEN does not work',
-  },
 ];

@@ -1,3 +1,4 @@
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { randomUUID } from 'node:crypto';
@@ -48,24 +49,40 @@ export class RunningShop {
   /** Thousands of requests at once wait for each other, not for thousands of sockets. */
   readonly #agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
 
-  private constructor(
-    readonly app: NestExpressApplication,
-    readonly database: TestDatabase,
-    readonly url: string,
-  ) {}
+  app!: NestExpressApplication;
+  database!: TestDatabase;
+  url!: string;
+
+  private constructor(private readonly config: Partial<ShopConfig>) {}
+
+  /** One for all tests of the block that this stands in; after each of them the invariants hold. */
+  static forAll(config: Partial<ShopConfig> = {}): RunningShop {
+    const shop = new RunningShop(config);
+    beforeAll(() => shop.start());
+    afterEach(() => shop.mustHold());
+    afterAll(() => shop.close());
+    return shop;
+  }
 
   static async open(
-    durations: Partial<ShopConfig> = {},
+    config: Partial<ShopConfig> = {},
     database?: TestDatabase,
   ): Promise<RunningShop> {
-    const own = database ?? (await createTestDatabase());
-    const app = await NestFactory.create<NestExpressApplication>(
-      AppModule.forRoot({ ...NEVER_IN_A_TEST, ...durations, databaseUrl: own.url }),
+    const shop = new RunningShop(config);
+    await shop.start(database);
+    return shop;
+  }
+
+  /** For the first time, or again after {@link stop}. */
+  async start(database?: TestDatabase): Promise<void> {
+    this.database ??= database ?? (await createTestDatabase());
+    this.app = await NestFactory.create<NestExpressApplication>(
+      AppModule.forRoot({ ...NEVER_IN_A_TEST, ...this.config, databaseUrl: this.database.url }),
       { bodyParser: false, abortOnError: false, logger: ['fatal', 'error', 'warn'] },
     );
-    configureHttp(app);
-    await app.listen(0, '127.0.0.1');
-    return new RunningShop(app, own, await app.getUrl());
+    configureHttp(this.app);
+    await this.app.listen(0, '127.0.0.1');
+    this.url = await this.app.getUrl();
   }
 
   /** Stops the process's part and keeps the database, as a restart does. */
@@ -169,6 +186,18 @@ export class RunningShop {
 
   callback(orderId: string, amount: number, transaction: string = randomUUID()): Promise<Answer> {
     return this.post('/payments/callback', { orderId, provider: 'test', transaction, amount });
+  }
+
+  /** Once so many sessions wait for what others have locked: those who came first are served first. */
+  async untilWaiting(count: number): Promise<void> {
+    await until(
+      () =>
+        this.sql<unknown[]>(
+          `SELECT FROM pg_stat_activity
+           WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        ),
+      (waiting) => waiting.length === count,
+    );
   }
 
   /** For a payment whose order nobody can look at. */

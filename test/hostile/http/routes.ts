@@ -1,5 +1,5 @@
 import type { RunningShop } from '../../e2e/support/running-shop.js';
-import { ID } from './answered.js';
+import { ID } from '../../e2e/support/answered.js';
 
 /** As far as the walk looks at a schema of the OpenAPI document. */
 export interface Schema {

@@ -6,6 +6,7 @@ import { render, type Table } from '../../../bench/report/table.js';
 import { BenchServer } from '../../../bench/server/bench-server.js';
 import { run } from '../../../bench/shop.js';
 import { type Crowd, SessionWatch, type TimeSpent } from '../../../bench/shop/sessions.js';
+import { SHORT_LIFE } from '../../../bench/shop/steady.js';
 import { stopAll } from '../../../bench/shutdown.js';
 import {
   createEmptyDatabase,
@@ -24,6 +25,12 @@ describe('the shop under load, in the benchmark', () => {
   beforeAll(async () => {
     database = await createEmptyDatabase();
     process.env.BENCH_DATABASE_URL = database.url;
+    // The lives of orders are waited for, three times.
+    Object.assign(SHORT_LIFE, {
+      ORDER_PAY_WITHIN: '2s',
+      ORDER_REMIND_BEFORE: '1s',
+      ORDER_SMS_AFTER: '500ms',
+    });
     const args = 'shop --rounds 1 --seconds 2 --orders-per-second 12 --connections 3'.split(' ');
     const settings = parseCommandLine(args);
     if (settings === 'help') throw new Error('asked for help');
@@ -48,7 +55,7 @@ describe('the shop under load, in the benchmark', () => {
     return rows.map((cells) => Object.fromEntries(cells.map((cell, i) => [head?.[i], cell])));
   };
 
-  it('places every order, and brings each to its end', () => {
+  it('places every order, brings each to its end, and tells how late each kind of timer was', () => {
     const [{ placed, paid, closed, invariants } = {}] = rowsOf('shop-orders');
     expect({ placed, invariants }).toEqual({ placed: '24', invariants: 'hold' });
     expect(Number(paid) + Number(closed)).toBe(24);
@@ -58,9 +65,6 @@ describe('the shop under load, in the benchmark', () => {
       { request: 'POST /orders/:id/cancel', answers: '4' },
       { request: 'POST /payments/callback', answers: '4', unexpected: 'none' },
     ]);
-  });
-
-  it('tells how late each kind of timer was', () => {
     const timers = rowsOf('shop-lateness');
     expect(timers.map(({ timer }) => timer)).toEqual([
       'order.sms',
@@ -73,7 +77,7 @@ describe('the shop under load, in the benchmark', () => {
     for (const timer of timers) expect(valueOf(timer['late p99 ms'])).not.toBeNaN();
   });
 
-  it('tells what each process of the shop holds', () => {
+  it('tells what its processes hold, how many orders it takes of one SKU and of five, and what its sessions do', () => {
     const processes = rowsOf('shop-memory');
     expect(processes.length).toBeGreaterThan(0);
     for (const each of processes) {
@@ -81,9 +85,6 @@ describe('the shop under load, in the benchmark', () => {
         expect(valueOf(each[moment])).toBeGreaterThan(1);
       }
     }
-  });
-
-  it('tells how many orders it takes of one SKU and of five, and what its sessions do', () => {
     const full = rowsOf('shop-full');
     expect(full).toMatchObject([
       { 'orders of': '1 SKU', connections: '3', unexpected: 'none', invariants: 'hold' },
@@ -94,45 +95,33 @@ describe('the shop under load, in the benchmark', () => {
   });
 });
 
-describe('a watch of sessions', () => {
-  let database: TestDatabase;
-  let clients: Client[];
+it('a watch of sessions tells who waits for a row, and what the one who holds it does', async () => {
+  const database = await createTestDatabase();
+  const [holder, waiter] = [1, 2].map(() => new Client(database.url)) as [Client, Client];
+  await Promise.all([holder.connect(), waiter.connect()]);
+  const update = `UPDATE sku SET stock = stock + 1 WHERE sku = (SELECT min(sku) FROM sku)`;
+  await holder.query('BEGIN');
+  await holder.query(update);
+  const waiting = waiter.query(update);
+  const spent = await until(
+    async (): Promise<Record<Crowd, TimeSpent>> => {
+      const watch = await SessionWatch.start(database.url);
+      return watch.stop();
+    },
+    ({ 'all sessions': all }) => all.shares['row lock'] > 0,
+  );
+  await holder.query('ROLLBACK');
+  await waiting;
+  await Promise.all([holder.end(), waiter.end()]);
+  await database.drop();
 
-  beforeAll(async () => {
-    database = await createTestDatabase();
-    clients = [1, 2].map(() => new Client({ connectionString: database.url }));
-    for (const client of clients) await client.connect();
+  expect(spent['all sessions']).toMatchObject({
+    sessions: 2,
+    shares: { 'row lock': 0.5, process: 0.5 },
   });
-
-  afterAll(async () => {
-    for (const client of clients) await client.end();
-    await database.drop();
-  });
-
-  it('tells who waits for a row, and what the one who holds it does', async () => {
-    const [holder, waiter] = clients as [Client, Client];
-    const update = `UPDATE sku SET stock = stock + 1 WHERE sku = (SELECT min(sku) FROM sku)`;
-    await holder.query('BEGIN');
-    await holder.query(update);
-    const waiting = waiter.query(update);
-    const spent = await until(
-      async (): Promise<Record<Crowd, TimeSpent>> => {
-        const watch = await SessionWatch.start(database.url);
-        return watch.stop();
-      },
-      ({ 'all sessions': all }) => all.shares['row lock'] > 0,
-    );
-    await holder.query('ROLLBACK');
-    await waiting;
-
-    expect(spent['all sessions']).toMatchObject({
-      sessions: 2,
-      shares: { 'row lock': 0.5, process: 0.5 },
-    });
-    expect(spent['who holds what others wait for']).toEqual({
-      sessions: 1,
-      shares: { 'row lock': 0, 'WAL flush': 0, core: 0, process: 1, else: 0 },
-      events: [['idle in transaction', 1]],
-    });
+  expect(spent['who holds what others wait for']).toEqual({
+    sessions: 1,
+    shares: { 'row lock': 0, 'WAL flush': 0, core: 0, process: 1, else: 0 },
+    events: [['idle in transaction', 1]],
   });
 });

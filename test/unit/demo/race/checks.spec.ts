@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { checksOf } from '../../../../src/demo/race/checks.js';
 import type { Ledger } from '../../../../src/demo/race/ledger.js';
 import type { Picture } from '../../../../src/demo/race/picture.js';
@@ -10,6 +10,8 @@ interface History {
   ledger: Ledger;
   picture: Picture;
 }
+
+const paid = (orderId: string) => ({ orderId, transaction: `of ${orderId}`, amount: 500 });
 
 /** Order 1001 was paid in time, 1002 too late, 1003 never; each holds two pieces. */
 function history(): History {
@@ -26,7 +28,14 @@ function history(): History {
       answer: { paymentId: `p-${id}`, status, repeated: false },
     },
   });
-  const closed = { status: 'CLOSED' as const, payDeadlineMs: DUE_MS, paidAtMs: null };
+  const closed = (id: string, no: number): Picture['orders'][0] => ({
+    id,
+    no,
+    status: 'CLOSED',
+    payDeadlineMs: DUE_MS,
+    paidAtMs: null,
+    closedAtMs: DUE_MS + 1,
+  });
   return {
     ledger: {
       closer: 'naive',
@@ -37,32 +46,13 @@ function history(): History {
     picture: {
       nowMs: DUE_MS + 5_000,
       orders: [
-        {
-          id: 'a',
-          no: 1001,
-          status: 'PAID',
-          payDeadlineMs: DUE_MS,
-          paidAtMs: DUE_MS - 2,
-          closedAtMs: null,
-        },
-        { id: 'b', no: 1002, ...closed, closedAtMs: DUE_MS + 1 },
-        { id: 'c', no: 1003, ...closed, closedAtMs: DUE_MS + 1 },
+        { ...closed('a', 1001), status: 'PAID', paidAtMs: DUE_MS - 2, closedAtMs: null },
+        closed('b', 1002),
+        closed('c', 1003),
       ],
       payments: [
-        {
-          orderId: 'a',
-          transaction: 'of a',
-          status: 'CAPTURED',
-          amount: 500,
-          capturedAtMs: DUE_MS - 2,
-        },
-        {
-          orderId: 'b',
-          transaction: 'of b',
-          status: 'REFUNDED',
-          amount: 500,
-          capturedAtMs: DUE_MS + 3,
-        },
+        { ...paid('a'), status: 'CAPTURED', capturedAtMs: DUE_MS - 2 },
+        { ...paid('b'), status: 'REFUNDED', capturedAtMs: DUE_MS + 3 },
       ],
       stock: [{ sku: SKU, stock: 98, initialStock: 100 }],
       closes: [
@@ -88,119 +78,109 @@ function leaveOpen({ picture }: History): void {
   picture.stock[0]!.stock = 96;
 }
 
-describe('the checks of the race', () => {
-  it('have nothing to say of a history that is right', () => {
-    expect(brokenAfter(() => {})).toEqual({});
-  });
+/** Closed once more than that: its pieces are back once too often. */
+function closeAgain({ picture }: History, orderId: string): void {
+  picture.closes.push({ orderId, by: 'process 1' });
+  picture.stock[0]!.stock = 100;
+}
 
-  it('find a payment that nobody answered', () => {
-    const broken = brokenAfter(({ ledger }) => {
-      Object.assign(ledger.orders[0]!.payment!, { answer: null, asked: 4 });
-    });
-    expect(broken).toEqual({ 'every payment was answered': ['#1001 asked 4 times'] });
-  });
-
-  it('find an order that was closed although its buyer was told "paid", and its money', () => {
-    const broken = brokenAfter(({ picture }) => {
+const FAULTS: [what: string, doctor: (history: History) => void, Record<string, string[]>][] = [
+  ['nothing where all is right', () => {}, {}],
+  [
+    'a payment that nobody answered',
+    ({ ledger }) => Object.assign(ledger.orders[0]!.payment!, { answer: null, asked: 4 }),
+    { 'every payment was answered': ['#1001 asked 4 times'] },
+  ],
+  [
+    'an order that was closed although its buyer was told "paid", and its money',
+    ({ picture }) => {
       Object.assign(picture.orders[0]!, { status: 'CLOSED', closedAtMs: DUE_MS + 0.5 });
       picture.stock[0]!.stock = 100;
-    });
-    expect(broken).toEqual({
+    },
+    {
       'who was told "paid" has a paid order': [
         '#1001 told "paid", yet CLOSED (paid 2.0 ms before its deadline, closed 0.5 ms after it), money kept',
       ],
       'money is kept for a paid order, or goes back': [
         '500 cents kept for orders that are not paid',
       ],
-    });
-  });
-
-  it('find one who was told "too late" and whose money was kept', () => {
-    const broken = brokenAfter(({ picture }) => {
-      picture.payments[1]!.status = 'CAPTURED';
-    });
-    expect(broken).toEqual({
+    },
+  ],
+  [
+    'one who was told "too late" and whose money was kept',
+    ({ picture }) => (picture.payments[1]!.status = 'CAPTURED'),
+    {
       'who was told "too late" gets the money back': [
         '#1002 told "too late", yet CLOSED and the money kept',
       ],
       'money is kept for a paid order, or goes back': [
         '500 cents kept for orders that are not paid',
       ],
-    });
-  });
-
-  it('find a payment that is on record with less than was paid', () => {
-    const broken = brokenAfter(({ picture }) => {
-      picture.payments[0]!.amount = 499;
-    });
-    expect(broken).toEqual({
-      'money is kept for a paid order, or goes back': ['1 cents not on record'],
-    });
-  });
-
-  it('find a payment that is not on record at all', () => {
-    const broken = brokenAfter(({ picture }) => {
-      picture.payments.pop();
-    });
-    expect(broken).toMatchObject({
+    },
+  ],
+  [
+    'a payment that is on record with less than was paid',
+    ({ picture }) => (picture.payments[0]!.amount = 499),
+    { 'money is kept for a paid order, or goes back': ['1 cents not on record'] },
+  ],
+  [
+    'a payment that is not on record at all',
+    ({ picture }) => picture.payments.pop(),
+    {
       'who was told "too late" gets the money back': [
         '#1002 told "too late", and its payment is not on record',
       ],
       'money is kept for a paid order, or goes back': ['500 cents not on record'],
-    });
-  });
-
-  it('find an order that nobody closes, and say whose timer it was', () => {
-    expect(brokenAfter(leaveOpen)).toEqual({
-      'every order was paid or closed': ['#1003 is open for good: its timer died with process 2'],
-    });
-    const scanned = brokenAfter((doctored) => {
+    },
+  ],
+  [
+    'an order that nobody closes, and whose timer it was',
+    leaveOpen,
+    { 'every order was paid or closed': ['#1003 is open for good: its timer died with process 2'] },
+  ],
+  [
+    'an order that no scan closes',
+    (doctored) => {
       doctored.ledger.closer = 'cron';
       leaveOpen(doctored);
-    });
-    expect(scanned).toEqual({ 'every order was paid or closed': ['#1003 is still open'] });
-  });
-
-  it('find an order that was lost', () => {
-    const broken = brokenAfter(({ picture }) => {
+    },
+    { 'every order was paid or closed': ['#1003 is still open'] },
+  ],
+  [
+    'an order that was lost',
+    ({ picture }) => {
       picture.orders.pop();
       picture.stock[0]!.stock = 96;
-    });
-    expect(broken).toEqual({ 'every order was paid or closed': ['#c is not in the database'] });
-  });
-
-  it('find an order that was closed early', () => {
-    const broken = brokenAfter(({ picture }) => {
-      picture.orders[2]!.closedAtMs = DUE_MS - 0.25;
-    });
-    expect(broken).toEqual({
-      'no order was closed before its time': ['#1003 closed 0.3 ms early'],
-    });
-  });
-
-  it('find an order that was closed twice, and its stock', () => {
-    const broken = brokenAfter(({ picture }) => {
-      picture.closes.push({ orderId: 'c', by: 'process 1' });
-      picture.stock[0]!.stock = 100;
-    });
-    expect(broken).toEqual({
+    },
+    { 'every order was paid or closed': ['#c is not in the database'] },
+  ],
+  [
+    'an order that was closed early',
+    ({ picture }) => (picture.orders[2]!.closedAtMs = DUE_MS - 0.25),
+    { 'no order was closed before its time': ['#1003 closed 0.3 ms early'] },
+  ],
+  [
+    'an order that was closed twice, and its stock',
+    (doctored) => closeAgain(doctored, 'c'),
+    {
       'no order was closed twice, or although it is paid': [
         '#1003 closed by process 2 and by process 1: its 2 pieces went back on sale 2 times',
       ],
       'stock is what open and paid orders leave': [`${SKU}: 2 too many`],
-    });
-  });
-
-  it('find a paid order whose stock went back on sale', () => {
-    const broken = brokenAfter(({ picture }) => {
-      picture.closes.push({ orderId: 'a', by: 'process 1' });
-      picture.stock[0]!.stock = 100;
-    });
-    expect(broken).toEqual({
+    },
+  ],
+  [
+    'a paid order whose stock went back on sale',
+    (doctored) => closeAgain(doctored, 'a'),
+    {
       'no order was closed twice, or although it is paid': [
         '#1001 PAID, yet closed by process 1: its 2 pieces went back on sale',
       ],
       'stock is what open and paid orders leave': [`${SKU}: 2 too many`],
-    });
-  });
+    },
+  ],
+];
+
+it.each(FAULTS)('the checks of the race find %s', (_, doctor, broken) => {
+  expect(brokenAfter(doctor)).toEqual(broken);
 });

@@ -1,6 +1,6 @@
 import { expect } from '@jest/globals';
 import { problem, type Problem } from '../../../src/shop/http/problem.js';
-import type { RawAnswer } from '../../e2e/support/running-shop.js';
+import type { RawAnswer } from './running-shop.js';
 
 /** Of no order. */
 export const ID = '11111111-2222-4333-8444-555555555555';
