@@ -145,16 +145,6 @@ describe('merchants', () => {
     expect(waits(completed)).toMatchObject({ 'order.rate': 6 * DAY });
   });
 
-  it('change one thing at a time, and take those of the shop again', async () => {
-    await change('kiln', { payWithin: '2h', rateAfter: '1d' });
-    await change('kiln', { payWithin: null });
-    expect((await merchants())[0]).toMatchObject({
-      own: ['rateAfterMs'],
-      terms: { payWithinMs: HOUR_MS, rateAfterMs: DAY_MS },
-    });
-    expect(await change('kiln', {})).toMatchObject({ status: 200 });
-  });
-
   it('who gives less time to pay than a reminder comes before its end reminds nobody', async () => {
     const { ofKiln } = await newSkus();
     const { body } = await change('kiln', { payWithin: '10m' });
@@ -172,15 +162,13 @@ describe('merchants', () => {
     expect(await shop.stockOf(ofKiln)).toBe(10);
   });
 
-  it.each([
-    ['payWithin', 'soon'],
-    ['payWithin', 'off'],
-    ['payWithin', `${'1'.repeat(40)}ms`],
-    ['smsAfter', false],
-  ])('are told what is wrong with %s of %j', async (field, value) => {
-    const answer = await change('kiln', { [field]: value });
-    expect(answer.status).toBe(400);
-    expect(answer.body.detail).toMatch(new RegExp(`^${field}: `));
-    expect((await merchants())[0]!.own).toEqual([]);
+  it('take those of the shop again, and change nothing with what cannot be', async () => {
+    await change('kiln', { payWithin: '2h', rateAfter: '1d' });
+    expect((await change('kiln', { payWithin: 'off' })).body.detail).toMatch(/^payWithin: /);
+    await change('kiln', { payWithin: null });
+    expect((await merchants())[0]).toMatchObject({
+      own: ['rateAfterMs'],
+      terms: { payWithinMs: HOUR_MS, rateAfterMs: DAY_MS },
+    });
   });
 });

@@ -1,11 +1,22 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { ORDERS_MAX } from '../../src/shop/feed/feed.js';
+import { Processes } from '../../src/shop/processes/processes.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
+import { until } from '../support/until.js';
 import { openBrowser, Visitor } from './support/visitor.js';
 
-describe('orders on the page', () => {
-  const shop = RunningShop.forAll({ demo: true, rateAfterMs: 1_000 });
+describe('the page', () => {
+  const shop = RunningShop.forAll({ demo: true, payWithinMs: 1_200_000, rateAfterMs: 1_000 });
   let browser: Browser;
   let visitor: Visitor;
 
@@ -103,6 +114,74 @@ describe('orders on the page', () => {
     await keyboard.press('Enter');
     await visitor.sees(no, /confirms itself/);
     expect(await focused()).toBe('Confirm');
+  });
+
+  // Each race takes five seconds, so all of them run at once.
+  it('shows races that are paid or refunded, also when the refund fails for a while', async () => {
+    await visitor.button('Make refunds fail for 20 s').click();
+    await visitor.seesText(/Refunds fail for another/);
+    const lastMoment = await visitor.race('Pay at the last moment');
+    const afterClose = await visitor.race('Pay after the close');
+    const whilePaid = await visitor.race('Close while it is being paid');
+
+    await visitor.sees(whilePaid, /Paid.*waits to be shipped/);
+    await visitor.sees(afterClose, /Refund pending/);
+    await shop.send('PUT', '/sample-provider', '{"refunds":"work"}');
+    await visitor.sees(afterClose, /Closed.*Refunded 2\.00/);
+    await visitor.sees(lastMoment, /Paid.*waits to be shipped|Closed.*Refunded 2\.00/);
+    await visitor.seesText(/All \d+ invariants hold/);
+    await visitor.page
+      .getByRole('img', { name: /delays fired\. Half were late by at most/ })
+      .waitFor();
+  });
+
+  it('kills a process when it is told to, and shows one that is dead', async () => {
+    const processes = shop.app.get(Processes);
+    const [self] = processes.list();
+    const { name } = self!;
+    const card = visitor.page.locator(`[data-process="${name}"]`);
+    const kill = jest.spyOn(processes, 'kill');
+    await visitor.button(`Kill this process: ${name}`).click();
+    await until(
+      () => kill.mock.calls,
+      (calls) => calls.length > 0,
+    );
+    expect(kill).toHaveBeenCalledWith(name);
+
+    const at = new Date().toISOString();
+    jest.spyOn(processes, 'list').mockReturnValue([{ ...self!, pid: null, state: 'dead' }]);
+    jest.spyOn(processes, 'events').mockReturnValue([{ at, name, what: 'died' }]);
+    await visitor.seesText(`${name} died`);
+    await card.filter({ hasText: 'Dead' }).waitFor();
+    jest.restoreAllMocks();
+    await card.filter({ hasText: 'Up' }).waitFor();
+  });
+
+  it('goes on without a reload when the shop was stopped and started: the countdown is right', async () => {
+    const no = await visitor.place();
+    const secondsLeft = async (): Promise<number> => {
+      const text = await visitor.order(no).locator('.next').innerText();
+      const [, minutes, seconds] = /closes in (\d+):(\d+)/.exec(text) ?? [];
+      return Number(minutes) * 60 + Number(seconds);
+    };
+    const secondsDue = async (): Promise<number> => {
+      const { payDeadline, serverNow } = await shop.order(await idOf(no));
+      return (Date.parse(payDeadline) - Date.parse(serverNow)) / 1_000;
+    };
+    await shop.stop();
+    await visitor.seesText('Connection lost. Reconnecting…');
+    const whileAway = await secondsLeft();
+    await shop.start();
+    await visitor.page.locator('.liveness.live').waitFor();
+    const before = await secondsDue();
+    const left = await secondsLeft();
+    const after = await secondsDue();
+    expect(whileAway).toBeGreaterThan(left);
+    // Whole seconds, by the server's clock as quickly as the page was told of it.
+    expect(left).toBeLessThanOrEqual(before + 1);
+    expect(left).toBeGreaterThanOrEqual(after - 2);
+    await visitor.act(no, 'Pay');
+    await visitor.sees(no, /Paid/);
   });
 
   it('shows what becomes of the visitor’s own orders while others crowd them out', async () => {

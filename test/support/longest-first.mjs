@@ -15,20 +15,16 @@ const LONG = [
   'docs/classics',
   'e2e/campaigns-crash',
   'integration/interleavings/three-sessions',
-  'e2e/pay-against-close',
   'servers/failover',
   'integration/embedded-postgres',
   'integration/half-open-callers',
   'integration/what-joins',
   'integration/memory-and-rows',
-  'page/processes',
-  'e2e/races',
   'hostile/fatal-handlers',
   'integration/engine/lingering',
   'e2e/campaigns',
   'cluster/seized',
   'integration/engine/half-open',
-  'page/races',
 ];
 
 const rankOf = ({ path }) => {

@@ -73,7 +73,7 @@ export class RunningShop {
     return shop;
   }
 
-  /** For the first time, or again after {@link stop}. */
+  /** For the first time, or again after {@link stop}: on the same database and the same port. */
   async start(database?: TestDatabase): Promise<void> {
     this.database ??= database ?? (await createTestDatabase());
     this.app = await NestFactory.create<NestExpressApplication>(
@@ -81,7 +81,7 @@ export class RunningShop {
       { bodyParser: false, abortOnError: false, logger: ['fatal', 'error', 'warn'] },
     );
     configureHttp(this.app);
-    await this.app.listen(0, '127.0.0.1');
+    await this.app.listen(this.url ? new URL(this.url).port : 0, '127.0.0.1');
     this.url = await this.app.getUrl();
   }
 
