@@ -73,7 +73,8 @@ describe('the feed', () => {
     );
     expect(lateness.buckets.reduce((sum, { count }) => sum + count, 0)).toBe(lateness.count);
     expect(lateness.p99Ms).toBeGreaterThanOrEqual(lateness.p50Ms!);
-    expect(processes).toMatchObject([{ name: by, state: 'up', fired: lateness.count }]);
+    expect(processes).toMatchObject([{ name: by, state: 'up' }]);
+    expect(processes[0]!.fired).toBeGreaterThanOrEqual(lateness.count);
     expect(skus.find((found) => found.sku === sku)).toMatchObject({ stock: 10 });
     expect(invariants!.ok).toBe(true);
   });

@@ -37,7 +37,7 @@ describe('the processes of a shop', () => {
   // Both on a database that is empty, at the same time.
   beforeAll(async () => {
     database = await createEmptyDatabase();
-    const env = { ORDER_PAY_WITHIN: '3s' };
+    const env = { ORDER_PAY_WITHIN: '2s' };
     [shop, other] = await Promise.all([
       SupervisedShop.start(database.url, env),
       SupervisedShop.start(database.url, { ...env, LOG_LEVEL: 'log' }),

@@ -42,7 +42,6 @@ describe('messages through a webhook', () => {
   });
 
   it.each([
-    [429, /the webhook answered 429$/],
     [307, /the webhook answered 307$/],
     [null, /the webhook did not answer within 2000 ms$/],
   ])('are tried again when it answers %p, the same under the same key', async (answer, why) => {

@@ -13,8 +13,6 @@ export interface FeedEvent {
 /** Watches the feed over a connection of its own, and keeps the picture that a page would show. */
 export class FeedClient {
   readonly events: FeedEvent[] = [];
-  /** Comments, which are heartbeats. */
-  comments = 0;
   feed: Feed | undefined;
   ended = false;
 
@@ -32,7 +30,6 @@ export class FeedClient {
       if (line.startsWith('event: ')) event = line.slice('event: '.length);
       else if (line.startsWith('data: '))
         this.#take(event, JSON.parse(line.slice('data: '.length)));
-      else if (line.startsWith(':')) this.comments++;
     });
   }
 
