@@ -4,7 +4,7 @@ import { createServer, get, type IncomingMessage, type ServerResponse } from 'no
 import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
-import { ORDERS_MAX, type FeedChange } from '../../src/shop/feed/feed.js';
+import { ORDERS_MAX, type FeedChange, type OrderCard } from '../../src/shop/feed/feed.js';
 import { FEED } from '../../src/shop/feed/feed.sql.js';
 import { FeedReader } from '../../src/shop/feed/feed.reader.js';
 import { FeedService } from '../../src/shop/feed/feed.service.js';
@@ -113,6 +113,19 @@ describe('the feed', () => {
     const { orders } = await late.when(() => true);
     expect(orders.map((other) => other.id)).not.toContain(id);
     expect((await shop.get(`/feed/orders/${id}`)).body).toEqual(card);
+  });
+
+  it('tells the latest of what an order has any number of', async () => {
+    const { id } = await shop.orderAfter('pay', 'ship');
+    for (let again = 0; again < 25; again++) {
+      await shop.act(id, 'dispute', { reason: `dispute ${again}` });
+      await shop.act(id, 'release');
+    }
+    const { delays, timeline } = (await shop.get(`/feed/orders/${id}`)).body as OrderCard;
+    expect(delays.filter(({ name }) => name === 'order.confirm')).toHaveLength(1 + 20);
+    const opened = timeline.filter(({ what }) => what === 'dispute.opened');
+    expect(opened).toHaveLength(20);
+    expect(opened.at(-1)).toMatchObject({ detail: 'dispute 24' });
   });
 
   it('looks into indexes, whatever the statistics say', async () => {

@@ -171,6 +171,16 @@ describe('the view of an order', () => {
     });
   });
 
+  it('tells of the newest 500 ends of its timers', async () => {
+    const { id } = await shop.orderAfter();
+    await endOften(id, 700);
+    const { timeline } = await shop.order(id);
+    const ends = timeline.filter(({ event }) => event === 'order.rate completed');
+    expect(ends).toHaveLength(500);
+    expect(ends.at(0)?.at).toBe('2086-01-01T00:03:21.000Z');
+    expect(ends.at(-1)?.at).toBe('2086-01-01T00:11:40.000Z');
+  });
+
   it('looks the delays up, also in tables that were empty at their last ANALYZE', async () => {
     const client = new Client({ connectionString: shop.database.url });
     await client.connect();
@@ -187,11 +197,7 @@ describe('the view of an order', () => {
          SELECT 'order.rate', n::text, '{}', now(), '2096-01-01', '2096-01-01'
          FROM generate_series(1, 20000) AS n`,
       );
-      await client.query(
-        `INSERT INTO delay_queue.history (id, epoch, name, key, created_at, due_at, ended_at, attempts, state)
-         SELECT 10000 + n, 1, 'order.rate', 'another', now(), now(), '2086-01-01', 1, 'completed'
-         FROM generate_series(1, 20000) AS n`,
-      );
+      await endOften('another', 20_000);
       const plan = await explain(client, ORDER_PICTURE, [id, ORDER_DELAYS]);
       expect(plan.waysInto('delay')).toEqual(['Index Scan delay_key']);
       expect(plan.waysInto('history')).toEqual(['Index Scan history_key']);
@@ -201,4 +207,14 @@ describe('the view of an order', () => {
       await client.end();
     }
   });
+
+  /** The first of them at one second past midnight, one a second. */
+  const endOften = (key: string, count: number) =>
+    shop.sql(
+      `INSERT INTO delay_queue.history (id, epoch, name, key, created_at, due_at, ended_at, attempts, state)
+       SELECT 10000 + n, 1, 'order.rate', $1, now(), now(),
+              timestamptz '2086-01-01 00:00:00+00' + n * interval '1 second', 1, 'completed'
+       FROM generate_series(1, $2::int) AS n`,
+      [key, count],
+    );
 });

@@ -80,6 +80,7 @@ describe('the money', () => {
       { id: body.paymentId, orderId, amount: 4_200, refundReason: 'no such order' },
     ]);
     expect(await paymentsAt(`orderId=${randomUUID()}`)).toEqual({ payments: [], next: null });
+    expect(await paymentsAt('status=CAPTURED')).toEqual({ payments: [], next: null });
   });
 
   it('comes newest first, in pages, each payment once', async () => {

@@ -62,6 +62,14 @@ describe('a problem', () => {
     expect(status).toBe(201);
   });
 
+  it('is short for who sends thousands of wrong fields', async () => {
+    const { errors, detail } = await refused(
+      Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`field${i}`, i])),
+    );
+    expect(errors).toHaveLength(20);
+    expect(detail).toContain('and 2981 more');
+  });
+
   it.each([undefined, 'text/plain', 'application/x-www-form-urlencoded'])(
     'is a body that is said to be %s: 415',
     async (type) => {
