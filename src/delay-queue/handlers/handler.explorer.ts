@@ -49,8 +49,6 @@ export class HandlerExplorer {
       for (const metadata of onDelayMetadata(prototype, methodName)) {
         this.registry.add({
           ...handlerSettings(metadata, place, this.options, this.backoffAdvice(place)),
-          className,
-          methodName,
           place: wrapper.host ? `${place} (${wrapper.host.name})` : place,
           invoke: this.invoker(wrapper, instance, methodName),
         });

@@ -16,8 +16,6 @@ export interface Handler {
   readonly maxAttempts: number;
   /** How long to wait after a failed attempt, counted from 1. */
   readonly backoffMs: BackoffPolicy;
-  readonly className: string;
-  readonly methodName: string;
   /** For messages: `OrderTimers.close (OrdersModule)`. */
   readonly place: string;
   /**

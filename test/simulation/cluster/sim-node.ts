@@ -123,8 +123,6 @@ export class SimNode {
       const settings = handlerSettings({ name, options: own }, name, options, () => {});
       registry.add({
         ...settings,
-        className: 'Simulated',
-        methodName: name,
         place: name,
         invoke: (work, context) => this.invoke(this, settings, work, context),
       });

@@ -16,8 +16,6 @@ describe('HandlerExplorer', () => {
       timeoutMs: 20_000,
       leaseMs: 60_000,
       maxAttempts: 10,
-      className: 'Timers',
-      methodName: 'a',
       place: 'Timers.a (RootTestModule)',
     });
     expect(registry.get('test.unknown')).toBeUndefined();

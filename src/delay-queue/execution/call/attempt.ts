@@ -3,12 +3,8 @@ import type { Handler } from '../../handlers/handler.js';
 import type { HeldClaim, Holder } from '../../settlement/held-claim.js';
 import type { ClaimedRow } from '../../store/wire/attempt-rows.js';
 
-let attempts = 0;
-
 /** One run of one delay on this node, from its claim to its acknowledgement. */
 export class Attempt implements HeldClaim {
-  /** Its number in this process: a delay that moved on may run beside its own earlier attempt. */
-  readonly serial = ++attempts;
   readonly id: number;
   readonly epoch: number;
   readonly name: string;
