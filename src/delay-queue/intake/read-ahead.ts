@@ -36,10 +36,6 @@ export class ReadAhead {
     this.#channel = wheel.channel((ids) => this.#expire(ids), entriesMax);
   }
 
-  get size(): number {
-    return this.#entries.size;
-  }
-
   /**
    * Keeps an eye on a wake.
    * @returns false when there is no room: the loader brings it again later

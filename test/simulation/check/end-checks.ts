@@ -5,6 +5,9 @@ import { isDead, msOf, wakeOf, type Row } from '../postgres/row.js';
 /** Due later than this after the trouble: it stays where it is. */
 const FAR_MS = 600_000;
 
+/** Where what is due far in the future may wait. */
+const MAY_BE_FAR = new Set(['wheels', 'entries']);
+
 /** What clients were about to do when the trouble ended. */
 const LAST_CALLS_MS = 2_000;
 
@@ -115,7 +118,7 @@ export class EndChecks {
         calls: this.cluster.answers.waitingAt(node),
       };
       return Object.entries(sizes)
-        .filter(([queue, size]) => size > (queue === 'readAhead' ? far : 0))
+        .filter(([queue, size]) => size > (MAY_BE_FAR.has(queue) ? far : 0))
         .map(([queue, size]) => `${size} ${queue} on ${node.name}`);
     });
   }
