@@ -1,0 +1,90 @@
+/**
+ * Which suite finds which mutant, each suite alone:
+ *
+ *     npm run mutants:suites -- --only never-seals,renews-by-id --suites unit,interleavings
+ *
+ * One line for each mutant and suite: name, suite, seconds, and the first test that failed. A mutant without a
+ * name is the engine as it is.
+ */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { MUTANTS as CHAOS } from '../chaos/mutants/mutants.js';
+import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const CONFIG = fileURLToPath(new URL('./jest.config.mjs', import.meta.url));
+
+/** What Jest is given. Not those of the shop, of the harnesses, and of files and their names. */
+const SUITES: Readonly<Record<string, readonly string[]>> = {
+  simulation: ['/test/simulation/simulation.spec'],
+  interleavings: ['/test/integration/interleavings/'],
+  unit: ['/test/unit/', '--testPathIgnorePatterns', '/(shop|demo|bench|terminal|chaos|impolite)/'],
+  integration: ['/test/integration/', '--testPathIgnorePatterns', '/(interleavings|chaos|bench)'],
+  hostile: ['/test/hostile/'],
+  cluster: ['/test/cluster/'],
+};
+
+const ALL = ['control', ...Object.keys(IMPOLITE), ...Object.keys(CHAOS)];
+
+const { values } = parseArgs({
+  options: {
+    only: { type: 'string', default: ALL.join() },
+    suites: { type: 'string', default: Object.keys(SUITES).join() },
+  },
+});
+
+interface Result {
+  passed: number;
+  failed?: { path: string; test: string };
+}
+
+/** Ends at the first file that fails. */
+async function run(suite: readonly string[], env: NodeJS.ProcessEnv): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'delay-queue-mutants-'));
+  const file = join(folder, 'result.json');
+  const child = spawn('npm', ['test', '--', ...suite, '--config', CONFIG, '--bail', '-w', '1'], {
+    cwd: ROOT,
+    stdio: 'ignore',
+    env: { ...process.env, ...env, RESULT_FILE: file },
+  });
+  await once(child, 'close');
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Result;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+function chosen<Value>(kind: string, names: string, from: (name: string) => Value | undefined) {
+  return names.split(',').map((name): [string, Value] => {
+    const value = from(name);
+    if (value === undefined) throw new Error(`no ${kind} is called ${name}`);
+    return [name, value];
+  });
+}
+
+/** What makes a process that mutant. */
+function envOf(name: string): NodeJS.ProcessEnv | undefined {
+  if (name === 'control') return {};
+  if (name in CHAOS) return { CHAOS_MUTANT: name };
+  const mutant = IMPOLITE[name];
+  return mutant && { SOURCE_PATCHES: JSON.stringify(mutant.patches) };
+}
+
+const suites = chosen('suite', values.suites, (name) => SUITES[name]);
+for (const [name, env] of chosen('mutant', values.only, envOf)) {
+  for (const [suite, files] of suites) {
+    const beganAtMs = performance.now();
+    const { passed, failed } = await run(files, env);
+    const seconds = Math.round((performance.now() - beganAtMs) / 1_000);
+    const what = failed
+      ? `found by ${failed.path.slice(ROOT.length)}: ${failed.test}`
+      : `not found, ${passed} passed`;
+    console.log([name, suite, `${seconds} s`, what.split('\n', 1)[0]].join('\t'));
+  }
+}
