@@ -61,7 +61,6 @@ export interface TimingWheelOptions {
  * ```
  */
 export class TimingWheel {
-  readonly capacity: number;
   readonly #ticksPerMs: number;
   readonly #originTick: number;
   readonly #cascadeLimit: number;
@@ -77,7 +76,6 @@ export class TimingWheel {
       throw new RangeError(
         'originMs must be finite, ticksPerMs an integer, cascadeLimit at least 1',
       );
-    this.capacity = capacity;
     this.#ticksPerMs = ticksPerMs;
     this.#originTick = Math.floor(originMs * ticksPerMs);
     this.#cascadeLimit = cascadeLimit;
@@ -139,20 +137,18 @@ export class TimingWheel {
 
   /**
    * Takes out the timers with a deadline up to `nowMs`, in the order of their deadlines (a deadline
-   * that was past when it was added counts as that moment). Bounded: at most `limit` timers fire
-   * and at most `cascadeLimit` records move. Call it again while `nextExpiry() <= nowMs`. A `nowMs`
+   * that was past when it was added counts as that moment). Bounded: at most as many timers
+   * fire as `expired` has room for, and at most `cascadeLimit` records move. Call it again while `nextExpiry() <= nowMs`. A `nowMs`
    * before an earlier one does nothing.
    *
    * @param expired gets the indexes. Those timers are gone: read parallel arrays before the next
    *   `add`, which uses the same indexes again.
-   * @param limit at most the length of `expired`, which is the default
    * @returns how many indexes were written
    */
-  advance(nowMs: number, expired: Int32Array, limit = expired.length): number {
+  advance(nowMs: number, expired: Int32Array): number {
     const target = Math.min(Math.floor(nowMs * this.#ticksPerMs) - this.#originTick, MAX_TICK);
     if (!(target >= this.#slots.tick)) return 0;
-    const room = Math.min(limit, expired.length);
-    return this.#slots.advance(target, expired, room, this.#cascadeLimit);
+    return this.#slots.advance(target, expired, this.#cascadeLimit);
   }
 
   /**
@@ -173,7 +169,7 @@ export class TimingWheel {
    *   of the timer that wants its place
    * @returns the index it had, {@link NO_INDEX} when nothing was evicted
    */
-  evictFarthest(afterMs = -Infinity): number {
+  evictFarthest(afterMs: number): number {
     const record = this.#slots.farthest(Math.ceil(afterMs * this.#ticksPerMs) - this.#originTick);
     if (record === NO_RECORD) return NO_INDEX;
     this.#slots.remove(record);

@@ -8,8 +8,6 @@ export const TICKS_PER_MS = 4;
 
 /** A wheel for one owner. Its entries are numbers instead of closures: 24 bytes each. */
 export interface WheelChannel {
-  /** Entries that wait. */
-  readonly size: number;
   /**
    * @param deadlineMs on the scale of {@link WheelService.nowMs}; in the past: the next turn
    * @param tag what the callback gets
@@ -26,7 +24,7 @@ export interface WheelChannel {
    *
    * @returns its tag; `undefined` when nothing was dropped
    */
-  evictFarthest(afterMs?: number): number | undefined;
+  evictFarthest(afterMs: number): number | undefined;
   /** Drops all entries; the callback is not called again. */
   close(): void;
 }
@@ -54,10 +52,6 @@ export class Channel implements WheelChannel {
     return this.#closed;
   }
 
-  get size(): number {
-    return this.#closed ? 0 : this.wheel.size;
-  }
-
   add(deadlineMs: number, tag: number): number | undefined {
     if (this.#closed) return undefined;
     const handle = this.wheel.add(deadlineMs);
@@ -78,7 +72,7 @@ export class Channel implements WheelChannel {
     return true;
   }
 
-  evictFarthest(afterMs?: number): number | undefined {
+  evictFarthest(afterMs: number): number | undefined {
     const index = this.#closed ? NO_INDEX : this.wheel.evictFarthest(afterMs);
     return index === NO_INDEX ? undefined : this.#tags[index];
   }

@@ -17,7 +17,7 @@ class Wheel {
   #onExpired: (ids: readonly number[]) => void = () => {};
 
   service(): WheelService {
-    const channel: Omit<WheelChannel, 'size'> = {
+    const channel: WheelChannel = {
       add: (deadlineMs, id) => {
         if (this.full || this.closed) return undefined;
         this.deadlines.set(++this.#handle, { deadlineMs, id });
@@ -29,7 +29,7 @@ class Wheel {
         if (entry) entry.deadlineMs = deadlineMs;
         return entry !== undefined;
       },
-      evictFarthest: (afterMs = -Infinity) => {
+      evictFarthest: (afterMs) => {
         const [far] = [...this.deadlines].toSorted(([, a], [, b]) => b.deadlineMs - a.deadlineMs);
         if (far === undefined || far[1].deadlineMs <= afterMs) return undefined;
         this.deadlines.delete(far[0]);

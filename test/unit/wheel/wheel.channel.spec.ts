@@ -9,11 +9,9 @@ describe('a channel', () => {
     const { channel, next, heard } = test.listen();
     const startMs = test.wheel.nowMs();
     for (const aheadMs of [3, 1, 2, 1]) channel.add(startMs + aheadMs, aheadMs);
-    expect(channel.size).toBe(4);
     while (test.wheel.nowMs() < startMs + 5);
     expect(await next()).toEqual([1, 1, 2, 3]);
     expect(heard).toHaveLength(1);
-    expect(channel.size).toBe(0);
   });
 
   it('keeps tags beyond 32 bits, and hears nothing early', async () => {
@@ -73,7 +71,6 @@ describe('a channel', () => {
     for (const channel of [first, second.channel, third.channel]) channel.add(0, 1);
     await third.next();
     expect(second.heard).toEqual([]);
-    expect(second.channel.size).toBe(0);
     expect(second.channel.add(0, 1)).toBeUndefined();
   });
 
@@ -85,7 +82,7 @@ describe('a channel', () => {
     await new Promise<void>((resolve) => {
       const count = () => {
         turns++;
-        if (channel.size > 0) setImmediate(count);
+        if (heard.flat().length < 5_000) setImmediate(count);
         else resolve();
       };
       setImmediate(count);
@@ -104,7 +101,7 @@ describe('a channel', () => {
     expect(channel.evictFarthest(nowMs + 300_000)).toBeUndefined();
     expect(channel.evictFarthest(nowMs + 300)).toBe(1);
     expect(channel.evictFarthest(nowMs + 300)).toBeUndefined();
-    expect(channel.evictFarthest()).toBe(2);
-    expect(channel.evictFarthest()).toBeUndefined();
+    expect(channel.evictFarthest(nowMs)).toBe(2);
+    expect(channel.evictFarthest(nowMs)).toBeUndefined();
   });
 });

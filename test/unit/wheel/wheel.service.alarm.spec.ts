@@ -42,7 +42,7 @@ describe('a wheel with an alarm', () => {
           fired.set(tag, test.wheel.nowMs());
           if (tag % 2 === 0) add();
         }
-        if (channel.size === 0) resolve();
+        if (fired.size === deadlinesMs.length) resolve();
       });
       const add = (): void => {
         const deadlineMs = test.wheel.nowMs() + random.next() * 500;

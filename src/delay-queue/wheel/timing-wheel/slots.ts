@@ -54,10 +54,10 @@ export class Slots {
    * to stand. It ends early when there is no room left, or no move.
    *
    * @param target not before {@link tick}
-   * @param expired gets up to `room` indexes
+   * @param expired gets as many indexes as it has room for
    * @returns how many it got
    */
-  advance(target: number, expired: Int32Array, room: number, moves: number): number {
+  advance(target: number, expired: Int32Array, moves: number): number {
     let count = 0;
     let left = moves;
     for (;;) {
@@ -66,9 +66,9 @@ export class Slots {
       const list = this.#occupied.first();
       const start = this.#cursor.startOf(list);
       if (start > target) break;
-      if (count >= room) return count;
+      if (count >= expired.length) return count;
       this.#cursor.moveTo(start);
-      if (list < SLOTS) count = this.#expire(list, expired, count, room);
+      if (list < SLOTS) count = this.#expire(list, expired, count);
       else this.#beginSpread(list);
     }
     this.#cursor.moveTo(target);
@@ -102,9 +102,9 @@ export class Slots {
     this.records.append(CASCADE, record);
   }
 
-  #expire(slot: number, expired: Int32Array, count: number, room: number): number {
+  #expire(slot: number, expired: Int32Array, count: number): number {
     let record = this.records.firstOf(slot);
-    while (!this.records.isEnd(record) && count < room) {
+    while (!this.records.isEnd(record) && count < expired.length) {
       const next = this.records.nextOf(record);
       expired[count++] = this.records.indexOf(record);
       this.records.release(record);
