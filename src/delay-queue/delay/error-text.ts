@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { isProxy } from 'node:util/types';
 
 /** Enough for the first lines of any message; the row stays small. */
-export const ERROR_BYTES_MAX = 4_096;
+const ERROR_BYTES_MAX = 4_096;
 
 const ELLIPSIS = '…';
 const ELLIPSIS_BYTES = Buffer.byteLength(ELLIPSIS);
@@ -10,18 +10,18 @@ const REPLACEMENT = '\u{FFFD}';
 
 /**
  * Text of anything that can be thrown, fit to be stored in Postgres: `Name: message`, the first
- * cause appended. No NUL, well-formed, at most `bytesMax` bytes of UTF-8. Never throws.
+ * cause appended. No NUL, well-formed, at most 4,096 bytes of UTF-8. Never throws.
  *
  * ```ts
  * describeError(new Error('no stock', { cause: new Error('23514') }));
  * // 'Error: no stock (cause: Error: 23514)'
  * ```
  */
-export function describeError(error: unknown, bytesMax: number = ERROR_BYTES_MAX): string {
+export function describeError(error: unknown): string {
   try {
-    return fit(withCause(error), bytesMax);
+    return fit(withCause(error));
   } catch {
-    return fit('an error that cannot be described', bytesMax);
+    return fit('an error that cannot be described');
   }
 }
 
@@ -88,15 +88,15 @@ function hasManyKeys(value: unknown, depth: number): boolean {
   );
 }
 
-function fit(text: string, bytesMax: number): string {
-  // Each unit takes at least one byte, so nothing behind `bytesMax` units can stay.
+function fit(text: string): string {
+  // Each unit takes at least one byte, so nothing behind so many units can stay.
   const clean = text
-    .slice(0, bytesMax)
+    .slice(0, ERROR_BYTES_MAX)
     .replaceAll('\0', REPLACEMENT)
     .replace(/\p{Surrogate}/gu, REPLACEMENT);
-  if (text.length <= bytesMax && Buffer.byteLength(clean) <= bytesMax) return clean;
+  if (text.length <= ERROR_BYTES_MAX && Buffer.byteLength(clean) <= ERROR_BYTES_MAX) return clean;
   // `encodeInto` stops before the first character that does not fit whole.
-  const room = new Uint8Array(Math.max(0, bytesMax - ELLIPSIS_BYTES));
+  const room = new Uint8Array(ERROR_BYTES_MAX - ELLIPSIS_BYTES);
   const { read: fitting } = new TextEncoder().encodeInto(clean, room);
   return clean.slice(0, fitting) + ELLIPSIS;
 }

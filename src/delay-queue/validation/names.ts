@@ -15,10 +15,10 @@ const ON_CONFLICT: readonly OnConflict[] = ['replace', 'keep', 'error'];
 export const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The name of a kind of delay, like `order.close`: 1 to 100 characters. */
-export function checkName(value: unknown, field = 'name'): string {
+export function checkName(value: unknown): string {
   if (typeof value === 'string' && NAME_PATTERN.test(value)) return value;
   throw new DelayInvalidError(
-    field,
+    'name',
     `must be a text like 'order.close': 1 to 100 letters, digits and ._:/-, ` +
       `beginning with a letter or digit, not ${shown(value)}`,
   );
@@ -28,47 +28,50 @@ export function checkName(value: unknown, field = 'name'): string {
  * A business key: 1 to 255 UTF-16 units, anything that Postgres can store as text. Numbers are
  * refused, not converted: `42` and `'42'` must not be two ways to say one key.
  */
-export function checkKey(value: unknown, field = 'key'): string {
+export function checkKey(value: unknown): string {
   if (typeof value !== 'string') {
-    throw new DelayInvalidError(field, `must be a text, not ${shown(value)}`);
+    throw new DelayInvalidError('key', `must be a text, not ${shown(value)}`);
   }
   if (value.length < 1 || value.length > KEY_LENGTH_MAX) {
     throw new DelayInvalidError(
-      field,
+      'key',
       `must have 1 to ${KEY_LENGTH_MAX} characters, but has ${value.length}`,
     );
   }
   if (value.includes('\0')) {
-    throw new DelayInvalidError(field, 'must not contain NUL, which Postgres cannot store');
+    throw new DelayInvalidError('key', 'must not contain NUL, which Postgres cannot store');
   }
   if (LONE_SURROGATE.test(value)) {
-    throw new DelayInvalidError(field, 'must be well-formed Unicode, without lone surrogates');
+    throw new DelayInvalidError('key', 'must be well-formed Unicode, without lone surrogates');
   }
   return value;
 }
 
 /** Attempts before a delay becomes a dead letter: 1 to 1,000. */
-export function checkMaxAttempts(value: unknown, field = 'maxAttempts'): number {
-  return checkInteger(value, field, 1, MAX_ATTEMPTS_MAX);
+export function checkMaxAttempts(value: unknown): number {
+  return checkInteger(value, 'maxAttempts', 1, MAX_ATTEMPTS_MAX);
 }
 
-export function checkOnConflict(value: unknown, field = 'onConflict'): OnConflict {
+export function checkOnConflict(value: unknown): OnConflict {
   const known = ON_CONFLICT.find((choice) => choice === value);
   if (known !== undefined) return known;
-  throw new DelayInvalidError(field, `must be 'replace', 'keep' or 'error', not ${shown(value)}`);
+  throw new DelayInvalidError(
+    'onConflict',
+    `must be 'replace', 'keep' or 'error', not ${shown(value)}`,
+  );
 }
 
 /** A schema name that needs no quotes and leaves room for suffixes within Postgres's 63 bytes. */
-export function checkSchema(value: unknown, field = 'schema'): string {
+export function checkSchema(value: unknown): string {
   if (typeof value === 'string' && FOREIGN_SCHEMA.test(value)) {
     throw new DelayInvalidError(
-      field,
+      'schema',
       `must be a schema of the library's own, not ${shown(value)}`,
     );
   }
   if (typeof value === 'string' && SCHEMA_PATTERN.test(value)) return value;
   throw new DelayInvalidError(
-    field,
+    'schema',
     `must be 1 to 48 lower-case letters, digits and _, not beginning with a digit, ` +
       `not ${shown(value)}`,
   );
