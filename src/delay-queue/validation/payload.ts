@@ -23,15 +23,15 @@ const ELEMENT_BYTES_MIN = 1 + SEPARATOR_BYTES;
  * of keys. `toJSON` is never called.
  *
  * ```ts
- * encodePayload({ orderId: '42' });             // '{"orderId":"42"}'
- * encodePayload({ items: [{ price: NaN }] });   // DelayInvalidError: payload.items[0].price: …
+ * encodePayload({ orderId: '42' }, 65_536);             // '{"orderId":"42"}'
+ * encodePayload({ items: [{ price: NaN }] }, 65_536);   // DelayInvalidError: payload.items[0].price: …
  * ```
  *
  * @param bytesMax limit in UTF-8 of the text that is read back, which is longer than the one that is sent:
  * `jsonb` writes numbers without exponents and a space after `,` and `:`. Work stops where it is passed
  * @throws DelayInvalidError with the exact path; its text never holds payload values
  */
-export function encodePayload(payload: unknown, bytesMax: number = PAYLOAD_BYTES_MAX): string {
+export function encodePayload(payload: unknown, bytesMax: number): string {
   return new PayloadEncoder(bytesMax).encode(payload);
 }
 

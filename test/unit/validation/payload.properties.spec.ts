@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayInvalidError } from '../../../src/delay-queue/delay/delay.errors.js';
-import { encodePayload } from '../../../src/delay-queue/validation/payload.js';
+import { encodePayload, PAYLOAD_BYTES_MAX } from '../../../src/delay-queue/validation/payload.js';
 
 describe('encodePayload, by property', () => {
   it('whatever JSON text says comes back deeply equal', () => {
@@ -35,7 +35,7 @@ describe('encodePayload, by property', () => {
         fc.pre(text !== undefined);
         const back: unknown = JSON.parse(text);
         expect(back).toEqual(withoutMinusZero(payload));
-        expect(encodePayload(back)).toBe(text);
+        expect(encodePayload(back, PAYLOAD_BYTES_MAX)).toBe(text);
         expect(Buffer.from(text).toString()).toBe(text);
       }),
       { numRuns: 1_000 },
@@ -46,7 +46,7 @@ describe('encodePayload, by property', () => {
 /** The text, or `undefined` for a typed refusal. Any other error fails the test. */
 function textOf(payload: unknown): string | undefined {
   try {
-    return encodePayload(payload);
+    return encodePayload(payload, PAYLOAD_BYTES_MAX);
   } catch (error) {
     if (error instanceof DelayInvalidError && error.field.startsWith('payload')) return undefined;
     throw error;

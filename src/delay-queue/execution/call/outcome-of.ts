@@ -8,7 +8,7 @@ import type { Outcome } from '../../settlement/outcome.js';
  *
  * @param closing the application is closing: to give up now costs no attempt
  */
-export function outcomeOf(error: unknown, closing = false): Outcome {
+export function outcomeOf(error: unknown, closing: boolean): Outcome {
   try {
     return meantBy(error, closing);
   } catch {

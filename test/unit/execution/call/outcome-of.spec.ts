@@ -7,7 +7,7 @@ const ofAnotherCopy = (meaning: string, more: object): Error =>
 
 it('DiscardDelay and PostponeDelay of another copy of the package mean the same', () => {
   const discard = ofAnotherCopy('discard', { reason: 'not wanted' });
-  expect(outcomeOf(discard)).toEqual({ kind: 'discarded', reason: 'not wanted' });
+  expect(outcomeOf(discard, false)).toEqual({ kind: 'discarded', reason: 'not wanted' });
   const postpone = ofAnotherCopy('postpone', { after: '1s' });
-  expect(outcomeOf(postpone)).toEqual({ kind: 'postponed', waitMs: 1_000 });
+  expect(outcomeOf(postpone, false)).toEqual({ kind: 'postponed', waitMs: 1_000 });
 });

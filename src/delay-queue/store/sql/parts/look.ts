@@ -28,10 +28,7 @@ seen AS MATERIALIZED (
 export const freeRows = (
   tables: Tables,
   lockWait: LockWait,
-  {
-    carries = [],
-    expiredOnlyIf = 'true',
-  }: { carries?: readonly string[]; expiredOnlyIf?: string } = {},
+  { carries = [], expiredOnlyIf = 'true' }: { carries?: readonly string[]; expiredOnlyIf?: string },
 ): string => {
   const carried = carries.map((column) => `, i.${column}`).join('');
   const lockedOf = (lock: LockWait, and: string): string => `
