@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { NodeProcess } from '../support/node-process.js';
 import { Cluster } from './support/cluster.js';
 import type { CalendarMessage, CalendarSetup } from './support/calendar.protocol.js';
@@ -9,19 +9,27 @@ const DAY_MS = 24 * HOUR_MS;
 /** Longer than any zone keeps one offset, so a wait of calendar days would be an hour off. */
 const STRETCH_MS = 200 * DAY_MS;
 
-/** Zones with a change of the clocks: where, and an instant an hour or two before it. */
+/**
+ * Zones with a change of the clocks: where, an instant an hour or two before it, and how the database writes and
+ * reads times meanwhile, when nobody says otherwise.
+ */
 const ZONES = [
-  ['Europe/Berlin', Date.UTC(2090, 9, 29, 0)],
-  ['America/New_York', Date.UTC(2090, 2, 12, 6)],
+  {
+    zone: 'Europe/Berlin',
+    beforeMs: Date.UTC(2090, 9, 29, 0),
+    session: { timezone: 'UTC', datestyle: 'ISO, MDY', intervalstyle: 'postgres' },
+  },
+  {
+    zone: 'America/New_York',
+    beforeMs: Date.UTC(2090, 2, 12, 6),
+    session: { timezone: 'America/St_Johns', datestyle: 'SQL, DMY', intervalstyle: 'sql_standard' },
+  },
   // By half an hour, and on the other side of the world.
-  ['Australia/Lord_Howe', Date.UTC(2090, 3, 1, 14)],
-] as const;
-
-/** How the database writes and reads times, when nobody says otherwise. */
-const SESSIONS = [
-  { timezone: 'UTC', datestyle: 'ISO, MDY', intervalstyle: 'postgres' },
-  { timezone: 'America/St_Johns', datestyle: 'SQL, DMY', intervalstyle: 'sql_standard' },
-  { timezone: 'Asia/Kathmandu', datestyle: 'German', intervalstyle: 'iso_8601' },
+  {
+    zone: 'Australia/Lord_Howe',
+    beforeMs: Date.UTC(2090, 3, 1, 14),
+    session: { timezone: 'Asia/Kathmandu', datestyle: 'German', intervalstyle: 'iso_8601' },
+  },
 ];
 
 let cluster: Cluster;
@@ -38,7 +46,7 @@ afterEach(async () => {
 });
 
 /** For all sessions from now on; the cluster's own, opened before, stay as they are. */
-async function setSessions(settings: (typeof SESSIONS)[number]): Promise<void> {
+async function setSessions(settings: (typeof ZONES)[number]['session']): Promise<void> {
   const [row] = await cluster.sql<{ name: string }>('SELECT current_database() AS name');
   for (const [setting, value] of Object.entries(settings)) {
     await cluster.sql(`ALTER DATABASE ${row!.name} SET ${setting} = '${value}'`);
@@ -64,8 +72,9 @@ const stored = async (): Promise<Map<string, { dueMs: number; createdMs: number 
   return new Map(rows.map(({ key, ...times }) => [key, times]));
 };
 
-describe.each(SESSIONS)('a database that keeps $timezone and writes $datestyle', (session) => {
-  it.each(ZONES)('and a process in %s: a due time is an instant', async (zone, beforeMs) => {
+it.each(ZONES)(
+  'a database that keeps $session.timezone, and a process in $zone: a due time is an instant',
+  async ({ zone, beforeMs, session }) => {
     await setSessions(session);
     const instantsMs = [0, 1, 2, 3].map((hours) => beforeMs + hours * HOUR_MS);
     const told = await calendarIn(zone, instantsMs);
@@ -88,5 +97,5 @@ describe.each(SESSIONS)('a database that keeps $timezone and writes $datestyle',
     // Whole milliseconds, rounded up.
     expect(dueMs - createdMs - STRETCH_MS).toBeGreaterThanOrEqual(0);
     expect(dueMs - createdMs - STRETCH_MS).toBeLessThan(1);
-  });
-});
+  },
+);
