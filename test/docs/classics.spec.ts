@@ -36,10 +36,11 @@ async function run(design: DesignName, guarded: boolean): Promise<Outcomes> {
 }
 
 beforeAll(async () => {
+  const guarded = run('scan', true).then((ended) => (guardedScan = ended));
   const runs = designNames.map(async (design) => outcomes.set(design, await run(design, false)));
-  const guarded = run('scan', true);
-  await Promise.all(runs);
-  guardedScan = await guarded;
+  // Also when one has failed the others go on to their ends: they have processes of their own to stop.
+  const ends = await Promise.allSettled([guarded, ...runs]);
+  for (const end of ends) if (end.status === 'rejected') throw end.reason;
 }, LONG_MS);
 
 const cases = designNames.flatMap((design) => FAULTS.map((fault) => ({ design, fault })));
