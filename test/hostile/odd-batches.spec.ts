@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Stage } from '../integration/engine/support/stage.js';
 import type { DelayNode } from '../support/delay-node.js';
 import { NodeProcess } from '../support/node-process.js';
 import type { OddNodeMessage } from './fixtures/odd-nodes.js';
 import { ODD_BATCHES, type NamedOddBatch } from './odd-batches/index.js';
-import { everyCase } from './support/every-case.js';
+
+// oxlint-disable jest/expect-expect, jest/no-conditional-expect -- `runsOddly` expects what its case says
 
 /** One node runs everything that is odd, one after the other; another one only schedules. */
 let stage: Stage;
@@ -47,9 +48,7 @@ async function runsOddly({ name, ends, others, error }: NamedOddBatch): Promise<
   expect(await endOf(name, 'healthy')).toMatchObject({ event: 'completed', attempt: 1 });
 }
 
-describe('a batch handler that', () => {
-  everyCase(ODD_BATCHES, runsOddly);
-});
+it.each(ODD_BATCHES)('a batch handler that $what', (odd) => runsOddly(odd));
 
 it('none of them has ended the process, which drains and ends as ever', async () => {
   expect(node.running).toBe(true);

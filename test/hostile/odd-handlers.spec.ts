@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Stage } from '../integration/engine/support/stage.js';
 import type { DelayNode } from '../support/delay-node.js';
 import { NodeProcess } from '../support/node-process.js';
 import type { OddNodeMessage } from './fixtures/odd-nodes.js';
 import { ODD_HANDLERS, type NamedOddHandler } from './odd-handlers/index.js';
-import { everyCase } from './support/every-case.js';
 import { until } from '../support/until.js';
+
+// oxlint-disable jest/expect-expect, jest/no-conditional-expect -- `runsOddly` expects what its case says
 
 /** One node runs everything that is odd, one after the other; another one only schedules. */
 let stage: Stage;
@@ -89,9 +90,7 @@ async function runsOddly(odd: NamedOddHandler): Promise<void> {
   await noTransactionLeft();
 }
 
-describe('a handler that', () => {
-  everyCase(ODD_HANDLERS, runsOddly);
-});
+it.each(ODD_HANDLERS)('a handler that $what', (odd) => runsOddly(odd));
 
 it('none of them has ended the process, which drains and ends as ever', async () => {
   expect(node.running).toBe(true);

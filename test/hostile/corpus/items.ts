@@ -1,8 +1,7 @@
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import type { Case } from '../support/every-case.js';
-
 /** What `scheduleMany` must refuse as a whole. Made anew for each use: some are large. */
-export interface HostileItems extends Case {
+export interface HostileItems {
+  what: string;
   make: () => unknown;
   /** The error's `field`, or how it begins. */
   field: RegExp;

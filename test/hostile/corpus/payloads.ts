@@ -1,9 +1,9 @@
-import type { Case } from '../support/every-case.js';
-
-/** A payload that must be refused, and where the error must point. Made anew for each use. */
-export interface HostilePayload extends Case {
+/** A payload that must be refused, and where and with what the error must point. Made anew for each use. */
+export interface HostilePayload {
+  what: string;
   make: () => unknown;
   field: string;
+  why: string;
 }
 
 const boom = (): never => {
@@ -47,100 +47,90 @@ class Money {
 }
 class Tags extends Array<string> {}
 
-const at = (field: string, what: string, make: () => unknown): HostilePayload => ({
+const at = (field: string, what: string, make: () => unknown, why: string): HostilePayload => ({
   what,
   make,
   field,
+  why,
 });
 
+const LARGE = 'larger than 65536 bytes';
+const UNREADABLE = 'cannot be read';
+
 export const PAYLOADS: readonly HostilePayload[] = [
-  at('payload.text', 'NUL in a text', () => ({ text: 'a\0b' })),
-  at('payload["a\\u0000b"]', 'NUL in a key', () => ({ 'a\0b': 1 })),
-  at('payload[0]', 'a lone high surrogate', () => ['\uD800']),
-  at('payload[0]', 'a lone low surrogate', () => ['\uDC00 after']),
-  at('payload["\\udca5"]', 'a lone surrogate in a key', () => ({ '\uDCA5': 1 })),
-  at(`payload${'[0]'.repeat(64)}`, 'a depth of 65', () => nested(65)),
-  at(`payload${'[0]'.repeat(64)}`, 'a depth of 20,000', () => nested(20_000)),
-  at(`payload${'.deeper'.repeat(64)}`, 'a proxy without end', endless),
-  at('payload.n', 'a bigint', () => ({ n: 1n })),
-  at('payload.n', '2^53', () => ({ n: 2 ** 53 })),
-  at('payload.n', '2^53 + 1', () => JSON.parse('{"n": 9007199254740993}')),
-  at('payload.n', '-2^53', () => ({ n: -(2 ** 53) })),
-  at('payload.n', 'the largest double', () => ({ n: Number.MAX_VALUE })),
-  at('payload.n', 'NaN', () => ({ n: NaN })),
-  at('payload[1]', 'Infinity', () => [1, Infinity]),
-  at('payload', '1e309 out of JSON', () => JSON.parse('1e309')),
-  at('payload.__proto__', '__proto__', () => JSON.parse('{"__proto__": {"admin": true}}')),
-  at('payload.a.__proto__', '__proto__ inside', () => JSON.parse('{"a":{"__proto__":1}}')),
-  at('payload.self.again', 'a cycle', cycle),
-  at('payload', '10 MB of text', () => 'x'.repeat(10_000_000)),
-  at('payload', '10 MB in small pieces', () =>
-    Array.from({ length: 100_000 }, () => 'x'.repeat(100)),
-  ),
-  at('payload', 'a million keys', () =>
-    Object.fromEntries(Array.from({ length: 1e6 }, (_, n) => [n, 0])),
-  ),
-  at('payload', 'one byte too many', () => 'x'.repeat(65_535)),
-  at('payload', 'numbers that grow when they are written out', () =>
-    Array.from({ length: 9_000 }, () => 5e-324),
-  ),
-  at('payload', 'too many bytes in few characters', () => 'ü'.repeat(33_000)),
-  at('payload', 'text that grows when it is quoted', () => '\u0001'.repeat(20_000)),
-  at('payload', 'undefined', () => undefined),
-  at('payload.a', 'undefined inside', () => ({ a: undefined })),
-  at('payload', 'a function', () => boom),
-  at('payload.a', 'a function inside', () => ({ a: boom })),
-  at('payload', 'a symbol', () => Symbol('s')),
-  at('payload', 'a symbol as a key', () => ({ [Symbol('s')]: 1 })),
-  at('payload.at', 'a Date', () => ({ at: new Date(0) })),
-  at('payload', 'a Map', () => new Map([['a', 1]])),
-  at('payload', 'a Set', () => new Set([1])),
-  at('payload', 'a Promise', () => Promise.resolve(1)),
-  at('payload', 'a Buffer', () => Buffer.from('a')),
-  at('payload', 'an ArrayBuffer', () => new ArrayBuffer(8)),
-  at('payload', 'an Error', () => new Error('payload')),
-  at('payload', 'a RegExp', () => /x/),
-  at('payload', 'a boxed number', () => new Number(1)),
-  at('payload', 'an instance', () => new Money(1)),
-  at('payload', 'a subclass of Array', () => Tags.of('a')),
-  at('payload', 'an object that inherits', () => Object.create({ a: 1 })),
-  at('payload', 'an iterator', () => [1].values()),
-  at('payload[1]', 'a hole in an array', () => [1, , 3]), // oxlint-disable-line no-sparse-arrays
-  at('payload', 'a sparse array of 4 billion', () => Object.assign([], { length: 4e9 })),
-  at('payload', 'an array with a property', () => Object.assign([1], { total: 1 })),
-  at('payload.a', 'a hidden property', () => Object.defineProperty({}, 'a', { value: 1 })),
-  at('payload.toJSON', 'toJSON', () => ({ toJSON: () => 1 })),
-  at('payload.toJSON', 'toJSON that throws', () => ({ toJSON: boom })),
-  at('payload.a', 'a getter that throws', () => getter(boom)),
-  at('payload.a', 'a getter that throws nothing at all', () =>
-    getter(() => {
-      // oxlint-disable-next-line no-throw-literal, typescript/only-throw-error -- hostile
-      throw undefined;
-    }),
-  ),
-  at('payload.a', 'a getter that throws a revoked proxy', () =>
-    getter(() => {
-      throw revoked(new Error('x'));
-    }),
-  ),
-  at('payload.a', 'a getter that calls itself without end', () =>
-    Object.defineProperty({}, 'a', {
-      enumerable: true,
-      get(this: { a: unknown }) {
-        return this.a;
-      },
-    }),
-  ),
-  at('payload', 'a revoked proxy of an object', () => revoked({})),
-  at('payload', 'a revoked proxy of an array', () => revoked([])),
-  at('payload', 'a proxy that throws for its keys', () => new Proxy({}, { ownKeys: boom })),
+  at('payload.items[1].note', 'NUL', () => ({ items: [0, { note: 'a\0b' }] }), 'contains NUL'),
+  at('payload["a\\u0000b"]', 'NUL in a key', () => ({ 'a\0b': 1 }), 'the key contains NUL'),
+  at('payload[0]', 'a lone high surrogate', () => ['\uD800'], 'lone surrogate'),
+  at('payload[0]', 'a lone low surrogate', () => ['\uDC00 after'], 'lone surrogate'),
+  at('payload["\\udca5"]', 'a lone surrogate in a key', () => ({ '\uDCA5': 1 }), 'lone surrogate'),
+  at(`payload${'[0]'.repeat(64)}`, 'a depth of 20,000', () => nested(20_000), 'deeper than 64'),
+  at(`payload${'.deeper'.repeat(64)}`, 'a proxy without end', endless, 'deeper than 64'),
+  at('payload.n', 'a bigint', () => ({ n: 1n }), 'send it as a string'),
+  at('payload.n', '2^53', () => ({ n: 2 ** 53 }), 'send it as a string'),
+  at('payload.n', '-2^53', () => ({ n: -(2 ** 53) }), 'send it as a string'),
+  at('payload.items[1].n', 'NaN', () => ({ items: [1, { n: NaN }] }), 'is NaN'),
+  at('payload', '1e309 out of JSON', () => JSON.parse('1e309'), 'is Infinity'),
+  at('payload.a.__proto__', '__proto__', () => JSON.parse('{"a":{"__proto__":1}}'), 'prototype'),
+  at('payload.self.again', 'a cycle', cycle, 'cycle'),
+  at('payload', '10 MB of text', () => 'x'.repeat(10_000_000), LARGE),
+  at('payload', 'one byte too many', () => 'x'.repeat(65_535), LARGE),
+  at('payload', 'too many bytes in few characters', () => 'ü'.repeat(33_000), LARGE),
+  at('payload', 'numbers that grow', () => Array.from({ length: 9_000 }, () => 5e-324), LARGE),
+  at('payload', 'text that grows when it is quoted', () => '\u0001'.repeat(20_000), LARGE),
+  at('payload', 'a sparse array of 4 billion', () => Object.assign([], { length: 4e9 }), LARGE),
+  at('payload', 'undefined', () => undefined, 'undefined'),
+  at('payload.a', 'undefined inside', () => ({ a: undefined }), 'undefined'),
+  at('payload.a', 'a function', () => ({ a: boom }), 'is a function'),
+  at('payload', 'a symbol', () => Symbol('s'), 'is a symbol'),
+  at('payload', 'a symbol as a key', () => ({ [Symbol('s')]: 1 }), 'symbol as a key'),
+  at('payload.at', 'a Date', () => ({ at: new Date(0) }), 'toISOString'),
+  at('payload', 'a Map', () => new Map([['a', 1]]), 'Object.fromEntries'),
+  at('payload', 'a Set', () => new Set([1]), '[...set]'),
+  at('payload', 'a Promise', () => Promise.resolve(1), 'await it first'),
+  at('payload', 'a Buffer', () => Buffer.from('a'), 'base64'),
+  at('payload', 'an ArrayBuffer', () => new ArrayBuffer(8), 'base64'),
+  at('payload', 'a boxed number', () => new Number(1), 'an instance of Number'),
+  at('payload', 'an instance', () => new Money(1), 'an instance of Money'),
+  at('payload', 'a subclass of Array', () => Tags.of('a'), 'an instance of Tags'),
+  at('payload', 'an object that inherits', () => Object.create({ a: 1 }), 'an instance of Object'),
+  at('payload', 'a strange prototype', () => Object.create(Object.create(null)), 'some class'),
+  at('payload[1]', 'a hole in an array', () => [1, , 3], 'hole'), // oxlint-disable-line no-sparse-arrays
   at(
     'payload',
-    'a proxy that throws for its prototype',
-    () => new Proxy({}, { getPrototypeOf: boom }),
+    'an array with a property',
+    () => Object.assign([1], { n: 1 }),
+    'beside its elements',
   ),
-  at('payload.a', 'a proxy that throws for its values', () => new Proxy({ a: 1 }, { get: boom })),
-  at('payload', 'a class whose constructor throws when read', () =>
-    Object.create(Object.defineProperty(Object.create({}), 'constructor', { get: boom })),
+  at(
+    'payload.a',
+    'a hidden property',
+    () => Object.defineProperty({}, 'a', { value: 1 }),
+    'enumerable',
   ),
+  at('payload.toJSON', 'toJSON', () => ({ toJSON: boom }), 'is a function'),
+  at('payload.a', 'a getter that throws', () => getter(boom), UNREADABLE),
+  at(
+    'payload.a',
+    'a getter that throws a revoked proxy',
+    () =>
+      getter(() => {
+        throw revoked(new Error('x'));
+      }),
+    UNREADABLE,
+  ),
+  at('payload', 'a revoked proxy of an object', () => revoked({}), UNREADABLE),
+  at('payload', 'a revoked proxy of an array', () => revoked([]), UNREADABLE),
+  at(
+    'payload',
+    'a proxy that throws for its keys',
+    () => new Proxy({}, { ownKeys: boom }),
+    UNREADABLE,
+  ),
+  at(
+    'payload.a',
+    'a proxy that throws for its values',
+    () => new Proxy({ a: 1 }, { get: boom }),
+    UNREADABLE,
+  ),
+  at(`payload["${'k'.repeat(40)}…"]`, 'a long key', () => ({ ['k'.repeat(200)]: NaN }), 'NaN'),
 ];

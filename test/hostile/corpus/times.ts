@@ -1,25 +1,26 @@
-import type { Case } from '../support/every-case.js';
-
 /** A due time that must be refused: what stands in the options, and the field to be named. */
-export interface HostileTime extends Case {
+export interface HostileTime {
+  what: string;
   when: object;
   field: string;
+  why: string;
 }
 
 const boom = (): never => {
   throw new Error('boom');
 };
 
-const after = (what: string, value: unknown): HostileTime => ({
-  what: `after: ${what}`,
-  when: { after: value },
-  field: 'after',
-});
+const after = (
+  what: string,
+  value: unknown,
+  why = "must be milliseconds or a text like '90s', '30m', '48h' or '14d'",
+): HostileTime => ({ what: `after: ${what}`, when: { after: value }, field: 'after', why });
 
-const at = (what: string, value: unknown): HostileTime => ({
+const at = (what: string, value: unknown, why: string): HostileTime => ({
   what: `at: ${what}`,
   when: { at: value },
   field: 'at',
+  why,
 });
 
 /** A real Date that answers something else than its time. */
@@ -30,12 +31,12 @@ export const DURATIONS: readonly HostileTime[] = [
   after('NaN', NaN),
   after('Infinity', Infinity),
   after('-Infinity', -Infinity),
-  after('a negative number', -1),
-  after('a hair below zero', -Number.MIN_VALUE),
-  after('a negative text', '-5s'),
-  after('a number beyond 100 years', 100 * 365.25 * 86_400_000 + 1),
-  after('a text beyond 100 years', '365250d'),
-  after('the largest double', Number.MAX_VALUE),
+  after('a negative number', -1, 'must not be negative'),
+  after('a hair below zero', -Number.MIN_VALUE, 'must not be negative'),
+  after('a negative text', '-5s', 'must not be negative'),
+  after('a number beyond 100 years', 100 * 365.25 * 86_400_000 + 1, 'must be at most 100 years'),
+  after('a text beyond 100 years', '365250d', 'must be at most 100 years'),
+  after('the largest double', Number.MAX_VALUE, 'must be at most 100 years'),
   after('an unknown unit', '30x'),
   after('an empty text', ''),
   after('blanks around it', ' 30s '),
@@ -58,36 +59,33 @@ export const DURATIONS: readonly HostileTime[] = [
   after('a Date', new Date()),
 ];
 
+const RANGE = 'must lie from 1970-01-01 to 9999-12-31';
+const NO_DATE = 'must be a Date, not';
+const LIES = 'must be a Date whose getTime answers the time it holds';
+
 export const TIMES: readonly HostileTime[] = [
   ...DURATIONS,
-  at('an Invalid Date', new Date(NaN)),
-  at('the last Date there is', new Date(8.64e15)),
-  at('the year 10000', new Date(Date.UTC(10_000, 0, 1))),
-  at('before 1970', new Date(-1)),
-  at('before Christ', new Date(-1e14)),
-  at('a text', '2030-01-01T00:00:00Z'),
-  at('infinity', 'infinity'),
-  at('a number', Date.now()),
-  at('null', null),
-  at('what only inherits from Date', Object.create(Date.prototype)),
-  at('a proxy of a Date', new Proxy(new Date(), {})),
-  at('a Date whose getTime throws', lying(boom)),
-  at(
-    'a Date whose getTime answers a text',
-    lying(() => 'soon'),
-  ),
-  at(
-    'a Date whose getTime answers a bigint',
-    lying(() => 1n),
-  ),
-  at(
-    'a Date whose getTime answers nothing',
-    lying(() => undefined),
-  ),
+  at('an Invalid Date', new Date(NaN), 'must be a valid Date'),
+  at('the last Date there is', new Date(8.64e15), RANGE),
+  at('the year 10000', new Date(Date.UTC(10_000, 0, 1)), RANGE),
+  at('before 1970', new Date(-1), RANGE),
+  at('a text', '2030-01-01T00:00:00Z', NO_DATE),
+  at('a number', Date.now(), NO_DATE),
+  at('null', null, NO_DATE),
+  at('what only inherits from Date', Object.create(Date.prototype), NO_DATE),
+  at('a proxy of a Date', new Proxy(new Date(), {}), NO_DATE),
+  at('a Date whose getTime throws', lying(boom), 'cannot be read'),
+  at('a Date whose getTime answers a text', lying(String), LIES),
   at(
     'a Date whose getTime answers Infinity',
     lying(() => Infinity),
+    LIES,
   ),
-  { what: 'after and at together', when: { after: 1, at: new Date() }, field: 'at' },
-  { what: 'neither after nor at', when: {}, field: 'after|at' },
+  {
+    what: 'after and at together',
+    when: { after: 1, at: new Date() },
+    field: 'at',
+    why: 'give either after or at, not both',
+  },
+  { what: 'neither after nor at', when: {}, field: 'after|at', why: 'say when' },
 ];

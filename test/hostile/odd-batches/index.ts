@@ -1,5 +1,4 @@
 import type { Kind } from '../odd-handlers/odd-handler.js';
-import { THROWS } from '../odd-handlers/throws.js';
 import type { OddBatch } from './odd-batch.js';
 import { WORDS } from './words.js';
 
@@ -25,12 +24,6 @@ const MANNERS: readonly OddBatch[] = [
   completes('puts others in its list', ({ delays, odd }) => {
     for (const index of delays.keys()) delays[index] = { ...odd, id: '999999999', key: 'x' };
   }),
-  completes('makes holes in its list', ({ delays }) => {
-    for (const index of delays.keys()) Reflect.deleteProperty(delays, index);
-  }),
-  completes('reverses its list', ({ delays }) =>
-    delays.splice(0, delays.length, ...delays.toReversed()),
-  ),
   completes('makes its list ten million long', ({ delays }) => (delays.length = 10_000_000)),
   completes('freezes all it gets', ({ delays, ctx }) => {
     for (const delay of delays) Object.freeze(delay);
@@ -44,15 +37,21 @@ const MANNERS: readonly OddBatch[] = [
     Object.assign(ctx, { fail: boom, postpone: boom, manager: null });
   }),
   completes('answers its list', ({ delays }) => delays),
-  completes('answers a list of promises', ({ delays }) => delays.map(() => Promise.resolve(1))),
-  // oxlint-disable-next-line unicorn/no-thenable -- hostile
-  completes('answers a thenable', () => ({ then: (resolve: () => void) => resolve() })),
   {
     what: 'answers a thenable that throws',
     // oxlint-disable-next-line unicorn/no-thenable -- hostile
     act: () => ({ then: boom }),
     ends: 'dead',
     error: /boom/,
+  },
+  {
+    what: 'throws nothing at all',
+    act: () => {
+      // oxlint-disable-next-line no-throw-literal, typescript/only-throw-error -- hostile
+      throw undefined;
+    },
+    ends: 'dead',
+    error: /^undefined$/,
   },
   {
     what: 'never returns',
@@ -63,24 +62,12 @@ const MANNERS: readonly OddBatch[] = [
   },
 ];
 
-/** Whatever can be thrown, by a batch: it is split, and fails alone as any handler does. */
-const THROWN: readonly OddBatch[] = THROWS.filter(({ ends: [end] }) => end === 'dead').map(
-  ({ what, act, error }) => ({
-    what,
-    kinds: ['transactional'],
-    act: () => act({} as never),
-    ends: 'dead',
-    ...(error && { error }),
-  }),
-);
-
 /** All of them, each as a plain and as a transactional one where it can be both. */
-export const ODD_BATCHES: readonly NamedOddBatch[] = [...WORDS, ...MANNERS, ...THROWN].flatMap(
-  (odd, number) =>
-    (odd.kinds ?? (['plain', 'transactional'] as const)).map((kind) => ({
-      ...odd,
-      what: `${kind} batch: ${odd.what}`,
-      kind,
-      name: `test.batch.${kind}.${number}` as const,
-    })),
+export const ODD_BATCHES: readonly NamedOddBatch[] = [...WORDS, ...MANNERS].flatMap((odd, number) =>
+  (odd.kinds ?? (['plain', 'transactional'] as const)).map((kind) => ({
+    ...odd,
+    what: `${kind} batch: ${odd.what}`,
+    kind,
+    name: `test.batch.${kind}.${number}` as const,
+  })),
 );

@@ -1,7 +1,6 @@
 import type { Delay, DelayBatchContext } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import type { Kind } from '../odd-handlers/odd-handler.js';
-import type { Case } from '../support/every-case.js';
 
 /** What an odd batch handler may lay its hands on. */
 export interface BatchReach {
@@ -12,7 +11,8 @@ export interface BatchReach {
 }
 
 /** A batch handler that does something nobody should do because of one of its delays. */
-export interface OddBatch extends Case {
+export interface OddBatch {
+  what: string;
   /** Both, when left out. */
   kinds?: readonly Kind[];
   act: (reach: BatchReach) => unknown;

@@ -1,6 +1,5 @@
 import type { Delay, DelayContext, DelayService } from 'nestjs-delay-queue';
 import type { DataSource, EntityManager, QueryRunner } from 'typeorm';
-import type { Case } from '../support/every-case.js';
 
 export type Kind = 'plain' | 'transactional';
 
@@ -21,7 +20,8 @@ export interface Reach {
 }
 
 /** A handler that does something nobody should do, and what must come of it. */
-export interface OddHandler extends Case {
+export interface OddHandler {
+  what: string;
   /** Both, when left out. */
   kinds?: readonly Kind[];
   act: (reach: Reach) => unknown;
