@@ -64,7 +64,7 @@ function rewriteOnTheWayOut(texts: ReadonlyMap<string, string>): void {
 }
 
 /** What goes out for what a client is asked: a text, or an object with one, as prepared statements are. */
-export function rewrittenQuery(texts: ReadonlyMap<string, string>, asked: unknown): unknown {
+function rewrittenQuery(texts: ReadonlyMap<string, string>, asked: unknown): unknown {
   if (typeof asked === 'string') return texts.get(asked) ?? asked;
   if (typeof asked !== 'object' || asked === null || !('text' in asked)) return asked;
   const text = texts.get(String(asked.text));

@@ -16,37 +16,8 @@ const schedule = (token: string, inTransaction = false) =>
 const told = (scene: Scene, call: string, verdict: string, { id }: Made): void =>
   scene.log.ok(call, { verdict, id, dueMs: Date.now() + HOUR_MS });
 
-/** The row goes as a cancel would take it, whatever its lease says. */
-const takeOut = (scene: Scene, id: string): Promise<void> =>
-  scene.write(
-    '',
-    `WITH gone AS (DELETE FROM delay_queue.delay WHERE id = $1 RETURNING *)
-     INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, key)
-     SELECT id, clock_timestamp(), due_at, created_at, epoch, attempts, 'cancelled', name, key FROM gone`,
-    id,
-  );
-
 describe('4: told and done', () => {
   expectBroken({
-    'told "cancelled", and it ran': {
-      breaks: [4],
-      says: /told "cancelled", and no cancel removed the row/,
-      happens: async (scene) => {
-        const made = await scene.schedule({ key: 'k' });
-        told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
-        await scene.run(made);
-      },
-    },
-    'cancelled under a live lease': {
-      breaks: [4],
-      says: /a cancel at .*, while the lease of n1 ran until/,
-      happens: async (scene) => {
-        const made = await scene.schedule({ key: 'k' });
-        await scene.claim(made, 'n1');
-        await takeOut(scene, made.id);
-        told(scene, ask(scene, 'cancel', made, 'k'), 'cancelled', made);
-      },
-    },
     'told "rescheduled", and nothing was written': {
       breaks: [4],
       says: /told that it is due at .*, and no reschedule wrote that/,
@@ -80,23 +51,6 @@ describe('9: what clients know', () => {
         await scene.run(made);
       },
     },
-    'a failed call that shows': {
-      breaks: [9],
-      says: /"f": call c-\d+ was told "fail", and it was written 1 times/,
-      happens: async (scene) => {
-        scene.log.fail(scene.log.invoke(schedule('f')), new Error('refused'));
-        await scene.run(await scene.place({ token: 'f' }));
-      },
-    },
-    'a call without an answer that shows twice': {
-      breaks: [9],
-      says: /"u": call c-\d+ was told "unknown", and it was written 2 times/,
-      happens: async (scene) => {
-        scene.log.unknown(scene.log.invoke(schedule('u')), new Error('terminated'));
-        await scene.run(await scene.place({ token: 'u' }));
-        await scene.run(await scene.place({ token: 'u' }));
-      },
-    },
     'a delay that nobody asked for': {
       breaks: [9],
       says: /"stray": nobody asked for it/,
@@ -124,11 +78,6 @@ describe('9: what clients know', () => {
 
 describe('10: after quiet', () => {
   expectBroken({
-    'a lease that nobody ends': {
-      breaks: [10, 1],
-      says: /leased to n1 until .*, and nobody is there/,
-      happens: async (scene) => scene.claim(await scene.schedule({}), 'n1'),
-    },
     'a node that is thought to be there': {
       breaks: [10],
       says: /"n9": some session still holds the lock of its presence/,

@@ -3,49 +3,11 @@ import { noteEffect } from '../../chaos/record/effect.js';
 import { expectBroken } from './support/expect-broken.js';
 import { type Made, type Scene } from './support/scene.js';
 
-const fenced = { name: 'chaos.fenced' };
 const HOUR_MS = 3_600_000;
 
 const CLAIM = `UPDATE delay_queue.delay
   SET leased_by = 'n2', leased_until = clock_timestamp() + interval '1 minute',
       epoch = epoch + 1, attempts = attempts + 1 WHERE id = $1`;
-const finish = async (scene: Scene, id: string, attempt: number): Promise<void> => {
-  const [row] = await scene.sql<{ epoch: number; token: string }>(
-    `SELECT epoch, payload->>'token' AS token FROM delay_queue.delay WHERE id = $1`,
-    [id],
-  );
-  const of = { id, name: 'chaos.plain', call: '', node: 'n2', attempt };
-  const claimed = { ...of, epoch: row?.epoch ?? 0, token: row?.token ?? '' };
-  await scene.effect(claimed);
-  await scene.complete(claimed);
-};
-
-describe('1: a delay that does not end', () => {
-  expectBroken({
-    'acknowledged and never written': {
-      breaks: [1, 9],
-      says: /t9.*told "scheduled", id 99, and no row ever held it/,
-      happens: async ({ log }) => {
-        const call = log.invoke({
-          verb: 'schedule',
-          name: 'chaos.plain',
-          key: null,
-          token: 't9',
-          inTransaction: false,
-        });
-        log.ok(call, { verdict: 'scheduled', id: '99', dueMs: 0 });
-      },
-    },
-    'its child waits': {
-      breaks: [1, 10],
-      says: /"child": it never ended/,
-      happens: async (scene) => {
-        await scene.run(await scene.schedule({ token: 'mother' }));
-        await scene.place({ token: 'child', parent: 'mother' }, { afterMs: HOUR_MS });
-      },
-    },
-  });
-});
 
 describe('2: effects', () => {
   expectBroken({
@@ -53,7 +15,7 @@ describe('2: effects', () => {
       breaks: [2],
       says: /its transaction did it 2 times\n/,
       happens: async (scene) =>
-        scene.runFenced(await scene.schedule(fenced), 'n1', async () => {
+        scene.runFenced(await scene.schedule({ name: 'chaos.fenced' }), 'n1', async () => {
           const [{ delay_id: id, token } = { delay_id: '', token: '' }] = await scene.sql<{
             delay_id: string;
             token: string;
@@ -61,24 +23,6 @@ describe('2: effects', () => {
           const delay = { id, name: 'chaos.fenced', attempt: 1, payload: { token } };
           await noteEffect(await scene.session(''), delay, { node: 'n1', fenced: true });
         }),
-    },
-    'a fenced effect that stayed though its attempt was given up': {
-      breaks: [2],
-      says: /attempt 1 of n1 committed an effect at .*, and that transaction did not end the delay/,
-      happens: async (scene) => {
-        const claimed = await scene.claim(await scene.schedule(fenced), 'n1');
-        await scene.effect(claimed, { fenced: true });
-        await scene.settle(claimed, null);
-      },
-    },
-    'a plain one that was acknowledged before it was done': {
-      breaks: [2],
-      says: /completed at .* by attempt 1 of n1, which had not done it by then/,
-      happens: async (scene) => {
-        const claimed = await scene.claim(await scene.schedule({}), 'n1');
-        await scene.complete(claimed);
-        await scene.effect(claimed);
-      },
     },
     'a plain one done more often than claimed': {
       breaks: [2],
@@ -113,50 +57,68 @@ describe('2: effects', () => {
   });
 });
 
+/** Ends the attempt that {@link CLAIM} began. */
+async function finish(scene: Scene, { id, token }: Made, attempt: number): Promise<void> {
+  const [row] = await scene.sql<{ epoch: number }>(
+    `SELECT epoch FROM delay_queue.delay WHERE id = $1`,
+    [id],
+  );
+  const of = { id, name: 'chaos.plain', token, call: '', node: 'n2', attempt };
+  const claimed = { ...of, epoch: row?.epoch ?? 0 };
+  await scene.effect(claimed);
+  await scene.complete(claimed);
+}
+
 describe('3: a claim too early', () => {
   expectBroken({
-    'before due': {
-      breaks: [3],
-      says: /n2 claimed it at .*, and it was due at/,
-      happens: async (scene) => {
-        const { id } = await scene.schedule({ afterMs: HOUR_MS });
-        await scene.write('delay-queue n2', CLAIM, id);
-        await finish(scene, id, 1);
-      },
-    },
     'during the pause before a retry': {
       breaks: [3],
       says: /n2 claimed it at .*, and its wake was at/,
       happens: async (scene) => {
-        const { id } = await scene.settle(
-          await scene.claim(await scene.schedule({}), 'n1'),
-          HOUR_MS,
-        );
-        await scene.write('delay-queue n2', CLAIM, id);
-        await finish(scene, id, 2);
+        const claimed = await scene.claim(await scene.schedule({}), 'n1');
+        const made = await scene.settle(claimed, HOUR_MS);
+        await scene.write('delay-queue n2', CLAIM, made.id);
+        await finish(scene, made, 2);
       },
     },
-    'while another lease runs': {
-      breaks: [3],
-      says: /n2 claimed it at .*, while the lease of n1 ran until/,
+  });
+});
+
+describe('8: transitions', () => {
+  expectBroken({
+    'history of what never ended': {
+      breaks: [8],
+      says: /history says "completed" at epoch 7, and nothing ended there/,
+      happens: (scene) =>
+        scene.sql(`INSERT INTO delay_queue.history
+          SELECT id + 1000, ended_at, due_at, created_at, lateness_ms, 7, attempts, state, name, key, node,
+                 error FROM delay_queue.history LIMIT 1`),
+    },
+    'a row that comes back after its end': {
+      breaks: [8, 1, 9, 10],
+      says: /delay \d+, "back": the id came twice/,
       happens: async (scene) => {
-        const { id } = await scene.claim(await scene.schedule({}), 'n1');
-        await scene.write('delay-queue n2', CLAIM, id);
-        await finish(scene, id, 2);
+        const made = await scene.schedule({ token: 'back' });
+        await scene.run(made);
+        await scene.sql(
+          `INSERT INTO delay_queue.delay (id, name, payload, due_at, wake_at, created_at)
+           OVERRIDING SYSTEM VALUE
+           SELECT $1, 'chaos.plain', '{"token":"back"}', now, now, now
+           FROM (SELECT clock_timestamp() AS now) clock`,
+          [made.id],
+        );
       },
     },
-    'of a dead letter': {
-      breaks: [3, 8],
-      says: /n2 claimed a dead letter/,
+    'a write past the trigger': {
+      breaks: [8],
+      says: /between revision 1 and this one somebody wrote unseen/,
       happens: async (scene) => {
-        const { id } = await scene.settle(await scene.claim(await scene.schedule({}), 'n1'), null);
-        await scene.write('delay-queue n2', CLAIM, id);
-        await scene.write(
-          'delay-queue n2',
-          `UPDATE delay_queue.delay SET leased_by = NULL, leased_until = NULL, epoch = epoch + 1
-           WHERE id = $1`,
-          id,
-        );
+        const made = await scene.schedule({});
+        await scene.sql(`ALTER TABLE delay_queue.delay DISABLE TRIGGER chaos_transition`);
+        const late = `UPDATE delay_queue.delay SET wake_at = wake_at + interval '1 ms' WHERE id = $1`;
+        await scene.write('', late, made.id);
+        await scene.sql(`ALTER TABLE delay_queue.delay ENABLE TRIGGER chaos_transition`);
+        await scene.run(made);
       },
     },
   });

@@ -6,7 +6,7 @@ import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { MUTANTS } from '../../chaos/mutants/mutants.js';
 import { STATEMENTS } from '../../chaos/mutants/statements.js';
-import { rewrittenQuery, Surgery } from '../../chaos/mutants/surgery.js';
+import { Surgery } from '../../chaos/mutants/surgery.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 describe('mutants of the engine', () => {
@@ -87,29 +87,5 @@ describe('mutants of the engine', () => {
       node.sweep(shares, null, sweeping),
     ]);
     expect([...sent].toSorted()).toEqual(Object.values(STATEMENTS).flat().toSorted());
-  });
-
-  it('reaches what a connection sends as a text, and what it has prepared', () => {
-    const texts = new Map([['SELECT 1', 'SELECT 2']]);
-    expect(rewrittenQuery(texts, 'SELECT 1')).toBe('SELECT 2');
-    const prepared = { name: 'one', text: 'SELECT 1', values: [] };
-    expect(rewrittenQuery(texts, prepared)).toEqual({ ...prepared, text: 'SELECT 2' });
-    for (const other of ['SELECT 3', { text: 'SELECT 3' }, { submit: () => {} }, null]) {
-      expect(rewrittenQuery(texts, other)).toBe(other);
-    }
-  });
-
-  it('says which part of a statement is no longer there', () => {
-    const changes = { 'no such part': '' };
-    expect(() => new Surgery().rewrite('claim', changes)).toThrow(
-      'the statement claim has no "no such part" any more',
-    );
-  });
-
-  it('says which method is no longer there', () => {
-    const store: { claim?: () => void } = {};
-    expect(() => new Surgery().wrap(store, 'claim', (original) => original)).toThrow(
-      'there is no method claim any more',
-    );
   });
 });

@@ -30,11 +30,6 @@ const pay = (scene: Scene, key: string): string =>
 
 describe('5: paid or closed', () => {
   expectBroken({
-    'paid and closed': {
-      breaks: [5],
-      says: /paid at .* and closed at/,
-      happens: (scene) => order(scene, { status: 'CLOSED', paid: true, closed: true }),
-    },
     'a payment that was acknowledged and is not there': {
       breaks: [5],
       says: /pay was acknowledged, and the order is CLOSED/,

@@ -1,3 +1,4 @@
+import { appendFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -130,25 +131,6 @@ export class Scene {
     return { ...made, node, epoch, attempt: attempts };
   }
 
-  /**
-   * A claim that the library's statement would not make. It too waits until its wake has come, which
-   * a wait of 0 ms rounds up to the next millisecond: what is wrong with it is its attempts alone.
-   */
-  async seize(made: Made, node: string, { attempts }: { attempts: number }): Promise<Claimed> {
-    const session = await this.engine(node);
-    const row = await claimable(made, async () => {
-      const { rows } = await session.query<{ epoch: number; attempts: number }>(
-        `UPDATE delay_queue.delay
-         SET leased_by = $2, leased_until = clock_timestamp() + interval '1 minute',
-             epoch = epoch + 1, attempts = attempts + $3
-         WHERE id = $1 AND wake_at <= clock_timestamp() RETURNING epoch::int, attempts`,
-        [made.id, node, attempts],
-      );
-      return rows[0];
-    });
-    return { ...made, node, epoch: row.epoch, attempt: row.attempts };
-  }
-
   /** A line of effect, in a transaction of its own or in that of the session. */
   async effect(of: Claimed, { fenced = false, node = of.node, session = '' } = {}): Promise<void> {
     const delay = { id: of.id, name: of.name, attempt: of.attempt, payload: { token: of.token } };
@@ -159,21 +141,9 @@ export class Scene {
     await (await this.work(of.node)).complete([{ ...idOf(of), latenessMs: 0 }]);
   }
 
-  settle(of: Claimed, waitMs: number | null, error: string | null = null): Promise<Made> {
-    return this.#settle(of, { waitMs, refund: 0, error });
-  }
-
-  /** Gives a delay of a batch back, with its attempt, as the library does when the batch has failed. */
-  split(of: Claimed, error: string | null, refund: 0 | 1 = 1, waitMs = 0): Promise<Made> {
-    return this.#settle(of, { waitMs, refund, error });
-  }
-
-  async #settle(
-    of: Claimed,
-    ending: { waitMs: number | null; refund: 0 | 1; error: string | null },
-  ): Promise<Made> {
-    const settlement = { ...ending, movesDue: false };
-    await (await this.work(of.node)).retry([{ ...idOf(of), ...settlement }]);
+  async settle(of: Claimed, waitMs: number | null): Promise<Made> {
+    const ending = { waitMs, refund: 0 as const, error: null, movesDue: false };
+    await (await this.work(of.node)).retry([{ ...idOf(of), ...ending }]);
     return { ...of, epoch: of.epoch + 1 };
   }
 
@@ -194,6 +164,11 @@ export class Scene {
     const app = clientRunner(await this.session(''));
     await store.complete([{ ...idOf(claimed), latenessMs: 0 }], app);
     await this.sql('COMMIT');
+  }
+
+  /** What a process wrote last that was killed meanwhile: the beginning of a line. */
+  tear(text: string): void {
+    appendFileSync(join(this.folder, 'client'), text);
   }
 
   async judge(): Promise<{ verdicts: Verdict[]; figures: Figures }> {
