@@ -5,7 +5,7 @@ import { runSeed } from './run-seed.js';
 const SEED = process.env['SIMULATION_SEED'];
 
 /** How many seeds, from the first on; more for long runs by hand. */
-const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 500);
+const SEEDS = Number(process.env['SIMULATION_SEEDS'] ?? 300);
 const FIRST_SEED = Number(process.env['SIMULATION_FROM'] ?? 1);
 
 /** Seeds of one test, so that a run of very many says how far it is. */
