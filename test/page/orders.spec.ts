@@ -1,16 +1,6 @@
-import {
-  afterAll,
-  afterEach,
-  beforeAll,
-  beforeEach,
-  describe,
-  expect,
-  it,
-  jest,
-} from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { ORDERS_MAX } from '../../src/shop/feed/feed.js';
-import { Processes } from '../../src/shop/processes/processes.js';
 import { RACE_TERMS } from '../../src/shop/races/races.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { until } from '../support/until.js';
@@ -134,28 +124,6 @@ describe('the page', () => {
     await visitor.page
       .getByRole('img', { name: /delays fired\. Half were late by at most/ })
       .waitFor();
-  });
-
-  it('kills a process when it is told to, and shows one that is dead', async () => {
-    const processes = shop.app.get(Processes);
-    const [self] = processes.list();
-    const { name } = self!;
-    const card = visitor.page.locator(`[data-process="${name}"]`);
-    const kill = jest.spyOn(processes, 'kill');
-    await visitor.button(`Kill this process: ${name}`).click();
-    await until(
-      () => kill.mock.calls,
-      (calls) => calls.length > 0,
-    );
-    expect(kill).toHaveBeenCalledWith(name);
-
-    const at = new Date().toISOString();
-    jest.spyOn(processes, 'list').mockReturnValue([{ ...self!, pid: null, state: 'dead' }]);
-    jest.spyOn(processes, 'events').mockReturnValue([{ at, name, what: 'died' }]);
-    await visitor.seesText(`${name} died`);
-    await card.filter({ hasText: 'Dead' }).waitFor();
-    jest.restoreAllMocks();
-    await card.filter({ hasText: 'Up' }).waitFor();
   });
 
   it('goes on without a reload when the shop was stopped and started: the countdown is right', async () => {
