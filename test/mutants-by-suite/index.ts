@@ -3,8 +3,8 @@
  *
  *     npm run mutants:suites -- --only never-seals,renews-by-id --suites unit,interleavings
  *
- * One line for each mutant and suite: name, suite, seconds, and the first test that failed. A mutant without a
- * name is the engine as it is.
+ * One line for each mutant and suite: name, suite, seconds, and the first test that failed. `control` is the
+ * engine as it is.
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

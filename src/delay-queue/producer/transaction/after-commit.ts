@@ -6,7 +6,6 @@ import { DelayRolledBackError } from '../../delay/delay.errors.js';
 import {
   depthOf,
   forgetEnd,
-  hasRolledBack,
   isAnswered,
   sends,
   transactionIsOver,
@@ -101,7 +100,7 @@ export class AfterCommit implements EntitySubscriberInterface {
 
   afterTransactionRollback({ queryRunner: runner }: TransactionRollbackEvent): void {
     if (runner.isTransactionActive) return this.#savepointRolledBack(runner);
-    hasRolledBack(runner);
+    forgetEnd(runner);
     this.#end(runner, 'rolled back');
   }
 

@@ -68,17 +68,8 @@ export function willRollBack(runner: QueryRunner): void {
   endingOf(runner).sent += 1;
 }
 
-/** TypeORM's rollback is done. */
-export function hasRolledBack(runner: QueryRunner): void {
-  endingOf(runner).sent -= 1;
-  forgetEnd(runner);
-}
-
 /** What comes now is not meant for the transaction that ended: TypeORM knows of its end, or the next one begins. */
-export function forgetEnd(runner: QueryRunner): void {
-  const ending = endings.get(runner);
-  if (ending !== undefined) ending.isOver = false;
-}
+export const forgetEnd = (runner: QueryRunner): void => void endings.delete(runner);
 
 /** TypeORM's count of the transactions in each other: the first is 1, each savepoint one more. */
 export function depthOf(runner: QueryRunner): number {
