@@ -96,6 +96,24 @@ describe('a call and the end of its transaction', () => {
     },
   );
 
+  it('a COMMIT that a subscriber of the application kept back is not waited for for ever', async () => {
+    const { manager } = await transactions.begin(node.dataSource);
+    const queryRunner = manager.queryRunner!;
+    const refuses = {
+      beforeQuery: ({ query }: { query: string }) => {
+        if (query === 'COMMIT') throw new Error('not now');
+      },
+    };
+    node.dataSource.subscribers.push(refuses);
+    await expect(queryRunner.commitTransaction()).rejects.toThrow('not now');
+    node.dataSource.subscribers.splice(node.dataSource.subscribers.indexOf(refuses), 1);
+    await queryRunner.rollbackTransaction();
+    await queryRunner.startTransaction();
+    await schedule('a', manager);
+    await queryRunner.commitTransaction();
+    expect(await liveKeys()).toEqual(['a']);
+  });
+
   it.each(['COMMIT AND CHAIN', 'ROLLBACK WORK TO SAVEPOINT inner_one', 'COMMIT; BEGIN'])(
     'a call joins the transaction that goes on after %s',
     async (sql) => {
