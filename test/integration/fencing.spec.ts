@@ -8,6 +8,9 @@ import { OtherNode, runnerOn } from '../support/other-node.js';
 
 const RETRY = { waitMs: 1_000, movesDue: false, refund: 0, error: 'Error: no' } as const;
 
+/** Beyond 32 bits, as of a delay that recurs each second for 70 years. */
+const EPOCH = 70 * 366 * 86_400 * 2;
+
 let database: TestDatabase;
 let node: DelayNode;
 let worker: OtherNode;
@@ -18,6 +21,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   node = await startNode({ url: database.url });
   worker = new OtherNode(node.dataSource);
+  await node.dataSource.query(`ALTER TABLE delay_queue.delay ALTER epoch SET DEFAULT ${EPOCH}`);
 });
 
 afterEach(() => transactions.rollbackAll());
@@ -131,13 +135,15 @@ describe('a batch', () => {
 describe('a claim', () => {
   it('is never early: a row a millisecond before its wake is not taken', async () => {
     const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: '1h' });
-    const request = { id: Number(id), epoch: 0, leaseMs: 1_000, maxAttempts: 9 };
+    const request = { id: Number(id), epoch: EPOCH, leaseMs: 1_000, maxAttempts: 9 };
     expect(await worker.store.claim([request])).toEqual([]);
     await node.dataSource.query(
       `UPDATE delay_queue.delay SET wake_at = clock_timestamp() WHERE id = $1`,
       [id],
     );
-    expect(await worker.store.claim([request])).toMatchObject([{ id: Number(id), epoch: 1 }]);
+    expect(await worker.store.claim([request])).toMatchObject([
+      { id: Number(id), epoch: EPOCH + 1 },
+    ]);
   });
 
   it('takes no row without attempts left, and bury makes it a dead letter', async () => {

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import { Client } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { endSessionSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import {
@@ -10,6 +11,7 @@ import {
   plainHandler,
   startNode,
 } from '../support/delay-node.js';
+import type { Json } from '../support/delay-payloads.js';
 import { parseOtherwise } from '../support/foreign-parsers.js';
 import { clientRunner, OtherNode } from '../support/other-node.js';
 
@@ -24,8 +26,9 @@ const SETTINGS = {
   standard_conforming_strings: 'off',
 };
 
-/** More digits than a float has under these settings. */
+/** More digits than a float has under these settings, and than 32 bits. */
 const ID_FIRST = 2 ** 50 + 12_345;
+const EPOCH = 2 ** 40 + 12_345;
 
 const FAR = [new Date('2030-01-02T03:04:05.678Z'), new Date('9999-12-31T23:59:59.999Z')];
 
@@ -66,7 +69,8 @@ describe.each(ENVIRONMENTS)('in $what', ({ settings, parse }) => {
     database = await createTestDatabase();
     const client = new Client({ connectionString: database.url });
     await client.connect();
-    await client.query(`ALTER TABLE delay_queue.delay ALTER COLUMN id RESTART WITH ${ID_FIRST}`);
+    await client.query(`ALTER TABLE delay_queue.delay ALTER id RESTART WITH ${ID_FIRST},
+                        ALTER epoch SET DEFAULT ${EPOCH}`);
     const { rows } = await client.query<{ name: string }>('SELECT current_database() AS name');
     for (const [name, value] of Object.entries(settings)) {
       await client.query(`ALTER DATABASE ${rows[0]?.name} SET ${name} = ${value}`);
@@ -102,58 +106,48 @@ describe.each(ENVIRONMENTS)('in $what', ({ settings, parse }) => {
     expect(seen.third).not.toBe(1 / 3);
   });
 
-  it.each(['alone', 'in a transaction'])(
-    'keyed, %s: every verdict, and the exact dueAt',
-    async (way) => {
-      const { delays, dataSource } = node;
-      const within = async (work: (options: object) => Promise<void>): Promise<void> =>
-        way === 'alone' ? work({}) : dataSource.transaction((manager) => work({ manager }));
-      await within(async (tx) => {
-        for (const at of FAR) {
-          const key = `k ${at.toISOString()} ${way}`;
-          const placed = await delays.schedule('test.idle', { n: 1 }, { at, key, ...tx });
-          expect(placed).toMatchObject({ verdict: 'scheduled', dueAt: at });
-          expect(Number(placed.id)).toBeGreaterThanOrEqual(ID_FIRST);
-          const kept = { after: 1, key, onConflict: 'keep', ...tx } as const;
-          expect(await delays.schedule('test.idle', null, kept)).toEqual({
-            ...placed,
-            verdict: 'kept',
-          });
-          expect(await delays.find('test.idle', key, tx)).toMatchObject({
-            id: placed.id,
-            key,
-            payload: { n: 1 },
-            state: 'scheduled',
-            dueAt: at,
-            wakeAt: at,
-            attempts: 0,
-            maxAttempts: null,
-            lastError: null,
-          });
-          const again = { after: '1h', key, maxAttempts: 7, ...tx } as const;
-          const replaced = await delays.schedule('test.idle', 'NULL', again);
-          expect(replaced).toMatchObject({ verdict: 'replaced', id: placed.id });
-          const moved = await delays.reschedule('test.idle', key, { extendBy: '1h' }, tx);
-          expect(moved).toMatchObject({
-            verdict: 'rescheduled',
-            dueAt: new Date(replaced.dueAt.getTime() + 3_600_000),
-          });
-          expect(await delays.reschedule('test.idle', key, { at }, tx)).toMatchObject({
-            dueAt: at,
-          });
-          const later = await delays.reschedule('test.idle', key, { after: '2h' }, tx);
-          expect(later).toMatchObject({ verdict: 'rescheduled', id: placed.id });
-          expect(await delays.find('test.idle', key, tx)).toMatchObject({
-            dueAt: 'dueAt' in later && later.dueAt,
-            maxAttempts: 7,
-            payload: 'NULL',
-          });
-          expect(await delays.cancel('test.idle', key, tx)).toMatchObject({ verdict: 'cancelled' });
-          expect(await delays.cancel('test.idle', key, tx)).toMatchObject({ verdict: 'absent' });
-        }
-      });
-    },
-  );
+  it.each(['alone', 'in a transaction'])('%s: every verdict, and the exact dueAt', async (way) => {
+    const { delays, dataSource } = node;
+    const verbs = async (options: { manager?: EntityManager }): Promise<void> => {
+      for (const at of FAR) {
+        const key = `k ${at.toISOString()} ${way}`;
+        const schedule = (payload: Json, more: Parameters<typeof delays.schedule>[2]) =>
+          delays.schedule('test.idle', payload, { ...more, key, ...options });
+        const moves = (to: Parameters<typeof delays.reschedule>[2]) =>
+          delays.reschedule('test.idle', key, to, options);
+        const placed = await schedule({ n: 1 }, { at });
+        expect(placed).toMatchObject({ verdict: 'scheduled', dueAt: at });
+        expect(Number(placed.id)).toBeGreaterThanOrEqual(ID_FIRST);
+        const kept = await schedule(null, { after: 1, onConflict: 'keep' });
+        expect(kept).toEqual({ ...placed, verdict: 'kept' });
+        const waits = { state: 'scheduled', attempts: 0, lastError: null, maxAttempts: null };
+        expect(await delays.find('test.idle', key, options)).toMatchObject({
+          ...waits,
+          id: placed.id,
+          payload: { n: 1 },
+          dueAt: at,
+          wakeAt: at,
+        });
+        const replaced = await schedule('NULL', { after: '1h', maxAttempts: 7 });
+        expect(replaced).toMatchObject({ verdict: 'replaced', id: placed.id });
+        expect(await moves({ extendBy: '1h' })).toMatchObject({
+          verdict: 'rescheduled',
+          dueAt: new Date(replaced.dueAt.getTime() + 3_600_000),
+        });
+        expect(await moves({ at })).toMatchObject({ dueAt: at });
+        expect(await delays.find('test.idle', key, options)).toMatchObject({
+          dueAt: at,
+          maxAttempts: 7,
+          payload: 'NULL',
+        });
+        expect(await delays.cancel('test.idle', key, options)).toMatchObject({
+          verdict: 'cancelled',
+        });
+        expect(await delays.cancel('test.idle', key, options)).toEqual({ verdict: 'absent' });
+      }
+    };
+    await (way === 'alone' ? verbs({}) : dataSource.transaction((manager) => verbs({ manager })));
+  });
 
   it('many at once, with and without keys', async () => {
     const { delays, dataSource } = node;

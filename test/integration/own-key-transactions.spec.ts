@@ -1,249 +1,172 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { TransactionalDelayContext } from 'nestjs-delay-queue';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { EntityManager } from 'typeorm';
 import { OpenTransactions } from '../support/open-transactions.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import {
-  type DelayNode,
-  fencedHandler,
-  plainHandler,
-  signal,
-  startNode,
-} from '../support/delay-node.js';
+import { signal } from '../support/delay-node.js';
+import { type ActingContext, ActingNode, KEY, type Kind, NAMES } from '../support/acting-node.js';
 
-const NAME = 'test.own';
-const KEY = 'k';
 const LATER = { after: '1h', key: KEY } as const;
 
-let database: TestDatabase;
-let node: DelayNode;
-let ends: string[];
+let acting: ActingNode;
+const transactions = new OpenTransactions();
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-  ends = [];
+beforeAll(async () => {
+  acting = await ActingNode.start();
 });
 
 afterEach(async () => {
-  await node?.stop();
-  await database.drop();
+  await transactions.rollbackAll();
+  await acting.clear();
 });
 
-/** Starts a node, fires one delay, and waits for the end of its attempt. */
-async function fire(handler: ReturnType<typeof plainHandler>): Promise<void> {
-  node = await startNode({ url: database.url, providers: [handler] });
-  const ended = signal();
-  for (const event of ['completed', 'superseded', 'lost', 'retrying'] as const) {
-    node.events.on(event, () => {
-      ends.push(event);
-      ended.resolve();
-    });
-  }
-  await node.delays.schedule(NAME, 'first', { after: 0, key: KEY });
-  await ended.promise;
-}
+afterAll(() => acting.stop());
 
-const states = async () => (await node.delays.history(NAME, KEY)).map(({ state }) => state);
-
-const rollBack = new Error('rolled back on purpose');
-const ignoreRollBack = (error: unknown): void => {
-  if (error !== rollBack) throw error;
+/** Moves the row on that is called `first`. */
+const moveOn = async (kind: Kind, manager?: EntityManager): Promise<void> => {
+  await acting.delays.schedule(NAMES[kind], 'second', { ...LATER, manager });
 };
 
-/** A handler that moves its own row on in a savepoint. */
-const inSavepoint = (end: 'released' | 'rolled back') =>
-  fencedHandler(NAME, async (_delay, { manager }: TransactionalDelayContext) => {
-    await manager
-      .transaction(async (inner) => {
-        await node.delays.schedule(NAME, 'second', { ...LATER, manager: inner });
-        if (end === 'rolled back') throw rollBack;
-      })
-      .catch(ignoreRollBack);
+const found = (kind: Kind) => acting.delays.find(NAMES[kind], KEY);
+
+const oops = new Error('rolled back on purpose');
+
+/** In a transaction of that manager, which is rolled back. */
+const rolledBack = async (
+  { manager }: { manager: EntityManager },
+  work: (manager: EntityManager) => Promise<void>,
+): Promise<void> => {
+  const done = manager.transaction(async (inner) => {
+    await work(inner);
+    throw oops;
   });
+  await expect(done).rejects.toBe(oops);
+};
+
+/** Where a handler begins a transaction of its own making: inside its own, or beside it. */
+const WITHIN: [kind: Kind, within: (ctx: ActingContext) => { manager: EntityManager }][] = [
+  ['transactional', ({ manager }) => ({ manager: manager! })],
+  ['plain', () => acting.dataSource],
+];
+
+describe.each(WITHIN)('a %s handler with a transaction of its own making', (kind, within) => {
+  it('that commits the move is superseded', async () => {
+    const { end } = await acting.fire(kind, (ctx) =>
+      within(ctx).manager.transaction((inner) => moveOn(kind, inner)),
+    );
+    expect(end.event).toBe('superseded');
+    expect(await acting.states(kind)).toEqual(['superseded']);
+    expect(await found(kind)).toMatchObject({ payload: 'second', attempts: 0 });
+  });
+
+  it('that rolls the move back completes', async () => {
+    const { end } = await acting.fire(kind, (ctx) =>
+      rolledBack(within(ctx), (inner) => moveOn(kind, inner)),
+    );
+    expect(end.event).toBe('completed');
+    expect(await acting.states(kind)).toEqual(['completed']);
+    expect(await found(kind)).toBeNull();
+  });
+});
 
 describe('a transactional handler', () => {
-  it('that names a second transaction of its own making hears `running` and does not hang', async () => {
-    const answers: unknown[] = [];
-    await fire(
-      fencedHandler(NAME, async () => {
-        await node.dataSource.transaction(async (manager) => {
-          for (const onConflict of ['replace', 'keep', 'error'] as const) {
-            const options = { ...LATER, onConflict, manager };
-            answers.push(await node.delays.schedule(NAME, 'second', options));
-          }
-          answers.push(await node.delays.reschedule(NAME, KEY, { after: '1h' }, { manager }));
-          answers.push(await node.delays.cancel(NAME, KEY, { manager }));
-        });
-      }),
-    );
-    expect(answers).toHaveLength(5);
-    for (const answer of answers) expect(answer).toMatchObject({ verdict: 'running' });
-    expect(ends).toEqual(['completed']);
-    expect(await states()).toEqual(['completed']);
-  });
+  const NAME = NAMES.transactional;
 
-  it.each(['own', 'the pool'])(
-    'that names %s as its transaction hears `running`',
+  it.each(['own', 'the pool', 'a second one'])(
+    'that names %s as its transaction hears `running`, and does not hang',
     async (which) => {
-      const answers: unknown[] = [];
-      await fire(
-        fencedHandler(NAME, async () => {
-          const manager = which === 'own' ? which : node.dataSource.manager;
-          answers.push(await node.delays.schedule(NAME, 'second', { ...LATER, manager }));
-          answers.push(await node.delays.cancel(NAME, KEY, { manager }));
-          const again = { name: NAME, payload: 'second', ...LATER } as const;
-          answers.push(...(await node.delays.scheduleMany([again], { manager })));
-          answers.push(await node.delays.reschedule(NAME, KEY, { after: '1h' }, { manager }));
-        }),
-      );
-      expect(answers).toHaveLength(4);
-      for (const answer of answers) expect(answer).toMatchObject({ verdict: 'running' });
-      expect(ends).toEqual(['completed']);
+      const { delays, dataSource } = acting;
+      const asked = async (manager: EntityManager | 'own'): Promise<{ verdict: string }[]> => [
+        await delays.schedule(NAME, 'second', { ...LATER, manager }),
+        await delays.schedule(NAME, 'second', { ...LATER, onConflict: 'keep', manager }),
+        await delays.schedule(NAME, 'second', { ...LATER, onConflict: 'error', manager }),
+        ...(await delays.scheduleMany([{ name: NAME, payload: 2, ...LATER }], { manager })),
+        await delays.reschedule(NAME, KEY, { after: '1h' }, { manager }),
+        await delays.cancel(NAME, KEY, { manager }),
+      ];
+      const { end, answer } = await acting.fire('transactional', () => {
+        if (which === 'a second one') return dataSource.transaction(asked);
+        return asked(which === 'own' ? which : dataSource.manager);
+      });
+      expect(answer.map(({ verdict }) => verdict)).toEqual(Array(6).fill('running'));
+      expect(end.event).toBe('completed');
+      expect(await acting.states('transactional')).toEqual(['completed']);
     },
   );
 
-  it('that moves its row on in a savepoint is superseded', async () => {
-    await fire(inSavepoint('released'));
-    expect(ends).toEqual(['superseded']);
-    expect(await states()).toEqual(['superseded']);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'second', attempts: 0 });
-  });
-
-  it('whose savepoint with the move is rolled back completes', async () => {
-    await fire(inSavepoint('rolled back'));
-    expect(await node.delays.find(NAME, KEY)).toBeNull();
-    expect(await states()).toEqual(['completed']);
-    expect(ends).toEqual(['completed']);
-  });
-
   it('that moves its row on and then throws takes the move back and is tried again', async () => {
-    let runs = 0;
-    await fire(
-      fencedHandler(NAME, async (_delay, { manager }) => {
-        runs += 1;
-        if (runs > 1) return;
-        await node.delays.schedule(NAME, 'second', { ...LATER, manager });
-        throw new Error('after the move');
-      }),
-    );
-    expect(ends).toEqual(['retrying']);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'first' });
-    expect(await states()).toEqual([]);
-  });
-
-  it('that moves its row on without awaiting it has failed, and moved nothing', async () => {
-    await fire(
-      fencedHandler(NAME, (_delay, { manager }) => {
-        void node.delays.schedule(NAME, 'second', { ...LATER, manager });
-      }),
-    );
-    expect(ends).toEqual(['retrying']);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'first' });
+    const again = signal();
+    const { end } = await acting.fire('transactional', async (ctx, { attempt }) => {
+      if (attempt > 1) return again.promise;
+      await moveOn('transactional', ctx.manager);
+      throw new Error('after the move');
+    });
+    expect(end.event).toBe('retrying');
+    expect(await found('transactional')).toMatchObject({ payload: 'first' });
+    expect(await acting.states('transactional')).toEqual([]);
+    again.resolve();
   });
 });
 
 describe('a plain handler with a transaction of its own making', () => {
-  it('that commits the move is superseded', async () => {
-    await fire(
-      plainHandler(NAME, async () => {
-        await node.dataSource.transaction((manager) =>
-          node.delays.schedule(NAME, 'second', { ...LATER, manager }).then(() => {}),
-        );
-      }),
-    );
-    expect(ends).toEqual(['superseded']);
-    expect(await states()).toEqual(['superseded']);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'second' });
-  });
-
-  it('that rolls the move back completes', async () => {
-    await fire(
-      plainHandler(NAME, async () => {
-        await node.dataSource
-          .transaction(async (manager) => {
-            await node.delays.schedule(NAME, 'second', { ...LATER, manager });
-            throw rollBack;
-          })
-          .catch(ignoreRollBack);
-      }),
-    );
-    expect(ends).toEqual(['completed']);
-    expect(await states()).toEqual(['completed']);
-    expect(await node.delays.find(NAME, KEY)).toBeNull();
-  });
-
   it('that rolls the move back and then loses its lease is told so', async () => {
-    await fire(
-      plainHandler(NAME, async () => {
-        await node.dataSource
-          .transaction(async (manager) => {
-            await node.delays.schedule(NAME, 'second', { ...LATER, manager });
-            throw rollBack;
-          })
-          .catch(ignoreRollBack);
-        // What another node's claim does after the end of this lease.
-        await node.dataSource.query(
-          `UPDATE delay_queue.delay SET epoch = epoch + 1, leased_by = 'another'`,
-        );
-      }),
-    );
-    expect(ends).toEqual(['lost']);
+    const { end } = await acting.fire('plain', async () => {
+      await rolledBack(acting.dataSource, (manager) => moveOn('plain', manager));
+      // What another node's claim does after the end of this lease.
+      await acting.stage.sql(
+        `UPDATE delay_queue.delay SET epoch = epoch + 1, leased_by = 'another'`,
+      );
+    });
+    expect(end.event).toBe('lost');
   });
 
   it('that leaves the transaction open when it returns: the acknowledgement waits for its end', async () => {
-    const moved = signal();
-    const commit = signal();
+    const returned = signal();
     let transaction: Promise<void> | undefined;
-    const handler = plainHandler(NAME, async () => {
-      transaction = node.dataSource.transaction(async (manager) => {
-        await node.delays.schedule(NAME, 'second', { ...LATER, manager });
+    const fired = acting.fire('plain', async () => {
+      const moved = signal();
+      transaction = acting.dataSource.transaction(async (manager) => {
+        await moveOn('plain', manager);
         moved.resolve();
-        await commit.promise;
+        await returned.promise;
       });
       await moved.promise;
     });
-    const fired = fire(handler);
-    await moved.promise;
-    commit.resolve();
+    await acting.stage.until(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`,
+      ({ length }) => length === 1,
+    );
+    returned.resolve();
+    expect((await fired).end.event).toBe('superseded');
     await transaction;
-    await fired;
-    expect(ends).toEqual(['superseded']);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'second' });
+    expect(await found('plain')).toMatchObject({ payload: 'second' });
   });
 });
 
 it('a handler moves its own delay only: another key of its name is somebody else', async () => {
-  const answers: unknown[] = [];
-  await fire(
-    plainHandler(NAME, async () => {
-      answers.push(await node.delays.schedule(NAME, null, { after: '1h', key: 'neighbour' }));
-      answers.push(await node.delays.schedule('test.a', { n: 1 }, LATER));
-      answers.push(await node.delays.schedule(NAME, null, { after: '1h' }));
-    }),
-  );
-  expect(answers).toHaveLength(3);
-  for (const answer of answers) expect(answer).toMatchObject({ verdict: 'scheduled' });
-  expect(ends).toEqual(['completed']);
-  expect(await states()).toEqual(['completed']);
+  const { delays } = acting;
+  const { end, answer } = await acting.fire('plain', async () => [
+    await delays.schedule(NAMES.plain, null, { after: '1h', key: 'neighbour' }),
+    await delays.schedule('test.a', { n: 1 }, LATER),
+    await delays.schedule(NAMES.plain, null, { after: '1h' }),
+  ]);
+  expect(answer.map(({ verdict }) => verdict)).toEqual(Array(3).fill('scheduled'));
+  expect(end.event).toBe('completed');
+  expect(await acting.states('plain')).toEqual(['completed']);
 });
 
 it('a plain handler waits for its own renewal, which holds the row for a moment', async () => {
-  const transactions = new OpenTransactions();
-  const answers: unknown[] = [];
-  await fire(
-    plainHandler(NAME, async ({ id }) => {
-      const renewal = await transactions.begin(node.dataSource);
-      await renewal.manager.query(
-        `UPDATE delay_queue.delay SET leased_until = leased_until + interval '1 second'
-         WHERE id = $1`,
-        [id],
-      );
-      const moved = node.delays.schedule(NAME, 'second', LATER);
-      await renewal.blocksSomebody();
-      await renewal.commit();
-      answers.push(await moved);
-    }),
-  );
-  expect(answers).toMatchObject([{ verdict: 'scheduled' }]);
-  expect(ends).toEqual(['superseded']);
-  expect(await node.delays.find(NAME, KEY)).toMatchObject({ payload: 'second' });
+  const { end, answer } = await acting.fire('plain', async () => {
+    const renewal = await transactions.begin(acting.dataSource);
+    await renewal.manager.query(
+      `UPDATE delay_queue.delay SET leased_until = leased_until + interval '1 second'
+       WHERE key = $1`,
+      [KEY],
+    );
+    const moved = acting.delays.schedule(NAMES.plain, 'second', LATER);
+    await renewal.blocksSomebody();
+    await renewal.commit();
+    return moved;
+  });
+  expect(answer).toMatchObject({ verdict: 'scheduled' });
+  expect(end.event).toBe('superseded');
+  expect(await found('plain')).toMatchObject({ payload: 'second' });
 });

@@ -1,182 +1,126 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { DelayContext, TransactionalDelayContext } from 'nestjs-delay-queue';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import {
-  type DelayNode,
-  fencedHandler,
-  plainHandler,
-  signal,
-  startNode,
-} from '../support/delay-node.js';
+import { type ActingContext, ActingNode, KEY, type Kind, NAMES } from '../support/acting-node.js';
+import { plainHandler, signal } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';
 
-const NAME = 'test.own';
-const KEY = 'k';
+/** A delay that recurs each second raises its epoch twice a second: in 70 years to 4.4 thousand million. */
+const EPOCH = 70 * 366 * 86_400 * 2;
 
-let database: TestDatabase;
-let node: DelayNode;
-/** Ends of attempts, in the order of their events. */
-let ends: string[];
+let acting: ActingNode;
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-  ends = [];
+beforeAll(async () => {
+  acting = await ActingNode.start();
+  await acting.stage.sql(`ALTER TABLE delay_queue.delay ALTER epoch SET DEFAULT ${EPOCH}`);
 });
 
-afterEach(async () => {
-  await node?.stop();
-  await database.drop();
-});
+afterEach(() => acting.clear());
 
-type Work = (ctx: DelayContext & { manager?: EntityManager }) => Promise<unknown>;
-
-/** A handler whose first run does `work`; later runs do nothing. Answers what `work` answered. */
-async function runOnce(kind: 'plain' | 'transactional', work: Work): Promise<unknown> {
-  const answered = signal<unknown>();
-  const run = async (
-    delay: { payload: Json },
-    ctx: DelayContext | TransactionalDelayContext,
-  ): Promise<void> => {
-    if (delay.payload !== 'first') return;
-    try {
-      answered.resolve(await work(ctx));
-    } catch (error) {
-      answered.reject(error);
-      throw error;
-    }
-  };
-  const handler = kind === 'plain' ? plainHandler(NAME, run) : fencedHandler(NAME, run);
-  node = await startNode({ url: database.url, providers: [handler] });
-  for (const event of ['completed', 'superseded', 'lost', 'retrying'] as const) {
-    node.events.on(event, () => void ends.push(event));
-  }
-  const ended = new Promise((resolve) => {
-    for (const event of ['completed', 'superseded', 'lost', 'retrying'] as const) {
-      node.events.once(event, resolve);
-    }
-  });
-  await node.delays.schedule(NAME, 'first', { after: 0, key: KEY });
-  const answer = await answered.promise;
-  await ended;
-  return answer;
-}
+afterAll(() => acting.stop());
 
 /** The row as the table has it. */
 async function row(): Promise<Record<string, unknown> | undefined> {
-  const rows: Record<string, unknown>[] = await node.dataSource.query(
-    `SELECT id::text, epoch::int, attempts, payload, leased_by, max_attempts, due_at, wake_at
+  const rows = await acting.stage.sql(
+    `SELECT id::text, (epoch - ${EPOCH})::int AS raised, attempts, payload, leased_by, max_attempts,
+            due_at, wake_at
      FROM delay_queue.delay`,
   );
   expect(rows.length).toBeLessThan(2);
   return rows[0];
 }
 
-const schedule = (payload: Json, manager?: EntityManager) =>
-  node.delays.schedule(NAME, payload, { after: '1h', key: KEY, manager });
-
 /** How the handler may say where its writes belong. */
-const WAYS = [
-  { kind: 'plain', way: 'without a manager', managerOf: () => undefined },
-  { kind: 'transactional', way: 'with its own manager', managerOf: (ctx) => ctx.manager },
-] satisfies {
-  kind: 'plain' | 'transactional';
-  way: string;
-  managerOf: (ctx: { manager?: EntityManager }) => EntityManager | undefined;
-}[];
+const WAYS: [kind: Kind, managerOf: (ctx: ActingContext) => EntityManager | undefined][] = [
+  ['plain', () => undefined],
+  ['transactional', (ctx) => ctx.manager],
+];
 
-describe.each(WAYS)('a $kind handler, $way,', ({ kind, managerOf }) => {
+describe.each(WAYS)('a %s handler', (kind, managerOf) => {
+  const NAME = NAMES[kind];
+
+  const schedule = (payload: Json, ctx: ActingContext, maxAttempts?: number) => {
+    const options = { after: '1h', key: KEY, maxAttempts, manager: managerOf(ctx) } as const;
+    return acting.delays.schedule(NAME, payload, options);
+  };
+
+  const cancel = (ctx: ActingContext) =>
+    acting.delays.cancel(NAME, KEY, { manager: managerOf(ctx) });
+
   it('that schedules its own key moves its row on, and its attempt is superseded', async () => {
-    const result = (await runOnce(kind, (ctx) => schedule({ round: 2 }, managerOf(ctx)))) as {
-      verdict: string;
-      id: string;
-      dueAt: Date;
-    };
-    expect(result.verdict).toBe('scheduled');
-    // Scheduled: 0, claimed: 1, moved on: 2.
+    const { end, answer } = await acting.fire(kind, (ctx) => schedule({ round: 2 }, ctx));
+    expect(answer.verdict).toBe('scheduled');
+    // Once by the claim, once by the move.
     expect(await row()).toEqual({
-      id: result.id,
-      epoch: 2,
+      id: answer.id,
+      raised: 2,
       attempts: 0,
       payload: { round: 2 },
       leased_by: null,
-      max_attempts: null,
-      due_at: result.dueAt,
-      wake_at: result.dueAt,
+      // As it was.
+      max_attempts: 10,
+      due_at: answer.dueAt,
+      wake_at: answer.dueAt,
     });
-    expect(ends).toEqual(['superseded']);
-    const history = await node.delays.history(NAME, KEY);
-    expect(history).toMatchObject([{ id: result.id, state: 'superseded', attempts: 1 }]);
+    expect(end.event).toBe('superseded');
+    const history = await acting.delays.history(NAME, KEY);
+    expect(history).toMatchObject([{ id: answer.id, state: 'superseded', attempts: 1 }]);
     expect(history[0]?.latenessMs).toBeGreaterThanOrEqual(0);
     expect(history[0]?.node).not.toBeNull();
   });
 
   it('that reschedules its own key keeps the payload', async () => {
-    const result = (await runOnce(kind, async (ctx) => {
-      const { dueAt } = (await node.delays.find(NAME, KEY)) ?? {};
+    const { end, answer } = await acting.fire(kind, async (ctx) => {
+      const { dueAt } = (await acting.delays.find(NAME, KEY)) ?? {};
       const options = { manager: managerOf(ctx) };
-      const moved = await node.delays.reschedule(NAME, KEY, { extendBy: '1h' }, options);
-      return { moved, dueAt };
-    })) as { moved: { verdict: string; dueAt: Date }; dueAt: Date };
-    expect(result.moved.verdict).toBe('rescheduled');
-    expect(result.moved.dueAt.getTime() - result.dueAt.getTime()).toBe(3_600_000);
-    expect(await row()).toMatchObject({
-      epoch: 2,
-      attempts: 0,
-      payload: 'first',
-      due_at: result.moved.dueAt,
+      const moved = await acting.delays.reschedule(NAME, KEY, { extendBy: '1h' }, options);
+      return { moved: moved as { verdict: string; dueAt: Date }, dueAt };
     });
-    expect(ends).toEqual(['superseded']);
-    expect(await node.delays.history(NAME, KEY)).toMatchObject([{ state: 'superseded' }]);
+    expect(answer.moved.verdict).toBe('rescheduled');
+    expect(answer.moved.dueAt.getTime() - answer.dueAt!.getTime()).toBe(3_600_000);
+    expect(await row()).toMatchObject({ raised: 2, payload: 'first', due_at: answer.moved.dueAt });
+    expect(end.event).toBe('superseded');
+    expect(await acting.states(kind)).toEqual(['superseded']);
   });
 
-  it('that cancels its own key hears `running` and completes', async () => {
-    const answer = await runOnce(kind, (ctx) =>
-      node.delays.cancel(NAME, KEY, { manager: managerOf(ctx) }),
-    );
-    expect(answer).toMatchObject({ verdict: 'running' });
+  it('that cancels its own key hears `running`, and may still schedule it', async () => {
+    const cancelled = await acting.fire(kind, cancel);
+    expect(cancelled.answer).toMatchObject({ verdict: 'running' });
+    expect(cancelled.end.event).toBe('completed');
     expect(await row()).toBeUndefined();
-    expect(ends).toEqual(['completed']);
-    expect(await node.delays.history(NAME, KEY)).toMatchObject([{ state: 'completed' }]);
-  });
-
-  it('that cancels and then schedules its own key moves it on', async () => {
-    const answer = await runOnce(kind, async (ctx) => {
-      await node.delays.cancel(NAME, KEY, { manager: managerOf(ctx) });
-      return schedule('again', managerOf(ctx));
+    const again = await acting.fire(kind, async (ctx) => {
+      await cancel(ctx);
+      return schedule('again', ctx);
     });
-    expect(answer).toMatchObject({ verdict: 'scheduled' });
-    expect(await row()).toMatchObject({ epoch: 2, payload: 'again' });
-    expect(ends).toEqual(['superseded']);
+    expect(again.answer).toMatchObject({ verdict: 'scheduled' });
+    expect(again.end.event).toBe('superseded');
+    expect(await row()).toMatchObject({ raised: 2, payload: 'again' });
   });
 
   it('that schedules its own key twice: the last word counts, and there is one row', async () => {
-    const answer = (await runOnce(kind, async (ctx) => [
-      await schedule('second', managerOf(ctx)),
-      await schedule('third', managerOf(ctx)),
-    ])) as { verdict: string; id: string }[];
+    const { end, answer } = await acting.fire(kind, async (ctx) => [
+      await schedule('second', ctx),
+      await schedule('third', ctx, 5),
+    ]);
     expect(answer.map(({ verdict }) => verdict)).toEqual(['scheduled', 'replaced']);
-    expect(answer[0]?.id).toBe(answer[1]?.id);
-    expect(await row()).toMatchObject({ epoch: 3, attempts: 0, payload: 'third' });
-    expect(ends).toEqual(['superseded']);
-    expect(await node.delays.history(NAME, KEY)).toMatchObject([{ state: 'superseded' }]);
+    expect(await row()).toMatchObject({ raised: 3, payload: 'third', max_attempts: 5 });
+    expect(end.event).toBe('superseded');
+    expect(await acting.states(kind)).toEqual(['superseded']);
   });
 
   it('that schedules its own key and then cancels it ends without a row', async () => {
-    const answer = await runOnce(kind, async (ctx) => {
-      await schedule('second', managerOf(ctx));
-      return node.delays.cancel(NAME, KEY, { manager: managerOf(ctx) });
+    const { end, answer } = await acting.fire(kind, async (ctx) => {
+      await schedule('second', ctx);
+      return cancel(ctx);
     });
     expect(answer).toMatchObject({ verdict: 'cancelled' });
     expect(await row()).toBeUndefined();
-    expect(ends).toEqual(['superseded']);
-    const states = (await node.delays.history(NAME, KEY)).map(({ state }) => state);
-    expect(states).toEqual(['cancelled', 'superseded']);
+    expect(end.event).toBe('superseded');
+    expect(await acting.states(kind)).toEqual(['cancelled', 'superseded']);
   });
 
   it('that schedules its own key among many gets the results in order', async () => {
-    const answer = (await runOnce(kind, (ctx) =>
-      node.delays.scheduleMany(
+    const { end, answer } = await acting.fire(kind, (ctx) =>
+      acting.delays.scheduleMany(
         [
           { name: 'test.z', payload: 1, after: '1h', key: 'z' },
           { name: NAME, payload: 'many', after: '2h', key: KEY },
@@ -184,32 +128,81 @@ describe.each(WAYS)('a $kind handler, $way,', ({ kind, managerOf }) => {
         ],
         { manager: managerOf(ctx) },
       ),
-    )) as { verdict: string; id: string }[];
-    expect(answer.map(({ verdict }) => verdict)).toEqual(Array(3).fill('scheduled'));
-    const rows: { id: string; name: string; epoch: number }[] = await node.dataSource.query(
-      'SELECT id::text, name, epoch::int FROM delay_queue.delay ORDER BY due_at',
     );
+    expect(answer.map(({ verdict }) => verdict)).toEqual(Array(3).fill('scheduled'));
+    const rows = await acting.stage.sql('SELECT id::text FROM delay_queue.delay ORDER BY due_at');
     expect(rows.map(({ id }) => id)).toEqual(answer.map(({ id }) => id));
-    expect(rows.map(({ name, epoch }) => [name, epoch])).toEqual([
-      ['test.z', 0],
-      [NAME, 2],
-      ['test.a', 0],
-    ]);
-    expect(ends).toEqual(['superseded']);
+    expect(end.event).toBe('superseded');
+  });
+
+  it('that recurs is one row in history, and has all its attempts in every round', async () => {
+    const runs: unknown[] = [];
+    const done = signal();
+    const { id } = (
+      await acting.fire(
+        kind,
+        async (ctx, { payload, attempt }) => {
+          runs.push([payload, attempt]);
+          if (attempt < 2) throw new Error('not yet');
+          if (payload === 'third') return done.resolve();
+          const next = payload === 'first' ? 'second' : 'third';
+          const options = { after: 20, key: KEY, manager: managerOf(ctx) };
+          await acting.delays.schedule(NAME, next, options);
+        },
+        { maxAttempts: 2 },
+      )
+    ).end;
+    await done.promise;
+    await acting.stage.until('SELECT id FROM delay_queue.delay', ({ length }) => length === 0);
+    const rounds = ['first', 'second', 'third'];
+    expect(runs).toEqual(rounds.flatMap((round) => [1, 2].map((attempt) => [round, attempt])));
+    const superseded = { id, state: 'superseded', attempts: 2, error: 'Error: not yet' };
+    const completed = { id, state: 'completed', attempts: 2 };
+    const history = await acting.delays.history(NAME, KEY);
+    expect(history).toMatchObject([completed, superseded, superseded]);
   });
 });
 
-it('what its maxAttempts were stays, unless the handler says otherwise', async () => {
-  const rounds = signal();
-  const seen: number[] = [];
-  const handler = plainHandler(NAME, async (delay) => {
-    seen.push(delay.maxAttempts);
-    if (seen.length === 3) return rounds.resolve();
-    const maxAttempts = seen.length === 2 ? 5 : undefined;
-    await node.delays.schedule(NAME, null, { after: 0, key: KEY, maxAttempts });
+describe('a plain attempt', () => {
+  it('that fails after it has moved on is not tried again out of turn', async () => {
+    const runs: unknown[] = [];
+    const done = signal();
+    await acting.fire('plain', async (_ctx, { payload }) => {
+      runs.push(payload);
+      if (payload === 'moved') return done.resolve();
+      await acting.delays.schedule(NAMES.plain, 'moved', { after: 100, key: KEY });
+      throw new Error('after the move');
+    });
+    await done.promise;
+    expect(runs).toEqual(['first', 'moved']);
   });
-  node = await startNode({ url: database.url, providers: [handler] });
-  await node.delays.schedule(NAME, null, { after: 0, key: KEY, maxAttempts: 2 });
-  await rounds.promise;
-  expect(seen).toEqual([2, 2, 5]);
+
+  it('that ends in the same moment as its successor is superseded', async () => {
+    const secondStarted = signal();
+    const { end } = await acting.fire('plain', async (_ctx, { payload }) => {
+      if (payload === 'second') return secondStarted.resolve();
+      await acting.delays.schedule(NAMES.plain, 'second', { after: 0, key: KEY });
+      await secondStarted.promise;
+    });
+    await acting.stage.until('SELECT id FROM delay_queue.delay', ({ length }) => length === 0);
+    expect(['superseded', 'completed']).toContain(end.event);
+    expect((await acting.states('plain')).toSorted()).toEqual(['completed', 'superseded']);
+  });
+
+  it('that outlives its timeout does not end its successor in its place', async () => {
+    const timedOut = signal<unknown>();
+    const run = plainHandler(
+      'test.timeout',
+      async ({ payload }, ctx) => {
+        const options = { after: 100, key: KEY };
+        if (payload === 1) await acting.delays.schedule('test.timeout', 2, options);
+        ctx.signal.addEventListener('abort', () => timedOut.resolve(payload));
+        await timedOut.promise;
+      },
+      { timeout: 400 },
+    );
+    await acting.stage.start({ providers: [run] });
+    await acting.delays.schedule('test.timeout', 1, { after: 0, key: KEY });
+    expect(await timedOut.promise).toBe(1);
+  });
 });

@@ -1,5 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
+import type { EntityManager } from 'typeorm';
+import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, startNode } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';
@@ -46,6 +48,18 @@ const after =
     return id;
   };
 
+type Continue = (attempt: OtherNode, claim: ClaimedRow, manager: EntityManager) => Promise<unknown>;
+
+/** A claim of another node is committed; the attempt goes on in a transaction that stays open. */
+const goingOn =
+  (goesOn: Continue, leaseMs?: number): Prepare =>
+  async (key) => {
+    const claim = await other.claim((await due(key)) as string, { leaseMs });
+    const { manager } = await transactions.begin(node.dataSource);
+    await goesOn(new OtherNode(manager), claim, manager);
+    return String(claim.id);
+  };
+
 const STATES: Record<string, { prepare: Prepare; answers: Answers }> = {
   nothing: { prepare: async () => null, answers: ANSWERS.nothing },
   'a delay that waits': { prepare: waiting, answers: ANSWERS.waiting },
@@ -62,6 +76,38 @@ const STATES: Record<string, { prepare: Prepare; answers: Answers }> = {
   'a lease that is over, its node gone': {
     prepare: after((id) => other.claimAndDie(id)),
     answers: ANSWERS.waiting,
+  },
+  'an attempt that holds its fence': {
+    prepare: goingOn((attempt, claim) => attempt.fence(claim)),
+    answers: ANSWERS.held,
+  },
+  'an attempt that holds its fence when its lease is over': {
+    prepare: goingOn((attempt, claim) => attempt.fence(claim), 0),
+    answers: ANSWERS.held,
+  },
+  'an attempt that has removed its row and is about to commit': {
+    prepare: goingOn(async (attempt, claim) => {
+      await attempt.fence(claim);
+      await attempt.store.complete([{ ...claim, latenessMs: 0 }]);
+    }),
+    answers: ANSWERS.held,
+  },
+  'an attempt that has moved its own row on and goes on': {
+    prepare: goingOn(async (attempt, claim, manager) => {
+      await attempt.fence(claim);
+      await manager.query(
+        `UPDATE delay_queue.delay
+         SET leased_by = NULL, leased_until = NULL, epoch = epoch + 1, wake_at = wake_at + '1 h',
+             due_at = due_at + interval '1 h'
+         WHERE id = $1`,
+        [claim.id],
+      );
+    }),
+    answers: ANSWERS.held,
+  },
+  'an attempt whose renewal is not committed': {
+    prepare: goingOn((attempt, claim) => attempt.store.renew([claim], 60_000), 0),
+    answers: ANSWERS.held,
   },
 };
 
@@ -100,54 +146,28 @@ function rowAfter(verb: Verb, verdict: string, before: Row | undefined): Row | n
   };
 }
 
-describe.each(CASES)('$verb meets $state', ({ state, verb, verdict, prepare }) => {
-  const keyOf = (what: string): string => `${state}/${verb}/${what}`;
+/** Who answers while a transaction of an attempt is open has not waited for it. */
+it.each(CASES)('$verb meets $state and answers $verdict', async (testCase) => {
+  const { state, verb, verdict, prepare } = testCase;
+  const key = `${state}/${verb}`;
+  const id = await prepare(key);
+  const before = await rowOf(key);
+  // A caller who rolls back leaves no trace.
+  const caller = await transactions.begin(node.dataSource);
+  expect((await act(node.delays, verb, key, caller.manager)).verdict).toBe(verdict);
+  await caller.rollback();
+  expect(await rowOf(key)).toEqual(before);
+  expect(await node.delays.history('test.a', key)).toEqual([]);
 
-  it(`answers ${verdict}, and the table says the same`, async () => {
-    const key = keyOf('plain');
-    const id = await prepare(key);
-    const before = await rowOf(key);
-    const answer = await act(node.delays, verb, key);
-    expect(answer.verdict).toBe(verdict);
-    const row = await rowOf(key);
-    const wanted = rowAfter(verb, verdict, before);
-    expect(row === undefined).toBe(wanted === null);
-    expect({ ...row }).toMatchObject({ ...wanted });
-    const { id: toldId = row?.['id'], dueAt = row?.['due_at'] } = answer;
-    expect(toldId).toBe(row?.['id'] ?? (verdict === 'cancelled' ? id : undefined));
-    expect(dueAt).toEqual(
-      row?.['due_at'] ?? (verdict === 'cancelled' ? before?.['due_at'] : undefined),
-    );
-  });
-
-  it('leaves no trace when the transaction of the caller is rolled back', async () => {
-    const key = keyOf('rolled back');
-    await prepare(key);
-    const before = await rowOf(key);
-    const transaction = await transactions.begin(node.dataSource);
-    expect((await act(node.delays, verb, key, transaction.manager)).verdict).toBe(verdict);
-    await transaction.rollback();
-    expect(await rowOf(key)).toEqual(before);
-    expect(await node.delays.history('test.a', key)).toEqual([]);
-  });
-});
-
-it('a delay that was cancelled is never claimed', async () => {
-  const id = (await due('claim me not')) as string;
-  const [seen] = await other.store.lookAt([Number(id)]);
-  expect(await act(node.delays, 'cancel', 'claim me not')).toMatchObject({ verdict: 'cancelled' });
-  const request = { id: Number(id), epoch: seen?.epoch ?? 0, leaseMs: 1_000, maxAttempts: 1 };
-  expect(await other.store.claim([request])).toEqual([]);
-});
-
-it('a schedule that takes the row from a dead node leaves nothing for that node to finish', async () => {
-  const id = (await due('zombie')) as string;
-  const { epoch } = await other.claimAndDie(id);
-  await act(node.delays, 'replace', 'zombie');
-  const attempt = { id: Number(id), epoch };
-  expect(await other.store.complete([{ ...attempt, latenessMs: 0 }])).toEqual([]);
-  expect(await other.store.renew([attempt], 1_000)).toEqual([]);
-  const ending = { waitMs: 0, movesDue: false, refund: 0, error: 'late' } as const;
-  expect(await other.store.retry([{ ...attempt, ...ending }])).toEqual([]);
-  expect(await rowOf('zombie')).toMatchObject({ attempts: 0, leased_by: null, last_error: null });
+  const answer = await act(node.delays, verb, key);
+  expect(answer.verdict).toBe(verdict);
+  const row = await rowOf(key);
+  const wanted = rowAfter(verb, verdict, before);
+  expect(row === undefined).toBe(wanted === null);
+  expect({ ...row }).toMatchObject({ ...wanted });
+  const { id: toldId = row?.['id'], dueAt = row?.['due_at'] } = answer;
+  expect(toldId).toBe(row?.['id'] ?? (verdict === 'cancelled' ? id : undefined));
+  expect(dueAt).toEqual(
+    row?.['due_at'] ?? (verdict === 'cancelled' ? before?.['due_at'] : undefined),
+  );
 });

@@ -1,0 +1,204 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { EntityManager } from 'typeorm';
+import { type DelayNode, fencedHandler, plainHandler, signal } from '../support/delay-node.js';
+import { OpenTransactions } from '../support/open-transactions.js';
+import { act, ANSWERS, type Answers, type Verb, VERBS } from '../support/verbs.js';
+import { Stage } from './engine/support/stage.js';
+
+/** What verbs answer while other callers, or a handler, are in the middle of something with the same key. */
+let stage: Stage;
+let node: DelayNode;
+const transactions = new OpenTransactions();
+
+beforeEach(async () => {
+  stage = await Stage.open();
+});
+
+afterEach(async () => {
+  await transactions.rollbackAll();
+  await stage.close();
+});
+
+const schedule = (key: string, manager?: EntityManager) =>
+  node.delays.schedule('test.a', { n: 1 }, { after: '1h', key, manager });
+
+/** The live rows of a key, seen from outside. */
+const rowsOf = async (key: string): Promise<number> =>
+  (await stage.sql('SELECT id FROM delay_queue.delay WHERE key = $1', [key])).length;
+
+/** What the transaction of the other caller does, and what its commit leaves behind. */
+const OTHERS: [what: string, verbs: Verb[], committed: Answers][] = [
+  ['cancels', ['cancel'], ANSWERS.nothing],
+  ['reschedules', ['reschedule'], ANSWERS.waiting],
+  ['cancels and schedules again', ['cancel', 'replace'], ANSWERS.waiting],
+];
+
+describe('another caller', () => {
+  beforeEach(async () => {
+    node = await stage.start({});
+  });
+
+  it.each(
+    OTHERS.flatMap(([what, verbs, committed]) => [
+      { what, verbs, how: 'commit' as const, answers: committed },
+      { what, verbs, how: 'rollback' as const, answers: ANSWERS.waiting },
+    ]),
+  )('who $what lets every verb wait for the $how', async ({ verbs, how, answers }) => {
+    for (const verb of VERBS) {
+      const [key, keyInside] = [verb, `${verb} in a transaction`];
+      await Promise.all([schedule(key), schedule(keyInside)]);
+      const other = await transactions.begin(node.dataSource);
+      for (const step of verbs) {
+        await act(node.delays, step, key, other.manager);
+        await act(node.delays, step, keyInside, other.manager);
+      }
+      const caller = await transactions.begin(node.dataSource);
+      const inside = act(node.delays, verb, keyInside, caller.manager);
+      await other.isMet();
+      const alone = act(node.delays, verb, key);
+      await other.blocksSomebody();
+      await other.end(how);
+      const left = await rowsOf(keyInside);
+      const verdict = answers[verb];
+      expect(await Promise.all([alone, inside])).toMatchObject([{ verdict }, { verdict }]);
+      expect(await rowsOf(key)).toBe(['cancelled', 'absent'].includes(verdict) ? 0 : 1);
+      await caller.rollback();
+      expect(await rowsOf(keyInside)).toBe(left);
+    }
+  });
+
+  it.each(['cancel', 'reschedule'] as const)(
+    'whose key is new and not committed: it is absent for %s, at once',
+    async (verb) => {
+      const other = await transactions.begin(node.dataSource);
+      await schedule('new', other.manager);
+      expect(await act(node.delays, verb, 'new')).toEqual({ verdict: 'absent' });
+    },
+  );
+
+  it.each(['replace', 'keep', 'error'] as const)(
+    'whose key is new and not committed: %s waits for its end',
+    async (verb) => {
+      for (const [how, verdict] of [
+        ['commit', ANSWERS.waiting[verb]],
+        ['rollback', 'scheduled'],
+      ] as const) {
+        const other = await transactions.begin(node.dataSource);
+        const { id } = await schedule(how, other.manager);
+        const answer = act(node.delays, verb, how);
+        await other.blocksSomebody();
+        await other.end(how);
+        expect(await answer).toMatchObject({ verdict });
+        const { id: lives } = (await node.delays.find('test.a', how)) ?? {};
+        expect(lives === id).toBe(how === 'commit');
+      }
+    },
+  );
+
+  it('who cancels and schedules again and again: nobody finds the key absent, nobody makes a second one', async () => {
+    const key = 'busy';
+    await schedule(key);
+    let writers = 3;
+    const write = async (): Promise<void> => {
+      for (let round = 0; round < 60; round += 1) {
+        await node.dataSource.transaction(async (manager) => {
+          await node.delays.cancel('test.a', key, { manager });
+          await schedule(key, manager);
+        });
+      }
+      writers -= 1;
+    };
+    const look = async (verb: 'reschedule' | 'keep'): Promise<string[]> => {
+      const seen = new Set<string>();
+      while (writers > 0) seen.add((await act(node.delays, verb, key)).verdict);
+      return [...seen];
+    };
+    const looks = Promise.all([look('reschedule'), look('keep')]);
+    await Promise.all([write(), write(), write()]);
+    expect(await looks).toEqual([['rescheduled'], ['kept']]);
+    expect(await rowsOf(key)).toBe(1);
+  });
+});
+
+/** A handler that has started, and ends when the test says so. */
+function heldHandler() {
+  const started = signal();
+  const goOn = signal();
+  const run = async (): Promise<void> => {
+    started.resolve();
+    await goOn.promise;
+  };
+  return { started: started.promise, goOn: goOn.resolve, run };
+}
+
+const due = () => node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'k' });
+
+it.each([
+  ['plain', plainHandler],
+  ['transactional', fencedHandler],
+] as const)('a running %s handler is `running` at once, and then done', async (_kind, handler) => {
+  const held = heldHandler();
+  node = await stage.start({ providers: [handler('test.a', held.run)] });
+  const completed = node.next('completed');
+  const { id } = await due();
+  await held.started;
+  for (const verb of VERBS) {
+    const verdict = 'running';
+    expect(await act(node.delays, verb, 'k')).toMatchObject({ verdict });
+    const inside = node.dataSource.transaction((manager) => act(node.delays, verb, 'k', manager));
+    expect(await inside).toMatchObject({ verdict });
+  }
+  expect(await node.delays.find('test.a', 'k')).toMatchObject({ id, state: 'running' });
+  held.goOn();
+  await completed;
+  expect(await act(node.delays, 'cancel', 'k')).toEqual({ verdict: 'absent' });
+});
+
+describe('a payment and the close of its order', () => {
+  const pay = `UPDATE purchase SET status = 'paid' WHERE status = 'open'`;
+  const close = `UPDATE purchase SET status = 'closed' WHERE status = 'open'`;
+
+  beforeEach(() => stage.sql(`CREATE TABLE purchase AS SELECT 'open' AS status`));
+
+  it('order first, delay second: the cancel does not wait for the handler that waits for it', async () => {
+    const held = heldHandler();
+    const handler = fencedHandler('test.a', async (_delay, { manager }) => {
+      await held.run();
+      await manager.query(close);
+    });
+    node = await stage.start({ providers: [handler] });
+    const completed = node.next('completed');
+    await due();
+    await held.started;
+    const payer = await transactions.begin(node.dataSource);
+    await payer.manager.query(pay);
+    held.goOn();
+    await payer.blocksSomebody();
+    const verdict = 'running';
+    expect(await act(node.delays, 'cancel', 'k', payer.manager)).toMatchObject({ verdict });
+    await payer.commit();
+    await completed;
+    expect(await stage.sql('SELECT status FROM purchase')).toEqual([{ status: 'paid' }]);
+  });
+
+  it('the handler holds the order: the payer waits for the row, never for the delay', async () => {
+    const held = heldHandler();
+    const handler = fencedHandler('test.a', async (_delay, { manager }) => {
+      await manager.query(close);
+      await held.run();
+    });
+    node = await stage.start({ providers: [handler] });
+    const completed = node.next('completed');
+    await due();
+    await held.started;
+    const payer = await transactions.begin(node.dataSource);
+    const verdict = 'running';
+    expect(await act(node.delays, 'cancel', 'k', payer.manager)).toMatchObject({ verdict });
+    const paid = payer.manager.query(pay);
+    held.goOn();
+    await completed;
+    expect((await paid)[1]).toBe(0);
+    await payer.commit();
+    expect(await stage.sql('SELECT status FROM purchase')).toEqual([{ status: 'closed' }]);
+  });
+});
