@@ -133,6 +133,6 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     kinds: ['callers'],
     programs: 30,
     blamedBy: ['false verdict'],
-    tests: ['integration/foreign-contexts', 'integration/what-joins'],
+    tests: ['integration/what-joins'],
   },
 };
