@@ -1,204 +1,102 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { DelayInvalidError } from 'nestjs-delay-queue';
-import { DataSource, QueryFailedError } from 'typeorm';
+import { type EntityManager, QueryFailedError } from 'typeorm';
 import { Engine } from '../../src/delay-queue/runtime/engine.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type DelayNode, plainHandler, startNode } from '../support/delay-node.js';
+import { type DelayNode, plainHandler } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';
 import { makeSweepsRare } from '../support/rare-sweeps.js';
+import { Stage } from './engine/support/stage.js';
 
 /** Neither a load nor a sweep comes along while a test runs: what fires, fires because it was armed. */
 makeSweepsRare();
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m' } as const;
+const ARMED = 'test.armed';
 
-let database: TestDatabase;
+let stage: Stage;
 let node: DelayNode;
-const fired: string[] = [];
 const arm = jest.spyOn(Engine.prototype, 'announce');
 const transactions = new OpenTransactions();
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  const handler = plainHandler('test.armed', ({ key }) => void fired.push(String(key)));
-  node = await startNode({ url: database.url, providers: [handler], options: ARMED_ONLY });
+  stage = await Stage.open();
+  node = await stage.start({ providers: [plainHandler(ARMED, () => {})], options: ARMED_ONLY });
 });
 
 afterEach(async () => {
   await transactions.rollbackAll();
+  await stage.sql('TRUNCATE delay_queue.delay');
   arm.mockClear();
-  fired.length = 0;
 });
 
 afterAll(async () => {
   arm.mockRestore();
-  await node.stop();
-  await database.drop();
+  await stage.close();
 });
-
-const count = async (): Promise<number> =>
-  (await node.dataSource.query('SELECT count(*)::int AS rows FROM delay_queue.delay'))[0].rows;
 
 const completion = (key: string) => node.next('completed', (event) => event.key === key);
 
+const soon = (key: string, manager?: EntityManager) =>
+  node.delays.schedule(ARMED, null, { after: 0, key, manager });
+
+const later = (key: string, manager?: EntityManager, n = 1) =>
+  node.delays.schedule('test.a', { n }, { after: '1h', key, manager });
+
+const keys = async (): Promise<unknown[]> =>
+  (await stage.sql('SELECT key FROM delay_queue.delay ORDER BY key')).map(({ key }) => key);
+
 describe('a delay written in the transaction of the caller', () => {
-  it('is armed by the commit, and fires without any load', async () => {
+  it('is armed by the commit, and not by the end of a savepoint', async () => {
     const transaction = await transactions.begin(node.dataSource);
     const { manager } = transaction;
-    await node.delays.schedule('test.armed', null, { after: 0, key: 'one', manager });
-    await node.delays.scheduleMany([{ name: 'test.armed', payload: null, after: 0, key: 'many' }], {
-      manager,
-    });
+    await soon('one', manager);
+    const items = [{ name: ARMED, payload: null, after: 0, key: 'many' }] as const;
+    await node.delays.scheduleMany([...items], { manager });
+    await manager.transaction((inner) => inner.transaction((nested) => soon('nested', nested)));
     expect(arm).not.toHaveBeenCalled();
-    const done = Promise.all([completion('one'), completion('many')]);
+    const done = Promise.all(['one', 'many', 'nested'].map(completion));
     await transaction.commit();
-    expect(arm).toHaveBeenCalledTimes(2);
+    expect(arm).toHaveBeenCalledTimes(3);
     await done;
-    expect(fired.toSorted()).toEqual(['many', 'one']);
   });
 
   it('is armed at once without a transaction, by every write that leaves it waiting', async () => {
     const key = 'every write';
-    await node.delays.schedule('test.armed', null, { after: '50m', key });
-    await node.delays.schedule('test.armed', null, { after: '40m', key });
+    await node.delays.schedule(ARMED, null, { after: '50m', key });
+    await node.delays.schedule(ARMED, null, { after: '40m', key });
     expect(arm).toHaveBeenCalledTimes(2);
     const done = completion(key);
-    await node.delays.reschedule('test.armed', key, { after: 0 });
+    await node.delays.reschedule(ARMED, key, { after: 0 });
     await done;
     expect(arm).toHaveBeenCalledTimes(3);
   });
 
-  it('leaves nothing behind and arms nothing when it is rolled back', async () => {
-    await node.delays.schedule('test.a', { n: 1 }, { after: '1h', key: 'stays' });
-    arm.mockClear();
-    const before = await count();
-    const transaction = await transactions.begin(node.dataSource);
-    const { manager } = transaction;
-    await node.delays.schedule('test.armed', null, { after: 0, key: 'gone', manager });
-    await node.delays.schedule('test.armed', null, { after: 0, manager });
-    await node.delays.scheduleMany([{ name: 'test.armed', payload: 1, after: 0 }], { manager });
-    await node.delays.reschedule('test.a', 'stays', { after: 0 }, { manager });
-    await transaction.rollback();
-    expect(await count()).toBe(before);
-    expect(arm).not.toHaveBeenCalled();
-    const done = completion('after');
-    await node.delays.schedule('test.armed', null, { after: 0, key: 'after' });
-    await done;
-    expect(fired).toEqual(['after']);
-  });
-
   it('is forgotten by the rollback: the next transaction of that query runner arms nothing', async () => {
+    await later('stays');
+    arm.mockClear();
     const runner = node.dataSource.createQueryRunner();
     await runner.startTransaction();
     const { manager } = runner;
-    await node.delays.schedule('test.armed', null, { after: 0, key: 'gone', manager });
+    await soon('gone', manager);
+    await node.delays.scheduleMany([{ name: ARMED, payload: 1, after: 0 }], { manager });
+    await node.delays.reschedule('test.a', 'stays', { after: 0 }, { manager });
     await runner.rollbackTransaction();
     await runner.startTransaction();
     await runner.query('SELECT 1');
     await runner.commitTransaction();
     await runner.release();
     expect(arm).not.toHaveBeenCalled();
-  });
-
-  it('is not armed by the release of a savepoint', async () => {
-    const transaction = await transactions.begin(node.dataSource);
-    await transaction.manager.transaction(async (inner) => {
-      await inner.transaction((innermost) =>
-        node.delays
-          .schedule('test.armed', null, { after: 0, key: 'nested', manager: innermost })
-          .then(() => {}),
-      );
-    });
-    expect(arm).not.toHaveBeenCalled();
-    const done = completion('nested');
-    await transaction.commit();
-    await done;
-    expect(arm).toHaveBeenCalledTimes(1);
-  });
-
-  it('leaves nothing behind when only its savepoint is rolled back', async () => {
-    const before = await count();
-    await node.dataSource.transaction(async (manager) => {
-      await manager
-        .transaction(async (inner) => {
-          await node.delays.schedule('test.armed', null, { after: 0, key: 's', manager: inner });
-          throw new Error('rolled back on purpose');
-        })
-        .catch(() => {});
-    });
-    expect(await count()).toBe(before);
-    const done = completion('after savepoint');
-    await node.delays.schedule('test.armed', null, { after: 0, key: 'after savepoint' });
-    await done;
-    expect(fired).toEqual(['after savepoint']);
-  });
-
-  it('is seen by the transaction itself, and by nobody else before the commit', async () => {
-    const transaction = await transactions.begin(node.dataSource);
-    const { manager } = transaction;
-    const { id } = await node.delays.schedule(
-      'test.a',
-      { n: 1 },
-      { after: '1h', key: 'v', manager },
-    );
-    expect(await node.delays.find('test.a', 'v', { manager })).toMatchObject({ id });
-    expect(await node.delays.find('test.a', 'v')).toBeNull();
-    await transaction.commit();
-    expect(await node.delays.find('test.a', 'v')).toMatchObject({ id });
-  });
-
-  it('keeps its cancelled delay armed in memory only: a cancel that commits stops it', async () => {
-    await node.delays.schedule('test.armed', null, { after: 150, key: 'stopped' });
-    const transaction = await transactions.begin(node.dataSource);
-    await node.delays.cancel('test.armed', 'stopped', { manager: transaction.manager });
-    const done = completion('later');
-    await node.delays.schedule('test.armed', null, { after: 300, key: 'later' });
-    await transaction.commit();
-    await done;
-    expect(fired).toEqual(['later']);
+    expect(await keys()).toEqual(['stays']);
   });
 
   it('still fires when the cancel that held it past its due time is rolled back', async () => {
-    await node.delays.schedule('test.armed', null, { after: 100, key: 'let go' });
+    await node.delays.schedule(ARMED, null, { after: 100, key: 'let go' });
     const transaction = await transactions.begin(node.dataSource);
-    await node.delays.cancel('test.armed', 'let go', { manager: transaction.manager });
-    const later = completion('later');
-    await node.delays.schedule('test.armed', null, { after: 200, key: 'later' });
-    await later;
+    await node.delays.cancel(ARMED, 'let go', { manager: transaction.manager });
+    const beside = completion('later');
+    await node.delays.schedule(ARMED, null, { after: 200, key: 'later' });
+    await beside;
     const done = completion('let go');
     await transaction.rollback();
     await done;
-    expect(fired).toEqual(['later', 'let go']);
-  });
-});
-
-describe('the manager of a call', () => {
-  it.each(['another DataSource', 'no DataSource at all'])('is refused from %s', async (what) => {
-    const other = new DataSource({ type: 'postgres', url: database.url });
-    await other.initialize();
-    try {
-      const manager = what === 'another DataSource' ? other.manager : ({} as never);
-      const options = { manager };
-      const before = await count();
-      for (const call of [
-        () => node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'm', manager }),
-        () => node.delays.scheduleMany([{ name: 'test.z', payload: 1, after: 0 }], options),
-        () => node.delays.cancel('test.a', 'm', options),
-        () => node.delays.reschedule('test.a', 'm', { after: 0 }, options),
-        () => node.delays.retryDead('test.a', 'm', options),
-        () => node.delays.find('test.a', 'm', options),
-        () => node.delays.history('test.a', 'm', options),
-      ]) {
-        const error: unknown = await call().then(
-          () => null,
-          (thrown: unknown) => thrown,
-        );
-        expect(error).toBeInstanceOf(DelayInvalidError);
-        expect((error as DelayInvalidError).field).toBe('manager');
-      }
-      expect(await count()).toBe(before);
-    } finally {
-      await other.destroy();
-    }
   });
 });
 
@@ -208,35 +106,128 @@ const codeOf = (error: unknown): unknown =>
 describe.each(['REPEATABLE READ', 'SERIALIZABLE'] as const)('a caller in %s', (isolation) => {
   it('schedules, replaces, reschedules and cancels like any other', async () => {
     const { manager, commit } = await transactions.begin(node.dataSource, isolation);
-    const key = `${isolation}/plain`;
     const verdicts = [
-      await node.delays.schedule('test.a', { n: 1 }, { after: '1h', key, manager }),
-      await node.delays.schedule('test.a', { n: 2 }, { after: '1h', key, manager }),
-      await node.delays.reschedule('test.a', key, { after: '2h' }, { manager }),
-      await node.delays.cancel('test.a', key, { manager }),
-      await node.delays.schedule('test.a', { n: 3 }, { after: '1h', key, manager }),
+      await later('k', manager),
+      await later('k', manager),
+      await node.delays.reschedule('test.a', 'k', { after: '2h' }, { manager }),
+      await node.delays.cancel('test.a', 'k', { manager }),
+      await later('k', manager),
     ].map(({ verdict }) => verdict);
     await commit();
     expect(verdicts).toEqual(['scheduled', 'replaced', 'rescheduled', 'cancelled', 'scheduled']);
-    expect(await node.delays.find('test.a', key)).toMatchObject({ payload: { n: 3 } });
+    expect(await keys()).toEqual(['k']);
   });
 
   it.each(['replaced', 'cancelled', 'new'])(
     'hears 40001 about a key that was %s since its snapshot, and nothing is stored',
     async (what) => {
-      const key = `${isolation}/${what}`;
       const { manager, rollback } = await transactions.begin(node.dataSource, isolation);
-      if (what !== 'new') await node.delays.schedule('test.a', { n: 1 }, { after: '1h', key });
+      if (what !== 'new') await later('k');
       await manager.query('SELECT 1 FROM delay_queue.delay LIMIT 1');
-      if (what === 'cancelled') await node.delays.cancel('test.a', key);
-      else await node.delays.schedule('test.a', { n: 2 }, { after: '1h', key });
-      const code: unknown = await node.delays
-        .schedule('test.a', { n: 3 }, { after: '1h', key, manager })
-        .then(({ verdict }) => verdict, codeOf);
-      expect(code).toBe('40001');
+      await (what === 'cancelled' ? node.delays.cancel('test.a', 'k') : later('k', undefined, 2));
+      const answer = later('k', manager, 3).then(({ verdict }) => verdict, codeOf);
+      expect(await answer).toBe('40001');
       await rollback();
-      const found = await node.delays.find('test.a', key);
+      const found = await node.delays.find('test.a', 'k');
       expect(found?.payload).toEqual(what === 'cancelled' ? undefined : { n: 2 });
+    },
+  );
+});
+
+/** A call that nobody awaited meets the end of its transaction. Nothing of it may land behind that end. */
+describe('a call and the end of its transaction', () => {
+  const REFUSED = { status: 'rejected', reason: { code: 'DELAY_INVALID', field: 'manager' } };
+
+  it.each(['rollback', 'commit'] as const)(
+    'a call that nobody awaited writes nothing after the %s',
+    async (how) => {
+      await later('a');
+      const other = await transactions.begin(node.dataSource);
+      await other.manager.query('SELECT FROM delay_queue.delay WHERE key = $1 FOR UPDATE', ['a']);
+      const { manager } = await transactions.begin(node.dataSource);
+      const queryRunner = manager.queryRunner!;
+      const answer = Promise.allSettled([node.delays.cancel('test.a', 'a', { manager })]);
+      await other.isMet();
+      // Its connection stays open, as that of a runner does which is used again.
+      await (how === 'commit'
+        ? queryRunner.commitTransaction()
+        : queryRunner.rollbackTransaction());
+      await other.rollback();
+      expect(await answer).toMatchObject([REFUSED]);
+      expect(await keys()).toEqual(['a']);
+    },
+  );
+
+  it('a call that comes while a rollback is on its way writes nothing after it', async () => {
+    const { manager } = await transactions.begin(node.dataSource);
+    const queryRunner = manager.queryRunner!;
+    const rolledBack = queryRunner.rollbackTransaction();
+    const answer = Promise.allSettled([later('a', manager)]);
+    await rolledBack;
+    expect(await answer).toMatchObject([REFUSED]);
+    expect(await keys()).toEqual([]);
+    await queryRunner.startTransaction();
+    await later('b', manager);
+    await queryRunner.commitTransaction();
+    expect(await keys()).toEqual(['b']);
+  });
+
+  it.each(['in plain SQL', 'by TypeORM'] as const)(
+    'a call that comes while a COMMIT %s is on its way stands or falls with it, or is refused',
+    async (how) => {
+      await stage.sql(`CREATE TABLE IF NOT EXISTS late (n int UNIQUE DEFERRABLE INITIALLY DEFERRED);
+                       TRUNCATE late; INSERT INTO late VALUES (1)`);
+      const { manager } = await transactions.begin(node.dataSource);
+      const queryRunner = manager.queryRunner!;
+      for (let turns = 0; turns < 20; turns += 1) {
+        await manager.query('INSERT INTO late VALUES (1)');
+        const committed = Promise.allSettled([
+          how === 'by TypeORM' ? queryRunner.commitTransaction() : manager.query('/* a */ commit'),
+        ]);
+        for (let turn = 0; turn < turns; turn += 1) await Promise.resolve();
+        const left = Promise.allSettled([later(`a${turns}`, manager)]);
+        expect(await committed).toMatchObject([{ status: 'rejected' }]);
+        await left;
+        expect(await keys()).toEqual([]);
+        // The server's transaction is over, though TypeORM's is not.
+        expect(await Promise.allSettled([later('b', manager)])).toMatchObject([REFUSED]);
+        await queryRunner.rollbackTransaction();
+        await queryRunner.startTransaction();
+      }
+      await later('c', manager);
+      await queryRunner.commitTransaction();
+      expect(await keys()).toEqual(['c']);
+    },
+  );
+
+  it('a COMMIT that a subscriber of the application kept back is not waited for for ever', async () => {
+    const { manager } = await transactions.begin(node.dataSource);
+    const queryRunner = manager.queryRunner!;
+    const refuses = {
+      beforeQuery: ({ query }: { query: string }) => {
+        if (query === 'COMMIT') throw new Error('not now');
+      },
+    };
+    const { subscribers } = node.dataSource;
+    subscribers.push(refuses);
+    await expect(queryRunner.commitTransaction()).rejects.toThrow('not now');
+    subscribers.splice(subscribers.indexOf(refuses), 1);
+    await queryRunner.rollbackTransaction();
+    await queryRunner.startTransaction();
+    await later('a', manager);
+    await queryRunner.commitTransaction();
+    expect(await keys()).toEqual(['a']);
+  });
+
+  it.each(['COMMIT AND CHAIN', 'ROLLBACK WORK TO SAVEPOINT inner_one', 'COMMIT; BEGIN'])(
+    'a call joins the transaction that goes on after %s',
+    async (sql) => {
+      const { manager } = await transactions.begin(node.dataSource);
+      await manager.query('SAVEPOINT inner_one');
+      await manager.query(sql);
+      await later('a', manager);
+      await manager.queryRunner!.rollbackTransaction();
+      expect(await keys()).toEqual([]);
     },
   );
 });

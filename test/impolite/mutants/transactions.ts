@@ -65,7 +65,7 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     kinds: ['callers'],
     programs: 40,
     blamedBy: ['effect outside'],
-    tests: ['integration/transaction-ends'],
+    tests: ['integration/transactions'],
   },
   'never-seals': {
     about: 'leaves the manager of a handler open when its attempt is decided',
