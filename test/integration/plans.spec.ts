@@ -1,27 +1,28 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
-import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
-import { cancelSql } from '../../src/delay-queue/store/sql/delays/cancel.sql.js';
 import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
-import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
 import { fenceSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
-import { findSql } from '../../src/delay-queue/store/sql/delays/find.sql.js';
-import { historySql } from '../../src/delay-queue/store/sql/history/read.sql.js';
-import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
-import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
-import {
-  scheduleAllNewSql,
-  scheduleNewSql,
-} from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
-import { pruneSql } from '../../src/delay-queue/store/sql/history/prune.sql.js';
-import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
-import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
-import { retryDeadSql } from '../../src/delay-queue/store/sql/delays/retry-dead.sql.js';
 import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
-import { explain } from '../support/explain.js';
+import { findSql } from '../../src/delay-queue/store/sql/delays/find.sql.js';
+import { retryDeadSql } from '../../src/delay-queue/store/sql/delays/retry-dead.sql.js';
+import { pruneSql } from '../../src/delay-queue/store/sql/history/prune.sql.js';
+import { historySql } from '../../src/delay-queue/store/sql/history/read.sql.js';
+import { loadSql } from '../../src/delay-queue/store/sql/wakes/load.sql.js';
+import { sweepSql } from '../../src/delay-queue/store/sql/wakes/sweep.sql.js';
+import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import {
+  each,
+  expectById,
+  expectByKey,
+  idsOf,
+  keylessStatement,
+  same,
+  statementsById,
+  statementsByKey,
+} from '../support/bulk-statements.js';
+import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
-import { FUTURE, OVERDUE, SERVED, fillDelays } from '../support/full-tables.js';
+import { fillDelays, FUTURE, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
 
 /** How each statement finds its rows in full tables, whatever the planner thinks it knows. */
 const tables = tablesOf('delay_queue');
@@ -36,49 +37,21 @@ beforeAll(async () => {
   await fillDelays(client);
 });
 
-const each = <Value>(count: number, value: (n: number) => Value): Value[] =>
-  Array.from({ length: count }, (_, n) => value(n));
+describe.each([1, BATCH, 5_000])('about %d rows', (count) => {
+  const [byId, byKey] = [statementsById(count), statementsByKey(count)];
 
-/** Spread over the whole table, so that no neighbourhood makes it look cheap. */
-const idsOf = (count: number): number[] => each(count, (n) => 1 + n * Math.floor(FUTURE / count));
-const keysOf = (count: number): string[] => idsOf(count).map((id) => `key ${id}`);
-const same = <Value>(count: number, value: Value): Value[] => each(count, () => value);
+  it.each(Object.keys(byId))('%s uses the primary key', async (name) => {
+    expectById(await explain(client, ...byId[name]!), count);
+  });
 
-describe.each([1, BATCH, 5_000])('statements about %d rows by id use the primary key', (count) => {
-  const ids = idsOf(count);
-  const epochs = same(count, 0);
-  const numbers = same(count, 30_000);
-  const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
-    claim: [claimSql(tables), [ids, epochs, numbers, same(count, 9), NODE]],
-    lookAt: [lookAtSql(tables), [ids]],
-    complete: [completeSql(tables, true), [ids, epochs, numbers]],
-    settle: [
-      retrySql(tables),
-      [
-        ids,
-        epochs,
-        numbers,
-        same(count, false),
-        same(count, 0),
-        same(count, true),
-        same(count, 'no'),
-        NODE,
-      ],
-    ],
-    renew: [renewSql(tables), [ids, epochs, 30_000]],
-    bury: [exhaustedSql(tables), [ids, epochs, same(count, 1), 'no']],
-  };
+  it.each(Object.keys(byKey))('%s finds its rows by their keys', async (name) => {
+    expectByKey(await explain(client, ...byKey[name]!), count);
+  });
 
-  it.each(Object.keys(STATEMENTS))('%s', async (name) => {
-    const [sql, parameters] = STATEMENTS[name] as [string, unknown[]];
-    const plan = await explain(client, sql, parameters);
-    for (const { type, index } of plan.scansOf('delay')) {
-      expect(type).toMatch(/^(Bitmap )?Index( Only)? Scan$|^Bitmap Heap Scan$|^Tid Scan$/);
-      expect(index ?? 'delay_pkey').toBe('delay_pkey');
-    }
-    // A page and its way through the index per row, and what is written: never the whole table.
+  it('an insert without keys reads nothing', async () => {
+    const plan = await explain(client, ...keylessStatement(count));
+    expect(plan.waysInto('delay')).toEqual([]);
     expect(plan.buffers).toBeLessThan(60 + count * 25);
-    expect(plan.mismatches).toBeLessThan(count);
   });
 });
 
@@ -87,42 +60,6 @@ it.each([1, BATCH])('the fence of %d rows uses the primary key', async (count) =
   expect(plan.waysInto('delay')).toEqual(['Index Scan delay_pkey']);
   expect(plan.buffers).toBeLessThan(10 + count * 10);
   expect(plan.mismatches).toBeLessThan(count);
-});
-
-describe.each([1, BATCH, 5_000])('statements about %d keys use the index of keys', (count) => {
-  const names = same(count, SERVED);
-  const keys = keysOf(count);
-  const nothing = same(count, null);
-  const hours = same(count, 3_600_000);
-  const items = [names, keys, same(count, '{}'), hours, nothing, nothing];
-  const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
-    cancel: [cancelSql(tables, true, 'waits'), [names, keys, null, null]],
-    reschedule: [rescheduleSql(tables, 'waits'), [names, keys, hours, nothing, nothing]],
-    place: [scheduleNewSql(tables, 'waits'), items],
-    placeAll: [scheduleAllNewSql(tables), items],
-    placeAgain: [scheduleTakenSql(tables, true, 'waits'), [...items, same(count, 'replace')]],
-    placeAllAgain: [
-      scheduleTakenSql(tables, true, 'waits', 'all or none'),
-      [...items, same(count, 'replace')],
-    ],
-    'cancel a while': [cancelSql(tables, true, 'a while'), [names, keys, null, null]],
-  };
-
-  it.each(Object.keys(STATEMENTS))('%s', async (name) => {
-    const [sql, parameters] = STATEMENTS[name] as [string, unknown[]];
-    const plan = await explain(client, sql, parameters);
-    const scans = plan.scansOf('delay');
-    expect(scans.length).toBeGreaterThan(0);
-    // The row that was found by its key is then written by its id.
-    for (const { type, index, indexCond } of scans) {
-      expect(type).toBe('Index Scan');
-      expect(index).toMatch(/^delay_(key|pkey)$/);
-      expect(indexCond).toMatch(index === 'delay_key' ? /name = .* AND .*key = / : /id = /);
-    }
-    expect(plan.waysInto('delay')).toContain('Index Scan delay_key');
-    expect(plan.buffers).toBeLessThan(60 + count * 60);
-    expect(plan.mismatches).toBeLessThan(count);
-  });
 });
 
 it.each([
@@ -151,38 +88,107 @@ describe('history', () => {
   });
 });
 
-describe('a claim', () => {
-  it('is a HOT update: it writes no indexed column and finds room on the page', async () => {
-    let before = { all: 0, hot: 0 };
-    /** Row versions written since the last look, and how many of them in place. */
-    const updates = async () => {
-      const { rows } = await client.query<{ all: number; hot: number }>(
-        `SELECT pg_stat_get_xact_tuples_updated('delay_queue.delay'::regclass)::int AS all,
-                pg_stat_get_xact_tuples_hot_updated('delay_queue.delay'::regclass)::int AS hot`,
-      );
-      const [{ all, hot } = before] = rows;
-      const since = { all: all - before.all, hot: hot - before.hot };
-      before = { all, hot };
-      return since;
-    };
-    // The overdue ones lie side by side, as what comes due together does: full pages of them.
-    const ids = each(BATCH, (n) => FUTURE + 1 + n);
-    expect(BATCH).toBeLessThan(OVERDUE);
-    const epochs = same(BATCH, 0);
-    await client.query('BEGIN');
-    await updates();
-    const claim = [ids, epochs, same(BATCH, 30_000), same(BATCH, 9), NODE];
-    const { rows } = await client.query<{ id: number; epoch: number }>(claimSql(tables), claim);
-    expect(rows).toHaveLength(BATCH);
-    const { all, hot } = await updates();
-    expect(all).toBe(BATCH);
-    // Nearly all: a leased row is a little larger, so the last one of a full page may not fit.
-    expect(hot).toBeGreaterThan(BATCH * 0.8);
-    // What moves `wake_at` cannot be one, which shows that the measurement measures.
-    const [settle, numbers] = [retrySql(tables), same(BATCH, 1_000)];
-    const moves = [same(BATCH, false), same(BATCH, 0), same(BATCH, true), same(BATCH, 'no')];
-    await client.query(settle, [ids, same(BATCH, 1), numbers, ...moves, NODE]);
-    expect(await updates()).toEqual({ all: BATCH, hot: 0 });
-    await client.query('ROLLBACK');
+it('a claim is a HOT update: it writes no indexed column and finds room on the page', async () => {
+  let before = { all: 0, hot: 0 };
+  /** Row versions written since the last look, and how many of them in place. */
+  const updates = async () => {
+    const { rows } = await client.query<{ all: number; hot: number }>(
+      `SELECT pg_stat_get_xact_tuples_updated('delay_queue.delay'::regclass)::int AS all,
+              pg_stat_get_xact_tuples_hot_updated('delay_queue.delay'::regclass)::int AS hot`,
+    );
+    const [{ all, hot } = before] = rows;
+    const since = { all: all - before.all, hot: hot - before.hot };
+    before = { all, hot };
+    return since;
+  };
+  // The overdue ones lie side by side, as what comes due together does: full pages of them.
+  const ids = each(BATCH, (n) => FUTURE + 1 + n);
+  const claim = [ids, same(BATCH, 0), same(BATCH, 30_000), same(BATCH, 9), NODE];
+  await client.query('BEGIN');
+  await updates();
+  const { rows } = await client.query(claimSql(tables), claim);
+  expect(rows).toHaveLength(BATCH);
+  const { all, hot } = await updates();
+  expect(all).toBe(BATCH);
+  // Nearly all: a leased row is a little larger, so the last one of a full page may not fit.
+  expect(hot).toBeGreaterThan(BATCH * 0.8);
+  // What moves `wake_at` cannot be one, which shows that the measurement measures.
+  const moves = [same(BATCH, false), same(BATCH, 0), same(BATCH, true), same(BATCH, 'no')];
+  const retry = [ids, same(BATCH, 1), same(BATCH, 1_000), ...moves, NODE];
+  await client.query(retrySql(tables), retry);
+  expect(await updates()).toEqual({ all: BATCH, hot: 0 });
+  await client.query('ROLLBACK');
+});
+
+/** What nodes run over and over, in a table full of the future and of orphans. */
+describe('of the rows in the order of their wakes', () => {
+  const SHARES = [[SERVED], [1], [0]];
+  const PAGE = 100;
+
+  // What the tests above have written and taken back lies in the way otherwise.
+  beforeAll(() => client.query('VACUUM delay_queue.delay'));
+
+  /** The walk; others look into the index alone. Both bounds are the index's, not a filter's. */
+  function walkOf(plan: Plan): Plan['nodes'][number] {
+    const scans = plan.scansOf('delay');
+    for (const scan of scans) {
+      expect(scan.type).toMatch(/^Index( Only)? Scan$/);
+      expect(scan.index).toBe('delay_wake');
+      expect(scan.indexCond).toMatch(/ROW\((d\.)?wake_at, (d\.)?id\) > ROW\(/);
+      expect(scan.indexCond).toMatch(/wake_at <= /);
+    }
+    const walks = scans.filter(({ type }) => type === 'Index Scan');
+    expect(walks).toHaveLength(1);
+    return walks[0]!;
+  }
+
+  const load = (fromMs: number, horizonMs: number, limit: number): Promise<Plan> => {
+    const page = [Date.now() + fromMs, 0, horizonMs, limit, HORIZON_MS, false, null, 'instance'];
+    return explain(client, loadSql(tables), [NODE, ...SHARES, ...page]);
+  };
+
+  const sweep = (fromMs: number | null, scan: number, limit: number): Promise<Plan> => {
+    const cursor = fromMs === null ? null : Date.now() + fromMs;
+    return explain(client, sweepSql(tables), [
+      ...SHARES,
+      cursor,
+      0,
+      scan,
+      limit,
+      null,
+      1_000,
+      null,
+    ]);
+  };
+
+  // A page of 8 KiB holds dozens of rows; without bounds it would be thousands of pages.
+  it.each([
+    ['lie between its mark and the horizon', -300_000, HORIZON_MS, 5_000, OVERDUE + SOON, 1_000],
+    ['are due, if any', 60_000, 120_000, 5_000, 0, 25],
+    ['fit into its limit', -300_000, HORIZON_MS, PAGE, PAGE, 200],
+  ])('a load reads those that %s', async (_, fromMs, horizonMs, limit, rows, buffersMax) => {
+    const plan = await load(fromMs, horizonMs, limit);
+    const walk = walkOf(plan);
+    expect(walk.rows).toBe(rows);
+    expect(walk.removedByFilter).toBe(0);
+    expect(plan.buffers).toBeLessThan(buffersMax);
+  });
+
+  it.each([
+    ['as many as it may, whatever orphans lie in front', null, 1_000, PAGE, 1_000, 1_000, 1_200],
+    ['a page of those behind its cursor', -3_600_000, 1_000, PAGE, PAGE, PAGE, 1_200],
+    ['none beyond now', -3_600_000, 10_000, 5_000, OVERDUE, OVERDUE + SOON, 1_500],
+  ])('a sweep reads %s', async (_, fromMs, scan, limit, rowsMin, rowsMax, buffersMax) => {
+    const plan = await sweep(fromMs, scan, limit);
+    const { rows } = walkOf(plan);
+    expect(rows).toBeGreaterThanOrEqual(rowsMin);
+    expect(rows).toBeLessThanOrEqual(rowsMax);
+    expect(plan.buffers).toBeLessThan(buffersMax);
+  });
+
+  it('a sweep with nothing overdue costs a handful of pages', async () => {
+    const plan = await sweep(60_000, 10_000, PAGE);
+    expect(plan.scansOf('delay').map(({ rows }) => rows)).toEqual([0, 0]);
+    expect(plan.buffers).toBeLessThan(25);
   });
 });

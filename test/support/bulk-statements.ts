@@ -1,0 +1,102 @@
+import { expect } from '@jest/globals';
+import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
+import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
+import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
+import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/delays/cancel.sql.js';
+import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
+import {
+  scheduleAllNewSql,
+  scheduleKeylessSql,
+  scheduleNewSql,
+} from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
+import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import type { Plan } from './explain.js';
+import { FUTURE, SERVED } from './full-tables.js';
+
+/** The statements about many rows of full tables, with parameters, and how they should find their rows. */
+export type Statements = Record<string, [sql: string, parameters: unknown[]]>;
+
+const tables = tablesOf('delay_queue');
+const NODE = 'node-1';
+
+export const each = <Value>(count: number, value: (n: number) => Value): Value[] =>
+  Array.from({ length: count }, (_, n) => value(n));
+export const same = <Value>(count: number, value: Value): Value[] => each(count, () => value);
+
+/** Spread over the whole table, so that no neighbourhood makes it look cheap. */
+export const idsOf = (count: number): number[] =>
+  each(count, (n) => 1 + n * Math.floor(FUTURE / count));
+
+export function statementsById(count: number): Statements {
+  const [ids, epochs, numbers] = [idsOf(count), same(count, 0), same(count, 30_000)];
+  const endings = [same(count, false), same(count, 0), same(count, true), same(count, 'no')];
+  return {
+    claim: [claimSql(tables), [ids, epochs, numbers, same(count, 9), NODE]],
+    lookAt: [lookAtSql(tables), [ids]],
+    complete: [completeSql(tables, true), [ids, epochs, numbers]],
+    retry: [retrySql(tables), [ids, epochs, numbers, ...endings, NODE]],
+    renew: [renewSql(tables), [ids, epochs, 30_000]],
+    exhausted: [exhaustedSql(tables), [ids, epochs, same(count, 1), 'no']],
+  };
+}
+
+const itemsOf = (keys: unknown[]): unknown[] => {
+  const nothing = keys.map(() => null);
+  const [names, payloads] = [keys.map(() => SERVED), keys.map(() => '{"n":1}')];
+  return [names, keys, payloads, keys.map(() => 3_600_000), nothing, nothing];
+};
+
+export function statementsByKey(count: number): Statements {
+  const keys = idsOf(count).map((id) => `key ${id}`);
+  const [names, nothing] = [same(count, SERVED), same(count, null)];
+  const items = itemsOf(keys);
+  const again = [...items, same(count, 'replace')];
+  const moved = [names, keys, same(count, 1), nothing, nothing];
+  return {
+    scheduleNew: [scheduleNewSql(tables, 'at once'), items],
+    scheduleNewWaits: [scheduleNewSql(tables, 'waits'), items],
+    scheduleAllNew: [scheduleAllNewSql(tables), items],
+    scheduleTaken: [scheduleTakenSql(tables, true, 'at once'), again],
+    scheduleTakenWaits: [scheduleTakenSql(tables, true, 'waits'), again],
+    scheduleAllTaken: [scheduleTakenSql(tables, true, 'waits', 'all or none'), again],
+    cancelWaiting: [cancelWaitingSql(tables, true), [names, keys]],
+    cancel: [cancelSql(tables, true, 'at once'), [names, keys, null, null]],
+    cancelWaits: [cancelSql(tables, true, 'waits'), [names, keys, null, null]],
+    cancelWaitsAWhile: [cancelSql(tables, true, 'a while'), [names, keys, null, null]],
+    reschedule: [rescheduleSql(tables, 'at once'), moved],
+    rescheduleWaits: [rescheduleSql(tables, 'waits'), moved],
+  };
+}
+
+export const keylessStatement = (count: number): Statements[string] => [
+  scheduleKeylessSql(tables),
+  itemsOf(same(count, null)),
+];
+
+/** A page and its way through the index for each row, and what is written: never the whole table. */
+export function expectById(plan: Plan, count: number): void {
+  for (const { type, index } of plan.scansOf('delay')) {
+    expect(type).toMatch(/^(Bitmap )?Index( Only)? Scan$|^Bitmap Heap Scan$|^Tid Scan$/);
+    expect(index ?? 'delay_pkey').toBe('delay_pkey');
+  }
+  expect(plan.buffers).toBeLessThan(60 + count * 25);
+  expect(plan.mismatches).toBeLessThan(count);
+}
+
+/** The row that was found by its key is then written by its id. */
+export function expectByKey(plan: Plan, count: number): void {
+  const ways = plan.waysInto('delay');
+  expect(ways).toContain('Index Scan delay_key');
+  const others =
+    /^Index Scan delay_(key|pkey)$|^Bitmap (Heap|Index) Scan( delay_pkey)?$|^Tid Scan$/;
+  expect(ways.filter((way) => !others.test(way.replace(' undefined', '')))).toEqual([]);
+  for (const { index, indexCond } of plan.scansOf('delay')) {
+    if (index === 'delay_key') expect(indexCond).toMatch(/name = .* AND .*key = /);
+  }
+  expect(plan.buffers).toBeLessThan(60 + count * 60);
+  expect(plan.mismatches).toBeLessThan(count);
+}
