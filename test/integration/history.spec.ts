@@ -1,76 +1,81 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DiscardDelay } from 'nestjs-delay-queue';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type DelayNode, fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
+import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
 import { OtherNode } from '../support/other-node.js';
+import { Stage } from './engine/support/stage.js';
 
+/** What `find` says of a delay that lives, and `history` of those that ended. */
 const NAME = 'test.told';
 const KEY = 'k';
 const NODE_NAME = 'node-of-the-test';
+const HOUR_MS = 3_600_000;
 
-let database: TestDatabase;
+let stage: Stage;
 let node: DelayNode;
+let other: OtherNode;
 
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-
-afterEach(async () => {
-  await node?.stop();
-  await database.drop();
-});
-
-const start = async (
-  handler?: ReturnType<typeof plainHandler>,
-  options: { history?: false } = {},
-): Promise<void> => {
-  const providers = handler ? [handler] : [];
-  node = await startNode({
-    url: database.url,
-    providers,
-    options: { nodeName: NODE_NAME, ...options },
+beforeAll(async () => {
+  stage = await Stage.open();
+  const discards = (): void => {
+    throw new DiscardDelay('no such order');
+  };
+  node = await stage.start({
+    options: { nodeName: NODE_NAME },
+    providers: [
+      plainHandler('test.plain', () => {}),
+      fencedHandler('test.fenced', () => {}),
+      plainHandler('test.discards', discards),
+    ],
   });
-};
+  other = new OtherNode(node.dataSource);
+});
 
+afterEach(() => stage.sql('TRUNCATE delay_queue.delay, delay_queue.history'));
+
+afterAll(() => stage.close());
+
+/** Of a name that no node has a handler for. */
 const schedule = (after: number | '1h' = 0) =>
   node.delays.schedule(NAME, null, { after, key: KEY });
 
 const history = () => node.delays.history(NAME, KEY);
+const find = () => node.delays.find(NAME, KEY);
 
 const lines = async (): Promise<number> =>
-  (await node.dataSource.query('SELECT count(*)::int AS lines FROM delay_queue.history'))[0].lines;
+  (await stage.sql('SELECT id FROM delay_queue.history')).length;
 
-const failing = (throws: () => unknown, maxAttempts = 1) =>
-  plainHandler(
-    NAME,
-    () => {
-      throw throws();
-    },
-    { maxAttempts, backoff: () => 1 },
-  );
-
-const fill = (count: number, endedBefore: string) =>
-  node.dataSource.query(
-    `INSERT INTO delay_queue.history
-       (id, ended_at, due_at, created_at, epoch, attempts, state, name)
-     SELECT n, now() - $2::interval - n * interval '1 ms', now(), now(), 0, 1, 'completed', 'x'
-     FROM generate_series(1, $1::int) n`,
-    [count, endedBefore],
-  );
+it('find tells the state that a delay is in, and retryDead wants a dead letter', async () => {
+  const isFound = async (state: string, attempts: number): Promise<void> =>
+    expect(await find()).toMatchObject({ state, attempts });
+  expect(await find()).toBeNull();
+  expect(await node.delays.retryDead(NAME, KEY)).toEqual({ verdict: 'absent' });
+  const { id, dueAt } = await schedule();
+  await isFound('scheduled', 0);
+  expect(await node.delays.retryDead(NAME, KEY)).toEqual({ verdict: 'absent' });
+  expect(await find()).toMatchObject({ dueAt });
+  await other.claimAndFail(id, 0);
+  await isFound('retrying', 1);
+  const { epoch } = await other.claim(id);
+  await isFound('running', 2);
+  await other.store.retry([
+    { id: Number(id), epoch, waitMs: 0, movesDue: false, refund: 1, error: null },
+  ]);
+  await other.claimAndDie(id);
+  await isFound('retrying', 2);
+  await other.claimAndFail(id, null);
+  await isFound('dead', 3);
+});
 
 describe('what ended is told', () => {
-  it.each([
-    ['plain', plainHandler],
-    ['transactional', fencedHandler],
-  ] as const)('when a %s handler completed it', async (_kind, handler) => {
-    await start(handler(NAME, () => {}));
+  it.each(['test.plain', 'test.fenced'] as const)('when %s completed it', async (name) => {
     const completed = node.next('completed');
-    const { id, dueAt } = await schedule();
+    const { id, dueAt } = await node.delays.schedule(name, null, { after: 0, key: KEY });
     const { latenessMs } = await completed;
-    expect(await history()).toEqual([
+    const told = await node.delays.history(name, KEY);
+    expect(told).toEqual([
       {
         id,
-        name: NAME,
+        name,
         key: KEY,
         state: 'completed',
         dueAt,
@@ -82,27 +87,12 @@ describe('what ended is told', () => {
         error: null,
       },
     ]);
-    const [{ createdAt, endedAt } = { createdAt: 0, endedAt: 0 }] = await history();
-    expect(Number(createdAt)).toBeLessThanOrEqual(Number(dueAt));
-    expect(Number(endedAt)).toBeGreaterThanOrEqual(Number(dueAt));
+    expect(Number(told[0]?.createdAt)).toBeLessThanOrEqual(Number(dueAt));
+    expect(Number(told[0]?.endedAt)).toBeGreaterThanOrEqual(Number(dueAt));
     expect(latenessMs).toBeGreaterThanOrEqual(0);
   });
 
-  it('with the attempts it took', async () => {
-    let runs = 0;
-    const handler = () => {
-      runs += 1;
-      if (runs < 3) throw new Error(`no. ${runs}`);
-    };
-    await start(plainHandler(NAME, handler, { backoff: () => 1 }));
-    const completed = node.next('completed');
-    await schedule();
-    await completed;
-    expect(await history()).toMatchObject([{ state: 'completed', attempts: 3 }]);
-  });
-
   it('when it was cancelled: no attempt, no node, no lateness', async () => {
-    await start();
     const { id, dueAt } = await schedule('1h');
     await node.delays.cancel(NAME, KEY);
     expect(await history()).toMatchObject([
@@ -110,60 +100,46 @@ describe('what ended is told', () => {
     ]);
   });
 
-  it('when it was cancelled between two attempts: with the last error', async () => {
-    await start();
+  it.each([
+    ['between two attempts: with the last error', HOUR_MS, 'cancelled'],
+    ['as a dead letter: discarded, with the error it died of', null, 'discarded'],
+  ])('when it was cancelled %s', async (_, waitMs, state) => {
     const { id } = await schedule();
-    await new OtherNode(node.dataSource).claimAndFail(id, 3_600_000, 'Error: busy');
-    await node.delays.cancel(NAME, KEY);
-    expect(await history()).toMatchObject([
-      { state: 'cancelled', attempts: 1, error: 'Error: busy' },
-    ]);
-  });
-
-  it('when a dead letter was cancelled: discarded, with the error it died of', async () => {
-    await start(failing(() => new Error('broken'), 2));
-    const dead = node.next('dead');
-    await schedule();
-    await dead;
+    await other.claimAndFail(id, waitMs, 'Error: busy');
     expect(await history()).toEqual([]);
     expect(await node.delays.cancel(NAME, KEY)).toMatchObject({ verdict: 'cancelled' });
-    expect(await history()).toMatchObject([
-      { state: 'discarded', attempts: 2, error: 'Error: broken' },
-    ]);
+    expect(await history()).toMatchObject([{ state, attempts: 1, error: 'Error: busy' }]);
   });
 
   it('when the handler discarded it and it was cleared away: with the reason', async () => {
-    await start(failing(() => new DiscardDelay('no such order'), 5));
     const dead = node.next('dead');
-    await schedule();
+    await node.delays.schedule('test.discards', null, { after: 0, key: KEY });
     await dead;
-    const found = await node.delays.find(NAME, KEY);
-    expect(found).toMatchObject({ state: 'dead', attempts: 1, lastError: 'no such order' });
-    await node.delays.cancel(NAME, KEY);
-    expect(await history()).toMatchObject([
+    await node.delays.cancel('test.discards', KEY);
+    expect(await node.delays.history('test.discards', KEY)).toMatchObject([
       { state: 'discarded', attempts: 1, error: 'no such order' },
     ]);
   });
 
   it('when a dead letter was revived by a schedule: the old life is discarded', async () => {
-    await start();
     const first = await schedule();
-    await new OtherNode(node.dataSource).claimAndFail(first.id, null, 'Error: first life');
+    await other.claimAndFail(first.id, null, 'Error: first life');
     const second = await schedule('1h');
     expect(second).toMatchObject({ verdict: 'scheduled', id: first.id });
-    expect(await history()).toMatchObject([
-      { state: 'discarded', dueAt: first.dueAt, attempts: 1, error: 'Error: first life' },
-    ]);
     await node.delays.cancel(NAME, KEY);
     const [last, before] = await history();
     expect(last).toMatchObject({ state: 'cancelled', dueAt: second.dueAt, attempts: 0 });
-    expect(before).toMatchObject({ state: 'discarded' });
+    expect(before).toMatchObject({
+      state: 'discarded',
+      dueAt: first.dueAt,
+      attempts: 1,
+      error: 'Error: first life',
+    });
     expect(Number(last?.createdAt)).toBeGreaterThanOrEqual(Number(before?.endedAt));
   });
 
   it('newest first, a hundred lines at most, of that name and key alone', async () => {
-    await start();
-    await node.dataSource.query(
+    await stage.sql(
       `INSERT INTO delay_queue.history
          (id, ended_at, due_at, created_at, epoch, attempts, state, name, key)
        SELECT row_number() OVER (), now() - n * interval '1 s', now(), now(), 0, n, 'completed',
@@ -178,61 +154,63 @@ describe('what ended is told', () => {
   });
 });
 
-describe('without history', () => {
-  it('nothing is written by any end, and everything else works', async () => {
-    let rounds = 0;
-    const handler = plainHandler(NAME, async () => {
-      rounds += 1;
-      if (rounds === 1) await schedule();
-    });
-    await start(handler, { history: false });
-    const completed = node.next('completed');
-    await schedule();
-    await completed;
-    await schedule('1h');
-    await node.delays.cancel(NAME, KEY);
-    const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: KEY });
-    await new OtherNode(node.dataSource).claimAndFail(id, null);
-    await node.delays.schedule('test.a', { n: 2 }, { after: '1h', key: KEY });
-    expect(await node.delays.find('test.a', KEY)).toMatchObject({ payload: { n: 2 } });
-    expect(rounds).toBe(2);
-    expect(await lines()).toBe(0);
-    expect(await history()).toEqual([]);
+it('without history nothing is written by any end, and everything else works', async () => {
+  const mute = await Stage.open();
+  let rounds = 0;
+  const again = plainHandler('test.again', async () => {
+    rounds += 1;
+    if (rounds === 1) await delays.schedule('test.again', null, { after: 0, key: KEY });
   });
+  const { delays, dataSource, next } = await mute.start({
+    providers: [again],
+    options: { history: false },
+  });
+  const completed = next('completed');
+  await delays.schedule('test.again', null, { after: 0, key: KEY });
+  await completed;
+  expect(rounds).toBe(2);
+  const { id } = await delays.schedule('test.a', { n: 1 }, { after: 0, key: KEY });
+  await new OtherNode(dataSource).claimAndFail(id, null);
+  await delays.schedule('test.a', { n: 2 }, { after: '1h', key: KEY });
+  expect(await delays.cancel('test.a', KEY)).toMatchObject({ verdict: 'cancelled' });
+  expect(await mute.sql('SELECT id FROM delay_queue.history')).toEqual([]);
+  expect(await delays.history('test.a', KEY)).toEqual([]);
+  await mute.close();
 });
 
 describe('pruning', () => {
+  const fill = (count: number, endedBefore: string) =>
+    stage.sql(
+      `INSERT INTO delay_queue.history
+         (id, ended_at, due_at, created_at, epoch, attempts, state, name)
+       SELECT n, now() - $2::interval - n * interval '1 ms', now(), now(), 0, 1, 'completed', 'x'
+       FROM generate_series(1, $1::int) n`,
+      [count, endedBefore],
+    );
+
   it('takes what is too old, the oldest first, no more than its limit at a time', async () => {
-    await start();
-    const other = new OtherNode(node.dataSource);
     await fill(25, '2 h');
     await fill(5, '0 s');
-    const oldest = async (): Promise<string[]> =>
-      (
-        await node.dataSource.query('SELECT id FROM delay_queue.history ORDER BY ended_at LIMIT 1')
-      ).map(({ id }: { id: string }) => id);
-    expect(await other.node.prune(3_600_000, 10)).toBe(10);
-    expect(await oldest()).toEqual(['15']);
-    expect(await other.node.prune(3_600_000, 10)).toBe(10);
-    expect(await other.node.prune(3_600_000, 10)).toBe(5);
-    expect(await other.node.prune(3_600_000, 10)).toBe(0);
+    expect(await other.node.prune(HOUR_MS, 10)).toBe(10);
+    const oldest = await stage.sql('SELECT id FROM delay_queue.history ORDER BY ended_at LIMIT 1');
+    expect(oldest).toEqual([{ id: '15' }]);
+    expect(await other.node.prune(HOUR_MS, 10)).toBe(10);
+    expect(await other.node.prune(HOUR_MS, 10)).toBe(5);
+    expect(await other.node.prune(HOUR_MS, 10)).toBe(0);
     expect(await lines()).toBe(5);
   });
 
-  it('by two nodes at once takes every line once and waits for nobody', async () => {
-    await start();
+  it('by several nodes at once takes every line once and waits for nobody', async () => {
     await fill(2_000, '2 h');
-    const other = new OtherNode(node.dataSource);
     let pruned = 0;
-    await Promise.all(
-      [1, 2, 3].map(async () => {
-        for (;;) {
-          const count = await other.node.prune(3_600_000, 100);
-          pruned += count;
-          if (count === 0 && (await lines()) === 0) return;
-        }
-      }),
-    );
+    const prune = async (): Promise<void> => {
+      for (;;) {
+        const count = await other.node.prune(HOUR_MS, 100);
+        pruned += count;
+        if (count === 0 && (await lines()) === 0) return;
+      }
+    };
+    await Promise.all([prune(), prune(), prune()]);
     expect(pruned).toBe(2_000);
   });
 });
