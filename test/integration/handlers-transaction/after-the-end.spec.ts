@@ -131,14 +131,6 @@ describe.each(Object.entries(WAYS))('through %s', (_way, write) => {
   });
 });
 
-it('branches that all succeed are committed', async () => {
-  const values = [1, 2, 3, 4, 5, 6];
-  await ends('completed', 'test.once', (manager) =>
-    Promise.all(values.map((n) => manager.query(INSERT, [n]))),
-  );
-  expect((await effects()).map(({ n }) => n)).toEqual(values);
-});
-
 it('what waits behind another statement is refused, not sent', async () => {
   const waiting: Promise<unknown>[] = [];
   await ends('dead', 'test.once', async (manager) => {

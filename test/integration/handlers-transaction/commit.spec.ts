@@ -1,102 +1,170 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EntitySubscriberInterface } from 'typeorm';
-import { type DelayNode, fencedHandler } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
-import { EFFECT_TABLE, INSERT } from './ways.js';
+import { type ActingContext, ActingNode, NAMES } from '../../support/acting-node.js';
+import { fencedHandler } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
+import { INSERT } from './ways.js';
 
-/** A COMMIT has worked when the server says COMMIT. */
-let stage: Stage;
+/** What of a transactional handler's work stands, and what does not. */
+const ONCE = { maxAttempts: 1 };
+const AFTER = { after: '1h', key: 'next' } as const;
 
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.sql(EFFECT_TABLE);
+let acting: ActingNode;
+
+beforeAll(async () => {
+  acting = await ActingNode.start();
+  await acting.stage.sql(
+    `CREATE TABLE effect (n int UNIQUE);
+     CREATE TABLE child (n int REFERENCES effect (n) DEFERRABLE INITIALLY DEFERRED)`,
+  );
 });
 
-afterEach(() => stage.close());
+afterEach(async () => {
+  await acting.clear();
+  await acting.stage.sql('TRUNCATE effect, child');
+});
 
-/** A node that notes how attempts end, and whether what was to happen after the commit happened. */
-async function start(
-  subscriber: EntitySubscriberInterface,
-  maxAttempts: number,
-): Promise<{ node: DelayNode; told: string[] }> {
-  const told: string[] = [];
-  const node: DelayNode = await stage.start({
-    providers: [
-      fencedHandler(
-        'test.fenced',
-        async (_delay, { manager }) => {
-          await manager.query(INSERT, [1]);
-          await node.delays.schedule('test.other', null, { after: '1h', key: 'next', manager });
-        },
-        { maxAttempts },
-      ),
-    ],
-  });
-  node.dataSource.subscribers.push(subscriber, {
-    afterTransactionCommit: () => void told.push('committed'),
-    afterTransactionRollback: () => void told.push('rolled back'),
-  });
-  for (const event of ['completed', 'retrying', 'dead', 'lost'] as const) {
-    node.events.on(event, () => told.push(event));
-  }
-  return { node, told };
+afterAll(() => acting.stop());
+
+const effects = (): Promise<{ n: number }[]> => acting.stage.sql('SELECT n FROM effect ORDER BY n');
+
+const next = (manager?: ActingContext['manager']) =>
+  acting.delays.find('test.a', AFTER.key, { manager });
+
+/** Writes a row of the application's, and a delay. */
+async function writes({ manager }: ActingContext): Promise<void> {
+  await manager!.query(INSERT, [1]);
+  await acting.delays.schedule('test.a', { n: 1 }, { ...AFTER, manager });
 }
 
-/** The removal is done, and something of the application's fails before COMMIT. */
-const breaks = (isBroken: () => boolean): EntitySubscriberInterface => ({
-  async beforeTransactionCommit({ queryRunner }) {
-    if (isBroken()) await queryRunner.query('SELECT 1 / 0').catch(() => {});
-  },
-});
-
-it('what Postgres answers ROLLBACK to is no completed attempt', async () => {
-  const { node, told } = await start(
-    breaks(() => true),
-    1,
-  );
-  const dead = node.next('dead');
-  await node.delays.schedule('test.fenced', null, { after: 0, key: 'k' });
-  expect(await dead).toMatchObject({
-    error: expect.stringMatching(/^DelayRolledBackError: Postgres answered ROLLBACK to COMMIT/),
+it('what a handler schedules rides on its transaction: it is seen after the commit', async () => {
+  const { end, answer } = await acting.fire('transactional', async (ctx) => {
+    await writes(ctx);
+    return [await next(), (await next(ctx.manager))?.state, await effects()];
   });
-  expect(told).toEqual(['rolled back', 'dead']);
-  expect(await stage.sql('SELECT n FROM effect')).toEqual([]);
-  expect(await node.delays.find('test.other', 'next')).toBeNull();
+  expect(end.event).toBe('completed');
+  expect(answer).toEqual([null, 'scheduled', []]);
+  expect(await next()).toMatchObject({ payload: { n: 1 } });
+  expect(await effects()).toEqual([{ n: 1 }]);
 });
 
-it('the next attempt does it, once', async () => {
-  let commits = 0;
-  const { node, told } = await start(
-    breaks(() => {
-      commits += 1;
-      return commits === 1;
-    }),
-    2,
-  );
-  const completed = node.next('completed');
-  await node.delays.schedule('test.fenced', null, { after: 0, key: 'k' });
-  expect(await completed).toMatchObject({ attempt: 2 });
-  expect(told).toEqual(['rolled back', 'retrying', 'committed', 'completed']);
-  expect(await stage.sql('SELECT n FROM effect')).toEqual([{ n: 1 }]);
-  expect(await node.delays.find('test.other', 'next')).not.toBeNull();
-});
-
-it('what a subscriber writes at COMMIT is part of it', async () => {
-  const { node } = await start(
-    {
-      async beforeTransactionCommit({ queryRunner }) {
-        await queryRunner.query(INSERT, [2]);
-        await queryRunner.manager.query(INSERT, [3]);
-      },
+it.each<[what: string, error: RegExp, fails: (ctx: ActingContext) => Promise<unknown>]>([
+  [
+    'throws after writing',
+    /^Error: after the writes$/,
+    () => Promise.reject(Error('after the writes')),
+  ],
+  [
+    'swallows an SQL error',
+    /current transaction is aborted/,
+    ({ manager }) => manager!.query(INSERT, [1]).catch(() => {}),
+  ],
+  [
+    'breaks a constraint that is checked at COMMIT',
+    /violates foreign key constraint/,
+    ({ manager }) => manager!.query('INSERT INTO child VALUES (5)'),
+  ],
+])('a handler that %s leaves nothing of what it wrote', async (_, error, fails) => {
+  const { end } = await acting.fire(
+    'transactional',
+    async (ctx) => {
+      await writes(ctx);
+      const item = { name: 'test.z', payload: 1, after: 0 } as const;
+      await acting.delays.scheduleMany([item], { manager: ctx.manager });
+      await fails(ctx);
     },
-    1,
+    ONCE,
   );
-  const completed = node.next('completed');
-  await node.delays.schedule('test.fenced', null, { after: 0, key: 'k' });
-  await completed;
-  expect(await stage.sql('SELECT n FROM effect ORDER BY n')).toEqual([
-    { n: 1 },
-    { n: 2 },
-    { n: 3 },
-  ]);
+  expect(end).toMatchObject({ event: 'dead', error: expect.stringMatching(error) });
+  expect(await effects()).toEqual([]);
+  const rows = await acting.stage.sql('SELECT name FROM delay_queue.delay');
+  expect(rows).toEqual([{ name: NAMES.transactional }]);
+});
+
+it('a handler that swallows an SQL error of a savepoint goes on and commits', async () => {
+  const { end } = await acting.fire('transactional', async ({ manager }) => {
+    await manager!.query(INSERT, [1]);
+    await manager!.transaction((inner) => inner.query(INSERT, [1])).catch(() => {});
+  });
+  expect(end.event).toBe('completed');
+  expect(await effects()).toEqual([{ n: 1 }]);
+});
+
+/** A COMMIT has worked when the server says COMMIT. */
+describe('where a subscriber of the application', () => {
+  let subscribers: EntitySubscriberInterface[] = [];
+  let told: string[] = [];
+
+  /** Tells how attempts end, and whether what was to happen after the commit happened. */
+  function subscribe(
+    beforeTransactionCommit: EntitySubscriberInterface['beforeTransactionCommit'],
+  ): void {
+    told = [];
+    subscribers = [
+      { beforeTransactionCommit },
+      {
+        afterTransactionCommit: () => void told.push('committed'),
+        afterTransactionRollback: () => void told.push('rolled back'),
+      },
+    ];
+    acting.dataSource.subscribers.push(...subscribers);
+  }
+
+  afterEach(() => {
+    acting.dataSource.subscribers.splice(-subscribers.length);
+  });
+
+  it('breaks the transaction at COMMIT, its attempt has not completed, and the next one does it once', async () => {
+    let commits = 0;
+    subscribe(async ({ queryRunner }) => {
+      commits += 1;
+      if (commits === 1) await queryRunner.query('SELECT 1 / 0').catch(() => {});
+    });
+    const { end } = await acting.fire('transactional', writes);
+    expect(end).toMatchObject({
+      event: 'retrying',
+      error: expect.stringMatching(/^DelayRolledBackError: Postgres answered ROLLBACK to COMMIT/),
+    });
+    await until(
+      () => acting.ends.map(({ event }) => event),
+      (events) => events.includes('completed'),
+    );
+    expect(acting.ends).toMatchObject([{ attempt: 1 }, { event: 'completed', attempt: 2 }]);
+    expect(told).toEqual(['rolled back', 'committed']);
+    expect(await effects()).toEqual([{ n: 1 }]);
+    expect(await next()).not.toBeNull();
+  });
+
+  it('writes at COMMIT, that is part of it', async () => {
+    subscribe(async ({ queryRunner }) => {
+      await queryRunner.query(INSERT, [2]);
+      await queryRunner.manager.query(INSERT, [3]);
+    });
+    const { end } = await acting.fire('transactional', writes);
+    expect(end.event).toBe('completed');
+    expect(await effects()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+  });
+});
+
+it('it is read committed, also where two find out at once that sessions begin with another level', async () => {
+  const levels: unknown[] = [];
+  const handler = fencedHandler('test.level', async ({ attempt }, { manager }) => {
+    const [row] = await manager.query<[{ level: string }]>(
+      `SELECT current_setting('transaction_isolation') AS level`,
+    );
+    levels.push({ attempt, ...row });
+  });
+  const node = await acting.stage.start({ providers: [handler], poolMax: 4 });
+  const everySession = [1, 2, 3, 4].map(() =>
+    node.dataSource.query(`SET default_transaction_isolation = 'serializable'`),
+  );
+  await Promise.all(everySession);
+  for (const keys of [['first', 'beside it'], ['later']]) {
+    const completed = keys.map((key) => node.next('completed', (event) => event.key === key));
+    const item = { name: 'test.level', payload: null, after: 50 } as const;
+    await node.delays.scheduleMany(keys.map((key) => ({ ...item, key })));
+    await Promise.all(completed);
+  }
+  const expected = { attempt: 1, level: 'read committed' };
+  expect(levels).toEqual([expected, expected, expected]);
 });

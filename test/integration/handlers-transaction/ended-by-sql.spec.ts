@@ -2,50 +2,31 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { DelayInvalidError } from 'nestjs-delay-queue';
 import { Query, type PoolClient } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { type DelayNode, fencedHandler, signal } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
+import { ActingNode, type AttemptEnd } from '../../support/acting-node.js';
 import { EFFECT_TABLE, INSERT } from './ways.js';
 
 /** A handler that takes the transaction into its own hands: effects happen once all the same. */
-interface Ending {
-  end: 'completed' | 'dead';
-  error?: string;
-}
-
-let stage: Stage;
-let node: DelayNode;
-let work: (manager: EntityManager) => Promise<unknown>;
-let tell: (ending: Ending) => void;
+let acting: ActingNode;
 
 beforeAll(async () => {
-  stage = await Stage.open();
-  await stage.sql(EFFECT_TABLE);
-  const handler = fencedHandler(
-    'test.fenced',
-    async (_, { manager }) => void (await work(manager)),
-    {
-      maxAttempts: 1,
-    },
-  );
-  node = await stage.start({ providers: [handler] });
-  node.events.on('completed', () => tell({ end: 'completed' }));
-  node.events.on('dead', ({ error }) => tell({ end: 'dead', error }));
+  acting = await ActingNode.start();
+  await acting.stage.sql(EFFECT_TABLE);
 });
 
-afterEach(() => stage.sql('TRUNCATE effect, delay_queue.delay'));
+afterEach(async () => {
+  await acting.clear();
+  await acting.stage.sql('TRUNCATE effect');
+});
 
-afterAll(() => stage.close());
+afterAll(() => acting.stop());
 
 /** How the only attempt of a delay ends, whose handler does that. */
-async function endOf(handle: (manager: EntityManager) => Promise<unknown>): Promise<Ending> {
-  const ended = signal<Ending>();
-  work = handle;
-  tell = ended.resolve;
-  await node.delays.schedule('test.fenced', null, { after: 0, key: 'k' });
-  return ended.promise;
+async function endOf(handle: (manager: EntityManager) => Promise<unknown>): Promise<AttemptEnd> {
+  const act = ({ manager }: { manager?: EntityManager }) => handle(manager!);
+  return (await acting.fire('transactional', act, { maxAttempts: 1 })).end;
 }
 
-const effects = (): Promise<{ n: number }[]> => stage.sql('SELECT n FROM effect ORDER BY n');
+const effects = (): Promise<{ n: number }[]> => acting.stage.sql('SELECT n FROM effect ORDER BY n');
 
 const ENDS = [
   'COMMIT',
@@ -69,13 +50,13 @@ const DOORS: Record<string, (manager: EntityManager, sql: string) => Promise<unk
 };
 
 describe.each(Object.entries(DOORS))('through %s', (_door, send) => {
-  it.each(ENDS)('%j is refused, and the attempt fails as a whole', async (sql) => {
+  it('an end of the transaction is refused, and the attempt fails as a whole', async () => {
     const ending = await endOf(async (manager) => {
       await manager.query(INSERT, [1]);
-      await send(manager, sql);
+      await send(manager, '/* at last */ COMMIT');
     });
-    expect(ending).toEqual({
-      end: 'dead',
+    expect(ending).toMatchObject({
+      event: 'dead',
       error: expect.stringMatching(/^DelayInvalidError: manager: [A-Z ]+ was not sent/),
     });
     expect(await effects()).toEqual([]);
@@ -89,7 +70,7 @@ describe.each(Object.entries(DOORS))('through %s', (_door, send) => {
         await send(manager, sql).catch((error: unknown) => errors.push(error));
       }
     });
-    expect(ending).toEqual({ end: 'completed' });
+    expect(ending.event).toBe('completed');
     expect(errors).toEqual(ENDS.map(() => expect.any(DelayInvalidError)));
     expect(await effects()).toEqual([{ n: 1 }]);
   });
@@ -102,8 +83,8 @@ it('a ROLLBACK that is sent all the same never leads to "completed"', async () =
     // By these settings the first text ends where, by the usual ones, the second begins.
     await manager.query(String.raw`SELECT '\' , '; ROLLBACK; --'`);
   });
-  expect(ending).toEqual({
-    end: 'dead',
+  expect(ending).toMatchObject({
+    event: 'dead',
     error: expect.stringMatching(/the transaction was ended while the handler ran/),
   });
   expect(await effects()).toEqual([]);
@@ -123,7 +104,7 @@ it('the connection of a handler is not its to end', async () => {
     await manager.queryRunner!.release().catch((error: unknown) => errors.push(error));
     await manager.query(INSERT, [1]);
   });
-  expect(ending).toEqual({ end: 'completed' });
+  expect(ending.event).toBe('completed');
   expect(errors).toEqual(Array.from({ length: 4 }, () => expect.any(DelayInvalidError)));
   expect(await effects()).toEqual([{ n: 1 }]);
 });

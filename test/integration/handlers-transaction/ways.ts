@@ -77,15 +77,8 @@ const ended = (cursor: EventEmitter): Promise<void> =>
 export const WAYS: Record<string, (manager: EntityManager, n: number) => Promise<unknown>> = {
   'its manager': (manager, n) => manager.query(INSERT, [n]),
   'a repository': (manager, n) => manager.getRepository(Effect).save({ n }),
-  'a query builder': (manager, n) =>
-    manager.createQueryBuilder().insert().into(Effect).values({ n }).execute(),
   'a nested transaction': (manager, n) => manager.transaction((inner) => inner.query(INSERT, [n])),
   'its query runner': (manager, n) => manager.queryRunner!.query(INSERT, [n]),
-  'a savepoint of its query runner': async ({ queryRunner }, n) => {
-    await queryRunner!.startTransaction();
-    await queryRunner!.query(INSERT, [n]);
-    await queryRunner!.commitTransaction();
-  },
   'a stream of its query runner': async ({ queryRunner }, n) => {
     const stream = await queryRunner!.stream(INSERT, [n]);
     await ended(stream);
