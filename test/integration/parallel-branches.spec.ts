@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type DelayNode, fencedHandler, startNode } from '../support/delay-node.js';
+import { type DelayNode, fencedHandler } from '../support/delay-node.js';
 import { type OpenTransaction, OpenTransactions } from '../support/open-transactions.js';
 import { OtherNode } from '../support/other-node.js';
+import { Stage } from './engine/support/stage.js';
 
 /**
  * Branches of one transaction run in parallel on its one connection: their statements land anywhere between
@@ -13,24 +13,27 @@ import { OtherNode } from '../support/other-node.js';
 const NAME = 'test.a';
 const LATER = { after: '1h' } as const;
 
-let database: TestDatabase;
+let stage: Stage;
 let node: DelayNode;
+let inHandler: (manager: EntityManager) => Promise<unknown>;
 const transactions = new OpenTransactions();
 
-beforeEach(async () => {
-  database = await createTestDatabase();
+beforeAll(async () => {
+  stage = await Stage.open();
+  const handler = fencedHandler(
+    'test.fenced',
+    async (_, ctx) => void (await inHandler(ctx.manager)),
+  );
+  node = await stage.start({ providers: [handler] });
+  await stage.sql('CREATE TABLE ledger (entry text)');
 });
 
 afterEach(async () => {
   await transactions.rollbackAll();
-  await node.stop();
-  await database.drop();
+  await stage.sql('TRUNCATE ledger, delay_queue.delay');
 });
 
-const start = async (...providers: Parameters<typeof startNode>[0]['providers'] & object) => {
-  node = await startNode({ url: database.url, providers });
-  await node.dataSource.query('CREATE TABLE ledger (entry text)');
-};
+afterAll(() => stage.close());
 
 const schedule = (key: string, manager?: EntityManager) =>
   node.delays.schedule(NAME, { n: 1 }, { ...LATER, key, manager });
@@ -38,29 +41,36 @@ const schedule = (key: string, manager?: EntityManager) =>
 const note = (manager: EntityManager, entry: string | number): Promise<unknown> =>
   manager.query('INSERT INTO ledger VALUES ($1)', [String(entry)]);
 
-const ledger = async (): Promise<string[]> =>
-  (await node.dataSource.query<{ entry: string }[]>('SELECT entry FROM ledger ORDER BY 1')).map(
-    ({ entry }) => entry,
-  );
+const ledger = async (): Promise<unknown[]> =>
+  (await stage.sql('SELECT entry FROM ledger ORDER BY 1')).map(({ entry }) => entry);
 
-const liveKeys = async (): Promise<string[]> =>
-  (
-    await node.dataSource.query<{ key: string }[]>('SELECT key FROM delay_queue.delay ORDER BY 1')
-  ).map(({ key }) => key);
+const liveKeys = async (): Promise<unknown[]> =>
+  (await stage.sql('SELECT key FROM delay_queue.delay ORDER BY 1')).map(({ key }) => key);
 
 const verdicts = (answers: readonly { verdict: string }[]): string[] =>
   answers.map(({ verdict }) => verdict);
 
-/** Somebody holds the row, uncommitted, as a claim or a caller does. */
+/** Somebody holds the row, uncommitted, as a caller does. */
 async function held(key: string): Promise<OpenTransaction> {
   const other = await transactions.begin(node.dataSource);
   await other.manager.query('SELECT FROM delay_queue.delay WHERE key = $1 FOR UPDATE', [key]);
   return other;
 }
 
-describe('calls and writes that run in parallel in one transaction', () => {
-  beforeEach(() => start());
+/** Somebody's claim is on its way. */
+async function claiming(key: string): Promise<OpenTransaction> {
+  const { id } = await node.delays.schedule(NAME, { n: 1 }, { after: 0, key });
+  const claim = await transactions.begin(node.dataSource);
+  await new OtherNode(claim.manager).claim(id);
+  return claim;
+}
 
+type Call = (manager: EntityManager) => Promise<unknown>;
+const cancel = (key: string, manager: EntityManager) => node.delays.cancel(NAME, key, { manager });
+const reschedule = (key: string, manager: EntityManager) =>
+  node.delays.reschedule(NAME, key, { after: '2h' }, { manager });
+
+describe('calls and writes that run in parallel in one transaction', () => {
   it('two cancels, one of which meets a row that somebody cancels: both are true', async () => {
     await schedule('a');
     await schedule('b');
@@ -76,27 +86,22 @@ describe('calls and writes that run in parallel in one transaction', () => {
     expect(await liveKeys()).toEqual([]);
   });
 
-  it.each([
-    ['cancel', (manager: EntityManager) => node.delays.cancel(NAME, 'order', { manager })],
-    ['schedule', (manager: EntityManager) => schedule('order', manager)],
-    [
-      'reschedule',
-      (manager: EntityManager) => node.delays.reschedule(NAME, 'order', LATER, { manager }),
-    ],
+  it.each<[verb: string, call: Call]>([
+    ['cancel', (manager) => cancel('order', manager)],
+    ['schedule', (manager) => schedule('order', manager)],
+    ['reschedule', (manager) => reschedule('order', manager)],
   ])('writes beside a %s that meets a claim and hears `running` stand', async (_verb, call) => {
-    const { id } = await node.delays.schedule(NAME, { n: 1 }, { after: 0, key: 'order' });
-    const claiming = await transactions.begin(node.dataSource);
-    await new OtherNode(claiming.manager).claim(id);
+    const claim = await claiming('order');
     const { manager, commit } = await transactions.begin(node.dataSource);
     await note(manager, 'before');
     const answer = call(manager);
-    await claiming.isMet();
+    await claim.isMet();
     const beside = Promise.all([
       ...[1, 2, 3, 4, 5, 6].map((entry) => note(manager, entry)),
       schedule('other', manager),
     ]);
-    await claiming.commit();
-    expect((await answer).verdict).toBe('running');
+    await claim.commit();
+    expect(await answer).toMatchObject({ verdict: 'running' });
     await beside;
     await commit();
     expect(await ledger()).toEqual(['1', '2', '3', '4', '5', '6', 'before']);
@@ -132,32 +137,14 @@ describe('calls and writes that run in parallel in one transaction', () => {
     expect(await node.delays.history(NAME, 'new')).toEqual([]);
   });
 
-  it.each([
-    [
-      'reschedule',
-      (manager: EntityManager) =>
-        node.delays.reschedule(NAME, 'mine', { after: '2h' }, { manager }),
-      { verdict: 'absent' },
-      ['taken'],
-    ],
-    [
-      'cancel',
-      (manager: EntityManager) => node.delays.cancel(NAME, 'mine', { manager }),
-      { verdict: 'absent' },
-      ['taken'],
-    ],
-    [
-      'find',
-      (manager: EntityManager) => node.delays.find(NAME, 'mine', { manager }),
-      null,
-      ['taken'],
-    ],
-    [
-      'schedule',
-      (manager: EntityManager) => schedule('mine', manager),
-      expect.objectContaining({ verdict: 'scheduled' }),
-      ['mine', 'taken'],
-    ],
+  const absent = { verdict: 'absent' };
+  const scheduled = expect.objectContaining({ verdict: 'scheduled' });
+
+  it.each<[verb: string, call: Call, answer: unknown, left: string[]]>([
+    ['reschedule', (manager) => reschedule('mine', manager), absent, ['taken']],
+    ['cancel', (manager) => cancel('mine', manager), absent, ['taken']],
+    ['find', (manager) => node.delays.find(NAME, 'mine', { manager }), null, ['taken']],
+    ['schedule', (manager) => schedule('mine', manager), scheduled, ['mine', 'taken']],
   ])(
     'a %s sees nothing of what a scheduleMany beside it takes back',
     async (_verb, call, answer, left) => {
@@ -205,17 +192,14 @@ describe('calls and writes that run in parallel in one transaction', () => {
 });
 
 it('inserts beside a call in a transactional handler are all there', async () => {
-  const handler = fencedHandler('test.fenced', async (_delay, { manager }) => {
-    const answer = node.delays.cancel(NAME, 'claimed', { manager });
-    await claiming.isMet();
+  const claim = await claiming('claimed');
+  inHandler = async (manager) => {
+    const answer = cancel('claimed', manager);
+    await claim.isMet();
     const beside = Promise.all([1, 2, 3, 4, 5, 6].map((entry) => note(manager, entry)));
-    await claiming.commit();
+    await claim.commit();
     await Promise.all([answer, beside]);
-  });
-  await start(handler);
-  const { id } = await node.delays.schedule(NAME, { n: 1 }, { after: 0, key: 'claimed' });
-  const claiming = await transactions.begin(node.dataSource);
-  await new OtherNode(claiming.manager).claim(id);
+  };
   const completed = node.next('completed');
   await node.delays.schedule('test.fenced', null, { after: 0 });
   await completed;
