@@ -24,7 +24,7 @@ beforeAll(async () => {
   node = await stage.start({ providers: [plainHandler(NAME, () => {})], options: ARMED_ONLY });
 });
 
-afterEach(() => jest.restoreAllMocks());
+afterEach(() => void jest.restoreAllMocks());
 
 afterAll(() => stage.close());
 
