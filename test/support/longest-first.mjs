@@ -10,7 +10,7 @@ const LONG = [
   'e2e/race',
   'integration/chaos-faults',
   'e2e/processes',
-  'integration/bench/shop',
+  'integration/bench',
   'integration/catalogue/refusals',
   'docs/classics',
   'e2e/campaigns-crash',
