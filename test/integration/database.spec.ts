@@ -5,7 +5,6 @@ import { expect, test } from '@jest/globals';
 import { Client } from 'pg';
 import { openDatabase } from '../../src/database.js';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
-import { createEmptyDatabase } from '../support/database.js';
 
 async function answers(url: string): Promise<boolean> {
   const client = new Client({ connectionString: url });
@@ -24,15 +23,6 @@ async function answers(url: string): Promise<boolean> {
 test('production without DATABASE_URL is refused in one line that says what to set', async () => {
   const opening = openDatabase({ prod: true, env: {} });
   await expect(opening).rejects.toThrow(/^DATABASE_URL is not set\.[^\n]*DATABASE_URL=[^\n]*$/);
-});
-
-test('DATABASE_URL is used as it is, and left running', async () => {
-  const { url, drop } = await createEmptyDatabase();
-  const database = await openDatabase({ prod: true, env: { DATABASE_URL: url } });
-  expect(database.url).toBe(url);
-  await database.stop();
-  expect(await answers(url)).toBe(true);
-  await drop();
 });
 
 test("a second shop on the first one's DATABASE_URL keeps the embedded server up", async () => {

@@ -39,28 +39,6 @@ const item = (key: string): ScheduleItem => ({
   key,
 });
 
-it('callers of scheduleMany and cancel, each on its own, never hear of a deadlock', async () => {
-  const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
-  const ROUNDS = 60;
-  const many = async (caller: number): Promise<void> => {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      // Every caller meets every subset of the keys, in an order of its own.
-      const subset = ((round + 1) * (2 * caller + 3)) % 64;
-      const keys = KEYS.filter((_, bit) => (subset >> bit) % 2 === 1);
-      await node.delays.scheduleMany(keys.map(item));
-    }
-  };
-  const cancel = async (caller: number): Promise<void> => {
-    for (let round = 0; round < ROUNDS; round += 1) {
-      const key = KEYS[(round * (caller + 1)) % KEYS.length] as string;
-      await node.delays.cancel('test.a', key);
-    }
-  };
-  await Promise.all([...[0, 1, 2, 3].map(many), ...[0, 4].map(cancel)]);
-  const rows: { key: string }[] = await node.dataSource.query('SELECT key FROM delay_queue.delay');
-  expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length);
-});
-
 describe('two transactions that take two keys in opposite orders', () => {
   it('with cancels: neither hangs, and each may still roll back and try again', async () => {
     const store = new DelayStore('delay_queue', true, 'any', SHORT_MS);

@@ -1,9 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type DelayNode, startNode } from '../support/delay-node.js';
-import { OpenTransactions } from '../support/open-transactions.js';
+import { oneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
 
 const RETRY = { waitMs: 1_000, movesDue: false, refund: 0, error: 'Error: no' } as const;
@@ -11,24 +9,13 @@ const RETRY = { waitMs: 1_000, movesDue: false, refund: 0, error: 'Error: no' } 
 /** Beyond 32 bits, as of a delay that recurs each second for 70 years. */
 const EPOCH = 70 * 366 * 86_400 * 2;
 
-let database: TestDatabase;
-let node: DelayNode;
+const node = oneNode();
 let worker: OtherNode;
 let key = 0;
-const transactions = new OpenTransactions();
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  node = await startNode({ url: database.url });
   worker = new OtherNode(node.dataSource);
-  await node.dataSource.query(`ALTER TABLE delay_queue.delay ALTER epoch SET DEFAULT ${EPOCH}`);
-});
-
-afterEach(() => transactions.rollbackAll());
-
-afterAll(async () => {
-  await node.stop();
-  await database.drop();
+  await node.sql(`ALTER TABLE delay_queue.delay ALTER epoch SET DEFAULT ${EPOCH}`);
 });
 
 /** A claim that was overtaken: the second one of the same row has the next epoch. */
@@ -57,7 +44,7 @@ describe('an attempt whose row was claimed again', () => {
 
   it('cannot pass the fence', async () => {
     const { old, fresh } = await overtaken();
-    const { manager } = await transactions.begin(node.dataSource);
+    const { manager } = await node.begin();
     await expect(new OtherNode(manager).fence(old)).rejects.toThrow('lost');
     await new OtherNode(manager).fence(fresh);
   });
@@ -118,7 +105,7 @@ describe('a batch', () => {
       (await overtaken()).fresh,
     ];
     const [first, held, last] = claims as [ClaimedRow, ClaimedRow, ClaimedRow];
-    const { manager, rollback } = await transactions.begin(node.dataSource);
+    const { manager, rollback } = await node.begin();
     await new OtherNode(manager).fence(held);
     const renewed = new Set(await worker.store.renew(claims, 60_000));
     expect(renewed).toEqual(new Set([first.id, last.id]));

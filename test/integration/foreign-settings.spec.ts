@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { endSessionSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
@@ -38,9 +37,7 @@ let fails = false;
 const providers = [
   plainHandler(
     NAME,
-    ({ payload }) => {
-      if (payload === 'postponed') throw new PostponeDelay('1h');
-      if (payload === 'discarded') throw new DiscardDelay('no use');
+    () => {
       if (fails) throw new Error('"no", said \\ NULL');
     },
     { maxAttempts: 2, backoff: () => 1 },
@@ -213,16 +210,6 @@ describe.each(ENVIRONMENTS)('in $what', ({ settings, parse }) => {
     expect(retried).toMatchObject({ verdict: 'retried', id });
     expect(await completed).toMatchObject({ id, attempt: 1 });
     expect(await node.delays.history(NAME, 'fails')).toMatchObject([{ state: 'completed', id }]);
-  });
-
-  it('is postponed, which is no error, and discarded', async () => {
-    const postponed = node.next('postponed');
-    const { id } = await node.delays.schedule(NAME, 'postponed', { after: 0, key: 'later' });
-    await postponed;
-    expect(await row(id)).toMatchObject({ last_error: null, attempts: '0' });
-    const dead = node.next('dead');
-    await node.delays.schedule(NAME, 'discarded', { after: 0, key: 'never' });
-    expect(await dead).toMatchObject({ error: 'no use' });
   });
 
   it('a row without attempts left is buried', async () => {

@@ -99,7 +99,6 @@ it('a statement that hangs gives up its place: those behind it go on over anothe
 describe('when connections die without a word', () => {
   it.each([
     [3, 'of the application', { query_timeout: 1_000 }],
-    [Infinity, 'of the application', { query_timeout: 1_000 }],
     [Infinity, 'of ours', {}],
   ])(
     '%s of them, and a time limit %s: each call is answered or refused, and later ones succeed',

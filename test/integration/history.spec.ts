@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DiscardDelay } from 'nestjs-delay-queue';
-import { type DelayNode, fencedHandler, plainHandler } from '../support/delay-node.js';
+import { fencedHandler, plainHandler } from '../support/delay-node.js';
+import { oneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
 import { Stage } from './engine/support/stage.js';
 
@@ -10,29 +11,22 @@ const KEY = 'k';
 const NODE_NAME = 'node-of-the-test';
 const HOUR_MS = 3_600_000;
 
-let stage: Stage;
-let node: DelayNode;
+const discards = (): void => {
+  throw new DiscardDelay('no such order');
+};
+const node = oneNode({
+  options: { nodeName: NODE_NAME },
+  providers: [
+    plainHandler('test.plain', () => {}),
+    fencedHandler('test.fenced', () => {}),
+    plainHandler('test.discards', discards),
+  ],
+});
 let other: OtherNode;
 
-beforeAll(async () => {
-  stage = await Stage.open();
-  const discards = (): void => {
-    throw new DiscardDelay('no such order');
-  };
-  node = await stage.start({
-    options: { nodeName: NODE_NAME },
-    providers: [
-      plainHandler('test.plain', () => {}),
-      fencedHandler('test.fenced', () => {}),
-      plainHandler('test.discards', discards),
-    ],
-  });
+beforeAll(() => {
   other = new OtherNode(node.dataSource);
 });
-
-afterEach(() => stage.sql('TRUNCATE delay_queue.delay, delay_queue.history'));
-
-afterAll(() => stage.close());
 
 /** Of a name that no node has a handler for. */
 const schedule = (after: number | '1h' = 0) =>
@@ -42,7 +36,7 @@ const history = () => node.delays.history(NAME, KEY);
 const find = () => node.delays.find(NAME, KEY);
 
 const lines = async (): Promise<number> =>
-  (await stage.sql('SELECT id FROM delay_queue.history')).length;
+  (await node.sql('SELECT id FROM delay_queue.history')).length;
 
 it('find tells the state that a delay is in, and retryDead wants a dead letter', async () => {
   const isFound = async (state: string, attempts: number): Promise<void> =>
@@ -139,7 +133,7 @@ describe('what ended is told', () => {
   });
 
   it('newest first, a hundred lines at most, of that name and key alone', async () => {
-    await stage.sql(
+    await node.sql(
       `INSERT INTO delay_queue.history
          (id, ended_at, due_at, created_at, epoch, attempts, state, name, key)
        SELECT row_number() OVER (), now() - n * interval '1 s', now(), now(), 0, n, 'completed',
@@ -180,7 +174,7 @@ it('without history nothing is written by any end, and everything else works', a
 
 describe('pruning', () => {
   const fill = (count: number, endedBefore: string) =>
-    stage.sql(
+    node.sql(
       `INSERT INTO delay_queue.history
          (id, ended_at, due_at, created_at, epoch, attempts, state, name)
        SELECT n, now() - $2::interval - n * interval '1 ms', now(), now(), 0, 1, 'completed', 'x'
@@ -192,7 +186,7 @@ describe('pruning', () => {
     await fill(25, '2 h');
     await fill(5, '0 s');
     expect(await other.node.prune(HOUR_MS, 10)).toBe(10);
-    const oldest = await stage.sql('SELECT id FROM delay_queue.history ORDER BY ended_at LIMIT 1');
+    const oldest = await node.sql('SELECT id FROM delay_queue.history ORDER BY ended_at LIMIT 1');
     expect(oldest).toEqual([{ id: '15' }]);
     expect(await other.node.prune(HOUR_MS, 10)).toBe(10);
     expect(await other.node.prune(HOUR_MS, 10)).toBe(5);

@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { NodeStore } from '../../src/delay-queue/store/node.store.js';
-import { type DelayNode, plainHandler } from '../support/delay-node.js';
+import { plainHandler } from '../support/delay-node.js';
+import { oneNode } from '../support/one-node.js';
 import { makeSweepsRare } from '../support/rare-sweeps.js';
 import { Stage } from './engine/support/stage.js';
 
@@ -16,17 +17,9 @@ const NAME = 'test.armed';
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m', lease: '1h' } as const;
 const SOON = 700;
 
-let stage: Stage;
-let node: DelayNode;
-
-beforeAll(async () => {
-  stage = await Stage.open();
-  node = await stage.start({ providers: [plainHandler(NAME, () => {})], options: ARMED_ONLY });
-});
+const node = oneNode({ providers: [plainHandler(NAME, () => {})], options: ARMED_ONLY });
 
 afterEach(() => void jest.restoreAllMocks());
-
-afterAll(() => stage.close());
 
 let keys = 0;
 const fires = (key: string) => node.next('completed', (event) => event.key === key);
@@ -123,16 +116,6 @@ it('what is scheduled in a transaction begun in plain SQL is armed by its COMMIT
   await node.delays.schedule(NAME, null, { after: 0, key: 'by hand', manager: runner.manager });
   await runner.query('COMMIT');
   await runner.release();
-  expect(await fired).toMatchObject({ name: NAME });
-});
-
-it('what stands although another savepoint was rolled back is armed', async () => {
-  const fired = fires('stands');
-  await node.dataSource.transaction(async (manager) => {
-    await node.delays.schedule(NAME, null, { after: 0, key: 'stands', manager });
-    const inner = manager.transaction(() => Promise.reject(oops));
-    await expect(inner).rejects.toBe(oops);
-  });
   expect(await fired).toMatchObject({ name: NAME });
 });
 

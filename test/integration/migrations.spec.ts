@@ -178,11 +178,4 @@ describe('in the DataSource of the application', () => {
       await expectKept(first, before);
     }
   });
-
-  it('dropSchema: true drops them where it has given its own the same schema, and makes them anew', async () => {
-    const first = await open();
-    await runMigrations(first);
-    await open({ dropSchema: true, schema: 'delay_queue', migrationsRun: true });
-    expect(await tablesIn(first, 'delay_queue')).toEqual(expect.arrayContaining(TABLES));
-  });
 });

@@ -1,10 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import { type DelayNode, fencedHandler } from '../support/delay-node.js';
-import { type OpenTransaction, OpenTransactions } from '../support/open-transactions.js';
+import { fencedHandler } from '../support/delay-node.js';
+import { oneNode } from '../support/one-node.js';
+import type { OpenTransaction } from '../support/open-transactions.js';
 import { OtherNode } from '../support/other-node.js';
-import { Stage } from './engine/support/stage.js';
 
 /**
  * Branches of one transaction run in parallel on its one connection: their statements land anywhere between
@@ -13,27 +13,13 @@ import { Stage } from './engine/support/stage.js';
 const NAME = 'test.a';
 const LATER = { after: '1h' } as const;
 
-let stage: Stage;
-let node: DelayNode;
 let inHandler: (manager: EntityManager) => Promise<unknown>;
-const transactions = new OpenTransactions();
+const handler = fencedHandler('test.fenced', async (_, ctx) => void (await inHandler(ctx.manager)));
+const node = oneNode({ providers: [handler] });
 
-beforeAll(async () => {
-  stage = await Stage.open();
-  const handler = fencedHandler(
-    'test.fenced',
-    async (_, ctx) => void (await inHandler(ctx.manager)),
-  );
-  node = await stage.start({ providers: [handler] });
-  await stage.sql('CREATE TABLE ledger (entry text)');
-});
+beforeAll(() => node.sql('CREATE TABLE ledger (entry text)'));
 
-afterEach(async () => {
-  await transactions.rollbackAll();
-  await stage.sql('TRUNCATE ledger, delay_queue.delay');
-});
-
-afterAll(() => stage.close());
+afterEach(() => node.sql('TRUNCATE ledger'));
 
 const schedule = (key: string, manager?: EntityManager) =>
   node.delays.schedule(NAME, { n: 1 }, { ...LATER, key, manager });
@@ -42,17 +28,17 @@ const note = (manager: EntityManager, entry: string | number): Promise<unknown> 
   manager.query('INSERT INTO ledger VALUES ($1)', [String(entry)]);
 
 const ledger = async (): Promise<unknown[]> =>
-  (await stage.sql('SELECT entry FROM ledger ORDER BY 1')).map(({ entry }) => entry);
+  (await node.sql('SELECT entry FROM ledger ORDER BY 1')).map(({ entry }) => entry);
 
 const liveKeys = async (): Promise<unknown[]> =>
-  (await stage.sql('SELECT key FROM delay_queue.delay ORDER BY 1')).map(({ key }) => key);
+  (await node.sql('SELECT key FROM delay_queue.delay ORDER BY 1')).map(({ key }) => key);
 
 const verdicts = (answers: readonly { verdict: string }[]): string[] =>
   answers.map(({ verdict }) => verdict);
 
 /** Somebody holds the row, uncommitted, as a caller does. */
 async function held(key: string): Promise<OpenTransaction> {
-  const other = await transactions.begin(node.dataSource);
+  const other = await node.begin();
   await other.manager.query('SELECT FROM delay_queue.delay WHERE key = $1 FOR UPDATE', [key]);
   return other;
 }
@@ -60,7 +46,7 @@ async function held(key: string): Promise<OpenTransaction> {
 /** Somebody's claim is on its way. */
 async function claiming(key: string): Promise<OpenTransaction> {
   const { id } = await node.delays.schedule(NAME, { n: 1 }, { after: 0, key });
-  const claim = await transactions.begin(node.dataSource);
+  const claim = await node.begin();
   await new OtherNode(claim.manager).claim(id);
   return claim;
 }
@@ -74,9 +60,9 @@ describe('calls and writes that run in parallel in one transaction', () => {
   it('two cancels, one of which meets a row that somebody cancels: both are true', async () => {
     await schedule('a');
     await schedule('b');
-    const other = await transactions.begin(node.dataSource);
+    const other = await node.begin();
     await node.delays.cancel(NAME, 'a', { manager: other.manager });
-    const { manager, commit } = await transactions.begin(node.dataSource);
+    const { manager, commit } = await node.begin();
     const first = node.delays.cancel(NAME, 'a', { manager });
     await other.isMet();
     const second = node.delays.cancel(NAME, 'b', { manager });
@@ -92,7 +78,7 @@ describe('calls and writes that run in parallel in one transaction', () => {
     ['reschedule', (manager) => reschedule('order', manager)],
   ])('writes beside a %s that meets a claim and hears `running` stand', async (_verb, call) => {
     const claim = await claiming('order');
-    const { manager, commit } = await transactions.begin(node.dataSource);
+    const { manager, commit } = await node.begin();
     await note(manager, 'before');
     const answer = call(manager);
     await claim.isMet();
@@ -112,7 +98,7 @@ describe('calls and writes that run in parallel in one transaction', () => {
     await schedule('replaced');
     await schedule('taken');
     const other = await held('taken');
-    const { manager, commit } = await transactions.begin(node.dataSource);
+    const { manager, commit } = await node.begin();
     const items: ScheduleItem[] = ['new', 'replaced', 'taken', 'z'].map((key) => ({
       name: NAME,
       payload: { n: 2 },
@@ -150,7 +136,7 @@ describe('calls and writes that run in parallel in one transaction', () => {
     async (_verb, call, answer, left) => {
       await schedule('taken');
       const other = await held('taken');
-      const { manager, commit } = await transactions.begin(node.dataSource);
+      const { manager, commit } = await node.begin();
       const many = node.delays.scheduleMany(
         [
           { name: NAME, payload: { n: 2 }, ...LATER, key: 'mine' },
@@ -169,7 +155,7 @@ describe('calls and writes that run in parallel in one transaction', () => {
   );
 
   it('calls about one key take effect in the order in which they were made', async () => {
-    const { manager, commit } = await transactions.begin(node.dataSource);
+    const { manager, commit } = await node.begin();
     const answers = await Promise.all([
       schedule('a', manager),
       node.delays.cancel(NAME, 'a', { manager }),

@@ -1,27 +1,17 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
 import { encodePayload } from '../../src/delay-queue/validation/payload.js';
 import type { MoveTo } from '../../src/delay-queue/validation/when.js';
-import { type DelayNode, plainHandler } from '../support/delay-node.js';
+import { plainHandler } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';
+import { oneNode } from '../support/one-node.js';
 import { runnerOn } from '../support/other-node.js';
-import { Stage } from './engine/support/stage.js';
 
 /** What goes in comes back the same: times and payloads, through the table and a handler. */
-let stage: Stage;
-let node: DelayNode;
 const received = new Map<string, unknown>();
-
-beforeAll(async () => {
-  stage = await Stage.open();
-  const echo = plainHandler('test.echo', ({ id, payload }) => void received.set(id, payload));
-  node = await stage.start({ providers: [echo] });
-});
-
-afterEach(() => stage.sql('TRUNCATE delay_queue.delay'));
-
-afterAll(() => stage.close());
+const echo = plainHandler('test.echo', ({ id, payload }) => void received.set(id, payload));
+const node = oneNode({ providers: [echo] });
 
 /** What JSON libraries and databases get wrong: the ends of the doubles, odd texts, depth. */
 const SMALL = [0, -0, 1e-6, 1e-7, -1e-7, 1.5e-7, 1.25e-300, 123.456, -0.1, 0.1 + 0.2];
@@ -82,7 +72,7 @@ it('a payload is what went in, where it replaces another and where a dead letter
       await node.delays.scheduleMany(items.map((item) => ({ ...item, payload: 'first' })));
       const replaced = await node.delays.scheduleMany(items);
       expect(new Set(replaced.map(({ verdict }) => verdict))).toEqual(new Set(['replaced']));
-      const rows = await stage.sql<{ key: string; bytes: number }>(
+      const rows = await node.sql<{ key: string; bytes: number }>(
         `UPDATE delay_queue.delay SET wake_at = 'infinity'
          RETURNING key, octet_length(payload::text) AS bytes`,
       );
@@ -94,7 +84,7 @@ it('a payload is what went in, where it replaces another and where a dead letter
         const bytes = bytesOf.get(key)!;
         expect([isRefused(payload, bytes), isRefused(payload, bytes - 1)]).toEqual([false, true]);
       }
-      await stage.sql('TRUNCATE delay_queue.delay');
+      await node.sql('TRUNCATE delay_queue.delay');
     }),
     { numRuns: 60, examples: [[NUMBERS]] },
   );
@@ -123,12 +113,12 @@ it('dueAt is the stored due time to the millisecond, whatever the duration', asy
     fc.asyncProperty(fc.array(afters, { minLength: 1, maxLength: 30 }), async (list) => {
       const items = list.map((after) => ({ name: 'test.h', payload: null, after }) as const);
       const results = await node.delays.scheduleMany(items);
-      const rows = await stage.sql<{ id: string; due: string }>(
+      const rows = await node.sql<{ id: string; due: string }>(
         `SELECT id::text, (extract(epoch FROM due_at) * 1000)::text AS due FROM delay_queue.delay`,
       );
       const dueMs = new Map(rows.map(({ id, due }) => [id, Number(due)]));
       for (const { id, dueAt } of results) expect(dueMs.get(id)).toBe(dueAt.getTime());
-      await stage.sql('TRUNCATE delay_queue.delay');
+      await node.sql('TRUNCATE delay_queue.delay');
     }),
     { numRuns: 25 },
   );
@@ -147,7 +137,7 @@ it('the wake that is told of what was inserted is the one that stands in the row
   const placements = wishes.map((to) => ({ ...item, to, onConflict: 'replace' as const }));
   for (let round = 0; round < 20; round += 1) {
     const placed = await store.place(runnerOn(node.dataSource), placements);
-    const rows = await stage.sql<{ id: string; due: string; wake: string }>(
+    const rows = await node.sql<{ id: string; due: string; wake: string }>(
       `SELECT id::text, (extract(epoch FROM due_at) * 1000)::text AS due,
               (extract(epoch FROM wake_at) * 1000)::text AS wake
        FROM delay_queue.delay d ORDER BY d.id`,
@@ -155,6 +145,6 @@ it('the wake that is told of what was inserted is the one that stands in the row
     expect(placed.map(({ id, dueMs, wakeMs }) => [id, dueMs, wakeMs])).toEqual(
       rows.map(({ id, due, wake }) => [Number(id), Number(due), Number(wake)]),
     );
-    await stage.sql('TRUNCATE delay_queue.delay');
+    await node.sql('TRUNCATE delay_queue.delay');
   }
 });

@@ -1,51 +1,34 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { type EntityManager, QueryFailedError } from 'typeorm';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import type { EntityManager } from 'typeorm';
 import { Engine } from '../../src/delay-queue/runtime/engine.js';
-import { type DelayNode, plainHandler } from '../support/delay-node.js';
-import { OpenTransactions } from '../support/open-transactions.js';
+import { plainHandler } from '../support/delay-node.js';
+import { oneNode } from '../support/one-node.js';
 import { makeSweepsRare } from '../support/rare-sweeps.js';
-import { Stage } from './engine/support/stage.js';
 
 /** Neither a load nor a sweep comes along while a test runs: what fires, fires because it was armed. */
 makeSweepsRare();
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m' } as const;
 const ARMED = 'test.armed';
 
-let stage: Stage;
-let node: DelayNode;
+const node = oneNode({ providers: [plainHandler(ARMED, () => {})], options: ARMED_ONLY });
 const arm = jest.spyOn(Engine.prototype, 'announce');
-const transactions = new OpenTransactions();
 
-beforeAll(async () => {
-  stage = await Stage.open();
-  node = await stage.start({ providers: [plainHandler(ARMED, () => {})], options: ARMED_ONLY });
-});
-
-afterEach(async () => {
-  await transactions.rollbackAll();
-  await stage.sql('TRUNCATE delay_queue.delay');
-  arm.mockClear();
-});
-
-afterAll(async () => {
-  arm.mockRestore();
-  await stage.close();
-});
+afterEach(() => void arm.mockClear());
 
 const completion = (key: string) => node.next('completed', (event) => event.key === key);
 
 const soon = (key: string, manager?: EntityManager) =>
   node.delays.schedule(ARMED, null, { after: 0, key, manager });
 
-const later = (key: string, manager?: EntityManager, n = 1) =>
-  node.delays.schedule('test.a', { n }, { after: '1h', key, manager });
+const later = (key: string, manager?: EntityManager) =>
+  node.delays.schedule('test.a', { n: 1 }, { after: '1h', key, manager });
 
 const keys = async (): Promise<unknown[]> =>
-  (await stage.sql('SELECT key FROM delay_queue.delay ORDER BY key')).map(({ key }) => key);
+  (await node.sql('SELECT key FROM delay_queue.delay ORDER BY key')).map(({ key }) => key);
 
 describe('a delay written in the transaction of the caller', () => {
   it('is armed by the commit, and not by the end of a savepoint', async () => {
-    const transaction = await transactions.begin(node.dataSource);
+    const transaction = await node.begin();
     const { manager } = transaction;
     await soon('one', manager);
     const items = [{ name: ARMED, payload: null, after: 0, key: 'many' }] as const;
@@ -89,7 +72,7 @@ describe('a delay written in the transaction of the caller', () => {
 
   it('still fires when the cancel that held it past its due time is rolled back', async () => {
     await node.delays.schedule(ARMED, null, { after: 100, key: 'let go' });
-    const transaction = await transactions.begin(node.dataSource);
+    const transaction = await node.begin();
     await node.delays.cancel(ARMED, 'let go', { manager: transaction.manager });
     const beside = completion('later');
     await node.delays.schedule(ARMED, null, { after: 200, key: 'later' });
@@ -100,39 +83,16 @@ describe('a delay written in the transaction of the caller', () => {
   });
 });
 
-const codeOf = (error: unknown): unknown =>
-  error instanceof QueryFailedError ? error.driverError.code : error;
-
-describe.each(['REPEATABLE READ', 'SERIALIZABLE'] as const)('a caller in %s', (isolation) => {
-  it('schedules, replaces, reschedules and cancels like any other', async () => {
-    const { manager, commit } = await transactions.begin(node.dataSource, isolation);
-    const verdicts = [
-      await later('k', manager),
-      await later('k', manager),
-      await node.delays.reschedule('test.a', 'k', { after: '2h' }, { manager }),
-      await node.delays.cancel('test.a', 'k', { manager }),
-      await later('k', manager),
-    ].map(({ verdict }) => verdict);
-    await commit();
-    expect(verdicts).toEqual(['scheduled', 'replaced', 'rescheduled', 'cancelled', 'scheduled']);
-    expect(await keys()).toEqual(['k']);
-  });
-
-  it.each(['replaced', 'cancelled', 'new'])(
-    'hears 40001 about a key that was %s since its snapshot, and nothing is stored',
-    async (what) => {
-      const { manager, rollback } = await transactions.begin(node.dataSource, isolation);
-      if (what !== 'new') await later('k');
-      await manager.query('SELECT 1 FROM delay_queue.delay LIMIT 1');
-      await (what === 'cancelled' ? node.delays.cancel('test.a', 'k') : later('k', undefined, 2));
-      const answer = later('k', manager, 3).then(({ verdict }) => verdict, codeOf);
-      expect(await answer).toBe('40001');
-      await rollback();
-      const found = await node.delays.find('test.a', 'k');
-      expect(found?.payload).toEqual(what === 'cancelled' ? undefined : { n: 2 });
-    },
-  );
-});
+it.each(['replaced', 'cancelled', 'new'])(
+  'a caller in SERIALIZABLE hears 40001 about a key that was %s since its snapshot',
+  async (what) => {
+    const { manager } = await node.begin('SERIALIZABLE');
+    if (what !== 'new') await later('k');
+    expect(await later('other', manager)).toMatchObject({ verdict: 'scheduled' });
+    await (what === 'cancelled' ? node.delays.cancel('test.a', 'k') : later('k'));
+    await expect(later('k', manager)).rejects.toMatchObject({ code: '40001' });
+  },
+);
 
 /** A call that nobody awaited meets the end of its transaction. Nothing of it may land behind that end. */
 describe('a call and the end of its transaction', () => {
@@ -142,9 +102,9 @@ describe('a call and the end of its transaction', () => {
     'a call that nobody awaited writes nothing after the %s',
     async (how) => {
       await later('a');
-      const other = await transactions.begin(node.dataSource);
+      const other = await node.begin();
       await other.manager.query('SELECT FROM delay_queue.delay WHERE key = $1 FOR UPDATE', ['a']);
-      const { manager } = await transactions.begin(node.dataSource);
+      const { manager } = await node.begin();
       const queryRunner = manager.queryRunner!;
       const answer = Promise.allSettled([node.delays.cancel('test.a', 'a', { manager })]);
       await other.isMet();
@@ -159,7 +119,7 @@ describe('a call and the end of its transaction', () => {
   );
 
   it('a call that comes while a rollback is on its way writes nothing after it', async () => {
-    const { manager } = await transactions.begin(node.dataSource);
+    const { manager } = await node.begin();
     const queryRunner = manager.queryRunner!;
     const rolledBack = queryRunner.rollbackTransaction();
     const answer = Promise.allSettled([later('a', manager)]);
@@ -175,9 +135,9 @@ describe('a call and the end of its transaction', () => {
   it.each(['in plain SQL', 'by TypeORM'] as const)(
     'a call that comes while a COMMIT %s is on its way stands or falls with it, or is refused',
     async (how) => {
-      await stage.sql(`CREATE TABLE IF NOT EXISTS late (n int UNIQUE DEFERRABLE INITIALLY DEFERRED);
+      await node.sql(`CREATE TABLE IF NOT EXISTS late (n int UNIQUE DEFERRABLE INITIALLY DEFERRED);
                        TRUNCATE late; INSERT INTO late VALUES (1)`);
-      const { manager } = await transactions.begin(node.dataSource);
+      const { manager } = await node.begin();
       const queryRunner = manager.queryRunner!;
       for (let turns = 0; turns < 20; turns += 1) {
         await manager.query('INSERT INTO late VALUES (1)');
@@ -201,7 +161,7 @@ describe('a call and the end of its transaction', () => {
   );
 
   it('a COMMIT that a subscriber of the application kept back is not waited for for ever', async () => {
-    const { manager } = await transactions.begin(node.dataSource);
+    const { manager } = await node.begin();
     const queryRunner = manager.queryRunner!;
     const refuses = {
       beforeQuery: ({ query }: { query: string }) => {
@@ -222,7 +182,7 @@ describe('a call and the end of its transaction', () => {
   it.each(['COMMIT AND CHAIN', 'ROLLBACK WORK TO SAVEPOINT inner_one', 'COMMIT; BEGIN'])(
     'a call joins the transaction that goes on after %s',
     async (sql) => {
-      const { manager } = await transactions.begin(node.dataSource);
+      const { manager } = await node.begin();
       await manager.query('SAVEPOINT inner_one');
       await manager.query(sql);
       await later('a', manager);

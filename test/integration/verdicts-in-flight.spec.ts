@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { type DelayNode, fencedHandler, plainHandler, signal } from '../support/delay-node.js';
+import { type DelayNode, fencedHandler, signal } from '../support/delay-node.js';
 import { OpenTransactions } from '../support/open-transactions.js';
 import { act, ANSWERS, type Answers, type Verb, VERBS } from '../support/verbs.js';
 import { Stage } from './engine/support/stage.js';
@@ -120,85 +120,29 @@ describe('another caller', () => {
   });
 });
 
-/** A handler that has started, and ends when the test says so. */
-function heldHandler() {
+it('a payment and the close of its order: the cancel does not wait for the handler that waits for the payer', async () => {
+  await stage.sql(`CREATE TABLE purchase AS SELECT 'open' AS status`);
   const started = signal();
   const goOn = signal();
-  const run = async (): Promise<void> => {
+  const close = fencedHandler('test.a', async (_delay, { manager }) => {
     started.resolve();
     await goOn.promise;
-  };
-  return { started: started.promise, goOn: goOn.resolve, run };
-}
-
-const due = () => node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'k' });
-
-it.each([
-  ['plain', plainHandler],
-  ['transactional', fencedHandler],
-] as const)('a running %s handler is `running` at once, and then done', async (_kind, handler) => {
-  const held = heldHandler();
-  node = await stage.start({ providers: [handler('test.a', held.run)] });
+    await manager.query(`UPDATE purchase SET status = 'closed' WHERE status = 'open'`);
+  });
+  node = await stage.start({ providers: [close] });
   const completed = node.next('completed');
-  const { id } = await due();
-  await held.started;
+  await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'k' });
+  await started.promise;
+  const payer = await transactions.begin(node.dataSource);
+  await payer.manager.query(`UPDATE purchase SET status = 'paid' WHERE status = 'open'`);
+  goOn.resolve();
+  await payer.blocksSomebody();
   for (const verb of VERBS) {
-    const verdict = 'running';
-    expect(await act(node.delays, verb, 'k')).toMatchObject({ verdict });
-    const inside = node.dataSource.transaction((manager) => act(node.delays, verb, 'k', manager));
-    expect(await inside).toMatchObject({ verdict });
+    const answer = act(node.delays, verb, 'k', payer.manager);
+    expect(await answer).toMatchObject({ verdict: 'running' });
   }
-  expect(await node.delays.find('test.a', 'k')).toMatchObject({ id, state: 'running' });
-  held.goOn();
+  expect(await node.delays.find('test.a', 'k')).toMatchObject({ state: 'running' });
+  await payer.commit();
   await completed;
-  expect(await act(node.delays, 'cancel', 'k')).toEqual({ verdict: 'absent' });
-});
-
-describe('a payment and the close of its order', () => {
-  const pay = `UPDATE purchase SET status = 'paid' WHERE status = 'open'`;
-  const close = `UPDATE purchase SET status = 'closed' WHERE status = 'open'`;
-
-  beforeEach(() => stage.sql(`CREATE TABLE purchase AS SELECT 'open' AS status`));
-
-  it('order first, delay second: the cancel does not wait for the handler that waits for it', async () => {
-    const held = heldHandler();
-    const handler = fencedHandler('test.a', async (_delay, { manager }) => {
-      await held.run();
-      await manager.query(close);
-    });
-    node = await stage.start({ providers: [handler] });
-    const completed = node.next('completed');
-    await due();
-    await held.started;
-    const payer = await transactions.begin(node.dataSource);
-    await payer.manager.query(pay);
-    held.goOn();
-    await payer.blocksSomebody();
-    const verdict = 'running';
-    expect(await act(node.delays, 'cancel', 'k', payer.manager)).toMatchObject({ verdict });
-    await payer.commit();
-    await completed;
-    expect(await stage.sql('SELECT status FROM purchase')).toEqual([{ status: 'paid' }]);
-  });
-
-  it('the handler holds the order: the payer waits for the row, never for the delay', async () => {
-    const held = heldHandler();
-    const handler = fencedHandler('test.a', async (_delay, { manager }) => {
-      await manager.query(close);
-      await held.run();
-    });
-    node = await stage.start({ providers: [handler] });
-    const completed = node.next('completed');
-    await due();
-    await held.started;
-    const payer = await transactions.begin(node.dataSource);
-    const verdict = 'running';
-    expect(await act(node.delays, 'cancel', 'k', payer.manager)).toMatchObject({ verdict });
-    const paid = payer.manager.query(pay);
-    held.goOn();
-    await completed;
-    expect((await paid)[1]).toBe(0);
-    await payer.commit();
-    expect(await stage.sql('SELECT status FROM purchase')).toEqual([{ status: 'closed' }]);
-  });
+  expect(await stage.sql('SELECT status FROM purchase')).toEqual([{ status: 'paid' }]);
 });
