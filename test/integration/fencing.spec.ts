@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
-import { oneNode } from '../support/one-node.js';
+import { OneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
 
 const RETRY = { waitMs: 1_000, movesDue: false, refund: 0, error: 'Error: no' } as const;
@@ -9,7 +9,7 @@ const RETRY = { waitMs: 1_000, movesDue: false, refund: 0, error: 'Error: no' } 
 /** Beyond 32 bits, as of a delay that recurs each second for 70 years. */
 const EPOCH = 70 * 366 * 86_400 * 2;
 
-const node = oneNode();
+const node = new OneNode();
 let worker: OtherNode;
 let key = 0;
 

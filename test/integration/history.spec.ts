@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DiscardDelay } from 'nestjs-delay-queue';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
-import { oneNode } from '../support/one-node.js';
+import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
 import { Stage } from './engine/support/stage.js';
 
@@ -14,7 +14,7 @@ const HOUR_MS = 3_600_000;
 const discards = (): void => {
   throw new DiscardDelay('no such order');
 };
-const node = oneNode({
+const node = new OneNode({
   options: { nodeName: NODE_NAME },
   providers: [
     plainHandler('test.plain', () => {}),

@@ -3,7 +3,7 @@ import { DelayInvalidError, type ScheduleItem } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { ITEMS } from '../hostile/corpus/items.js';
 import { plainHandler } from '../support/delay-node.js';
-import { oneNode } from '../support/one-node.js';
+import { OneNode } from '../support/one-node.js';
 
 // oxlint-disable jest/expect-expect -- `refuses` expects
 
@@ -11,7 +11,7 @@ import { oneNode } from '../support/one-node.js';
 const MESSAGE_LENGTH_MAX = 20_000;
 
 const fired: string[] = [];
-const node = oneNode({
+const node = new OneNode({
   providers: [
     plainHandler('test.echo', () => {}),
     plainHandler('test.far', ({ id }) => void fired.push(id)),

@@ -3,7 +3,7 @@ import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { NodeStore } from '../../src/delay-queue/store/node.store.js';
 import { plainHandler } from '../support/delay-node.js';
-import { oneNode } from '../support/one-node.js';
+import { OneNode } from '../support/one-node.js';
 import { makeSweepsRare } from '../support/rare-sweeps.js';
 import { Stage } from './engine/support/stage.js';
 
@@ -17,7 +17,7 @@ const NAME = 'test.armed';
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m', lease: '1h' } as const;
 const SOON = 700;
 
-const node = oneNode({ providers: [plainHandler(NAME, () => {})], options: ARMED_ONLY });
+const node = new OneNode({ providers: [plainHandler(NAME, () => {})], options: ARMED_ONLY });
 
 afterEach(() => void jest.restoreAllMocks());
 

@@ -1,24 +1,11 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { OpenTransactions } from '../support/open-transactions.js';
 import { signal } from '../support/delay-node.js';
 import { type ActingContext, ActingNode, KEY, type Kind, NAMES } from '../support/acting-node.js';
 
 const LATER = { after: '1h', key: KEY } as const;
 
-let acting: ActingNode;
-const transactions = new OpenTransactions();
-
-beforeAll(async () => {
-  acting = await ActingNode.start();
-});
-
-afterEach(async () => {
-  await transactions.rollbackAll();
-  await acting.clear();
-});
-
-afterAll(() => acting.stop());
+const acting = new ActingNode();
 
 /** Moves the row on that is called `first`. */
 const moveOn = async (kind: Kind, manager?: EntityManager): Promise<void> => {
@@ -111,9 +98,7 @@ describe('a plain handler with a transaction of its own making', () => {
     const { end } = await acting.fire('plain', async () => {
       await rolledBack(acting.dataSource, (manager) => moveOn('plain', manager));
       // What another node's claim does after the end of this lease.
-      await acting.stage.sql(
-        `UPDATE delay_queue.delay SET epoch = epoch + 1, leased_by = 'another'`,
-      );
+      await acting.sql(`UPDATE delay_queue.delay SET epoch = epoch + 1, leased_by = 'another'`);
     });
     expect(end.event).toBe('lost');
   });
@@ -130,7 +115,7 @@ describe('a plain handler with a transaction of its own making', () => {
       });
       await moved.promise;
     });
-    await acting.stage.until(
+    await acting.until(
       `SELECT FROM pg_stat_activity WHERE datname = current_database() AND state = 'idle in transaction'`,
       ({ length }) => length === 1,
     );
@@ -155,7 +140,7 @@ it('a handler moves its own delay only: another key of its name is somebody else
 
 it('a plain handler waits for its own renewal, which holds the row for a moment', async () => {
   const { end, answer } = await acting.fire('plain', async () => {
-    const renewal = await transactions.begin(acting.dataSource);
+    const renewal = await acting.begin();
     await renewal.manager.query(
       `UPDATE delay_queue.delay SET leased_until = leased_until + interval '1 second'
        WHERE key = $1`,

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import { type ActingContext, ActingNode, KEY, type Kind, NAMES } from '../support/acting-node.js';
 import { plainHandler, signal } from '../support/delay-node.js';
@@ -7,20 +7,13 @@ import type { Json } from '../support/delay-payloads.js';
 /** A delay that recurs each second raises its epoch twice a second: in 70 years to 4.4 thousand million. */
 const EPOCH = 70 * 366 * 86_400 * 2;
 
-let acting: ActingNode;
+const acting = new ActingNode();
 
-beforeAll(async () => {
-  acting = await ActingNode.start();
-  await acting.stage.sql(`ALTER TABLE delay_queue.delay ALTER epoch SET DEFAULT ${EPOCH}`);
-});
-
-afterEach(() => acting.clear());
-
-afterAll(() => acting.stop());
+beforeAll(() => acting.sql(`ALTER TABLE delay_queue.delay ALTER epoch SET DEFAULT ${EPOCH}`));
 
 /** The row as the table has it. */
 async function row(): Promise<Record<string, unknown> | undefined> {
-  const rows = await acting.stage.sql(
+  const rows = await acting.sql(
     `SELECT id::text, (epoch - ${EPOCH})::int AS raised, attempts, payload, leased_by, max_attempts,
             due_at, wake_at
      FROM delay_queue.delay`,
@@ -130,7 +123,7 @@ describe.each(WAYS)('a %s handler', (kind, managerOf) => {
       ),
     );
     expect(answer.map(({ verdict }) => verdict)).toEqual(Array(3).fill('scheduled'));
-    const rows = await acting.stage.sql('SELECT id::text FROM delay_queue.delay ORDER BY due_at');
+    const rows = await acting.sql('SELECT id::text FROM delay_queue.delay ORDER BY due_at');
     expect(rows.map(({ id }) => id)).toEqual(answer.map(({ id }) => id));
     expect(end.event).toBe('superseded');
   });
@@ -153,7 +146,7 @@ describe.each(WAYS)('a %s handler', (kind, managerOf) => {
       )
     ).end;
     await done.promise;
-    await acting.stage.until('SELECT id FROM delay_queue.delay', ({ length }) => length === 0);
+    await acting.until('SELECT id FROM delay_queue.delay', ({ length }) => length === 0);
     const rounds = ['first', 'second', 'third'];
     expect(runs).toEqual(rounds.flatMap((round) => [1, 2].map((attempt) => [round, attempt])));
     const superseded = { id, state: 'superseded', attempts: 2, error: 'Error: not yet' };
@@ -184,7 +177,7 @@ describe('a plain attempt', () => {
       await acting.delays.schedule(NAMES.plain, 'second', { after: 0, key: KEY });
       await secondStarted.promise;
     });
-    await acting.stage.until('SELECT id FROM delay_queue.delay', ({ length }) => length === 0);
+    await acting.until('SELECT id FROM delay_queue.delay', ({ length }) => length === 0);
     expect(['superseded', 'completed']).toContain(end.event);
     expect((await acting.states('plain')).toSorted()).toEqual(['completed', 'superseded']);
   });
@@ -201,7 +194,7 @@ describe('a plain attempt', () => {
       },
       { timeout: 400 },
     );
-    await acting.stage.start({ providers: [run] });
+    await acting.start({ providers: [run] });
     await acting.delays.schedule('test.timeout', 1, { after: 0, key: KEY });
     expect(await timedOut.promise).toBe(1);
   });

@@ -2,7 +2,7 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { fencedHandler } from '../support/delay-node.js';
-import { oneNode } from '../support/one-node.js';
+import { OneNode } from '../support/one-node.js';
 import type { OpenTransaction } from '../support/open-transactions.js';
 import { OtherNode } from '../support/other-node.js';
 
@@ -15,7 +15,7 @@ const LATER = { after: '1h' } as const;
 
 let inHandler: (manager: EntityManager) => Promise<unknown>;
 const handler = fencedHandler('test.fenced', async (_, ctx) => void (await inHandler(ctx.manager)));
-const node = oneNode({ providers: [handler] });
+const node = new OneNode({ providers: [handler] });
 
 beforeAll(() => node.sql('CREATE TABLE ledger (entry text)'));
 

@@ -5,13 +5,13 @@ import { encodePayload } from '../../src/delay-queue/validation/payload.js';
 import type { MoveTo } from '../../src/delay-queue/validation/when.js';
 import { plainHandler } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';
-import { oneNode } from '../support/one-node.js';
+import { OneNode } from '../support/one-node.js';
 import { runnerOn } from '../support/other-node.js';
 
 /** What goes in comes back the same: times and payloads, through the table and a handler. */
 const received = new Map<string, unknown>();
 const echo = plainHandler('test.echo', ({ id, payload }) => void received.set(id, payload));
-const node = oneNode({ providers: [echo] });
+const node = new OneNode({ providers: [echo] });
 
 /** What JSON libraries and databases get wrong: the ends of the doubles, odd texts, depth. */
 const SMALL = [0, -0, 1e-6, 1e-7, -1e-7, 1.5e-7, 1.25e-300, 123.456, -0.1, 0.1 + 0.2];

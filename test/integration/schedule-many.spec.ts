@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayConflictError, type ScheduleItem, type ScheduleResult } from 'nestjs-delay-queue';
-import { oneNode } from '../support/one-node.js';
+import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
 
-const node = oneNode();
+const node = new OneNode();
 
 const item = (n: number, rest: Partial<ScheduleItem<'test.a'>> = {}): ScheduleItem =>
   ({ name: 'test.a', payload: { n }, after: '1h', ...rest }) as ScheduleItem;

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import { Engine } from '../../src/delay-queue/runtime/engine.js';
 import { plainHandler } from '../support/delay-node.js';
-import { oneNode } from '../support/one-node.js';
+import { OneNode } from '../support/one-node.js';
 import { makeSweepsRare } from '../support/rare-sweeps.js';
 
 /** Neither a load nor a sweep comes along while a test runs: what fires, fires because it was armed. */
@@ -10,7 +10,7 @@ makeSweepsRare();
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m' } as const;
 const ARMED = 'test.armed';
 
-const node = oneNode({ providers: [plainHandler(ARMED, () => {})], options: ARMED_ONLY });
+const node = new OneNode({ providers: [plainHandler(ARMED, () => {})], options: ARMED_ONLY });
 const arm = jest.spyOn(Engine.prototype, 'announce');
 
 afterEach(() => void arm.mockClear());

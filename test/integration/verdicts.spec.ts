@@ -1,10 +1,7 @@
-import { afterAll, afterEach, beforeAll, expect, it } from '@jest/globals';
-import { Client } from 'pg';
+import { beforeAll, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
 import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type DelayNode, startNode } from '../support/delay-node.js';
-import { OpenTransactions } from '../support/open-transactions.js';
+import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
 import { act, ANSWERS, type Answers, NEW_PAYLOAD, type Verb, VERBS } from '../support/verbs.js';
 
@@ -13,26 +10,11 @@ type Prepare = (key: string) => Promise<string | null>;
 
 const HOUR_MS = 3_600_000;
 
-let database: TestDatabase;
-let reader: Client;
-let node: DelayNode;
+const node = new OneNode();
 let other: OtherNode;
-const transactions = new OpenTransactions();
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  reader = new Client({ connectionString: database.url });
-  await reader.connect();
-  node = await startNode({ url: database.url });
+beforeAll(() => {
   other = new OtherNode(node.dataSource);
-});
-
-afterEach(() => transactions.rollbackAll());
-
-afterAll(async () => {
-  await node.stop();
-  await reader.end();
-  await database.drop();
 });
 
 const waiting: Prepare = async (key) =>
@@ -55,7 +37,7 @@ const goingOn =
   (goesOn: Continue, leaseMs?: number): Prepare =>
   async (key) => {
     const claim = await other.claim((await due(key)) as string, { leaseMs });
-    const { manager } = await transactions.begin(node.dataSource);
+    const { manager } = await node.begin();
     await goesOn(new OtherNode(manager), claim, manager);
     return String(claim.id);
   };
@@ -118,14 +100,13 @@ const CASES = Object.entries(STATES).flatMap(([state, { prepare, answers }]) =>
 type Row = Record<string, unknown>;
 
 const rowOf = async (key: string): Promise<Row | undefined> => {
-  // Not through the node's pool, whose settings may make texts of instants that nobody reads.
-  const { rows } = await reader.query<Row>(
+  const [row] = await node.sql<Row>(
     `SELECT id::text, due_at, wake_at, leased_until, leased_by, epoch::int, attempts, max_attempts,
             payload, last_error, created_at
      FROM delay_queue.delay WHERE name = 'test.a' AND key = $1`,
     [key],
   );
-  return rows[0];
+  return row;
 };
 
 /** What must stand in the table after that verdict; null for nothing. */
@@ -153,7 +134,7 @@ it.each(CASES)('$verb meets $state and answers $verdict', async (testCase) => {
   const id = await prepare(key);
   const before = await rowOf(key);
   // A caller who rolls back leaves no trace.
-  const caller = await transactions.begin(node.dataSource);
+  const caller = await node.begin();
   expect((await act(node.delays, verb, key, caller.manager)).verdict).toBe(verdict);
   await caller.rollback();
   expect(await rowOf(key)).toEqual(before);

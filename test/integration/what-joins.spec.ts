@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DelayInvalidError } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { signal } from '../support/delay-node.js';
@@ -10,15 +10,7 @@ import { ActingNode, KEY, NAMES } from '../support/acting-node.js';
 const LATER = { after: '1h' } as const;
 const ONCE = { maxAttempts: 1 };
 
-let acting: ActingNode;
-
-beforeAll(async () => {
-  acting = await ActingNode.start();
-});
-
-afterEach(() => acting.clear());
-
-afterAll(() => acting.stop());
+const acting = new ActingNode();
 
 const writes = (manager?: EntityManager | 'own') => {
   const { delays } = acting;

@@ -1,15 +1,15 @@
-import type { DelayContext, DelayService } from 'nestjs-delay-queue';
-import type { DataSource, EntityManager } from 'typeorm';
+import { afterEach, beforeAll } from '@jest/globals';
+import type { DelayContext } from 'nestjs-delay-queue';
+import type { EntityManager } from 'typeorm';
 import {
   batchHandler,
-  type DelayNode,
   fencedBatchHandler,
   fencedHandler,
   type NodeSetup,
   plainHandler,
 } from './delay-node.js';
+import { OneNode } from './one-node.js';
 import { until } from './until.js';
-import { Stage } from '../integration/engine/support/stage.js';
 
 /** The handlers of the node, by kind, and the name of each. */
 export const NAMES = {
@@ -43,30 +43,35 @@ export interface AttemptEnd {
   error?: string;
 }
 
-/**
- * One node for all tests of a file, with a handler of each kind. What they do, each test says. `clear` belongs
- * into `afterEach`, `stop` into `afterAll`.
- */
-export class ActingNode {
+/** One node for all tests of a file, with a handler of each kind. What they do, each test says. */
+export class ActingNode extends OneNode {
   /** Of all attempts of this test, in the order of their events. */
   ends: AttemptEnd[] = [];
-  #node: DelayNode | undefined;
   #act: Act = () => {};
 
-  static async start(setup: Partial<NodeSetup> = {}): Promise<ActingNode> {
-    const acting = new ActingNode(await Stage.open());
-    await acting.#start(setup);
-    return acting;
-  }
+  constructor(setup: Omit<NodeSetup, 'url' | 'providers'> = {}) {
+    const one = async (delay: Acted, ctx: ActingContext): Promise<void> =>
+      void (await this.#act(ctx, delay));
+    const many = async ([delay]: Acted[], ctx: ActingContext): Promise<void> =>
+      void (await this.#act(ctx, delay!));
+    super({
+      ...setup,
+      providers: [
+        plainHandler(NAMES.plain, one),
+        fencedHandler(NAMES.transactional, one),
+        batchHandler(NAMES['plain batch'], many, { batch: 5 }),
+        fencedBatchHandler(NAMES['transactional batch'], many, { batch: 5 }),
+      ],
+    });
 
-  private constructor(readonly stage: Stage) {}
+    beforeAll(() => {
+      for (const event of ENDS) this.events.on(event, (end) => this.ends.push({ ...end, event }));
+    });
 
-  get delays(): DelayService {
-    return this.#node!.delays;
-  }
-
-  get dataSource(): DataSource {
-    return this.#node!.dataSource;
+    afterEach(() => {
+      this.#act = () => {};
+      this.ends = [];
+    });
   }
 
   /**
@@ -93,34 +98,5 @@ export class ActingNode {
   /** The states in history of the delay that was fired, the newest first. */
   async states(kind: Kind): Promise<string[]> {
     return (await this.delays.history(NAMES[kind], KEY)).map(({ state }) => state);
-  }
-
-  /** Nothing is left of this test. */
-  async clear(): Promise<void> {
-    this.#act = () => {};
-    await this.stage.sql('TRUNCATE delay_queue.delay, delay_queue.history');
-    this.ends = [];
-  }
-
-  stop(): Promise<void> {
-    return this.stage.close();
-  }
-
-  async #start(setup: Partial<NodeSetup>): Promise<void> {
-    const one = async (delay: Acted, ctx: ActingContext): Promise<void> =>
-      void (await this.#act(ctx, delay));
-    const many = async ([delay]: Acted[], ctx: ActingContext): Promise<void> =>
-      void (await this.#act(ctx, delay!));
-    const node = await this.stage.start({
-      ...setup,
-      providers: [
-        plainHandler(NAMES.plain, one),
-        fencedHandler(NAMES.transactional, one),
-        batchHandler(NAMES['plain batch'], many, { batch: 5 }),
-        fencedBatchHandler(NAMES['transactional batch'], many, { batch: 5 }),
-      ],
-    });
-    for (const event of ENDS) node.events.on(event, (end) => this.ends.push({ ...end, event }));
-    this.#node = node;
   }
 }

@@ -6,46 +6,61 @@ import { Stage } from '../integration/engine/support/stage.js';
 import type { DelayNode, NodeSetup } from './delay-node.js';
 import { type OpenTransaction, OpenTransactions } from './open-transactions.js';
 
-/** What the tests of a file share; nothing of it is there before the first `beforeAll` has run. */
-export interface OneNode {
-  readonly delays: DelayService;
-  readonly dataSource: DataSource;
-  readonly next: DelayNode['next'];
+/**
+ * One node on a database of its own for all tests of a file, or of a `describe`: there from its first `beforeAll`
+ * on. After each test no row is left of it, and no transaction is open.
+ */
+export class OneNode {
+  #stage!: Stage;
+  #node!: DelayNode;
+  readonly #transactions = new OpenTransactions();
+
+  constructor(setup: Omit<NodeSetup, 'url'> = {}) {
+    beforeAll(async () => {
+      this.#stage = await Stage.open();
+      this.#node = await this.#stage.start(setup);
+    });
+
+    afterEach(async () => {
+      await this.#transactions.rollbackAll();
+      await this.sql('TRUNCATE delay_queue.delay, delay_queue.history');
+    });
+
+    afterAll(() => this.#stage.close());
+  }
+
+  get delays(): DelayService {
+    return this.#node.delays;
+  }
+
+  get dataSource(): DataSource {
+    return this.#node.dataSource;
+  }
+
+  get events(): DelayNode['events'] {
+    return this.#node.events;
+  }
+
+  get next(): DelayNode['next'] {
+    return this.#node.next;
+  }
+
   /** Not through the node's pool. */
-  sql: <Row extends QueryResultRow>(text: string, parameters?: unknown[]) => Promise<Row[]>;
-  /** Is rolled back after the test when it is still open then. */
-  begin: (isolation?: 'SERIALIZABLE') => Promise<OpenTransaction>;
-}
+  sql<Row extends QueryResultRow>(text: string, parameters?: unknown[]): Promise<Row[]> {
+    return this.#stage.sql<Row>(text, parameters);
+  }
 
-/** One node on a database of its own for all tests of a file. After each test no row is left of it. */
-export function oneNode(setup: Omit<NodeSetup, 'url'> = {}): OneNode {
-  const transactions = new OpenTransactions();
-  let stage: Stage;
-  let node: DelayNode;
+  /** Looks until `accept` is content. */
+  until<Row extends QueryResultRow>(text: string, accept: (rows: Row[]) => boolean) {
+    return this.#stage.until<Row>(text, accept);
+  }
 
-  beforeAll(async () => {
-    stage = await Stage.open();
-    node = await stage.start(setup);
-  });
+  begin(isolation?: 'SERIALIZABLE'): Promise<OpenTransaction> {
+    return this.#transactions.begin(this.dataSource, isolation);
+  }
 
-  afterEach(async () => {
-    await transactions.rollbackAll();
-    await stage.sql('TRUNCATE delay_queue.delay, delay_queue.history');
-  });
-
-  afterAll(() => stage.close());
-
-  return {
-    get delays() {
-      return node.delays;
-    },
-    get dataSource() {
-      return node.dataSource;
-    },
-    get next() {
-      return node.next;
-    },
-    sql: (text, parameters) => stage.sql(text, parameters),
-    begin: (isolation) => transactions.begin(node.dataSource, isolation),
-  };
+  /** Another node beside it. */
+  start(setup: Omit<NodeSetup, 'url'>): Promise<DelayNode> {
+    return this.#stage.start(setup);
+  }
 }

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { EntitySubscriberInterface } from 'typeorm';
 import { type ActingContext, ActingNode, NAMES } from '../../support/acting-node.js';
 import { fencedHandler } from '../../support/delay-node.js';
@@ -9,24 +9,18 @@ import { INSERT } from './ways.js';
 const ONCE = { maxAttempts: 1 };
 const AFTER = { after: '1h', key: 'next' } as const;
 
-let acting: ActingNode;
+const acting = new ActingNode();
 
-beforeAll(async () => {
-  acting = await ActingNode.start();
-  await acting.stage.sql(
+beforeAll(() =>
+  acting.sql(
     `CREATE TABLE effect (n int UNIQUE);
      CREATE TABLE child (n int REFERENCES effect (n) DEFERRABLE INITIALLY DEFERRED)`,
-  );
-});
+  ),
+);
 
-afterEach(async () => {
-  await acting.clear();
-  await acting.stage.sql('TRUNCATE effect, child');
-});
+afterEach(() => acting.sql('TRUNCATE effect, child'));
 
-afterAll(() => acting.stop());
-
-const effects = (): Promise<{ n: number }[]> => acting.stage.sql('SELECT n FROM effect ORDER BY n');
+const effects = (): Promise<{ n: number }[]> => acting.sql('SELECT n FROM effect ORDER BY n');
 
 const next = (manager?: ActingContext['manager']) =>
   acting.delays.find('test.a', AFTER.key, { manager });
@@ -77,7 +71,7 @@ it.each<[what: string, error: RegExp, fails: (ctx: ActingContext) => Promise<unk
   );
   expect(end).toMatchObject({ event: 'dead', error: expect.stringMatching(error) });
   expect(await effects()).toEqual([]);
-  const rows = await acting.stage.sql('SELECT name FROM delay_queue.delay');
+  const rows = await acting.sql('SELECT name FROM delay_queue.delay');
   expect(rows).toEqual([{ name: NAMES.transactional }]);
 });
 
@@ -154,7 +148,7 @@ it('it is read committed, also where two find out at once that sessions begin wi
     );
     levels.push({ attempt, ...row });
   });
-  const node = await acting.stage.start({ providers: [handler], poolMax: 4 });
+  const node = await acting.start({ providers: [handler], poolMax: 4 });
   const everySession = [1, 2, 3, 4].map(() =>
     node.dataSource.query(`SET default_transaction_isolation = 'serializable'`),
   );

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayInvalidError } from 'nestjs-delay-queue';
 import { Query, type PoolClient } from 'pg';
 import type { EntityManager } from 'typeorm';
@@ -6,19 +6,11 @@ import { ActingNode, type AttemptEnd } from '../../support/acting-node.js';
 import { EFFECT_TABLE, INSERT } from './ways.js';
 
 /** A handler that takes the transaction into its own hands: effects happen once all the same. */
-let acting: ActingNode;
+const acting = new ActingNode();
 
-beforeAll(async () => {
-  acting = await ActingNode.start();
-  await acting.stage.sql(EFFECT_TABLE);
-});
+beforeAll(() => acting.sql(EFFECT_TABLE));
 
-afterEach(async () => {
-  await acting.clear();
-  await acting.stage.sql('TRUNCATE effect');
-});
-
-afterAll(() => acting.stop());
+afterEach(() => acting.sql('TRUNCATE effect'));
 
 /** How the only attempt of a delay ends, whose handler does that. */
 async function endOf(handle: (manager: EntityManager) => Promise<unknown>): Promise<AttemptEnd> {
@@ -26,7 +18,7 @@ async function endOf(handle: (manager: EntityManager) => Promise<unknown>): Prom
   return (await acting.fire('transactional', act, { maxAttempts: 1 })).end;
 }
 
-const effects = (): Promise<{ n: number }[]> => acting.stage.sql('SELECT n FROM effect ORDER BY n');
+const effects = (): Promise<{ n: number }[]> => acting.sql('SELECT n FROM effect ORDER BY n');
 
 const ENDS = [
   'COMMIT',
