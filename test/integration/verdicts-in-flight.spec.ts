@@ -1,30 +1,25 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { type DelayNode, fencedHandler, signal } from '../support/delay-node.js';
-import { OpenTransactions } from '../support/open-transactions.js';
+import { fencedHandler, signal } from '../support/delay-node.js';
+import { OneNode } from '../support/one-node.js';
 import { act, ANSWERS, type Answers, type Verb, VERBS } from '../support/verbs.js';
-import { Stage } from './engine/support/stage.js';
 
 /** What verbs answer while other callers, or a handler, are in the middle of something with the same key. */
-let stage: Stage;
-let node: DelayNode;
-const transactions = new OpenTransactions();
-
-beforeEach(async () => {
-  stage = await Stage.open();
+const started = signal();
+const goOn = signal();
+const close = fencedHandler('test.close', async (_delay, { manager }) => {
+  started.resolve();
+  await goOn.promise;
+  await manager.query(`UPDATE purchase SET status = 'closed' WHERE status = 'open'`);
 });
-
-afterEach(async () => {
-  await transactions.rollbackAll();
-  await stage.close();
-});
+const node = new OneNode({ providers: [close] });
 
 const schedule = (key: string, manager?: EntityManager) =>
   node.delays.schedule('test.a', { n: 1 }, { after: '1h', key, manager });
 
 /** The live rows of a key, seen from outside. */
 const rowsOf = async (key: string): Promise<number> =>
-  (await stage.sql('SELECT id FROM delay_queue.delay WHERE key = $1', [key])).length;
+  (await node.sql('SELECT id FROM delay_queue.delay WHERE key = $1', [key])).length;
 
 /** What the transaction of the other caller does, and what its commit leaves behind. */
 const OTHERS: [what: string, verbs: Verb[], committed: Answers][] = [
@@ -34,10 +29,6 @@ const OTHERS: [what: string, verbs: Verb[], committed: Answers][] = [
 ];
 
 describe('another caller', () => {
-  beforeEach(async () => {
-    node = await stage.start({});
-  });
-
   it.each(
     OTHERS.flatMap(([what, verbs, committed]) => [
       { what, verbs, how: 'commit' as const, answers: committed },
@@ -47,12 +38,12 @@ describe('another caller', () => {
     for (const verb of VERBS) {
       const [key, keyInside] = [verb, `${verb} in a transaction`];
       await Promise.all([schedule(key), schedule(keyInside)]);
-      const other = await transactions.begin(node.dataSource);
+      const other = await node.begin();
       for (const step of verbs) {
         await act(node.delays, step, key, other.manager);
         await act(node.delays, step, keyInside, other.manager);
       }
-      const caller = await transactions.begin(node.dataSource);
+      const caller = await node.begin();
       const inside = act(node.delays, verb, keyInside, caller.manager);
       await other.isMet();
       const alone = act(node.delays, verb, key);
@@ -70,7 +61,7 @@ describe('another caller', () => {
   it.each(['cancel', 'reschedule'] as const)(
     'whose key is new and not committed: it is absent for %s, at once',
     async (verb) => {
-      const other = await transactions.begin(node.dataSource);
+      const other = await node.begin();
       await schedule('new', other.manager);
       expect(await act(node.delays, verb, 'new')).toEqual({ verdict: 'absent' });
     },
@@ -83,7 +74,7 @@ describe('another caller', () => {
         ['commit', ANSWERS.waiting[verb]],
         ['rollback', 'scheduled'],
       ] as const) {
-        const other = await transactions.begin(node.dataSource);
+        const other = await node.begin();
         const { id } = await schedule(how, other.manager);
         const answer = act(node.delays, verb, how);
         await other.blocksSomebody();
@@ -121,28 +112,20 @@ describe('another caller', () => {
 });
 
 it('a payment and the close of its order: the cancel does not wait for the handler that waits for the payer', async () => {
-  await stage.sql(`CREATE TABLE purchase AS SELECT 'open' AS status`);
-  const started = signal();
-  const goOn = signal();
-  const close = fencedHandler('test.a', async (_delay, { manager }) => {
-    started.resolve();
-    await goOn.promise;
-    await manager.query(`UPDATE purchase SET status = 'closed' WHERE status = 'open'`);
-  });
-  node = await stage.start({ providers: [close] });
+  await node.sql(`CREATE TABLE purchase AS SELECT 'open' AS status`);
   const completed = node.next('completed');
-  await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: 'k' });
+  await node.delays.schedule('test.close', null, { after: 0, key: 'k' });
   await started.promise;
-  const payer = await transactions.begin(node.dataSource);
+  const payer = await node.begin();
   await payer.manager.query(`UPDATE purchase SET status = 'paid' WHERE status = 'open'`);
   goOn.resolve();
   await payer.blocksSomebody();
-  for (const verb of VERBS) {
-    const answer = act(node.delays, verb, 'k', payer.manager);
-    expect(await answer).toMatchObject({ verdict: 'running' });
-  }
-  expect(await node.delays.find('test.a', 'k')).toMatchObject({ state: 'running' });
+  const { manager } = payer;
+  expect(await node.delays.cancel('test.close', 'k', { manager })).toMatchObject({
+    verdict: 'running',
+  });
+  expect(await node.delays.find('test.close', 'k')).toMatchObject({ state: 'running' });
   await payer.commit();
   await completed;
-  expect(await stage.sql('SELECT status FROM purchase')).toEqual([{ status: 'paid' }]);
+  expect(await node.sql('SELECT status FROM purchase')).toEqual([{ status: 'paid' }]);
 });

@@ -1,40 +1,25 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { DelayService } from 'nestjs-delay-queue';
+import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import { QueryFailedError } from 'typeorm';
 import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
-import { type DelayNode, signal } from '../../support/delay-node.js';
-import { OpenTransactions } from '../../support/open-transactions.js';
-import { Stage } from '../engine/support/stage.js';
+import { signal } from '../../support/delay-node.js';
+import { OneNode } from '../../support/one-node.js';
 
 /** What calls that travel together must not do to each other. */
 const NAME = 'test.a';
 const FAR = { after: '1h' } as const;
 
-let stage: Stage;
-let node: DelayNode;
-let delays: DelayService;
-const transactions = new OpenTransactions();
+const node = new OneNode();
 
-beforeEach(async () => {
-  stage = await Stage.open();
-  node = await stage.start({});
-  ({ delays } = node);
-});
-
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await transactions.rollbackAll();
-  await stage.close();
-});
+afterEach(() => void jest.restoreAllMocks());
 
 const keys = (count: number): string[] => Array.from({ length: count }, (_, n) => `k${n}`);
-const schedule = (key: string) => delays.schedule(NAME, { n: 1 }, { ...FAR, key });
+const schedule = (key: string) => node.delays.schedule(NAME, { n: 1 }, { ...FAR, key });
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 async function firstCaller(): Promise<void> {
-  await delays.schedule('test.any', 'poison', FAR);
+  await node.delays.schedule('test.any', 'poison', FAR);
 }
 async function secondCaller(): Promise<void> {
-  await delays.schedule('test.any', 'poison', { ...FAR, key: 'k' });
+  await node.delays.schedule('test.any', 'poison', { ...FAR, key: 'k' });
 }
 const stackOf = (result: PromiseSettledResult<void>): string | undefined =>
   result.status === 'rejected' ? (result.reason as Error).stack : undefined;
@@ -47,15 +32,15 @@ it('calls of one turn travel in one statement, and each has the answer of its ow
   );
   const keyOf = (n: number) => (n % 2 === 0 ? `k${n}` : undefined);
   const results = await Promise.all(
-    keys(20).map((_, n) => delays.schedule(NAME, { n }, { after: n * 60_000, key: keyOf(n) })),
+    keys(20).map((_, n) => node.delays.schedule(NAME, { n }, { after: n * 60_000, key: keyOf(n) })),
   );
-  const rows = await stage.sql(
+  const rows = await node.sql(
     `SELECT id::text, key, payload, due_at AS "dueAt" FROM delay_queue.delay ORDER BY due_at`,
   );
   expect(rows).toEqual(
     results.map(({ id, dueAt }, n) => ({ id, key: keyOf(n) ?? null, payload: { n }, dueAt })),
   );
-  const cancelled = await Promise.all(keys(20).map((key) => delays.cancel(NAME, key)));
+  const cancelled = await Promise.all(keys(20).map((key) => node.delays.cancel(NAME, key)));
   expect(cancelled).toEqual(
     results.map(({ id, dueAt }, n) =>
       n % 2 === 0 ? { verdict: 'cancelled', id, dueAt } : { verdict: 'absent' },
@@ -93,11 +78,13 @@ it('what gathers behind the statements in flight makes the next one', async () =
 describe('a locked row holds up nobody but its own calls', () => {
   it.each(['schedule', 'cancel', 'reschedule'] as const)('%s', async (verb) => {
     await Promise.all(keys(10).map(schedule));
-    const transaction = await transactions.begin(node.dataSource);
-    await delays.reschedule(NAME, 'k3', { after: '2h' }, { manager: transaction.manager });
+    const transaction = await node.begin();
+    await node.delays.reschedule(NAME, 'k3', { after: '2h' }, { manager: transaction.manager });
     const act = (key: string): Promise<{ verdict: string }> => {
       if (verb === 'schedule') return schedule(key);
-      return verb === 'cancel' ? delays.cancel(NAME, key) : delays.reschedule(NAME, key, FAR);
+      return verb === 'cancel'
+        ? node.delays.cancel(NAME, key)
+        : node.delays.reschedule(NAME, key, FAR);
     };
     const order: string[] = [];
     // The last one is of no delay yet: to say so takes a look, and nobody waits for that either.
@@ -122,15 +109,15 @@ describe('a locked row holds up nobody but its own calls', () => {
   it.each(['commit', 'rollback'] as const)(
     'a key that somebody is inserting, and then the %s',
     async (end) => {
-      const transaction = await transactions.begin(node.dataSource);
+      const transaction = await node.begin();
       const { manager } = transaction;
-      await delays.schedule(NAME, { n: 0 }, { ...FAR, key: 'k3', manager });
+      await node.delays.schedule(NAME, { n: 0 }, { ...FAR, key: 'k3', manager });
       const waiting = schedule('k3');
       const others = keys(40).filter((key) => key !== 'k3');
       expect(new Set(await verdictsOf(others.map(schedule)))).toEqual(new Set(['scheduled']));
       await transaction.blocksSomebody();
       // While that one waits, the key is in no other batch.
-      const behind = delays.cancel(NAME, 'k3');
+      const behind = node.delays.cancel(NAME, 'k3');
       expect(new Set(await verdictsOf(others.map(schedule)))).toEqual(new Set(['replaced']));
       await transaction.end(end);
       expect((await waiting).verdict).toBe(end === 'commit' ? 'replaced' : 'scheduled');
@@ -140,14 +127,14 @@ describe('a locked row holds up nobody but its own calls', () => {
 });
 
 describe('one that the database refuses', () => {
-  beforeEach(() =>
-    stage.sql(`ALTER TABLE delay_queue.delay ADD CHECK (payload::text NOT LIKE '%poison%')`),
+  beforeAll(() =>
+    node.sql(`ALTER TABLE delay_queue.delay ADD CHECK (payload::text NOT LIKE '%poison%')`),
   );
 
   it.each([true, false])('fails alone among many (with keys: %s)', async (keyed) => {
     const settled = await Promise.allSettled(
       keys(100).map((key, n) =>
-        delays.schedule('test.any', n % 40 === 7 ? 'poison' : 'fine', {
+        node.delays.schedule('test.any', n % 40 === 7 ? 'poison' : 'fine', {
           ...FAR,
           ...(keyed ? { key } : {}),
         }),
@@ -155,7 +142,7 @@ describe('one that the database refuses', () => {
     );
     const failed = settled.flatMap(({ status }, n) => (status === 'rejected' ? [n] : []));
     expect(failed).toEqual([7, 47, 87]);
-    const [{ stored }] = (await stage.sql(
+    const [{ stored }] = (await node.sql(
       `SELECT count(*)::int AS stored FROM delay_queue.delay WHERE payload = '"fine"'`,
     )) as [{ stored: number }];
     expect(stored).toBe(97);

@@ -1,22 +1,16 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { DelayConflictError, type ScheduleItem } from 'nestjs-delay-queue';
 import { randomOf } from '../../../src/random.js';
-import { Stage } from '../engine/support/stage.js';
+import { OneNode } from '../../support/one-node.js';
 
 /** Calls about one key take effect one after another, whoever makes them. */
 const NAME = 'test.a';
 const FAR = { after: '1h' } as const;
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const node = new OneNode();
 
 it('calls about one key, not awaited, see each other in the order in which they were made', async () => {
-  const { delays } = await stage.start({});
+  const { delays } = node;
   const place = (n: number, onConflict: 'replace' | 'keep' | 'error' = 'replace') =>
     delays.schedule(NAME, { n }, { ...FAR, key: 'k', onConflict });
   const answers = await Promise.allSettled([
@@ -52,7 +46,7 @@ it('calls about one key, not awaited, see each other in the order in which they 
 it('thousands of calls on few keys from two nodes leave one row per key, as the verdicts say', async () => {
   const CALLS = 1_500;
   const KEYS = 12;
-  const nodes = [await stage.start({}), await stage.start({})];
+  const nodes = [node, await node.start({})];
   const random = randomOf(20_261_121);
   /** By verdict and key; keyless ones have none. */
   const counts = new Map<string, number>();
@@ -89,7 +83,7 @@ it('thousands of calls on few keys from two nodes leave one row per key, as the 
   await Promise.all([...unawaited, ...loops]);
 
   const rowsBy = async (table: string): Promise<Map<string, number>> => {
-    const rows = await stage.sql<{ key: string; rows: number }>(
+    const rows = await node.sql<{ key: string; rows: number }>(
       `SELECT coalesce(key, 'undefined') AS key, count(*)::int AS rows FROM delay_queue.${table} GROUP BY 1`,
     );
     return new Map(rows.map((row) => [row.key, row.rows]));

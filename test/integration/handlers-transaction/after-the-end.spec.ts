@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import { type DelayEventMap, DelayTransactionOverError } from 'nestjs-delay-queue';
 import type { PoolClient } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { type DelayNode, fencedHandler, signal } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
+import { fencedHandler, signal } from '../../support/delay-node.js';
+import { OneNode } from '../../support/one-node.js';
 import { Effect, EFFECT_TABLE, INSERT, OpenCursor, WAYS } from './ways.js';
 
 /** A handler's manager ends with its attempt, whatever it is used through. */
@@ -17,33 +17,31 @@ const HANDLERS = {
 
 const POOL = 5;
 
-let stage: Stage;
-let node: DelayNode;
 /** What the handlers do. */
 let run: Run;
 
-beforeAll(async () => {
-  stage = await Stage.open();
-  await stage.sql(EFFECT_TABLE);
-  const providers = Object.entries(HANDLERS).map(([name, options]) =>
+const node = new OneNode({
+  entities: [Effect],
+  poolMax: POOL,
+  providers: Object.entries(HANDLERS).map(([name, options]) =>
     fencedHandler(
       name as keyof typeof HANDLERS,
       async ({ attempt }, { manager }) => void (await run(manager, attempt)),
       options,
     ),
-  );
-  node = await stage.start({ entities: [Effect], poolMax: POOL, providers });
+  ),
+});
+
+beforeAll(async () => {
+  await node.sql(EFFECT_TABLE);
   // `pg-query-stream` is the application's to install.
   const driver = node.dataSource.driver as unknown as { loadStreamDependency: () => unknown };
   jest.spyOn(driver, 'loadStreamDependency').mockReturnValue(OpenCursor);
 });
 
-afterEach(() => stage.sql('TRUNCATE effect, delay_queue.delay'));
+afterEach(() => node.sql('TRUNCATE effect'));
 
-afterAll(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
-});
+afterAll(() => void jest.restoreAllMocks());
 
 /** Has a handler of that name do it, until its attempts have ended like that. */
 async function ends<Event extends 'completed' | 'dead'>(
@@ -57,7 +55,7 @@ async function ends<Event extends 'completed' | 'dead'>(
   return ended;
 }
 
-const effects = (): Promise<{ n: number }[]> => stage.sql('SELECT n FROM effect ORDER BY n');
+const effects = (): Promise<{ n: number }[]> => node.sql('SELECT n FROM effect ORDER BY n');
 
 const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
@@ -184,7 +182,7 @@ it('a cursor that is left open fails the attempt, and its connection leaves the 
     await new Promise((resolve) => (cursor as unknown as OpenCursor).once('data', resolve));
   });
   expect(dead).toMatchObject({ error: expect.stringMatching(/await it/) });
-  await stage.until<{ pid: number }>(
+  await node.until<{ pid: number }>(
     `SELECT pid FROM pg_stat_activity WHERE pid = ${pids[0]}`,
     (rows) => rows.length === 0,
   );
