@@ -1,33 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { Client } from 'pg';
 import { runnerOf } from '../../src/delay-queue/producer/transaction/callers-transaction.js';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type DelayNode, startNode } from '../support/delay-node.js';
 import { heldCode } from '../support/held-code.js';
-import { type OpenTransaction, OpenTransactions } from '../support/open-transactions.js';
+import { OneNode } from '../support/one-node.js';
+import type { OpenTransaction } from '../support/open-transactions.js';
 
-let database: TestDatabase;
-let node: DelayNode;
-const transactions = new OpenTransactions();
-
-beforeEach(async () => {
-  database = await createTestDatabase();
-  const client = new Client({ connectionString: database.url });
-  await client.connect();
-  // A second for each deadlock to be noticed would make this a slow test.
-  await client.query(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)}
-                      SET deadlock_timeout = '5ms'`);
-  await client.end();
-  node = await startNode({ url: database.url });
-});
-
-afterEach(async () => {
-  await transactions.rollbackAll();
-  await node.stop();
-  await database.drop();
-});
+const node = new OneNode();
 
 /** In place of ten seconds. */
 const SHORT_MS = 100;
@@ -43,8 +22,8 @@ describe('two transactions that take two keys in opposite orders', () => {
   it('with cancels: neither hangs, and each may still roll back and try again', async () => {
     const store = new DelayStore('delay_queue', true, 'any', SHORT_MS);
     await node.delays.scheduleMany([item('a'), item('b')]);
-    const first = await transactions.begin(node.dataSource);
-    const second = await transactions.begin(node.dataSource);
+    const first = await node.begin();
+    const second = await node.begin();
     const cancel = ({ manager }: OpenTransaction, key: string) =>
       store.cancel(runnerOf(manager), 'test.a', key);
     await cancel(first, 'a');
@@ -61,8 +40,8 @@ describe('two transactions that take two keys in opposite orders', () => {
   });
 
   it('with scheduleMany, whose look waits in Postgres: one of them hears 40P01', async () => {
-    const first = await transactions.begin(node.dataSource);
-    const second = await transactions.begin(node.dataSource);
+    const first = await node.begin();
+    const second = await node.begin();
     await node.delays.scheduleMany(['a', 'b', 'c', 'd'].map(item));
     const many = ({ manager }: OpenTransaction, ...keys: string[]) =>
       node.delays.scheduleMany(keys.map(item), { manager });
@@ -90,8 +69,8 @@ describe('a transaction of the same process that holds the row until the call an
     await node.dataSource.query(
       `UPDATE delay_queue.delay SET wake_at = 'infinity' WHERE key = 'd'`,
     );
-    const holder = await transactions.begin(node.dataSource);
-    const { manager } = await transactions.begin(node.dataSource);
+    const holder = await node.begin();
+    const { manager } = await node.begin();
     for (const key of ['a', 'b', 'c', 'd']) {
       await node.delays.cancel('test.a', key, { manager: holder.manager });
     }
@@ -109,9 +88,7 @@ describe('a transaction of the same process that holds the row until the call an
     expect(calls).toMatchObject(codes.map((code) => ({ status: 'rejected', reason: { code } })));
     await holder.rollback();
     // And nothing of them is there.
-    const rows: { key: string }[] = await node.dataSource.query(
-      'SELECT key FROM delay_queue.delay',
-    );
+    const rows = await node.sql<{ key: string }>('SELECT key FROM delay_queue.delay');
     expect(rows.map(({ key }) => key).toSorted()).toEqual(['a', 'b', 'c', 'd']);
   }, 60_000);
 });

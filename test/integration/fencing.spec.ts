@@ -132,14 +132,4 @@ describe('a claim', () => {
       { id: Number(id), epoch: EPOCH + 1 },
     ]);
   });
-
-  it('takes no row without attempts left, and bury makes it a dead letter', async () => {
-    const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, maxAttempts: 1 });
-    const { epoch } = await worker.claimAndDie(id);
-    const request = { id: Number(id), epoch, leaseMs: 1_000, maxAttempts: 9 };
-    expect(await worker.store.claim([request])).toEqual([]);
-    expect(await worker.store.deadLetter([request], 'killed')).toMatchObject([{ attempts: 1 }]);
-    expect(await rowOf(request)).toMatchObject({ leased_by: null, last_error: 'killed' });
-    expect(await worker.store.deadLetter([request], 'killed')).toEqual([]);
-  });
 });

@@ -2,17 +2,17 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { endSessionSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { createTestDatabase } from '../support/database.js';
 import {
   type DelayNode,
   fencedBatchHandler,
   fencedHandler,
   plainHandler,
-  startNode,
 } from '../support/delay-node.js';
 import type { Json } from '../support/delay-payloads.js';
 import { parseOtherwise } from '../support/foreign-parsers.js';
 import { clientRunner, OtherNode } from '../support/other-node.js';
+import { Stage } from './engine/support/stage.js';
 
 /** What a role or a database may have set, and an application may have told `pg`: nothing changes. */
 const SETTINGS = {
@@ -21,7 +21,7 @@ const SETTINGS = {
   DateStyle: 'SQL, DMY',
   IntervalStyle: 'sql_standard',
   bytea_output: 'escape',
-  TimeZone: `'Asia/Kathmandu'`,
+  TimeZone: 'Asia/Kathmandu',
   standard_conforming_strings: 'off',
 };
 
@@ -48,7 +48,7 @@ const providers = [
 
 interface Environment {
   what: string;
-  settings: Partial<typeof SETTINGS>;
+  settings: Readonly<Record<string, string>>;
   parse: () => () => void;
 }
 
@@ -58,29 +58,22 @@ const ENVIRONMENTS: Environment[] = [
 ];
 
 describe.each(ENVIRONMENTS)('in $what', ({ settings, parse }) => {
-  let database: TestDatabase;
+  let stage: Stage;
   let node: DelayNode;
   let putBack: (() => void) | undefined;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
-    const client = new Client({ connectionString: database.url });
-    await client.connect();
-    await client.query(`ALTER TABLE delay_queue.delay ALTER id RESTART WITH ${ID_FIRST},
-                        ALTER epoch SET DEFAULT ${EPOCH}`);
-    const { rows } = await client.query<{ name: string }>('SELECT current_database() AS name');
-    for (const [name, value] of Object.entries(settings)) {
-      await client.query(`ALTER DATABASE ${rows[0]?.name} SET ${name} = ${value}`);
-    }
-    await client.end();
+    stage = await Stage.open();
+    await stage.sql(`ALTER TABLE delay_queue.delay ALTER id RESTART WITH ${ID_FIRST},
+                       ALTER epoch SET DEFAULT ${EPOCH}`);
+    await stage.set(settings);
     putBack = parse();
-    node = await startNode({ url: database.url, providers });
+    node = await stage.start({ providers });
   });
 
   afterAll(async () => {
-    await node?.stop();
+    await stage.close();
     putBack?.();
-    await database.drop();
   });
 
   /** The row as Postgres has it, in texts that look the same everywhere. */
