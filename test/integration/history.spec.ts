@@ -152,13 +152,14 @@ it('without history nothing is written by any end, and everything else works', a
   let rounds = 0;
   const again = plainHandler('test.again', async () => {
     rounds += 1;
-    if (rounds === 1) await delays.schedule('test.again', null, { after: 0, key: KEY });
+    if (rounds === 1) await silent.delays.schedule('test.again', null, { after: 0, key: KEY });
   });
-  const { delays, dataSource, next } = await mute.start({
+  const silent = await mute.start({
     providers: [again],
     options: { history: false },
   });
-  const completed = next('completed');
+  const { delays, dataSource } = silent;
+  const completed = silent.next('completed');
   await delays.schedule('test.again', null, { after: 0, key: KEY });
   await completed;
   expect(rounds).toBe(2);
@@ -171,16 +172,16 @@ it('without history nothing is written by any end, and everything else works', a
   await mute.close();
 });
 
-describe('pruning', () => {
-  const fill = (count: number, endedBefore: string) =>
-    node.sql(
-      `INSERT INTO delay_queue.history
-         (id, ended_at, due_at, created_at, epoch, attempts, state, name)
-       SELECT n, now() - $2::interval - n * interval '1 ms', now(), now(), 0, 1, 'completed', 'x'
-       FROM generate_series(1, $1::int) n`,
-      [count, endedBefore],
-    );
+const fill = (count: number, endedBefore: string) =>
+  node.sql(
+    `INSERT INTO delay_queue.history
+       (id, ended_at, due_at, created_at, epoch, attempts, state, name)
+     SELECT n, now() - $2::interval - n * interval '1 ms', now(), now(), 0, 1, 'completed', 'x'
+     FROM generate_series(1, $1::int) n`,
+    [count, endedBefore],
+  );
 
+describe('pruning', () => {
   it('takes what is too old, the oldest first, no more than its limit at a time', async () => {
     await fill(25, '2 h');
     await fill(5, '0 s');

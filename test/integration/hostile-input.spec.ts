@@ -2,6 +2,10 @@ import { describe, expect, it } from '@jest/globals';
 import { DelayInvalidError, type ScheduleItem } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { ITEMS } from '../hostile/corpus/items.js';
+import { KEYS, NAMES } from '../hostile/corpus/names-and-keys.js';
+import { OPTIONS } from '../hostile/corpus/options.js';
+import { PAYLOADS } from '../hostile/corpus/payloads.js';
+import { DURATIONS, TIMES } from '../hostile/corpus/times.js';
 import { plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 
@@ -83,7 +87,7 @@ const moving = (to: object): Call[] => [
   (manager) => node.delays.reschedule('test.h', 'k', to as { after: 1 }, within(manager)),
 ];
 
-/** One of each: `test/unit/validation` tries all of the corpus. */
+/** One of each, in and out of transactions; the corpus follows, through one call. */
 it.each<[field: string, calls: () => Call[]]>([
   ['payload.n', () => scheduling({ payload: { n: NaN } })],
   ['payload', () => scheduling({ payload: undefined })],
@@ -97,6 +101,38 @@ it.each<[field: string, calls: () => Call[]]>([
   ['extendBy', () => moving({ extendBy: -1 })],
 ])('a wrong %s is refused by every call that takes one', async (field, calls) => {
   for (const call of calls()) await refuses(field, call);
+});
+
+async function refusesOne(bad: object, field: string, why = ''): Promise<void> {
+  const error = await refusal(scheduling(bad)[0]!());
+  expect(error).toMatchObject({ field, why: expect.stringContaining(why) });
+}
+
+it.each(PAYLOADS)('a payload is refused: $what', ({ make, field, why }) =>
+  refusesOne({ payload: make() }, field, why),
+);
+
+it.each(TIMES)('a time is refused: $what', ({ when, field, why }) =>
+  refusesOne({ after: undefined, ...when }, field, why),
+);
+
+it.each(DURATIONS)('a time to move to is refused: $what', async ({ when }) => {
+  const extendBy = (when as { after: number }).after;
+  expect(await refusal(moving(when)[0]!())).toMatchObject({ field: 'after' });
+  expect(await refusal(moving({ extendBy })[0]!())).toMatchObject({ field: 'extendBy' });
+});
+
+it.each(NAMES)('a name is refused: $what', ({ value, why }) =>
+  refusesOne({ name: value }, 'name', why),
+);
+
+it.each(KEYS)('a key is refused: $what', ({ value, why }) =>
+  refusesOne({ key: value }, 'key', why),
+);
+
+it.each(OPTIONS)('options are refused: $what', async ({ options, field, why }) => {
+  const error = await refusal(node.delays.schedule('test.h', null, options as { after: number }));
+  expect(error).toMatchObject({ field, why: expect.stringContaining(why) });
 });
 
 it.each(ITEMS)('items are refused, all of them: $what', async ({ make, field }) => {

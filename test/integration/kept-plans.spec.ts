@@ -22,6 +22,8 @@ import { explain } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
 
+// oxlint-disable jest/expect-expect -- `expectById` and `expectByKey` expect
+
 /**
  * The engine's connections, and those of callers, keep the plan they made first, perhaps for an empty table. It must still
  * be the right one when the table has grown, and so must the one that new statistics bring.

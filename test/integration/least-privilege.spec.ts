@@ -72,13 +72,15 @@ it('a server that gives no more connections still takes calls, on those that the
   for (const { verdict } of await Promise.all(calls)) expect(verdict).toBe('scheduled');
 });
 
+const fails = (): never => {
+  throw new Error('no');
+};
+
+const aborted = ({ signal }: { signal: AbortSignal }): Promise<never> =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut'))));
+
 it('rights to read and write the rows are all that a node needs, from start to stop', async () => {
   const troubles: unknown[] = [];
-  const fails = (): never => {
-    throw new Error('no');
-  };
-  const aborted = ({ signal }: { signal: AbortSignal }): Promise<never> =>
-    new Promise((_, reject) => signal.addEventListener('abort', () => reject(new Error('cut'))));
   node = await startNode({
     url: urlFor(role),
     providers: [
@@ -93,13 +95,14 @@ it('rights to read and write the rows are all that a node needs, from start to s
       }),
     ],
   });
-  const { delays, events, dataSource, next } = node;
-  events.on('trouble', (trouble) => troubles.push(trouble));
+  const running = node;
+  const { delays, dataSource } = running;
+  running.events.on('trouble', (trouble) => troubles.push(trouble));
   const ends = [
     ...['test.plain', 'test.fenced', 'test.again'].map((of) =>
-      next('completed', ({ name }) => name === of),
+      running.next('completed', ({ name }) => name === of),
     ),
-    ...['test.fails', 'test.hangs'].map((of) => next('dead', ({ name }) => name === of)),
+    ...['test.fails', 'test.hangs'].map((of) => running.next('dead', ({ name }) => name === of)),
   ];
   const names = ['test.plain', 'test.fenced', 'test.fails', 'test.hangs', 'test.again'] as const;
   await delays.scheduleMany(names.map((name) => ({ name, payload: 1, after: 0, key: 'k' })));
@@ -112,7 +115,7 @@ it('rights to read and write the rows are all that a node needs, from start to s
   expect(await delays.history('test.z', 'k')).toMatchObject([{ state: 'cancelled' }]);
   expect(await delays.cancel('test.fails', 'k')).toMatchObject({ verdict: 'cancelled' });
   expect(await new OtherNode(dataSource).node.prune(0, 100)).toBeGreaterThan(0);
-  const dead = next('dead');
+  const dead = running.next('dead');
   await delays.retryDead('test.hangs', 'k');
   await dead;
 

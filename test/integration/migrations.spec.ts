@@ -3,6 +3,8 @@ import { DelayConfigError, delayQueueMigrations, runMigrations } from 'nestjs-de
 import { DataSource, EntitySchema } from 'typeorm';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 
+// oxlint-disable jest/expect-expect -- `expectKept` expects
+
 let database: TestDatabase;
 let sources: DataSource[];
 

@@ -24,6 +24,8 @@ import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, FUTURE, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
 
+// oxlint-disable jest/expect-expect -- `expectById` and `expectByKey` expect
+
 /** How each statement finds its rows in full tables, whatever the planner thinks it knows. */
 const tables = tablesOf('delay_queue');
 const NODE = 'node-1';
@@ -120,6 +122,20 @@ it('a claim is a HOT update: it writes no indexed column and finds room on the p
   await client.query('ROLLBACK');
 });
 
+/** The walk through the wakes; others look into the index alone. Both bounds are the index's, not a filter's. */
+function walkOf(plan: Plan): Plan['nodes'][number] {
+  const scans = plan.scansOf('delay');
+  for (const scan of scans) {
+    expect(scan.type).toMatch(/^Index( Only)? Scan$/);
+    expect(scan.index).toBe('delay_wake');
+    expect(scan.indexCond).toMatch(/ROW\((d\.)?wake_at, (d\.)?id\) > ROW\(/);
+    expect(scan.indexCond).toMatch(/wake_at <= /);
+  }
+  const walks = scans.filter(({ type }) => type === 'Index Scan');
+  expect(walks).toHaveLength(1);
+  return walks[0]!;
+}
+
 /** What nodes run over and over, in a table full of the future and of orphans. */
 describe('of the rows in the order of their wakes', () => {
   const SHARES = [[SERVED], [1], [0]];
@@ -127,20 +143,6 @@ describe('of the rows in the order of their wakes', () => {
 
   // What the tests above have written and taken back lies in the way otherwise.
   beforeAll(() => client.query('VACUUM delay_queue.delay'));
-
-  /** The walk; others look into the index alone. Both bounds are the index's, not a filter's. */
-  function walkOf(plan: Plan): Plan['nodes'][number] {
-    const scans = plan.scansOf('delay');
-    for (const scan of scans) {
-      expect(scan.type).toMatch(/^Index( Only)? Scan$/);
-      expect(scan.index).toBe('delay_wake');
-      expect(scan.indexCond).toMatch(/ROW\((d\.)?wake_at, (d\.)?id\) > ROW\(/);
-      expect(scan.indexCond).toMatch(/wake_at <= /);
-    }
-    const walks = scans.filter(({ type }) => type === 'Index Scan');
-    expect(walks).toHaveLength(1);
-    return walks[0]!;
-  }
 
   const load = (fromMs: number, horizonMs: number, limit: number): Promise<Plan> => {
     const page = [Date.now() + fromMs, 0, horizonMs, limit, HORIZON_MS, false, null, 'instance'];

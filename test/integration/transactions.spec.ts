@@ -79,7 +79,7 @@ describe('a delay written in the transaction of the caller', () => {
     await beside;
     const done = completion('let go');
     await transaction.rollback();
-    await done;
+    expect(await done).toMatchObject({ key: 'let go' });
   });
 });
 

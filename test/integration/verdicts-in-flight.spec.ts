@@ -89,7 +89,7 @@ describe('another caller', () => {
   it('who cancels and schedules again and again: nobody finds the key absent, nobody makes a second one', async () => {
     const key = 'busy';
     await schedule(key);
-    let writers = 3;
+    const work = { writers: 3 };
     const write = async (): Promise<void> => {
       for (let round = 0; round < 60; round += 1) {
         await node.dataSource.transaction(async (manager) => {
@@ -97,11 +97,11 @@ describe('another caller', () => {
           await schedule(key, manager);
         });
       }
-      writers -= 1;
+      work.writers -= 1;
     };
     const look = async (verb: 'reschedule' | 'keep'): Promise<string[]> => {
       const seen = new Set<string>();
-      while (writers > 0) seen.add((await act(node.delays, verb, key)).verdict);
+      while (work.writers > 0) seen.add((await act(node.delays, verb, key)).verdict);
       return [...seen];
     };
     const looks = Promise.all([look('reschedule'), look('keep')]);

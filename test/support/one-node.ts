@@ -41,9 +41,7 @@ export class OneNode {
     return this.#node.events;
   }
 
-  get next(): DelayNode['next'] {
-    return this.#node.next;
-  }
+  readonly next: DelayNode['next'] = (event, matches) => this.#node.next(event, matches);
 
   /** Not through the node's pool. */
   sql<Row extends QueryResultRow>(text: string, parameters?: unknown[]): Promise<Row[]> {

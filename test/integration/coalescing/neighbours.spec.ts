@@ -13,6 +13,7 @@ const node = new OneNode();
 afterEach(() => void jest.restoreAllMocks());
 
 const keys = (count: number): string[] => Array.from({ length: count }, (_, n) => `k${n}`);
+const keyOf = (n: number) => (n % 2 === 0 ? `k${n}` : undefined);
 const schedule = (key: string) => node.delays.schedule(NAME, { n: 1 }, { ...FAR, key });
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 async function firstCaller(): Promise<void> {
@@ -30,7 +31,6 @@ it('calls of one turn travel in one statement, and each has the answer of its ow
   const statements = (['place', 'placeKeyless', 'cancel'] as const).map((name) =>
     jest.spyOn(BatchStore.prototype, name),
   );
-  const keyOf = (n: number) => (n % 2 === 0 ? `k${n}` : undefined);
   const results = await Promise.all(
     keys(20).map((_, n) => node.delays.schedule(NAME, { n }, { after: n * 60_000, key: keyOf(n) })),
   );

@@ -50,12 +50,12 @@ it('thousands of calls on few keys from two nodes leave one row per key, as the 
   const random = randomOf(20_261_121);
   /** By verdict and key; keyless ones have none. */
   const counts = new Map<string, number>();
+  const tell = (verdict: string, key: string | undefined): void => {
+    const told = `${verdict} ${key}`;
+    counts.set(told, (counts.get(told) ?? 0) + 1);
+  };
   const one = async (): Promise<void> => {
     const { delays } = random.pick(nodes);
-    const tell = (verdict: string, key: string | undefined): void => {
-      const told = `${verdict} ${key}`;
-      counts.set(told, (counts.get(told) ?? 0) + 1);
-    };
     if (random.integer(0, 9) === 0) {
       // In an order of its own, which must never be a deadlock.
       const some = new Set([1, 2, 3].map(() => `k${random.integer(1, KEYS)}`));

@@ -140,7 +140,7 @@ describe('where a subscriber of the application', () => {
   });
 });
 
-it('it is read committed, also where two find out at once that sessions begin with another level', async () => {
+it('the transaction is read committed, also where two find out at once that sessions begin with another level', async () => {
   const levels: unknown[] = [];
   const handler = fencedHandler('test.level', async ({ attempt }, { manager }) => {
     const [row] = await manager.query<[{ level: string }]>(

@@ -8,14 +8,14 @@ import { EFFECT_TABLE, INSERT } from './ways.js';
  * What the engine prepares on the application's sessions, the application may make the server forget; the client
  * goes on believing that it is there.
  */
+const prepared = async ({ manager }: ActingContext): Promise<number> => {
+  const like = `name LIKE 'delay-queue %'`;
+  return (await manager!.query(`SELECT FROM pg_prepared_statements WHERE ${like}`)).length;
+};
+
 function oneSession(): ActingNode {
   const acting = new ActingNode({ poolMax: 2 });
   let held: QueryRunner;
-  const prepared = async ({ manager }: ActingContext): Promise<number> => {
-    const like = `name LIKE 'delay-queue %'`;
-    return (await manager!.query(`SELECT FROM pg_prepared_statements WHERE ${like}`)).length;
-  };
-
   beforeAll(async () => {
     await acting.sql(EFFECT_TABLE);
     // All transactional attempts run on the session that is left.
