@@ -5,6 +5,7 @@ import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
 import { heldCode } from '../support/held-code.js';
 import { OneNode } from '../support/one-node.js';
 import type { OpenTransaction } from '../support/open-transactions.js';
+import { Stage } from './engine/support/stage.js';
 
 const node = new OneNode();
 
@@ -16,6 +17,33 @@ const item = (key: string): ScheduleItem => ({
   payload: { n: 1 },
   after: '1h',
   key,
+});
+
+it('callers of scheduleMany and cancel, each on its own, never hear of a deadlock', async () => {
+  const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
+  const ROUNDS = 40;
+  const stage = await Stage.open();
+  // A second for each deadlock to be noticed would make this a slow test.
+  await stage.set({ deadlock_timeout: '5ms' });
+  const { delays } = await stage.start({});
+  const many = async (caller: number): Promise<void> => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      // Every caller meets every subset of the keys, in an order of its own.
+      const subset = ((round + 1) * (2 * caller + 3)) % 64;
+      const keys = KEYS.filter((_, bit) => (subset >> bit) % 2 === 1);
+      const items = keys.map(item);
+      await delays.scheduleMany(caller % 2 === 0 ? items : items.toReversed());
+    }
+  };
+  const cancel = async (caller: number): Promise<void> => {
+    for (let round = 0; round < ROUNDS; round += 1) {
+      await delays.cancel('test.a', KEYS[(round * (caller + 1)) % KEYS.length]!);
+    }
+  };
+  await Promise.all([...[0, 1, 2, 3].map(many), ...[0, 4].map(cancel)]);
+  const rows = await stage.sql<{ key: string }>('SELECT key FROM delay_queue.delay');
+  expect(new Set(rows.map(({ key }) => key)).size).toBe(rows.length);
+  await stage.close();
 });
 
 describe('two transactions that take two keys in opposite orders', () => {

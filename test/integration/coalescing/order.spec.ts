@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { DelayConflictError, type ScheduleItem } from 'nestjs-delay-queue';
+import { DelayConflictError } from 'nestjs-delay-queue';
 import { randomOf } from '../../../src/random.js';
 import { OneNode } from '../../support/one-node.js';
 
@@ -50,20 +50,8 @@ it('thousands of calls on few keys from two nodes leave one row per key, as the 
   const random = randomOf(20_261_121);
   /** By verdict and key; keyless ones have none. */
   const counts = new Map<string, number>();
-  const tell = (verdict: string, key: string | undefined): void => {
-    const told = `${verdict} ${key}`;
-    counts.set(told, (counts.get(told) ?? 0) + 1);
-  };
   const one = async (): Promise<void> => {
     const { delays } = random.pick(nodes);
-    if (random.integer(0, 9) === 0) {
-      // In an order of its own, which must never be a deadlock.
-      const some = new Set([1, 2, 3].map(() => `k${random.integer(1, KEYS)}`));
-      const items = [...some].map((of) => ({ name: NAME, payload: { n: 1 }, ...FAR, key: of }));
-      const results = await delays.scheduleMany(items as ScheduleItem[]);
-      for (const [at, { verdict }] of results.entries()) tell(verdict, items[at]?.key);
-      return;
-    }
     const key = random.integer(0, 9) === 0 ? undefined : `k${random.integer(1, KEYS)}`;
     const onConflict = random.pick(['replace', 'keep'] as const);
     const kind = key === undefined ? 9 : random.integer(0, 8);
@@ -73,7 +61,8 @@ it('thousands of calls on few keys from two nodes leave one row per key, as the 
       : kind < 5
         ? delays.reschedule(...slot, { extendBy: 1 })
         : delays.schedule(NAME, { n: 1 }, { ...FAR, key, onConflict }));
-    tell(verdict, key);
+    const told = `${verdict} ${key}`;
+    counts.set(told, (counts.get(told) ?? 0) + 1);
   };
   // Callers that wait for nobody, and callers that go on when they have their answer.
   const unawaited = Array.from({ length: CALLS }, one);
