@@ -1,172 +1,159 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { inspect } from 'node:util';
 import { randomOf } from '../../src/random.js';
-import { ChaosWorld } from './chaos-world.js';
-import { check, type Figures, type Verdict } from './checker/check.js';
+import { check } from './checker/check.js';
 import type { Evidence } from './evidence.js';
 import { FAULTS } from './faults/faults.js';
 import { Lanes } from './lanes.js';
 import { Crew } from './nodes/crew.js';
-import { calmMsOf, type ChaosOptions } from './options.js';
+import type { ChaosOptions } from './options.js';
 import { prepare } from './prepare.js';
-import { MAX_ATTEMPTS } from './processes/process.protocol.js';
-import { Progress } from './progress.js';
-import { untilQuiet } from './quiet.js';
-import { loadClientLogs } from './record/client-logs.js';
-import { noteFault } from './record/fault-log.js';
-import type { Sql } from './record/sql.js';
-import { HungError, within } from './within.js';
-import type { ChaosServer } from './world.js';
-
-export interface ChaosResult {
-  verdicts: Verdict[];
-  figures: Figures;
-  /** What no fault explains: processes that end by themselves or do not stop, faults that fail. */
-  odd: string[];
-}
+import { MAX_ATTEMPTS, type Role } from './processes/process.protocol.js';
+import { loadClientLogs } from './record/client-log.js';
+import type { ChaosResult } from './run.js';
+import type { ChaosDatabase } from './server/chaos-server.js';
+import { World } from './world.js';
 
 const STARTED_WITHIN_MS = 150_000;
 /** The longest fault takes half a minute, and its nodes some more to start. */
 const UNDONE_WITHIN_MS = 120_000;
 const STOPPED_WITHIN_MS = 100_000;
 const JUDGED_WITHIN_MS = 900_000;
+const LOOK_EVERY_MS = 250;
+
+/** All but dead letters. */
+const LEFT = `SELECT to_json(d)::text AS line FROM delay_queue.delay d WHERE wake_at < 'infinity' LIMIT 10`;
 
 /** One run on one database. */
 export class ChaosRun {
   readonly #odd: string[] = [];
-  readonly #sql: Sql;
   readonly #crew: Crew;
-  readonly #world: ChaosWorld;
-  readonly #progress: Progress;
+  readonly #world: World;
 
   constructor(
     private readonly options: ChaosOptions,
-    private readonly server: ChaosServer,
+    private readonly database: ChaosDatabase,
     private readonly evidence: Evidence,
   ) {
-    const { log, signal } = options;
-    this.#sql = (text, parameters) => server.sql(text, parameters);
+    const log = (line: string): void => options.log(`         ${line}`);
     this.#crew = new Crew(options, {
-      serverUrl: server.url,
+      databaseUrl: database.url,
       folder: evidence.folder,
       onOdd: (what) => this.#tellOdd(what),
       onEnd: (nodeName, output) => evidence.printed(nodeName, output),
       onChange: () => this.#world.changed(),
+      log,
     });
-    this.#world = new ChaosWorld(
-      server,
-      this.#crew.slots,
-      (line) => log(`         ${line}`),
-      signal,
-    );
-    this.#progress = new Progress(this.#crew, server, log);
+    this.#world = new World(database, this.#crew.slots, log, options.signal);
   }
 
   async run(): Promise<ChaosResult> {
-    const { options } = this;
-    await prepare(this.server);
-    await within(STARTED_WITHIN_MS, () => 'the start of the processes', this.#crew.start());
-    this.#progress.begin();
+    const { options, database, evidence } = this;
+    await prepare(database);
+    await this.#within(STARTED_WITHIN_MS, () => 'the start of the processes', this.#crew.start());
     const endsAtMs = performance.now() + options.minutes * 60_000;
 
-    await this.#sleep(calmMsOf(options));
-    const calmUntil = await this.#now();
-    options.log(`         the calm is over`);
+    await this.#sleep(options.calmMs);
+    const calmUntil = new Date();
+    options.log('the calm is over');
     this.#crew.roughen();
     await this.#harm(endsAtMs);
     await this.#sleep(endsAtMs - performance.now());
 
-    options.log('         quiet: producers stop, everything is mended');
-    await this.#quiet();
-    this.#progress.stop();
+    options.log('quiet: producers stop, everything is mended');
+    await this.#within(STARTED_WITHIN_MS, () => 'mending the processes', this.#crew.mend());
+    await this.#stop('producer');
+    await this.#untilQuiet();
     await this.#stop('worker');
-    const judged = await this.#judge(calmUntil);
-    const { completed } = judged.figures.delays;
-    if (completed === 0) this.#odd.push('not one delay was completed: such a run shows nothing');
+
+    options.log('judging');
+    await loadClientLogs(database.sql, await evidence.clientLogs());
+    const judging = check(database.sql, { calmUntil, maxAttempts: MAX_ATTEMPTS });
+    const judged = await this.#within(JUDGED_WITHIN_MS, () => 'the verdict', judging);
+    const done = await database.sql(`SELECT FROM chaos.life WHERE ended = 'completed' LIMIT 1`);
+    if (done.length === 0) this.#tellOdd('not one delay was completed: such a run shows nothing');
     return { ...judged, odd: this.#odd };
   }
 
   /** Nobody is left then, however the run ended. */
   async close(): Promise<void> {
-    this.#progress.stop();
     this.#world.stop();
     await this.#crew.close();
   }
 
   async #harm(endsAtMs: number): Promise<void> {
     const faults = FAULTS.filter(({ kind }) => this.options.faults.includes(kind));
-    const random = randomOf(this.options.seed).fork('faults');
-    const lanes = new Lanes(faults, this.#world, random, {
-      onFault: async (kind, beganAt, endedAt) => {
-        this.#progress.fault();
-        await noteFault(this.#sql, { kind, beganAt, endedAt });
+    const lanes = new Lanes(faults, this.#world, randomOf(this.options.seed).fork('faults'), {
+      onFault: async (kind) => {
+        await this.database.sql('INSERT INTO chaos.fault (kind) VALUES ($1)', [kind]);
       },
-      onBroken: (kind, error) => this.#tellOdd(`the fault ${kind} broke: ${textOf(error)}`),
+      onBroken: (kind, error) => this.#tellOdd(`the fault ${kind} broke: ${inspect(error)}`),
     });
     const leftMs = Math.max(0, endsAtMs - performance.now());
     const harming = lanes.run(() => performance.now() >= endsAtMs);
     await this.#orOdd(
-      within(
-        leftMs + UNDONE_WITHIN_MS,
-        () => `the fault ${[...lanes.under].join(', and the fault ')}`,
-        harming,
-      ),
+      leftMs + UNDONE_WITHIN_MS,
+      () => `the fault ${[...lanes.under].join(', and the fault ')}`,
+      harming,
     );
     // A fault that hangs is stopped in the middle; what it left is mended with all the rest.
     if (lanes.under.size > 0) this.#world.stop();
   }
 
-  async #quiet(): Promise<void> {
-    const { options, server } = this;
-    await within(STARTED_WITHIN_MS, () => 'mending the processes', this.#crew.mend());
-    await this.#stop('producer');
-    const left = await untilQuiet(server, options.quietWithinMs, (ms) => this.#sleep(ms));
-    if (left.length === 0) return;
-    const seconds = options.quietWithinMs / 1_000;
-    this.#tellOdd(`not quiet after ${seconds} s; there is left:\n${left.join('\n')}`);
+  /** Waits until nothing but dead letters is left. */
+  async #untilQuiet(): Promise<void> {
+    const { quietWithinMs } = this.options;
+    const giveUpAtMs = performance.now() + quietWithinMs;
+    for (;;) {
+      const left = await this.database.sql<{ line: string }>(LEFT);
+      if (left.length === 0) return;
+      if (performance.now() > giveUpAtMs) {
+        const lines = left.map(({ line }) => line).join('\n');
+        this.#tellOdd(`not quiet after ${quietWithinMs / 1_000} s; there is left:\n${lines}`);
+        return;
+      }
+      await this.#sleep(LOOK_EVERY_MS);
+    }
   }
 
-  #stop(role: 'worker' | 'producer'): Promise<void> {
-    return this.#orOdd(
-      within(STOPPED_WITHIN_MS, () => `the end of a ${role}`, this.#crew.stop(role)),
-    );
-  }
-
-  async #judge(calmUntil: Date): Promise<Omit<ChaosResult, 'odd'>> {
-    this.options.log('         judging');
-    const judged = async (): Promise<Omit<ChaosResult, 'odd'>> => {
-      await loadClientLogs(this.#sql, await this.evidence.clientLogs());
-      return check(this.#sql, { calmUntil, maxAttempts: MAX_ATTEMPTS });
-    };
-    return within(JUDGED_WITHIN_MS, () => 'the verdict', judged());
+  #stop(role: Role): Promise<void> {
+    return this.#orOdd(STOPPED_WITHIN_MS, () => `the end of a ${role}`, this.#crew.stop(role));
   }
 
   /** What hangs is written down, and the run goes on to its end. */
-  async #orOdd(work: Promise<void>): Promise<void> {
+  async #orOdd(ms: number, what: () => string, work: Promise<void>): Promise<void> {
     try {
-      await work;
+      await this.#within(ms, what, work);
     } catch (error) {
       if (!(error instanceof HungError)) throw error;
       this.#tellOdd(error.message);
     }
   }
 
-  /** @throws AbortError when the run is stopped; one that only stops its faults goes on */
-  async #sleep(ms: number): Promise<void> {
-    const { signal } = this.options;
-    await pause(Math.max(0, ms), undefined, signal && { signal });
+  /** @throws HungError that says what hung */
+  async #within<Value>(ms: number, what: () => string, work: Promise<Value>): Promise<Value> {
+    const timer = new AbortController();
+    const late = async (): Promise<never> => {
+      await pause(ms, undefined, { signal: timer.signal });
+      throw new HungError(`${what()} did not come to an end within ${ms / 1_000} s`);
+    };
+    try {
+      return await Promise.race([work, late()]);
+    } finally {
+      timer.abort();
+    }
   }
 
-  async #now(): Promise<Date> {
-    const [row] = await this.#sql<{ now: Date }>('SELECT clock_timestamp() AS now');
-    if (row === undefined) throw new Error('the database does not know the time');
-    return row.now;
+  /** @throws AbortError when the run is stopped; one that only stops its faults goes on */
+  async #sleep(ms: number): Promise<void> {
+    await pause(Math.max(0, ms), undefined, { signal: this.options.signal });
   }
 
   #tellOdd(what: string): void {
     this.#odd.push(what);
-    this.options.log(`!        ${what}`);
+    this.options.log(`! ${what}`);
   }
 }
 
-const textOf = (error: unknown): string =>
-  error instanceof Error ? (error.stack ?? error.message) : String(error);
+/** Something took longer than it may. */
+class HungError extends Error {}

@@ -1,21 +1,18 @@
-import { createWriteStream } from 'node:fs';
-import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { createWriteStream, writeFileSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { isClientLog } from './nodes/crew.js';
-import type { ChaosServer } from './world.js';
+import type { Sql } from './record/sql.js';
 
 /** What a person wants to read who asks why. */
-const TABLES = ['step', 'life', 'effect', 'client', 'fault'] as const;
+const TABLES = ['step', 'life', 'effect', 'client', 'fault'];
 
 const PAGE = 5_000;
 
 /** The folder of a run: its clients' logs, and what its processes printed. */
 export class Evidence {
-  readonly #outputs = new Map<string, string>();
-
   static async open(): Promise<Evidence> {
     return new Evidence(await mkdtemp(join(tmpdir(), 'delay-queue-chaos-run-')));
   }
@@ -23,22 +20,19 @@ export class Evidence {
   private constructor(readonly folder: string) {}
 
   printed(nodeName: string, output: string): void {
-    if (output !== '') this.#outputs.set(nodeName, output);
+    if (output !== '') writeFileSync(join(this.folder, `${nodeName}.out`), output);
   }
 
   async clientLogs(): Promise<string[]> {
     const files = await readdir(this.folder);
-    return files.filter(isClientLog).map((file) => join(this.folder, file));
+    return files.filter((file) => file.endsWith('.jsonl')).map((file) => join(this.folder, file));
   }
 
-  /** For a person who wants to know how it came to this. The database itself does not stay. */
-  async keep(server: ChaosServer): Promise<void> {
-    for (const [nodeName, output] of this.#outputs) {
-      await writeFile(join(this.folder, `${nodeName}.out`), output);
-    }
+  /** The database itself does not stay. */
+  async addRecord(sql: Sql): Promise<void> {
     for (const table of TABLES) {
       const file = createWriteStream(join(this.folder, `${table}.json-lines`));
-      await pipeline(Readable.from(linesOf(server, table)), file);
+      await pipeline(Readable.from(linesOf(sql, table)), file);
     }
   }
 
@@ -47,12 +41,9 @@ export class Evidence {
   }
 }
 
-async function* linesOf(
-  server: ChaosServer,
-  table: (typeof TABLES)[number],
-): AsyncGenerator<string> {
+async function* linesOf(sql: Sql, table: string): AsyncGenerator<string> {
   for (let offset = 0; ; offset += PAGE) {
-    const rows = await server.sql<{ line: string }>(
+    const rows = await sql<{ line: string }>(
       `SELECT to_json(t)::text AS line FROM chaos.${table} t ORDER BY ctid LIMIT ${PAGE} OFFSET $1`,
       [offset],
     );

@@ -1,46 +1,97 @@
 /** `npm run chaos`: many processes, many faults, and a verdict over everything that happened. */
-import { commandOf, parseCommandLine, type Settings, USAGE, UsageError } from './command-line.js';
-import { DEFAULTS } from './options.js';
-import { reportOf, violationsOf } from './report/report.js';
-import { runChaos } from './run.js';
+import { randomBytes } from 'node:crypto';
+import { inspect, parseArgs } from 'node:util';
+import { FAULTS } from './faults/faults.js';
+import { reportOf } from './report.js';
+import { runChaos, violationsOf } from './run.js';
+import { ChaosServer } from './server/chaos-server.js';
 
-const stopping = new AbortController();
-const progress = (line: string): void => void process.stderr.write(`${line}\n`);
+const KINDS = FAULTS.map(({ kind }) => kind);
+
+const USAGE = `npm run chaos -- [options]
+
+Load, faults, quiet, and a verdict over everything that happened; exit code 0 without violation.
+
+  --minutes 2         load, with faults after a calm first part; may be a fraction
+  --seed TEXT         the choices of the run follow from it (default: a random one, printed)
+  --faults kill,cut   only these kinds, or none (default: all)
+  --rate 60           delays per second, of all producers together
+  --help
+
+Kinds of faults:
+${FAULTS.map(({ kind, title }) => `  ${kind.padEnd(18)}${title}`).join('\n')}`;
+
+const OPTIONS = {
+  minutes: { type: 'string', default: '2' },
+  seed: { type: 'string', default: randomBytes(4).toString('hex') },
+  faults: { type: 'string', default: KINDS.join(',') },
+  rate: { type: 'string', default: '60' },
+  help: { type: 'boolean', default: false },
+} as const;
 
 const STATUS_OF_SIGNAL = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
+const stopping = new AbortController();
+const say = (line: string): void => void process.stderr.write(`${line}\n`);
+
 for (const [signal, status] of Object.entries(STATUS_OF_SIGNAL)) {
-  // A second one is not needed and changes nothing.
   process.on(signal, () => {
-    if (stopping.signal.aborted) return;
-    progress('\nstopping what was started …');
+    say('\nstopping what was started …');
     process.exitCode = status;
     stopping.abort();
   });
 }
 
-async function chaos(settings: Settings): Promise<void> {
-  progress(commandOf(settings));
-  const told = await runChaos({
-    ...DEFAULTS,
-    ...settings,
-    log: progress,
-    signal: stopping.signal,
-    keepsEvidence: true,
-  });
-  console.log(reportOf(told, settings.faults, commandOf(settings)));
-  if (told.evidence) console.log(`Logs, output and the record: ${told.evidence}`);
-  if (violationsOf(told) > 0) process.exitCode = 1;
+/** @throws when the command line cannot be understood; the message says why */
+function settings() {
+  const { seed, help, ...given } = parseArgs({ options: OPTIONS }).values;
+  const minutes = positive('minutes', given.minutes);
+  const rate = positive('rate', given.rate);
+  const faults = given.faults === 'none' ? [] : given.faults.split(',');
+  const unknown = faults.find((kind) => !KINDS.includes(kind));
+  if (unknown !== undefined) throw new Error(`There is no fault '${unknown}'.`);
+  return { help, minutes, rate, faults, seed };
+}
+
+function positive(option: string, text: string): number {
+  if (Number(text) > 0) return Number(text);
+  throw new Error(`--${option} takes a number, not '${text}'.`);
+}
+
+type Settings = ReturnType<typeof settings>;
+
+async function chaos({ minutes, rate, faults, seed }: Settings): Promise<void> {
+  const some = faults.length < KINDS.length ? ` --faults ${faults.join(',') || 'none'}` : '';
+  say(`npm run chaos -- --minutes ${minutes} --rate ${rate} --seed ${seed}${some}`);
+  const server = await ChaosServer.start();
+  try {
+    const result = await runChaos({
+      minutes,
+      rate,
+      faults,
+      seed,
+      // What the rest is compared with: a tenth of it all, at least 15 s, at most a third.
+      calmMs: Math.min((minutes * 60_000) / 3, Math.max(15_000, minutes * 6_000)),
+      workers: 3,
+      producers: 2,
+      quietWithinMs: 90_000,
+      server,
+      log: say,
+      signal: stopping.signal,
+      keepsEvidence: true,
+    });
+    console.log(reportOf(result, faults));
+    if (violationsOf(result) > 0) process.exitCode = 1;
+  } finally {
+    await server.stop();
+  }
 }
 
 try {
-  const settings = parseCommandLine(process.argv.slice(2));
-  if (settings === 'help') console.log(USAGE);
-  else await chaos(settings);
+  const asked = settings();
+  if (asked.help) console.log(USAGE);
+  else await chaos(asked);
 } catch (error) {
-  if (error instanceof UsageError) progress(`${error.message}\n\n${USAGE}`);
-  else if (!stopping.signal.aborted) {
-    progress(error instanceof Error ? String(error.stack) : String(error));
-  }
+  if (!stopping.signal.aborted) say(`${inspect(error)}\n\n${USAGE}`);
   process.exitCode ??= 1;
 }

@@ -1,47 +1,35 @@
-import { ChaosRun, type ChaosResult } from './chaos-run.js';
+import type { Figures, Verdict } from './checker/check.js';
+import { ChaosRun } from './chaos-run.js';
 import { Evidence } from './evidence.js';
 import type { ChaosOptions } from './options.js';
-import { openChaosServer } from './server/chaos-server.js';
-import type { ChaosServer } from './world.js';
 
-export type { ChaosResult } from './chaos-run.js';
+export interface ChaosResult {
+  verdicts: Verdict[];
+  figures: Figures;
+  /** What no fault explains: processes that end by themselves or do not stop, faults that fail. */
+  odd: string[];
+  /** A folder for a person who wants to know how it came to this. */
+  evidence?: string;
+}
+
+/** Of every sort: a run without any of them is a good one. */
+export const violationsOf = ({ verdicts, odd }: ChaosResult): number =>
+  verdicts.reduce((sum, { violations }) => sum + violations, odd.length);
 
 /** Does a whole run: load, calm, faults, quiet, verdict. Leaves nothing behind but kept evidence. */
-export async function runChaos(
-  options: ChaosOptions,
-): Promise<ChaosResult & { evidence?: string }> {
-  const { server, drop } = await openDatabase(options);
+export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
+  const database = await options.server.freshDatabase();
   const evidence = await Evidence.open();
   let isKept = false;
   try {
-    const run = new ChaosRun(options, server, evidence);
-    let result: ChaosResult;
-    try {
-      result = await run.run();
-    } finally {
-      await run.close();
-    }
-    isKept = options.keepsEvidence === true && isViolated(result);
+    const run = new ChaosRun(options, database, evidence);
+    const result = await run.run().finally(() => run.close());
+    isKept = options.keepsEvidence === true && violationsOf(result) > 0;
     if (!isKept) return result;
-    await evidence.keep(server);
+    await evidence.addRecord(database.sql);
     return { ...result, evidence: evidence.folder };
   } finally {
     if (!isKept) await evidence.discard();
-    await drop();
+    await database.drop();
   }
-}
-
-const isViolated = ({ verdicts, odd }: ChaosResult): boolean =>
-  odd.length > 0 || verdicts.some(({ violations }) => violations > 0);
-
-async function openDatabase({
-  server,
-  log,
-}: ChaosOptions): Promise<{ server: ChaosServer; drop: () => Promise<void> }> {
-  if (server === undefined) {
-    const own = await openChaosServer(log);
-    return { server: own, drop: () => own.stop() };
-  }
-  const database = await server.freshDatabase();
-  return { server: database, drop: () => database.drop() };
 }

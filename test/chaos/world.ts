@@ -1,91 +1,84 @@
-import type { QueryResultRow } from 'pg';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Random } from '../../src/random.js';
+import type { Slot } from './nodes/slot.js';
+import type { ChaosDatabase } from './server/chaos-server.js';
 
-/** The Postgres of the run, which faults may hit. */
-export interface ChaosServer {
-  /** Straight to the server, past every proxy. Survives restarts: the port stays. */
-  readonly url: string;
-  /** `pg_ctl stop -m immediate`, a pause, and start again. Resolves when connections are let in. */
-  crash(downMs: number): Promise<void>;
-  /** One statement on a connection of the run's own, tried again while the server is away. */
-  sql<Row extends QueryResultRow>(text: string, parameters?: unknown[]): Promise<Row[]>;
-}
-
-/** What lies between one process and the server; each process has one of its own. */
-export interface ChaosProxy {
-  readonly url: string;
-  /** Every packet of both directions is held up by that long; 0 ends it. */
-  delay(ms: number): void;
-  /** Resets all connections. New ones are let in. */
-  cut(): void;
-  /** Connections stay open and nothing passes any more, until `heal`; new ones hang likewise. */
-  halfOpen(): void;
-  /** The next COMMIT that a client sends reaches the server, and its answer never comes back. */
-  cutAfterCommit(): void;
-  /** The next COMMIT never reaches the server: the connection is reset instead. */
-  cutBeforeCommit(): void;
-  heal(): void;
-}
-
-export type Role = 'worker' | 'producer';
-
-/** A process of the run. A slot stays when its process is killed and another takes its place. */
-export interface ChaosNode {
-  /** `worker-1`; the processes that follow one another in it have node names of their own. */
-  readonly slot: string;
-  readonly role: Role;
-  readonly proxy: ChaosProxy;
-  readonly running: boolean;
-  /** SIGKILL; resolves when the process is gone. */
-  kill(): Promise<void>;
-  /** SIGSTOP and SIGCONT. */
-  pause(): void;
-  resume(): void;
-  /** SIGTERM; resolves when it has drained and gone. */
-  stop(): Promise<void>;
-  /** Another process in this slot; resolves when it is ready. Tries again while the server is away. */
-  start(how?: StartHow): Promise<void>;
-  /** An order for the process, by IPC; the processes know which they understand. */
-  order(order: NodeOrder): void;
-}
-
-export interface StartHow {
-  /** Names that this node has no handler for: an older build in a rolling deploy. */
-  without?: string[];
-  /** Its wall clock is off by so much. */
-  clockShiftMs?: number;
-}
-
-export type NodeOrder =
-  /** Blocks the event loop. */
-  | { blockMs: number }
-  /** Takes every connection of the application's pool and keeps them for so long. */
-  | { holdPoolMs: number }
-  /** Its wall clock jumps by so much from now on (`Date` alone; the monotonic clock stays). */
-  | { jumpMs: number };
-
-/** Everything that a fault may touch. */
-export interface World {
-  readonly server: ChaosServer;
-  readonly nodes: readonly ChaosNode[];
-  /**
-   * A running node that no other fault has in its hands; waits for one. `release` when it is well again.
-   * Faults overlap, and two of them on one node would only hide each other.
-   */
-  take(random: Random, role?: Role): Promise<{ node: ChaosNode; release: () => void }>;
-  /** How long a claim holds, in the nodes of this run. */
-  readonly leaseMs: number;
-  /** Resolves early, by throwing, when the run is stopped. */
-  sleep(ms: number): Promise<void>;
-  /** A line of the run's progress. */
-  log(line: string): void;
+/** Nodes in the hands of one fault. */
+export interface Taken {
+  nodes: Slot[];
+  /** When they are well again. */
+  release: () => void;
 }
 
 /**
- * One kind of fault. `run` does it once, from the first harm to the last mend: when it has resolved,
- * nothing of it is left but what the system itself has to recover from.
+ * Everything that a fault may touch, until the world is stopped. Faults overlap, and two of them on
+ * one node would only hide each other: a node is in the hands of one fault at a time.
  */
-export interface Fault {
-  readonly kind: string;
-  run(world: World, random: Random): Promise<void>;
+export class World {
+  readonly #stopped = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #taken = new Set<Slot>();
+  #waiting: (() => void)[] = [];
+
+  constructor(
+    readonly database: ChaosDatabase,
+    readonly nodes: Slot[],
+    /** A line of the run's progress. */
+    readonly log: (line: string) => void,
+    signal?: AbortSignal,
+  ) {
+    const own = this.#stopped.signal;
+    this.#signal = signal ? AbortSignal.any([own, signal]) : own;
+    this.#signal.addEventListener('abort', () => this.changed(), { once: true });
+  }
+
+  /** Waits for one that runs and that nobody has. @throws when the run is stopped */
+  take(random: Random): Promise<Taken> {
+    return this.#take((free) => (free.length > 0 ? [random.pick(free)] : undefined));
+  }
+
+  /** Waits until all workers run and nobody has one: of two that each hold some, neither would get the rest. */
+  takeWorkers(random: Random): Promise<Taken> {
+    const all = this.nodes.filter(({ role }) => role === 'worker');
+    return this.#take((free) =>
+      all.every((node) => free.includes(node)) ? random.shuffled(all) : undefined,
+    );
+  }
+
+  /** @throws AbortError when the run is stopped */
+  async sleep(ms: number): Promise<void> {
+    await pause(Math.max(0, ms), undefined, { signal: this.#signal });
+  }
+
+  /** Something has changed about a node: those who wait for one look again. */
+  changed(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const resolve of waiting) resolve();
+  }
+
+  /** Faults that still go on end now. */
+  stop(): void {
+    this.#stopped.abort();
+  }
+
+  async #take(choose: (free: Slot[]) => Slot[] | undefined): Promise<Taken> {
+    for (;;) {
+      this.#signal.throwIfAborted();
+      const nodes = choose(this.nodes.filter((node) => node.running && !this.#taken.has(node)));
+      if (nodes) return this.#hand(nodes);
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+
+  #hand(nodes: Slot[]): Taken {
+    for (const node of nodes) this.#taken.add(node);
+    return {
+      nodes,
+      release: () => {
+        for (const node of nodes) this.#taken.delete(node);
+        this.changed();
+      },
+    };
+  }
 }

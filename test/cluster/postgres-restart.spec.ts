@@ -1,10 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
-import { DataSource } from 'typeorm';
-import { openChaosServer, type OwnServer } from '../chaos/server/chaos-server.js';
 import { type DelayNode, startNode } from '../support/delay-node.js';
 import type { Worker } from './support/cluster.js';
+import { OwnServer } from '../servers/support/own-server.js';
 import { startLoneWorker } from './support/lone-worker.js';
 import type { Served } from './support/worker.protocol.js';
 import { until } from '../support/until.js';
@@ -20,15 +18,9 @@ let producer: DelayNode | undefined;
 
 beforeEach(async () => {
   workers = [];
-  server = await openChaosServer(() => {});
-  const source = new DataSource({
-    type: 'postgres',
-    url: server.url,
-    migrations: delayQueueMigrations(),
-  });
-  await source.initialize();
-  await runMigrations(source);
-  await source.destroy();
+  server = await OwnServer.create({});
+  await server.start();
+  await server.migrate();
   // Without a unique key: what was done twice must show.
   await server.sql(`CREATE TABLE ledger (
     delay_id bigint NOT NULL, name text NOT NULL, key text, node text, attempt int NOT NULL,
@@ -39,8 +31,15 @@ afterEach(async () => {
   for (const worker of workers) if (worker.running) await worker.kill('SIGKILL');
   await producer?.stop();
   producer = undefined;
-  await server.stop();
+  await server.remove();
 });
+
+/** It is away for a while. */
+async function crash(): Promise<void> {
+  await server.crash();
+  await pause(300);
+  await server.start();
+}
 
 /** What a caller knows: `schedule` came back, or nobody can tell whether it was committed. */
 const acknowledged: string[] = [];
@@ -77,12 +76,12 @@ it('Postgres crashes again and again: every process stays up, nothing acknowledg
     );
   }
   producer = await startNode({ url: server.url, options: { worker: false } });
-  for (let crash = 1; crash <= CRASHES; crash += 1) {
+  for (let crashes = 1; crashes <= CRASHES; crashes += 1) {
     const enough = acknowledged.length + BETWEEN_CRASHES;
     while (acknowledged.length < enough) await scheduleOne(producer);
     // In the middle of it: some of these are pending, some are claimed, some are being acknowledged.
     const down = new AbortController();
-    const crashing = server.crash(300).finally(() => down.abort());
+    const crashing = crash().finally(() => down.abort());
     while (!down.signal.aborted) await scheduleOne(producer);
     await crashing;
   }

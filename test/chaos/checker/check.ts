@@ -22,11 +22,8 @@ export interface CheckedRun {
   /** Delays that were due until then are those without faults. */
   calmUntil: Date;
   /** Attempts of a delay that was scheduled without a number of its own. */
-  maxAttempts?: number;
+  maxAttempts: number;
 }
-
-/** The library's default. */
-const MAX_ATTEMPTS = 10;
 
 /** Told per check; the count says how many there are. */
 const EXAMPLES_MAX = 10;
@@ -40,7 +37,8 @@ export async function check(
   const harms: Record<Harm, number> = { lost: 0, duplicated: 0, unexpected: 0, early: 0 };
   const verdicts: Verdict[] = [];
   for (const invariant of ALL) verdicts.push(await judge(sql, invariant, run, harms));
-  return { verdicts, figures: { ...(await figuresOf(sql, run.calmUntil)), ...harms } };
+  const harm = Object.entries(harms).map(([what, times]) => `${times} ${what}`);
+  return { verdicts, figures: { ...(await figuresOf(sql, run.calmUntil)), harm: harm.join(', ') } };
 }
 
 async function judge(
@@ -73,7 +71,7 @@ interface Found {
 }
 
 async function ask(sql: Sql, { of, sql: text }: Check, run: CheckedRun): Promise<Found> {
-  const parameters = text.includes('$1') ? [run.maxAttempts ?? MAX_ATTEMPTS] : [];
+  const parameters = text.includes('$1') ? [run.maxAttempts] : [];
   const [found] = await sql<Found & Record<string, unknown>>(
     `WITH looked AS MATERIALIZED (SELECT delay_id, token, why FROM (${text}) q),
           broken AS (SELECT delay_id::text, token, why FROM looked WHERE why IS NOT NULL

@@ -9,10 +9,9 @@ import {
   type Duration,
   type TransactionalDelayBatchContext,
 } from 'nestjs-delay-queue';
-import { DataSource, type EntityManager } from 'typeorm';
-import type { Tally } from '../processes/tally.js';
+import { DataSource } from 'typeorm';
 import { noteEffects } from '../record/effect.js';
-import { BATCHED, type ChaosName, SPOILED, TAKE_ONE } from './payloads.js';
+import { BATCHED, type ChaosName, nextRun, SPOILED, TAKE_ONE } from './payloads.js';
 
 type Batched = Delay<ChaosName>;
 type Spoiling = (typeof THROWING | typeof SPOILING)[number];
@@ -36,13 +35,13 @@ const SAID: Readonly<Record<string, (delay: Batched) => Word | undefined>> = {
 
 export const SAYING = Object.keys(SAID);
 
-export const batchHandlersOf = (node: string, tally: Tally): [name: string, handler: Type][] =>
+export const batchHandlersOf = (node: string): [name: string, handler: Type][] =>
   Object.entries(BATCHED).map(([name, { transactional }]) => [
     name,
-    handlerOf(name as ChaosName, transactional, node, tally),
+    handlerOf(name as ChaosName, transactional, node),
   ]);
 
-function handlerOf(name: ChaosName, transactional: boolean, node: string, tally: Tally): Type {
+function handlerOf(name: ChaosName, transactional: boolean, node: string): Type {
   @Injectable()
   class ChaosBatchHandler {
     constructor(
@@ -58,7 +57,6 @@ function handlerOf(name: ChaosName, transactional: boolean, node: string, tally:
       transactional: transactional as true,
     })
     async handle(delays: Batched[], ctx: TransactionalDelayBatchContext): Promise<void> {
-      for (const delay of delays) tally.started(delay);
       await pause(WORK_MS, undefined, { signal: ctx.signal });
       const isSpoiled = (act: Spoiling): boolean =>
         delays.some(({ attempt, payload }) => {
@@ -70,21 +68,15 @@ function handlerOf(name: ChaosName, transactional: boolean, node: string, tally:
       const done = withoutWord(delays, ctx);
       const by = { node, fenced: transactional };
       await noteEffects(transactional ? ctx.manager : this.dataSource, done, by);
-      await this.#moveOn(done, ctx.manager);
+      // All that go on, in one call.
+      const next = done.flatMap(({ key, payload }) => {
+        const following = nextRun(payload);
+        return following && key !== null ? [{ name, payload: following, key, after: 300 }] : [];
+      });
+      await this.delays.scheduleMany(next, { manager: ctx.manager });
       if (isSpoiled('spoils after')) throw spoilt();
       // The transaction is aborted, and the handler pretends that all is well.
       if (isSpoiled('swallows an SQL error')) await ctx.manager?.query(TAKE_ONE).catch(() => {});
-    }
-
-    /** All that go on, in one call. */
-    async #moveOn(done: readonly Batched[], manager?: EntityManager): Promise<void> {
-      const next = done.flatMap(({ key, payload: { token, left = 0 } }) => {
-        if (left === 0 || key === null) return [];
-        const [base, run = '0'] = token.split('#');
-        const payload = { token: `${base}#${Number(run) + 1}`, parent: token, left: left - 1 };
-        return [{ name, payload, key, after: 300 }];
-      });
-      await this.delays.scheduleMany(next, { manager });
     }
   }
   return ChaosBatchHandler;

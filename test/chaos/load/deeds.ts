@@ -1,8 +1,7 @@
 import type { RescheduleTo } from 'nestjs-delay-queue';
 import type { Random } from '../../../src/random.js';
-import type { Client, Step } from './client.js';
-import { DatabaseTime } from './database-time.js';
-import { Keys } from './keys.js';
+import type { Call, Client } from './client.js';
+import type { ChaosName } from './payloads.js';
 import type { Shopper } from './shopper.js';
 import { weighed } from './weighed.js';
 import { isDoomed, type Wish, Wishes } from './wishes.js';
@@ -10,16 +9,28 @@ import { isDoomed, type Wish, Wishes } from './wishes.js';
 /** Somebody's transaction that stays open: longer than looks pause, shorter than they go on. */
 const HOLDS_MS_MAX = 3_000;
 
+/** Keys used before are forgotten. */
+const REMEMBERED = 200;
+
 /** Something that a producer does, and how many delays it asks for. */
 export interface Deed {
   delays: number;
   run: () => Promise<unknown>;
 }
 
+/** A key that was used lately: what a client cancels, moves and retries. */
+interface UsedKey {
+  name: ChaosName;
+  key: string;
+  /** On the monotonic clock, as far as the client knows. */
+  dueAtMs: number;
+}
+
 /** What a producer does next, and next. */
 export class Deeds {
-  readonly #time = new DatabaseTime();
-  readonly #keys = new Keys();
+  readonly #living: UsedKey[] = [];
+  /** Their handlers make dead letters of them. */
+  readonly #dying: UsedKey[] = [];
   readonly #wishes: Wishes;
 
   constructor(
@@ -30,42 +41,34 @@ export class Deeds {
     /** Resolves early when the producer stops. */
     private readonly wait: (ms: number) => Promise<void>,
   ) {
-    this.#wishes = new Wishes(random.fork('wishes'), client, this.#time);
+    this.#wishes = new Wishes(random.fork('wishes'), client);
   }
 
   /** @param poisonChance how likely it is one that kills its worker */
   next(poisonChance: number): Deed {
-    if (this.random.chance(poisonChance)) return this.#poison();
-    return weighed<() => Deed>(this.random, [
+    const { random } = this;
+    if (random.chance(poisonChance)) return this.#single(this.#wishes.poison());
+    return weighed<() => Deed>(random, [
       [55, () => this.#single()],
-      [2, () => this.#many(this.#wishes.several(this.random.integer(5, 50)))],
-      [1, () => this.#many(this.#wishes.crowd(this.random.integer(5, 50)))],
+      [2, () => this.#many(this.#wishes.several(random.integer(5, 50)))],
+      [1, () => this.#many(this.#wishes.crowd(random.integer(5, 50)))],
       [14, () => this.#transaction()],
-      [8, () => this.#cancel()],
-      [8, () => this.#reschedule()],
+      [8, () => this.#closeToDue(({ name, key }) => this.calls.cancelling(name, key))],
+      [8, () => this.#closeToDue(({ name, key }) => this.#rescheduling(name, key))],
       [3, () => this.#retryDead()],
       [4, () => this.#shop()],
     ])();
   }
 
-  #poison(): Deed {
-    const wish = this.#wishes.poison();
-    return { delays: 1, run: () => this.calls.schedule(wish) };
-  }
-
-  #single(): Deed {
-    const wish = this.#wishes.next();
+  #single(wish = this.#wishes.next()): Deed {
     return {
       delays: 1,
       run: async () => {
         const askedAtMs = performance.now();
         this.#remember(wish);
-        const result = await this.calls.schedule(wish);
-        const { after } = wish.options;
-        const isNew = result?.verdict === 'scheduled' || result?.verdict === 'replaced';
-        if (typeof after === 'number' && result && isNew) {
-          this.#time.heard(after, askedAtMs, result.dueAt);
-        }
+        const told = await this.calls.alone(this.calls.scheduling(wish));
+        const isNew = told?.verdict === 'scheduled' || told?.verdict === 'replaced';
+        if (isNew && told.dueAt) this.#wishes.heard(wish, askedAtMs, told.dueAt);
       },
     };
   }
@@ -81,53 +84,62 @@ export class Deeds {
   }
 
   #transaction(): Deed {
-    const steps = this.#steps(this.random.integer(1, 3));
+    const { random } = this;
+    const calls = this.#calls(random.integer(1, 3));
     const manners = {
-      undone: this.random.chance(0.15) ? this.#steps(this.random.integer(1, 2)) : [],
-      areParallel: this.random.chance(0.4),
-      holdsMs: this.random.chance(0.03) ? this.random.integer(500, HOLDS_MS_MAX) : 0,
-      swallowsError: this.random.chance(0.1),
-      rollsBack: this.random.chance(0.15),
+      undone: random.chance(0.15) ? this.#calls(random.integer(1, 2)) : [],
+      areParallel: random.chance(0.4),
+      holdsMs: random.chance(0.03) ? random.integer(500, HOLDS_MS_MAX) : 0,
+      swallowsError: random.chance(0.1),
+      rollsBack: random.chance(0.15),
     };
-    return { delays: steps.length, run: () => this.calls.transaction(steps, manners) };
+    return { delays: calls.length, run: () => this.calls.transaction(calls, manners) };
   }
 
-  #steps(count: number): Step[] {
-    return Array.from({ length: count }, () => this.#step());
+  #calls(count: number): Call[] {
+    return Array.from({ length: count }, () => {
+      const used = this.#usedKey();
+      const wish = this.#wishes.next();
+      const schedule = (): Call => {
+        this.#remember(wish);
+        return this.calls.scheduling(wish);
+      };
+      if (used === undefined) return schedule();
+      return weighed<() => Call>(this.random, [
+        [60, schedule],
+        [20, () => this.calls.cancelling(used.name, used.key)],
+        [20, () => this.#rescheduling(used.name, used.key)],
+      ])();
+    });
   }
 
-  #step(): Step {
-    const used = this.#keys.any(this.random);
-    const wish = this.#wishes.next();
-    const schedule = (): Step => {
-      this.#remember(wish);
-      return this.calls.scheduling(wish);
+  #rescheduling(name: ChaosName, key: string): Call {
+    const to: RescheduleTo = this.random.chance(0.3)
+      ? { extendBy: this.random.integer(1, 2_000) }
+      : { after: this.random.integer(0, 4_000) };
+    return this.calls.rescheduling(name, key, to);
+  }
+
+  /** Half of the time at once; else when the handler begins, or is just under way. */
+  #closeToDue(callAbout: (used: UsedKey) => Call): Deed {
+    const used = this.#usedKey();
+    if (used === undefined) return this.#single();
+    const call = callAbout(used);
+    const atMs = this.random.chance(0.5) ? 0 : used.dueAtMs + this.random.integer(-30, 300);
+    return {
+      delays: 0,
+      run: async () => {
+        await this.wait(Math.max(0, atMs - performance.now()));
+        await this.calls.alone(call);
+      },
     };
-    if (used === undefined) return schedule();
-    return weighed<() => Step>(this.random, [
-      [60, schedule],
-      [20, () => this.calls.cancelling(used.name, used.key)],
-      [20, () => this.calls.rescheduling(used.name, used.key, this.#to())],
-    ])();
-  }
-
-  #cancel(): Deed {
-    const used = this.#keys.any(this.random);
-    if (used === undefined) return this.#single();
-    return this.#closeTo(used.dueAtMs, () => this.calls.cancel(used.name, used.key));
-  }
-
-  #reschedule(): Deed {
-    const used = this.#keys.any(this.random);
-    if (used === undefined) return this.#single();
-    const to = this.#to();
-    return this.#closeTo(used.dueAtMs, () => this.calls.reschedule(used.name, used.key, to));
   }
 
   #retryDead(): Deed {
-    const used = this.#keys.dead(this.random);
+    const used = pick(this.random, this.#dying);
     if (used === undefined) return this.#single();
-    return { delays: 0, run: () => this.calls.retryDead(used.name, used.key) };
+    const call = this.calls.retrying(used.name, used.key);
+    return { delays: 0, run: () => this.calls.alone(call) };
   }
 
   #shop(): Deed {
@@ -135,22 +147,8 @@ export class Deeds {
     return { delays: 1, run: () => this.shopper.shop(random) };
   }
 
-  #to(): RescheduleTo {
-    return this.random.chance(0.3)
-      ? { extendBy: this.random.integer(1, 2_000) }
-      : { after: this.random.integer(0, 4_000) };
-  }
-
-  /** Half of the time at once; else when the handler begins, or is just under way. */
-  #closeTo(dueAtMs: number, call: () => Promise<void>): Deed {
-    const atMs = this.random.chance(0.5) ? 0 : dueAtMs + this.random.integer(-30, 300);
-    return {
-      delays: 0,
-      run: async () => {
-        await this.wait(Math.max(0, atMs - performance.now()));
-        await call();
-      },
-    };
+  #usedKey(): UsedKey | undefined {
+    return pick(this.random, this.random.chance(0.9) ? this.#living : this.#dying);
   }
 
   #remember(wish: Wish): void {
@@ -158,6 +156,11 @@ export class Deeds {
     const { key, after } = options;
     if (key === undefined) return;
     const dueAtMs = performance.now() + (typeof after === 'number' ? after : 0);
-    this.#keys.used({ name, key, dueAtMs, dies: isDoomed(wish) });
+    const keys = isDoomed(wish) ? this.#dying : this.#living;
+    keys.push({ name, key, dueAtMs });
+    if (keys.length > REMEMBERED) keys.shift();
   }
 }
+
+const pick = (random: Random, keys: readonly UsedKey[]): UsedKey | undefined =>
+  keys.length === 0 ? undefined : random.pick(keys);

@@ -10,17 +10,14 @@ import {
 } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
 import { POISONED, type ProcessSetup } from '../processes/process.protocol.js';
-import type { Tally } from '../processes/tally.js';
-import { noteEffect } from '../record/effect.js';
+import { noteEffects } from '../record/effect.js';
 import { ACTS } from './acts.js';
 import { batchHandlersOf } from './batch-handlers.js';
-import { type ChaosName, RARE } from './payloads.js';
-
-type Name = ChaosName;
+import { type ChaosName, nextRun, RARE } from './payloads.js';
 
 /** One attempt, as the handlers below see it. */
 interface Work {
-  delay: Delay<Name>;
+  delay: Delay<ChaosName>;
   signal: AbortSignal;
   manager: EntityManager | undefined;
   delays: DelayService;
@@ -49,14 +46,12 @@ const odd = async (work: Work): Promise<void> => {
 /** Moves its own row on, as often as the payload says. */
 const recurs = async ({ delay, delays, manager, done }: Work): Promise<void> => {
   await done();
-  const { token, left = 0 } = delay.payload;
-  if (left === 0 || delay.key === null) return;
-  const [base, run = '0'] = token.split('#');
-  const payload = { token: `${base}#${Number(run) + 1}`, parent: token, left: left - 1 };
-  await delays.schedule(delay.name, payload, { after: 300, key: delay.key, manager });
+  const { name, key } = delay;
+  const payload = nextRun(delay.payload);
+  if (payload && key !== null) await delays.schedule(name, payload, { after: 300, key, manager });
 };
 
-const SERVED: Readonly<Record<Name, Served>> = {
+const SERVED: Readonly<Record<ChaosName, Served>> = {
   'chaos.plain': { work: once },
   'chaos.fenced': { options: { transactional: true }, work: once },
   [RARE]: { options: { transactional: true }, work: once },
@@ -102,17 +97,17 @@ const SERVED: Readonly<Record<Name, Served>> = {
 };
 
 /** All but those that this build does not know yet. */
-export function handlersOf({ nodeName, without }: ProcessSetup, tally: Tally): Type[] {
+export function handlersOf({ nodeName, without = [] }: ProcessSetup): Type[] {
   const single = Object.entries(SERVED).map(([name, served]): [name: string, handler: Type] => [
     name,
-    handlerOf(name as Name, served, nodeName, tally),
+    handlerOf(name as ChaosName, served, nodeName),
   ]);
-  return [...single, ...batchHandlersOf(nodeName, tally)]
+  return [...single, ...batchHandlersOf(nodeName)]
     .filter(([name]) => !without.includes(name))
     .map(([, handler]) => handler);
 }
 
-function handlerOf(name: Name, { options = {}, work }: Served, node: string, tally: Tally): Type {
+function handlerOf(name: ChaosName, { options = {}, work }: Served, node: string): Type {
   @Injectable()
   class ChaosHandler {
     constructor(
@@ -123,19 +118,13 @@ function handlerOf(name: Name, { options = {}, work }: Served, node: string, tal
     // One method for both sorts: a plain handler is called without a manager.
     @OnDelay(name, options as OnDelayOptions & { transactional: true })
     async handle(
-      delay: Delay<Name>,
+      delay: Delay<ChaosName>,
       { signal, manager }: DelayContext & { manager?: EntityManager },
     ): Promise<void> {
-      tally.started(delay);
       const runner = manager ?? this.dataSource;
       const by = { node, fenced: manager !== undefined };
-      await work({
-        delay,
-        signal,
-        manager,
-        delays: this.delays,
-        done: () => noteEffect(runner, delay, by),
-      });
+      const done = (): Promise<void> => noteEffects(runner, [delay], by);
+      await work({ delay, signal, manager, delays: this.delays, done });
     }
   }
   return ChaosHandler;

@@ -1,11 +1,31 @@
 import 'nestjs-delay-queue';
-import type { ChaosPayload } from '../record/client-line.js';
 
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
     /** Delays of a chaos run. */
     [name: `chaos.${string}`]: ChaosPayload;
   }
+}
+
+/**
+ * Payload of every delay of the chaos run. A handler that schedules another delay gives it a token
+ * of its own, made from the parent's, so that it is the same whenever the attempt is repeated.
+ */
+export interface ChaosPayload {
+  token: string;
+  /** Token of the delay whose handler scheduled this one. */
+  parent?: string;
+  /** How many more times a recurring delay moves on, or how long a chain still is. */
+  left?: number;
+  /** What the handler does, chosen by the producer from the seed. */
+  act?: string;
+}
+
+/** Of the run that follows, on the same row; undefined after the last one. */
+export function nextRun({ token, left = 0 }: ChaosPayload): ChaosPayload | undefined {
+  if (left === 0) return undefined;
+  const [base, run = '0'] = token.split('#');
+  return { token: `${base}#${Number(run) + 1}`, parent: token, left: left - 1 };
 }
 
 /** Rows that a handler may not insert: their numbers are taken. */

@@ -5,7 +5,6 @@ import { DelayService } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { randomOf } from '../../../src/random.js';
 import type { LoadSetup, ProcessSetup } from '../processes/process.protocol.js';
-import type { Tally } from '../processes/tally.js';
 import { ClientLog } from '../record/client-log.js';
 import { Client } from './client.js';
 import { Deeds } from './deeds.js';
@@ -21,13 +20,8 @@ export class Producer {
   #poisonPerMinute: number;
   #working: Promise<void> = Promise.resolve();
 
-  static start(
-    app: INestApplicationContext,
-    setup: ProcessSetup,
-    load: LoadSetup,
-    tally: Tally,
-  ): Producer {
-    const producer = new Producer(app, setup, load, tally);
+  static start(app: INestApplicationContext, setup: ProcessSetup, load: LoadSetup): Producer {
+    const producer = new Producer(app, setup, load);
     producer.#working = producer.#work();
     return producer;
   }
@@ -36,12 +30,11 @@ export class Producer {
     app: INestApplicationContext,
     { nodeName, seed }: ProcessSetup,
     private readonly load: LoadSetup,
-    private readonly tally: Tally,
   ) {
     // Every buyer who waits listens to it.
     setMaxListeners(0, this.#stopping.signal);
     this.#poisonPerMinute = load.poisonPerMinute;
-    this.#log = ClientLog.open(load.log, nodeName);
+    this.#log = new ClientLog(load.log, nodeName);
     this.#pace = new Pace(load.ratePerSecond, this.#stopping.signal);
     const wait = (ms: number): Promise<void> => this.#wait(ms);
     this.#deeds = new Deeds(
@@ -69,7 +62,6 @@ export class Producer {
       const { delays, run } = this.#deeds.next(
         this.#poisonPerMinute / 60 / this.load.ratePerSecond,
       );
-      this.tally.scheduled(delays);
       // A cancel takes its place as well.
       await this.#pace.next(Math.max(1, delays), run);
     }

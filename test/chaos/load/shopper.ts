@@ -5,8 +5,7 @@ import type { PlacedOrder } from '../../../src/shop/orders/orders.schemas.js';
 import { PlaceOrderService } from '../../../src/shop/orders/place-order.service.js';
 import { PaymentsService } from '../../../src/shop/payments/payments.service.js';
 import type { Random } from '../../../src/random.js';
-import type { Verb } from '../record/client-line.js';
-import type { ClientLog } from '../record/client-log.js';
+import type { ClientLog, Verb } from '../record/client-log.js';
 import { SHOP } from '../processes/chaos-app.js';
 import { weighed } from './weighed.js';
 

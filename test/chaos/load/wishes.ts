@@ -1,10 +1,8 @@
 import type { ScheduleOptions, When } from 'nestjs-delay-queue';
 import type { Random } from '../../../src/random.js';
-import type { ChaosPayload } from '../record/client-line.js';
 import { ODD_ACTS } from './acts.js';
 import { SAYING, SPOILING, THROWING } from './batch-handlers.js';
-import type { DatabaseTime } from './database-time.js';
-import { type ChaosName, RARE } from './payloads.js';
+import { type ChaosName, type ChaosPayload, RARE } from './payloads.js';
 import { weighed } from './weighed.js';
 
 /** A delay that a client is about to ask for. */
@@ -14,21 +12,24 @@ export interface Wish {
   options: When & ScheduleOptions;
 }
 
-/** Payloads of one name, and how many different keys they share; none: a key would mean nothing. */
-interface Kind {
-  name: ChaosName;
-  keys: number;
-  payload: (random: Random) => Partial<ChaosPayload>;
-}
+type Rest = Partial<ChaosPayload>;
 
+/** A name, and what else stands in its payloads. */
+type Kind = readonly [name: ChaosName, rest: (random: Random) => Rest];
+
+/** Different keys that the delays of one name share. */
 const KEYS = 40;
-const nothing = (): Partial<ChaosPayload> => ({});
-const act = (random: Random): Partial<ChaosPayload> => ({ act: random.pick(ODD_ACTS) });
-const left = (random: Random): Partial<ChaosPayload> => ({ left: random.integer(1, 6) });
+
+const nothing = (): Rest => ({});
+const act = (random: Random): Rest => ({ act: random.pick(ODD_ACTS) });
+const left = (random: Random): Rest => ({ left: random.integer(1, 6) });
+const workFor =
+  (minMs: number, maxMs: number) =>
+  (random: Random): Rest => ({ act: String(random.integer(minMs, maxMs)) });
 
 /** Few spoil the batch: most batches must have a chance to succeed. */
-const inBatch = (random: Random): Partial<ChaosPayload> =>
-  weighed<Partial<ChaosPayload>>(random, [
+const inBatch = (random: Random): Rest =>
+  weighed<Rest>(random, [
     [87, {}],
     [10, { act: random.pick(SAYING) }],
     [2, { act: random.pick(THROWING) }],
@@ -36,36 +37,22 @@ const inBatch = (random: Random): Partial<ChaosPayload> =>
   ]);
 
 const BATCHED: readonly Kind[] = [
-  { name: 'chaos.batch', keys: KEYS, payload: inBatch },
-  { name: 'chaos.batch-fenced', keys: KEYS, payload: inBatch },
-  { name: 'chaos.batch-recurring', keys: KEYS, payload: left },
+  ['chaos.batch', inBatch],
+  ['chaos.batch-fenced', inBatch],
+  ['chaos.batch-recurring', left],
 ];
 
 const KINDS: readonly [weight: number, kind: Kind][] = [
-  [30, { name: 'chaos.plain', keys: KEYS, payload: nothing }],
-  [30, { name: 'chaos.fenced', keys: KEYS, payload: nothing }],
-  [
-    6,
-    {
-      name: 'chaos.slow',
-      keys: KEYS,
-      payload: (random) => ({ act: String(random.integer(200, 3_000)) }),
-    },
-  ],
-  [
-    6,
-    {
-      name: 'chaos.slow-fenced',
-      keys: KEYS,
-      payload: (random) => ({ act: String(random.integer(100, 1_500)) }),
-    },
-  ],
-  [9, { name: 'chaos.odd', keys: KEYS, payload: act }],
-  [9, { name: 'chaos.odd-fenced', keys: KEYS, payload: act }],
-  [3, { name: 'chaos.recurring', keys: 20, payload: left }],
-  [3, { name: 'chaos.recurring-plain', keys: 20, payload: left }],
-  [6, { name: 'chaos.chain', keys: KEYS, payload: () => ({ left: 1 }) }],
-  [4, { name: RARE, keys: KEYS, payload: nothing }],
+  [30, ['chaos.plain', nothing]],
+  [30, ['chaos.fenced', nothing]],
+  [6, ['chaos.slow', workFor(200, 3_000)]],
+  [6, ['chaos.slow-fenced', workFor(100, 1_500)]],
+  [9, ['chaos.odd', act]],
+  [9, ['chaos.odd-fenced', act]],
+  [3, ['chaos.recurring', left]],
+  [3, ['chaos.recurring-plain', left]],
+  [6, ['chaos.chain', () => ({ left: 1 })]],
+  [4, [RARE, nothing]],
   ...BATCHED.map((kind): [weight: number, kind: Kind] => [4, kind]),
 ];
 
@@ -75,25 +62,31 @@ const FEW_ATTEMPTS = 3;
 /** What a client wants, one delay after the other, each with a token of its own. */
 export class Wishes {
   #made = 0;
+  /** The database's clock minus the monotonic one; our own wall clock may be hours off. */
+  #aheadMs: number | undefined;
 
   constructor(
     private readonly random: Random,
     private readonly client: string,
-    private readonly time: DatabaseTime,
   ) {}
 
-  next({ name, keys, payload }: Kind = weighed(this.random, KINDS), when = this.#when()): Wish {
+  /** Asked to be due in so long, at that monotonic instant, a delay is due then. */
+  heard({ options: { after } }: Wish, askedAtMs: number, dueAt: Date): void {
+    if (typeof after === 'number') this.#aheadMs = dueAt.getTime() - after - askedAtMs;
+  }
+
+  next([name, rest]: Kind = weighed(this.random, KINDS), when = this.#when()): Wish {
     const { random } = this;
     const wish: Wish = {
       name,
-      payload: { token: this.#token(), ...payload(random) },
+      payload: { token: this.#token(), ...rest(random) },
       options: { ...when },
     };
     const recurs = name.includes('recurring');
     if (recurs || random.chance(0.55)) {
       // Many share few keys, so that they meet; some have one for themselves.
       const shared = recurs || random.chance(0.85);
-      wish.options.key = shared ? `k${random.integer(1, keys)}` : wish.payload.token;
+      wish.options.key = shared ? `k${random.integer(1, KEYS)}` : wish.payload.token;
       wish.options.onConflict = weighed(random, [
         [60, 'replace'],
         [25, 'keep'],
@@ -132,14 +125,15 @@ export class Wishes {
 
   #when(): When {
     const { random } = this;
-    const nowMs = this.time.nowMs();
+    const isKnown = this.#aheadMs !== undefined;
+    const nowMs = performance.now() + (this.#aheadMs ?? 0);
     const soon = { after: random.integer(0, 8_000) };
     return weighed<() => When>(random, [
       [70, () => soon],
       [10, () => ({ after: random.integer(0, 30) })],
-      [8, () => (nowMs === undefined ? soon : { at: new Date(nowMs - random.integer(1, 5_000)) })],
+      [8, () => (isKnown ? { at: new Date(nowMs - random.integer(1, 5_000)) } : soon)],
       // The same instant for all who choose this one.
-      [12, () => (nowMs === undefined ? soon : { at: nextRound(nowMs) })],
+      [12, () => (isKnown ? { at: nextRound(nowMs) } : soon)],
     ])();
   }
 }

@@ -5,7 +5,7 @@
  */
 import { parseArgs } from 'node:util';
 import { runChaos, type ChaosResult } from '../run.js';
-import { openChaosServer } from '../server/chaos-server.js';
+import { ChaosServer } from '../server/chaos-server.js';
 import type { Mutant } from './mutant.js';
 import { MUTANTS } from './mutants.js';
 import { again, outcomeOf, render, type Outcome } from './outcome.js';
@@ -46,7 +46,7 @@ if (unknown.length > 0) {
   process.exit(2);
 }
 
-const server = await openChaosServer(say);
+const server = await ChaosServer.start();
 const outcomes: Outcome[] = [];
 try {
   if (values.only === undefined) outcomes.push(await observe(undefined, CONTROL));

@@ -1,30 +1,24 @@
 import { join } from 'node:path';
+import { NodeProcess } from '../../support/node-process.js';
 import type { ChaosOptions } from '../options.js';
-import type { Counts } from '../processes/process.protocol.js';
-import { openProxy } from '../proxy/proxy.js';
-import type { Role } from '../world.js';
-import { Slot } from './slot.js';
+import type { ProcessMessage, ProcessSetup, Role } from '../processes/process.protocol.js';
+import { openProxy, type PostgresProxy } from '../proxy/proxy.js';
+import { Slot, type SlotParts } from './slot.js';
 
 /** Where the crew works, and who hears of it. */
-export interface Place {
+export interface Place extends Pick<SlotParts, 'onOdd' | 'onEnd' | 'onChange' | 'log'> {
   /** Of the server itself; every process gets a proxy of its own. */
-  serverUrl: string;
+  databaseUrl: string;
   /** Gets a log per producer. */
   folder: string;
-  onOdd: (what: string) => void;
-  onEnd: (nodeName: string, output: string) => void;
-  onChange: () => void;
 }
 
 /** Payloads that kill their worker, two times each, once the calm is over. */
 const POISON_PER_MINUTE = 0.75;
 
-export const isClientLog = (file: string): boolean => file.endsWith('.jsonl');
-
 /** All processes of a run. */
 export class Crew {
   readonly slots: Slot[] = [];
-  readonly #proxies: Awaited<ReturnType<typeof openProxy>>[] = [];
   #poisonPerMinute = 0;
 
   constructor(
@@ -34,15 +28,13 @@ export class Crew {
 
   /** Resolves when all are ready. */
   async start(): Promise<void> {
-    for (const [role, count] of [
-      ['worker', this.options.workers],
-      ['producer', this.options.producers],
-    ] as const) {
-      for (let number = 1; number <= count; number++) await this.#open(role, `${role}-${number}`);
-    }
+    const { workers, producers } = this.options;
+    for (let number = 1; number <= workers; number++) await this.#open('worker', number);
+    for (let number = 1; number <= producers; number++) await this.#open('producer', number);
     // Or the calm would begin with a backlog.
-    await this.#startAll('worker');
-    await this.#startAll('producer');
+    for (const role of ['worker', 'producer'] as const) {
+      await Promise.all(this.#of(role).map((slot) => slot.start()));
+    }
   }
 
   /** The calm is over. */
@@ -67,48 +59,31 @@ export class Crew {
   /** Nobody is left then, however the run ended. */
   async close(): Promise<void> {
     await Promise.all(this.slots.map((slot) => slot.kill()));
-    await Promise.all(this.#proxies.map((proxy) => proxy.close()));
-  }
-
-  counts(): Counts[] {
-    return this.slots.flatMap((slot) => slot.counts());
-  }
-
-  async #startAll(role: Role): Promise<void> {
-    await Promise.all(this.#of(role).map((slot) => slot.start()));
+    await Promise.all(this.slots.map(({ proxy }) => proxy.close()));
   }
 
   #of(role: Role): Slot[] {
     return this.slots.filter((slot) => slot.role === role);
   }
 
-  async #open(role: Role, name: string): Promise<void> {
-    const { seed, rate, producers, mutant, log } = this.options;
-    const { serverUrl, folder, onOdd, onEnd, onChange } = this.place;
-    const proxy = await openProxy(serverUrl);
-    this.#proxies.push(proxy);
-    const loadOf = (nodeName: string) => ({
-      log: join(folder, `${nodeName}.jsonl`),
+  async #open(role: Role, number: number): Promise<void> {
+    const proxy = await openProxy(this.place.databaseUrl);
+    const launch: SlotParts['launch'] = (nodeName, how) =>
+      NodeProcess.start<ProcessMessage>('test/chaos/processes/main.ts', {
+        env: { CHAOS_PROCESS: JSON.stringify({ ...this.#setupOf(role, nodeName, proxy), ...how }) },
+      });
+    this.slots.push(new Slot({ ...this.place, slot: `${role}-${number}`, role, proxy, launch }));
+  }
+
+  #setupOf(role: Role, nodeName: string, { url }: PostgresProxy): ProcessSetup {
+    const { seed, rate, producers, mutant = null } = this.options;
+    const load = {
+      log: join(this.place.folder, `${nodeName}.jsonl`),
       ratePerSecond: rate / producers,
       poisonPerMinute: this.#poisonPerMinute,
-    });
-    this.slots.push(
-      new Slot({
-        slot: name,
-        role,
-        proxy,
-        setupOf: (nodeName) => ({
-          role,
-          url: proxy.url,
-          seed: `${seed}/${nodeName}`,
-          load: role === 'producer' ? loadOf(nodeName) : null,
-          mutant: mutant ?? null,
-        }),
-        onOdd,
-        onEnd,
-        onChange,
-        log,
-      }),
-    );
+    };
+    const isProducer = role === 'producer';
+    const seedOfNode = `${seed}/${nodeName}`;
+    return { role, url, nodeName, seed: seedOfNode, load: isProducer ? load : null, mutant };
   }
 }

@@ -1,20 +1,35 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Counts, ProcessOrder, ProcessSetup } from '../processes/process.protocol.js';
-import type { ChaosNode, ChaosProxy, Role, StartHow } from '../world.js';
-import { Tenant } from './tenant.js';
+import type { NodeProcess } from '../../support/node-process.js';
+import {
+  POISONED,
+  type ProcessMessage,
+  type ProcessOrder,
+  type Role,
+  type StartHow,
+} from '../processes/process.protocol.js';
+import type { PostgresProxy } from '../proxy/proxy.js';
 
 const AGAIN_AFTER_MS = 250;
 const STARTED_WITHIN_MS = 120_000;
 
+/** Compiling and connecting, on a machine that has other things to do as well. */
+const READY_WITHIN_MS = 45_000;
+
 /** Handlers have 5 s to end, a producer's calls 10 s, and a half-open connection 15 s to be noticed. */
 const STOPPED_WITHIN_MS = 75_000;
 
+/** Nothing that a fault explains. */
+const SUSPECT = /^.*(?:unhandled|uncaught|MaxListeners|(?:Type|Reference|Range|Syntax)Error).*$/im;
+
+const TOLD_CHARS = 3_000;
+
 /** What a slot is made of. */
 export interface SlotParts {
+  /** `worker-1`; the processes that follow one another in it have node names of their own. */
   slot: string;
   role: Role;
-  proxy: ChaosProxy;
-  setupOf: (nodeName: string) => Omit<ProcessSetup, 'nodeName' | 'without' | 'clockShiftMs'>;
+  proxy: PostgresProxy;
+  launch: (nodeName: string, how: StartHow) => NodeProcess<ProcessMessage>;
   /** Something that no fault explains. */
   onOdd: (what: string) => void;
   /** A process has ended, with all that it printed. */
@@ -24,46 +39,51 @@ export interface SlotParts {
   log: (line: string) => void;
 }
 
+/** One process in a slot, from its start to its end. */
+interface Tenant {
+  nodeName: string;
+  process: NodeProcess<ProcessMessage>;
+  isReady: boolean;
+  /** Somebody of the run has ended it. */
+  isEvicted: boolean;
+}
+
 /** One place of the run, and the processes that follow one another in it. */
-export class Slot implements ChaosNode {
+export class Slot {
+  readonly slot: string;
+  readonly role: Role;
+  readonly proxy: PostgresProxy;
   /** How it shall run; undefined: not at all. A process that a payload kills is replaced. */
   #wanted: StartHow | undefined;
   #tenant: Tenant | undefined;
   #starting: Promise<void> | undefined;
   #tenants = 0;
-  /** Told by processes that are gone. */
-  #left: Counts[] = [];
 
-  constructor(private readonly parts: SlotParts) {}
-
-  get slot(): string {
-    return this.parts.slot;
-  }
-
-  get role(): Role {
-    return this.parts.role;
-  }
-
-  get proxy(): ChaosProxy {
-    return this.parts.proxy;
+  constructor(private readonly parts: SlotParts) {
+    this.slot = parts.slot;
+    this.role = parts.role;
+    this.proxy = parts.proxy;
   }
 
   get running(): boolean {
-    return this.#tenant?.isReady === true && this.#tenant.isAlive;
+    return this.#tenant?.isReady === true && this.#tenant.process.running;
   }
 
+  /** Another process in this slot; resolves when it is ready. Tries again while the server is away. */
   start(how: StartHow = {}): Promise<void> {
     this.#wanted = how;
     this.#starting ??= this.#startAsWanted().finally(() => (this.#starting = undefined));
     return this.#starting;
   }
 
+  /** SIGKILL; resolves when the process is gone. */
   async kill(): Promise<void> {
     this.#wanted = undefined;
     await this.#evict('SIGKILL');
     await this.#starting?.catch(() => {});
   }
 
+  /** SIGTERM; resolves when it has drained and gone. */
   async stop(): Promise<void> {
     this.#wanted = undefined;
     const timer = setTimeout(() => {
@@ -71,29 +91,24 @@ export class Slot implements ChaosNode {
       void this.#evict('SIGKILL');
     }, STOPPED_WITHIN_MS);
     // One that is still starting has nothing to drain.
-    await this.#evict(this.running ? 'SIGTERM' : 'SIGKILL');
+    const how = await this.#evict(this.running ? 'SIGTERM' : 'SIGKILL');
+    if (how && how !== 'code 0' && how !== 'SIGKILL')
+      this.#tellOdd(`ended with ${how} after SIGTERM`);
     await this.#starting?.catch(() => {});
     clearTimeout(timer);
   }
 
   pause(): void {
-    if (this.running) this.#tenant?.signal('SIGSTOP');
+    if (this.running) void this.#tenant?.process.kill('SIGSTOP');
   }
 
   resume(): void {
-    if (this.running) this.#tenant?.signal('SIGCONT');
+    if (this.running) void this.#tenant?.process.kill('SIGCONT');
   }
 
   order(order: ProcessOrder): void {
     // A payload may have killed it just now.
-    if (this.running) this.#tenant?.order(order);
-  }
-
-  /** What its processes have told since the last time. */
-  counts(): Counts[] {
-    const told = [...this.#left, ...(this.#tenant?.counts() ?? [])];
-    this.#left = [];
-    return told;
+    if (this.running) this.#tenant?.process.send(order);
   }
 
   /** Another order, or none, may come while a process starts. */
@@ -102,8 +117,10 @@ export class Slot implements ChaosNode {
     while (this.#wanted !== undefined && !this.running) {
       const how = this.#wanted;
       try {
-        await this.#moveIn(how).ready();
-        if (!isSame(this.#wanted, how)) await this.#evict('SIGKILL');
+        const tenant = this.#moveIn(how);
+        await tenant.process.waitFor(({ ready }) => ready === true, READY_WITHIN_MS);
+        tenant.isReady = true;
+        if (this.#wanted !== how) await this.#evict('SIGKILL');
       } catch (error) {
         await this.#evict('SIGKILL');
         if (performance.now() > giveUpAtMs) throw error;
@@ -113,46 +130,47 @@ export class Slot implements ChaosNode {
     this.parts.onChange();
   }
 
-  #moveIn({ without = [], clockShiftMs = 0 }: StartHow): Tenant {
+  #moveIn(how: StartHow): Tenant {
     this.#tenants += 1;
     const nodeName = `${this.slot}.${this.#tenants}`;
-    const setup = { ...this.parts.setupOf(nodeName), nodeName, without, clockShiftMs };
-    const tenant = new Tenant(setup);
+    const process = this.parts.launch(nodeName, how);
+    const tenant = { nodeName, process, isReady: false, isEvicted: false };
     this.#tenant = tenant;
-    void tenant.gone.then((how) => this.#movedOut(tenant, how));
+    void process.exited.then(({ code, signal }) =>
+      this.#movedOut(tenant, signal ?? `code ${code}`),
+    );
     return tenant;
   }
 
-  async #evict(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
+  /** @returns how it ended, unless nobody was there */
+  async #evict(signal: 'SIGKILL' | 'SIGTERM'): Promise<string | undefined> {
     const tenant = this.#tenant;
-    if (tenant?.isAlive !== true) return;
-    const how = await tenant.evict(signal);
-    const isAsAsked = how === 'code 0' || tenant.isPoisoned;
-    if (signal === 'SIGTERM' && !isAsAsked) this.#tellOdd(`ended with ${how} after SIGTERM`);
+    if (tenant?.process.running !== true) return undefined;
+    tenant.isEvicted = true;
+    const exit = await tenant.process.kill(signal);
+    return exit?.signal ?? `code ${exit?.code}`;
   }
 
-  #movedOut(tenant: Tenant, how: string): void {
-    const { nodeName, output } = tenant;
+  #movedOut({ nodeName, process, isReady, isEvicted }: Tenant, how: string): void {
+    const { output } = process;
     this.parts.onEnd(nodeName, output);
-    this.#left.push(...tenant.counts());
-    const stalled = tenant.stalled();
-    if (stalled !== undefined) this.parts.onOdd(tenant.tells(`said "${stalled}"`));
-    if (tenant.isEvicted) return;
-    if (!tenant.isReady) {
+    const [suspect] = SUSPECT.exec(output) ?? [];
+    if (suspect !== undefined) this.#tellOdd(`said "${suspect}"`);
+    if (isEvicted) return;
+    if (!isReady) {
       const said = output.trimEnd().split('\n').at(-1) ?? '';
-      this.parts.log(`         ${nodeName} did not start (${how}), another follows: ${said}`);
+      this.parts.log(`${nodeName} did not start (${how}), another follows: ${said}`);
       return;
     }
-    if (tenant.isPoisoned) this.parts.log(`         ${nodeName} was killed by a payload`);
-    else this.parts.onOdd(tenant.tells(`ended by itself (${how})`));
+    if (output.includes(POISONED)) this.parts.log(`${nodeName} was killed by a payload`);
+    else this.#tellOdd(`ended by itself (${how})`);
     if (this.#wanted === undefined) return;
     this.start(this.#wanted).catch((error: Error) => this.#tellOdd(error.message));
   }
 
   #tellOdd(what: string): void {
-    this.parts.onOdd(this.#tenant?.tells(what) ?? `${this.slot} ${what}`);
+    const { nodeName = this.slot, process } = this.#tenant ?? {};
+    const printed = process?.output.slice(-TOLD_CHARS).trimEnd() || 'nothing';
+    this.parts.onOdd(`${nodeName} ${what}. It printed:\n${printed}`);
   }
 }
-
-const isSame = (a: StartHow | undefined, b: StartHow): boolean =>
-  JSON.stringify(a) === JSON.stringify(b);

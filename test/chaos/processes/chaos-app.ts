@@ -3,7 +3,7 @@ import { TypeOrmModule } from '@nestjs/typeorm';
 import { DelayQueueModule } from 'nestjs-delay-queue';
 import { shopEntities } from '../../../src/shop/shop.entities.js';
 import { ShopModule } from '../../../src/shop/shop.module.js';
-import { type ProcessSetup, QUEUE } from './process.protocol.js';
+import { POOL_MAX, type ProcessSetup, QUEUE } from './process.protocol.js';
 
 @Module({})
 class ChaosApp {}
@@ -16,9 +16,6 @@ export const SHOP = {
   confirmAfterMs: 2_000,
   rateAfterMs: 2_000,
 };
-
-/** The application's own pool; a fault can take all of it. */
-export const POOL_MAX = 12;
 
 /** Library and shop as an application has them, with times short enough for a run of a minute. */
 export function chaosApp({ url, role, nodeName }: ProcessSetup, handlers: Type[]): DynamicModule {

@@ -1,8 +1,17 @@
 import type { DelayQueueOptions } from 'nestjs-delay-queue';
-import type { NodeOrder, Role } from '../world.js';
+
+export type Role = 'worker' | 'producer';
+
+/** How a process differs from the others of its role. */
+export interface StartHow {
+  /** Names that it has no handler for: an older build in a rolling deploy. */
+  without?: string[];
+  /** Its wall clock is off by so much. */
+  clockShiftMs?: number;
+}
 
 /** What a process of the run is told at its start, as JSON in `CHAOS_PROCESS`. */
-export interface ProcessSetup {
+export interface ProcessSetup extends StartHow {
   role: Role;
   /** Through the process's own proxy. */
   url: string;
@@ -11,11 +20,7 @@ export interface ProcessSetup {
   seed: string;
   /** What a producer does; a worker has none. */
   load: LoadSetup | null;
-  /** Names that it has no handler for. */
-  without: readonly string[];
   mutant: string | null;
-  /** Its wall clock is off by so much from the start. */
-  clockShiftMs: number;
 }
 
 export interface LoadSetup {
@@ -26,26 +31,30 @@ export interface LoadSetup {
   poisonPerMinute: number;
 }
 
+/** What a process is to do to itself. */
+export type NodeOrder =
+  /** Blocks the event loop. */
+  | { blockMs: number }
+  /** Takes every connection of the application's pool and keeps them for so long. */
+  | { holdPoolMs: number }
+  /** Its wall clock jumps by so much from now on (`Date` alone; the monotonic clock stays). */
+  | { jumpMs: number };
+
 export type ProcessOrder =
   | NodeOrder
   /** To producers: the calm is over. */
   | { poisonPerMinute: number };
 
-/** What a process tells. */
-export type ProcessMessage = { ready: true } | { counts: Counts };
-
-/** What it has done since it told the last time. */
-export interface Counts {
-  /** Delays that it has asked for. */
-  scheduled: number;
-  /** Attempts that ended a delay: completed, moved on, buried. */
-  ended: number;
-  /** Of delays that ran for the first time and were due in the future when they were asked for. */
-  latenessMs: number[];
+/** Told once, by a process that works. */
+export interface ProcessMessage {
+  ready?: true;
 }
 
 /** Last words of a process that a payload kills; then its end is nobody's fault. */
 export const POISONED = 'a poisonous payload ends this process';
+
+/** The application's own pool; a fault can take all of it. */
+export const POOL_MAX = 12;
 
 /** Leases are short, so that a minute holds many of them. */
 export const LEASE_MS = 2_000;

@@ -1,13 +1,12 @@
 import type { Socket } from 'node:net';
-import type { Passed } from './commit-watch.js';
-import { reset } from './reset.js';
-import type { Weather } from './weather.js';
 
-/** What waits in a flow: bytes, or how the source ended. */
-type Waiting = { atMs: number } & ({ chunk: Buffer } | { end: 'finished' | 'reset' });
-
-/** Beyond this the source is not read: its own side then feels that nothing goes on. */
-const WAITING_BYTES_MAX = 1_048_576;
+/** What it is like between one process and the server; its proxy changes it, every flow looks at it. */
+export interface Weather {
+  /** From a chunk's arrival to its delivery. */
+  delayMs: number;
+  /** Nothing passes, in neither direction. */
+  isStill: boolean;
+}
 
 /**
  * One direction of a connection: what arrives from `source` goes on to `sink`, in order, when the
@@ -15,28 +14,27 @@ const WAITING_BYTES_MAX = 1_048_576;
  * that is still.
  */
 export class Flow {
-  readonly #waiting: Waiting[] = [];
-  #waitingBytes = 0;
+  readonly #waiting: { atMs: number; deliver: () => void }[] = [];
   #timer: NodeJS.Timeout | undefined;
-  #hasEnded = false;
 
-  /**
-   * @param look sees each chunk just before it goes on
-   * @param cut called when `look` wants the connection to end there
-   */
+  /** @param pass hands a chunk on to the sink when its time has come */
   constructor(
-    private readonly source: Socket,
+    source: Socket,
     private readonly sink: Socket,
     private readonly weather: Weather,
-    private readonly look: (chunk: Buffer) => Passed,
-    private readonly cut: () => void,
+    pass: (chunk: Buffer) => void,
   ) {
-    source.on('data', (chunk: Buffer) => this.#arrive({ chunk, atMs: performance.now() }));
-    source.on('end', () => this.#end('finished'));
-    source.on('close', (hadError) => {
-      if (hadError || !this.#hasEnded) this.#end('reset');
+    let hasEnded = false;
+    source.on('data', (chunk: Buffer) => this.#arrive(() => pass(chunk)));
+    source.on('end', () => {
+      hasEnded = true;
+      this.#arrive(() => sink.end());
     });
-    sink.on('drain', () => this.pump());
+    source.on('close', (hadError) => {
+      if (hadError || !hasEnded) this.#arrive(() => reset(sink));
+    });
+    // Refused, reset, broken pipe: `close` tells the other side.
+    source.on('error', () => {});
     sink.on('close', () => this.drop());
   }
 
@@ -44,14 +42,14 @@ export class Flow {
   pump(): void {
     clearTimeout(this.#timer);
     for (let next = this.#waiting[0]; next !== undefined; next = this.#waiting[0]) {
-      if (this.weather.isStill || this.sink.writableNeedDrain) return;
+      if (this.weather.isStill) return;
       const waitMs = next.atMs + this.weather.delayMs - performance.now();
       if (waitMs > 0) {
         this.#timer = setTimeout(() => this.pump(), waitMs);
         return;
       }
       this.#waiting.shift();
-      this.#deliver(next);
+      next.deliver();
     }
   }
 
@@ -59,32 +57,21 @@ export class Flow {
   drop(): void {
     clearTimeout(this.#timer);
     this.#waiting.length = 0;
-    this.#waitingBytes = 0;
   }
 
-  #arrive(what: Waiting): void {
+  #arrive(deliver: () => void): void {
     if (this.sink.destroyed) return;
-    this.#waiting.push(what);
-    if ('chunk' in what) this.#waitingBytes += what.chunk.length;
-    if (this.#waitingBytes > WAITING_BYTES_MAX) this.source.pause();
+    this.#waiting.push({ atMs: performance.now(), deliver });
     this.pump();
   }
+}
 
-  #end(end: 'finished' | 'reset'): void {
-    this.#hasEnded = true;
-    this.#arrive({ end, atMs: performance.now() });
-  }
-
-  #deliver(what: Waiting): void {
-    if ('end' in what) {
-      if (what.end === 'reset') reset(this.sink);
-      else this.sink.end();
-      return;
-    }
-    this.#waitingBytes -= what.chunk.length;
-    if (this.source.isPaused() && this.#waitingBytes <= WAITING_BYTES_MAX) this.source.resume();
-    const { chunk, cut } = this.look(what.chunk);
-    if (chunk.length > 0) this.sink.write(chunk);
-    if (cut) this.cut();
-  }
+/**
+ * Closes a socket so that the other side finds its connection reset. Node loses the handle of one
+ * that is reset while it says its own goodbye: never closed, and the process does not end. Such a
+ * socket is closed plainly; its other side expects nothing any more.
+ */
+export function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }

@@ -1,46 +1,62 @@
 import { connect, type Socket } from 'node:net';
-import { CommitWatch, type CutAt } from './commit-watch.js';
-import { Flow } from './flow.js';
-import { reset } from './reset.js';
-import type { Weather } from './weather.js';
+import { Flow, reset, type Weather } from './flow.js';
+
+/** Where the next COMMIT is cut off. */
+export type CutAt = 'before commit' | 'after commit';
+
+/** As drivers send it: a message of its own, when everything before it has been answered. */
+const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0');
 
 /** One connection of a client, and the one to the server behind it. */
 export class Link {
   readonly #flows: readonly Flow[];
-  readonly #sockets: readonly Socket[];
+  readonly #server: Socket;
   /** Resolves when both sides are closed. */
   readonly closed: Promise<unknown>;
+  #cutsAnswer = false;
 
+  /** @param takeCut tells once where to cut, to the first connection that asks at a COMMIT */
   constructor(
-    client: Socket,
+    private readonly client: Socket,
     to: { host: string; port: number },
     weather: Weather,
-    takeCut: () => CutAt | undefined,
+    private readonly takeCut: () => CutAt | undefined,
   ) {
     const server = connect({ ...to, noDelay: true, allowHalfOpen: true });
-    const watch = new CommitWatch(takeCut);
-    const cut = (): void => this.cut();
-    this.#sockets = [client, server];
+    this.#server = server;
+    const closed = [client, server].map(
+      (socket) => new Promise((end) => socket.once('close', end)),
+    );
+    this.closed = Promise.all(closed);
     this.#flows = [
-      new Flow(client, server, weather, (chunk) => watch.fromClient(chunk), cut),
-      new Flow(server, client, weather, (chunk) => watch.fromServer(chunk), cut),
+      new Flow(client, server, weather, (chunk) => this.#ask(chunk)),
+      new Flow(server, client, weather, (chunk) => this.#answer(chunk)),
     ];
-    this.closed = Promise.all(this.#sockets.map((socket) => closing(socket)));
   }
 
   /** Both sides find their connection reset, at once and whatever the weather. */
   cut(): void {
     for (const flow of this.#flows) flow.drop();
-    for (const socket of this.#sockets) reset(socket);
+    for (const socket of [this.client, this.#server]) reset(socket);
   }
 
   pump(): void {
     for (const flow of this.#flows) flow.pump();
   }
-}
 
-function closing(socket: Socket): Promise<void> {
-  // Refused, reset, broken pipe: the flows make of it what the other side is to see.
-  socket.on('error', () => {});
-  return new Promise((resolve) => socket.once('close', () => resolve()));
+  #ask(chunk: Buffer): void {
+    const cutAt = chunk.includes(COMMIT) ? this.takeCut() : undefined;
+    if (cutAt === 'before commit') {
+      this.cut();
+      return;
+    }
+    this.#cutsAnswer = cutAt === 'after commit';
+    this.#server.write(chunk);
+  }
+
+  /** After a COMMIT the server has said that it is done, and the client does not hear it. */
+  #answer(chunk: Buffer): void {
+    if (this.#cutsAnswer) this.cut();
+    else this.client.write(chunk);
+  }
 }

@@ -1,10 +1,8 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { HOST } from '../../../src/embedded-postgres/free-port.js';
-import type { ChaosProxy } from '../world.js';
-import type { CutAt } from './commit-watch.js';
-import { Link } from './link.js';
-import type { Weather } from './weather.js';
+import type { Weather } from './flow.js';
+import { type CutAt, Link } from './link.js';
 
 const POSTGRES_PORT = 5432;
 
@@ -15,7 +13,8 @@ export async function openProxy(serverUrl: string): Promise<PostgresProxy> {
   return proxy;
 }
 
-export class PostgresProxy implements ChaosProxy {
+/** What lies between one process and the server; each process has one of its own. */
+export class PostgresProxy {
   readonly #links = new Map<Link, Weather>();
   readonly #weather: Weather = { delayMs: 0, isStill: false };
   readonly #listener: Server;
@@ -45,15 +44,18 @@ export class PostgresProxy implements ChaosProxy {
     return url.href;
   }
 
+  /** Every packet of both directions is held up by that long; 0 ends it. */
   delay(ms: number): void {
     this.#weather.delayMs = ms;
     this.#pump();
   }
 
+  /** Resets all connections. New ones are let in. */
   cut(): void {
     for (const link of this.#links.keys()) link.cut();
   }
 
+  /** Connections stay open and nothing passes any more, until `heal`; new ones hang likewise. */
   halfOpen(): void {
     this.#weather.isStill = true;
   }
@@ -63,10 +65,12 @@ export class PostgresProxy implements ChaosProxy {
     for (const weather of [...this.#links.values()].slice(-count)) weather.isStill = true;
   }
 
+  /** The next COMMIT that a client sends reaches the server, and its answer never comes back. */
   cutAfterCommit(): void {
     this.#cutAt = 'after commit';
   }
 
+  /** The next COMMIT never reaches the server: the connection is reset instead. */
   cutBeforeCommit(): void {
     this.#cutAt = 'before commit';
   }

@@ -1,4 +1,4 @@
-import type { ChaosPayload } from './client-line.js';
+import type { ChaosPayload } from '../load/payloads.js';
 
 /** A delay as the ledger of effects names it. */
 export interface Done {
@@ -8,18 +8,6 @@ export interface Done {
   payload: ChaosPayload;
 }
 
-/** Where an effect is written down: a transaction, or a pool. */
-interface Runner {
-  query(sql: string, parameters: unknown[]): Promise<unknown>;
-}
-
-/** Writes down that a handler did its work; see {@link noteEffects}. */
-export const noteEffect = (
-  runner: Runner,
-  delay: Done,
-  by: { node: string; fenced: boolean },
-): Promise<void> => noteEffects(runner, [delay], by);
-
 /**
  * Writes down that a handler did the work of these delays, in one statement.
  *
@@ -27,7 +15,7 @@ export const noteEffect = (
  * DataSource of a plain one
  */
 export async function noteEffects(
-  runner: Runner,
+  runner: { query(sql: string, parameters: unknown[]): Promise<unknown> },
   delays: readonly Done[],
   by: { node: string; fenced: boolean },
 ): Promise<void> {

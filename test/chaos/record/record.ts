@@ -43,11 +43,8 @@ const TABLES = [
      error          text
    )`,
 
-  `CREATE TABLE chaos.fault (
-     kind     text NOT NULL,
-     began_at timestamptz NOT NULL,
-     ended_at timestamptz NOT NULL
-   )`,
+  // Each when it was over.
+  `CREATE TABLE chaos.fault (kind text NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp())`,
 
   // What a caller's transaction writes beside the delay of the same token.
   `CREATE TABLE chaos.business (token text NOT NULL)`,

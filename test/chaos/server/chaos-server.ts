@@ -1,66 +1,71 @@
 import { randomBytes } from 'node:crypto';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { QueryResultRow } from 'pg';
-import type { ChaosServer } from '../world.js';
-import { ServerProcess } from './server-process.js';
-import { SteadySql } from './steady-sql.js';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Pool, type QueryResultRow } from 'pg';
+import { OwnServer } from '../../servers/support/own-server.js';
+import type { Sql } from '../record/sql.js';
+import { untilBack } from './away.js';
 
-/** As a user would have it: what is acknowledged is on the disk. */
-const SETTINGS = {
-  fsync: 'on',
-  synchronous_commit: 'on',
-  full_page_writes: 'on',
-  // A half-open proxy lets its clients come again and again, and none of them goes.
-  max_connections: 400,
-};
+/** How the run's own sessions are called, so that faults leave them alone. */
+export const RUN_APPLICATION = 'chaos run';
 
-/** A server of the run's own, as one of its databases. */
-export interface OwnServer extends ChaosServer {
-  /** The same server as another, empty database; `drop` before the server stops, or never. */
-  freshDatabase(): Promise<ChaosServer & { drop(): Promise<void> }>;
-  /** Nothing of it is left then: no process, no folder. The same happens when this process is killed. */
-  stop(): Promise<void>;
+/** The database of one run, on a server that faults may hit. */
+export interface ChaosDatabase {
+  /** Straight to the server, past every proxy. Survives crashes: the port stays. */
+  readonly url: string;
+  /** A crash, a pause, and a new start. Resolves when connections are let in. */
+  crash(downMs: number): Promise<void>;
+  /** One statement on a connection of the run's own, tried again while the server is away. */
+  readonly sql: Sql;
+  /** Before the server stops, or never. */
+  drop(): Promise<void>;
 }
 
-/** Starts a durable Postgres on a port of its own, in a temporary folder. */
-export async function openChaosServer(log: (line: string) => void): Promise<OwnServer> {
-  const process = await ServerProcess.start(
-    {
-      folder: join(tmpdir(), `delay-queue-chaos-${randomBytes(5).toString('hex')}`),
-      settings: SETTINGS,
-    },
-    log,
-  );
-  const own = new SteadySql(process.url);
-  return {
-    ...faceOf(process, process.url, own),
-    freshDatabase: async () => {
-      const name = `chaos_${randomBytes(5).toString('hex')}`;
-      await own.query(`CREATE DATABASE ${name} TEMPLATE template0`);
-      const url = new URL(process.url);
-      url.pathname = `/${name}`;
-      const sql = new SteadySql(url.href);
-      return {
-        ...faceOf(process, url.href, sql),
-        drop: async () => {
-          await sql.close();
-          await own.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
-        },
-      };
-    },
-    stop: async () => {
-      await own.close();
-      await process.stop();
-    },
-  };
-}
+/** A durable server, as a user would have it, on a port and in a folder of its own. */
+export class ChaosServer {
+  /** Crashes that are asked for at the same time come one after the other. */
+  #crashing = Promise.resolve();
 
-function faceOf(process: ServerProcess, url: string, sql: SteadySql): ChaosServer {
-  return {
-    url,
-    crash: (downMs) => process.crash(downMs),
-    sql: <Row extends QueryResultRow>(text: string, parameters?: unknown[]) =>
-      sql.query<Row>(text, parameters),
-  };
+  static async start(): Promise<ChaosServer> {
+    // A half-open proxy lets its clients come again and again, and none of them goes.
+    const postgres = await OwnServer.create({ max_connections: 400 });
+    await postgres.start();
+    return new ChaosServer(postgres);
+  }
+
+  private constructor(private readonly postgres: OwnServer) {}
+
+  async freshDatabase(): Promise<ChaosDatabase> {
+    const name = `chaos_${randomBytes(5).toString('hex')}`;
+    await this.postgres.sql(`CREATE DATABASE ${name} TEMPLATE template0`);
+    const url = new URL(this.postgres.url);
+    url.pathname = `/${name}`;
+    const pool = new Pool({
+      connectionString: url.href,
+      application_name: RUN_APPLICATION,
+      max: 4,
+    });
+    // Its idle connections die with every crash; the next statement speaks for itself.
+    pool.on('error', () => {});
+    return {
+      url: url.href,
+      crash: (downMs) => (this.#crashing = this.#crashing.then(() => this.#crash(downMs))),
+      sql: async <Row extends QueryResultRow>(text: string, parameters: unknown[] = []) =>
+        (await untilBack(() => pool.query<Row>(text, parameters))).rows,
+      drop: async () => {
+        await pool.end();
+        await this.postgres.sql(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
+      },
+    };
+  }
+
+  async stop(): Promise<void> {
+    await this.#crashing.catch(() => {});
+    await this.postgres.remove();
+  }
+
+  async #crash(downMs: number): Promise<void> {
+    await this.postgres.crash();
+    await pause(downMs);
+    await this.postgres.start();
+  }
 }

@@ -3,7 +3,7 @@ import { freePort } from '../../../src/embedded-postgres/free-port.js';
 
 /**
  * Below the ports that systems hand out to connections going out (from 32768 on Linux, from 49152
- * elsewhere). While the server is down its clients knock all the time; among those ports one of them
+ * elsewhere). While a server is down its clients knock all the time; among those ports one of them
  * would sooner or later get the server's own, be connected with itself, and keep the server out.
  */
 const FIRST = 20_000;
