@@ -1,15 +1,11 @@
-import { createWriteStream, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
 import type { Sql } from './record/sql.js';
 
 /** What a person wants to read who asks why. */
 const TABLES = ['step', 'life', 'effect', 'client', 'fault'];
-
-const PAGE = 5_000;
 
 /** The folder of a run: its clients' logs, and what its processes printed. */
 export class Evidence {
@@ -31,23 +27,15 @@ export class Evidence {
   /** The database itself does not stay. */
   async addRecord(sql: Sql): Promise<void> {
     for (const table of TABLES) {
-      const file = createWriteStream(join(this.folder, `${table}.json-lines`));
-      await pipeline(Readable.from(linesOf(sql, table)), file);
+      const rows = await sql<{ line: string }>(
+        `SELECT to_json(t)::text AS line FROM chaos.${table} t ORDER BY ctid`,
+      );
+      const lines = rows.map(({ line }) => `${line}\n`);
+      writeFileSync(join(this.folder, `${table}.json-lines`), lines.join(''));
     }
   }
 
   async discard(): Promise<void> {
     await rm(this.folder, { recursive: true, force: true });
-  }
-}
-
-async function* linesOf(sql: Sql, table: string): AsyncGenerator<string> {
-  for (let offset = 0; ; offset += PAGE) {
-    const rows = await sql<{ line: string }>(
-      `SELECT to_json(t)::text AS line FROM chaos.${table} t ORDER BY ctid LIMIT ${PAGE} OFFSET $1`,
-      [offset],
-    );
-    for (const { line } of rows) yield `${line}\n`;
-    if (rows.length < PAGE) return;
   }
 }

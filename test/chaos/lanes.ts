@@ -41,6 +41,7 @@ export class Lanes {
       const fault = this.#left.pop();
       if (fault === undefined) return;
       await this.#do(fault, own);
+      if (isOver()) return;
       await this.world.sleep(own.integer(PAUSE_MS.min, PAUSE_MS.max));
     }
   }

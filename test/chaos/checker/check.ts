@@ -1,6 +1,6 @@
 import type { Sql } from '../record/sql.js';
 import { figuresOf, type Figures } from './figures.js';
-import type { Check, Harm, Invariant } from './invariant.js';
+import type { Check, Invariant } from './invariant.js';
 import { ALL } from './invariants/index.js';
 import { DERIVED } from './steps.js';
 import { storyOf } from './story.js';
@@ -34,25 +34,21 @@ export async function check(
   run: CheckedRun,
 ): Promise<{ verdicts: Verdict[]; figures: Figures }> {
   for (const statement of DERIVED) await sql(statement);
-  const harms: Record<Harm, number> = { lost: 0, duplicated: 0, unexpected: 0, early: 0 };
   const verdicts: Verdict[] = [];
-  for (const invariant of ALL) verdicts.push(await judge(sql, invariant, run, harms));
-  const harm = Object.entries(harms).map(([what, times]) => `${times} ${what}`);
-  return { verdicts, figures: { ...(await figuresOf(sql, run.calmUntil)), harm: harm.join(', ') } };
+  for (const invariant of ALL) verdicts.push(await judge(sql, invariant, run));
+  return { verdicts, figures: await figuresOf(sql, run.calmUntil) };
 }
 
 async function judge(
   sql: Sql,
   { number, title, checks }: Invariant,
   run: CheckedRun,
-  harms: Record<Harm, number>,
 ): Promise<Verdict> {
   const verdict: Verdict = { invariant: number, title, checked: 0, violations: 0, examples: [] };
   for (const each of checks) {
     const found = await ask(sql, each, run);
     verdict.checked += found.checked;
     verdict.violations += found.violations;
-    if (each.harm) harms[each.harm] += found.violations;
     for (const example of found.examples) verdict.examples.push(await inWords(sql, each, example));
   }
   return verdict;

@@ -1,6 +1,3 @@
-/** What a broken check says about the run as a whole, beside its invariant. */
-export type Harm = 'lost' | 'duplicated' | 'unexpected' | 'early';
-
 /** One question to the record. */
 export interface Check {
   /** What is looked at, in the plural: `acknowledged schedules`. */
@@ -10,7 +7,6 @@ export interface Check {
    * `why`, which is null where all is well and a sentence where it is not.
    */
   sql: string;
-  harm?: Harm;
 }
 
 /** One of the ten rules that must hold whatever happens. */

@@ -67,16 +67,13 @@ export const DERIVED: readonly string[] = [
 
   `CREATE TABLE chaos.life AS
    WITH spans AS (
-     SELECT s.delay_id, s.life, min(s.name) AS name, min(s.key) AS key,
+     SELECT s.delay_id, s.life, min(s.name) AS name,
             min(s.token) FILTER (WHERE s.begins) AS token,
             min(s.parent) FILTER (WHERE s.begins) AS parent,
             min(s.remaining) FILTER (WHERE s.begins) AS remaining,
             min(s.kind) FILTER (WHERE s.begins) AS begun,
-            min(s.revision) AS from_revision,
-            min(s.at) FILTER (WHERE s.begins) AS begun_at,
             min(s.due_at) FILTER (WHERE s.begins) AS due_at,
             min(s.txid::text) FILTER (WHERE s.begins)::xid8 AS begun_txid,
-            min(s.session) FILTER (WHERE s.begins) AS begun_by,
             max(s.revision) AS to_revision,
             count(*) FILTER (WHERE s.kind = 'claim')::int AS claims
      FROM chaos.step s GROUP BY s.delay_id, s.life
@@ -84,7 +81,7 @@ export const DERIVED: readonly string[] = [
    SELECT p.*,
           -- The step that ended it: its own last one when that removed the row, else the first of
           -- the next life.
-          e.revision AS end_revision, e.kind AS end_kind, e.at AS ended_at, e.txid AS end_txid,
+          e.revision AS end_revision, e.at AS ended_at, e.txid AS end_txid,
           CASE
             WHEN e.kind = 'complete' THEN 'completed'
             WHEN e.kind = 'cancel' THEN 'cancelled'
@@ -103,6 +100,5 @@ export const DERIVED: readonly string[] = [
   `CREATE INDEX ON chaos.life (token)`,
   `CREATE INDEX ON chaos.life (parent)`,
   `CREATE INDEX ON chaos.life (delay_id, life)`,
-  `CREATE INDEX ON chaos.life (name, key)`,
   ...['step', 'life', 'effect', 'client', 'business'].map((table) => `ANALYZE chaos.${table}`),
 ];

@@ -8,14 +8,19 @@ import type { LoadSetup, ProcessSetup } from '../processes/process.protocol.js';
 import { ClientLog } from '../record/client-log.js';
 import { Client } from './client.js';
 import { Deeds } from './deeds.js';
-import { Pace } from './pace.js';
 import { Shopper } from './shopper.js';
+
+/** So many calls wait for their answers at most; behind a dead connection all of them do. */
+const UNANSWERED_MAX = 150;
+
+/** Longer behind than this, a producer does not make up for it: it was stopped, or its machine was. */
+const BEHIND_MAX_MS = 1_000;
 
 /** Asks for delays at a steady rate, whether or not the answers come, until it is stopped. */
 export class Producer {
   readonly #deeds: Deeds;
   readonly #log: ClientLog;
-  readonly #pace: Pace;
+  readonly #under = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
   #poisonPerMinute: number;
   #working: Promise<void> = Promise.resolve();
@@ -35,7 +40,6 @@ export class Producer {
     setMaxListeners(0, this.#stopping.signal);
     this.#poisonPerMinute = load.poisonPerMinute;
     this.#log = new ClientLog(load.log, nodeName);
-    this.#pace = new Pace(load.ratePerSecond, this.#stopping.signal);
     const wait = (ms: number): Promise<void> => this.#wait(ms);
     this.#deeds = new Deeds(
       randomOf(seed),
@@ -58,14 +62,20 @@ export class Producer {
   }
 
   async #work(): Promise<void> {
+    const { ratePerSecond } = this.load;
+    let nextAtMs = performance.now();
     while (!this.#stopping.signal.aborted) {
-      const { delays, run } = this.#deeds.next(
-        this.#poisonPerMinute / 60 / this.load.ratePerSecond,
-      );
+      const { delays, run } = this.#deeds.next(this.#poisonPerMinute / 60 / ratePerSecond);
+      const running = run().finally(() => this.#under.delete(running));
+      this.#under.add(running);
+      const nowMs = performance.now();
       // A cancel takes its place as well.
-      await this.#pace.next(Math.max(1, delays), run);
+      const tookMs = (Math.max(1, delays) * 1_000) / ratePerSecond;
+      nextAtMs = Math.max(nextAtMs, nowMs - BEHIND_MAX_MS) + tookMs;
+      await this.#wait(Math.max(0, nextAtMs - nowMs));
+      while (this.#under.size >= UNANSWERED_MAX) await Promise.race(this.#under);
     }
-    await this.#pace.rest();
+    await Promise.all(this.#under);
   }
 
   async #wait(ms: number): Promise<void> {

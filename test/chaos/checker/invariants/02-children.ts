@@ -9,7 +9,6 @@ const PARENT_IS_FENCED = `EXISTS (SELECT FROM chaos.effect e WHERE e.name = p.na
 export const CHILDREN: readonly Check[] = [
   {
     of: 'delays that a handler scheduled',
-    harm: 'unexpected',
     sql: `
         SELECT l.delay_id, l.token,
                CASE WHEN p.delay_id IS NULL THEN format('no row ever held its parent %s', l.parent)
@@ -31,7 +30,6 @@ export const CHILDREN: readonly Check[] = [
   },
   {
     of: 'committed attempts that had another delay to schedule',
-    harm: 'lost',
     // Names of which some did: \`left\` may mean something else to the others.
     sql: `
         SELECT p.delay_id, p.token,

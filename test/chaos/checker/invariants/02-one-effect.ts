@@ -13,7 +13,6 @@ export const oneEffect: Invariant = {
   checks: [
     {
       of: 'fenced delays that ended well',
-      harm: 'duplicated',
       // What ends the delay and what it did are one transaction, so they have one id.
       sql: `
         WITH ${FENCED},
@@ -40,7 +39,6 @@ export const oneEffect: Invariant = {
     },
     {
       of: 'fenced effects',
-      harm: 'duplicated',
       sql: `
         SELECT e.delay_id, e.token,
                CASE WHEN l.delay_id IS NULL THEN
@@ -54,7 +52,6 @@ export const oneEffect: Invariant = {
     },
     {
       of: 'plain delays that ended well',
-      harm: 'lost',
       // By the very attempt that is said to have ended it, and before that was written.
       sql: `
         WITH ${FENCED}
@@ -72,7 +69,6 @@ export const oneEffect: Invariant = {
     },
     {
       of: 'attempts with plain effects',
-      harm: 'duplicated',
       sql: `
         WITH effects AS (
           SELECT delay_id, token, node, attempt, count(*) AS done

@@ -10,7 +10,6 @@ export const toldAndDone: Invariant = {
   checks: [
     {
       of: 'acknowledged cancels',
-      harm: 'unexpected',
       sql: `
         SELECT c.id::bigint AS delay_id, g.token,
                CASE WHEN g.delay_id IS NULL THEN
@@ -32,7 +31,6 @@ export const toldAndDone: Invariant = {
     },
     {
       of: 'rows that were taken out, moved or rewritten by clients',
-      harm: 'unexpected',
       sql: `
         SELECT s.delay_id, COALESCE(s.token, s.was_token) AS token,
                CASE WHEN s.was_live THEN
@@ -44,7 +42,6 @@ export const toldAndDone: Invariant = {
     },
     {
       of: 'acknowledged reschedules',
-      harm: 'lost',
       sql: `
         SELECT c.id::bigint AS delay_id, s.token,
                CASE WHEN s.delay_id IS NULL THEN
@@ -69,7 +66,6 @@ export const toldAndDone: Invariant = {
     },
     {
       of: 'acknowledged retries of dead letters',
-      harm: 'lost',
       sql: `
         SELECT c.id::bigint AS delay_id, NULL::text AS token,
                CASE WHEN NOT EXISTS (

@@ -25,7 +25,6 @@ export const paidOrClosed: Invariant = {
     },
     {
       of: 'acknowledged payments and shipments',
-      harm: 'lost',
       sql: `
         SELECT NULL::bigint AS delay_id, c.key AS token,
                CASE WHEN o.id IS NULL THEN format('call %s: %s, and there is no such order', c.call, c.verb)
@@ -42,7 +41,6 @@ export const paidOrClosed: Invariant = {
     },
     {
       of: 'orders for which every payment was refused',
-      harm: 'unexpected',
       sql: `
         SELECT NULL::bigint AS delay_id, c.key AS token,
                CASE WHEN o.paid_at IS NOT NULL THEN
@@ -54,7 +52,6 @@ export const paidOrClosed: Invariant = {
     },
     {
       of: 'placed orders',
-      harm: 'lost',
       // The same key may be asked for again by whoever heard nothing: refused only if all of them were.
       sql: `
         SELECT NULL::bigint AS delay_id, COALESCE(c.id, c.key) AS token,

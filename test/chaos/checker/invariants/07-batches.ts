@@ -8,7 +8,6 @@ const OF_BATCHES = `LIKE 'chaos.batch%'`;
 export const BATCHES: readonly Check[] = [
   {
     of: 'delays of batches that were spoiled',
-    harm: 'unexpected',
     sql: `
         SELECT s.delay_id, s.token,
                CASE WHEN s.attempts <> s.was_attempts - 1 OR s.due_at <> s.was_due_at
@@ -24,7 +23,6 @@ export const BATCHES: readonly Check[] = [
   },
   {
     of: 'claims of delays that run in batches',
-    harm: 'unexpected',
     sql: `
         SELECT s.delay_id, s.token,
                CASE WHEN s.together > 1 AND s.was_error IS NOT NULL THEN

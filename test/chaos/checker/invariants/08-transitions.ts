@@ -65,7 +65,6 @@ export const transitions: Invariant = {
   checks: [
     {
       of: 'transitions',
-      harm: 'unexpected',
       sql: `
         SELECT s.delay_id, COALESCE(s.token, s.was_token) AS token,
                CASE WHEN s.kind = 'vanish' THEN 'the row went without a line in history'
@@ -80,7 +79,6 @@ export const transitions: Invariant = {
     },
     {
       of: 'rows',
-      harm: 'unexpected',
       // A write that went past the trigger, or a row that lives on after its end, breaks the chain.
       sql: `
         SELECT s.delay_id, COALESCE(s.token, s.was_token) AS token,
@@ -97,7 +95,6 @@ export const transitions: Invariant = {
     },
     {
       of: 'lines of history',
-      harm: 'unexpected',
       sql: `
         SELECT h.id AS delay_id, s.was_token AS token,
                CASE WHEN s.delay_id IS NULL THEN

@@ -17,7 +17,6 @@ export const acknowledgedSurvives: Invariant = {
   checks: [
     {
       of: 'acknowledged schedules',
-      harm: 'lost',
       sql: `
         SELECT c.id::bigint AS delay_id, c.token,
                CASE WHEN l.delay_id IS NULL THEN
@@ -37,7 +36,6 @@ export const acknowledgedSurvives: Invariant = {
     },
     {
       of: 'tokens of calls',
-      harm: 'duplicated',
       sql: `
         WITH calls AS (
           SELECT token, min(call) AS call, string_agg(outcome || COALESCE(' ' || verdict, ''), ', ') AS told,
@@ -56,7 +54,6 @@ export const acknowledgedSurvives: Invariant = {
     },
     {
       of: 'delays of the load',
-      harm: 'unexpected',
       sql: `
         SELECT l.delay_id, l.token,
                CASE WHEN l.parent IS NULL AND NOT EXISTS (
@@ -66,7 +63,6 @@ export const acknowledgedSurvives: Invariant = {
     },
     {
       of: 'cancels, reschedules and retries of the load',
-      harm: 'unexpected',
       sql: `
         SELECT s.delay_id, COALESCE(s.token, s.was_token) AS token,
                CASE WHEN NOT CASE
@@ -79,7 +75,6 @@ export const acknowledgedSurvives: Invariant = {
     },
     {
       of: 'schedules in a transaction of the caller',
-      harm: 'lost',
       // What was kept or found running left the row of the business alone with its commit.
       sql: `
         SELECT l.delay_id, c.token,
