@@ -97,7 +97,10 @@ const SERVED: Readonly<Record<ChaosName, Served>> = {
 };
 
 /** All but those that this build does not know yet. */
-export function handlersOf({ nodeName, without = [] }: ProcessSetup): Type[] {
+export function handlersOf({
+  nodeName,
+  without = [],
+}: Pick<ProcessSetup, 'nodeName' | 'without'>): Type[] {
   const single = Object.entries(SERVED).map(([name, served]): [name: string, handler: Type] => [
     name,
     handlerOf(name as ChaosName, served, nodeName),
