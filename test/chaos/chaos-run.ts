@@ -51,7 +51,6 @@ export class ChaosRun {
     const endsAtMs = performance.now() + options.minutes * 60_000;
 
     await this.#sleep(options.calmMs);
-    const calmUntil = new Date();
     options.log('the calm is over');
     this.#crew.roughen();
     await this.#harm(endsAtMs);
@@ -65,7 +64,7 @@ export class ChaosRun {
 
     options.log('judging');
     await loadClientLogs(database.sql, await evidence.clientLogs());
-    const judged = await check(database.sql, { calmUntil, maxAttempts: MAX_ATTEMPTS });
+    const judged = await check(database.sql, MAX_ATTEMPTS);
     const done = await database.sql(`SELECT FROM chaos.life WHERE ended = 'completed' LIMIT 1`);
     if (done.length === 0) this.#tellOdd('not one delay was completed: such a run shows nothing');
     return { ...judged, odd: this.#odd };
@@ -79,12 +78,10 @@ export class ChaosRun {
 
   async #harm(endsAtMs: number): Promise<void> {
     const faults = FAULTS.filter(({ kind }) => this.options.faults.includes(kind));
-    const lanes = new Lanes(faults, this.#world, randomOf(this.options.seed).fork('faults'), {
-      onFault: async (kind) => {
-        await this.database.sql('INSERT INTO chaos.fault (kind) VALUES ($1)', [kind]);
-      },
-      onBroken: (kind, error) => this.#tellOdd(`the fault ${kind} broke: ${inspect(error)}`),
-    });
+    const random = randomOf(this.options.seed).fork('faults');
+    const lanes = new Lanes(faults, this.#world, random, (kind, error) =>
+      this.#tellOdd(`the fault ${kind} broke: ${inspect(error)}`),
+    );
     // A fault that hangs is stopped in the middle; what it left is mended with all the rest.
     const hung = setTimeout(
       () => {

@@ -29,15 +29,12 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
 } as const;
 
-const STATUS_OF_SIGNAL = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
-
 const stopping = new AbortController();
 const say = (line: string): void => void process.stderr.write(`${line}\n`);
 
-for (const [signal, status] of Object.entries(STATUS_OF_SIGNAL)) {
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(signal, () => {
     say('\nstopping what was started …');
-    process.exitCode = status;
     stopping.abort();
   });
 }
@@ -70,8 +67,7 @@ async function chaos({ minutes, rate, faults, seed }: Settings): Promise<void> {
       rate,
       faults,
       seed,
-      // What the rest is compared with: a tenth of it all, at least 15 s, at most a third.
-      calmMs: Math.min((minutes * 60_000) / 3, Math.max(15_000, minutes * 6_000)),
+      calmMs: Math.min(10_000, minutes * 20_000),
       workers: 3,
       producers: 2,
       quietWithinMs: 90_000,

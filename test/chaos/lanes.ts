@@ -7,12 +7,6 @@ const LANES = 2;
 
 const PAUSE_MS = { min: 500, max: 2_000 };
 
-/** Who hears of faults that are over. */
-export interface FaultWatch {
-  onFault(kind: string): Promise<void>;
-  onBroken(kind: string, error: unknown): void;
-}
-
 /**
  * Does faults, two at a time, until it is time to stop; the last ones are done to their end. All kinds
  * come before one comes again.
@@ -26,12 +20,11 @@ export class Lanes {
     private readonly faults: readonly Fault[],
     private readonly world: World,
     private readonly random: Random,
-    private readonly watch: FaultWatch,
+    private readonly onBroken: (kind: string, error: unknown) => void,
   ) {}
 
   async run(isOver: () => boolean): Promise<void> {
-    const lanes = Array.from({ length: LANES }, (_, number) => this.#lane(number, isOver));
-    await Promise.all(lanes);
+    await Promise.all(Array.from({ length: LANES }, (_, number) => this.#lane(number, isOver)));
   }
 
   async #lane(number: number, isOver: () => boolean): Promise<void> {
@@ -41,22 +34,19 @@ export class Lanes {
       const fault = this.#left.pop();
       if (fault === undefined) return;
       await this.#do(fault, own);
-      if (isOver()) return;
-      await this.world.sleep(own.integer(PAUSE_MS.min, PAUSE_MS.max));
+      if (!isOver()) await this.world.sleep(own.integer(PAUSE_MS.min, PAUSE_MS.max));
     }
   }
 
   async #do({ kind, run }: Fault, random: Random): Promise<void> {
-    const entry = `${kind} since ${new Date().toISOString()}`;
-    this.under.add(entry);
+    this.under.add(kind);
     try {
       await run(this.world, random);
     } catch (error) {
       // Stopped in the middle is not broken.
-      if ((error as Error).name !== 'AbortError') this.watch.onBroken(kind, error);
-    } finally {
-      this.under.delete(entry);
+      if ((error as Error).name !== 'AbortError') this.onBroken(kind, error);
     }
-    await this.watch.onFault(kind);
+    this.under.delete(kind);
+    await this.world.database.sql('INSERT INTO chaos.fault (kind) VALUES ($1)', [kind]);
   }
 }

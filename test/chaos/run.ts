@@ -1,4 +1,5 @@
-import type { Figures, Verdict } from './checker/check.js';
+import type { Verdict } from './checker/check.js';
+import type { Figures } from './checker/figures.js';
 import { ChaosRun } from './chaos-run.js';
 import { Evidence } from './evidence.js';
 import type { ChaosOptions } from './options.js';

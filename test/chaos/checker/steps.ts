@@ -1,3 +1,5 @@
+import { OF_LOAD } from './invariant.js';
+
 /**
  * The derived tables that all invariants read, in the schema of the record:
  *
@@ -6,6 +8,19 @@
  * - `chaos.life`: from the write that brought a token into a row to the one that ended it. A row can
  *   host several, one after the other: replaced by a client, or moved on by its own handler.
  */
+const COLUMNS = [
+  'due_at',
+  'wake_at',
+  'leased_until',
+  'leased_by',
+  'epoch',
+  'attempts',
+  'max_attempts',
+  'created_at',
+];
+
+const ROW = COLUMNS.map((name) => `(old).${name} AS was_${name}, (new).${name}`).join(', ');
+
 export const DERIVED: readonly string[] = [
   `DROP TABLE IF EXISTS chaos.step, chaos.life`,
 
@@ -23,6 +38,15 @@ export const DERIVED: readonly string[] = [
      SELECT id AS delay_id, epoch, count(*)::int AS ends, min(state) AS ended, min(node) AS ended_node
      FROM delay_queue.history GROUP BY id, epoch
    ),
+   flat AS (
+     SELECT delay_id, revision, op, session, at, txid, ${ROW},
+            COALESCE((new).name, (old).name) AS name, COALESCE((new).key, (old).key) AS key,
+            (old).payload->>'token' AS was_token, (new).payload->>'token' AS token,
+            (old).last_error AS was_error, (new).last_error AS error,
+            (new).payload->>'parent' AS parent,
+            CASE WHEN (new).name ${OF_LOAD} THEN ((new).payload->>'left')::int END AS remaining
+     FROM chaos.transition
+   ),
    told AS (
      SELECT t.*, e.ends, e.ended, e.ended_node,
             session LIKE 'delay-queue %' AS by_engine,
@@ -30,7 +54,7 @@ export const DERIVED: readonly string[] = [
             session = left('delay-queue ' || was_leased_by, 63) AS by_owner,
             COALESCE(was_leased_until > at, false) AS was_live,
             COALESCE(was_wake_at = 'infinity', false) AS was_dead
-     FROM chaos.transition t
+     FROM flat t
      LEFT JOIN ended e ON e.delay_id = t.delay_id AND e.epoch = t.was_epoch
        -- A renewal leaves the epoch as it was, and ends nothing.
        AND (t.op = 'delete' OR t.epoch <> t.was_epoch)

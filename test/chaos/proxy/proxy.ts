@@ -8,22 +8,25 @@ const POSTGRES_PORT = 5432;
 
 /** Opens a way to the server that faults can spoil, for one process. */
 export async function openProxy(serverUrl: string): Promise<PostgresProxy> {
-  const proxy = new PostgresProxy(serverUrl);
-  await proxy.open();
-  return proxy;
+  const listener = createServer({ noDelay: true, allowHalfOpen: true });
+  listener.listen(0, HOST);
+  await once(listener, 'listening');
+  return new PostgresProxy(serverUrl, listener);
 }
 
 /** What lies between one process and the server; each process has one of its own. */
 export class PostgresProxy {
   readonly #links = new Map<Link, Weather>();
   readonly #weather: Weather = { delayMs: 0, isStill: false };
-  readonly #listener: Server;
   #cutAt: CutAt | undefined;
 
-  constructor(private readonly serverUrl: string) {
+  constructor(
+    private readonly serverUrl: string,
+    private readonly listener: Server,
+  ) {
     const { hostname, port } = new URL(serverUrl);
     const to = { host: hostname, port: Number(port) || POSTGRES_PORT };
-    this.#listener = createServer({ noDelay: true, allowHalfOpen: true }, (client) => {
+    listener.on('connection', (client) => {
       // Its own, where it differs from that of all.
       const weather = Object.create(this.#weather) as Weather;
       const link = new Link(client, to, weather, () => this.#takeCut());
@@ -32,15 +35,10 @@ export class PostgresProxy {
     });
   }
 
-  async open(): Promise<void> {
-    this.#listener.listen(0, HOST);
-    await once(this.#listener, 'listening');
-  }
-
   get url(): string {
     const url = new URL(this.serverUrl);
     url.hostname = HOST;
-    url.port = String((this.#listener.address() as AddressInfo).port);
+    url.port = String((this.listener.address() as AddressInfo).port);
     return url.href;
   }
 
@@ -83,8 +81,8 @@ export class PostgresProxy {
   }
 
   async close(): Promise<void> {
-    const closed = once(this.#listener, 'close');
-    this.#listener.close();
+    const closed = once(this.listener, 'close');
+    this.listener.close();
     this.cut();
     await closed;
   }

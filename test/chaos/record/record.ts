@@ -7,10 +7,10 @@ import type { Sql } from './sql.js';
  * Nothing in it has a key that could refuse or merge a duplicate: what happened twice must show twice.
  */
 export async function installRecord(sql: Sql): Promise<void> {
-  for (const statement of [...TABLES, ...TRANSITIONS]) await sql(statement);
+  for (const statement of RECORD) await sql(statement);
 }
 
-const TABLES = [
+const RECORD = [
   `CREATE SCHEMA chaos`,
 
   // Written by handlers, inside their transaction or on the pool. `txid` ties what a fenced handler
@@ -48,70 +48,31 @@ const TABLES = [
 
   // What a caller's transaction writes beside the delay of the same token.
   `CREATE TABLE chaos.business (token text NOT NULL)`,
-];
 
-/** Columns of a row that matter, in the order in which the trigger writes them, twice. */
-const ROW = [
-  ['token', 'text', `payload->>'token'`],
-  ['due_at', 'timestamptz', 'due_at'],
-  ['wake_at', 'timestamptz', 'wake_at'],
-  ['leased_until', 'timestamptz', 'leased_until'],
-  ['leased_by', 'text', 'leased_by'],
-  ['epoch', 'bigint', 'epoch'],
-  ['attempts', 'integer', 'attempts'],
-  ['max_attempts', 'integer', 'max_attempts'],
-  ['created_at', 'timestamptz', 'created_at'],
-  ['error', 'text', 'last_error'],
-] as const;
-
-const columns = (prefix: string): string => ROW.map(([name]) => prefix + name).join(', ');
-const typed = (prefix: string): string =>
-  ROW.map(([name, type]) => `${prefix}${name} ${type}`).join(', ');
-const valuesOf = (row: string): string => ROW.map(([, , value]) => `${row}.${value}`).join(', ');
-const noValues = ROW.map(([, type]) => `NULL::${type}`).join(', ');
-
-const insertOf = (before: string, after: string, named: string): string => `
-  INSERT INTO chaos.transition (delay_id, revision, op, name, key, parent, remaining,
-    ${columns('was_')}, ${columns('')})
-  VALUES (
-    ${named}.id,
-    -- The row's lock is held: nobody else writes a revision of it.
-    1 + COALESCE((SELECT max(t.revision) FROM chaos.transition t WHERE t.delay_id = ${named}.id), 0),
-    lower(TG_OP), ${named}.name, ${named}.key, ${named}.payload->>'parent',
-    CASE WHEN ${named}.payload->>'left' ~ '^[0-9]{1,6}$' THEN (${named}.payload->>'left')::int END,
-    ${before}, ${after});`;
-
-const TRANSITIONS = [
-  // Revisions order the life of one row without comparing clocks; `seq` is only an order among rows
-  // that have nothing to do with each other. The primary key serves the trigger: one look at an
-  // index for each write.
+  // Revisions order the life of one row without comparing clocks. The primary key serves the trigger:
+  // one look at an index for each write.
   `CREATE TABLE chaos.transition (
      delay_id  bigint NOT NULL,
      revision  integer NOT NULL,
-     seq       bigint GENERATED ALWAYS AS IDENTITY,
      op        text NOT NULL,
      -- The engine's own sessions say which node they belong to; an application's have another name.
      session   text NOT NULL DEFAULT current_setting('application_name'),
      at        timestamptz NOT NULL DEFAULT clock_timestamp(),
      txid      xid8 NOT NULL DEFAULT pg_current_xact_id(),
-     name      text NOT NULL,
-     key       text,
-     parent    text,
-     remaining integer,
-     ${typed('was_')},
-     ${typed('')},
+     old       delay_queue.delay,
+     new       delay_queue.delay,
      PRIMARY KEY (delay_id, revision)
    )`,
 
+  // The row's lock is held: nobody else writes a revision of it.
   `CREATE FUNCTION chaos.note_transition() RETURNS trigger LANGUAGE plpgsql AS $$
+   DECLARE
+     row_id bigint := COALESCE(NEW.id, OLD.id);
    BEGIN
-     IF TG_OP = 'INSERT' THEN
-       ${insertOf(noValues, valuesOf('NEW'), 'NEW')}
-     ELSIF TG_OP = 'UPDATE' THEN
-       ${insertOf(valuesOf('OLD'), valuesOf('NEW'), 'NEW')}
-     ELSE
-       ${insertOf(valuesOf('OLD'), noValues, 'OLD')}
-     END IF;
+     INSERT INTO chaos.transition (delay_id, revision, op, old, new) VALUES (
+       row_id,
+       1 + COALESCE((SELECT max(t.revision) FROM chaos.transition t WHERE t.delay_id = row_id), 0),
+       lower(TG_OP), OLD, NEW);
      RETURN NULL;
    END $$`,
 

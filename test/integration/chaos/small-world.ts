@@ -17,21 +17,17 @@ const SLOTS: [slot: string, role: Role][] = [
   ['producer-1', 'producer'],
 ];
 
-/** A process that ran in a slot. */
-interface Ran {
-  slot: string;
-  how: StartHow;
-  process: NodeProcess<SmallNodeMessage>;
-}
-
 /** Two workers and a producer that only write rows, for one fault after the other. */
 export class SmallWorld extends World {
   /** Looks at the world whenever a fault has done something and waits. */
   look: () => unknown = () => {};
+  /** Since the fault began: what processes have told, how they were started, how they ended. */
+  told: SmallNodeMessage[] = [];
+  started: StartHow[] = [];
+  ended: string[] = [];
   readonly odd: string[] = [];
-  #ran: Ran[] = [];
-  /** How many messages of each process are older than the fault. */
-  readonly #seen = new Map<NodeProcess<SmallNodeMessage>, number>();
+  /** The last of each slot. */
+  readonly #processes = new Map<string, NodeProcess<SmallNodeMessage>>();
 
   static async open(server: ChaosServer): Promise<SmallWorld> {
     const database = await server.freshDatabase();
@@ -61,7 +57,10 @@ export class SmallWorld extends World {
           env: { SMALL_NODE: JSON.stringify(setup) },
         },
       );
-      this.#ran.push({ slot, how, process });
+      this.#processes.set(slot, process);
+      this.started.push(how);
+      process.onMessage((message) => this.told.push(message));
+      void process.exited.then(({ code, signal }) => this.ended.push(signal ?? `code ${code}`));
       return process;
     };
     const hears = {
@@ -75,8 +74,7 @@ export class SmallWorld extends World {
 
   /** Does one fault. */
   async harm(kind: string, seed = 1): Promise<void> {
-    this.#ran = this.#ran.filter(({ process }) => process.running);
-    for (const { process } of this.#ran) this.#seen.set(process, process.messages.length);
+    [this.told, this.started, this.ended] = [[], [], []];
     const fault = FAULTS.find((each) => each.kind === kind);
     await fault?.run(this, randomOf(`${kind}/${seed}`));
   }
@@ -84,11 +82,6 @@ export class SmallWorld extends World {
   override async sleep(ms: number): Promise<void> {
     await this.look();
     await super.sleep(ms / TIMES_FASTER);
-  }
-
-  /** What processes have told since the fault began. */
-  get told(): SmallNodeMessage[] {
-    return this.#ran.flatMap(({ process }) => process.messages.slice(this.#seen.get(process)));
   }
 
   get committed(): string[] {
@@ -110,31 +103,15 @@ export class SmallWorld extends World {
     return Math.max(0, ...this.told.map((message) => message[of] ?? 0));
   }
 
-  /** How the processes were started that the fault has started. */
-  get starts(): StartHow[] {
-    return this.#ran.filter(({ process }) => !this.#seen.has(process)).map(({ how }) => how);
-  }
-
-  /** How the processes ended that have ended. */
-  async ends(): Promise<string[]> {
-    const gone = this.#ran.filter(({ process }) => !process.running);
-    const exits = await Promise.all(gone.map(({ process }) => process.exited));
-    return exits.map(({ code, signal }) => signal ?? `code ${code}`);
-  }
-
   /** All nodes run as they should, and each commits something that it began only now. */
   async isWell(): Promise<void> {
-    await Promise.all(
-      this.nodes.map(async ({ slot }) => {
-        const process = this.#ran.findLast((each) => each.slot === slot)?.process;
-        const numbers = process?.messages.map(numberOf) ?? [];
-        // One of them may be under way.
-        const last = Math.max(0, ...numbers) + 1;
-        await process?.waitFor(
-          (message) => message.committed !== undefined && numberOf(message) > last,
-        );
-      }),
-    );
+    for (const process of this.#processes.values()) {
+      // One of them may be under way.
+      const last = Math.max(0, ...process.messages.map(numberOf)) + 1;
+      await process.waitFor(
+        (message) => message.committed !== undefined && numberOf(message) > last,
+      );
+    }
   }
 
   async count(sql: string): Promise<number> {

@@ -52,8 +52,8 @@ export const attemptsAndEpoch: Invariant = {
       of: 'claims',
       sql: `
         SELECT s.delay_id, s.token,
-               CASE WHEN s.attempts > COALESCE(s.max_attempts, $1::int) THEN
-                 format('attempt %s of at most %s', s.attempts, COALESCE(s.max_attempts, $1::int))
+               CASE WHEN s.attempts > COALESCE(s.max_attempts, $2::int) THEN
+                 format('attempt %s of at most %s', s.attempts, COALESCE(s.max_attempts, $2::int))
                END AS why
         FROM chaos.step s WHERE s.kind = 'claim'`,
     },
