@@ -2,7 +2,6 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { inspect } from 'node:util';
 import { randomOf } from '../../src/random.js';
 import { check } from './checker/check.js';
-import type { Evidence } from './evidence.js';
 import { FAULTS } from './faults/faults.js';
 import { Lanes } from './lanes.js';
 import { Crew } from './nodes/crew.js';
@@ -30,14 +29,13 @@ export class ChaosRun {
   constructor(
     private readonly options: ChaosOptions,
     private readonly database: ChaosDatabase,
-    private readonly evidence: Evidence,
+    private readonly folder: string,
   ) {
     const log = (line: string): void => options.log(`         ${line}`);
     this.#crew = new Crew(options, {
       databaseUrl: database.url,
-      folder: evidence.folder,
+      folder,
       onOdd: (what) => this.#tellOdd(what),
-      onEnd: (nodeName, output) => evidence.printed(nodeName, output),
       onChange: () => this.#world.changed(),
       log,
     });
@@ -45,7 +43,7 @@ export class ChaosRun {
   }
 
   async run(): Promise<ChaosResult> {
-    const { options, database, evidence } = this;
+    const { options, database } = this;
     await prepare(database);
     await this.#crew.start();
     const endsAtMs = performance.now() + options.minutes * 60_000;
@@ -63,7 +61,7 @@ export class ChaosRun {
     await this.#crew.stop('worker');
 
     options.log('judging');
-    await loadClientLogs(database.sql, await evidence.clientLogs());
+    await loadClientLogs(database.sql, this.folder);
     const judged = await check(database.sql, MAX_ATTEMPTS);
     const done = await database.sql(`SELECT FROM chaos.life WHERE ended = 'completed' LIMIT 1`);
     if (done.length === 0) this.#tellOdd('not one delay was completed: such a run shows nothing');

@@ -1,7 +1,10 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Verdict } from './checker/check.js';
 import type { Figures } from './checker/figures.js';
 import { ChaosRun } from './chaos-run.js';
-import { Evidence } from './evidence.js';
+import type { Sql } from './record/sql.js';
 import type { ChaosOptions } from './options.js';
 
 export interface ChaosResult {
@@ -9,9 +12,11 @@ export interface ChaosResult {
   figures: Figures;
   /** What no fault explains: processes that end by themselves or do not stop, faults that fail. */
   odd: string[];
-  /** A folder for a person who wants to know how it came to this. */
+  /** A folder for a person who asks why: clients' logs, what processes printed, the record. */
   evidence?: string;
 }
+
+const TABLES = ['step', 'life', 'effect', 'client', 'fault'];
 
 /** Of every sort: a run without any of them is a good one. */
 export const violationsOf = ({ verdicts, odd }: ChaosResult): number =>
@@ -20,17 +25,23 @@ export const violationsOf = ({ verdicts, odd }: ChaosResult): number =>
 /** Does a whole run: load, calm, faults, quiet, verdict. Leaves nothing behind but kept evidence. */
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const database = await options.server.freshDatabase();
-  const evidence = await Evidence.open();
+  const folder = await mkdtemp(join(tmpdir(), 'delay-queue-chaos-run-'));
   let isKept = false;
   try {
-    const run = new ChaosRun(options, database, evidence);
+    const run = new ChaosRun(options, database, folder);
     const result = await run.run().finally(() => run.close());
     isKept = options.keepsEvidence === true && violationsOf(result) > 0;
     if (!isKept) return result;
-    await evidence.addRecord(database.sql);
-    return { ...result, evidence: evidence.folder };
+    for (const table of TABLES) await writeTable(database.sql, table, folder);
+    return { ...result, evidence: folder };
   } finally {
-    if (!isKept) await evidence.discard();
+    if (!isKept) await rm(folder, { recursive: true, force: true });
     await database.drop();
   }
+}
+
+async function writeTable(sql: Sql, table: string, folder: string): Promise<void> {
+  const rows = await sql<{ line: string }>(`SELECT to_json(t)::text AS line FROM chaos.${table} t`);
+  const lines = rows.map(({ line }) => `${line}\n`);
+  await writeFile(join(folder, `${table}.json-lines`), lines.join(''));
 }

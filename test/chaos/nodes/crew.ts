@@ -6,11 +6,9 @@ import { openProxy, type PostgresProxy } from '../proxy/proxy.js';
 import { Slot, type SlotParts } from './slot.js';
 
 /** Where the crew works, and who hears of it. */
-export interface Place extends Pick<SlotParts, 'onOdd' | 'onEnd' | 'onChange' | 'log'> {
+export interface Place extends Pick<SlotParts, 'onOdd' | 'onChange' | 'log' | 'folder'> {
   /** Of the server itself; every process gets a proxy of its own. */
   databaseUrl: string;
-  /** Gets a log per producer. */
-  folder: string;
 }
 
 /** Payloads that kill their worker, two times each, once the calm is over. */

@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { NodeProcess } from '../../support/node-process.js';
 import {
@@ -32,8 +34,8 @@ export interface SlotParts {
   launch: (nodeName: string, how: StartHow) => NodeProcess<ProcessMessage>;
   /** Something that no fault explains. */
   onOdd: (what: string) => void;
-  /** A process has ended, with all that it printed. */
-  onEnd: (nodeName: string, output: string) => void;
+  /** Gets what each process printed. */
+  folder: string;
   /** It runs, or does not run any more. */
   onChange: () => void;
   log: (line: string) => void;
@@ -153,7 +155,7 @@ export class Slot {
 
   #movedOut({ nodeName, process, isReady, isEvicted }: Tenant, how: string): void {
     const { output } = process;
-    this.parts.onEnd(nodeName, output);
+    if (output !== '') writeFileSync(join(this.parts.folder, `${nodeName}.out`), output);
     const [suspect] = SUSPECT.exec(output) ?? [];
     if (suspect !== undefined) this.#tellOdd(`said "${suspect}"`);
     if (isEvicted) return;

@@ -1,5 +1,13 @@
 import { connect, type Socket } from 'node:net';
-import { Flow, reset, type Weather } from './flow.js';
+import { setTimeout as pause } from 'node:timers/promises';
+
+/** What it is like between one process and the server; its proxy changes it, every link looks at it. */
+export interface Weather {
+  /** From a chunk's arrival to its delivery. */
+  delayMs: number;
+  /** While it lasts nothing passes, in neither direction. */
+  stillness: Promise<void> | undefined;
+}
 
 /** Where the next COMMIT is cut off. */
 export type CutAt = 'before commit' | 'after commit';
@@ -9,49 +17,64 @@ const COMMIT = Buffer.from('Q\0\0\0\x0bCOMMIT\0');
 
 /** One connection of a client, and the one to the server behind it. */
 export class Link {
-  readonly #flows: readonly Flow[];
   readonly #server: Socket;
+  #cutsAnswer = false;
   /** Resolves when both sides are closed. */
   readonly closed: Promise<unknown>;
-  #cutsAnswer = false;
 
   /** @param takeCut tells once where to cut, to the first connection that asks at a COMMIT */
   constructor(
     private readonly client: Socket,
     to: { host: string; port: number },
-    weather: Weather,
+    private readonly weather: Weather,
     private readonly takeCut: () => CutAt | undefined,
   ) {
     const server = connect({ ...to, noDelay: true, allowHalfOpen: true });
     this.#server = server;
-    const closed = [client, server].map(
-      (socket) => new Promise((end) => socket.once('close', end)),
-    );
-    this.closed = Promise.all(closed);
-    this.#flows = [
-      new Flow(client, server, weather, (chunk) => this.#ask(chunk)),
-      new Flow(server, client, weather, (chunk) => this.#answer(chunk)),
-    ];
+    const closings = [client, server].map((side) => new Promise((end) => side.once('close', end)));
+    this.closed = Promise.all(closings);
+    this.#join(client, server, (chunk) => this.#ask(chunk));
+    this.#join(server, client, (chunk) => this.#answer(chunk));
   }
 
   /** Both sides find their connection reset, at once and whatever the weather. */
   cut(): void {
-    for (const flow of this.#flows) flow.drop();
     for (const socket of [this.client, this.#server]) reset(socket);
   }
 
-  pump(): void {
-    for (const flow of this.#flows) flow.pump();
+  /**
+   * What arrives from `source` goes on to `sink`, in order, when the weather lets it. The end of the
+   * source is part of the order: nobody hears of it through a network that is still.
+   */
+  #join(source: Socket, sink: Socket, pass: (chunk: Buffer) => void): void {
+    let order = Promise.resolve();
+    let hasEnded = false;
+    const arrive = (deliver: () => void): void => {
+      const { delayMs } = this.weather;
+      const delayed = delayMs > 0 ? pause(delayMs, undefined, { ref: false }) : undefined;
+      order = order.then(async () => {
+        await delayed;
+        while (this.weather.stillness) await this.weather.stillness;
+        if (!sink.destroyed) deliver();
+      });
+    };
+    source.on('data', (chunk: Buffer) => arrive(() => pass(chunk)));
+    source.on('end', () => {
+      hasEnded = true;
+      arrive(() => sink.end());
+    });
+    source.on('close', (hadError) => {
+      if (hadError || !hasEnded) arrive(() => reset(sink));
+    });
+    // Refused, reset, broken pipe: `close` tells the other side.
+    source.on('error', () => {});
   }
 
   #ask(chunk: Buffer): void {
     const cutAt = chunk.includes(COMMIT) ? this.takeCut() : undefined;
-    if (cutAt === 'before commit') {
-      this.cut();
-      return;
-    }
     this.#cutsAnswer = cutAt === 'after commit';
-    this.#server.write(chunk);
+    if (cutAt === 'before commit') this.cut();
+    else this.#server.write(chunk);
   }
 
   /** After a COMMIT the server has said that it is done, and the client does not hear it. */
@@ -59,4 +82,14 @@ export class Link {
     if (this.#cutsAnswer) this.cut();
     else this.client.write(chunk);
   }
+}
+
+/**
+ * Closes a socket so that the other side finds its connection reset. Node loses the handle of one
+ * that is reset while it says its own goodbye: never closed, and the process does not end. Such a
+ * socket is closed plainly; its other side expects nothing any more.
+ */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy();
+  else socket.resetAndDestroy();
 }

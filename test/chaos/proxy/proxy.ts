@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server } from 'node:net';
 import { HOST } from '../../../src/embedded-postgres/free-port.js';
-import type { Weather } from './flow.js';
-import { type CutAt, Link } from './link.js';
+import { type CutAt, Link, type Weather } from './link.js';
 
 const POSTGRES_PORT = 5432;
 
@@ -17,8 +16,9 @@ export async function openProxy(serverUrl: string): Promise<PostgresProxy> {
 /** What lies between one process and the server; each process has one of its own. */
 export class PostgresProxy {
   readonly #links = new Map<Link, Weather>();
-  readonly #weather: Weather = { delayMs: 0, isStill: false };
+  readonly #weather: Weather = { delayMs: 0, stillness: undefined };
   #cutAt: CutAt | undefined;
+  #endStillness = (): void => {};
 
   constructor(
     private readonly serverUrl: string,
@@ -45,7 +45,6 @@ export class PostgresProxy {
   /** Every packet of both directions is held up by that long; 0 ends it. */
   delay(ms: number): void {
     this.#weather.delayMs = ms;
-    this.#pump();
   }
 
   /** Resets all connections. New ones are let in. */
@@ -55,12 +54,14 @@ export class PostgresProxy {
 
   /** Connections stay open and nothing passes any more, until `heal`; new ones hang likewise. */
   halfOpen(): void {
-    this.#weather.isStill = true;
+    this.#weather.stillness ??= new Promise((resolve) => (this.#endStillness = resolve));
   }
 
   /** Those connections that were opened last fall silent for good; new ones get through. */
   silence(count = Infinity): void {
-    for (const weather of [...this.#links.values()].slice(-count)) weather.isStill = true;
+    for (const weather of [...this.#links.values()].slice(-count)) {
+      weather.stillness = new Promise(() => {});
+    }
   }
 
   /** The next COMMIT that a client sends reaches the server, and its answer never comes back. */
@@ -75,9 +76,9 @@ export class PostgresProxy {
 
   heal(): void {
     this.#weather.delayMs = 0;
-    this.#weather.isStill = false;
+    this.#weather.stillness = undefined;
+    this.#endStillness();
     this.#cutAt = undefined;
-    this.#pump();
   }
 
   async close(): Promise<void> {
@@ -85,10 +86,6 @@ export class PostgresProxy {
     this.listener.close();
     this.cut();
     await closed;
-  }
-
-  #pump(): void {
-    for (const link of this.#links.keys()) link.pump();
   }
 
   /** The first COMMIT of all connections gets it. */

@@ -1,5 +1,6 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Sql } from './sql.js';
 
 /**
@@ -93,9 +94,10 @@ const LOAD = `
   WHERE asked.kind = 'invoke'`;
 
 /** Reads the files of all clients into `chaos.client`. */
-export async function loadClientLogs(sql: Sql, files: string[]): Promise<void> {
-  for (const file of files) {
-    const lines = (await readFile(file, 'utf8')).split('\n');
+export async function loadClientLogs(sql: Sql, folder: string): Promise<void> {
+  for (const file of await readdir(folder)) {
+    if (!file.endsWith('.jsonl')) continue;
+    const lines = (await readFile(join(folder, file), 'utf8')).split('\n');
     // The last line of a process that was killed may be torn; any other must be whole.
     lines.pop();
     await sql(LOAD, [`[${lines.join(',')}]`]);

@@ -213,14 +213,14 @@ beforeAll(async () => {
   await session.connect();
   await installRecord(sql);
   const folder = await mkdtemp(join(tmpdir(), 'chaos-checker-'));
-  const file = join(folder, 'client');
+  const file = join(folder, 'client.jsonl');
   const log = new ClientLog(file, 'c');
   await soundHistory(log);
   const torn = { verb: 'schedule', name: 'chaos.plain', key: null, token: 'torn' } as const;
   log.invoke({ ...torn, inTransaction: true });
   log.close();
   await appendFile(file, '{"kind":"ok","call":"c');
-  await loadClientLogs(sql, [file]);
+  await loadClientLogs(sql, folder);
   await rm(folder, { recursive: true });
   for (const [, , lie] of Object.values(LIES)) await session.query(lie);
   ({ verdicts } = await check(sql, 10));

@@ -1,3 +1,4 @@
+import { tmpdir } from 'node:os';
 import { FAULTS } from '../../chaos/faults/faults.js';
 import { Slot } from '../../chaos/nodes/slot.js';
 import type { Role, StartHow } from '../../chaos/processes/process.protocol.js';
@@ -65,7 +66,7 @@ export class SmallWorld extends World {
     };
     const hears = {
       onOdd: (what: string) => this.odd.push(what),
-      onEnd: () => {},
+      folder: tmpdir(),
       onChange: () => this.changed(),
       log: () => {},
     };
