@@ -50,7 +50,6 @@ export class ChaosRun {
 
     await this.#sleep(options.calmMs);
     options.log('the calm is over');
-    this.#crew.roughen();
     await this.#harm(endsAtMs);
     await this.#sleep(endsAtMs - performance.now());
 

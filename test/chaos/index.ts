@@ -15,7 +15,6 @@ Load, faults, quiet, and a verdict over everything that happened; exit code 0 wi
   --minutes 2         load, with faults after a calm first part; may be a fraction
   --seed TEXT         the choices of the run follow from it (default: a random one, printed)
   --faults kill,cut   only these kinds, or none (default: all)
-  --rate 60           delays per second, of all producers together
   --help
 
 Kinds of faults:
@@ -25,7 +24,6 @@ const OPTIONS = {
   minutes: { type: 'string', default: '2' },
   seed: { type: 'string', default: randomBytes(4).toString('hex') },
   faults: { type: 'string', default: KINDS.join(',') },
-  rate: { type: 'string', default: '60' },
   help: { type: 'boolean', default: false },
 } as const;
 
@@ -42,29 +40,24 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 /** @throws when the command line cannot be understood; the message says why */
 function settings() {
   const { seed, help, ...given } = parseArgs({ options: OPTIONS }).values;
-  const minutes = positive('minutes', given.minutes);
-  const rate = positive('rate', given.rate);
+  const minutes = Number(given.minutes);
+  if (!(minutes > 0)) throw new Error(`--minutes takes a number, not '${given.minutes}'.`);
   const faults = given.faults === 'none' ? [] : given.faults.split(',');
   const unknown = faults.find((kind) => !KINDS.includes(kind));
   if (unknown !== undefined) throw new Error(`There is no fault '${unknown}'.`);
-  return { help, minutes, rate, faults, seed };
-}
-
-function positive(option: string, text: string): number {
-  if (Number(text) > 0) return Number(text);
-  throw new Error(`--${option} takes a number, not '${text}'.`);
+  return { help, minutes, faults, seed };
 }
 
 type Settings = ReturnType<typeof settings>;
 
-async function chaos({ minutes, rate, faults, seed }: Settings): Promise<void> {
+async function chaos({ minutes, faults, seed }: Settings): Promise<void> {
   const some = faults.length < KINDS.length ? ` --faults ${faults.join(',') || 'none'}` : '';
-  say(`npm run chaos -- --minutes ${minutes} --rate ${rate} --seed ${seed}${some}`);
+  say(`npm run chaos -- --minutes ${minutes} --seed ${seed}${some}`);
   const server = await ChaosServer.start();
   try {
     const result = await runChaos({
       minutes,
-      rate,
+      rate: 60,
       faults,
       seed,
       calmMs: Math.min(10_000, minutes * 20_000),

@@ -4,7 +4,7 @@ import type { ChaosServer } from './server/chaos-server.js';
 export interface ChaosOptions {
   /** Load with faults and the calm before them; what comes after is as long as it takes. */
   minutes: number;
-  /** How long there are no faults at first. */
+  /** How long there are no faults at first: until everybody is at work. */
   calmMs: number;
   /** Every choice of the run follows from it; what the machine makes of them does not. */
   seed: string;

@@ -1,5 +1,10 @@
 import { OF_LOAD } from './invariant.js';
 
+const ROW = 'due_at wake_at leased_until leased_by epoch attempts max_attempts created_at'
+  .split(' ')
+  .map((name) => `(old).${name} AS was_${name}, (new).${name}`)
+  .join(', ');
+
 /**
  * The derived tables that all invariants read, in the schema of the record:
  *
@@ -8,19 +13,6 @@ import { OF_LOAD } from './invariant.js';
  * - `chaos.life`: from the write that brought a token into a row to the one that ended it. A row can
  *   host several, one after the other: replaced by a client, or moved on by its own handler.
  */
-const COLUMNS = [
-  'due_at',
-  'wake_at',
-  'leased_until',
-  'leased_by',
-  'epoch',
-  'attempts',
-  'max_attempts',
-  'created_at',
-];
-
-const ROW = COLUMNS.map((name) => `(old).${name} AS was_${name}, (new).${name}`).join(', ');
-
 export const DERIVED: readonly string[] = [
   `DROP TABLE IF EXISTS chaos.step, chaos.life`,
 

@@ -24,13 +24,11 @@ export const THROWING = ['spoils before', 'spoils after'] as const;
 export const SPOILING = ['swallows an SQL error', 'never returns'] as const;
 
 /** What the handler says of that delay alone: an error, or how long it is to wait. */
-type Word = { error: Error | DiscardDelay } | { after: Duration };
-
-const SAID: Readonly<Record<string, (delay: Batched) => Word | undefined>> = {
-  'fails at first': ({ attempt }) => (attempt <= 2 ? { error: new Error('at first') } : undefined),
-  postpones: () => (Math.random() < 0.6 ? { after: '200ms' } : undefined),
-  discards: () => ({ error: new DiscardDelay('not wanted any more') }),
-  'always fails': () => ({ error: new Error('always') }),
+const SAID: Readonly<Record<string, (attempt: number) => Error | Duration | undefined>> = {
+  'fails at first': (attempt) => (attempt <= 2 ? new Error('at first') : undefined),
+  postpones: () => (Math.random() < 0.6 ? '200ms' : undefined),
+  discards: () => new DiscardDelay('not wanted any more'),
+  'always fails': () => new Error('always'),
 };
 
 export const SAYING = Object.keys(SAID);
@@ -85,10 +83,10 @@ function handlerOf(name: ChaosName, transactional: boolean, node: string): Type 
 /** @returns those of which nothing was said */
 function withoutWord(delays: readonly Batched[], ctx: DelayBatchContext): Batched[] {
   return delays.filter((delay) => {
-    const word = SAID[delay.payload.act ?? '']?.(delay);
+    const word = SAID[delay.payload.act ?? '']?.(delay.attempt);
     if (word === undefined) return true;
-    if ('error' in word) ctx.fail(delay, word.error);
-    else ctx.postpone(delay, word.after);
+    if (word instanceof Error) ctx.fail(delay, word);
+    else ctx.postpone(delay, word);
     return false;
   });
 }

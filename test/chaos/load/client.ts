@@ -100,11 +100,18 @@ export class Client {
 
   /** Before COMMIT goes out nothing can have happened; from then on only its answer tells. */
   async transaction(calls: readonly Call[], manners: Manners): Promise<void> {
+    const { undone, areParallel, holdsMs, swallowsError, rollsBack } = manners;
     const made: Made[] = [];
     let committing = false;
     try {
       await this.dataSource.transaction(async (manager) => {
-        await this.#make(calls, manners, manager, made);
+        if (undone.length > 0) await this.#undo(undone, manager, made);
+        if (areParallel) await together(calls.map((call) => this.#make(call, manager, made)));
+        else for (const call of calls) await this.#make(call, manager, made);
+        if (holdsMs > 0) await pause(holdsMs);
+        // The transaction is aborted, and the client pretends that all is well.
+        if (swallowsError) await manager.query(TAKE_ONE).catch(() => {});
+        if (rollsBack) throw new ChangedItsMind('rolled back on purpose');
         committing = true;
       });
     } catch (error) {
@@ -117,44 +124,33 @@ export class Client {
       return;
     }
     for (const { call, told, isUndone } of made) {
-      if (isUndone) this.log.fail(call, new ChangedItsMind('undone to a savepoint'));
-      // Nobody tells of it where the queue had nothing to write.
-      else if (manners.swallowsError && !WRITES.has(told?.verdict ?? ''))
-        this.log.fail(call, new ChangedItsMind('an error was swallowed before COMMIT'));
+      // Nobody tells of a swallowed error where the queue had nothing to write.
+      const isNothing = isUndone || (swallowsError && !WRITES.has(told?.verdict ?? ''));
+      if (isNothing) this.log.fail(call, new ChangedItsMind('undone, or an error was swallowed'));
       else if (told) this.#ok(call, told);
     }
   }
 
-  async #make(
-    calls: readonly Call[],
-    { undone, areParallel, swallowsError, holdsMs, rollsBack }: Manners,
-    manager: EntityManager,
-    allMade: Made[],
-  ): Promise<void> {
-    const make = async (within: EntityManager, { asked, write }: Call, isUndone: boolean) => {
-      const made: Made = { call: this.log.invoke({ ...asked, inTransaction: true }), isUndone };
-      allMade.push(made);
-      made.told = await write(within);
-    };
-    if (undone.length > 0) {
-      const nested = manager.transaction(async (within) => {
-        for (const call of undone) await make(within, call, true);
+  async #undo(calls: readonly Call[], manager: EntityManager, made: Made[]): Promise<void> {
+    try {
+      await manager.transaction(async (nested) => {
+        for (const call of calls) await this.#make(call, nested, made, true);
         throw new ChangedItsMind('undone to a savepoint');
       });
-      await nested.catch((error: unknown) => {
-        if (!(error instanceof ChangedItsMind)) throw error;
-      });
+    } catch (error) {
+      if (!(error instanceof ChangedItsMind)) throw error;
     }
-    if (areParallel) {
-      const made = await Promise.allSettled(calls.map((call) => make(manager, call, false)));
-      for (const one of made) if (one.status === 'rejected') throw one.reason;
-    } else {
-      for (const call of calls) await make(manager, call, false);
-    }
-    if (holdsMs > 0) await pause(holdsMs);
-    // The transaction is aborted, and the client pretends that all is well.
-    if (swallowsError) await manager.query(TAKE_ONE).catch(() => {});
-    if (rollsBack) throw new ChangedItsMind('rolled back on purpose');
+  }
+
+  async #make(
+    { asked, write }: Call,
+    manager: EntityManager,
+    all: Made[],
+    isUndone = false,
+  ): Promise<void> {
+    const made: Made = { call: this.log.invoke({ ...asked, inTransaction: true }), isUndone };
+    all.push(made);
+    made.told = await write(manager);
   }
 
   async #told(asked: readonly Call['asked'][], ask: () => Promise<Told[]>): Promise<Told[]> {
@@ -176,6 +172,13 @@ export class Client {
 
   #ok(call: string, { verdict, id, dueAt }: Told): void {
     this.log.ok(call, { verdict, id: id ?? null, dueMs: dueAt?.getTime() ?? null });
+  }
+}
+
+/** All of them have ended when one of them has failed. */
+async function together(calls: Promise<void>[]): Promise<void> {
+  for (const made of await Promise.allSettled(calls)) {
+    if (made.status === 'rejected') throw made.reason;
   }
 }
 

@@ -22,7 +22,6 @@ export class Producer {
   readonly #log: ClientLog;
   readonly #under = new Set<Promise<unknown>>();
   readonly #stopping = new AbortController();
-  #poisonPerMinute: number;
   #working: Promise<void> = Promise.resolve();
 
   static start(app: INestApplicationContext, setup: ProcessSetup, load: LoadSetup): Producer {
@@ -38,7 +37,6 @@ export class Producer {
   ) {
     // Every buyer who waits listens to it.
     setMaxListeners(0, this.#stopping.signal);
-    this.#poisonPerMinute = load.poisonPerMinute;
     this.#log = new ClientLog(load.log, nodeName);
     const wait = (ms: number): Promise<void> => this.#wait(ms);
     this.#deeds = new Deeds(
@@ -50,10 +48,6 @@ export class Producer {
     );
   }
 
-  poison(perMinute: number): void {
-    this.#poisonPerMinute = perMinute;
-  }
-
   /** Resolves when every call has its answer. */
   async stop(): Promise<void> {
     this.#stopping.abort();
@@ -62,10 +56,10 @@ export class Producer {
   }
 
   async #work(): Promise<void> {
-    const { ratePerSecond } = this.load;
+    const { ratePerSecond, poisonChance } = this.load;
     let nextAtMs = performance.now();
     while (!this.#stopping.signal.aborted) {
-      const { delays, run } = this.#deeds.next(this.#poisonPerMinute / 60 / ratePerSecond);
+      const { delays, run } = this.#deeds.next(poisonChance);
       const running = run().finally(() => this.#under.delete(running));
       this.#under.add(running);
       const nowMs = performance.now();

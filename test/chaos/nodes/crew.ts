@@ -11,13 +11,12 @@ export interface Place extends Pick<SlotParts, 'onOdd' | 'onChange' | 'log' | 'f
   databaseUrl: string;
 }
 
-/** Payloads that kill their worker, two times each, once the calm is over. */
+/** Payloads that kill their worker, two times each. */
 const POISON_PER_MINUTE = 0.75;
 
 /** All processes of a run. */
 export class Crew {
   readonly slots: Slot[] = [];
-  #poisonPerMinute = 0;
 
   constructor(
     private readonly options: ChaosOptions,
@@ -32,14 +31,6 @@ export class Crew {
     // Or the calm would begin with a backlog.
     for (const role of ['worker', 'producer'] as const) {
       await Promise.all(this.#of(role).map((slot) => slot.start()));
-    }
-  }
-
-  /** The calm is over. */
-  roughen(): void {
-    this.#poisonPerMinute = POISON_PER_MINUTE / this.options.producers;
-    for (const slot of this.#of('producer')) {
-      slot.order({ poisonPerMinute: this.#poisonPerMinute });
     }
   }
 
@@ -78,7 +69,7 @@ export class Crew {
     const load = {
       log: join(this.place.folder, `${nodeName}.jsonl`),
       ratePerSecond: rate / producers,
-      poisonPerMinute: this.#poisonPerMinute,
+      poisonChance: POISON_PER_MINUTE / 60 / rate,
     };
     const isProducer = role === 'producer';
     const seedOfNode = `${seed}/${nodeName}`;

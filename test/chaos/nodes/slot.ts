@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { NodeProcess } from '../../support/node-process.js';
 import {
+  type NodeOrder,
   POISONED,
   type ProcessMessage,
-  type ProcessOrder,
   type Role,
   type StartHow,
 } from '../processes/process.protocol.js';
@@ -108,7 +108,7 @@ export class Slot {
     if (this.running) void this.#tenant?.process.kill('SIGCONT');
   }
 
-  order(order: ProcessOrder): void {
+  order(order: NodeOrder): void {
     // A payload may have killed it just now.
     if (this.running) this.#tenant?.process.send(order);
   }

@@ -8,7 +8,7 @@ import { Producer } from '../load/producer.js';
 import { applyMutant } from '../mutants/apply.js';
 import { chaosApp } from './chaos-app.js';
 import { obey, shiftWallClock } from './orders.js';
-import type { ProcessMessage, ProcessOrder, ProcessSetup } from './process.protocol.js';
+import type { NodeOrder, ProcessMessage, ProcessSetup } from './process.protocol.js';
 
 const setup = JSON.parse(process.env['CHAOS_PROCESS'] ?? '{}') as ProcessSetup;
 if (setup.clockShiftMs) shiftWallClock(setup.clockShiftMs);
@@ -28,10 +28,7 @@ const producer = setup.load && Producer.start(app, setup, setup.load);
 if (producer) process.once('SIGTERM', () => void drain(producer));
 else app.enableShutdownHooks(['SIGTERM'], { useProcessExit: true });
 
-process.on('message', (order: ProcessOrder) => {
-  if ('poisonPerMinute' in order) producer?.poison(order.poisonPerMinute);
-  else obey(order, app.get(DataSource));
-});
+process.on('message', (order: NodeOrder) => obey(order, app.get(DataSource)));
 const ready: ProcessMessage = { ready: true };
 process.send?.(ready);
 

@@ -27,8 +27,8 @@ export interface LoadSetup {
   /** File of its client's log. */
   log: string;
   ratePerSecond: number;
-  /** Payloads that kill their worker, so often per minute. */
-  poisonPerMinute: number;
+  /** How likely a payload kills its worker. */
+  poisonChance: number;
 }
 
 /** What a process is to do to itself. */
@@ -39,11 +39,6 @@ export type NodeOrder =
   | { holdPoolMs: number }
   /** Its wall clock jumps by so much from now on (`Date` alone; the monotonic clock stays). */
   | { jumpMs: number };
-
-export type ProcessOrder =
-  | NodeOrder
-  /** To producers: the calm is over. */
-  | { poisonPerMinute: number };
 
 /** Told once, by a process that works. */
 export interface ProcessMessage {
