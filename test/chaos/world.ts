@@ -3,13 +3,6 @@ import type { Random } from '../../src/random.js';
 import type { Slot } from './nodes/slot.js';
 import type { ChaosDatabase } from './server/chaos-server.js';
 
-/** Nodes in the hands of one fault. */
-export interface Taken {
-  nodes: Slot[];
-  /** When they are well again. */
-  release: () => void;
-}
-
 /**
  * Everything that a fault may touch, until the world is stopped. Faults overlap, and two of them on
  * one node would only hide each other: a node is in the hands of one fault at a time.
@@ -32,16 +25,20 @@ export class World {
     this.#signal.addEventListener('abort', () => this.changed(), { once: true });
   }
 
-  /** Waits for one that runs and that nobody has. @throws when the run is stopped */
-  take(random: Random): Promise<Taken> {
-    return this.#take((free) => (free.length > 0 ? [random.pick(free)] : undefined));
+  /** Waits for a node that runs and that nobody has, and has it while `harm` runs. */
+  withOne(random: Random, harm: (node: Slot) => Promise<void>): Promise<void> {
+    return this.#with(
+      (free) => (free.length > 0 ? [random.pick(free)] : undefined),
+      async ([node]) => harm(node as Slot),
+    );
   }
 
   /** Waits until all workers run and nobody has one: of two that each hold some, neither would get the rest. */
-  takeWorkers(random: Random): Promise<Taken> {
+  withWorkers(random: Random, harm: (nodes: Slot[]) => Promise<void>): Promise<void> {
     const all = this.nodes.filter(({ role }) => role === 'worker');
-    return this.#take((free) =>
-      all.every((node) => free.includes(node)) ? random.shuffled(all) : undefined,
+    return this.#with(
+      (free) => (all.every((node) => free.includes(node)) ? random.shuffled(all) : undefined),
+      harm,
     );
   }
 
@@ -62,23 +59,26 @@ export class World {
     this.#stopped.abort();
   }
 
-  async #take(choose: (free: Slot[]) => Slot[] | undefined): Promise<Taken> {
-    for (;;) {
-      this.#signal.throwIfAborted();
-      const nodes = choose(this.nodes.filter((node) => node.running && !this.#taken.has(node)));
-      if (nodes) return this.#hand(nodes);
+  /** @throws AbortError when the run is stopped */
+  async #with(
+    choose: (free: Slot[]) => Slot[] | undefined,
+    harm: (nodes: Slot[]) => Promise<void>,
+  ): Promise<void> {
+    let nodes: Slot[] | undefined;
+    while ((nodes = choose(this.nodes.filter((each) => this.#isFree(each)))) === undefined) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
+      this.#signal.throwIfAborted();
+    }
+    for (const node of nodes) this.#taken.add(node);
+    try {
+      await harm(nodes);
+    } finally {
+      for (const node of nodes) this.#taken.delete(node);
+      this.changed();
     }
   }
 
-  #hand(nodes: Slot[]): Taken {
-    for (const node of nodes) this.#taken.add(node);
-    return {
-      nodes,
-      release: () => {
-        for (const node of nodes) this.#taken.delete(node);
-        this.changed();
-      },
-    };
+  #isFree(node: Slot): boolean {
+    return node.running && !this.#taken.has(node);
   }
 }

@@ -41,6 +41,12 @@ const rows = (names: readonly string[]): Promise<number> =>
     `FROM written WHERE row IN (${names.map((name) => `'${name}'`).join(',') || 'NULL'})`,
   );
 
+async function standsStill(kind: string): Promise<void> {
+  await world.harm(kind);
+  await world.isWell();
+  expect(world.longest('stoodMs')).toBeGreaterThan(LEASE_MS);
+}
+
 /** Each kind, and how its harm shows. */
 const HARM: Record<string, () => Promise<void>> = {
   kill: async () => {
@@ -48,11 +54,7 @@ const HARM: Record<string, () => Promise<void>> = {
     expect(world.ended).toEqual(['SIGKILL']);
     expect(world.started).toEqual([{}]);
   },
-  pause: async () => {
-    await world.harm('pause');
-    await world.isWell();
-    expect(world.longest('stoodMs')).toBeGreaterThan(LEASE_MS);
-  },
+  pause: () => standsStill('pause'),
   'pause-short': async () => {
     const stops = seen(() => 0);
     await world.harm('pause-short');
@@ -60,11 +62,7 @@ const HARM: Record<string, () => Promise<void>> = {
     expect(stops.length).toBeGreaterThan(1);
     expect(world.longest('stoodMs')).toBeGreaterThan(50);
   },
-  block: async () => {
-    await world.harm('block');
-    await world.isWell();
-    expect(world.longest('stoodMs')).toBeGreaterThan(LEASE_MS);
-  },
+  block: () => standsStill('block'),
   nobody: async () => {
     const running = seen(() => world.nodes.filter((node) => node.running).map(({ role }) => role));
     await world.harm('nobody');

@@ -1,5 +1,4 @@
 import type { Random } from '../../../src/random.js';
-import type { Slot } from '../nodes/slot.js';
 import type { World } from '../world.js';
 
 /**
@@ -12,20 +11,6 @@ export interface Fault {
   /** Its harm in one line. */
   readonly title: string;
   readonly run: (world: World, random: Random) => Promise<void>;
-}
-
-/** Has one node to itself while `harm` runs. */
-export async function onNode(
-  world: World,
-  random: Random,
-  harm: (node: Slot) => Promise<void>,
-): Promise<void> {
-  const { nodes, release } = await world.take(random);
-  try {
-    for (const node of nodes) await harm(node);
-  } finally {
-    release();
-  }
 }
 
 export const inSeconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;

@@ -1,7 +1,7 @@
 import type { Random } from '../../../src/random.js';
 import type { PostgresProxy } from '../proxy/proxy.js';
 import type { World } from '../world.js';
-import { type Fault, inSeconds, onNode } from './fault.js';
+import { type Fault, inSeconds } from './fault.js';
 
 /** The engine gives a statement 15 s before it takes the connection for dead. */
 const SHORTER_MS = { min: 3_000, max: 12_000 };
@@ -12,7 +12,7 @@ export const NETWORK: readonly Fault[] = [
     kind: 'cut',
     title: 'all connections of a process are reset, several times',
     run: (world, random) =>
-      onNode(world, random, async (node) => {
+      world.withOne(random, async (node) => {
         const times = random.integer(2, 10);
         world.log(`${node.slot} cut off ${times} times`);
         for (let left = times; left > 0; left--) {
@@ -28,7 +28,7 @@ export const NETWORK: readonly Fault[] = [
     kind: 'latency',
     title: 'packets between a process and the server take up to a second, more or less by turns',
     run: (world, random) =>
-      onNode(world, random, async (node) => {
+      world.withOne(random, async (node) => {
         const worstMs = random.pick([20, 100, 400, 1_000]);
         world.log(`${node.slot} up to ${worstMs} ms away from the server`);
         for (let spells = random.integer(2, 6); spells > 0; spells--) {
@@ -43,7 +43,7 @@ export const NETWORK: readonly Fault[] = [
     title:
       'connections of a process stay open while nothing passes; later all arrives late, or is lost',
     run: (world, random) =>
-      onNode(world, random, async (node) => {
+      world.withOne(random, async (node) => {
         const { min, max } = random.chance(0.6) ? SHORTER_MS : LONGER_MS;
         const stillMs = random.integer(min, max);
         const isLost = random.chance(0.4);
@@ -72,7 +72,7 @@ function cutCommits(
   random: Random,
   arm: (proxy: PostgresProxy) => void,
 ): Promise<void> {
-  return onNode(world, random, async (node) => {
+  return world.withOne(random, async (node) => {
     world.log(`${node.slot} cut off at COMMIT`);
     for (let times = random.integer(5, 15); times > 0; times--) {
       arm(node.proxy);

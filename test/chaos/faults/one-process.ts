@@ -1,7 +1,7 @@
 import type { Random } from '../../../src/random.js';
 import { LEASE_MS } from '../processes/process.protocol.js';
 import type { World } from '../world.js';
-import { type Fault, inSeconds, onNode } from './fault.js';
+import { type Fault, inSeconds } from './fault.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -10,7 +10,7 @@ export const ONE_PROCESS: readonly Fault[] = [
     kind: 'kill',
     title: 'a process is killed with SIGKILL at a random moment, and replaced after a while',
     run: (world, random) =>
-      onNode(world, random, async (node) => {
+      world.withOne(random, async (node) => {
         await world.sleep(random.integer(0, 2_000));
         const downMs = random.integer(0, 4_000);
         world.log(`${node.slot} killed, back in ${inSeconds(downMs)}`);
@@ -39,7 +39,7 @@ export const ONE_PROCESS: readonly Fault[] = [
     kind: 'block',
     title: 'the event loop of a process is blocked for longer than its leases',
     run: (world, random) =>
-      onNode(world, random, async (node) => {
+      world.withOne(random, async (node) => {
         const blockMs = Math.round(LEASE_MS * (1.1 + 1.4 * random.next()));
         world.log(`${node.slot} blocked for ${inSeconds(blockMs)}`);
         node.order({ blockMs });
@@ -50,7 +50,7 @@ export const ONE_PROCESS: readonly Fault[] = [
     kind: 'clock',
     title: 'a process starts with a wall clock that is an hour off, which then jumps about',
     run: (world, random) =>
-      onNode(world, random, async (node) => {
+      world.withOne(random, async (node) => {
         const clockShiftMs = random.pick([-HOUR_MS, HOUR_MS]);
         world.log(`${node.slot} starts with its clock ${inSeconds(clockShiftMs)} off`);
         await node.kill();
@@ -69,7 +69,7 @@ export const ONE_PROCESS: readonly Fault[] = [
     kind: 'pool',
     title: "the application takes all connections of a process's pool and keeps them",
     run: (world, random) =>
-      onNode(world, random, async (node) => {
+      world.withOne(random, async (node) => {
         const holdPoolMs = random.integer(LEASE_MS, 3 * LEASE_MS);
         world.log(`${node.slot} without a free connection for ${inSeconds(holdPoolMs)}`);
         node.order({ holdPoolMs });
@@ -79,7 +79,7 @@ export const ONE_PROCESS: readonly Fault[] = [
 ];
 
 function stopFor(world: World, random: Random, ms: number): Promise<void> {
-  return onNode(world, random, async (node) => {
+  return world.withOne(random, async (node) => {
     world.log(`${node.slot} stopped for ${inSeconds(ms)}`);
     node.pause();
     await world.sleep(ms);
