@@ -1,10 +1,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Verdict } from './checker/check.js';
-import type { Figures } from './checker/figures.js';
+import type { Figures, Verdict } from './checker/check.js';
 import { ChaosRun } from './chaos-run.js';
-import type { Sql } from './record/sql.js';
+import type { Sql } from './record/record.js';
 import type { ChaosOptions } from './options.js';
 
 export interface ChaosResult {

@@ -1,5 +1,4 @@
-import type { Sql } from '../record/sql.js';
-import { figuresOf, type Figures } from './figures.js';
+import type { Sql } from '../record/record.js';
 import type { Check, Invariant } from './invariant.js';
 import { ALL } from './invariants/index.js';
 import { DERIVED } from './steps.js';
@@ -14,6 +13,9 @@ export interface Verdict {
   /** The first violations in words. */
   examples: string[];
 }
+
+/** How a run went, for people: a name, and a line about it. */
+export type Figures = Record<string, string>;
 
 /** Told per check; the count says how many there are. */
 const EXAMPLES_MAX = 10;
@@ -64,4 +66,25 @@ async function ask(sql: Sql, { of, sql: text }: Check, maxAttempts: number): Pro
   );
   if (found === undefined) throw new Error(`no answer about ${of}`);
   return found;
+}
+
+/** What is counted by sorts: a table, and what tells them apart. */
+const COUNTED = {
+  delays: ['chaos.life', 'ended'],
+  writes: ['chaos.step', 'kind'],
+  effects: ['chaos.effect', `CASE WHEN fenced THEN 'in transactions' ELSE 'outside' END`],
+  calls: ['chaos.client', 'outcome'],
+  faults: ['chaos.fault', 'kind'],
+} as const;
+
+async function figuresOf(sql: Sql): Promise<Figures> {
+  const figures: Figures = {};
+  for (const [name, [table, sort]] of Object.entries(COUNTED)) {
+    const [row] = await sql<{ line: string | null }>(
+      `SELECT string_agg(format('%s %s', times, sort), ', ' ORDER BY sort) AS line
+       FROM (SELECT ${sort} AS sort, count(*) AS times FROM ${table} GROUP BY 1) sorts`,
+    );
+    figures[name] = row?.line ?? 'none';
+  }
+  return figures;
 }

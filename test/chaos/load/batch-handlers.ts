@@ -11,7 +11,7 @@ import {
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { noteEffects } from '../record/effect.js';
-import { BATCHED, type ChaosName, nextRun, SPOILED, TAKE_ONE } from './payloads.js';
+import { type ChaosName, nextRun, SPOILED, TAKE_ONE } from './payloads.js';
 
 type Batched = Delay<ChaosName>;
 type Spoiling = (typeof THROWING | typeof SPOILING)[number];
@@ -33,11 +33,12 @@ const SAID: Readonly<Record<string, (attempt: number) => Error | Duration | unde
 
 export const SAYING = Object.keys(SAID);
 
-export const batchHandlersOf = (node: string): [name: string, handler: Type][] =>
-  Object.entries(BATCHED).map(([name, { transactional }]) => [
-    name,
-    handlerOf(name as ChaosName, transactional, node),
-  ]);
+/** One call at a time on each node, so that one claim is one batch. */
+export const batchHandlersOf = (node: string): [name: string, handler: Type][] => [
+  ['chaos.batch', handlerOf('chaos.batch', false, node)],
+  ['chaos.batch-fenced', handlerOf('chaos.batch-fenced', true, node)],
+  ['chaos.batch-recurring', handlerOf('chaos.batch-recurring', true, node)],
+];
 
 function handlerOf(name: ChaosName, transactional: boolean, node: string): Type {
   @Injectable()

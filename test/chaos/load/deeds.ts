@@ -50,8 +50,8 @@ export class Deeds {
     if (random.chance(poisonChance)) return this.#single(this.#wishes.poison());
     return weighed<() => Deed>(random, [
       [55, () => this.#single()],
-      [2, () => this.#many(this.#wishes.several(random.integer(5, 50)))],
-      [1, () => this.#many(this.#wishes.crowd(random.integer(5, 50)))],
+      [2, () => this.#many(this.#wishes.several())],
+      [1, () => this.#many(this.#wishes.crowd())],
       [14, () => this.#transaction()],
       [8, () => this.#closeToDue(({ name, key }) => this.calls.cancelling(name, key))],
       [8, () => this.#closeToDue(({ name, key }) => this.#rescheduling(name, key))],

@@ -40,10 +40,3 @@ export const SPOILED = 'the batch is spoiled';
 
 /** Names that the load schedules. */
 export type ChaosName = `chaos.${string}`;
-
-/** Names of the batch handlers: one call at a time on each node, so that one claim is one batch. */
-export const BATCHED = {
-  'chaos.batch': { transactional: false },
-  'chaos.batch-fenced': { transactional: true },
-  'chaos.batch-recurring': { transactional: true },
-} as const satisfies Record<ChaosName, { transactional: boolean }>;

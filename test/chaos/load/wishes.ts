@@ -98,16 +98,21 @@ export class Wishes {
     return wish;
   }
 
-  /** For one call. */
-  several(count: number): Wish[] {
-    return withoutTwins(Array.from({ length: count }, () => this.next()));
+  /** For one call: no key stands twice. */
+  several(next = (): Wish => this.next()): Wish[] {
+    const taken = new Set<string>();
+    const wishes = Array.from({ length: this.random.integer(5, 50) }, next);
+    return wishes.filter(({ name, options: { key } }) => {
+      const slot = `${name} ${key}`;
+      return key === undefined || (!taken.has(slot) && taken.add(slot));
+    });
   }
 
-  /** For one call, due at one instant, of one name that runs in batches. */
-  crowd(count: number): Wish[] {
+  /** The same, due at one instant, of one name that runs in batches. */
+  crowd(): Wish[] {
     const kind = this.random.pick(BATCHED);
     const when = this.#when();
-    return withoutTwins(Array.from({ length: count }, () => this.next(kind, when)));
+    return this.several(() => this.next(kind, when));
   }
 
   poison(): Wish {
@@ -136,16 +141,6 @@ export class Wishes {
       [12, () => (isKnown ? { at: nextRound(nowMs) } : soon)],
     ])();
   }
-}
-
-/** No key stands twice. */
-function withoutTwins(wishes: readonly Wish[]): Wish[] {
-  const taken = new Set<string>();
-  return wishes.filter(({ name, options: { key } }) => {
-    if (key === undefined) return true;
-    const slot = `${name} ${key}`;
-    return !taken.has(slot) && taken.add(slot);
-  });
 }
 
 const ROUND_MS = 2_000;

@@ -1,7 +1,7 @@
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Sql } from './sql.js';
+import type { Sql } from './record.js';
 
 /**
  * What a client asks of the queue, or of the shop. Each item of a `scheduleMany` is a call of its own.

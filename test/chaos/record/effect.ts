@@ -1,12 +1,5 @@
-import type { ChaosPayload } from '../load/payloads.js';
-
-/** A delay as the ledger of effects names it. */
-export interface Done {
-  id: string;
-  name: string;
-  attempt: number;
-  payload: ChaosPayload;
-}
+import type { Delay } from 'nestjs-delay-queue';
+import type { ChaosName } from '../load/payloads.js';
 
 /**
  * Writes down that a handler did the work of these delays, in one statement.
@@ -16,7 +9,7 @@ export interface Done {
  */
 export async function noteEffects(
   runner: { query(sql: string, parameters: unknown[]): Promise<unknown> },
-  delays: readonly Done[],
+  delays: readonly Delay<ChaosName>[],
   by: { node: string; fenced: boolean },
 ): Promise<void> {
   await runner.query(

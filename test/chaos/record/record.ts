@@ -1,4 +1,10 @@
-import type { Sql } from './sql.js';
+import type { QueryResultRow } from 'pg';
+
+/** Runs one statement on the database of the run, past every proxy, and answers its rows. */
+export type Sql = <Row extends QueryResultRow>(
+  text: string,
+  parameters?: unknown[],
+) => Promise<Row[]>;
 
 /**
  * Installs what a chaos run is judged by, in a schema of its own: a trigger that writes every change

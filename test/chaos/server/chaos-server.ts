@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Pool, type QueryResultRow } from 'pg';
 import { OwnServer } from '../../servers/support/own-server.js';
-import type { Sql } from '../record/sql.js';
+import type { Sql } from '../record/record.js';
 import { untilBack } from './away.js';
 
 /** How the run's own sessions are called, so that faults leave them alone. */
