@@ -1,9 +1,9 @@
 /** `npm run chaos`: many processes, many faults, and a verdict over everything that happened. */
 import { randomBytes } from 'node:crypto';
 import { inspect, parseArgs } from 'node:util';
+import type { Verdict } from './checker/check.js';
 import { FAULTS } from './faults/faults.js';
-import { reportOf } from './report.js';
-import { runChaos, violationsOf } from './run.js';
+import { type ChaosResult, runChaos, violationsOf } from './run.js';
 import { ChaosServer } from './server/chaos-server.js';
 
 const KINDS = FAULTS.map(({ kind }) => kind);
@@ -74,6 +74,39 @@ async function chaos({ minutes, faults, seed }: Settings): Promise<void> {
   } finally {
     await server.stop();
   }
+}
+
+/** Told of each invariant; the count says how many there are. */
+const EXAMPLES_MAX = 3;
+
+/** What a run came to, for people. @param asked kinds of faults that it was to do */
+function reportOf(result: ChaosResult, asked: readonly string[]): string {
+  const { verdicts, odd, figures, evidence } = result;
+  const violations = violationsOf(result);
+  const done = figures['faults']?.split(/, |\s/) ?? [];
+  const missed = asked.filter((kind) => !done.includes(kind));
+  return [
+    '',
+    ...verdicts.flatMap(linesOf),
+    `${mark(odd.length)}     no process ends by itself, every fault is mended`,
+    ...odd.map((what) => `      - ${what}`),
+    '',
+    ...Object.entries(figures).map(([name, line]) => `${name.padEnd(22)}${line}`),
+    ...(missed.length > 0 ? [`no time for           ${missed.join(', ')}`] : []),
+    '',
+    violations === 0 ? 'No violation.' : `Violations: ${violations}.`,
+    ...(evidence === undefined ? [] : [`Logs and the record: ${evidence}`]),
+  ].join('\n');
+}
+
+const mark = (violations: number): string => (violations === 0 ? 'ok ' : 'NOT');
+
+function linesOf({ invariant, title, checked, violations, examples }: Verdict): string[] {
+  const counts = `${checked} checked, violations: ${violations}`;
+  return [
+    `${mark(violations)} ${String(invariant).padStart(2)}. ${title} (${counts})`,
+    ...examples.slice(0, EXAMPLES_MAX).map((example) => `      - ${example}`),
+  ];
 }
 
 try {

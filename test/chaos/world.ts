@@ -65,7 +65,8 @@ export class World {
     harm: (nodes: Slot[]) => Promise<void>,
   ): Promise<void> {
     let nodes: Slot[] | undefined;
-    while ((nodes = choose(this.nodes.filter((each) => this.#isFree(each)))) === undefined) {
+    const isFree = (node: Slot): boolean => node.running && !this.#taken.has(node);
+    while ((nodes = choose(this.nodes.filter(isFree))) === undefined) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
       this.#signal.throwIfAborted();
     }
@@ -76,9 +77,5 @@ export class World {
       for (const node of nodes) this.#taken.delete(node);
       this.changed();
     }
-  }
-
-  #isFree(node: Slot): boolean {
-    return node.running && !this.#taken.has(node);
   }
 }

@@ -50,13 +50,8 @@ async function judge(
   return verdict;
 }
 
-interface Found {
-  checked: number;
-  broken: string[];
-}
-
-async function ask(sql: Sql, { of, sql: text }: Check, maxAttempts: number): Promise<Found> {
-  const [found] = await sql<Found & Record<string, unknown>>(
+async function ask(sql: Sql, { of, sql: text }: Check, maxAttempts: number) {
+  const [found] = await sql<{ checked: number; broken: string[] }>(
     `WITH looked AS MATERIALIZED (SELECT delay_id, token, why FROM (${text}) q)
      SELECT count(*)::int AS checked,
             COALESCE(json_agg(format('%s, "%s": %s', COALESCE('delay ' || delay_id, $1::text), token, why)

@@ -105,7 +105,13 @@ async function withStranger(
   { database }: World,
   harm: (session: Client) => Promise<void>,
 ): Promise<void> {
-  const session = await untilBack(() => connect(database.url));
+  const how = { connectionString: database.url, application_name: RUN_APPLICATION };
+  const session = await untilBack(async () => {
+    const client = new Client(how);
+    client.on('error', () => {});
+    await client.connect();
+    return client;
+  });
   try {
     await harm(session);
   } catch (error) {
@@ -114,11 +120,4 @@ async function withStranger(
     // Its transaction is rolled back with it.
     await session.end().catch(() => {});
   }
-}
-
-async function connect(connectionString: string): Promise<Client> {
-  const session = new Client({ connectionString, application_name: RUN_APPLICATION });
-  session.on('error', () => {});
-  await session.connect();
-  return session;
 }

@@ -44,10 +44,8 @@ export class Deeds {
     this.#wishes = new Wishes(random.fork('wishes'), client);
   }
 
-  /** @param poisonChance how likely it is one that kills its worker */
-  next(poisonChance: number): Deed {
+  next(): Deed {
     const { random } = this;
-    if (random.chance(poisonChance)) return this.#single(this.#wishes.poison());
     return weighed<() => Deed>(random, [
       [55, () => this.#single()],
       [2, () => this.#many(this.#wishes.several())],
@@ -60,7 +58,8 @@ export class Deeds {
     ])();
   }
 
-  #single(wish = this.#wishes.next()): Deed {
+  #single(): Deed {
+    const wish = this.#wishes.next();
     return {
       delays: 1,
       run: async () => {
@@ -136,7 +135,7 @@ export class Deeds {
   }
 
   #retryDead(): Deed {
-    const used = pick(this.random, this.#dying);
+    const used = this.#usedKey(0);
     if (used === undefined) return this.#single();
     const call = this.calls.retrying(used.name, used.key);
     return { delays: 0, run: () => this.calls.alone(call) };
@@ -147,8 +146,9 @@ export class Deeds {
     return { delays: 1, run: () => this.shopper.shop(random) };
   }
 
-  #usedKey(): UsedKey | undefined {
-    return pick(this.random, this.random.chance(0.9) ? this.#living : this.#dying);
+  #usedKey(chanceToLive = 0.9): UsedKey | undefined {
+    const keys = this.random.chance(chanceToLive) ? this.#living : this.#dying;
+    return keys.length === 0 ? undefined : this.random.pick(keys);
   }
 
   #remember(wish: Wish): void {
@@ -161,6 +161,3 @@ export class Deeds {
     if (keys.length > REMEMBERED) keys.shift();
   }
 }
-
-const pick = (random: Random, keys: readonly UsedKey[]): UsedKey | undefined =>
-  keys.length === 0 ? undefined : random.pick(keys);

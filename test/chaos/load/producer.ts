@@ -56,10 +56,10 @@ export class Producer {
   }
 
   async #work(): Promise<void> {
-    const { ratePerSecond, poisonChance } = this.load;
+    const { ratePerSecond } = this.load;
     let nextAtMs = performance.now();
     while (!this.#stopping.signal.aborted) {
-      const { delays, run } = this.#deeds.next(poisonChance);
+      const { delays, run } = this.#deeds.next();
       const running = run().finally(() => this.#under.delete(running));
       this.#under.add(running);
       const nowMs = performance.now();

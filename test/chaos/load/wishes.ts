@@ -53,6 +53,8 @@ const KINDS: readonly [weight: number, kind: Kind][] = [
   [3, ['chaos.recurring-plain', left]],
   [6, ['chaos.chain', () => ({ left: 1 })]],
   [4, [RARE, nothing]],
+  // It kills its worker: less than one of them a minute.
+  [0.025, ['chaos.poison', nothing]],
   ...BATCHED.map((kind): [weight: number, kind: Kind] => [4, kind]),
 ];
 
@@ -115,14 +117,6 @@ export class Wishes {
     return this.several(() => this.next(kind, when));
   }
 
-  poison(): Wish {
-    return {
-      name: 'chaos.poison',
-      payload: { token: this.#token() },
-      options: { after: this.random.integer(0, 2_000), maxAttempts: this.random.integer(1, 3) },
-    };
-  }
-
   #token(): string {
     this.#made += 1;
     return `${this.client}-${this.#made}`;
@@ -147,5 +141,5 @@ const ROUND_MS = 2_000;
 const nextRound = (nowMs: number): Date => new Date((Math.floor(nowMs / ROUND_MS) + 2) * ROUND_MS);
 
 /** Whatever happens, it ends as a dead letter. */
-export const isDoomed = ({ payload }: Wish): boolean =>
-  payload.act === 'always fails' || payload.act === 'discards';
+export const isDoomed = ({ name, payload }: Wish): boolean =>
+  name === 'chaos.poison' || payload.act === 'always fails' || payload.act === 'discards';

@@ -1,18 +1,17 @@
 import { join } from 'node:path';
 import { NodeProcess } from '../../support/node-process.js';
-import type { ChaosOptions } from '../options.js';
+import type { ChaosOptions } from '../run.js';
 import type { ProcessMessage, ProcessSetup, Role } from '../processes/process.protocol.js';
 import { openProxy, type PostgresProxy } from '../proxy/proxy.js';
 import { Slot, type SlotParts } from './slot.js';
 
 /** Where the crew works, and who hears of it. */
-export interface Place extends Pick<SlotParts, 'onOdd' | 'onChange' | 'log' | 'folder'> {
+export interface Place extends Pick<SlotParts, 'onOdd' | 'onChange' | 'log'> {
   /** Of the server itself; every process gets a proxy of its own. */
   databaseUrl: string;
+  /** Gets a log per producer. */
+  folder: string;
 }
-
-/** Payloads that kill their worker, two times each. */
-const POISON_PER_MINUTE = 0.75;
 
 /** All processes of a run. */
 export class Crew {
@@ -28,10 +27,9 @@ export class Crew {
     const { workers, producers } = this.options;
     for (let number = 1; number <= workers; number++) await this.#open('worker', number);
     for (let number = 1; number <= producers; number++) await this.#open('producer', number);
-    // Or the calm would begin with a backlog.
-    for (const role of ['worker', 'producer'] as const) {
-      await Promise.all(this.#of(role).map((slot) => slot.start()));
-    }
+    // Or the run would begin with a backlog.
+    await Promise.all(this.#of('worker').map((slot) => slot.start()));
+    await Promise.all(this.#of('producer').map((slot) => slot.start()));
   }
 
   /** Whatever a fault may have left behind: proxies pass, nobody stands still, all run. */
@@ -69,7 +67,6 @@ export class Crew {
     const load = {
       log: join(this.place.folder, `${nodeName}.jsonl`),
       ratePerSecond: rate / producers,
-      poisonChance: POISON_PER_MINUTE / 60 / rate,
     };
     const isProducer = role === 'producer';
     const seedOfNode = `${seed}/${nodeName}`;

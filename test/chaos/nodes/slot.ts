@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { NodeProcess } from '../../support/node-process.js';
 import {
@@ -33,9 +31,7 @@ export interface SlotParts {
   proxy: PostgresProxy;
   launch: (nodeName: string, how: StartHow) => NodeProcess<ProcessMessage>;
   /** Something that no fault explains. */
-  onOdd: (what: string) => void;
-  /** Gets what each process printed. */
-  folder: string;
+  onOdd: (what: string) => unknown;
   /** It runs, or does not run any more. */
   onChange: () => void;
   log: (line: string) => void;
@@ -155,7 +151,6 @@ export class Slot {
 
   #movedOut({ nodeName, process, isReady, isEvicted }: Tenant, how: string): void {
     const { output } = process;
-    if (output !== '') writeFileSync(join(this.parts.folder, `${nodeName}.out`), output);
     const [suspect] = SUSPECT.exec(output) ?? [];
     if (suspect !== undefined) this.#tellOdd(`said "${suspect}"`);
     if (isEvicted) return;

@@ -27,8 +27,6 @@ export interface LoadSetup {
   /** File of its client's log. */
   log: string;
   ratePerSecond: number;
-  /** How likely a payload kills its worker. */
-  poisonChance: number;
 }
 
 /** What a process is to do to itself. */

@@ -157,30 +157,25 @@ const LIES: Record<string, Lie> = {
 /** A row that waits or comes back breaks these as well. */
 const ALSO = [1, 9, 10, 10];
 
-const plain = (token: string, options: Partial<Wish['options']> = {}): Wish => ({
-  name: 'chaos.plain',
-  payload: { token },
+type Options = Partial<Wish['options']>;
+
+const wish = (name: Wish['name'], token: string, options: Options = {}, rest = {}): Wish => ({
+  name,
+  payload: { token, ...rest },
   options: { after: 0, ...options } as Wish['options'],
 });
 
+const TOKENS = ['often', 'lonely', 'stays', 'tired', 'back', 'unseen', 'other', 'stray'];
+
 const WISHES: readonly Wish[] = [
-  ...['often', 'lonely', 'stays', 'tired', 'back', 'unseen', 'other', 'stray'].map((token) =>
-    plain(token),
-  ),
-  plain('waits', { after: '1h' }),
-  plain('gone', { after: '1h', key: 'gone' }),
-  { ...plain('twice'), name: 'chaos.fenced' },
-  {
-    ...plain('dead', { maxAttempts: 1 }),
-    name: 'chaos.odd',
-    payload: { token: 'dead', act: 'always fails' },
-  },
-  { ...plain('retried'), name: 'chaos.odd', payload: { token: 'retried', act: 'throws null' } },
-  ...['mother', 'childless'].map((token): Wish => ({
-    ...plain(token),
-    name: 'chaos.chain',
-    payload: { token, left: 1 },
-  })),
+  ...TOKENS.map((token) => wish('chaos.plain', token)),
+  wish('chaos.plain', 'waits', { after: '1h' }),
+  wish('chaos.plain', 'gone', { after: '1h', key: 'gone' }),
+  wish('chaos.fenced', 'twice'),
+  wish('chaos.odd', 'dead', { maxAttempts: 1 }, { act: 'always fails' }),
+  wish('chaos.odd', 'retried', {}, { act: 'throws NUL' }),
+  wish('chaos.chain', 'mother', {}, { left: 1 }),
+  wish('chaos.chain', 'childless', {}, { left: 1 }),
 ];
 
 let database: TestDatabase;
@@ -197,7 +192,7 @@ async function soundHistory(log: ClientLog): Promise<void> {
     options: { nodeName: 'n1' },
   });
   const client = new Client(node.delays, node.dataSource, log);
-  for (const wish of WISHES) await client.alone(client.scheduling(wish));
+  for (const each of WISHES) await client.alone(client.scheduling(each));
   await client.alone(client.cancelling('chaos.plain', 'gone'));
   await until(
     () => sql(`SELECT FROM delay_queue.delay WHERE wake_at < now() + interval '30 minutes'`),

@@ -1,7 +1,6 @@
-import { tmpdir } from 'node:os';
 import { FAULTS } from '../../chaos/faults/faults.js';
 import { Slot } from '../../chaos/nodes/slot.js';
-import type { Role, StartHow } from '../../chaos/processes/process.protocol.js';
+import type { StartHow } from '../../chaos/processes/process.protocol.js';
 import { openProxy } from '../../chaos/proxy/proxy.js';
 import { type ChaosDatabase, ChaosServer } from '../../chaos/server/chaos-server.js';
 import { World } from '../../chaos/world.js';
@@ -12,11 +11,9 @@ import type { SmallNodeMessage, SmallNodeSetup } from '../fixtures/small-node.js
 /** So much faster than in a real run goes by what faults wait for. */
 export const TIMES_FASTER = 10;
 
-const SLOTS: [slot: string, role: Role][] = [
-  ['worker-1', 'worker'],
-  ['worker-2', 'worker'],
-  ['producer-1', 'producer'],
-];
+const PROGRAM = 'test/integration/fixtures/small-node.ts';
+
+const SLOTS = ['worker-1', 'worker-2', 'producer-1'] as const;
 
 /** Two workers and a producer that only write rows, for one fault after the other. */
 export class SmallWorld extends World {
@@ -39,7 +36,7 @@ export class SmallWorld extends World {
     );
     const crash = (downMs: number): Promise<void> => database.crash(downMs / TIMES_FASTER);
     const world = new SmallWorld({ ...database, crash });
-    for (const [slot, role] of SLOTS) await world.#add(slot, role);
+    for (const slot of SLOTS) await world.#add(slot);
     await Promise.all(world.nodes.map((node) => node.start()));
     return world;
   }
@@ -48,29 +45,22 @@ export class SmallWorld extends World {
     super(database, [], () => {});
   }
 
-  async #add(slot: string, role: Role): Promise<void> {
+  async #add(slot: (typeof SLOTS)[number]): Promise<void> {
     const proxy = await openProxy(this.database.url);
     const launch = (_: string, how: StartHow): NodeProcess<SmallNodeMessage> => {
       const setup: SmallNodeSetup = { ...how, url: proxy.url, timesFaster: TIMES_FASTER };
-      const process = NodeProcess.start<SmallNodeMessage>(
-        'test/integration/fixtures/small-node.ts',
-        {
-          env: { SMALL_NODE: JSON.stringify(setup) },
-        },
-      );
+      const env = { SMALL_NODE: JSON.stringify(setup) };
+      const process = NodeProcess.start<SmallNodeMessage>(PROGRAM, { env });
       this.#processes.set(slot, process);
       this.started.push(how);
       process.onMessage((message) => this.told.push(message));
       void process.exited.then(({ code, signal }) => this.ended.push(signal ?? `code ${code}`));
       return process;
     };
-    const hears = {
-      onOdd: (what: string) => this.odd.push(what),
-      folder: tmpdir(),
-      onChange: () => this.changed(),
-      log: () => {},
-    };
-    this.nodes.push(new Slot({ ...hears, slot, role, proxy, launch }));
+    const role = slot === 'producer-1' ? 'producer' : 'worker';
+    const onOdd = (what: string): unknown => this.odd.push(what);
+    const onChange = (): void => this.changed();
+    this.nodes.push(new Slot({ slot, role, proxy, launch, onOdd, onChange, log: this.log }));
   }
 
   /** Does one fault. */

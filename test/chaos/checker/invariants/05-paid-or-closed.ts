@@ -15,8 +15,6 @@ export const paidOrClosed: Invariant = {
                              ${clock('o.closed_at')}, ${clock('o.pay_deadline')})
                     WHEN o.status = 'UNPAID' AND o.pay_deadline < clock_timestamp() THEN
                       format('never paid, never closed, due at %s', ${clock('o.pay_deadline')})
-                    WHEN o.status = 'SHIPPED' AND o.auto_confirm_at < clock_timestamp() THEN
-                      format('shipped, and never confirmed at %s', ${clock('o.auto_confirm_at')})
                     WHEN o.status = 'COMPLETED' AND NOT EXISTS (
                       SELECT FROM review r WHERE r.order_id = o.id)
                     THEN 'completed and never rated'
