@@ -63,7 +63,6 @@ export class SmallWorld extends World {
     this.nodes.push(new Slot({ slot, role, proxy, launch, onOdd, onChange, log: this.log }));
   }
 
-  /** Does one fault. */
   async harm(kind: string, seed = 1): Promise<void> {
     [this.told, this.started, this.ended] = [[], [], []];
     const fault = FAULTS.find((each) => each.kind === kind);
@@ -89,7 +88,6 @@ export class SmallWorld extends World {
     return this.told.flatMap(({ failed, atCommit }) => (failed && atCommit ? failed : []));
   }
 
-  /** The longest that any of them has told. */
   longest(of: 'stoodMs' | 'waitedMs'): number {
     return Math.max(0, ...this.told.map((message) => message[of] ?? 0));
   }
