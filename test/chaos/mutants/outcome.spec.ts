@@ -12,7 +12,7 @@ const verdict = (invariant: number, violations: number) => ({
 
 const blamedBy = (...broken: number[]): ChaosResult => ({
   verdicts: [1, 2, 10].map((number) => verdict(number, broken.includes(number) ? 3 : 0)),
-  figures: {} as ChaosResult['figures'],
+  figures: {},
   odd: [],
 });
 
