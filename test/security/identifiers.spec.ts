@@ -32,45 +32,23 @@ const schemas = async (): Promise<string[]> => {
 
 const HOSTILE_SCHEMAS: unknown[] = [
   'a"b',
-  '"',
-  '""',
   `a"; DROP SCHEMA public CASCADE; --`,
   `a'; SELECT pg_sleep(60); --`,
-  'a;b',
-  'a b',
   'a.b',
-  'a-b',
-  'a\\b',
-  'a\nb',
   'a\n',
   'a\0b',
-  'a$1',
-  '$user',
   'schéma',
-  'ѕchema',
-  '日程',
-  '😀',
   'Delay_Queue',
-  'DELAY_QUEUE',
   '1st',
   '',
-  ' ',
   'x'.repeat(49),
-  'x'.repeat(63),
-  'x'.repeat(64),
   'x'.repeat(1_000_000),
-  'pg_catalog',
-  'pg_toast',
   'pg_mine',
   'information_schema',
   'public',
-  '__proto__\0',
   null,
-  42,
-  true,
   ['delay_queue'],
   { toString: () => 'delay_queue' },
-  new String('delay_queue'),
 ];
 
 describe('a schema of another name is refused before any SQL:', () => {
@@ -95,7 +73,7 @@ describe('a schema of another name is refused before any SQL:', () => {
 });
 
 /** Words of SQL are names like any other, because the name is quoted everywhere. */
-const ODD_SCHEMAS = ['select', 'user', 'table', 'default', 'null', '_', 'true', 'x'.repeat(48)];
+const ODD_SCHEMAS = ['select', '_', 'x'.repeat(48)];
 
 describe('a schema may be called', () => {
   it.each(ODD_SCHEMAS)('%s, and everything works in it', async (schema) => {
@@ -126,35 +104,32 @@ describe('a schema may be called', () => {
 });
 
 describe('a node may be called', () => {
-  it.each([
-    `'; DROP SCHEMA delay_queue CASCADE; --`,
-    `" LISTEN odd`,
-    '$1 %s \\ {}',
-    '\'"'.repeat(40),
-    `-c statement_timeout=1`,
-  ])('%s, which is a text and nothing else', async (nodeName) => {
-    const migrations = delayQueueMigrations();
-    const dataSource = new DataSource({ type: 'postgres', url: database.url, migrations });
-    await dataSource.initialize();
-    await runMigrations(dataSource);
-    const node = await startNode({
-      url: database.url,
-      options: { nodeName },
-      providers: [plainHandler('test.plain', () => {})],
-    });
-    const { rows } = await owner.query('SELECT id, present FROM delay_queue.node');
-    expect(rows).toEqual([{ id: nodeName, present: true }]);
-    const sessions = await owner.query<{ name: string }>(
-      `SELECT application_name AS name FROM pg_stat_activity
+  it.each([`'; DROP SCHEMA delay_queue CASCADE; --`, '\'"'.repeat(40), `-c statement_timeout=1`])(
+    '%s, which is a text and nothing else',
+    async (nodeName) => {
+      const migrations = delayQueueMigrations();
+      const dataSource = new DataSource({ type: 'postgres', url: database.url, migrations });
+      await dataSource.initialize();
+      await runMigrations(dataSource);
+      const node = await startNode({
+        url: database.url,
+        options: { nodeName },
+        providers: [plainHandler('test.plain', () => {})],
+      });
+      const { rows } = await owner.query('SELECT id, present FROM delay_queue.node');
+      expect(rows).toEqual([{ id: nodeName, present: true }]);
+      const sessions = await owner.query<{ name: string }>(
+        `SELECT application_name AS name FROM pg_stat_activity
        WHERE datname = current_database() AND application_name LIKE 'delay-queue %'`,
-    );
-    const name = `delay-queue ${nodeName}`.slice(0, 63);
-    expect(new Set(sessions.rows.map((row) => row.name))).toEqual(new Set([name]));
-    const completed = node.next('completed');
-    await node.delays.schedule('test.plain', 1, { after: 0, key: 'k' });
-    await completed;
-    expect(await node.delays.history('test.plain', 'k')).toMatchObject([{ node: nodeName }]);
-    await node.stop();
-    await dataSource.destroy();
-  });
+      );
+      const name = `delay-queue ${nodeName}`.slice(0, 63);
+      expect(new Set(sessions.rows.map((row) => row.name))).toEqual(new Set([name]));
+      const completed = node.next('completed');
+      await node.delays.schedule('test.plain', 1, { after: 0, key: 'k' });
+      await completed;
+      expect(await node.delays.history('test.plain', 'k')).toMatchObject([{ node: nodeName }]);
+      await node.stop();
+      await dataSource.destroy();
+    },
+  );
 });
