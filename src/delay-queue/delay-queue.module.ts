@@ -3,23 +3,30 @@ import {
   type ConfigurableModuleAsyncOptions,
   ConfigurableModuleBuilder,
   type DynamicModule,
+  type FactoryProvider,
   Module,
   type OnApplicationBootstrap,
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
 import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
-import { type DataSourceChoice, dataSourceProvider } from './database/chosen-data-source.js';
+import {
+  DATA_SOURCE,
+  type DataSourceChoice,
+  dataSourceProvider,
+} from './database/chosen-data-source.js';
 import { type DelayQueueOptions, RESOLVED_OPTIONS } from './options/delay-queue.options.js';
 import { resolveOptions } from './options/resolve-options.js';
 import { DelayConfigError } from './delay/delay.errors.js';
 import { DelayEvents } from './delay/delay.events.js';
+import { DelayAdmin } from './delay.admin.js';
 import { DelayLog } from './delay.log.js';
 import { DelayService } from './delay.service.js';
 import { DelayTrace } from './delay.trace.js';
 import { Engine } from './runtime/engine.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
+import { Producer } from './producer/producer.js';
 import { WheelAlarm } from './wheel/wheel-alarm.js';
 import { WheelService } from './wheel/wheel.service.js';
 
@@ -59,6 +66,12 @@ const EXTRAS: Required<{ [Extra in keyof DelayQueueModuleExtras]: unknown }> = {
 
 const GIVEN_OPTIONS = 'nestjs-delay-queue:given-options';
 
+const PRODUCER: FactoryProvider<Producer> = {
+  provide: Producer,
+  inject: [DATA_SOURCE, Engine, RESOLVED_OPTIONS, DelayTrace],
+  useFactory: (...given: ConstructorParameters<typeof Producer>) => new Producer(...given),
+};
+
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOptions>({
   optionsInjectionToken: GIVEN_OPTIONS,
 })
@@ -76,11 +89,13 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
         inject: [GIVEN_OPTIONS],
         useFactory: (options: DelayQueueOptions) => resolveOptions(options),
       },
+      DelayAdmin,
       DelayEvents,
       DelayLog,
       DelayService,
       DelayTrace,
       Engine,
+      PRODUCER,
       HandlerExplorer,
       HandlerRegistry,
       WheelAlarm,
@@ -89,7 +104,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
   }))
   .build();
 
-const SERVICES = [DelayService, WheelService, DelayEvents];
+const SERVICES = [DelayService, DelayAdmin, WheelService, DelayEvents];
 
 function refuseWithoutForRoot(): never {
   throw new DelayConfigError(

@@ -1,6 +1,4 @@
 import { Inject, Injectable } from '@nestjs/common';
-import type { DataSource } from 'typeorm';
-import { DATA_SOURCE } from './database/chosen-data-source.js';
 import type {
   CancelResult,
   RescheduleResult,
@@ -18,11 +16,10 @@ import type {
   ScheduleOptions,
   When,
 } from './delay/delay.js';
-import { DelayTrace } from './delay.trace.js';
+import type { DelayTarget } from './delay/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './options/delay-queue.options.js';
-import { nameAndKeyOf, newDelayOf, newDelaysOf } from './producer/arguments.js';
+import { nameAndKeyOf, newDelayOf, newDelaysOf, targetsOf } from './producer/arguments.js';
 import { Producer } from './producer/producer.js';
-import { Engine } from './runtime/engine.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { parseScheduleOptions } from './validation/schedule-options.js';
 import { parseRescheduleTo } from './validation/when.js';
@@ -46,27 +43,11 @@ import { parseRescheduleTo } from './validation/when.js';
  */
 @Injectable()
 export class DelayService {
-  readonly #producer: Producer;
-  /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
-  protected readonly beforeApplicationShutdown = () => this.#producer.drain();
-  /**
-   * The second answers the calls of handlers too, which end between the two hooks. In this hook TypeORM
-   * closes its pool, and gives connections back to it with their transactions open: a later call could
-   * land in one of those, so there may be none.
-   */
-  protected readonly onApplicationShutdown = () => this.#producer.close();
-
   /** @internal */
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
-    @Inject(DATA_SOURCE) dataSource: DataSource,
-    engine: Engine,
-    trace?: DelayTrace,
-  ) {
-    const { schema, nodeName, historyKeepMs, drainTimeoutMs: drainWithinMs } = options;
-    const settings = { schema, withHistory: historyKeepMs !== null, nodeName, drainWithinMs };
-    this.#producer = new Producer(dataSource, engine, settings, trace);
-  }
+    private readonly producer: Producer,
+  ) {}
 
   /**
    * Schedules one delay. With a `key` there is one live delay per (name, key), and `onConflict` says
@@ -85,7 +66,7 @@ export class DelayService {
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
     const delay = newDelayOf(name, payload, given, this.options.payloadBytesMax);
-    return await this.#producer.schedule(delay, options);
+    return await this.producer.schedule(delay, options);
   }
 
   /**
@@ -100,12 +81,27 @@ export class DelayService {
   ): Promise<ScheduleResult[]> {
     checkKnownOptions(options, 'options', ['manager']);
     const delays = newDelaysOf(items, this.options.payloadBytesMax);
-    return await this.#producer.scheduleMany(delays, options);
+    return await this.producer.scheduleMany(delays, options);
   }
 
   /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
   async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
-    return await this.#producer.cancel(nameAndKeyOf(name, key, options), options);
+    return await this.producer.cancel(nameAndKeyOf(name, key, options), options);
+  }
+
+  /**
+   * Cancels up to 10,000 delays in one transaction, in a few statements.
+   *
+   * @param targets by name and key, or by id; none twice
+   * @returns one result per target, in their order: one may be `cancelled` and the next `running`
+   * @throws DelayInvalidError, DelayUnstableError
+   */
+  async cancelMany(
+    targets: readonly DelayTarget[],
+    options: InTransaction = {},
+  ): Promise<CancelResult[]> {
+    checkKnownOptions(options, 'options', ['manager']);
+    return await this.producer.many.change('cancel', targetsOf(targets), options);
   }
 
   /**
@@ -120,7 +116,18 @@ export class DelayService {
   ): Promise<RescheduleResult> {
     const target = nameAndKeyOf(name, key, options);
     const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
-    return await this.#producer.reschedule(target, move, options);
+    return await this.producer.reschedule(target, move, options);
+  }
+
+  /** Moves up to 10,000 delays, each as {@link reschedule} does, in one transaction as {@link cancelMany}. */
+  async rescheduleMany(
+    targets: readonly DelayTarget[],
+    to: RescheduleTo,
+    options: InTransaction = {},
+  ): Promise<RescheduleResult[]> {
+    checkKnownOptions(options, 'options', ['manager']);
+    const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
+    return await this.producer.many.change('reschedule', targetsOf(targets), options, move);
   }
 
   /** The live delay of that key, dead letters included; null when there is none. */
@@ -129,12 +136,12 @@ export class DelayService {
     key: string,
     options: InTransaction = {},
   ): Promise<DelayInfo<N> | null> {
-    return await this.#producer.find(nameAndKeyOf(name, key, options), options);
+    return await this.producer.find(nameAndKeyOf(name, key, options), options);
   }
 
   /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
-    return await this.#producer.history(nameAndKeyOf(name, key, options), options);
+    return await this.producer.history(nameAndKeyOf(name, key, options), options);
   }
 
   /** Makes the dead letter of that key due now, with all its attempts. */
@@ -143,6 +150,6 @@ export class DelayService {
     key: string,
     options: InTransaction = {},
   ): Promise<RetryDeadResult> {
-    return await this.#producer.retryDead(nameAndKeyOf(name, key, options), options);
+    return await this.producer.retryDead(nameAndKeyOf(name, key, options), options);
   }
 }

@@ -2,6 +2,8 @@
 export * from './delay/delay.js';
 export type * from './delay/contexts.js';
 export type * from './delay/duration.js';
+export type * from './delay/selection.js';
+export type * from './delay/stats.js';
 export type * from './delay/verdicts.js';
 export * from './delay/delay.errors.js';
 export { DiscardDelay, PostponeDelay } from './delay/thrown-by-handlers.js';
@@ -14,6 +16,7 @@ export {
 } from './delay-queue.module.js';
 export type { DataSourceChoice } from './database/chosen-data-source.js';
 export type { DelayQueueOptions } from './options/delay-queue.options.js';
+export { DelayAdmin } from './delay.admin.js';
 export { DelayService } from './delay.service.js';
 export {
   DelayEvents,

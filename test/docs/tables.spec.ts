@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
-import { DelayService } from 'nestjs-delay-queue';
+import { DelayAdmin, DelayService } from 'nestjs-delay-queue';
 import { resolveOptions } from '../../src/delay-queue/options/resolve-options.js';
 import { membersOf, wordsOf } from './compile.js';
 import { coded, prose, readDocument, ROOT, tableUnder } from './documents.js';
@@ -31,6 +31,9 @@ function codesOfTheLibrary(): Record<string, string> {
     ),
   );
 }
+
+/** They answer no verdict. */
+const READS = new Set(['find', 'history', 'list', 'count', 'story', 'stats']);
 
 describe('docs/api.md lists', () => {
   it('exactly the options of the module', () => {
@@ -72,20 +75,31 @@ describe('docs/api.md lists', () => {
     );
   });
 
-  it('exactly the methods of DelayService, with all their verdicts', () => {
-    const rows = rowsUnder('Methods');
-    const methods = Object.getOwnPropertyNames(DelayService.prototype);
-    expect(firstColumn(rows).toSorted()).toEqual(
+  it.each([
+    ['Methods', DelayService],
+    ['Administration', DelayAdmin],
+  ])('%s: exactly the methods there are', (heading, { prototype }) => {
+    const methods = Object.getOwnPropertyNames(prototype);
+    expect(firstColumn(rowsUnder(heading)).toSorted()).toEqual(
       methods.filter((name) => name !== 'constructor').toSorted(),
     );
+  });
+
+  it('exactly the fields of a filter', () => {
+    const fields = membersOf(`${LIBRARY}/delay/selection.ts`, 'DelayFilter');
+    expect(firstColumn(rowsUnder('Filters')).toSorted()).toEqual(fields.toSorted());
+  });
+
+  it('all verdicts', () => {
+    const rows = [...rowsUnder('Methods'), ...rowsUnder('Administration')];
     const source = readFileSync(join(ROOT, LIBRARY, 'delay/verdicts.ts'), 'utf8');
     const inCode = [...source.matchAll(/verdict: ([^;]+);/g)].flatMap(([, union = '']) =>
       [...union.matchAll(/'(\w+)'/g)].map(([, verdict]) => verdict),
     );
     const inTable = rows
-      .filter(([method]) => !['find', 'history'].includes(coded(method)))
+      .filter(([method]) => !READS.has(coded(method)))
       .flatMap(([, , verdicts = '']) => [...verdicts.matchAll(/`(\w+)`/g)].map(([, word]) => word))
-      .filter((word) => word !== 'schedule');
+      .filter((word) => !['schedule', 'cancel', 'reschedule'].includes(word ?? ''));
     expect(new Set(inTable)).toEqual(new Set(inCode));
   });
 });

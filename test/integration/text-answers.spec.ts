@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import { Targets } from '../../src/delay-queue/store/sql/parts/targets.js';
 import { fileDatabase } from '../support/file-database.js';
 
 /**
@@ -14,6 +15,46 @@ const tables = tablesOf('delay_queue');
 
 /** What a statement may be built with, beside its tables: with history or without, patient or not. */
 const OPTIONS = [true, false, 'waits', 'a while', 'at once'];
+
+/** Those that are built with something else. */
+const OTHERS: Record<string, unknown[][]> = {
+  cancelSql: [
+    [true, 'waits', Targets.KEYS],
+    [true, 'waits', Targets.IDS],
+  ],
+  rescheduleSql: [
+    ['waits'],
+    ['a while'],
+    ['at once'],
+    ['waits', Targets.KEYS],
+    ['waits', Targets.IDS],
+  ],
+  runNowSql: [
+    ['waits', Targets.KEYS],
+    ['waits', Targets.IDS],
+  ],
+  retryManyDeadSql: [
+    ['waits', Targets.KEYS],
+    ['waits', Targets.IDS],
+  ],
+  discardDeadSql: [
+    [true, 'waits', Targets.KEYS],
+    [true, 'waits', Targets.IDS],
+  ],
+  listSql: [['true']],
+  idsSql: [['true']],
+  countSql: [['true']],
+};
+/** Those that are built with nothing but that. */
+const NO_OPTIONS = new Set([
+  'rescheduleSql',
+  'runNowSql',
+  'retryManyDeadSql',
+  'discardDeadSql',
+  'listSql',
+  'idsSql',
+  'countSql',
+]);
 
 type Build = (...options: unknown[]) => string;
 
@@ -28,13 +69,16 @@ beforeAll(async () => {
   for (const file of files.filter((name) => name.endsWith('.ts'))) {
     const exported = (await import(new URL(file, FOLDER).href)) as Record<string, unknown>;
     for (const [name, build] of Object.entries(exported)) {
-      if (name.endsWith('Sql')) statements.set(`${file} ${name}`, textsOf(build as Build));
+      if (name.endsWith('Sql')) statements.set(`${file} ${name}`, textsOf(name, build as Build));
     }
   }
 });
 
-function textsOf(build: Build): Set<string> {
+function textsOf(name: string, build: Build): Set<string> {
+  const others = (OTHERS[name] ?? []).map((options) => build(tables, ...options));
+  if (NO_OPTIONS.has(name)) return new Set(others);
   const texts = OPTIONS.flatMap((first) => OPTIONS.map((second) => build(tables, first, second)));
+  texts.push(...others);
   // What it cannot be built with leaves a gap.
   return new Set(texts.filter((text) => !text.includes('undefined')));
 }

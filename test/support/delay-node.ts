@@ -3,6 +3,7 @@ import { NestFactory } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import {
   type Delay,
+  DelayAdmin,
   type DelayBatchContext,
   type DelayContext,
   DelayEvents,
@@ -40,6 +41,7 @@ export interface NodeSetup {
 /** A running application with the delay queue in it. */
 export interface DelayNode {
   delays: DelayService;
+  admin: DelayAdmin;
   events: DelayEvents;
   dataSource: DataSource;
   wheel: WheelService;
@@ -92,6 +94,7 @@ export async function startNode(setup: NodeSetup): Promise<DelayNode> {
   let stopped: Promise<void> | undefined;
   return {
     delays: app.get(DelayService),
+    admin: app.get(DelayAdmin),
     events,
     dataSource: app.get(DataSource),
     wheel: app.get(WheelService),

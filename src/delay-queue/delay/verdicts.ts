@@ -31,3 +31,17 @@ export type RescheduleResult =
 /** `retried`: the dead letter is due now, with all its attempts. `absent`: no dead letter of that key. */
 export type RetryDeadResult =
   { verdict: 'retried'; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/** `discarded`: the dead letter is gone. `absent`: no dead letter of that key or id. */
+export type DiscardDeadResult =
+  { verdict: 'discarded'; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/**
+ * - `due`: it waits no longer; `dueAt` is now, or was before.
+ * - `running`: an attempt holds the lease now; nothing was written.
+ * - `absent`: nothing waits under that key or id; a dead letter does not (see `retryDead`).
+ */
+export type RunNowResult =
+  | { verdict: 'due'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date }
+  | { verdict: 'absent' };

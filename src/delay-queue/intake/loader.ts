@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { NodeStore } from '../store/node.store.js';
+import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import type { Cursor, LoadedPage } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
@@ -14,9 +15,6 @@ const PAGE_MAX = 5_000;
 
 /** A row may be committed this long after its wake and still be found by the next load. */
 const GRACE_MS = 5_000;
-
-/** A node not heard of for so many loads counts as gone. */
-const LOADS_MISSED_MAX = 3;
 
 export interface LoaderLimits {
   horizonMs: number;

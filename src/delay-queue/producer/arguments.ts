@@ -4,12 +4,12 @@ import type { NewDelay } from '../store/wire/delay-rows.js';
 import { keyText } from '../store/wire/delay-rows.js';
 import { readable, within } from '../validation/blame.js';
 import { checkKnownOptions } from '../validation/known-options.js';
-import { checkKey, checkName } from '../validation/names.js';
+import { checkId, checkKey, checkName } from '../validation/names.js';
 import { encodePayload } from '../validation/payload.js';
 import { isPlainArray } from '../validation/plain-values.js';
 import { parseScheduleItem, type ParsedSchedule } from '../validation/schedule-options.js';
 
-/** Items of one `scheduleMany`; more belong into several transactions. */
+/** Items of one call; more belong into several transactions. */
 const ITEMS_MAX = 10_000;
 
 /** Of all payloads of one `scheduleMany` together, in UTF-16 units: one statement carries them. */
@@ -31,6 +31,32 @@ export function nameAndKeyOf<N extends string>(
   return { name: checkName(name) as N, key: checkKey(key) };
 }
 
+/** Which delay an item of a list is about. */
+export type Target = NameAndKey | { id: number };
+
+/** @throws DelayInvalidError naming the item, also for one that stands twice */
+export function targetsOf(targets: unknown): Target[] {
+  const length = readable('targets', () => lengthOf(targets, 'targets'));
+  const seen = new Set<string>();
+  return Array.from({ length }, (_, index) => {
+    const item = readable(`targets[${index}]`, () => (targets as unknown[])[index]);
+    return within(`targets[${index}]`, () => {
+      const { name, key, id } = checkKnownOptions(item, 'target', ['name', 'key', 'id']);
+      if (id !== undefined && (name !== undefined || key !== undefined)) {
+        throw new DelayInvalidError('id', 'give either id, or name and key, not both');
+      }
+      const target =
+        id === undefined ? { name: checkName(name), key: checkKey(key) } : { id: checkId(id) };
+      const text = 'id' in target ? String(target.id) : keyText(target);
+      if (seen.has(text)) {
+        throw new DelayInvalidError('id' in target ? 'id' : 'key', 'stands twice in the list');
+      }
+      seen.add(text);
+      return target;
+    });
+  });
+}
+
 /** @throws DelayInvalidError naming the argument */
 export function newDelayOf(
   name: unknown,
@@ -43,7 +69,7 @@ export function newDelayOf(
 
 /** @throws DelayInvalidError naming the item, also for a key that stands twice */
 export function newDelaysOf(items: readonly ScheduleItem[], payloadBytesMax: number): NewDelay[] {
-  const length = readable('items', () => lengthOf(items));
+  const length = readable('items', () => lengthOf(items, 'items'));
   const seen = new Set<string>();
   let payloadsLength = 0;
   // By index: `map` skips holes, and an array may have a `map` of its own.
@@ -65,13 +91,13 @@ export function newDelaysOf(items: readonly ScheduleItem[], payloadBytesMax: num
   });
 }
 
-function lengthOf(items: unknown): number {
-  if (!Array.isArray(items)) throw new DelayInvalidError('items', 'must be an array');
+function lengthOf(list: unknown, field: string): number {
+  if (!Array.isArray(list)) throw new DelayInvalidError(field, 'must be an array');
   // As in payloads: only a plain array surely holds what its indexes say.
-  if (!isPlainArray(items)) throw new DelayInvalidError('items', 'must be a plain array');
-  const { length } = items;
+  if (!isPlainArray(list)) throw new DelayInvalidError(field, 'must be a plain array');
+  const { length } = list;
   if (length > ITEMS_MAX) {
-    throw new DelayInvalidError('items', `must be at most ${ITEMS_MAX}, not ${length}`);
+    throw new DelayInvalidError(field, `must be at most ${ITEMS_MAX}, not ${length}`);
   }
   return length;
 }

@@ -1,3 +1,4 @@
+import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
 import type { DataSource, EntityManager } from 'typeorm';
 import type {
   CancelResult,
@@ -6,7 +7,6 @@ import type {
   ScheduleResult,
 } from '../delay/verdicts.js';
 import type { DelayInfo, DelayName, DelayRecord, InTransaction } from '../delay/delay.js';
-import { DelayShutdownError } from '../delay/delay.errors.js';
 import type { CallersPool } from '../database/own-pool.js';
 import { BatchStore } from '../store/batch.store.js';
 import { DelayStore } from '../store/delay.store.js';
@@ -17,29 +17,32 @@ import { AllOrNone } from './all-or-none.js';
 import { Announcements, type CommittedWrites, type WritesTrace } from './announcements.js';
 import type { NameAndKey } from './arguments.js';
 import { CoalescedWrites } from './coalescing/coalesced-writes.js';
+import { ManyWrites } from './many-writes.js';
+import { Matching } from './matching.js';
 import { answerOf, HISTORY_MAX, infoOf, recordOf } from './results.js';
 import { SingleWrites } from './single-writes.js';
 import { ownAttempt, OwnKeyWrites } from './own-key.js';
 import type { AfterCommit } from './transaction/after-commit.js';
-import {
-  aloneBy,
-  type CallersTransaction,
-  transactionOf,
-} from './transaction/callers-transaction.js';
+import type { CallersTransaction } from './transaction/callers-transaction.js';
 import type { ActingAttempt } from './transaction/handler-context.js';
 import { OutsideTransactions } from './transaction/outside-transactions.js';
+import { Transactions } from './transaction/transactions.js';
 
 /** What the producer uses of the engine. */
 export interface ProducersEngine extends CallersPool, CommittedWrites {
   readonly afterCommit: AfterCommit;
 }
 
-export interface ProducerSettings {
+/** What the producer uses of the module's options. */
+export interface ProducerOptions {
   schema: string;
-  withHistory: boolean;
   nodeName: string;
+  /** `null`: no history. */
+  historyKeepMs: number | null;
   /** How long a shutdown waits for answers. */
-  drainWithinMs: number;
+  drainTimeoutMs: number;
+  /** Pause between two heartbeats of a node. */
+  loadEveryMs: number;
 }
 
 /**
@@ -47,39 +50,45 @@ export interface ProducerSettings {
  *
  * Each method awaits what it returns: only so the stack of an error leads to the caller.
  */
-export class Producer {
+export class Producer implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #store: DelayStore;
-  readonly #outside: OutsideTransactions;
-  /** Of writes that are a transaction of their own. */
-  readonly #alone: CallersTransaction;
+  readonly #transactions: Transactions;
   readonly #coalesced: CoalescedWrites;
   readonly #single: SingleWrites;
   readonly #allOrNone: AllOrNone;
   readonly #announcements: Announcements;
+  /** What calls write about lists of delays. */
+  readonly many: ManyWrites;
+  /** What calls read and write about all delays that match a filter. */
+  readonly matching: Matching;
 
   constructor(
-    private readonly dataSource: DataSource,
+    dataSource: DataSource,
     engine: ProducersEngine,
-    { schema, withHistory, nodeName, drainWithinMs }: ProducerSettings,
+    { schema, nodeName, historyKeepMs, drainTimeoutMs, loadEveryMs }: ProducerOptions,
     trace?: WritesTrace,
   ) {
+    const withHistory = historyKeepMs !== null;
     this.#store = new DelayStore(schema, withHistory, nodeName);
     const ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
     this.#announcements = new Announcements(engine.afterCommit, engine, trace);
-    this.#outside = new OutsideTransactions(dataSource, engine);
-    this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#outside);
     this.#single = new SingleWrites(this.#store, ownKey);
-    this.#alone = aloneBy(this.#outside.writes);
+    const outside = new OutsideTransactions(dataSource, engine);
     this.#coalesced = new CoalescedWrites({
       alone: this.#store,
       together: new BatchStore(schema, withHistory),
-      runners: { alone: this.#outside.writes, together: this.#outside.together },
-      drainWithinMs,
+      runners: { alone: outside.writes, together: outside.together },
+      drainWithinMs: drainTimeoutMs,
     });
+    this.#transactions = new Transactions(dataSource, outside, this.#coalesced);
+    this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#transactions);
+    const many = { schema, withHistory, loadEveryMs };
+    this.many = new ManyWrites(many, ownKey, this.#transactions, this.#announcements);
+    this.matching = new Matching(many, this.many, this.#transactions);
   }
 
   async schedule(delay: NewDelay, options: InTransaction): Promise<ScheduleResult> {
-    const transaction = this.#transactionOf(options, 'write');
+    const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, delay);
     const placed = isAlone(transaction, own)
       ? await this.#coalesced.schedule(delay)
@@ -93,7 +102,7 @@ export class Producer {
   ): Promise<ScheduleResult[]> {
     if (delays.length === 0) return [];
     const { sorted, indexes } = inLockOrder(delays);
-    const transaction = this.#transactionOf(options, 'write');
+    const transaction = this.#transactions.of(options, 'write');
     const { placed, manager } = await this.#allOrNone.write(sorted, transaction);
     const results = Array.from<ScheduleResult>({ length: delays.length });
     const answeredAtMs = performance.now();
@@ -105,7 +114,7 @@ export class Producer {
   }
 
   async cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult> {
-    const transaction = this.#transactionOf(options, 'write');
+    const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, target);
     const placed = isAlone(transaction, own)
       ? await this.#coalesced.cancel(target)
@@ -122,7 +131,7 @@ export class Producer {
     to: MoveTo,
     options: InTransaction,
   ): Promise<RescheduleResult> {
-    const transaction = this.#transactionOf(options, 'write');
+    const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, target);
     const placed = isAlone(transaction, own)
       ? await this.#coalesced.reschedule({ ...target, to })
@@ -134,7 +143,7 @@ export class Producer {
   }
 
   async retryDead(target: NameAndKey, options: InTransaction): Promise<RetryDeadResult> {
-    const transaction = this.#transactionOf(options, 'write');
+    const transaction = this.#transactions.of(options, 'write');
     const placed = await this.#single.retryDead(target, transaction);
     if (placed === undefined) return { verdict: 'absent' };
     this.#announcements.written(transaction.manager, target, placed, { failed: true });
@@ -146,40 +155,30 @@ export class Producer {
     options: InTransaction,
   ): Promise<DelayInfo<N> | null> {
     const { name, key } = target;
-    const { runner, inOrder } = this.#readsOf(options);
+    const { runner, inOrder } = this.#transactions.of(options, 'read');
     const row = await inOrder([target], () => this.#store.find(runner, name, key));
     return row === undefined ? null : infoOf(name, row);
   }
 
   async history(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
     const { name, key } = target;
-    const { runner, inOrder } = this.#readsOf(options);
+    const { runner, inOrder } = this.#transactions.of(options, 'read');
     const rows = await inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
     return rows.map(recordOf);
   }
 
-  /** Resolves when the calls made so far have their answers. */
-  drain(): Promise<void> {
+  /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
+  beforeApplicationShutdown(): Promise<void> {
     return this.#coalesced.drain();
   }
 
-  /** Drains too, and refuses later calls that name no transaction. */
-  close(): Promise<void> {
+  /**
+   * The second answers the calls of handlers too, which end between the two hooks. In this hook TypeORM
+   * closes its pool, and gives connections back to it with their transactions open: a later call could
+   * land in one of those, so there may be none.
+   */
+  onApplicationShutdown(): Promise<void> {
     return this.#coalesced.close();
-  }
-
-  /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
-  #transactionOf(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
-    const transaction = transactionOf(this.dataSource, options, kind);
-    if (transaction !== undefined) return transaction;
-    if (this.#coalesced.isClosed) throw new DelayShutdownError();
-    return this.#alone;
-  }
-
-  #readsOf(options: InTransaction): CallersTransaction {
-    const transaction = this.#transactionOf(options, 'read');
-    if (transaction.manager !== undefined) return transaction;
-    return { ...transaction, runner: this.#outside.reads };
   }
 
   #scheduled(

@@ -1,4 +1,6 @@
 import type { DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
+import type { DelayStats } from '../delay/stats.js';
+import type { NameStatsRow, NodeStatsRow } from '../store/wire/stats-rows.js';
 import type { FoundRow, HistoryRow, Placed } from '../store/wire/delay-rows.js';
 
 /** Lines of one `history`. */
@@ -43,3 +45,33 @@ export const answerOf = <Verdict extends string>(
   id: String(id),
   dueAt: new Date(dueMs),
 });
+
+/** Names with delays and names with nodes, each with both. */
+export function statsOf(
+  names: readonly NameStatsRow[],
+  nodes: readonly NodeStatsRow[],
+): DelayStats {
+  const served = nodes.flatMap((node) => node.names);
+  const withDelays = new Set(names.map(({ name }) => name));
+  const without = [...new Set(served)].filter((name) => !withDelays.has(name));
+  return {
+    names: [...names, ...without.map((name) => ({ name, ...NO_DELAYS }))]
+      .map((row) => ({ ...row, nodes: served.filter((name) => name === row.name).length }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    nodes: nodes.map(({ id, startedMs, seenMs, ...node }) => ({
+      name: id,
+      ...node,
+      startedAt: new Date(startedMs),
+      seenAt: new Date(seenMs),
+    })),
+  };
+}
+
+const NO_DELAYS = {
+  scheduled: 0,
+  running: 0,
+  retrying: 0,
+  dead: 0,
+  overdue: 0,
+  oldestOverdueMs: null,
+};

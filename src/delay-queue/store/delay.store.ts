@@ -1,5 +1,4 @@
 import type { MoveTo } from '../validation/when.js';
-import { DelayUnstableError } from '../delay/delay.errors.js';
 import { NO_INSTANT, NO_MS } from './wire/arrays.js';
 import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './wire/answers.js';
 import { numbers, texts } from './wire/arrays.js';
@@ -10,7 +9,7 @@ import { columnsOf, insertAll, placedOf, type PlacedRow } from './write-answers.
 import type { FoundRow, HistoryRow, OwnAttempt, Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
-import { LOCK_NOT_AVAILABLE, sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
+import { sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { findSql } from './sql/delays/find.sql.js';
 import { historySql } from './sql/history/read.sql.js';
@@ -18,7 +17,7 @@ import { moveOnSql } from './sql/delays/move-on.sql.js';
 import { scheduleAllNewSql, scheduleKeylessSql } from './sql/delays/schedule-new.sql.js';
 import { rescheduleSql } from './sql/delays/reschedule.sql.js';
 import { retryDeadSql } from './sql/delays/retry-dead.sql.js';
-import { untilStable } from './stable-look.js';
+import { orHeld, untilStable } from './stable-look.js';
 
 /**
  * What producers write. Each method runs in the caller's transaction or in one of its own making,
@@ -62,7 +61,7 @@ export class DelayStore {
    */
   async place(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
     const [only] = newDelays;
-    return this.#orHeld(runner, async () =>
+    return orHeld(runner, this.heldMaxMs, async () =>
       newDelays.length === 1 && only !== undefined
         ? [await this.#writer.one(runner, only)]
         : this.#writer.all(runner, newDelays),
@@ -108,7 +107,7 @@ export class DelayStore {
       change.maxAttempts,
       own.latenessMs,
     ];
-    return this.#orHeld(runner, async () => {
+    return orHeld(runner, this.heldMaxMs, async () => {
       const [row] = await runner.query<PlacedRow>(this.#sql.moveOn[lockWait], parameters);
       return row && (placedOf(row, change.verdict) as Placed<Verdict>);
     });
@@ -160,7 +159,7 @@ export class DelayStore {
   /** The revived dead letter, if there was one. */
   async retryDead(runner: Runner, name: string, key: string): Promise<Placed | undefined> {
     const sql = this.#sql.retryDead[runner.transaction ?? 'ours'];
-    return this.#orHeld(runner, async () => {
+    return orHeld(runner, this.heldMaxMs, async () => {
       const [row] = await runner.query<PlacedRow>(sql, [name, key]);
       return row && placedOf(row, 'retried');
     });
@@ -177,19 +176,8 @@ export class DelayStore {
   }
 
   #untilStable(statement: KeyLook, runner: Runner, parameters: unknown[]): Promise<PlacedRow> {
-    return this.#orHeld(runner, () =>
+    return orHeld(runner, this.heldMaxMs, () =>
       untilStable(() => statement.look(runner, parameters), this.heldMaxMs),
     );
-  }
-
-  /** Of what may wait `a while`: the limit is ours, and so is the error. */
-  async #orHeld<Result>(runner: Runner, work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      const isOurs = runner.transaction !== 'callers';
-      if (!isOurs || sqlStateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
-      throw new DelayUnstableError(this.heldMaxMs);
-    }
   }
 }

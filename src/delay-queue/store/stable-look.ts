@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { DelayUnstableError } from '../delay/delay.errors.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { LOCK_NOT_AVAILABLE, sqlStateOf } from './sql-state.js';
+import type { Runner } from './wire/runner.js';
 
 /** A look that waits may itself take longer. */
 const LOOKS_MIN = 10;
@@ -25,5 +27,24 @@ export async function untilStable<Answer>(
     if (looks >= LOOKS_MIN && performance.now() >= giveUpAtMs)
       throw new DelayUnstableError(heldMaxMs);
     await pause(pauseMs(PAUSE, looks));
+  }
+}
+
+/**
+ * Runs statements that wait `a while` for a row: outside of a caller's transaction the limit is ours, and so is
+ * the error.
+ *
+ * @throws DelayUnstableError
+ */
+export async function orHeld<Result>(
+  { transaction }: Runner,
+  heldMaxMs: number,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    if (transaction === 'callers' || sqlStateOf(error) !== LOCK_NOT_AVAILABLE) throw error;
+    throw new DelayUnstableError(heldMaxMs);
   }
 }

@@ -29,22 +29,36 @@ export function checkName(value: unknown): string {
  * refused, not converted: `42` and `'42'` must not be two ways to say one key.
  */
 export function checkKey(value: unknown): string {
+  return checkText(value, 'key', KEY_LENGTH_MAX);
+}
+
+/** A text that Postgres can store, of at least one UTF-16 unit. */
+export function checkText(value: unknown, field: string, lengthMax: number): string {
   if (typeof value !== 'string') {
-    throw new DelayInvalidError('key', `must be a text, not ${shown(value)}`);
+    throw new DelayInvalidError(field, `must be a text, not ${shown(value)}`);
   }
-  if (value.length < 1 || value.length > KEY_LENGTH_MAX) {
+  if (value.length < 1 || value.length > lengthMax) {
     throw new DelayInvalidError(
-      'key',
-      `must have 1 to ${KEY_LENGTH_MAX} characters, but has ${value.length}`,
+      field,
+      `must have 1 to ${lengthMax} characters, but has ${value.length}`,
     );
   }
   if (value.includes('\0')) {
-    throw new DelayInvalidError('key', 'must not contain NUL, which Postgres cannot store');
+    throw new DelayInvalidError(field, 'must not contain NUL, which Postgres cannot store');
   }
   if (LONE_SURROGATE.test(value)) {
-    throw new DelayInvalidError('key', 'must be well-formed Unicode, without lone surrogates');
+    throw new DelayInvalidError(field, 'must be well-formed Unicode, without lone surrogates');
   }
   return value;
+}
+
+const ID_PATTERN = /^[1-9]\d{0,15}$/;
+
+/** The `id` of a delay, as results and handlers have it: a text of digits. */
+export function checkId(value: unknown): number {
+  const id = typeof value === 'string' && ID_PATTERN.test(value) ? Number(value) : Number.NaN;
+  if (Number.isSafeInteger(id)) return id;
+  throw new DelayInvalidError('id', `must be the id of a delay, like '42', not ${shown(value)}`);
 }
 
 /** Attempts before a delay becomes a dead letter: 1 to 1,000. */

@@ -29,7 +29,7 @@ export function parseWhen(when: unknown): DueTime {
   const [field, value] = onlyOneOf(when, ['after', 'at']);
   return field === 'after'
     ? { kind: 'after', ms: parseDurationMs(value, 'after') }
-    : { kind: 'at', iso: parseAt(value) };
+    : { kind: 'at', iso: instantOf(value, 'at') };
 }
 
 /** The same for a `reschedule`, which knows `extendBy` too. */
@@ -59,20 +59,21 @@ function onlyOneOf<F extends string>(when: unknown, fields: readonly F[]): [F, u
   );
 }
 
-function parseAt(at: unknown): string {
-  if (!isDate(at)) {
-    throw new DelayInvalidError('at', `must be a Date, not ${shown(at)}`);
+/** An instant from 1970 to 9999, as ISO text. */
+export function instantOf(instant: unknown, field: string): string {
+  if (!isDate(instant)) {
+    throw new DelayInvalidError(field, `must be a Date, not ${shown(instant)}`);
   }
   // Read past the object's own `getTime`, which may answer anything.
-  const atMs = Date.prototype.getTime.call(at);
-  if (Number.isNaN(atMs)) {
-    throw new DelayInvalidError('at', 'must be a valid Date, not an Invalid Date');
+  const ms = Date.prototype.getTime.call(instant);
+  if (Number.isNaN(ms)) {
+    throw new DelayInvalidError(field, 'must be a valid Date, not an Invalid Date');
   }
-  if (readable('at', () => at.getTime()) !== atMs) {
-    throw new DelayInvalidError('at', 'must be a Date whose getTime answers the time it holds');
+  if (readable(field, () => instant.getTime()) !== ms) {
+    throw new DelayInvalidError(field, 'must be a Date whose getTime answers the time it holds');
   }
-  if (atMs < 0 || atMs > AT_MS_MAX) {
-    throw new DelayInvalidError('at', 'must lie from 1970-01-01 to 9999-12-31');
+  if (ms < 0 || ms > AT_MS_MAX) {
+    throw new DelayInvalidError(field, 'must lie from 1970-01-01 to 9999-12-31');
   }
-  return new Date(atMs).toISOString();
+  return new Date(ms).toISOString();
 }

@@ -6,6 +6,7 @@ export { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 export { DelayService } from '../../../src/delay-queue/delay.service.js';
 export { Batcher } from '../../../src/delay-queue/settlement/batcher.js';
 export { currentCall } from '../../../src/delay-queue/producer/transaction/handler-context.js';
+export { Producer } from '../../../src/delay-queue/producer/producer.js';
 export { Engine } from '../../../src/delay-queue/runtime/engine.js';
 export { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
 export { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';

@@ -14,6 +14,7 @@ export const {
   HandlerRegistry,
   InFlight,
   PostponeDelay,
+  Producer,
   ReadyQueue,
   TimingWheel,
   WheelService,

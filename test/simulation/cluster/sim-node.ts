@@ -2,6 +2,7 @@ import { Pool, type PoolConfig } from 'pg';
 import type { DataSource as TypeOrmDataSource } from 'typeorm';
 import type { DelayEvents as Events } from '../../../src/delay-queue/delay/delay.events.js';
 import type { DelayService as Delays } from '../../../src/delay-queue/delay.service.js';
+import type { Producer as RealProducer } from '../../../src/delay-queue/producer/producer.js';
 import type { Engine as RealEngine } from '../../../src/delay-queue/runtime/engine.js';
 import type { WheelService as Wheel } from '../../../src/delay-queue/wheel/wheel.service.js';
 import { connectTo, kill, SimClient, type Place } from '../postgres/client.js';
@@ -14,6 +15,7 @@ import {
   Engine,
   HandlerRegistry,
   handlerSettings,
+  Producer,
   resolveOptions,
   WheelService,
 } from './engine.js';
@@ -30,7 +32,14 @@ class SimPool extends Pool {
 export class SimNode {
   readonly process: SimProcess;
   #parts:
-    { dataSource: TypeOrmDataSource; engine: RealEngine; wheel: Wheel; delays: Delays } | undefined;
+    | {
+        dataSource: TypeOrmDataSource;
+        engine: RealEngine;
+        wheel: Wheel;
+        producer: RealProducer;
+        delays: Delays;
+      }
+    | undefined;
   #isReady = false;
   #stopping: Promise<void> | undefined;
 
@@ -89,10 +98,10 @@ export class SimNode {
   stop(): Promise<void> {
     this.#stopping ??= this.process.run(async () => {
       this.world.note(this.name, 'SIGTERM');
-      const { delays, engine, wheel, dataSource } = this.#parts!;
-      await Promise.all([hook(delays, 'beforeApplicationShutdown'), engine.stop()]);
+      const { producer, engine, wheel, dataSource } = this.#parts!;
+      await Promise.all([producer.beforeApplicationShutdown(), engine.stop()]);
       wheel.onApplicationShutdown();
-      await hook(delays, 'onApplicationShutdown');
+      await producer.onApplicationShutdown();
       await dataSource.destroy();
       this.world.note(this.name, 'stopped');
     });
@@ -128,14 +137,11 @@ export class SimNode {
       });
     }
     const engine = new Engine(options, dataSource, registry, wheel, events);
-    const delays = new DelayService(options, dataSource, engine);
-    this.#parts = { dataSource, engine, wheel, delays };
+    const producer = new Producer(dataSource, engine, options);
+    const delays = new DelayService(options, producer);
+    this.#parts = { dataSource, engine, wheel, producer, delays };
     this.watch(this, events);
     await dataSource.initialize();
     await engine.start();
   }
 }
-
-/** Hooks are Nest's alone to call. */
-const hook = (delays: Delays, name: string): Promise<void> =>
-  (Reflect.get(delays, name) as () => Promise<void>)();

@@ -11,6 +11,8 @@ export interface ActingCall {
   readonly over: boolean;
   /** Whether the code that the handler calls must know for which call it acts. */
   readonly hasContext: boolean;
+  /** Those that are not decided yet. */
+  readonly attempts: readonly ActingAttempt[];
   /** The attempt on that delay, if it is of this call: then the row is the handler's own. */
   attemptOf(name: string, key: string | null): ActingAttempt | undefined;
 }
@@ -18,6 +20,8 @@ export interface ActingCall {
 /** An attempt whose handler runs, and may move its own row on. */
 export interface ActingAttempt extends OwnAttempt {
   readonly handler: { readonly transactional: boolean };
+  readonly name: string;
+  readonly key: string | null;
   movedOn: boolean;
 }
 

@@ -8,7 +8,7 @@ import {
 import { queryTimeoutMs } from '../../database/connection-config.js';
 import type { CallersPool } from '../../database/own-pool.js';
 import { poolOptionsOf } from '../../database/application-pool.js';
-import { despiteDeadlocks } from '../../store/deadlock.js';
+import { despiteDeadlocks } from './deadlock.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { BorrowedConnection } from '../../database/borrowed-connection.js';
 import { isRefusal, ranOutOfTime } from '../../database/driver-errors.js';

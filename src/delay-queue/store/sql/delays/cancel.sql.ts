@@ -5,21 +5,23 @@ import { epochMs, type Tables, wholeEpochMs } from '../../tables/schema.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { freeRows, looked } from '../parts/look.js';
 import { keyedRow } from '../parts/row-of.js';
+import { Targets } from '../parts/targets.js';
 
 /**
- * Removes the delays of (name, key); parameters: names[], keys[], and id and
- * epoch of the attempt that asks, if it is one: an attempt does not cancel itself. One row per
- * input: `cancelled`, `running`, `absent`, or `again` when the row changed under the look.
+ * Removes delays. Parameters: those of the input, and id and epoch of the attempt that asks, if it is one: an
+ * attempt does not cancel itself. One row per input: `cancelled`, `running`, `absent`, or `again` when the row
+ * changed under the look.
  */
-export const cancelSql = (tables: Tables, withHistory: boolean, lockWait: LockWait): string => `
+export const cancelSql = (
+  tables: Tables,
+  withHistory: boolean,
+  lockWait: LockWait,
+  of: Targets = Targets.CALLS,
+): string => `
 WITH ${clockOf(lockWait)},
-input AS MATERIALIZED (
-  SELECT * FROM unnest($1::text[], $2::text[]) WITH ORDINALITY AS i(name, key, ord)
-),
-${looked(tables)},
-${freeRows(tables, lockWait, {
-  expiredOnlyIf: '(d.id, d.epoch) IS DISTINCT FROM ($3::bigint, $4::bigint)',
-})},
+${of.input()},
+${looked(tables, of)},
+${freeRows(tables, lockWait, { of, expiredOnlyIf: of.isNotOwn() })},
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
 )${intoHistory(tables, withHistory, {
@@ -32,7 +34,7 @@ SELECT i.ord::text AS ord,
             WHEN s.leased THEN 'running'
             WHEN s.ord IS NULL THEN 'absent'
             ELSE 'again' END AS verdict,
-       COALESCE(f.id, s.id)::text AS id,
+       ${of.nameAndKey('f')}COALESCE(f.id, s.id)::text AS id,
        ${epochMs('COALESCE(f.due_at, s.due_at)')}::text AS due_ms
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'])}
 ORDER BY i.ord`;

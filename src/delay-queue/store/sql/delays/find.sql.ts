@@ -1,17 +1,43 @@
 import { clock } from '../parts/clock.js';
+import { stateAt } from '../parts/filter.js';
 import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
+
+/** All of the delay `d`; there is a `clock`. */
+const COLUMNS = `d.id::text AS id, d.name, d.key, d.payload::text AS payload,
+       ${stateAt('clock.now')} AS state,
+       ${epochMs('d.due_at')}::text AS due_ms,
+       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
+       d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error,
+       ${epochMs('d.created_at')}::text AS created_ms`;
 
 /** The live delay of (name, key), dead letters included. Parameters: name, key. */
 export const findSql = ({ delay }: Tables): string => `
 WITH ${clock()}
-SELECT d.id::text AS id, d.name, d.key, d.payload::text AS payload,
-       CASE WHEN d.wake_at = 'infinity' THEN 'dead'
-            WHEN d.leased_until > clock.now THEN 'running'
-            WHEN d.attempts > 0 THEN 'retrying'
-            ELSE 'scheduled' END AS state,
-       ${epochMs('d.due_at')}::text AS due_ms,
-       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
-       d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error,
-       ${epochMs('d.created_at')}::text AS created_ms
+SELECT ${COLUMNS}
 FROM ${delay} d, clock
 WHERE d.name = $1::text AND d.key = $2::text`;
+
+/** Live delays, dead letters included, in the order of their ids. Parameters: behind which id, how many; then the filter's. */
+export const listSql = ({ delay }: Tables, filter: string): string => `
+WITH ${clock()}
+SELECT ${COLUMNS}
+FROM ${delay} d, clock
+WHERE d.id > $1::bigint AND ${filter}
+ORDER BY d.id
+LIMIT $2::int`;
+
+/** Their ids alone. */
+export const idsSql = ({ delay }: Tables, filter: string): string => `
+WITH ${clock()}
+SELECT d.id::text AS id
+FROM ${delay} d
+WHERE d.id > $1::bigint AND ${filter}
+ORDER BY d.id
+LIMIT $2::int`;
+
+/** How many there are. Parameters: the filter's. */
+export const countSql = ({ delay }: Tables, filter: string): string => `
+WITH ${clock()}
+SELECT count(*)::text AS count
+FROM ${delay} d
+WHERE ${filter}`;

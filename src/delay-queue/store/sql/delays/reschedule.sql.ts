@@ -4,19 +4,32 @@ import { instantOrNull, msOrNull } from '../../wire/arrays.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { freeRows, looked } from '../parts/look.js';
+import { Targets } from '../parts/targets.js';
+
+const TO = [
+  ['after_ms', 'float8'],
+  ['at', 'timestamptz'],
+  ['extend_ms', 'float8'],
+] as const;
 
 /**
- * Moves the delays of (name, key). Parameters, one array each: names, keys, after_ms, at,
- * extend_ms; the first of the last three that is not absent counts. A dead letter answers `absent`.
+ * Moves delays. Parameters, one array each: those of the input, after_ms, at, extend_ms; the first of the last three
+ * that is not absent counts. Of a call's list also its own attempts, which are left out. A dead letter answers
+ * `absent`.
  */
-export const rescheduleSql = (tables: Tables, lockWait: LockWait): string => `
+export const rescheduleSql = (
+  tables: Tables,
+  lockWait: LockWait,
+  of: Targets = Targets.CALLS,
+): string => `
 WITH ${clockOf(lockWait)},
-input AS MATERIALIZED (
-  SELECT * FROM unnest($1::text[], $2::text[], $3::float8[], $4::timestamptz[], $5::float8[])
-       WITH ORDINALITY AS i(name, key, after_ms, at, extend_ms, ord)
-),
-${looked(tables)},
-${freeRows(tables, lockWait, { carries: ['after_ms', 'at', 'extend_ms'] })},
+${of.input(TO)},
+${looked(tables, of)},
+${freeRows(tables, lockWait, {
+  of,
+  carries: TO.map(([column]) => column),
+  expiredOnlyIf: of.attempts === 'one' ? 'true' : of.isNotOwn(TO),
+})},
 target AS MATERIALIZED (
   SELECT f.id, f.ord,
          COALESCE(${instantOrNull('f.at')}, ${wholeMs(plusMs('clock.now', msOrNull('f.after_ms')))},
@@ -38,7 +51,7 @@ SELECT i.ord::text AS ord,
             WHEN s.leased THEN 'running'
             WHEN s.ord IS NULL THEN 'absent'
             ELSE 'again' END AS verdict,
-       COALESCE(m.id, s.id)::text AS id,
+       ${of.nameAndKey('f')}COALESCE(m.id, s.id)::text AS id,
        m.epoch::text AS epoch,
        ${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms,
        ${epochMs('m.wake_at')}::text AS wake_ms,

@@ -20,3 +20,6 @@ export const isPresent = (node: string): string => `EXISTS (
   WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND (l.classid::bigint << 32 | l.objid::bigint) = ${lockKey(node)})`;
+
+/** A node not heard of for so many loads counts as gone. */
+export const LOADS_MISSED_MAX = 3;

@@ -1,16 +1,25 @@
 import type { LockWait } from './lock-wait.js';
 import { type Tables } from '../../tables/schema.js';
-import { keyedRow } from './row-of.js';
+import { Targets } from './targets.js';
 
-/** CTE `seen`: the committed row of every (name, key) in `input`, without waiting for anybody. */
-export const looked = (tables: Tables): string => `
+/** CTE `seen`: the committed row of everything in `input`, without waiting for anybody. */
+export const looked = (tables: Tables, of: Targets = Targets.CALLS): string => `
 seen AS MATERIALIZED (
   SELECT i.ord, d.*
-  FROM input i, LATERAL ${keyedRow(tables, 'i', {
+  FROM input i, LATERAL ${of.row(tables, {
     columns: 'd.id, d.due_at, d.leased_by IS NOT NULL AS leased',
     lock: 'none',
   })} d
 )`;
+
+interface FreeRows {
+  of?: Targets;
+  /** Columns of `input` that stand beside those of the row. */
+  carries?: readonly string[];
+  /** What else must be true of the row `d`. */
+  onlyIf?: string;
+  expiredOnlyIf?: string;
+}
 
 /**
  * CTE `free`: the rows of `input` that no attempt holds, locked.
@@ -22,21 +31,19 @@ seen AS MATERIALIZED (
  *   it, and nobody waits for a handler.
  *
  * Locked in the order of `input`, which is that of all callers.
- *
- * @param carries columns of `input` that stand beside those of the row
  */
 export const freeRows = (
   tables: Tables,
   lockWait: LockWait,
-  { carries = [], expiredOnlyIf = 'true' }: { carries?: readonly string[]; expiredOnlyIf?: string },
+  { of = Targets.CALLS, carries = [], onlyIf = 'true', expiredOnlyIf = 'true' }: FreeRows = {},
 ): string => {
   const carried = carries.map((column) => `, i.${column}`).join('');
   const lockedOf = (lock: LockWait, and: string): string => `
   SELECT i.ord${carried}, d.*
-  FROM (SELECT * FROM input ORDER BY ord) i, clock, LATERAL ${keyedRow(tables, 'i', {
+  FROM (SELECT * FROM input ORDER BY ord) i, clock, LATERAL ${of.row(tables, {
     columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by,
            d.last_error, d.wake_at = 'infinity' AS dead`,
-    and,
+    and: onlyIf === 'true' ? and : `${and} AND ${onlyIf}`,
     lock,
   })} d`;
   // Read for its lock_timeout, which so is set before the first row is locked.

@@ -8,7 +8,7 @@ import type { Tables } from '../../tables/schema.js';
  * the one that a table of a few rows and arrays of ten suggest: compare each with each (ADR 0017).
  */
 
-interface Wanted {
+export interface Wanted {
   /** Of `d`, the row. */
   columns: string;
   /** Further conditions about `d`. */
@@ -36,6 +36,18 @@ export const keyedRow = (
     SELECT ${columns}
     FROM ${delay} d
     WHERE d.name = ${of}.name AND d.key = ${of}.key AND ${and}
+    ${LOCKS[lock]}
+  )`;
+
+/** The row of one id, locked or as it is; `of` is an alias that has it. */
+export const rowById = (
+  { delay }: Tables,
+  of: string,
+  { columns, and = 'true', lock }: Wanted & { lock: LockWait | 'none' },
+): string => `(
+    SELECT ${columns}
+    FROM ${delay} d
+    WHERE d.id = ${of}.id AND ${and}
     ${LOCKS[lock]}
   )`;
 

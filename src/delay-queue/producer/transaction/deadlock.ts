@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Growth, pauseMs } from '../tasks/growing-pause.js';
-import { sqlStateOf } from './sql-state.js';
+import { type Growth, pauseMs } from '../../tasks/growing-pause.js';
+import { sqlStateOf } from '../../store/sql-state.js';
 
 /** Postgres breaks a deadlock by failing one of its parties, and undoes all that one did. */
 const DEADLOCK = '40P01';

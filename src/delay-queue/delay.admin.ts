@@ -1,0 +1,146 @@
+import { Injectable } from '@nestjs/common';
+import type { DelayInfo, InTransaction, RescheduleTo } from './delay/delay.js';
+import type {
+  Counts,
+  DelayFilter,
+  DelayTarget,
+  MatchingOptions,
+  PageOptions,
+} from './delay/selection.js';
+import type { DelayStats, KeyStory } from './delay/stats.js';
+import type {
+  CancelResult,
+  DiscardDeadResult,
+  RescheduleResult,
+  RetryDeadResult,
+  RunNowResult,
+} from './delay/verdicts.js';
+import { targetsOf } from './producer/arguments.js';
+import { changeOptionsOf, filterOf, pageOf } from './producer/selection-arguments.js';
+import { Producer } from './producer/producer.js';
+import type { ManyVerb } from './store/many.store.js';
+import { checkKey } from './validation/names.js';
+import { checkKnownOptions } from './validation/known-options.js';
+import { type MoveTo, parseRescheduleTo } from './validation/when.js';
+
+type Targets = readonly DelayTarget[];
+
+/**
+ * For those who look after the delays of an application: a page for its support, a script after an incident.
+ *
+ * Each change is about a list of up to 10,000 delays, or about all that match a filter.
+ *
+ * - A list is one transaction, and answers one result per delay, in their order.
+ * - A filter is a transaction for each page of 1,000, and answers how many there were. A delay is changed only if it
+ *   still matches at that moment. `count` says beforehand how many there are.
+ *
+ * With `manager` all of it is part of the caller's transaction.
+ *
+ * ```ts
+ * await this.admin.retryDead([{ name: 'order.close', key: '42' }, { id: '1017' }]);
+ * await this.admin.retryDead({ name: 'order.close', error: 'ECONNREFUSED' }, { onProgress: console.log });
+ * ```
+ *
+ * What is not acceptable throws `DelayInvalidError`, which names the field. Rows that somebody else has are waited for;
+ * outside of a caller's transaction for 10 s, then `DelayUnstableError` says that nothing of this page was written.
+ */
+@Injectable()
+export class DelayAdmin {
+  /** @internal */
+  constructor(private readonly producer: Producer) {}
+
+  /** Live delays that match, dead letters included, in the order of their ids; `{}` matches all. */
+  async list(filter: DelayFilter, options: PageOptions = {}): Promise<DelayInfo[]> {
+    const page = pageOf(options);
+    return await this.producer.matching.list(filterOf(filter, { mayBeEmpty: true }), page, options);
+  }
+
+  /** How many match. */
+  async count(filter: DelayFilter, options: InTransaction = {}): Promise<number> {
+    checkKnownOptions(options, 'options', ['manager']);
+    return await this.producer.matching.count(filterOf(filter, { mayBeEmpty: true }), options);
+  }
+
+  /** Everything about one business key, across names: what waits, and what became of the rest. */
+  async story(key: string, options: InTransaction = {}): Promise<KeyStory> {
+    checkKnownOptions(options, 'options', ['manager']);
+    return await this.producer.matching.story(checkKey(key), options);
+  }
+
+  /** How much there is of each name, what is late, and who runs it. Reads the whole table. */
+  async stats(options: InTransaction = {}): Promise<DelayStats> {
+    checkKnownOptions(options, 'options', ['manager']);
+    return await this.producer.matching.stats(options);
+  }
+
+  /** Removes delays that no attempt holds, dead letters too. */
+  cancel(targets: Targets, options?: InTransaction): Promise<CancelResult[]>;
+  cancel(
+    filter: DelayFilter,
+    options?: MatchingOptions<'cancelled' | 'running'>,
+  ): Promise<Counts<'cancelled' | 'running'>>;
+  async cancel(which: Targets | DelayFilter, options: InTransaction = {}): Promise<unknown> {
+    return await this.#change('cancel', which, options);
+  }
+
+  /** Moves delays that no attempt holds to another time, with all their attempts. */
+  reschedule(
+    targets: Targets,
+    to: RescheduleTo,
+    options?: InTransaction,
+  ): Promise<RescheduleResult[]>;
+  reschedule(
+    filter: DelayFilter,
+    to: RescheduleTo,
+    options?: MatchingOptions<'rescheduled' | 'running'>,
+  ): Promise<Counts<'rescheduled' | 'running'>>;
+  async reschedule(
+    which: Targets | DelayFilter,
+    to: RescheduleTo,
+    options: InTransaction = {},
+  ): Promise<unknown> {
+    const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
+    return await this.#change('reschedule', which, options, move);
+  }
+
+  /** Makes delays due now that wait for their due time or for their next attempt. Attempts stay counted. */
+  runNow(targets: Targets, options?: InTransaction): Promise<RunNowResult[]>;
+  runNow(
+    filter: DelayFilter,
+    options?: MatchingOptions<'due' | 'running'>,
+  ): Promise<Counts<'due' | 'running'>>;
+  async runNow(which: Targets | DelayFilter, options: InTransaction = {}): Promise<unknown> {
+    return await this.#change('runNow', which, options);
+  }
+
+  /** Makes dead letters due now, with all their attempts. */
+  retryDead(targets: Targets, options?: InTransaction): Promise<RetryDeadResult[]>;
+  retryDead(filter: DelayFilter, options?: MatchingOptions<'retried'>): Promise<Counts<'retried'>>;
+  async retryDead(which: Targets | DelayFilter, options: InTransaction = {}): Promise<unknown> {
+    return await this.#change('retryDead', which, options);
+  }
+
+  /** Removes dead letters for good. */
+  discardDead(targets: Targets, options?: InTransaction): Promise<DiscardDeadResult[]>;
+  discardDead(
+    filter: DelayFilter,
+    options?: MatchingOptions<'discarded'>,
+  ): Promise<Counts<'discarded'>>;
+  async discardDead(which: Targets | DelayFilter, options: InTransaction = {}): Promise<unknown> {
+    return await this.#change('discardDead', which, options);
+  }
+
+  async #change(
+    verb: ManyVerb,
+    which: Targets | DelayFilter,
+    options: InTransaction,
+    to?: MoveTo,
+  ): Promise<unknown> {
+    if (Array.isArray(which)) {
+      checkKnownOptions(options, 'options', ['manager']);
+      return await this.producer.many.change(verb, targetsOf(which), options, to);
+    }
+    const filter = filterOf(which, { mayBeEmpty: false });
+    return await this.producer.matching.change(verb, filter, changeOptionsOf(options), to);
+  }
+}

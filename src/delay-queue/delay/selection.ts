@@ -1,0 +1,46 @@
+import type { DelayName, InTransaction, LiveState } from './delay.js';
+
+/** One of a list of delays: by its name and key, or by its `id`, which those without a key have too. */
+export type DelayTarget<N extends DelayName = DelayName> =
+  { name: N; key: string; id?: never } | { id: string; name?: never; key?: never };
+
+/**
+ * Which delays: those of which everything given is true. What is left out may be anything.
+ *
+ * ```ts
+ * { name: 'order.close', keyPrefix: 'shop-7/', state: 'dead', error: 'ECONNREFUSED' }
+ * ```
+ */
+export interface DelayFilter<N extends DelayName = DelayName> {
+  /** One name, or up to 100. */
+  name?: N | readonly N[];
+  /** That key, of any name. */
+  key?: string;
+  keyPrefix?: string;
+  state?: LiveState | readonly LiveState[];
+  /** Due then or later. */
+  dueFrom?: Date;
+  /** Due earlier than that. */
+  dueBefore?: Date;
+  /** Part of the last error, 1 to 1,000 characters, in upper or lower case. */
+  error?: string;
+}
+
+/** One page of `list`. */
+export interface PageOptions extends InTransaction {
+  /** 1 to 1,000. Default 100. */
+  limit?: number;
+  /** The `id` of the last delay of the page before. */
+  after?: string;
+}
+
+/** What a call by a filter has done: how many matched, and how many of these got each verdict. */
+export type Counts<Verdict extends string> = { matched: number } & Record<Verdict, number>;
+
+/** Options of a call by a filter, which may take long. */
+export interface MatchingOptions<Verdict extends string> extends InTransaction {
+  /** Ends the call between two pages of 1,000. What was written stays, unless a `manager` takes it back. */
+  signal?: AbortSignal;
+  /** Called after each page. */
+  onProgress?: (counts: Counts<Verdict>) => void;
+}

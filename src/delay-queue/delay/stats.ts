@@ -1,0 +1,42 @@
+import type { DelayInfo, DelayRecord } from './delay.js';
+
+/** Delays of one name, and who is there to run them. */
+export interface NameStats {
+  name: string;
+  scheduled: number;
+  running: number;
+  retrying: number;
+  dead: number;
+  /** Due, and not begun: of those above. A lease that ran out counts too. */
+  overdue: number;
+  /** For how long the first of these has been due, in milliseconds; `null` when there is none. */
+  oldestOverdueMs: number | null;
+  /** Live nodes that serve the name. With delays and without a node, nothing will happen. */
+  nodes: number;
+}
+
+/** A live node. */
+export interface NodeStats {
+  name: string;
+  /** The names that it serves. */
+  names: string[];
+  startedAt: Date;
+  /** Its last heartbeat. */
+  seenAt: Date;
+  /** Delays that it has leased. */
+  running: number;
+}
+
+/** What `stats` answers: every name that has a delay or a node, and every live node. */
+export interface DelayStats {
+  names: NameStats[];
+  nodes: NodeStats[];
+}
+
+/** Everything about one business key, across names. */
+export interface KeyStory {
+  /** Live delays, dead letters included, in the order of their ids; up to 1,000. */
+  delays: DelayInfo[];
+  /** What ended, newest first, up to 100; kept as long as `history` says. */
+  history: DelayRecord[];
+}

@@ -1,0 +1,140 @@
+import type { EntityManager } from 'typeorm';
+import type { InTransaction } from '../delay/delay.js';
+import { inLockOrder } from '../store/lock-order.js';
+import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../store/many.store.js';
+import type { RowFilter } from '../store/sql/parts/filter.js';
+import type { Runner } from '../store/wire/runner.js';
+import type { MoveTo } from '../validation/when.js';
+import type { Announcements } from './announcements.js';
+import type { NameAndKey, Target } from './arguments.js';
+import type { OwnKeyWrites } from './own-key.js';
+import { answerOf } from './results.js';
+import { actingCall, type ActingAttempt } from './transaction/handler-context.js';
+import type { Transactions } from './transaction/transactions.js';
+
+/** What a call answers of one of its list. */
+export type ManyResult<Verdict extends string = string> =
+  { verdict: Exclude<Verdict, 'absent'>; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/** Changes the delays that one call lists: each has its verdict, and all are written in one transaction. */
+export class ManyWrites {
+  readonly #store: ManyStore;
+
+  constructor(
+    { schema, withHistory }: { schema: string; withHistory: boolean },
+    private readonly ownKey: OwnKeyWrites,
+    private readonly transactions: Transactions,
+    private readonly announcements: Announcements,
+  ) {
+    this.#store = new ManyStore(schema, withHistory);
+  }
+
+  /**
+   * @param to only for `reschedule`
+   * @returns one result for each target, in their order
+   * @throws DelayUnstableError outside of a caller's transaction; nothing was written then
+   */
+  async change<Verdict extends string>(
+    verb: ManyVerb,
+    targets: readonly Target[],
+    options: InTransaction,
+    to?: MoveTo,
+  ): Promise<ManyResult<Verdict>[]> {
+    const transaction = this.transactions.of(options, 'write');
+    if (targets.length === 0) return [];
+    const lists = listsOf(targets);
+    const keyed = lists.flatMap(({ list }) => (list.of === 'keys' ? list.targets : []));
+    const { changed, manager } = await transaction.inOrder(keyed, () =>
+      this.transactions.run(transaction, async (joined, runner) => ({
+        changed: await this.write(verb, lists, joined, runner, { to }),
+        manager: joined,
+      })),
+    );
+    this.announce(manager, changed.values());
+    return targets.map((_, index) => {
+      const one = changed.get(index) as Changed;
+      if (one.verdict === 'absent') return { verdict: 'absent' };
+      return answerOf(one.verdict as Exclude<Verdict, 'absent'>, one);
+    });
+  }
+
+  /** @returns what became of each of the lists, by its index */
+  async write(
+    verb: ManyVerb,
+    lists: readonly List[],
+    manager: EntityManager,
+    runner: Runner,
+    how: { to: MoveTo | undefined; filter?: RowFilter },
+  ): Promise<Map<number, Changed>> {
+    const changed = new Map<number, Changed>();
+    const own = actingCall(manager)?.attempts ?? [];
+    for (const { list, indexes } of lists) {
+      const answers = await this.#store.change(verb, runner, list, own, how);
+      for (const [position, answer] of answers.entries()) {
+        changed.set(indexes[position] as number, answer);
+      }
+    }
+    const { to } = how;
+    if (to !== undefined) await this.#moveOwn(changed, own, to, manager, runner);
+    return changed;
+  }
+
+  /** A handler's own rows answer `running` because of the handler's own attempts. They move on in place. */
+  async #moveOwn(
+    changed: Map<number, Changed>,
+    acting: readonly ActingAttempt[],
+    to: MoveTo,
+    manager: EntityManager,
+    runner: Runner,
+  ): Promise<void> {
+    for (const [index, { verdict, id }] of changed) {
+      if (verdict !== 'running') continue;
+      const own = acting.find((attempt) => attempt.id === id);
+      if (own === undefined) continue;
+      const moved = await this.ownKey.reschedule(own, manager, runner, to);
+      if (moved === undefined) continue;
+      changed.set(index, { ...moved, name: own.name, key: own.key, failed: false });
+    }
+  }
+
+  /** Tells of it when the transaction is committed. */
+  announce(manager: EntityManager, all: Iterable<Changed>): void {
+    const answeredAtMs = performance.now();
+    for (const { name, key, failed, ...placed } of all) {
+      if (name === null) continue;
+      if (REMOVED.has(placed.verdict)) {
+        this.announcements.cancelled(manager, { name, key }, placed.id);
+      } else {
+        this.announcements.written(manager, { name, key }, placed, { failed, answeredAtMs });
+      }
+    }
+  }
+}
+
+const REMOVED = new Set(['cancelled', 'discarded']);
+
+/** Of one kind, each with the index of its target. */
+export interface List {
+  list: TargetList;
+  indexes: readonly number[];
+}
+
+/** Those by key, and those by id, each in lock order and with their places among the targets. */
+function listsOf(targets: readonly Target[]): List[] {
+  const keyed: { target: NameAndKey; index: number }[] = [];
+  const byId: { id: number; index: number }[] = [];
+  for (const [index, target] of targets.entries()) {
+    if ('id' in target) byId.push({ id: target.id, index });
+    else keyed.push({ target, index });
+  }
+  const { sorted, indexes } = inLockOrder(keyed.map(({ target }) => target));
+  const ids = byId.toSorted((a, b) => a.id - b.id);
+  const lists: List[] = [
+    {
+      list: { of: 'keys', targets: sorted },
+      indexes: indexes.map((position) => (keyed[position] as { index: number }).index),
+    },
+    { list: { of: 'ids', targets: ids }, indexes: ids.map(({ index }) => index) },
+  ];
+  return lists.filter(({ list }) => list.targets.length > 0);
+}

@@ -1,0 +1,109 @@
+import type { DelayInfo, DelayName, InTransaction } from '../delay/delay.js';
+import type { Counts, MatchingOptions } from '../delay/selection.js';
+import type { DelayStats, KeyStory } from '../delay/stats.js';
+import type { ManyVerb, TargetList } from '../store/many.store.js';
+import { type Page, SelectionStore } from '../store/selection.store.js';
+import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
+import type { RowFilter } from '../store/sql/parts/filter.js';
+import type { MoveTo } from '../validation/when.js';
+import { HISTORY_MAX, infoOf, recordOf, statsOf } from './results.js';
+import type { Transactions } from './transaction/transactions.js';
+import type { ManyWrites } from './many-writes.js';
+
+/** Delays that one statement changes: a transaction of its own ends after each page. */
+const PAGE = 1_000;
+
+/** Reads and changes the delays that match a filter. */
+export class Matching {
+  readonly #selection: SelectionStore;
+  /** For how long a node counts as alive of which nobody can tell. */
+  readonly #nodeAliveMs: number;
+
+  constructor(
+    { schema, loadEveryMs }: { schema: string; loadEveryMs: number },
+    private readonly many: ManyWrites,
+    private readonly transactions: Transactions,
+  ) {
+    this.#selection = new SelectionStore(schema);
+    this.#nodeAliveMs = loadEveryMs * LOADS_MISSED_MAX;
+  }
+
+  async list(filter: RowFilter, page: Page, options: InTransaction): Promise<DelayInfo[]> {
+    const { runner } = this.transactions.of(options, 'read');
+    const rows = await this.#selection.list(runner, filter, page);
+    return rows.map((row) => infoOf(row.name as DelayName, row));
+  }
+
+  async count(filter: RowFilter, options: InTransaction): Promise<number> {
+    const { runner } = this.transactions.of(options, 'read');
+    return await this.#selection.count(runner, filter);
+  }
+
+  async story(key: string, options: InTransaction): Promise<KeyStory> {
+    const { runner } = this.transactions.of(options, 'read');
+    const delays = await this.#selection.list(runner, { key }, { behindId: 0, limit: PAGE });
+    const history = await this.#selection.historyOf(runner, key, HISTORY_MAX);
+    return {
+      delays: delays.map((row) => infoOf(row.name as DelayName, row)),
+      history: history.map(recordOf),
+    };
+  }
+
+  async stats(options: InTransaction): Promise<DelayStats> {
+    const { runner } = this.transactions.of(options, 'read');
+    const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
+    const names = await this.#selection.nameStats(runner);
+    return statsOf(names, nodes);
+  }
+
+  /**
+   * Changes those that match, page by page in the order of their ids; each of them matches at the moment of its change.
+   * Those that begin to match behind the last page are left out.
+   *
+   * @param to only for `reschedule`
+   * @throws the signal's reason, between two pages: what was written stays
+   */
+  async change<Verdict extends string>(
+    verb: ManyVerb,
+    filter: RowFilter,
+    { signal, onProgress, ...options }: MatchingOptions<Verdict>,
+    to?: MoveTo,
+  ): Promise<Counts<Verdict>> {
+    const transaction = this.transactions.of(options, 'write');
+    const counts: Record<string, number> & Counts<never> = { matched: 0, ...NONE[verb] };
+    for (let behindId = 0; ;) {
+      signal?.throwIfAborted();
+      const { ids, changed, manager } = await this.transactions.run(
+        transaction,
+        async (joined, runner) => {
+          const page = await this.#selection.ids(runner, filter, { behindId, limit: PAGE });
+          const list: TargetList = { of: 'ids', targets: page.map((id) => ({ id })) };
+          const lists = [{ list, indexes: [...page.keys()] }];
+          return {
+            ids: page,
+            changed: await this.many.write(verb, lists, joined, runner, { to, filter }),
+            manager: joined,
+          };
+        },
+      );
+      this.many.announce(manager, changed.values());
+      for (const { verdict } of changed.values()) {
+        if (verdict === 'absent') continue;
+        counts.matched += 1;
+        counts[verdict] = (counts[verdict] ?? 0) + 1;
+      }
+      onProgress?.({ ...counts } as Counts<Verdict>);
+      if (ids.length < PAGE) return counts;
+      behindId = ids.at(-1) as number;
+    }
+  }
+}
+
+/** Counts of verdicts that a call can give, before it begins. */
+const NONE: Record<ManyVerb, Record<string, number>> = {
+  cancel: { cancelled: 0, running: 0 },
+  reschedule: { rescheduled: 0, running: 0 },
+  runNow: { due: 0, running: 0 },
+  retryDead: { retried: 0 },
+  discardDead: { discarded: 0 },
+};

@@ -1,0 +1,109 @@
+import type { LiveState } from '../delay/delay.js';
+import type { MatchingOptions } from '../delay/selection.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
+import type { Page } from '../store/selection.store.js';
+import type { RowFilter } from '../store/sql/parts/filter.js';
+import { within } from '../validation/blame.js';
+import { checkInteger } from '../validation/integer.js';
+import { checkKnownOptions } from '../validation/known-options.js';
+import { checkId, checkKey, checkName, checkText } from '../validation/names.js';
+import { isPlainArray } from '../validation/plain-values.js';
+import { shown } from '../validation/shown.js';
+import { instantOf } from '../validation/when.js';
+
+const STATES: readonly LiveState[] = ['scheduled', 'running', 'retrying', 'dead'];
+const NAMES_MAX = 100;
+const KEY_LENGTH_MAX = 255;
+const ERROR_LENGTH_MAX = 1_000;
+const PAGE_MAX = 1_000;
+const PAGE_DEFAULT = 100;
+
+type Parsers = {
+  [Field in keyof RowFilter]-?: [given: string, parse: (value: unknown) => RowFilter[Field]];
+};
+
+/** What stands in a row's filter: the option that it comes from, and what is made of it. */
+const PARSERS: Parsers = {
+  names: ['name', (value) => eachOf(value, 'name', NAMES_MAX, checkName)],
+  key: ['key', checkKey],
+  keyPrefix: ['keyPrefix', (value) => checkText(value, 'keyPrefix', KEY_LENGTH_MAX)],
+  states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
+  dueFrom: ['dueFrom', (value) => instantOf(value, 'dueFrom')],
+  dueBefore: ['dueBefore', (value) => instantOf(value, 'dueBefore')],
+  error: ['error', (value) => checkText(value, 'error', ERROR_LENGTH_MAX)],
+};
+
+/**
+ * @param mayBeEmpty whether it may match all there are
+ * @throws DelayInvalidError naming the field
+ */
+export function filterOf(filter: unknown, { mayBeEmpty }: { mayBeEmpty: boolean }): RowFilter {
+  const options = Object.values(PARSERS).map(([option]) => option);
+  const given = checkKnownOptions(filter, 'filter', options);
+  const entries = Object.entries(PARSERS)
+    .filter(([, [option]]) => option in given)
+    .map(([field, [option, parse]]) => [field, within('filter', () => parse(given[option]))]);
+  if (entries.length === 0 && !mayBeEmpty) {
+    throw new DelayInvalidError('filter', 'say which delays: an empty one would be all of them');
+  }
+  return Object.fromEntries(entries) as RowFilter;
+}
+
+/** @throws DelayInvalidError naming the field */
+export function pageOf(options: unknown): Page {
+  const { limit = PAGE_DEFAULT, after } = checkKnownOptions(options, 'options', [
+    'limit',
+    'after',
+    'manager',
+  ]);
+  return {
+    limit: checkInteger(limit, 'limit', 1, PAGE_MAX),
+    behindId: after === undefined ? 0 : checkAfter(after),
+  };
+}
+
+/** @throws DelayInvalidError naming the option */
+export function changeOptionsOf(options: unknown): MatchingOptions<string> {
+  const given = checkKnownOptions(options, 'options', ['manager', 'signal', 'onProgress']);
+  const { signal, onProgress } = given;
+  if (signal !== undefined && !isSignal(signal)) {
+    throw new DelayInvalidError('signal', `must be an AbortSignal, not ${shown(signal)}`);
+  }
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw new DelayInvalidError('onProgress', `must be a function, not ${shown(onProgress)}`);
+  }
+  return given;
+}
+
+/** Not by class: a polyfill, or another realm, has another one. */
+const isSignal = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null && 'throwIfAborted' in value;
+
+function checkAfter(after: unknown): number {
+  try {
+    return checkId(after);
+  } catch (error) {
+    if (!(error instanceof DelayInvalidError)) throw error;
+    throw new DelayInvalidError('after', error.why);
+  }
+}
+
+function checkState(value: unknown): LiveState {
+  const known = STATES.find((state) => state === value);
+  if (known !== undefined) return known;
+  throw new DelayInvalidError('state', `must be one of ${STATES.join(', ')}, not ${shown(value)}`);
+}
+
+/** One, or a list of them. */
+function eachOf<Value>(
+  value: unknown,
+  field: string,
+  max: number,
+  check: (one: unknown) => Value,
+): Value[] {
+  if (!Array.isArray(value)) return [check(value)];
+  if (!isPlainArray(value) || value.length < 1 || value.length > max) {
+    throw new DelayInvalidError(field, `must be one, or a plain array of 1 to ${max}`);
+  }
+  return Array.from(value, check);
+}

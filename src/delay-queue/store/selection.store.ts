@@ -1,0 +1,92 @@
+import { countSql, idsSql, listSql } from './sql/delays/find.sql.js';
+import { historyOfKeySql } from './sql/history/read.sql.js';
+import { nameStatsSql, nodeStatsSql } from './sql/nodes/stats.sql.js';
+import { anyNameOf, matching, type RowFilter } from './sql/parts/filter.js';
+import { tablesOf, type Tables } from './tables/schema.js';
+import {
+  type CountAnswer,
+  type FindAnswer,
+  foundOf,
+  type HistoryAnswer,
+  historyOf,
+  type IdAnswer,
+  idOf,
+  numberOf,
+} from './wire/answers.js';
+import type { FoundRow, HistoryRow } from './wire/delay-rows.js';
+import {
+  type NameStatsAnswer,
+  nameStatsOf,
+  type NameStatsRow,
+  type NodeStatsAnswer,
+  nodeStatsOf,
+  type NodeStatsRow,
+} from './wire/stats-rows.js';
+import { given, type Runner } from './wire/runner.js';
+
+/** Of rows in the order of their ids. */
+export interface Page {
+  behindId: number;
+  limit: number;
+}
+
+/** Reads live delays by a filter, dead letters included. */
+export class SelectionStore {
+  readonly #tables: Tables;
+
+  constructor(schema: string) {
+    this.#tables = tablesOf(schema);
+  }
+
+  async list(runner: Runner, filter: RowFilter, page: Page): Promise<FoundRow[]> {
+    const { sql, parameters } = this.#where(filter, 3);
+    const rows = await runner.query<FindAnswer>(listSql(this.#tables, sql), [
+      page.behindId,
+      page.limit,
+      ...parameters,
+    ]);
+    return rows.map(foundOf);
+  }
+
+  async ids(runner: Runner, filter: RowFilter, page: Page): Promise<number[]> {
+    const { sql, parameters } = this.#where(filter, 3);
+    const rows = await runner.query<IdAnswer>(idsSql(this.#tables, sql), [
+      page.behindId,
+      page.limit,
+      ...parameters,
+    ]);
+    return rows.map(idOf);
+  }
+
+  async count(runner: Runner, filter: RowFilter): Promise<number> {
+    const { sql, parameters } = this.#where(filter, 1);
+    const [row] = await runner.query<CountAnswer>(countSql(this.#tables, sql), parameters);
+    return numberOf(given(row).count);
+  }
+
+  /** What became of the delays of that key, of any name, newest first. */
+  async historyOf(runner: Runner, key: string, limit: number): Promise<HistoryRow[]> {
+    const rows = await runner.query<HistoryAnswer>(historyOfKeySql(this.#tables), [key, limit]);
+    return rows.map(historyOf);
+  }
+
+  async nameStats(runner: Runner): Promise<NameStatsRow[]> {
+    const rows = await runner.query<NameStatsAnswer>(nameStatsSql(this.#tables), []);
+    return rows.map(nameStatsOf);
+  }
+
+  /** @param aliveMs for how long a node counts as alive of which nobody can tell */
+  async nodeStats(runner: Runner, aliveMs: number): Promise<NodeStatsRow[]> {
+    const rows = await runner.query<NodeStatsAnswer>(nodeStatsSql(this.#tables), [aliveMs]);
+    return rows.map(nodeStatsOf);
+  }
+
+  /** A key is looked up in an index that has the name first. */
+  #where(filter: RowFilter, first: number): { sql: string; parameters: string[] } {
+    const { sql, parameters } = matching(filter, first);
+    const isOfAnyName =
+      filter.names === undefined && (filter.key ?? filter.keyPrefix) !== undefined;
+    if (!isOfAnyName) return { sql, parameters };
+    return { sql: `${sql} AND ${anyNameOf(this.#tables.delay)}`, parameters };
+  }
+}

@@ -1,0 +1,50 @@
+import { clockOf } from '../parts/clock.js';
+import { intoHistory } from '../parts/history-row.js';
+import { isRowOf } from '../parts/planner.js';
+import type { LockWait } from '../parts/lock-wait.js';
+import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { freeRows } from '../parts/look.js';
+import type { Targets } from '../parts/targets.js';
+
+/*
+ * Of many dead letters. Parameters: those of the input. One row per dead letter; what is none answers no row. No attempt
+ * holds a dead letter, so there is nothing to look at again.
+ */
+
+const deadRows = (tables: Tables, lockWait: LockWait, of: Targets): string =>
+  freeRows(tables, lockWait, { of, onlyIf: `d.wake_at = 'infinity'` });
+
+/** Makes them due now, with all their attempts. */
+export const retryManyDeadSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
+WITH ${clockOf(lockWait)},
+${of.input()},
+${deadRows(tables, lockWait, of)},
+retried AS (
+  UPDATE ${tables.delay} d
+  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
+      attempts = 0, leased_until = NULL, leased_by = NULL
+  FROM free f, clock
+  WHERE ${isRowOf('f')}
+  RETURNING f.ord, d.id, d.name, d.key, d.epoch, d.due_at, d.wake_at
+)
+SELECT r.ord::text AS ord, 'retried' AS verdict, r.id::text AS id, r.name, r.key, 'true' AS failed, r.epoch::text AS epoch,
+       ${epochMs('r.due_at')}::text AS due_ms, ${epochMs('r.wake_at')}::text AS wake_ms,
+       ${epochMs('clock.now')}::text AS now_ms
+FROM retried r, clock`;
+
+/** Removes them. */
+export const discardDeadSql = (
+  tables: Tables,
+  withHistory: boolean,
+  lockWait: LockWait,
+  of: Targets,
+): string => `
+WITH ${clockOf(lockWait)},
+${of.input()},
+${deadRows(tables, lockWait, of)},
+gone AS (
+  DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
+)${intoHistory(tables, withHistory, { of: 'g', from: 'gone g', state: "'discarded'" })}
+SELECT g.ord::text AS ord, 'discarded' AS verdict, g.id::text AS id, g.name, g.key, NULL AS epoch,
+       ${epochMs('g.due_at')}::text AS due_ms, NULL AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
+FROM gone g, clock`;

@@ -1,0 +1,204 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DelayFilter } from 'nestjs-delay-queue';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { type DelayNode, startNode } from '../support/delay-node.js';
+import { until } from '../support/until.js';
+
+/** `DelayAdmin` by filters: what matches, page by page, and what becomes of it. */
+const HOUR_MS = 3_600_000;
+const inHours = (hours: number): Date => new Date(Date.UTC(2040, 0, 1) + hours * HOUR_MS);
+
+let database: TestDatabase;
+let node: DelayNode;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  node = await startNode({ url: database.url });
+});
+
+afterAll(async () => {
+  await node.stop();
+  await database.drop();
+});
+
+/** Rows as they are after a while: no handler runs here, so states are written. */
+async function fill(): Promise<void> {
+  await node.dataSource.query('TRUNCATE delay_queue.delay, delay_queue.history');
+  await node.dataSource.query(
+    `INSERT INTO delay_queue.delay
+       (name, key, due_at, wake_at, created_at, attempts, leased_until, leased_by, last_error, payload)
+     VALUES
+       ('order.close', 'shop-1/a', $1, $1, now(), 0, NULL, NULL, NULL, '{"n":1}'),
+       ('order.close', 'shop-1/b', $2, $2, now(), 1, NULL, NULL, 'Error: no answer', '{"n":2}'),
+       ('order.close', 'shop-2/a', $3, $3, now(), 1, now() + interval '1 day', 'other', NULL, '{"n":3}'),
+       ('order.close', 'shop-2/b', $1, 'infinity', now(), 3, NULL, NULL, 'ECONNREFUSED', '{"n":4}'),
+       ('order.rate',  'shop-1/a', $2, $2, now(), 0, NULL, NULL, NULL, '{"n":5}'),
+       ('order.rate',  NULL,       $3, 'infinity', now(), 3, NULL, NULL, '100% of_it', '{"n":6}')`,
+    [inHours(1), inHours(2), inHours(3)],
+  );
+}
+
+const FILTERS: [filter: DelayFilter, matches: number[]][] = [
+  [{}, [1, 2, 3, 4, 5, 6]],
+  [{ name: 'order.close' }, [1, 2, 3, 4]],
+  [{ name: ['order.close', 'order.rate'], key: 'shop-1/a' }, [1, 5]],
+  [{ key: 'shop-1/a' }, [1, 5]],
+  [{ keyPrefix: 'shop-1/' }, [1, 2, 5]],
+  [{ keyPrefix: 'shop%' }, []],
+  [{ state: 'scheduled' }, [1, 5]],
+  [{ state: 'retrying' }, [2]],
+  [{ state: 'running' }, [3]],
+  [{ state: 'dead' }, [4, 6]],
+  [{ state: ['dead', 'retrying'] }, [2, 4, 6]],
+  [{ dueFrom: inHours(2) }, [2, 3, 5, 6]],
+  [{ dueBefore: inHours(2) }, [1, 4]],
+  [{ error: 'econn' }, [4]],
+  [{ error: '% of_' }, [6]],
+  [{ name: 'order.close', keyPrefix: 'shop-', state: 'dead', error: 'REFUSED' }, [4]],
+];
+
+describe.each(FILTERS)('%j', (filter, matches) => {
+  const numbers = async () =>
+    (await node.admin.list(filter)).map(({ payload }) => (payload as { n: number }).n);
+
+  it('lists, counts and cancels the same delays', async () => {
+    await fill();
+    expect(await numbers()).toEqual(matches);
+    expect(await node.admin.count(filter)).toBe(matches.length);
+    if (Object.keys(filter).length === 0) return;
+    const running = matches.filter((number) => number === 3).length;
+    expect(await node.admin.cancel(filter)).toEqual({
+      matched: matches.length,
+      cancelled: matches.length - running,
+      running,
+    });
+    expect(await numbers()).toEqual(running === 0 ? [] : [3]);
+    expect(await node.admin.count({})).toBe(6 - matches.length + running);
+  });
+});
+
+describe('by a filter', () => {
+  it.each([
+    ['reschedule', () => node.admin.reschedule({ name: 'order.close' }, { at: inHours(9) })],
+    ['runNow', () => node.admin.runNow({ name: 'order.close' })],
+    ['retryDead', () => node.admin.retryDead({ name: 'order.close' })],
+    ['discardDead', () => node.admin.discardDead({ name: 'order.close' })],
+  ])('%s leaves out what it is not for', async (verb, call) => {
+    await fill();
+    const counts = {
+      reschedule: { matched: 3, rescheduled: 2, running: 1 },
+      runNow: { matched: 3, due: 2, running: 1 },
+      retryDead: { matched: 1, retried: 1 },
+      discardDead: { matched: 1, discarded: 1 },
+    };
+    expect(await call()).toEqual(counts[verb as keyof typeof counts]);
+  });
+
+  it.each([
+    ['an empty one', {}, 'filter'],
+    ['no filter', null, 'filter'],
+    ['an unknown field', { nmae: 'a' }, 'filter.nmae'],
+    ['a bad name', { name: 'a b' }, 'filter.name'],
+    ['no names', { name: [] }, 'filter.name'],
+    ['an unknown state', { state: 'done' }, 'filter.state'],
+    ['a key that is a number', { key: 1 }, 'filter.key'],
+    ['an empty prefix', { keyPrefix: '' }, 'filter.keyPrefix'],
+    ['a day in words', { dueFrom: 'today' }, 'filter.dueFrom'],
+    ['an empty error', { error: '' }, 'filter.error'],
+  ])('refuses %s', async (_what, filter, field) => {
+    await expect(node.admin.cancel(filter as DelayFilter)).rejects.toMatchObject({ field });
+  });
+
+  it.each([
+    [{ limit: 0 }, 'limit'],
+    [{ limit: 1_001 }, 'limit'],
+    [{ after: 'x' }, 'after'],
+    [{ page: 2 }, 'options.page'],
+  ])('refuses a page of %j', async (page, field) => {
+    await expect(node.admin.list({}, page as object)).rejects.toMatchObject({ field });
+  });
+});
+
+describe('of thousands', () => {
+  const COUNT = 2_500;
+  const KEYS = { name: 'order.close', keyPrefix: 'k' } as const;
+
+  async function many(): Promise<void> {
+    await node.dataSource.query('TRUNCATE delay_queue.delay');
+    const items = Array.from({ length: COUNT }, (_, index) => ({
+      name: 'order.close' as const,
+      payload: { orderId: `${index}` },
+      key: `k${index}`,
+      at: inHours(1),
+    }));
+    await node.delays.scheduleMany(items);
+  }
+
+  it('pages reach each once, whatever is removed between them', async () => {
+    await many();
+    const seen: string[] = [];
+    for (let after: string | undefined; ;) {
+      const page = await node.admin.list(KEYS, { limit: 700, ...(after && { after }) });
+      if (page.length === 0) break;
+      seen.push(...page.map(({ id }) => id));
+      after = page.at(-1)?.id;
+      await node.admin.cancel([{ id: page[0]?.id ?? '' }]);
+    }
+    expect(new Set(seen).size).toBe(COUNT);
+    expect(seen).toHaveLength(COUNT);
+  });
+
+  it('tells how far it is, and ends when it is told to', async () => {
+    await many();
+    const controller = new AbortController();
+    const told: number[] = [];
+    const ended = node.admin.cancel(KEYS, {
+      signal: controller.signal,
+      onProgress: ({ cancelled }) => {
+        told.push(cancelled);
+        if (told.length === 2) controller.abort();
+      },
+    });
+    await expect(ended).rejects.toThrow('aborted');
+    expect(told).toEqual([1_000, 2_000]);
+    expect(await node.admin.count(KEYS)).toBe(COUNT - 2_000);
+  });
+
+  it('moves each once, in one transaction with its caller', async () => {
+    await many();
+    const failing = node.dataSource.transaction(async (manager) => {
+      const counts = await node.admin.reschedule(KEYS, { extendBy: '1h' }, { manager });
+      expect(counts).toEqual({ matched: COUNT, rescheduled: COUNT, running: 0 });
+      expect(await node.admin.count({ ...KEYS, dueFrom: inHours(2) }, { manager })).toBe(COUNT);
+      expect(await node.admin.count({ ...KEYS, dueFrom: inHours(3) }, { manager })).toBe(0);
+      throw new Error('undone');
+    });
+    await expect(failing).rejects.toThrow('undone');
+    expect(await node.admin.count({ ...KEYS, dueFrom: inHours(2) })).toBe(0);
+  });
+
+  it('leaves out what has moved away while it waited for the row', async () => {
+    await many();
+    const { id } = (await node.delays.find('order.close', 'k7')) ?? { id: '' };
+    const runner = node.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await node.delays.reschedule(
+      'order.close',
+      'k7',
+      { at: inHours(8) },
+      { manager: runner.manager },
+    );
+    const cancelling = node.admin.cancel({ ...KEYS, dueBefore: inHours(2) });
+    const isWaited = async () => {
+      const rows: unknown[] = await node.dataSource.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      );
+      return rows.length > 0;
+    };
+    await until(isWaited, Boolean);
+    await runner.commitTransaction();
+    await runner.release();
+    expect(await cancelling).toEqual({ matched: COUNT - 1, cancelled: COUNT - 1, running: 0 });
+    expect(await node.admin.list(KEYS)).toMatchObject([{ id, key: 'k7' }]);
+  });
+});
