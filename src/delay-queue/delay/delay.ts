@@ -68,8 +68,12 @@ export type GivenPayload<N extends DelayName, P> = keyof DelayPayloads extends n
 /** When a delay is due: `after` counts from the database's clock, `at` is an absolute instant. */
 export type When = { after: Duration; at?: never } | { at: Date; after?: never };
 
-/** `replace` (default) rewrites the waiting delay, `keep` leaves it, `error` throws `DelayConflictError`. */
-export type OnConflict = 'replace' | 'keep' | 'error';
+/**
+ * What becomes of a delay of that key that waits: `replace` (default) rewrites it, `keep` leaves it, `error` throws
+ * `DelayConflictError`. With `earlier` or `later` the one that is due earlier or later stays, with its payload; of two
+ * that are due at the same time the first.
+ */
+export type OnConflict = 'replace' | 'keep' | 'error' | 'earlier' | 'later';
 
 /** Options of one schedule, beside {@link When}. */
 export interface ScheduleOptions {

@@ -9,7 +9,7 @@ const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,47}$/;
 const FOREIGN_SCHEMA = /^(?:public|information_schema|pg_.*)$/;
 const KEY_LENGTH_MAX = 255;
 const MAX_ATTEMPTS_MAX = 1_000;
-const ON_CONFLICT: readonly OnConflict[] = ['replace', 'keep', 'error'];
+const ON_CONFLICT: readonly OnConflict[] = ['replace', 'keep', 'error', 'earlier', 'later'];
 
 /** With the flag `u` this matches only a surrogate without its other half. */
 export const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -71,7 +71,7 @@ export function checkOnConflict(value: unknown): OnConflict {
   if (known !== undefined) return known;
   throw new DelayInvalidError(
     'onConflict',
-    `must be 'replace', 'keep' or 'error', not ${shown(value)}`,
+    `must be one of ${ON_CONFLICT.join(', ')}, not ${shown(value)}`,
   );
 }
 

@@ -85,7 +85,7 @@ export class Clients {
       case 1:
       case 2: {
         const payload = this.#payload();
-        const onConflict = random.pick(['replace', 'keep', 'error'] as const);
+        const onConflict = random.pick(['replace', 'keep', 'error', 'earlier', 'later'] as const);
         const options = { after, key, onConflict, ...this.#attempts() };
         const result = await delays.schedule(name, payload, options);
         answers.told({ name, key, payload }, result);

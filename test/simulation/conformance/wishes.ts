@@ -31,7 +31,7 @@ export function wishOf(
     ...slot,
     payload: `{"n": ${random.integer(1, 9)}}`,
     maxAttempts: random.pick([null, 1, 3]),
-    onConflict: random.pick(['replace', 'keep', 'error'] as const),
+    onConflict: random.pick(['replace', 'keep', 'error', 'earlier', 'later'] as const),
   };
   return (side) => ({ ...placement, to: to(side) });
 }

@@ -96,6 +96,11 @@ const placeWith = (nextId: NextId, insert: Insert): WaitingStatement =>
 const isBlocked = (row: Row | undefined, seen: Row | undefined, onConflict: string): boolean =>
   row === undefined ? (seen?.leasedBy ?? null) === null : onConflict === 'error' && !isDead(row);
 
+const replaces = (onConflict: string, dueAt: number, waitingAt: number): boolean =>
+  onConflict === 'replace' ||
+  (onConflict === 'earlier' && dueAt < waitingAt) ||
+  (onConflict === 'later' && dueAt > waitingAt);
+
 export const placeAgainOf = (lockWait: LockWait, extent: Extent = 'each'): WaitingStatement =>
   function* (tx, arrays) {
     const inputs = unnest<Input>(arrays, ...inputColumns, 'onConflict');
@@ -116,19 +121,17 @@ export const placeAgainOf = (lockWait: LockWait, extent: Extent = 'each'): Waiti
         wake_ms: null,
         now_ms: msText(tx.now),
       };
-      if (row && !isAnyBlocked && (input.onConflict === 'replace' || isDead(row))) {
+      const dueAt = dueOf(tx, input);
+      if (row && !isAnyBlocked && (isDead(row) || replaces(input.onConflict, dueAt, row.dueAt))) {
         const { payload } = input;
         const maxAttempts = maximumOf(input);
-        const dueAt = dueOf(tx, input);
         const after = { ...moved(tx, row, dueAt), payload, maxAttempts, createdAt: tx.now };
         tx.put(after);
         if (isDead(row)) tx.end(endedOf(row, 'discarded', tx.now, { error: row.lastError }));
         return { ...placement(tx, after), ord, verdict: isDead(row) ? 'scheduled' : 'replaced' };
       }
-      if (row && input.onConflict === 'keep') return { ...unplaced, verdict: 'kept' };
-      if (row && input.onConflict === 'error' && !isDead(row)) {
-        return { ...unplaced, verdict: 'conflict' };
-      }
+      if (row && input.onConflict !== 'error') return { ...unplaced, verdict: 'kept' };
+      if (row && !isDead(row)) return { ...unplaced, verdict: 'conflict' };
       const isLeased = seen[index] !== undefined && seen[index].leasedBy !== null;
       return { ...unplaced, verdict: isLeased ? 'running' : 'again' };
     });

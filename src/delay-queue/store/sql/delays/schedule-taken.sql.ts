@@ -25,6 +25,11 @@ writable AS MATERIALIZED (SELECT * FROM free WHERE NOT EXISTS (SELECT FROM block
 
 const writableOf = (extent: Extent): string => (extent === 'each' ? 'free' : 'writable');
 
+/** When the new one takes the place of `f`, which waits. A dead letter waits for nothing. */
+const REPLACES = `f.dead OR CASE f.on_conflict WHEN 'replace' THEN true
+                             WHEN 'earlier' THEN f.due < f.due_at
+                             WHEN 'later' THEN f.due > f.due_at END`;
+
 const CONFLICT: Record<Extent, string> = {
   each: 'f.ord IS NOT NULL',
   'all or none': "i.on_conflict = 'error' AND NOT f.dead",
@@ -61,7 +66,7 @@ placed AS (
       created_at = clock.now, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
       leased_by = NULL, last_error = NULL
   FROM ${writableOf(extent)} f, clock
-  WHERE ${isRowOf('f')} AND (f.on_conflict = 'replace' OR f.dead)
+  WHERE ${isRowOf('f')} AND (${REPLACES})
   RETURNING f.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
 )${intoHistory(tables, withHistory, {
   of: 'f',
@@ -73,7 +78,7 @@ placed AS (
 SELECT i.ord::text AS ord,
        CASE WHEN p.dead THEN 'scheduled'
             WHEN p.ord IS NOT NULL THEN 'replaced'
-            WHEN f.ord IS NOT NULL AND i.on_conflict = 'keep' THEN 'kept'
+            WHEN f.ord IS NOT NULL AND i.on_conflict <> 'error' THEN 'kept'
             WHEN ${CONFLICT[extent]} THEN 'conflict'
             WHEN s.leased THEN 'running'
             ELSE 'again' END AS verdict,
