@@ -22,11 +22,15 @@ export class DelayLog {
       this.#logger.log(`node ${node} stopped${rest}`);
     });
     events.on('advice', ({ message }) => this.#logger.warn(message));
-    events.on('retrying', ({ waitMs, error, ...of }) =>
-      this.#logger.warn(`${shown(of)} failed, again in ${Math.round(waitMs)} ms: ${error}`),
+    events.on('retrying', ({ waitMs, error, cause, ...of }) =>
+      this.#logger.warn(
+        `${shown(of)} failed, again in ${Math.round(waitMs)} ms: ${error}${framesOf(cause)}`,
+      ),
     );
     events.on('dead', (of) =>
-      this.#logger.error(`${shown(of)} is a dead letter after ${of.attempt} attempts: ${of.error}`),
+      this.#logger.error(
+        `${shown(of)} is a dead letter after ${of.attempt} attempts: ${of.error}${framesOf(of.cause)}`,
+      ),
     );
     events.on('lost', (of) =>
       this.#logger.warn(`${shown(of)} lost its lease; the result of its attempt was ignored`),
@@ -58,6 +62,18 @@ export class DelayLog {
 function listed(names: readonly string[]): string {
   const more = names.length - NAMES_LISTED;
   return names.slice(0, NAMES_LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+}
+
+const FRAME = /^\s+at .*$/gm;
+
+/** Where an error was thrown: the frames of its stack alone, for what stands before them is told already. */
+function framesOf(cause: unknown): string {
+  try {
+    const stack = cause instanceof Error ? String(cause.stack) : '';
+    return (stack.match(FRAME) ?? []).map((frame) => `\n${frame}`).join('');
+  } catch {
+    return '';
+  }
 }
 
 const shown = (of: { id: string; name: string; key: string | null }): string =>

@@ -20,11 +20,15 @@ export { DelayAdmin } from './delay.admin.js';
 export { DelayService } from './delay.service.js';
 export {
   DelayEvents,
+  type AttemptEndEvent,
   type AttemptEvent,
+  type AttemptFailedEvent,
+  type DeadEvent,
   type DelayEmitter,
   type DelayEventMap,
   type DelayListener,
 } from './delay/delay.events.js';
+export { OnDelayEvent, type EventMethod } from './handlers/on-delay-event.decorator.js';
 export {
   OnDelay,
   type BatchHandler,

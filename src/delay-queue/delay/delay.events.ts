@@ -12,24 +12,51 @@ export interface AttemptEvent {
   latenessMs: number;
 }
 
+/** What events about the end of an attempt say, too. */
+export interface AttemptEndEvent extends AttemptEvent {
+  /** From the call of its handler to its end, of a transactional one to its COMMIT, in milliseconds. */
+  durationMs: number;
+}
+
+/** Of an attempt that failed. */
+export interface AttemptFailedEvent extends AttemptEndEvent {
+  /** What the row keeps: name, message and first cause, at most 4,096 bytes. */
+  error: string;
+  /**
+   * What the handler threw, as it was thrown; of a timeout `DelayTimeoutError`. It may hold private data, such as
+   * the parameters of a statement, so it is not enumerable: who logs the event does not log it.
+   */
+  cause: unknown;
+}
+
+/** A delay became a dead letter. */
+export interface DeadEvent
+  extends Pick<AttemptEvent, 'id' | 'name' | 'key' | 'attempt'>, Pick<AttemptFailedEvent, 'error'> {
+  durationMs: number | null;
+  cause: unknown;
+}
+
 /** Everything that happens on this node, by name. Listeners get one argument each. */
 export interface DelayEventMap {
   /** A handler was called: from now on the attempt counts. */
   started: [AttemptEvent];
   /** Ended well, and the row is gone. */
-  completed: [AttemptEvent];
+  completed: [AttemptEndEvent];
   /** Failed; the next attempt comes after `waitMs`. */
-  retrying: [AttemptEvent & { error: string; waitMs: number }];
+  retrying: [AttemptFailedEvent & { waitMs: number }];
   /** Its batch failed: it runs again at once, alone, and no attempt is spent. */
-  split: [AttemptEvent & { error: string }];
-  /** Failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter. */
-  dead: [{ id: string; name: string; key: string | null; attempt: number; error: string }];
+  split: [AttemptFailedEvent];
+  /**
+   * Failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter. `durationMs` is null and
+   * `cause` undefined where no handler ended: the last process died.
+   */
+  dead: [DeadEvent];
   /** `PostponeDelay`: again after `waitMs`, no attempt spent. */
-  postponed: [AttemptEvent & { waitMs: number }];
+  postponed: [AttemptEndEvent & { waitMs: number }];
   /** Given back unfinished at shutdown, no attempt spent. */
   released: [AttemptEvent];
   /** The handler scheduled its own key: the row moved on. */
-  superseded: [AttemptEvent];
+  superseded: [AttemptEndEvent];
   /** The lease was lost: whatever the handler did, the result was ignored. */
   lost: [AttemptEvent];
   /** A handler outlived its timeout and still runs; `lingering` of its kind do. */
@@ -45,6 +72,10 @@ export interface DelayEventMap {
   /** Something an operator should know once. */
   advice: [{ message: string }];
 }
+
+/** Adds what the handler threw: to be read, and not to be copied or written with the rest. */
+export const withCause = <Event extends object>(event: Event, cause: unknown) =>
+  Object.defineProperty(event, 'cause', { value: cause }) as Event & { cause: unknown };
 
 /** What is typed of Node's emitter. Written out, because `@types/node` is generic only of late. */
 export interface DelayEmitter extends EventEmitter {

@@ -73,6 +73,8 @@ export class Executor {
   }
 
   #invoke(call: Call): Outcome | Promise<Outcome> {
+    const nowMs = performance.now();
+    for (const attempt of call.attempts) attempt.calledAtMs = nowMs;
     if (this.events.isHeard('started')) {
       for (const { event } of call.attempts) this.events.emit('started', event);
     }

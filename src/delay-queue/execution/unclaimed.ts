@@ -1,4 +1,4 @@
-import type { DelayEvents } from '../delay/delay.events.js';
+import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { ClaimRequest, LookedRow } from '../store/wire/attempt-rows.js';
@@ -90,7 +90,9 @@ export class Unclaimed {
   async #deadLetter(exhausted: readonly ClaimRequest[]): Promise<void> {
     try {
       for (const row of await this.store.deadLetter(exhausted, NO_ATTEMPT_LEFT)) {
-        this.events.emit('dead', { ...row, id: String(row.id), attempt: row.attempts });
+        const { name, key, attempts: attempt, error } = row;
+        const of = { id: String(row.id), name, key, attempt, error, durationMs: null };
+        this.events.emit('dead', withCause(of, undefined));
       }
       this.#deadLettering.worked();
     } catch (error) {

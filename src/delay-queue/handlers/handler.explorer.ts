@@ -3,8 +3,10 @@ import { ContextIdFactory, DiscoveryService, MetadataScanner, ModuleRef } from '
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
 import type { Delay } from '../delay/delay.js';
 import type { DelayContext } from '../delay/contexts.js';
-import { DelayEvents } from '../delay/delay.events.js';
+import { DelayConfigError } from '../delay/delay.errors.js';
+import { type DelayEventMap, DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
+import { eventsOf } from './on-delay-event.decorator.js';
 import { onDelayMetadata } from './on-delay.decorator.js';
 import { handlerSettings } from './handler-settings.js';
 import type { Handler, DelayBatchRequest, DelayRequest } from './handler.js';
@@ -12,7 +14,7 @@ import { HandlerRegistry } from './handler.registry.js';
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** Finds the methods with `@OnDelay` in all providers and controllers of the application. */
+/** Finds the methods with `@OnDelay` and `@OnDelayEvent` in all providers and controllers of the application. */
 @Injectable()
 export class HandlerExplorer {
   constructor(
@@ -46,24 +48,43 @@ export class HandlerExplorer {
     const className = prototype.constructor?.name ?? String(wrapper.name);
     for (const methodName of this.scanner.getAllMethodNames(prototype)) {
       const place = `${className}.${methodName}`;
+      const backoffFails = this.onceAdvised(
+        (error) => `${place}: its backoff fails, so the module's is used: ${error}`,
+      );
       for (const metadata of onDelayMetadata(prototype, methodName)) {
         this.registry.add({
-          ...handlerSettings(metadata, place, this.options, this.backoffAdvice(place)),
+          ...handlerSettings(metadata, place, this.options, backoffFails),
           place: wrapper.host ? `${place} (${wrapper.host.name})` : place,
           invoke: this.invoker(wrapper, instance, methodName),
         });
       }
+      for (const event of eventsOf(prototype, methodName)) {
+        if (!isStatic(wrapper)) throw new DelayConfigError(`${place}: ${NO_INSTANCE}`);
+        this.listen(event, instance, methodName, place);
+      }
     }
   }
 
+  /** What a listener returns nobody waits for; a rejection that nobody handles would end the process. */
+  private listen(
+    event: keyof DelayEventMap,
+    instance: object,
+    methodName: string,
+    place: string,
+  ): void {
+    const advise = this.onceAdvised((error) => `${place}: its @OnDelayEvent fails: ${error}`);
+    const call = async (args: unknown[]): Promise<unknown> =>
+      Reflect.get(instance, methodName).call(instance, ...args);
+    this.events.on(event, (...args: unknown[]) => void call(args).catch(advise));
+  }
+
   /** Logged once: a backoff function that fails would fail at every retry. */
-  private backoffAdvice(place: string): (error: unknown) => void {
+  private onceAdvised(messageOf: (error: string) => string): (error: unknown) => void {
     let isSaid = false;
     return (error) => {
       if (isSaid) return;
       isSaid = true;
-      const message = `${place}: its backoff fails, so the module's is used: ${describeError(error)}`;
-      this.events.emit('advice', { message });
+      this.events.emit('advice', { message: messageOf(describeError(error)) });
     };
   }
 
@@ -76,11 +97,10 @@ export class HandlerExplorer {
     instance: object,
     methodName: string,
   ): Handler['invoke'] {
-    const isStatic = wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
     // Looked up at each call, so that a spy or a patch of the method takes effect.
     const call = (target: object, work: Delay | Delay[], ctx: DelayContext): unknown =>
       Reflect.get(target, methodName).call(target, work, ctx);
-    if (isStatic) return (work, ctx) => call(instance, work, ctx);
+    if (isStatic(wrapper)) return (work, ctx) => call(instance, work, ctx);
     return async (work, ctx) => call(await this.resolve(wrapper, requestOf(work, ctx)), work, ctx);
   }
 
@@ -90,6 +110,13 @@ export class HandlerExplorer {
     return this.moduleRef.resolve<object>(wrapper.token, contextId, { strict: false });
   }
 }
+
+/** It has one instance for all. */
+const isStatic = (wrapper: InstanceWrapper): boolean =>
+  wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
+
+const NO_INSTANCE =
+  '@OnDelayEvent needs a provider with one instance, and this one is request-scoped or transient';
 
 const requestOf = (work: Delay | Delay[], ctx: DelayContext): DelayRequest | DelayBatchRequest =>
   Array.isArray(work) ? { delays: work, ctx } : { delay: work, ctx };

@@ -1,4 +1,4 @@
-import type { DelayEvents } from '../delay/delay.events.js';
+import { type AttemptEndEvent, type DelayEvents, withCause } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Retry } from '../store/wire/attempt-rows.js';
@@ -68,6 +68,7 @@ export class Acknowledger {
 
   /** Takes over an attempt whose outcome is decided. */
   report(attempt: HeldClaim, outcome: Outcome): void {
+    attempt.durationMs = performance.now() - attempt.calledAtMs;
     switch (outcome.kind) {
       case 'completed':
         return this.#complete(attempt);
@@ -76,16 +77,16 @@ export class Acknowledger {
       case 'split': {
         const error = describeError(outcome.error);
         return this.#retry(attempt, { ...GIVE_BACK, error }, () =>
-          this.events.emit('split', { ...attempt.event, error }),
+          this.events.emit('split', withCause({ ...endOf(attempt), error }, outcome.error)),
         );
       }
       case 'discarded':
-        return this.#deadLetter(attempt, describeError(outcome.reason));
+        return this.#deadLetter(attempt, outcome.reason);
       case 'postponed':
         return this.#retry(
           attempt,
           { waitMs: outcome.waitMs, movesDue: true, refund: 1, error: null },
-          () => this.events.emit('postponed', { ...attempt.event, waitMs: outcome.waitMs }),
+          () => this.events.emit('postponed', { ...endOf(attempt), waitMs: outcome.waitMs }),
         );
       case 'unbegun':
         return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
@@ -118,7 +119,7 @@ export class Acknowledger {
   #complete(attempt: HeldClaim): void {
     // A transactional attempt removed its row itself, in its own transaction.
     if (attempt.handler.transactional) {
-      this.events.emit(attempt.movedOn ? 'superseded' : 'completed', attempt.event);
+      this.events.emit(attempt.movedOn ? 'superseded' : 'completed', endOf(attempt));
       return;
     }
     this.unwritten.add(attempt);
@@ -128,23 +129,26 @@ export class Acknowledger {
   readonly #completed = (result: 'written' | 'gone', attempt: HeldClaim): void => {
     this.unwritten.delete(attempt);
     if (result === 'gone') this.#gone(attempt);
-    else if (this.events.isHeard('completed')) this.events.emit('completed', attempt.event);
+    else if (this.events.isHeard('completed')) this.events.emit('completed', endOf(attempt));
   };
 
   #fail(attempt: HeldClaim, outcome: Outcome & { kind: 'failed' }): void {
-    const error = describeError(outcome.error);
+    const { error: cause } = outcome;
     const { attempts, max_attempts: maxAttempts } = attempt.row;
-    if (attempts >= maxAttempts) return this.#deadLetter(attempt, error);
+    if (attempts >= maxAttempts) return this.#deadLetter(attempt, cause);
+    const error = describeError(cause);
     const waitMs = attempt.handler.backoffMs(attempts);
     this.#retry(attempt, { waitMs, movesDue: false, refund: 0, error }, () =>
-      this.events.emit('retrying', { ...attempt.event, error, waitMs }),
+      this.events.emit('retrying', withCause({ ...endOf(attempt), error, waitMs }, cause)),
     );
   }
 
-  #deadLetter(attempt: HeldClaim, error: string): void {
+  #deadLetter(attempt: HeldClaim, cause: unknown): void {
+    const error = describeError(cause);
     const onWritten = (): void => {
-      const { id, name, key, attempt: number } = attempt.event;
-      this.events.emit('dead', { id, name, key, attempt: number, error });
+      const { id, name, key, attempt: number, durationMs } = endOf(attempt);
+      const of = { id, name, key, attempt: number, error, durationMs };
+      this.events.emit('dead', withCause(of, cause));
     };
     this.#retry(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
   }
@@ -156,12 +160,15 @@ export class Acknowledger {
       this.unwritten.delete(attempt);
       if (result === 'written') onWritten();
       // The attempt was cut, or its connection broke, at COMMIT; the row is gone: it was committed.
-      else if (attempt.committing) this.events.emit('completed', attempt.event);
+      else if (attempt.committing) this.events.emit('completed', endOf(attempt));
       else this.#gone(attempt);
     });
   }
 
   #gone(attempt: HeldClaim): void {
-    this.events.emit(attempt.movedOn ? 'superseded' : 'lost', attempt.event);
+    if (attempt.movedOn) this.events.emit('superseded', endOf(attempt));
+    else this.events.emit('lost', attempt.event);
   }
 }
+
+const endOf = ({ event, durationMs }: HeldClaim): AttemptEndEvent => ({ ...event, durationMs });

@@ -10,6 +10,10 @@ export interface HeldClaim {
   readonly row: ClaimedRow;
   readonly handler: Handler;
   readonly event: AttemptEvent;
+  /** How long its handler ran, in milliseconds, once that is over. */
+  durationMs: number;
+  /** `performance.now()` when its handler was called. */
+  readonly calledAtMs: number;
   /** `performance.now()` at which its lease ends. */
   leaseEndsAtMs: number;
   /** The handler scheduled its own key: the row moved on under this claim. */

@@ -14,6 +14,8 @@ export class Attempt implements HeldClaim {
   holder!: Holder;
   /** The handler scheduled its own key: the row moved on under this attempt. */
   movedOn = false;
+  calledAtMs = Number.NaN;
+  durationMs = Number.NaN;
   committing = false;
   over = false;
 

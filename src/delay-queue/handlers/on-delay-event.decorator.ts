@@ -1,0 +1,41 @@
+import 'reflect-metadata';
+import type { DelayEventMap } from '../delay/delay.events.js';
+import { DelayConfigError } from '../delay/delay.errors.js';
+import type { DecoratorOf } from './on-delay.decorator.js';
+
+const ON_DELAY_EVENT_METADATA = 'nestjs-delay-queue:on-delay-event';
+
+/** A method that hears of an event. */
+export type EventMethod<K extends keyof DelayEventMap> = (
+  ...args: DelayEventMap[K]
+) => Promise<void> | void;
+
+/**
+ * Makes a method of a provider or controller hear of what happens on this node; a method may carry several events.
+ *
+ * ```ts
+ * @OnDelayEvent('dead')
+ * page({ name, key, error }: DelayEventMap['dead'][0]): Promise<void> {
+ *   return this.pager.send(`${name} ${key}: ${error}`);
+ * }
+ * ```
+ *
+ * Nobody waits for it. What it throws is logged, and changes nothing. Not on request-scoped providers, which have no
+ * instance when an event comes.
+ */
+export function OnDelayEvent<K extends keyof DelayEventMap>(event: K): DecoratorOf<EventMethod<K>> {
+  return (target, methodName) => {
+    if (typeof target === 'function' || typeof methodName !== 'string') {
+      throw new DelayConfigError(
+        `${String(methodName)}: @OnDelayEvent stands on an ordinary method, not a static or symbol one`,
+      );
+    }
+    const events = [event, ...eventsOf(target, methodName)];
+    Reflect.defineMetadata(ON_DELAY_EVENT_METADATA, events, target, methodName);
+  };
+}
+
+/** The events of a method; inherited ones count. */
+export function eventsOf(prototype: object, methodName: string): (keyof DelayEventMap)[] {
+  return Reflect.getMetadata(ON_DELAY_EVENT_METADATA, prototype, methodName) ?? [];
+}
