@@ -12,7 +12,6 @@ selfCaused.cause = selfCaused;
 describe('describeError', () => {
   it.each<[unknown, string]>([
     [new Error('no stock'), 'Error: no stock'],
-    [new TypeError('x'), 'TypeError: x'],
     [new DiscardDelay('gone'), 'DiscardDelay: gone'],
     [new Error(), 'Error'],
     [{ message: 'like an error' }, 'Error: like an error'],
@@ -21,18 +20,13 @@ describe('describeError', () => {
       'Error: outer (cause: RangeError: inner)',
     ],
     [new Error('outer', { cause: 'text' }), 'Error: outer (cause: text)'],
-    [new Error('outer', { cause: null }), 'Error: outer'],
     [selfCaused, 'Error: chicken (cause: Error: chicken)'],
     [
       new AggregateError([new Error('::1 refused'), new Error('127.0.0.1 refused')]),
       'AggregateError (first of 2: Error: ::1 refused)',
     ],
-    [new AggregateError([], 'none'), 'AggregateError: none'],
     ['just text', 'just text'],
-    ['', ''],
     [null, 'null'],
-    [undefined, 'undefined'],
-    [42, '42'],
     [10n, '10n'],
     [Symbol('s'), 'Symbol(s)'],
     [{ code: 23_514 }, '{ code: 23514 }'],
@@ -96,12 +90,6 @@ describe('describeError', () => {
     expect(describeError('x'.repeat(4_096))).toHaveLength(4_096);
     expect(describeError('x'.repeat(4_097))).toBe(`${'x'.repeat(4_093)}…`);
     expect(describeError('ä'.repeat(2_049))).toBe(`${'ä'.repeat(2_046)}…`);
-  });
-
-  it('does not spell out an object of very many keys', () => {
-    const many = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`k${index}`, 1]));
-    expect(describeError(many)).toContain('an object of more than 100 keys');
-    expect(describeError({ a: 1 })).not.toContain('more than');
   });
 
   it('always answers text that Postgres can store, within the limit', () => {

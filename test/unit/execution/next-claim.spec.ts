@@ -9,7 +9,7 @@ import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 
 let lastId = 0;
-const entry = (name: string, failed = false): Entry => ({
+const entry = (name: string, failed = false, odd: Partial<Entry> = {}): Entry => ({
   id: ++lastId,
   epoch: 0,
   name,
@@ -19,6 +19,7 @@ const entry = (name: string, failed = false): Entry => ({
   place: 'ready',
   handle: 0,
   timesNotClaimed: 0,
+  ...odd,
 });
 
 interface Setting {
@@ -53,12 +54,6 @@ const entries = (count: number, name = 'a'): Entry[] =>
 
 const sizes = ({ calls }: NextClaim): number[] => calls.map((call) => call.length);
 
-it('a name without batches: a place and a call for each', () => {
-  const { next } = claimFor({ name: 'a', concurrency: 2 });
-  expect([1, 2, 3].map(() => next.admit(entry('a')))).toEqual([true, true, false]);
-  expect(sizes(next)).toEqual([1, 1]);
-});
-
 it('a batch takes one place, and the next begins when it is full', () => {
   const setting = claimFor({ name: 'a', batch: 3, concurrency: 2 });
   const due = entries(8);
@@ -68,13 +63,6 @@ it('a batch takes one place, and the next begins when it is full', () => {
   setting.limits.release('a');
   expect(setting.limits.acquire('a')).toBe(true);
   expect(setting.limits.acquire('a')).toBe(false);
-});
-
-it('the first call of a name begins with whatever is due', () => {
-  const setting = claimFor({ name: 'a', batch: 200, concurrency: 10 });
-  claim(setting, entries(1));
-  expect(sizes(setting.next)).toEqual([1]);
-  expect(setting.next.pauseLeftMs).toBe(Infinity);
 });
 
 describe('beside a call that runs', () => {
@@ -115,12 +103,6 @@ describe('beside a call that runs', () => {
     expect(setting.next.pauseLeftMs).toBe(Infinity);
   });
 
-  it('other names begin', () => {
-    runs(1);
-    claim(setting, [...entries(2, 'a'), ...entries(2, 'b')]);
-    expect(setting.next.calls.flat().map(({ name }) => name)).toEqual(['b', 'b']);
-  });
-
   it.each(['ab', 'ba'])('of names that wait, the shortest wait is told: %s', (names) => {
     runs(1);
     for (let begun = 0; begun < 3; begun += 1) setting.pace.began(entry('b'), NOW_MS);
@@ -130,7 +112,7 @@ describe('beside a call that runs', () => {
 
   it('what runs alone does not wait', () => {
     runs(1);
-    const alone = [entry('a', true), { ...entry('a'), stalled: true }];
+    const alone = [entry('a', true), entry('a', false, { stalled: true })];
     expect(alone.map((each) => setting.next.admit(each))).toEqual([true, true]);
     expect(sizes(setting.next)).toEqual([1, 1]);
   });
@@ -144,21 +126,6 @@ describe('beside a call that runs', () => {
   });
 });
 
-it('a batch of one is a call for each', () => {
-  const { next } = claimFor({ name: 'a', batch: 1, concurrency: 3 });
-  for (let count = 0; count < 3; count += 1) next.admit(entry('a'));
-  expect(sizes(next)).toEqual([1, 1, 1]);
-});
-
-it('names do not share a batch, and take turns without closing each other’s', () => {
-  const { next } = claimFor({ name: 'a', batch: 3 }, { name: 'b', batch: 3 });
-  for (const name of ['a', 'b', 'a', 'b', 'a']) expect(next.admit(entry(name))).toBe(true);
-  expect(next.calls.map((call) => call.map(({ name }) => name))).toEqual([
-    ['a', 'a', 'a'],
-    ['b', 'b'],
-  ]);
-});
-
 it('what failed before has a call of its own, whether it comes first, between or last', () => {
   const { next } = claimFor({ name: 'a', batch: 5, concurrency: 9 });
   const kinds = [true, false, true, false, false, true];
@@ -169,10 +136,42 @@ it('what failed before has a call of its own, whether it comes first, between or
   expect(sizes(next).toSorted((a, b) => a - b)).toEqual([1, 1, 1, 3]);
 });
 
-it('without a place, what failed before is not admitted to a batch that has room', () => {
-  const { next } = claimFor({ name: 'a', batch: 5 });
-  expect(next.admit(entry('a'))).toBe(true);
-  expect(next.admit(entry('a', true))).toBe(false);
-  expect(next.admit(entry('a'))).toBe(true);
-  expect(sizes(next)).toEqual([2]);
+describe('the pace of batches', () => {
+  let pace: BatchPace;
+
+  beforeEach(() => {
+    const registry = new HandlerRegistry();
+    for (const [name, batch] of Object.entries({ many: 200, others: 200, ones: 1, plain: null })) {
+      registry.add({ name, batch, place: '' } as Handler);
+    }
+    pace = new BatchPace(registry);
+  });
+
+  const begin = (count: number, atMs: number): void => {
+    for (let begun = 0; begun < count; begun += 1) pace.began(entry('many'), atMs);
+  };
+
+  describe('the pause before a call that is not full', () => {
+    it('counts from the last call that began', () => {
+      begin(1, 1_000);
+      begin(1, 1_100);
+      expect([1_100, 1_103, 1_110, 2_000].map((nowMs) => pace.pauseLeftMs('many', nowMs))).toEqual([
+        10, 7, 0, 0,
+      ]);
+    });
+  });
+
+  it.each<[string, Entry]>([
+    ['failed before', entry('many', true)],
+    ['went down with a process', entry('many', false, { stalled: true })],
+    ['is of a batch of one', entry('ones')],
+    ['is of a name without batches', entry('plain')],
+  ])('what %s has its call to itself, and paces nobody', (_, alone) => {
+    expect(pace.shares(alone)).toBe(false);
+    pace.began(alone, 1_000);
+    expect(pace.pauseLeftMs(alone.name, 1_000)).toBe(0);
+    begin(2, 1_000);
+    pace.ended(alone);
+    expect(pace.pauseLeftMs('many', 1_000)).toBe(10);
+  });
 });

@@ -87,16 +87,6 @@ const deadlines = (): number[] =>
 const dueIds = (): number[] => due.map(({ id }) => id);
 
 describe('ReadAhead', () => {
-  it('tells of a wake once, when its time has come', () => {
-    expect(readAhead.arm(wake(1, 100), 'read')).toBe(true);
-    expect(readAhead.arm(wake(1, 100), 'read')).toBe(true);
-    wheel.passTo(99);
-    expect(dueIds()).toEqual([]);
-    wheel.passTo(100);
-    wheel.passTo(200);
-    expect(dueIds()).toEqual([1]);
-  });
-
   it('lets the newest epoch win, and the newest time of one epoch', () => {
     readAhead.arm(wake(1, 100, 2), 'read');
     readAhead.arm(wake(1, 10, 1), 'read');
@@ -117,18 +107,6 @@ describe('ReadAhead', () => {
     wheel.passTo(1_000);
     expect(due).toHaveLength(1);
     expect(due[0]!.place).toBe('claiming');
-  });
-
-  it('forgets what is disarmed, in the wheel and in the ready queue', () => {
-    readAhead.arm(wake(1, 10), 'read');
-    readAhead.arm(wake(2, 20), 'read');
-    wheel.passTo(10);
-    readAhead.disarm(1);
-    readAhead.disarm(2);
-    readAhead.disarm(3);
-    wheel.passTo(100);
-    expect(due).toMatchObject([{ id: 1, place: 'gone' }]);
-    expect(deadlines()).toEqual([]);
   });
 
   describe('of what is only told', () => {
@@ -153,13 +131,6 @@ describe('ReadAhead', () => {
       expect(deadlines()).toEqual([300]);
       readAhead.arm(wake(1, 10, 6), 'read');
       expect(deadlines()).toEqual([300]);
-    });
-
-    it('takes a row that says the same for read', () => {
-      readAhead.arm(wake(1, 100, 7), 'told');
-      readAhead.arm(wake(1, 100, 7), 'read');
-      readAhead.arm(wake(1, 10, 6), 'read');
-      expect(deadlines()).toEqual([100]);
     });
 
     it('believes the row that was looked at', () => {
@@ -249,15 +220,6 @@ describe('ReadAhead', () => {
     own.close();
   });
 
-  it('refuses when the wheel itself is full', () => {
-    wheel.full = true;
-    expect(readAhead.arm(wake(1, 10), 'read')).toBe(false);
-    wheel.full = false;
-    // What is known already would not come into the wheel.
-    expect(readAhead.arm(wake(1, 10), 'read')).toBe(true);
-    expect(deadlines()).toEqual([10]);
-  });
-
   it('works all deadlines out anew when the database clock jumped', () => {
     readAhead.arm(wake(1, 1_000_000), 'read');
     clock.jumped.on(() => readAhead.realign());
@@ -267,18 +229,5 @@ describe('ReadAhead', () => {
     expect(dueIds()).toEqual([]);
     wheel.passTo(100_000);
     expect(dueIds()).toEqual([1]);
-  });
-
-  it('looks again at what was locked, unless there is no room', () => {
-    readAhead.arm(wake(1, 10), 'read');
-    wheel.passTo(10);
-    readAhead.again(due[0]!, 0);
-    wheel.passTo(performance.now() + 1);
-    expect(dueIds()).toEqual([1, 1]);
-    wheel.full = true;
-    readAhead.again(due[0]!, 0);
-    wheel.full = false;
-    readAhead.arm(wake(1, 10), 'read');
-    expect(deadlines()).toEqual([10]);
   });
 });

@@ -2,10 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
 import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import { ConcurrencyLimits } from '../../../src/delay-queue/execution/concurrency-limits.js';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
-import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 
 let lastId = 0;
 const entry = (name: string, stalled = false): Entry => ({
@@ -39,25 +35,6 @@ const takeFrom = (
   return taken;
 };
 
-const said: string[] = [];
-const limitsFor = (handlers: Partial<Handler>[], transactionalMax = 5): ConcurrencyLimits => {
-  const registry = new HandlerRegistry();
-  for (const handler of handlers) registry.add({ place: '', ...handler } as Handler);
-  said.length = 0;
-  const events = new DelayEvents();
-  events.on('advice', ({ message }) =>
-    said.push(/^a rests .*?: \d+/.exec(message)?.[0] ?? message),
-  );
-  const limits = new ConcurrencyLimits(registry, transactionalMax, events);
-  limits.vacant.on(() => said.push('goes on'));
-  return limits;
-};
-const takes = (limits: ConcurrencyLimits, name: string): number => {
-  let taken = 0;
-  while (taken < 2_000 && limits.acquire(name)) taken += 1;
-  return taken;
-};
-
 describe('ReadyQueue', () => {
   it('drops what it is told to, from the middle of a line too, and says what', () => {
     const queue = new ReadyQueue();
@@ -72,23 +49,6 @@ describe('ReadyQueue', () => {
     expect(takeFrom(queue, 10)).toEqual([a2]);
     expect(queue.take(1, (each) => each === stalled, true)).toBe('stalled');
     expect(queue.size).toBe(0);
-  });
-
-  it('answers in the order in which entries came', () => {
-    const queue = new ReadyQueue();
-    const entries = fill(queue, 'a', 10_000);
-    const taken: Entry[] = [];
-    while (queue.size > 0) taken.push(...takeFrom(queue, 333));
-    expect(taken.map(({ id }) => id)).toEqual(entries.map(({ id }) => id));
-  });
-
-  it('shares a claim evenly between names, and gives what one leaves to the others', () => {
-    const queue = new ReadyQueue();
-    fill(queue, 'busy', 5_000);
-    const few = fill(queue, 'few', 3);
-    const taken = takeFrom(queue, 100);
-    expect(taken).toHaveLength(100);
-    expect(taken.filter(({ name }) => name === 'few')).toEqual(few);
   });
 
   it.each([3, 6])('serves %d names in turn, however often nobody had a slot', (count) => {
@@ -136,16 +96,6 @@ describe('ReadyQueue', () => {
         }
       }),
     );
-  });
-
-  it('takes only what has a slot; the rest stays in its place', () => {
-    const queue = new ReadyQueue();
-    const [first, second, third] = fill(queue, 'a', 3);
-    let slots = 1;
-    const hasSlot = (): boolean => slots-- > 0;
-    expect(takeFrom(queue, 10, hasSlot)).toEqual([first]);
-    slots = 2;
-    expect(takeFrom(queue, 10, hasSlot)).toEqual([second, third]);
   });
 
   it('forgets what is no longer ready', () => {
@@ -201,45 +151,5 @@ describe('ReadyQueue', () => {
     expect(queue.take(1, ({ name }) => name === 'b', true)).toBe('healthy');
     expect(queue.take(1, () => true, false)).toBe('nothing');
     expect(queue.take(1, () => true, true)).toBe('stalled');
-  });
-});
-
-describe('ConcurrencyLimits', () => {
-  it('gives as many per name as its concurrency, and each once more when it is given back', () => {
-    const limits = limitsFor([
-      { name: 'a', concurrency: 3, transactional: false },
-      { name: 'b', concurrency: 2, transactional: false },
-    ]);
-    expect([takes(limits, 'a'), takes(limits, 'b'), takes(limits, 'nobody')]).toEqual([3, 2, 0]);
-    limits.release('a');
-    expect([takes(limits, 'a'), takes(limits, 'b')]).toEqual([1, 0]);
-  });
-
-  it('bounds all transactional handlers together', () => {
-    const limits = limitsFor([
-      { name: 'a', concurrency: 4, transactional: true },
-      { name: 'b', concurrency: 4, transactional: true },
-      { name: 'plain', concurrency: 4, transactional: false },
-    ]);
-    expect([takes(limits, 'a'), takes(limits, 'b'), takes(limits, 'plain')]).toEqual([4, 1, 4]);
-    limits.release('a');
-    limits.release('plain');
-    expect([takes(limits, 'b'), takes(limits, 'b')]).toEqual([1, 0]);
-  });
-
-  it('rests a name of which a thousand handlers outlived their timeout', () => {
-    const limits = limitsFor([{ name: 'a', concurrency: 1, transactional: false }]);
-    for (let n = 1; n <= 1_000; n += 1) expect(limits.linger('a')).toBe(n);
-    expect(limits.acquire('a')).toBe(false);
-    expect(said).toEqual(['a rests on this node: 1000']);
-    limits.lingerNoMore('a');
-    expect(limits.acquire('a')).toBe(true);
-    // To and fro at the edge is the same rest.
-    limits.linger('a');
-    limits.lingerNoMore('a');
-    expect(said).toEqual(['a rests on this node: 1000', 'goes on', 'goes on']);
-    for (let n = 0; n < 500; n += 1) limits.lingerNoMore('a');
-    for (let n = 0; n < 501; n += 1) limits.linger('a');
-    expect(said.slice(3)).toEqual(['a rests on this node: 1000']);
   });
 });

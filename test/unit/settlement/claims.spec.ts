@@ -1,21 +1,22 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
 import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
-
-const claim = (id: number, epoch: number): HeldClaim => ({ id, epoch }) as HeldClaim;
-
-let inFlight: InFlight;
-
-beforeEach(() => {
-  jest.useFakeTimers();
-  inFlight = new InFlight();
-});
-
-afterEach(() => {
-  jest.useRealTimers();
-});
+import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
 
 describe('InFlight', () => {
+  const claim = (id: number, epoch: number): HeldClaim => ({ id, epoch }) as HeldClaim;
+
+  let inFlight: InFlight;
+
+  beforeEach(() => {
+    jest.useFakeTimers();
+    inFlight = new InFlight();
+  });
+
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
   it('covers a claim and all before it, not those after it', () => {
     inFlight.add(claim(1, 3));
     expect([2, 3, 4].map((epoch) => inFlight.covers(1, epoch))).toEqual([true, true, false]);
@@ -47,12 +48,29 @@ describe('InFlight', () => {
     await Promise.all(waits);
     expect(jest.getTimerCount()).toBe(0);
   });
+});
 
-  it('is waited for no longer than the caller says', async () => {
-    inFlight.add(claim(1, 1));
-    const waited = inFlight.whenIdle(1_000);
-    await jest.advanceTimersByTimeAsync(1_000);
-    await waited;
-    expect(inFlight.size).toBe(1);
+describe('claims without an answer', () => {
+  it('are forgotten when they are told to be, and when their row has gone on', () => {
+    const lost = new LostClaims();
+    lost.add(1, 5);
+    lost.add(2, 5);
+    lost.forget(1);
+    expect(lost.has(1, 5)).toBe(false);
+    expect(lost.has(2, 6)).toBe(false);
+    expect(lost.has(2, 5)).toBe(false);
+  });
+
+  it('are of the latest claim of a row', () => {
+    const lost = new LostClaims();
+    lost.add(1, 5);
+    lost.add(1, 7);
+    expect([lost.has(1, 5), lost.has(1, 7)]).toEqual([false, true]);
+  });
+
+  it('are so many at most: the oldest go', () => {
+    const lost = new LostClaims();
+    for (let id = 1; id <= 20_001; id += 1) lost.add(id, 1);
+    expect([lost.has(1, 1), lost.has(2, 1), lost.has(20_001, 1)]).toEqual([false, true, true]);
   });
 });

@@ -1,8 +1,12 @@
-import { describe, expect, it } from '@jest/globals';
-import { Controller } from '@nestjs/common';
-import { DelayConfigError } from '../../../src/delay-queue/delay/delay.errors.js';
-import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
-import { explored, Timers } from './explored.js';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Controller, Inject, Injectable, Scope } from '@nestjs/common';
+import { calls, CTX, DELAY, explored, Timers } from './explored.js';
+import { REQUEST } from '@nestjs/core';
+import type { Delay } from '../../../src/delay-queue/delay/delay.js';
+import type { DelayBatchRequest } from '../../../src/delay-queue/handlers/handler.js';
+import ts from 'typescript';
+import { runInThisContext } from 'node:vm';
+import { DelayConfigError, OnDelay } from 'nestjs-delay-queue';
 
 describe('HandlerExplorer', () => {
   it('finds the decorated methods, with the defaults of the module', async () => {
@@ -19,33 +23,6 @@ describe('HandlerExplorer', () => {
       place: 'Timers.a (RootTestModule)',
     });
     expect(registry.get('test.unknown')).toBeUndefined();
-  });
-
-  it('the lease of a transactional handler lasts its whole timeout', async () => {
-    const registry = await explored([Timers]);
-    expect(registry.get('test.b')).toMatchObject({
-      transactional: true,
-      concurrency: 3,
-      timeoutMs: 120_000,
-      leaseMs: 120_000,
-      maxAttempts: 1,
-    });
-  });
-
-  it('a handler takes a single delay unless its batch says otherwise, a batch of one too', async () => {
-    class Batches {
-      @OnDelay('test.one', { batch: 1 })
-      one(): void {}
-
-      @OnDelay('test.many', { batch: 1_000, transactional: true })
-      many(): void {}
-
-      @OnDelay('test.undefined', { batch: undefined } as object)
-      single(): void {}
-    }
-    const registry = await explored([Timers, Batches]);
-    const names = ['test.a', 'test.undefined', 'test.one', 'test.many'];
-    expect(names.map((name) => registry.get(name)?.batch)).toEqual([null, null, 1, 1_000]);
   });
 
   it('finds handlers of controllers, factories and values, and aliases only once', async () => {
@@ -90,30 +67,14 @@ describe('HandlerExplorer', () => {
     );
   });
 
-  it('one class provided by two modules is two handlers', async () => {
-    class Feature {}
-    const act = explored([Timers], { imports: [{ module: Feature, providers: [Timers] }] });
-    await expect(act).rejects.toThrow(/Timers\.a \((RootTestModule|Feature)\) and Timers\.a \(/);
-  });
-
   it.each<[object, string]>([
     [{ concurrency: 0 }, 'concurrency: must be a whole number from 1 to 10000, not 0'],
     [{ timeout: '30x' }, 'timeout: must be milliseconds or a text'],
-    [{ maxAttempts: 0 }, 'maxAttempts: must be a whole number from 1 to 1000'],
     [{ backoff: { base: '1h' } }, 'backoff.base: must not exceed backoff.max'],
     [{ transactional: 'yes' }, 'transactional: must be true or false, not "yes"'],
     [{ batch: 0 }, 'batch: must be a whole number from 1 to 1000, not 0'],
-    [{ batch: -1 }, 'batch: must be a whole number from 1 to 1000, not -1'],
-    [{ batch: 1.5 }, 'batch: must be a whole number from 1 to 1000, not 1.5'],
     [{ batch: 1_001 }, 'batch: must be a whole number from 1 to 1000, not 1001'],
-    [{ batch: NaN }, 'batch: must be a whole number from 1 to 1000, not NaN'],
-    [{ batch: Infinity }, 'batch: must be a whole number from 1 to 1000, not Infinity'],
     [{ batch: '200' }, 'batch: must be a whole number from 1 to 1000, not "200"'],
-    [{ batch: null }, 'batch: must be a whole number from 1 to 1000, not null'],
-    [{ batch: true }, 'batch: must be a whole number from 1 to 1000, not true'],
-    [{ batch: [5] }, 'batch: must be a whole number from 1 to 1000, not an array'],
-    [{ bach: 5 }, 'options.bach: is not an option; did you mean batch?'],
-    [{ retries: 3 }, 'options.retries: is not an option'],
     [{ transactionl: true }, 'options.transactionl: is not an option; did you mean transactional?'],
   ])('unusable options %j name class and method', async (options, why) => {
     class Wrong {
@@ -125,14 +86,6 @@ describe('HandlerExplorer', () => {
     );
   });
 
-  it('an unusable name names class and method', async () => {
-    class Wrong {
-      @OnDelay('test.with space')
-      on(): void {}
-    }
-    await expect(explored([Wrong])).rejects.toThrow('Wrong.on: name: must be a text like');
-  });
-
   it('a static method cannot handle', () => {
     expect(() => {
       class Wrong {
@@ -142,4 +95,75 @@ describe('HandlerExplorer', () => {
       return Wrong;
     }).toThrow(DelayConfigError);
   });
+});
+
+describe('a handler that the explorer found', () => {
+  afterEach(() => {
+    calls.length = 0;
+  });
+
+  it('invokes the method on its instance, with both arguments', async () => {
+    const registry = await explored([Timers]);
+    await registry.get('test.a')?.invoke(DELAY, CTX);
+    expect(calls).toEqual([['timers', DELAY, CTX]]);
+  });
+
+  it('a request-scoped provider of a batch handler gets one instance for the whole batch', async () => {
+    @Injectable({ scope: Scope.REQUEST })
+    class Visit {
+      constructor(@Inject(REQUEST) readonly request: DelayBatchRequest) {}
+    }
+    @Injectable()
+    class Scoped {
+      constructor(readonly visit: Visit) {}
+
+      @OnDelay('test.scoped', { batch: 10 })
+      on(delays: Delay<'test.scoped'>[]): void {
+        calls.push({ delays, request: this.visit.request });
+      }
+    }
+    const registry = await explored([Visit, { provide: 'SCOPED', useClass: Scoped }]);
+    const delays = [DELAY, { ...DELAY, id: '8' }];
+    await registry.get('test.scoped')?.invoke(delays, CTX);
+    await registry.get('test.scoped')?.invoke([DELAY], CTX);
+    expect(calls).toEqual([
+      { delays, request: { delays, ctx: CTX } },
+      { delays: [DELAY], request: { delays: [DELAY], ctx: CTX } },
+    ]);
+  });
+
+  it('a decorator above that wraps the method does not lose the handler', async () => {
+    class Wrapped {
+      @wrap
+      @OnDelay('test.wrapped')
+      on(): void {
+        calls.push('method');
+      }
+    }
+    const registry = await explored([Wrapped]);
+    await registry.get('test.wrapped')?.invoke(DELAY, CTX);
+    expect(calls).toEqual(['wrapper', 'method']);
+  });
+});
+
+/** What tracing and transaction decorators do. */
+function wrap(
+  _target: object,
+  _name: string,
+  descriptor: TypedPropertyDescriptor<() => void>,
+): void {
+  const method = descriptor.value;
+  descriptor.value = function wrapper(this: unknown): void {
+    calls.push('wrapper');
+    method?.call(this);
+  };
+}
+
+it('@OnDelay compiled as a standard decorator says which options of the compiler are missing', () => {
+  const source = `(OnDelay) => { class Orders { @OnDelay('order.close') close() {} } return Orders; }`;
+  const compilerOptions = { target: ts.ScriptTarget.ES2022, experimentalDecorators: false };
+  const { outputText } = ts.transpileModule(source, { compilerOptions });
+  const define = runInThisContext(outputText) as (decorator: unknown) => unknown;
+  expect(() => define(OnDelay)).toThrow(DelayConfigError);
+  expect(() => define(OnDelay)).toThrow(/^close: .*"experimentalDecorators": true/);
 });

@@ -1,0 +1,87 @@
+import { describe, expect, it } from '@jest/globals';
+import { account, shownAccounting } from '../../../bench/accounting.js';
+import type { WorkerReport } from '../../../bench/processes/protocol.js';
+import { largest, median, percentile, percentilesOf } from '../../../bench/report/statistics.js';
+import { cellsOf, render, spread } from '../../../bench/report/table.js';
+
+const reportOf = (runs: number[], strays = 0): WorkerReport => ({
+  type: 'report',
+  runs: Uint8Array.from(runs),
+  strays,
+  dueMs: new Float64Array(),
+  latenessMs: new Float64Array(),
+  uncertaintyMs: 0,
+  ownDifferenceMs: Number.NaN,
+  longestPauseMs: 0,
+  lastSettledAtNs: 0n,
+  firstHandledAtNs: 0n,
+  cpuSeconds: 0,
+  longestBlockMs: Number.NaN,
+  memory: { atStartBytes: 0, mostBytes: 0 },
+});
+
+describe('accounting', () => {
+  it('adds the runs of all workers: none is lost, more than one is twice', () => {
+    const reports = [reportOf([1, 0, 1, 0]), reportOf([0, 0, 1, 1], 2)];
+    const accounting = account(reports, 4, 3);
+    expect(accounting).toEqual({ expected: 4, lost: 1, twice: 1, strays: 2, leftBehind: 3 });
+    expect(shownAccounting([accounting, accounting])).toBe('2 / 2, 4 strays, 6 left behind');
+  });
+});
+
+describe('statistics', () => {
+  it('have the middle value as the median, or the mean of the two in the middle', () => {
+    expect(median([9, 1, 5])).toBe(5);
+    expect(median([9, 1, 5, 2])).toBe(3.5);
+  });
+
+  it('interpolate percentiles between the closest ranks', () => {
+    const values = Array.from({ length: 101 }, (_, index) => 100 - index);
+    expect(percentile(values, 0.99)).toBe(99);
+    expect(percentile([0, 10], 0.25)).toBe(2.5);
+    expect(percentile([7], 0.99)).toBe(7);
+    expect(percentile([3, 8], 0)).toBe(3);
+    expect(percentile([3, 8], 1)).toBe(8);
+  });
+
+  it('sum up how long things took, and say nothing of nothing', () => {
+    expect(percentilesOf([4, 2, 6])).toEqual({ p50Ms: 4, p99Ms: 5.96, maxMs: 6 });
+    expect(percentilesOf([])).toEqual({ p50Ms: Number.NaN, p99Ms: Number.NaN, maxMs: Number.NaN });
+  });
+
+  it('find the largest of more values than a call takes arguments', () => {
+    const values = Array.from({ length: 500_000 }, (_, index) => index % 499_999);
+    expect(largest(values)).toBe(499_998);
+  });
+});
+
+describe('a table of results', () => {
+  it('shows median and range of the rounds, and a single round as it is', () => {
+    expect(spread([45_100, 48_200, 47_600])).toBe('47,600 (45,100–48,200)');
+    expect(spread([0.5], 2)).toBe('0.50');
+  });
+
+  it('keeps the figures of a cell and prints them in columns', () => {
+    const columns = [{ title: 'per second', of: ({ fast }: { fast: number }) => fast, digits: 1 }];
+    const cells = cellsOf(columns, [{ fast: 1 }, { fast: 2 }]);
+    expect(cells).toEqual([{ values: [1, 2], digits: 1 }]);
+    const table = {
+      title: 'Enqueue',
+      notes: ['one by one'],
+      columns: ['system', 'per second', 'wrong'],
+      rows: [
+        ['ours', ...cells, '0'],
+        ['others', 'cannot', '–'],
+      ],
+    };
+    expect(render(table).split('\n')).toEqual([
+      'Enqueue',
+      '  one by one',
+      '',
+      'system |    per second | wrong',
+      '-------|---------------|------',
+      'ours   | 1.5 (1.0–2.0) |     0',
+      'others |        cannot |     –',
+    ]);
+  });
+});
