@@ -3,9 +3,9 @@ import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.j
 import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
 import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
 
-describe('InFlight', () => {
-  const claim = (id: number, epoch: number): HeldClaim => ({ id, epoch }) as HeldClaim;
+const claim = (id: number, epoch: number): HeldClaim => ({ id, epoch }) as HeldClaim;
 
+describe('InFlight', () => {
   let inFlight: InFlight;
 
   beforeEach(() => {

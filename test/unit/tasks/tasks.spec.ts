@@ -8,6 +8,8 @@ import { LATE, within } from '../../../src/delay-queue/tasks/within.js';
 import * as fc from 'fast-check';
 import { type Growth, pauseMs } from '../../../src/delay-queue/tasks/growing-pause.js';
 
+const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+
 describe('RecurringTask', () => {
   let runs: number;
   let run: () => Promise<number>;
@@ -37,8 +39,6 @@ describe('RecurringTask', () => {
     await task.stop();
     jest.useRealTimers();
   });
-
-  const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
   it('asked to run now, runs at once, and right after the present run, but never twice at a time', async () => {
     const gate = signal<number>();

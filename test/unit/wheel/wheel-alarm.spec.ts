@@ -204,32 +204,32 @@ describe('a ring', () => {
   }
 
   function wheelRungByHand() {
-    const alarm = new RungByHand();
-    const wheel = new WheelService(10, alarm);
+    const byHand = new RungByHand();
+    const wheel = new WheelService(10, byHand);
     const heard: (readonly number[])[] = [];
     const channel = wheel.channel((tags) => void heard.push(tags));
-    return { alarm, wheel, channel, heard };
+    return { byHand, wheel, channel, heard };
   }
 
   it('that comes early, late or for nothing changes nothing', () => {
-    const { alarm, wheel, channel, heard } = wheelRungByHand();
+    const { byHand, wheel, channel, heard } = wheelRungByHand();
     const timeouts = postponeTimeouts();
-    alarm.ring();
+    byHand.ring();
     const deadlineMs = wheel.nowMs() + 50;
     channel.add(deadlineMs, 1);
-    for (let each = 0; each < 100; each++) alarm.ring();
+    for (let each = 0; each < 100; each++) byHand.ring();
     expect(timeouts).toHaveBeenCalledTimes(1);
     while (wheel.nowMs() < deadlineMs + 1);
     expect(heard).toEqual([]);
-    alarm.ring();
+    byHand.ring();
     expect(heard).toEqual([[1]]);
-    alarm.ring();
+    byHand.ring();
     expect(timeouts).toHaveBeenCalledTimes(1);
     channel.add(wheel.nowMs() + 1, 2);
     wheel.onApplicationShutdown();
     const passedMs = wheel.nowMs() + 2;
     while (wheel.nowMs() < passedMs);
-    alarm.ring();
+    byHand.ring();
     expect(heard).toEqual([[1]]);
   });
 });
