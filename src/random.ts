@@ -1,4 +1,4 @@
-/** Numbers that the same seed gives again: a race, a chaos run and a simulation are replayed by it. */
+/** Numbers that the same seed gives again: a race, a chaos run and impolite callers are replayed by it. */
 export interface Random {
   /** At least 0, below 1. */
   next(): number;

@@ -21,7 +21,6 @@ const CONFIG = fileURLToPath(new URL('./jest.config.mjs', import.meta.url));
 
 /** What Jest is given. Not those of the shop, of the harnesses, and of files and their names. */
 const SUITES: Readonly<Record<string, readonly string[]>> = {
-  simulation: ['/test/simulation/simulation.spec'],
   interleavings: ['/test/integration/interleavings/'],
   unit: ['/test/unit/', '--testPathIgnorePatterns', '/(shop|demo|bench|terminal|chaos|impolite)/'],
   integration: ['/test/integration/', '--testPathIgnorePatterns', '/(interleavings|chaos|bench)'],

@@ -5,7 +5,6 @@ import Sequencer from '@jest/test-sequencer';
  * and goes by the size of a file in a fresh clone: there a worker ended a run alone with a long file.
  */
 const LONG = [
-  'simulation/simulation',
   'impolite/impolite',
   'e2e/race',
   'integration/chaos-faults',

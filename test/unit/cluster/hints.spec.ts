@@ -8,7 +8,6 @@ import {
 import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
 import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import { listOf } from '../../simulation/postgres/statements/statement.js';
 import { signal } from '../../support/delay-node.js';
 
 const wake = (id: number, name = 'order.close'): Wake => ({
@@ -69,7 +68,8 @@ describe('Notifier', () => {
       const answer = signal();
       const runner = {
         query: <Row>(_sql: string, [, texts]: unknown[]): Promise<Row[]> => {
-          sent.push(...(listOf(texts) as string[]));
+          // `{"a","b"}`, whose quotes are those of JSON.
+          sent.push(...(JSON.parse(`[${String(texts).slice(1, -1)}]`) as string[]));
           return answer.promise.then(() => []);
         },
       };

@@ -108,23 +108,15 @@ describe('the thread', () => {
     expect(said).toEqual(['the wheel wakes by setTimeout alone: its thread ended']);
   });
 
-  it.each<[string, () => string, string]>([
+  it('that fails harms nobody: the wheel wakes by timeouts', async () => {
     // As when a tool has put counters of its own into the function.
-    ['fails', () => '() => { counters[0]++; }', 'counters is not defined'],
-    [
-      'may not be started',
-      () => {
-        throw new Error('restricted');
-      },
-      'restricted',
-    ],
-  ])('that %s harms nobody: the wheel wakes by timeouts', async (_, source, why) => {
-    jest.spyOn(Function.prototype, 'toString').mockImplementationOnce(source);
+    const source = '() => { counters[0]++; }';
+    jest.spyOn(Function.prototype, 'toString').mockReturnValueOnce(source);
     const deadlineMs = test.wheel.nowMs() + 30;
     await test.passed(30);
     expect(test.wheel.nowMs()).toBeGreaterThanOrEqual(deadlineMs);
     while (said.length === 0) await test.passed(1);
-    expect(said).toEqual([expect.stringContaining(why)]);
+    expect(said).toEqual([expect.stringContaining('counters is not defined')]);
   });
 
   it('lets the process end, and does not load what NODE_OPTIONS load into it', async () => {
