@@ -154,6 +154,17 @@ describe('the farthest', () => {
 });
 
 describe('a bounded advance', () => {
+  it.each([
+    [2 ** 40, 2 ** 40 + 5_000],
+    [2 ** 40, 3 * 2 ** 40],
+  ])('keeps the order of one ms when a timer is added amid a spread at %d', (nowMs, deadlineMs) => {
+    const wheel = new TimingWheel({ capacity: 20, cascadeLimit: 1 });
+    const handles = [1, 2, 3].map(() => wheel.add(deadlineMs));
+    wheel.advance(nowMs, new Int32Array(1));
+    handles.push(wheel.add(deadlineMs));
+    expect(drain(wheel, deadlineMs)).toEqual(handles.map((handle) => wheel.indexOf(handle)));
+  });
+
   it('goes on when all that it was spreading is cancelled', () => {
     const wheel = new TimingWheel({ capacity: 20, cascadeLimit: 1 });
     const handles = Array.from({ length: 10 }, (_, at) => wheel.add(2_000 + at));
