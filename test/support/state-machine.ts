@@ -196,7 +196,7 @@ export const WRITES: Record<string, Write> = {
     attempts: 'stay',
     wake: '`infinity`',
     steps: { bury: null },
-    verdicts: [],
+    verdicts: ['failed'],
   },
   'dead letter, found at a claim': {
     ...SETTLED,

@@ -11,7 +11,7 @@ export interface Actor {
   end?: 'commit' | 'rollback';
   isolation?: 'REPEATABLE READ';
   /** The only code with which Postgres may refuse it. */
-  mayHear?: '40001' | '40P01';
+  mayHear?: '40001';
 }
 
 type Ending = Pick<Actor, 'end' | 'isolation' | 'mayHear'>;
@@ -44,7 +44,6 @@ export const time = (act: Act): Actor => ({
 export const COMMIT = { end: 'commit' } as const;
 export const ROLLBACK = { end: 'rollback' } as const;
 export const SNAPSHOT = { ...COMMIT, isolation: 'REPEATABLE READ', mayHear: '40001' } as const;
-export const MAY_DEADLOCK = { ...COMMIT, mayHear: '40P01' } as const;
 
 /** Its statements; COMMIT and ROLLBACK are such. */
 export const stepsOf = ({ acts, end }: Actor): number =>

@@ -2,6 +2,7 @@ import { DelayError, type DelayService, type OnConflict } from 'nestjs-delay-que
 import type { EntityManager } from 'typeorm';
 import type { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
 import { runnerOn } from '../../../support/other-node.js';
+import { WRITES } from '../../../support/state-machine.js';
 
 /** What an actor acts on. Every move leaves the row due at once, so that a claim could take it. */
 export interface Part {
@@ -23,6 +24,8 @@ export interface Act {
   /** Statements that it takes at most when nobody is in its way. */
   steps: number;
   slots: readonly string[];
+  /** What it is in the table of writes, where that is not the answer's to say. */
+  write?: keyof typeof WRITES;
   /** The verdict about each slot; undefined when there is nothing to do for it. */
   run(part: Part): Promise<readonly string[] | undefined>;
 }
@@ -106,20 +109,6 @@ export const retryDead = (): Act =>
     verdictOf(delays.retryDead(NAME, keyOf('a'), { manager })),
   );
 
-/** The verbs of producers, on the one key. */
-export const VERBS = {
-  cancel: cancel(),
-  reschedule: reschedule(),
-  replace: schedule('replace'),
-  keep: schedule('keep'),
-  error: schedule('error'),
-  retryDead: retryDead(),
-};
-export type Verb = keyof typeof VERBS;
-
-/** With a turn more: what waited for a claim in flight has to look again. */
-export const lookingAgain = (act: Act): Act => ({ ...act, steps: act.steps + 1 });
-
 /** Only looks; in REPEATABLE READ it takes the snapshot. */
 export const find = (): Act =>
   one('find', 1, async ({ delays, manager, keyOf }) => {
@@ -148,37 +137,35 @@ async function claimAs(part: Part, { id, epoch }: Part['wake']): Promise<string>
 
 /** A write about the attempt that the node believes to have; nothing when it has none. */
 const fenced = (
-  name: string,
-  done: string,
-  write: (
+  write: keyof typeof WRITES,
+  perform: (
     store: AttemptStore,
     attempt: { id: number; epoch: number },
   ) => Promise<{ length: number }>,
-): Act =>
-  one(name, 1, async (part) => {
+): Act => ({
+  ...one(write, 1, async (part) => {
     const { store, attempt } = part;
     if (attempt === undefined) return undefined;
     part.asked = attempt;
-    return (await write(store, attempt)).length === 1 ? done : 'stale';
-  });
+    const isDone = (await perform(store, attempt)).length === 1;
+    return isDone ? WRITES[write]?.verdicts[0] : 'stale';
+  }),
+  write,
+});
 
 export const complete = (): Act =>
-  fenced('complete', 'completed', (store, attempt) =>
-    store.complete([{ ...attempt, latenessMs: 0 }]),
-  );
+  fenced('complete', (store, attempt) => store.complete([{ ...attempt, latenessMs: 0 }]));
 
 export const renew = (): Act =>
-  fenced('renew', 'renewed', (store, attempt) => store.renew([attempt], LEASE_MS));
+  fenced('renew', (store, attempt) => store.renew([attempt], LEASE_MS));
 
-/** The attempt failed: the next one at once, or with `null` none. */
-export const fail = (waitMs: number | null = 0): Act =>
-  fenced('fail', 'failed', (store, { id, epoch }) =>
-    store.retry([{ id, epoch, waitMs, movesDue: false, refund: 0, error: 'Error: no' }]),
-  );
+const retry =
+  (waitMs: number | null) => (store: AttemptStore, attempt: { id: number; epoch: number }) =>
+    store.retry([{ ...attempt, waitMs, movesDue: false, refund: 0, error: 'Error: no' }]);
 
-/** How a node ends or keeps up its attempt. */
-export const ENDS = { complete: complete(), fail: fail(), bury: fail(null), renew: renew() };
-export type End = keyof typeof ENDS;
+/** The attempt failed: the next one at once, or none. */
+export const fail = (): Act => fenced('fail, attempts left', retry(0));
+export const failForGood = (): Act => fenced('dead letter', retry(null));
 
 /** The first statement of a transactional attempt; whoever is fenced off does nothing more. */
 export const fence = (): Act =>

@@ -2,7 +2,7 @@ import { isBorneOut } from './reasons.js';
 import type { Call, Player } from './player.js';
 import type { View } from './stepper.js';
 import { committed, told, wrote } from './verdicts.js';
-import type { Ended, Write } from './write-log.js';
+import type { Ended, Write } from './watch.js';
 
 /** All that is known of one interleaving when it is over. */
 export interface Evidence {

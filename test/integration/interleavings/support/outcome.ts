@@ -1,19 +1,18 @@
 import type { Evidence } from './audit.js';
-import type { Player } from './player.js';
+import { outcomeText } from './expected.js';
 import type { SeenRow } from './watch.js';
 
-/** What everybody was told, and what is left: `payer cancelled, holder stale: nothing`. */
+/** What everybody was told, and what is left. */
 export function outcomeOf({ players, views, keyOf }: Evidence): string {
-  const slots = new Set(players.flatMap(({ actor }) => actor.acts.flatMap((act) => act.slots)));
+  const slots = players.flatMap(({ actor }) => actor.acts.flatMap((act) => act.slots));
   const last = views.at(-1)?.rows;
-  const left = [...slots].toSorted().map((slot) => stateOf(last?.get(keyOf(slot))));
-  return `${players.map(toldOf).filter(Boolean).join(', ')}: ${left.join(' and ')}`;
-}
-
-function toldOf({ actor, calls, refused }: Player): string {
-  const verdicts = calls.map(({ verdict }) => verdict);
-  if (refused) verdicts.push(refused);
-  return verdicts.length > 0 ? `${actor.name} ${verdicts.join(' ')}` : '';
+  return outcomeText(
+    players.map(({ actor, calls, refused }) => {
+      const verdicts = calls.map(({ verdict }) => verdict);
+      return [actor.name, refused ? [...verdicts, refused] : verdicts];
+    }),
+    Object.fromEntries(slots.map((slot) => [slot, stateOf(last?.get(keyOf(slot)))])),
+  );
 }
 
 function stateOf(row: SeenRow | undefined): string {

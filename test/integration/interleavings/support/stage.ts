@@ -1,19 +1,14 @@
-import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.js';
 import { type DelayNode, startNode } from '../../../support/delay-node.js';
 import { OtherNode } from '../../../support/other-node.js';
 import { type Actor, stepsOf } from './actor.js';
 import { faultsOf } from './audit.js';
-import { merges } from './merges.js';
 import { outcomeOf, transcriptOf } from './outcome.js';
 import { Player } from './player.js';
 import { Session } from './session.js';
+import { HOLDER, type State } from './state.js';
 import { Stepper } from './stepper.js';
 import { Watch } from './watch.js';
-import { keepWriteLog, readWriteLog } from './write-log.js';
-
-/** What the key is in before the actors begin. A lease is the `holder`'s. */
-export type State = 'nothing' | 'due' | 'running' | 'lease over' | 'dead';
 
 export interface Scenario {
   /** By slot; a single state is that of slot `a`. */
@@ -21,16 +16,7 @@ export interface Scenario {
   actors: readonly Actor[];
 }
 
-export interface Explored {
-  interleavings: number;
-  /** Every outcome that some interleaving had, sorted. */
-  outcomes: string[];
-}
-
 const SESSIONS_MAX = 3;
-
-/** The node that holds the lease before the actors begin. */
-export const HOLDER = 'holder';
 
 /** A database, and the sessions on which scenarios are run in every order. */
 export class Stage {
@@ -38,43 +24,35 @@ export class Stage {
 
   static async open(): Promise<Stage> {
     const database = await createTestDatabase();
-    const client = new Client({ connectionString: database.url });
-    await client.connect();
-    await keepWriteLog(client);
-    // A second for each deadlock to be noticed would make this a slow test.
-    await client.query(`ALTER DATABASE ${new URL(database.url).pathname.slice(1)}
-                        SET deadlock_timeout = '5ms'`);
     const node = await startNode({ url: database.url });
     const sessions: Session[] = [];
     while (sessions.length < SESSIONS_MAX) sessions.push(await Session.open(node.dataSource));
-    return new Stage(database, node, client, sessions, await Watch.open(database.url));
+    return new Stage(database, node, sessions, await Watch.open(database.url));
   }
 
   private constructor(
     private readonly database: TestDatabase,
     private readonly node: DelayNode,
-    private readonly client: Client,
     private readonly sessions: readonly Session[],
     private readonly watch: Watch,
   ) {}
 
-  /** Runs every interleaving of the actors' statements; throws at the first that breaks a rule. */
-  async explore({ before, actors }: Scenario): Promise<Explored> {
+  /**
+   * Runs every interleaving of the actors' statements; throws at the first that breaks a rule.
+   * @returns the outcomes that some interleaving had
+   */
+  async explore({ before, actors }: Scenario): Promise<Set<string>> {
     const outcomes = new Set<string>();
-    let interleavings = 0;
+    const states = statesBefore(before);
     for (const order of merges(actors.map(stepsOf))) {
-      outcomes.add(
-        await this.#play(typeof before === 'string' ? { a: before } : before, actors, order),
-      );
-      interleavings += 1;
+      outcomes.add(await this.#play(states, actors, order));
     }
-    return { interleavings, outcomes: [...outcomes].toSorted() };
+    return outcomes;
   }
 
   async close(): Promise<void> {
     await Promise.all(this.sessions.map((session) => session.close()));
     await this.watch.close();
-    await this.client.end();
     await this.node.stop();
     await this.database.drop();
   }
@@ -106,7 +84,7 @@ export class Stage {
     });
     await stepper.run(players, order);
     const { views } = stepper;
-    const evidence = { players, views, keyOf, ...(await readWriteLog(this.client, keys)) };
+    const evidence = { players, views, keyOf, ...(await this.watch.written(keys)) };
     const faults = faultsOf(evidence);
     if (faults.length > 0)
       throw new Error([...faults, ...transcriptOf(evidence, order)].join('\n'));
@@ -121,5 +99,23 @@ export class Stage {
     if (state === 'running') await holder.claim(id);
     if (state === 'lease over') await holder.claimAndDie(id);
     if (state === 'dead') await holder.claimAndFail(id, null);
+  }
+}
+
+export const statesBefore = (before: Scenario['before']): { [slot: string]: State } =>
+  typeof before === 'string' ? { a: before } : before;
+
+/**
+ * Every merge of scripts with so many steps each, as a list of whose turn it is: `[2, 1]` has three
+ * (`001`, `010`, `100`). Each keeps the order within a script, and no other order does.
+ */
+function* merges(steps: readonly number[]): Generator<number[]> {
+  if (steps.every((left) => left === 0)) {
+    yield [];
+    return;
+  }
+  for (const [turn, left] of steps.entries()) {
+    if (left === 0) continue;
+    for (const rest of merges(steps.with(turn, left - 1))) yield [turn, ...rest];
   }
 }

@@ -60,7 +60,7 @@ export class Stepper {
         this.keys,
         busy.map(({ session }) => session.pid),
       );
-      const waiting = waitersFor(seen, busy);
+      const waiting = busy.filter(({ session }) => seen.blockers.get(session.pid)?.length);
       if (waiting.length === busy.length && areRipe(seen)) {
         this.#note(players, seen, waiting);
         return;
@@ -79,18 +79,3 @@ export class Stepper {
 /** A delay for now is due at the next whole millisecond, and a claim before that would miss it. */
 const areRipe = ({ rows }: Seen): boolean =>
   [...rows.values()].every(({ due, dead }) => due || dead);
-
-/**
- * Those whose wait does not end by itself: in the end they wait for a session that is not busy.
- * Who waits in a circle is not among them, for Postgres will break it.
- */
-function waitersFor({ blockers }: Seen, busy: readonly Player[]): Player[] {
-  const moving = new Set(busy.map(({ session }) => session.pid));
-  for (let before = -1; before !== moving.size;) {
-    before = moving.size;
-    for (const pid of moving) {
-      if (blockers.get(pid)?.some((blocker) => !moving.has(blocker))) moving.delete(pid);
-    }
-  }
-  return busy.filter(({ session }) => !moving.has(session.pid));
-}

@@ -3,7 +3,7 @@ import {
   WRITES as STATE_WRITES,
 } from '../../../support/state-machine.js';
 import type { Call, Player } from './player.js';
-import type { Write } from './write-log.js';
+import type { Write } from './watch.js';
 
 /** How the log of writes calls them. */
 const kindOf = ({ epoch, attempts }: StateWrite): Write['kind'] => {

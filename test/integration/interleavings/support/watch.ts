@@ -18,11 +18,39 @@ export interface Seen {
   blockers: Map<number, number[]>;
 }
 
-/** Looks from outside at the rows of some keys and at who waits for whom. */
+/** One write to one delay, in the order in which its versions followed each other. */
+export interface Write {
+  /** The backend that made it. */
+  pid: number;
+  key: string;
+  kind: 'insert' | 'claim' | 'lease' | 'move' | 'delete';
+  was: Version | null;
+  now: Version | null;
+}
+
+/** A line of history. */
+export interface Ended {
+  key: string;
+  state: string;
+}
+
+interface Version {
+  id: number;
+  epoch: number;
+  attempts: number;
+  leased_by: string | null;
+  /** Whether its lease ran at the moment of the write. */
+  live: boolean;
+  due: boolean;
+  dead: boolean;
+}
+
+/** Looks from outside at the rows of some keys, at who waits for whom, and at what was written. */
 export class Watch {
   static async open(url: string): Promise<Watch> {
     const client = new Client({ connectionString: url, application_name: 'watch' });
     await client.connect();
+    await client.query(WRITE_LOG);
     return new Watch(client);
   }
 
@@ -40,6 +68,16 @@ export class Watch {
     };
   }
 
+  /** All writes to the delays of these keys, and all lines of history about them. */
+  async written(keys: readonly string[]): Promise<{ writes: Write[]; ended: Ended[] }> {
+    const { rows } = await this.client.query<{ writes: Write[] | null; ended: Ended[] | null }>({
+      name: 'written',
+      text: WRITTEN,
+      values: [keys],
+    });
+    return { writes: rows[0]?.writes ?? [], ended: rows[0]?.ended ?? [] };
+  }
+
   close(): Promise<void> {
     return this.client.end();
   }
@@ -55,3 +93,35 @@ SELECT (SELECT json_agg(json_build_array(pid, pg_blocking_pids(pid)))
                                ELSE 'over' END,
                  'dead', d.wake_at = 'infinity', 'due', d.wake_at <= clock_timestamp()))
         FROM delay_queue.delay d WHERE d.name = 'test.a' AND d.key = ANY ($1::text[])) AS delays`;
+
+/** Notes every write to a delay; what is rolled back was never written. */
+const WRITE_LOG = `
+CREATE TABLE write_log (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+                        pid int, key text, kind text, was jsonb, now jsonb);
+CREATE INDEX write_log_key ON write_log (key);
+CREATE FUNCTION version_of(d delay_queue.delay) RETURNS jsonb LANGUAGE sql AS $$
+  SELECT jsonb_build_object(
+    'id', d.id, 'epoch', d.epoch, 'attempts', d.attempts, 'leased_by', d.leased_by,
+    'live', COALESCE(d.leased_until > clock_timestamp(), false),
+    'due', d.wake_at <= clock_timestamp(), 'dead', d.wake_at = 'infinity')
+$$;
+CREATE FUNCTION log_write() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO write_log (pid, key, kind, was, now)
+  VALUES (pg_backend_pid(), COALESCE(NEW.key, OLD.key),
+          CASE WHEN TG_OP <> 'UPDATE' THEN lower(TG_OP)
+               WHEN NEW.epoch = OLD.epoch THEN 'lease'
+               WHEN NEW.attempts > OLD.attempts THEN 'claim'
+               ELSE 'move' END,
+          CASE WHEN TG_OP <> 'INSERT' THEN version_of(OLD) END,
+          CASE WHEN TG_OP <> 'DELETE' THEN version_of(NEW) END);
+  RETURN NULL;
+END $$;
+CREATE TRIGGER log_write AFTER INSERT OR UPDATE OR DELETE ON delay_queue.delay
+  FOR EACH ROW EXECUTE FUNCTION log_write()`;
+
+const WRITTEN = `
+SELECT (SELECT json_agg(w ORDER BY w.id) FROM write_log w WHERE w.key = ANY ($1::text[])) AS writes,
+       (SELECT json_agg(json_build_object('key', h.key, 'state', h.state))
+        FROM delay_queue.history h
+        WHERE h.name = 'test.a' AND h.key = ANY ($1::text[])) AS ended`;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { caller, COMMIT, MAY_DEADLOCK, node } from './support/actor.js';
-import { type Act, cancel, complete, scheduleMany } from './support/acts.js';
-import { merges } from './support/merges.js';
-import { HOLDER, type Scenario, Stage, type State } from './support/stage.js';
+import { caller, COMMIT, node } from './support/actor.js';
+import { type Act, cancel, complete } from './support/acts.js';
+import { Stage } from './support/stage.js';
+import { HOLDER, type State } from './support/state.js';
 
 /** An act as the library must never do it. */
 const wrong = (verdict: string, sql?: string): Act => ({
@@ -19,36 +19,7 @@ const DELETE = 'DELETE FROM delay_queue.delay WHERE key = $1';
 const LIFT = `UPDATE delay_queue.delay SET leased_until = NULL, leased_by = NULL, attempts = 0`;
 const WAIT = 'SELECT id FROM delay_queue.delay WHERE key = $1 FOR UPDATE';
 
-/** What a caller may do with rows of ours by himself: he waits for them in Postgres. */
-const lock = (slot: string): Act => ({
-  name: 'lock',
-  steps: 1,
-  slots: [slot],
-  run: async ({ manager, keyOf }) => {
-    await manager.query(WAIT, [keyOf(slot)]);
-    return undefined;
-  },
-});
-
-describe('merges', () => {
-  it.each([
-    { steps: [3], orders: 1 },
-    { steps: [2, 2], orders: 6 },
-    { steps: [3, 2], orders: 10 },
-    { steps: [2, 2, 2], orders: 90 },
-    { steps: [3, 2, 2], orders: 210 },
-    { steps: [0, 4, 0], orders: 1 },
-  ])('of $steps are $orders, all of them different', ({ steps, orders }) => {
-    const all = [...merges(steps)];
-    expect(new Set(all.map(String)).size).toBe(orders);
-    expect(all).toHaveLength(orders);
-    for (const order of all) {
-      expect(steps.map((_, turn) => order.filter((other) => other === turn).length)).toEqual(steps);
-    }
-  });
-});
-
-describe('the stage', () => {
+describe('the audit', () => {
   let stage: Stage;
 
   beforeAll(async () => {
@@ -56,30 +27,6 @@ describe('the stage', () => {
   });
 
   afterAll(() => stage.close());
-
-  it('lets Postgres break a deadlock, and hears of it', async () => {
-    const scenario: Scenario = {
-      before: { a: 'due', b: 'due' },
-      actors: [
-        caller('shop', scheduleMany('a', 'b'), MAY_DEADLOCK),
-        caller('payer', [lock('b'), lock('a')], MAY_DEADLOCK),
-      ],
-    };
-    const { interleavings, outcomes } = await stage.explore(scenario);
-    expect(interleavings).toBe(20);
-    const deadlocks = outcomes.filter((outcome) => outcome.includes('40P01'));
-    expect(outcomes.filter((outcome) => !deadlocks.includes(outcome))).toEqual([
-      'shop replaced replaced: due and due',
-    ]);
-    // Who of the two is refused depends on who has waited for longer.
-    expect(deadlocks.length).toBeGreaterThan(0);
-    for (const deadlock of deadlocks) {
-      expect([
-        'shop 40P01: due and due',
-        'shop replaced replaced, payer 40P01: due and due',
-      ]).toContain(deadlock);
-    }
-  });
 
   it.each<[fault: RegExp, before: State, act: Act]>([
     [/wrote 0 times and says so 1 times/, 'due', wrong('cancelled')],
