@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { Stage } from '../engine/support/stage.js';
 
 const DELAYS = 1_000;
-const DEPLOYS = 12;
+const DEPLOYS = 6;
 
 let stage: Stage;
 let sources: DataSource[];
@@ -64,35 +64,23 @@ async function allDoneByTheirFirstAttempt(count: number): Promise<void> {
   expect(effects).toEqual({ lines: count / 2, keys: count / 2 });
 }
 
-describe('while nodes work', () => {
-  it('others start and run the migrations again: no deadlock, no attempt lost', async () => {
-    const node = await stage.start({ providers: HANDLERS });
-    const troubles: unknown[] = [];
-    node.events.on('trouble', (trouble) => troubles.push(trouble));
-    await scheduleAll(node, 'k', 2_000);
-    await Promise.all(Array.from({ length: DEPLOYS }, (_, n) => migrate(`migrations_${n}`)));
-    await allDoneByTheirFirstAttempt(DELAYS);
-    expect(troubles).toEqual([]);
-  });
-
-  it('a newer version adds to the tables: the old one goes on beside it', async () => {
-    const old = await stage.start({ providers: HANDLERS, options: { nodeName: 'old' } });
-    await scheduleAll(old, 'before', 2_000);
-    // In one transaction, as a migration does it: the table of delays before that of history, which
-    // is the order of every statement of ours.
-    await stage.sql(`
-      BEGIN;
-      ALTER TABLE delay_queue.delay ADD COLUMN priority int NOT NULL DEFAULT 0;
-      ALTER TABLE delay_queue.history ADD COLUMN priority int;
-      CREATE INDEX delay_priority ON delay_queue.delay (priority);
-      COMMIT`);
-    await scheduleAll(old, 'after', 500);
-    const replaced = await old.delays.schedule('test.plain', 0, { after: '1h', key: 'moved' });
-    expect(replaced.verdict).toBe('scheduled');
-    expect(await old.delays.cancel('test.plain', 'moved')).toMatchObject({ verdict: 'cancelled' });
-    await stage.sql(`DELETE FROM delay_queue.history WHERE key = 'moved'`);
-    await allDoneByTheirFirstAttempt(2 * DELAYS);
-  });
+it('others migrate again while a node works, and a newer version adds to its tables: no attempt is lost', async () => {
+  const node = await stage.start({ providers: HANDLERS });
+  const troubles: unknown[] = [];
+  node.events.on('trouble', (trouble) => troubles.push(trouble));
+  await scheduleAll(node, 'k', 2_000);
+  await Promise.all(Array.from({ length: DEPLOYS }, (_, n) => migrate(`migrations_${n}`)));
+  // In one transaction, as a migration does it: the table of delays before that of history, which
+  // is the order of every statement of ours.
+  await stage.sql(`
+    BEGIN;
+    ALTER TABLE delay_queue.delay ADD COLUMN priority int NOT NULL DEFAULT 0;
+    ALTER TABLE delay_queue.history ADD COLUMN priority int;
+    CREATE INDEX delay_priority ON delay_queue.delay (priority);
+    COMMIT`);
+  await scheduleAll(node, 'after', 100);
+  await allDoneByTheirFirstAttempt(2 * DELAYS);
+  expect(troubles).toEqual([]);
 });
 
 it('a migration that waits for a transactional handler does not keep it from its end', async () => {

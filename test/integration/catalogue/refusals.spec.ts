@@ -84,9 +84,7 @@ async function refuseFirst(code: string): Promise<void> {
 describe('statements of the engine that the server refuses', () => {
   it.each([
     ['40001', 'serialization failure'],
-    ['40P01', 'deadlock'],
     ['57014', 'statement timeout'],
-    ['53100', 'disk full'],
   ])('%s (%s): are tried again until they pass, and everything is done once', async (code) => {
     await refuseFirst(code);
     const node = await startNode();
@@ -117,39 +115,30 @@ describe('statements of the engine that the server refuses', () => {
 /** Of the engine's own sessions; what the database says is for others. */
 const LIMIT = '57014';
 
-describe('limits that the database sets for every session', () => {
-  it.each(['lock_timeout', 'statement_timeout'])(
-    '%s while a table is locked: the node keeps its own, says so and goes on afterwards',
-    async (setting) => {
-      const [row] = await stage.sql<{ name: string }>('SELECT current_database() AS name');
-      const locker = await session();
-      await stage.sql(`ALTER DATABASE ${row!.name} SET ${setting} = '200ms'`);
-      const node = await startNode();
-      const troubles = troublesOf(node);
-      await node.delays.scheduleMany(
-        (['test.plain', 'test.fenced'] as const).map((name) => ({
-          name,
-          payload: null,
-          key: name,
-          after: 1_000,
-        })),
-      );
-      await locker.query('BEGIN');
-      await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
-      await until(
-        () => troubles,
-        (told) => told.includes(`claim ${LIMIT}`),
-      );
-      // Whom nobody waits for any more does not wait for the lock either.
-      const waiting = await stage.sql(
-        `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'delay_queue.delay'::regclass`,
-      );
-      expect(waiting.length).toBeLessThanOrEqual(CONNECTIONS);
-      await locker.query('COMMIT');
-      await allDone(2);
-      expect(await stage.sql('SELECT key FROM effect')).toEqual([{ key: 'test.fenced' }]);
-    },
+it('a table is locked for long, and the database sets limits: the node keeps its own, says so and goes on', async () => {
+  const locker = await session();
+  await stage.set({ lock_timeout: '200ms', statement_timeout: '200ms' });
+  const node = await startNode();
+  const troubles = troublesOf(node);
+  await node.delays.scheduleMany(
+    (['test.plain', 'test.fenced'] as const).map((name) => {
+      return { name, payload: null, key: name, after: 1_000 };
+    }),
   );
+  await locker.query('BEGIN');
+  await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
+  await until(
+    () => troubles,
+    (told) => told.includes(`claim ${LIMIT}`),
+  );
+  // Whom nobody waits for any more does not wait for the lock either.
+  const waiting = await stage.sql(
+    `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'delay_queue.delay'::regclass`,
+  );
+  expect(waiting.length).toBeLessThanOrEqual(CONNECTIONS);
+  await locker.query('COMMIT');
+  await allDone(2);
+  expect(await stage.sql('SELECT key FROM effect')).toEqual([{ key: 'test.fenced' }]);
 });
 
 it('crossed locks: the engine loses the deadlock and goes on', async () => {
@@ -175,4 +164,29 @@ it('crossed locks: the engine loses the deadlock and goes on', async () => {
   await locker.query('COMMIT');
   await allDone(1);
   expect(await stage.sql('SELECT attempts FROM delay_queue.history')).toEqual([{ attempts: 1 }]);
+});
+
+it('a handler that succeeded does not run again while its result cannot be written', async () => {
+  await stage.sql(`
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'no room' USING ERRCODE = '53100'; END $$;
+    CREATE TRIGGER refuse BEFORE INSERT ON delay_queue.history
+    FOR EACH ROW EXECUTE FUNCTION refuse()`);
+  const leaseMs = 1_000;
+  let runs = 0;
+  const node = await stage.start({
+    options: { lease: leaseMs },
+    providers: [plainHandler('test.plain', () => void (runs += 1))],
+  });
+  const completed = node.next('completed');
+  await node.delays.schedule('test.plain', null, { after: 0 });
+  // Held for more than two leases, by renewals alone.
+  await stage.until<{ heldMs: number }>(
+    `SELECT extract(epoch FROM leased_until - due_at)::float8 * 1000 AS "heldMs"
+     FROM delay_queue.delay`,
+    ([row]) => (row?.heldMs ?? 0) > 3 * leaseMs,
+  );
+  await stage.sql('DROP TRIGGER refuse ON delay_queue.history');
+  expect(await completed).toMatchObject({ attempt: 1 });
+  expect(runs).toBe(1);
 });
