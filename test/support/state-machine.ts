@@ -1,6 +1,6 @@
 /**
  * docs/state-machine.md, for all who judge by it: the tests of the document, of verdicts and of
- * interleavings, the simulation, and the chaos run. test/docs/state-machine.spec.ts compares.
+ * interleavings, and the chaos run. test/docs/state-machine.spec.ts compares.
  */
 
 /** Every write that a caller can ask for about a key; of schedule, each `onConflict`. */
