@@ -2,8 +2,8 @@
  * `npm run ci`: the whole gate. Lanes of a stage run beside each other, the scripts of a lane one after the
  * other; the first that fails ends the gate when its stage is over. Ends with the sum of all tests.
  *
- * Beside each other stand what does not write the same files, and what waits for the network and what
- * waits for Postgres. `npm test` and the chaos run have the machine to themselves.
+ * Beside each other stand what does not write the same files, and what waits for the network, for Postgres,
+ * and for faults to pass. `npm test` has the machine to itself.
  */
 import { spawn } from 'node:child_process';
 
@@ -13,8 +13,11 @@ const STAGES = [
     ['format:check', 'lint', 'package', 'package:check'],
   ],
   [['test']],
-  [['test:matrix -- --only 15 --settings hostile --focused'], ['test:apps -- --gate --packed']],
-  [['chaos -- --minutes 1']],
+  [
+    ['test:matrix -- --only 15 --settings hostile --focused'],
+    ['test:apps -- --gate --packed'],
+    ['chaos -- --minutes 1'],
+  ],
 ];
 
 const SUMMARY = /^(\d+) passed, (\d+) failed(?:, (\d+) skipped)?$/gm;
