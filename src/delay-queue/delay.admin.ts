@@ -23,8 +23,6 @@ import { checkKey } from './validation/names.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { type MoveTo, parseRescheduleTo } from './validation/when.js';
 
-type Targets = readonly DelayTarget[];
-
 /**
  * For those who look after the delays of an application: a page for its support, a script after an incident.
  *
@@ -74,18 +72,21 @@ export class DelayAdmin {
   }
 
   /** Removes delays that no attempt holds, dead letters too. */
-  cancel(targets: Targets, options?: InTransaction): Promise<CancelResult[]>;
+  cancel(targets: readonly DelayTarget[], options?: InTransaction): Promise<CancelResult[]>;
   cancel(
     filter: DelayFilter,
     options?: MatchingOptions<'cancelled' | 'running'>,
   ): Promise<Counts<'cancelled' | 'running'>>;
-  async cancel(which: Targets | DelayFilter, options: InTransaction = {}): Promise<unknown> {
+  async cancel(
+    which: readonly DelayTarget[] | DelayFilter,
+    options: InTransaction = {},
+  ): Promise<unknown> {
     return await this.#change('cancel', which, options);
   }
 
   /** Moves delays that no attempt holds to another time, with all their attempts. */
   reschedule(
-    targets: Targets,
+    targets: readonly DelayTarget[],
     to: RescheduleTo,
     options?: InTransaction,
   ): Promise<RescheduleResult[]>;
@@ -95,7 +96,7 @@ export class DelayAdmin {
     options?: MatchingOptions<'rescheduled' | 'running'>,
   ): Promise<Counts<'rescheduled' | 'running'>>;
   async reschedule(
-    which: Targets | DelayFilter,
+    which: readonly DelayTarget[] | DelayFilter,
     to: RescheduleTo,
     options: InTransaction = {},
   ): Promise<unknown> {
@@ -104,35 +105,47 @@ export class DelayAdmin {
   }
 
   /** Makes delays due now that wait for their due time or for their next attempt. Attempts stay counted. */
-  runNow(targets: Targets, options?: InTransaction): Promise<RunNowResult[]>;
+  runNow(targets: readonly DelayTarget[], options?: InTransaction): Promise<RunNowResult[]>;
   runNow(
     filter: DelayFilter,
     options?: MatchingOptions<'due' | 'running'>,
   ): Promise<Counts<'due' | 'running'>>;
-  async runNow(which: Targets | DelayFilter, options: InTransaction = {}): Promise<unknown> {
+  async runNow(
+    which: readonly DelayTarget[] | DelayFilter,
+    options: InTransaction = {},
+  ): Promise<unknown> {
     return await this.#change('runNow', which, options);
   }
 
   /** Makes dead letters due now, with all their attempts. */
-  retryDead(targets: Targets, options?: InTransaction): Promise<RetryDeadResult[]>;
+  retryDead(targets: readonly DelayTarget[], options?: InTransaction): Promise<RetryDeadResult[]>;
   retryDead(filter: DelayFilter, options?: MatchingOptions<'retried'>): Promise<Counts<'retried'>>;
-  async retryDead(which: Targets | DelayFilter, options: InTransaction = {}): Promise<unknown> {
+  async retryDead(
+    which: readonly DelayTarget[] | DelayFilter,
+    options: InTransaction = {},
+  ): Promise<unknown> {
     return await this.#change('retryDead', which, options);
   }
 
   /** Removes dead letters for good. */
-  discardDead(targets: Targets, options?: InTransaction): Promise<DiscardDeadResult[]>;
+  discardDead(
+    targets: readonly DelayTarget[],
+    options?: InTransaction,
+  ): Promise<DiscardDeadResult[]>;
   discardDead(
     filter: DelayFilter,
     options?: MatchingOptions<'discarded'>,
   ): Promise<Counts<'discarded'>>;
-  async discardDead(which: Targets | DelayFilter, options: InTransaction = {}): Promise<unknown> {
+  async discardDead(
+    which: readonly DelayTarget[] | DelayFilter,
+    options: InTransaction = {},
+  ): Promise<unknown> {
     return await this.#change('discardDead', which, options);
   }
 
   async #change(
     verb: ManyVerb,
-    which: Targets | DelayFilter,
+    which: readonly DelayTarget[] | DelayFilter,
     options: InTransaction,
     to?: MoveTo,
   ): Promise<unknown> {

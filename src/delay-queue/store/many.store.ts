@@ -59,6 +59,7 @@ const KNOWS_ATTEMPTS: Record<ManyVerb, boolean> = {
  */
 export class ManyStore {
   readonly #tables: Tables;
+
   constructor(
     schema: string,
     private readonly withHistory: boolean,
