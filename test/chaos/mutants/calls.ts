@@ -70,7 +70,7 @@ export const CALLS: Record<string, Mutant> = {
     seconds: 12,
     apply: (surgery) =>
       surgery.rewrite('placeAgain', {
-        "(f.on_conflict = 'replace' OR f.dead)": "(f.on_conflict <> 'error' OR f.dead)",
+        "WHEN 'replace' THEN true": "WHEN 'replace' THEN true WHEN 'keep' THEN true",
         "WHEN p.ord IS NOT NULL THEN 'replaced'":
           "WHEN p.ord IS NOT NULL AND i.on_conflict = 'replace' THEN 'replaced'",
       }),

@@ -28,7 +28,7 @@ const attempts = (what: string, maxAttempts: unknown): HostileOptions =>
   beside('maxAttempts', what, { maxAttempts }, 'must be a whole number from 1 to 1000');
 
 const conflict = (what: string, onConflict: unknown): HostileOptions =>
-  beside('onConflict', what, { onConflict }, "must be 'replace', 'keep' or 'error'");
+  beside('onConflict', what, { onConflict }, 'must be one of replace, keep, error, earlier, later');
 
 const unknown = (name: string, why: string): HostileOptions =>
   beside(`options.${name}`, `the option ${name}`, { [name]: 1 }, `is not an option; ${why}`);
