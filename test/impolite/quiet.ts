@@ -28,6 +28,9 @@ const OVERTAKE_AFTER_MS = 1_000;
 /** For one that the engine has lost, of which no other sentinel can tell. */
 const SENTINEL_WITHIN_MS = 20_000;
 
+/** A sentinel's own call may be refused so often. */
+const REFUSALS_MAX = 50;
+
 /** What is due later than this is not waited for. */
 const SOON_MS = 6_000;
 
@@ -127,6 +130,19 @@ export class Quiet {
     return isOver ?? false;
   }
 
+  /** Some programs let a connection take little time, and a busy machine lets it take more: a refusal is no fault. */
+  async #insisting(call: () => Promise<unknown>): Promise<void> {
+    for (let refusals = 0; ; refusals += 1) {
+      try {
+        await call();
+        return;
+      } catch (error) {
+        if (refusals === REFUSALS_MAX) throw error;
+        await pause(OVERTAKE_EVERY_MS);
+      }
+    }
+  }
+
   /** @returns whether it has run in time */
   async #scheduled(afterMs: number): Promise<boolean> {
     const token = this.record.token('s');
@@ -136,7 +152,7 @@ export class Quiet {
       timer = setTimeout(() => resolve(false), SENTINEL_WITHIN_MS);
     });
     try {
-      await this.delays.schedule(SENTINEL, token, { after: afterMs });
+      await this.#insisting(() => this.delays.schedule(SENTINEL, token, { after: afterMs }));
       return await ran;
     } finally {
       clearTimeout(timer);
