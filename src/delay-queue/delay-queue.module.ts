@@ -15,7 +15,11 @@ import {
   type DataSourceChoice,
   dataSourceProvider,
 } from './database/chosen-data-source.js';
-import { type DelayQueueOptions, RESOLVED_OPTIONS } from './options/delay-queue.options.js';
+import {
+  type DelayQueueOptions,
+  GIVEN_OPTIONS,
+  RESOLVED_OPTIONS,
+} from './options/delay-queue.options.js';
 import { resolveOptions } from './options/resolve-options.js';
 import { DelayConfigError } from './delay/delay.errors.js';
 import { DelayEvents } from './delay/delay.events.js';
@@ -63,8 +67,6 @@ const EXTRAS: Required<{ [Extra in keyof DelayQueueModuleExtras]: unknown }> = {
   isGlobal: true,
   dataSource: undefined,
 };
-
-const GIVEN_OPTIONS = 'nestjs-delay-queue:given-options';
 
 const PRODUCER: FactoryProvider<Producer> = {
   provide: Producer,

@@ -1,5 +1,6 @@
 import { Injectable } from '@nestjs/common';
-import type { DelayInfo, InTransaction, RescheduleTo } from './delay/delay.js';
+import type { DelayInfo, DelayName, InTransaction, RescheduleTo } from './delay/delay.js';
+import type { DelayPause, PauseOptions, ResumeOptions } from './delay/pause.js';
 import type {
   Counts,
   DelayFilter,
@@ -9,14 +10,22 @@ import type {
 } from './delay/selection.js';
 import type { DelayStats, KeyStory } from './delay/stats.js';
 import type {
+  CancelOptions,
   CancelResult,
   DiscardDeadResult,
   RescheduleResult,
   RetryDeadResult,
   RunNowResult,
 } from './delay/verdicts.js';
+import { cancellingOf } from './producer/abort/cancelling.js';
 import { targetsOf } from './producer/arguments.js';
-import { changeOptionsOf, filterOf, pageOf } from './producer/selection-arguments.js';
+import {
+  changeOptionsOf,
+  filterOf,
+  pageOf,
+  pausableOf,
+  pauseOptionsOf,
+} from './producer/selection-arguments.js';
 import { Producer } from './producer/producer.js';
 import type { ManyVerb } from './store/many.store.js';
 import { checkKey } from './validation/names.js';
@@ -71,16 +80,20 @@ export class DelayAdmin {
     return await this.producer.matching.stats(options);
   }
 
-  /** Removes delays that no attempt holds, dead letters too. */
-  cancel(targets: readonly DelayTarget[], options?: InTransaction): Promise<CancelResult[]>;
+  /** Removes delays that no attempt holds, dead letters too; of a list, with `running: 'abort'`, those that run, too. */
+  cancel(targets: readonly DelayTarget[], options?: CancelOptions): Promise<CancelResult[]>;
   cancel(
     filter: DelayFilter,
     options?: MatchingOptions<'cancelled' | 'running'>,
   ): Promise<Counts<'cancelled' | 'running'>>;
   async cancel(
     which: readonly DelayTarget[] | DelayFilter,
-    options: InTransaction = {},
+    options: CancelOptions = {},
   ): Promise<unknown> {
+    if (Array.isArray(which)) {
+      const cancelling = cancellingOf(options);
+      return await this.producer.cancels.list(targetsOf(which), cancelling);
+    }
     return await this.#change('cancel', which, options);
   }
 
@@ -141,6 +154,25 @@ export class DelayAdmin {
     options: InTransaction = {},
   ): Promise<unknown> {
     return await this.#change('discardDead', which, options);
+  }
+
+  /**
+   * Of that name, or of one group of it, no delay begins from now on, on any node: what runs goes on, and what is
+   * claimed while this call commits may still begin. Due times stay. It survives restarts; a second call changes it.
+   *
+   * ```ts
+   * await this.admin.pause('sms.send', { reason: 'the provider is down', for: '2h' });
+   * ```
+   */
+  async pause(name: DelayName, options: PauseOptions = {}): Promise<DelayPause> {
+    const { what, reason, until } = pauseOptionsOf(name, options);
+    return await this.producer.pausing.pause(what, reason, until, options);
+  }
+
+  /** Ends a pause: what was due meanwhile begins. Null when there was none. */
+  async resume(name: DelayName, options: ResumeOptions = {}): Promise<DelayPause | null> {
+    const given = checkKnownOptions(options, 'options', ['group', 'manager']);
+    return await this.producer.pausing.resume(pausableOf(name, given), options);
   }
 
   async #change(

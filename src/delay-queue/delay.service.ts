@@ -1,5 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
 import type {
+  CancelOptions,
   CancelResult,
   RescheduleResult,
   RetryDeadResult,
@@ -18,6 +19,7 @@ import type {
 } from './delay/delay.js';
 import type { DelayTarget } from './delay/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './options/delay-queue.options.js';
+import { cancellingOf } from './producer/abort/cancelling.js';
 import { nameAndKeyOf, newDelayOf, newDelaysOf, targetsOf } from './producer/arguments.js';
 import { Producer } from './producer/producer.js';
 import { checkKnownOptions } from './validation/known-options.js';
@@ -65,7 +67,7 @@ export class DelayService {
     options: When & ScheduleOptions & InTransaction,
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
-    const delay = newDelayOf(name, payload, given, this.options.payloadBytesMax);
+    const delay = newDelayOf(name, payload, given, this.options.payloads);
     return await this.producer.schedule(delay, options);
   }
 
@@ -80,17 +82,22 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<ScheduleResult[]> {
     checkKnownOptions(options, 'options', ['manager']);
-    const delays = newDelaysOf(items, this.options.payloadBytesMax);
+    const delays = newDelaysOf(items, this.options.payloads);
     return await this.producer.scheduleMany(delays, options);
   }
 
-  /** Removes a delay that no attempt holds, dead letters too. See {@link CancelResult}. */
-  async cancel(name: DelayName, key: string, options: InTransaction = {}): Promise<CancelResult> {
-    return await this.producer.cancel(nameAndKeyOf(name, key, options), options);
+  /**
+   * Removes a delay that no attempt holds, dead letters too; with `running: 'abort'` one that runs, too. That is tried
+   * for `abortWithin`, and can take so long. See {@link CancelResult}.
+   */
+  async cancel(name: DelayName, key: string, options: CancelOptions = {}): Promise<CancelResult> {
+    const cancelling = cancellingOf(options);
+    return await this.producer.cancels.one(nameAndKeyOf(name, key), cancelling);
   }
 
   /**
-   * Cancels up to 10,000 delays in one transaction, in a few statements.
+   * Cancels up to 10,000 delays in one transaction, in a few statements. With `running: 'abort'` and without a
+   * `manager`, what runs is cancelled in transactions of its own, when it has ended.
    *
    * @param targets by name and key, or by id; none twice
    * @returns one result per target, in their order: one may be `cancelled` and the next `running`
@@ -98,10 +105,10 @@ export class DelayService {
    */
   async cancelMany(
     targets: readonly DelayTarget[],
-    options: InTransaction = {},
+    options: CancelOptions = {},
   ): Promise<CancelResult[]> {
-    checkKnownOptions(options, 'options', ['manager']);
-    return await this.producer.many.change('cancel', targetsOf(targets), options);
+    const cancelling = cancellingOf(options);
+    return await this.producer.cancels.list(targetsOf(targets), cancelling);
   }
 
   /**

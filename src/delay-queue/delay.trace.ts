@@ -64,7 +64,8 @@ export class DelayTrace implements WritesTrace {
     events.on('postponed', (of) =>
       this.#say(of, () => `postponed, again in ${Math.round(of.waitMs)} ms, no attempt spent`),
     );
-    events.on('released', (of) => this.#say(of, () => 'given back at shutdown, no attempt spent'));
+    events.on('released', (of) => this.#say(of, () => 'given back, no attempt spent'));
+    events.on('aborted', (of) => this.#say(of, () => 'aborted by a cancel, no attempt spent'));
     events.on('superseded', (of) =>
       this.#say(of, () => 'moved on, its handler scheduled it again'),
     );

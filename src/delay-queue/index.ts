@@ -1,8 +1,11 @@
 // `export *`, because only then does `declare module` merge into DelayPayloads.
 export * from './delay/delay.js';
+export * from './delay/storable.js';
 export type * from './delay/contexts.js';
 export type * from './delay/duration.js';
 export type * from './delay/selection.js';
+export type * from './delay/pause.js';
+export type * from './delay/recurrence/repeat.js';
 export type * from './delay/stats.js';
 export type * from './delay/verdicts.js';
 export * from './delay/delay.errors.js';
@@ -29,6 +32,7 @@ export {
   type DelayListener,
 } from './delay/delay.events.js';
 export { OnDelayEvent, type EventMethod } from './handlers/on-delay-event.decorator.js';
+export { OnDeadDelay, type DeadDelayHandler } from './handlers/on-dead-delay.decorator.js';
 export {
   OnDelay,
   type BatchHandler,
@@ -39,9 +43,18 @@ export {
   type TransactionalBatchHandler,
   type TransactionalHandler,
 } from './handlers/on-delay.decorator.js';
+export type { LimitOptions } from './handlers/limits.js';
+export {
+  RepeatDelay,
+  type RepeatDelayOptions,
+  type RepeatInterval,
+} from './handlers/repeat-delay.decorator.js';
 export type { BackoffFunction, BackoffOptions } from './options/backoff.js';
 export type { DelayBatchRequest, DelayRequest } from './handlers/handler.js';
-export type * from './delay/storable.js';
+export type * from './payloads/payload-schema.js';
+export type { PayloadCodec, PayloadOwner } from './payloads/payload-codec.js';
+export * from './execution/call/around.error.js';
+export * from './payloads/payload.errors.js';
 export { delayQueueMigrations, type MigrationClass } from './store/tables/migrations.js';
 export { runMigrations } from './store/tables/run-migrations.js';
 export type { WheelTimer } from './wheel/volatile-timers.js';

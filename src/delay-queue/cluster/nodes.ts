@@ -1,9 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
-import { spread } from '../store/wire/ownership.js';
-import type { Shares } from '../store/wire/wakes.js';
+import { groupNumber, spread } from '../store/wire/ownership.js';
+import { groupText, type Pause, type Shares } from '../store/wire/wakes.js';
 import { Signal } from '../tasks/signal.js';
 
 type Others = readonly (readonly [id: string, names: readonly string[]])[];
+
+/** The rank of a name that is paused. */
+const PAUSED = -1;
 
 interface Rank {
   count: number;
@@ -20,21 +23,25 @@ export class Nodes {
   readonly changed = new Signal();
   #shares: Shares;
   #rankOf: ReadonlyMap<string, Rank>;
+  #leftOut: ReadonlySet<string> = new Set();
 
   constructor(
     private readonly self: string,
     private readonly names: readonly string[],
+    /** Names of which all delays of a group belong to one node. */
+    private readonly ownedByGroup: ReadonlySet<string> = new Set(),
   ) {
-    this.#shares = this.#sharesAmong([]);
+    this.#shares = this.#sharesAmong([], []);
     this.#rankOf = ranksOf(this.#shares);
   }
 
   /** @returns whether the view changed */
-  update(others: Others): boolean {
-    const shares = this.#sharesAmong(others);
+  update(others: Others, pauses: readonly Pause[] = []): boolean {
+    const shares = this.#sharesAmong(others, pauses);
     if (isDeepStrictEqual(shares, this.#shares)) return false;
     this.#shares = shares;
     this.#rankOf = ranksOf(shares);
+    this.#leftOut = new Set(shares.leftOut);
     this.changed.tell();
     return true;
   }
@@ -47,26 +54,46 @@ export class Nodes {
     return this.#shares;
   }
 
-  /** The part of it that belongs to names which `isWanted`. */
-  sharesOf(isWanted: (name: string) => boolean): Shares {
+  /** The part of it that belongs to names which are wanted, but for groups of theirs. */
+  sharesOf(wanted: (name: string) => { butNotOf: readonly string[] } | undefined): Shares {
     const { names, counts, ranks } = this.#shares;
-    const wanted = (_: unknown, index: number): boolean => isWanted(names[index] ?? '');
-    return {
-      names: names.filter(wanted),
-      counts: counts.filter(wanted),
-      ranks: ranks.filter(wanted),
+    const part: Shares = {
+      names: [],
+      counts: [],
+      ranks: [],
+      byGroup: [],
+      leftOut: [...this.#shares.leftOut],
     };
+    for (const [index, name] of names.entries()) {
+      const room = wanted(name);
+      if (room === undefined) continue;
+      part.names.push(name);
+      part.counts.push(counts[index] ?? 1);
+      part.ranks.push(ranks[index] ?? 0);
+      part.byGroup.push(this.ownedByGroup.has(name));
+      part.leftOut.push(...room.butNotOf.map((group) => groupText(name, group)));
+    }
+    return part;
   }
 
-  /** Whether this node has a handler of that name. */
-  serves(name: string): boolean {
-    return this.#rankOf.has(name);
-  }
-
-  /** Whether this node serves the name and is the one to look after that id. */
-  owns(id: number, name: string): boolean {
+  /** Whether this node has a handler of that name, and neither the name nor that group of it is paused. */
+  mayRun(name: string, group: string | null): boolean {
     const share = this.#rankOf.get(name);
-    return share !== undefined && spread(id) % share.count === share.rank;
+    if (share === undefined || share.rank === PAUSED) return false;
+    return this.#leftOut.size === 0 || !this.#leftOut.has(groupText(name, group));
+  }
+
+  /** Whether this node serves the name and is the one to look after that delay. */
+  owns(id: number, name: string, group: string | null = null): boolean {
+    const share = this.#rankOf.get(name);
+    if (share === undefined) return false;
+    const isByGroup = group !== null && this.ownedByGroup.has(name);
+    return spread(isByGroup ? groupNumber(group) : id) % share.count === share.rank;
+  }
+
+  /** Whether another node serves that name, too. */
+  isShared(name: string): boolean {
+    return (this.#rankOf.get(name)?.count ?? 1) > 1;
   }
 
   /** Whether another node serves one of this node's names. */
@@ -74,14 +101,20 @@ export class Nodes {
     return this.#shares.counts.some((count) => count > 1);
   }
 
-  #sharesAmong(others: Others): Shares {
-    const shares: Shares = { names: [], counts: [], ranks: [] };
+  #sharesAmong(others: Others, pauses: readonly Pause[]): Shares {
+    const shares: Shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
+    const paused = new Set(pauses.filter(([, group]) => group === '').map(([name]) => name));
     const served = others.map(([id, names]) => [id, new Set(names)] as const);
     for (const name of this.names) {
       const ids = served.filter(([, names]) => names.has(name)).map(([id]) => id);
       shares.names.push(name);
       shares.counts.push(ids.length + 1);
-      shares.ranks.push(ids.filter((id) => id < this.self).length);
+      const rank = ids.filter((id) => id < this.self).length;
+      shares.ranks.push(paused.has(name) ? PAUSED : rank);
+      shares.byGroup.push(this.ownedByGroup.has(name));
+    }
+    for (const [name, group] of pauses) {
+      if (group !== '' && this.names.includes(name)) shares.leftOut.push(groupText(name, group));
     }
     return shares;
   }

@@ -1,8 +1,8 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import { texts } from '../store/wire/arrays.js';
 import type { Runner } from '../store/wire/runner.js';
-import type { Wake } from '../store/wire/wakes.js';
-import { encodeWakes, nodesHint } from './hint.js';
+import { groupText, type Wake } from '../store/wire/wakes.js';
+import { type ClaimRef, encodeAborts, encodeVacant, encodeWakes, nodesHint } from './hint.js';
 import { Trouble } from '../tasks/trouble.js';
 
 /** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */
@@ -16,6 +16,8 @@ const QUEUE_MAX = 10_000;
 export class Notifier {
   readonly #trouble: Trouble;
   #wakes: Wake[] = [];
+  /** By text, so that each is told once. */
+  #vacant = new Map<string, Pick<Wake, 'name' | 'group'>>();
   #sending: Promise<void> | undefined;
 
   constructor(
@@ -31,9 +33,20 @@ export class Notifier {
     this.#sending ??= this.#sendAll();
   }
 
+  /** An attempt of a name with limits is over: others may wait for its place. */
+  sendVacant(name: string, group: string | null): void {
+    if (this.#vacant.size < QUEUE_MAX) this.#vacant.set(groupText(name, group), { name, group });
+    this.#sending ??= this.#sendAll();
+  }
+
   /** Tells the others that this node came, or, without a name, that one went. */
   async nodesChanged(came?: string): Promise<void> {
     await this.#notify([nodesHint(came)]);
+  }
+
+  /** Asks the nodes that have these claims to end their attempts. */
+  async abort(claims: readonly ClaimRef[]): Promise<void> {
+    if (claims.length > 0) await this.#notify(encodeAborts(claims));
   }
 
   /** Resolves when everything is sent. */
@@ -44,10 +57,11 @@ export class Notifier {
   async #sendAll(): Promise<void> {
     // All that commits in this turn of the event loop travels together.
     await new Promise(setImmediate);
-    while (this.#wakes.length > 0) {
-      const wakes = this.#wakes;
+    while (this.#wakes.length > 0 || this.#vacant.size > 0) {
+      const hints = [...encodeWakes(this.#wakes), ...encodeVacant([...this.#vacant.values()])];
       this.#wakes = [];
-      await this.#notify(encodeWakes(wakes));
+      this.#vacant = new Map();
+      await this.#notify(hints);
     }
     // In the same turn as the look above: a wake that comes now starts a round of its own.
     this.#sending = undefined;

@@ -66,6 +66,11 @@ export class EngineConnections implements Runner {
     return this.#engines.query<Row>(sql, parameters);
   }
 
+  inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result> {
+    this.#watchPool();
+    return this.#engines.inTransaction(work);
+  }
+
   /** Statements of the engine on a connection of the application's, as it lends one to a handler. */
   on(client: ClientBase): Runner {
     return {

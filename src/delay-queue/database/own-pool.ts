@@ -35,6 +35,23 @@ export class OwnPool implements Runner {
     return this.#noted(async () => this.#run<Row>(await this.#connect(), sql, parameters));
   }
 
+  /** Runs several statements in one transaction; a connection on which one failed is not used again. */
+  inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result> {
+    return this.#noted(async () => {
+      const client = await this.#connect();
+      const result = await this.#use(client, async () => {
+        const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
+          this.prepared.run<Row>(client, sql, parameters);
+        await client.query('BEGIN ISOLATION LEVEL READ COMMITTED');
+        const answer = await work({ query, transaction: 'ours' });
+        await client.query('COMMIT');
+        return answer;
+      });
+      client.release();
+      return result;
+    });
+  }
+
   /** The same, but undefined when no connection can be had: the caller then uses another pool. */
   async tryQuery<Row>(sql: string, parameters: unknown[]): Promise<Row[] | undefined> {
     if (performance.now() < this.#asksAgainAtMs) return undefined;

@@ -10,11 +10,16 @@
  * | `DELAY_ROLLED_BACK` | {@link DelayRolledBackError} | Postgres answered ROLLBACK to COMMIT; nothing was written |
  * | `DELAY_TRANSACTION_OVER` | {@link DelayTransactionOverError} | a statement of a handler came after the end of its attempt |
  * | `DELAY_UNBEGUN` | {@link DelayUnbegunError} | the transaction of an attempt did not begin in time; the attempt was given back |
+ * | `DELAY_AROUND` | `DelayAroundError` | an `around` did not call `next()` as it has to; its attempt has failed |
+ * | `DELAY_PAYLOAD` | `DelayPayloadError` | a stored payload does not fit into the schema of its name; a dead letter |
+ * | `DELAY_CODEC` | `DelayCodecError` | the codec cannot encode or decode a payload |
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
  * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
+ * | `DELAY_ABORTED` | {@link DelayAbortedError} | abort reason: somebody cancels this delay with `running: 'abort'` |
  * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers wait |
  * | `DELAY_SHUTDOWN` | {@link DelayShutdownError} | abort reason: the application is closing; of a write that was not answered by then, too |
  * | `DELAY_UNAVAILABLE` | {@link DelayUnavailableError} | the database was not to be had in time; nothing was written |
+ * | `DELAY_TESTING` | `DelayTestingError` | of `nestjs-delay-queue/testing`: it cannot do that now |
  * | `DELAY_OUTCOME_UNKNOWN` | {@link DelayOutcomeUnknownError} | a write without a manager was sent and not answered; look, or do it again |
  */
 export abstract class DelayError extends Error {
@@ -125,6 +130,15 @@ export class DelayLeaseLostError extends DelayError {
 
   constructor() {
     super('the lease of this attempt is lost; its result will be ignored');
+  }
+}
+
+/** Somebody cancels this delay: the attempt is to end, and costs nothing. */
+export class DelayAbortedError extends DelayError {
+  readonly code = 'DELAY_ABORTED';
+
+  constructor() {
+    super("a cancel with running: 'abort' asks this attempt to end");
   }
 }
 

@@ -40,21 +40,24 @@ export interface DeadEvent
 export interface DelayEventMap {
   /** A handler was called: from now on the attempt counts. */
   started: [AttemptEvent];
-  /** Ended well, and the row is gone. */
+  /** Ended well, and the row is gone, or goes on when it recurs. */
   completed: [AttemptEndEvent];
   /** Failed; the next attempt comes after `waitMs`. */
   retrying: [AttemptFailedEvent & { waitMs: number }];
   /** Its batch failed: it runs again at once, alone, and no attempt is spent. */
   split: [AttemptFailedEvent];
   /**
-   * Failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter. `durationMs` is null and
+   * Failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter, or goes on when it recurs.
+   * `durationMs` is null and
    * `cause` undefined where no handler ended: the last process died.
    */
   dead: [DeadEvent];
   /** `PostponeDelay`: again after `waitMs`, no attempt spent. */
   postponed: [AttemptEndEvent & { waitMs: number }];
-  /** Given back unfinished at shutdown, no attempt spent. */
+  /** Given back unfinished at shutdown, or because another one of its batch was aborted; no attempt spent. */
   released: [AttemptEvent];
+  /** Ended by a cancel with `running: 'abort'`, and given back to it; no attempt spent. */
+  aborted: [AttemptEvent];
   /** The handler scheduled its own key: the row moved on. */
   superseded: [AttemptEndEvent];
   /** The lease was lost: whatever the handler did, the result was ignored. */

@@ -2,7 +2,7 @@
  * Glossary. The same words stand in code, SQL, logs and docs.
  *
  * - **delay**: one row; something that will happen later. **name**: what kind (`order.close`).
- *   **key**: the caller's business key, unique per name.
+ *   **key**: the caller's business key, unique per name. **group**: whom it is for. **headers**: texts beside the payload.
  * - **due**: the instant the caller asked for. **wake**: the next instant at which some node must
  *   look at the row (due, retry, or the end of a lease).
  * - **wheel**, **slot**, **tick**: the in-memory structure. **horizon**: how far ahead it is loaded.
@@ -16,17 +16,22 @@
  *   answer, which may have been committed. **lock wait**: how long a statement waits for a row or a key.
  * - **concurrency limit**: calls of a name that may run on a node. **reservation**: the place of one call
  *   under that limit, and the entries that travel in it.
+ * - **limit**: what all nodes may begin of a name or group: a **quota**, of which each attempt has a **permit**.
  * - **call**: one call of a handler, with one **attempt** or, of a batch handler, with several. A batch that
- *   fails is **split**: each of its delays runs again alone.
+ *   fails is **split**: each of its delays runs again alone. **abort**: a cancel ends the attempt first.
  * - **settlement**: writing down how attempts ended: done, **retry** after a **backoff**, or **dead letter**.
+ *   **dying**: on the way to that, by its name's `@OnDeadDelay`.
  * - **fence**: proving, inside a transaction, that the claim still holds. **drain**: finishing in-flight
  *   work at shutdown.
+ * - **recurrence**: a delay whose row goes on, after each run, to the next of its **instants**. **occurrence**: one of its
+ *   runs. **catch-up**: what becomes of instants that were **missed**.
  * - **lateness**: handler start minus due, on the database's clock.
  * - **verdict**: what a write answers.
  */
 import type { EntityManager } from 'typeorm';
 import type { Duration } from './duration.js';
-import type { Storable } from './storable.js';
+import type { DelayRepeat } from './recurrence/repeat.js';
+import type { ParsedPayloads, Storable } from './storable.js';
 
 /**
  * Names and payloads of all delays, typed in one place by augmentation:
@@ -57,6 +62,11 @@ export type PayloadOf<N extends DelayName> = N extends keyof DelayPayloads
   ? StorablePayloads[N]
   : unknown;
 
+/** What the handler of that name gets: {@link PayloadOf}, unless {@link ParsedPayloads} says otherwise. */
+export type ParsedPayloadOf<N extends DelayName> = N extends keyof ParsedPayloads
+  ? ParsedPayloads[N]
+  : PayloadOf<N>;
+
 /** {@link DelayPayloads}, each looked at. */
 export type StorablePayloads = { [N in keyof DelayPayloads]: Storable<DelayPayloads[N]> };
 
@@ -81,9 +91,24 @@ export interface ScheduleOptions {
   key?: string;
   /** What to do when a delay with that key waits already. Default `replace`. */
   onConflict?: OnConflict;
+  /**
+   * With `replace` and `after`: a delay that is replaced again and again is due so long after it was first scheduled, at the
+   * latest. That instant is its `createdAt`, which a replace with `maxWait` leaves as it is. At least `after`.
+   */
+  maxWait?: Duration;
   /** Attempts before it becomes a dead letter, 1 to 1,000. Default: the handler's. */
   maxAttempts?: number;
+  /**
+   * Whom it is for: a tenant, a shop, a customer; 1 to 255 characters. The groups of a name take turns, and can be
+   * limited, paused, listed and cancelled.
+   */
+  group?: string;
+  /** What travels beside the payload, a trace's context for one: up to 32 texts, 4 KiB together. */
+  headers?: DelayHeaders;
 }
+
+/** Names and texts, like those of a request. */
+export type DelayHeaders = Readonly<Record<string, string>>;
 
 /**
  * Which transaction a call is part of. With an EntityManager it lives and dies with that one. Left out, or
@@ -98,10 +123,7 @@ export type ScheduleItem<N extends DelayName = DelayName> = {
   [K in N]: { name: K; payload: PayloadOf<K> } & When & ScheduleOptions;
 }[N];
 
-/**
- * Where a reschedule moves the delay: `extendBy` counts from its present due time, and stops at the
- * end of the year 9999, the latest that a delay can be due.
- */
+/** Where a reschedule moves the delay: `extendBy` counts from its present due time, up to the end of the year 9999. */
 export type RescheduleTo = When | { extendBy: Duration; after?: never; at?: never };
 
 /** What a handler gets. */
@@ -109,7 +131,9 @@ export interface Delay<N extends DelayName = DelayName> {
   id: string;
   name: N;
   key: string | null;
-  payload: PayloadOf<N>;
+  group: string | null;
+  headers: DelayHeaders;
+  payload: ParsedPayloadOf<N>;
   dueAt: Date;
   createdAt: Date;
   /** This attempt, counted from 1. */
@@ -122,7 +146,7 @@ export interface Delay<N extends DelayName = DelayName> {
 /** States of a delay that is still in the table. */
 export type LiveState = 'scheduled' | 'running' | 'retrying' | 'dead';
 
-/** States in history. `discarded` is a dead letter that was removed or revived. */
+/** States in history. `discarded` is a dead letter that was removed or revived, or an occurrence that failed for good. */
 export type EndState = 'completed' | 'cancelled' | 'discarded' | 'superseded';
 
 /** What `find` answers. */
@@ -130,7 +154,11 @@ export interface DelayInfo<N extends DelayName = DelayName> {
   id: string;
   name: N;
   key: string | null;
+  group: string | null;
+  headers: DelayHeaders;
   payload: PayloadOf<N>;
+  /** Of `list` and `story`: why the codec cannot decode the payload, which is then undefined. */
+  unreadable?: Error;
   state: LiveState;
   dueAt: Date;
   /** When it is looked at next; `null` for a dead letter. */
@@ -140,6 +168,8 @@ export interface DelayInfo<N extends DelayName = DelayName> {
   maxAttempts: number | null;
   lastError: string | null;
   createdAt: Date;
+  /** How it recurs; null: once. */
+  repeat: DelayRepeat | null;
 }
 
 /** One line of `history`. */

@@ -17,11 +17,14 @@ export interface DelayFilter<N extends DelayName = DelayName> {
   /** That key, of any name. */
   key?: string;
   keyPrefix?: string;
+  group?: string;
   state?: LiveState | readonly LiveState[];
   /** Due then or later. */
   dueFrom?: Date;
   /** Due earlier than that. */
   dueBefore?: Date;
+  /** Whether it recurs. */
+  repeating?: boolean;
   /** Part of the last error, 1 to 1,000 characters, in upper or lower case. */
   error?: string;
 }

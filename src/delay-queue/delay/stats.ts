@@ -1,4 +1,5 @@
 import type { DelayInfo, DelayRecord } from './delay.js';
+import type { DelayPause } from './pause.js';
 
 /** Delays of one name, and who is there to run them. */
 export interface NameStats {
@@ -27,10 +28,12 @@ export interface NodeStats {
   running: number;
 }
 
-/** What `stats` answers: every name that has a delay or a node, and every live node. */
+/** What `stats` answers: every name that has a delay or a node, every live node, and what is paused. */
 export interface DelayStats {
   names: NameStats[];
   nodes: NodeStats[];
+  /** Of names and of groups. */
+  pauses: DelayPause[];
 }
 
 /** Everything about one business key, across names. */

@@ -52,3 +52,18 @@ export type StorableMembers<T extends object> = {
       : StorableParts<T[K]>
     : StorableParts<T[K]>;
 };
+
+/**
+ * What handlers get where a schema makes something else of the payload than what is scheduled, by augmentation as
+ * `DelayPayloads`:
+ *
+ * ```ts
+ * declare module 'nestjs-delay-queue' {
+ *   interface ParsedPayloads {
+ *     'order.close': z.output<typeof closing>;
+ *   }
+ * }
+ * ```
+ */
+// oxlint-disable-next-line typescript/no-empty-object-type -- exists to be augmented
+export interface ParsedPayloads {}

@@ -1,3 +1,18 @@
+import type { InTransaction } from './delay.js';
+import type { Duration } from './duration.js';
+
+/** Options of a cancel. */
+export interface CancelOptions extends InTransaction {
+  /**
+   * What becomes of a delay that runs. `leave` (default): nothing, the verdict is `running`. `abort`: `ctx.signal` of
+   * its attempt aborts, the transaction of a transactional one is rolled back, and the delay is cancelled when the
+   * attempt has ended.
+   */
+  running?: 'leave' | 'abort';
+  /** How long `abort` waits for that end, 1 ms to 1 h; then the verdict is `running`. Default `'5s'`. */
+  abortWithin?: Duration;
+}
+
 /**
  * - `scheduled`: a new delay waits.
  * - `replaced`: the waiting delay of that key has the new payload and time.
@@ -14,7 +29,8 @@ export interface ScheduleResult {
 
 /**
  * - `cancelled`: no attempt will start any more, and none can commit through the fence.
- * - `running`: an attempt holds the lease now; the business row decides.
+ * - `running`: an attempt holds the lease now; the business row decides. With `running: 'abort'` it was told to end, and
+ *   did not within `abortWithin`.
  * - `absent`: there is no delay of that key.
  */
 export type CancelResult =

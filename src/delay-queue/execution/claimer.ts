@@ -3,19 +3,27 @@ import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Entry } from '../intake/entry.js';
 import type { Intake } from '../intake/intake.js';
+import { type Occurrence, occurrenceOf } from '../recurrence/occurrence.js';
+import type { StoredRepeat } from '../recurrence/recurrence.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { ClaimRequest, ClaimedRow } from '../store/wire/attempt-rows.js';
 import type { AttemptStore } from '../store/attempt.store.js';
+import type { LimitLeft, LimitStore, Rule } from '../store/limits/limit.store.js';
+import type { LimitBlocks } from './limit-blocks.js';
+import { groupText } from '../store/wire/wakes.js';
 import { retryPauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
 import { Attempt } from './call/attempt.js';
+import { extrasOf } from './call/extras.js';
 
 /** What a claim was answered. */
 export interface Claimed {
   rows: ReadonlyMap<number, ClaimedRow>;
   /** `performance.now()` before the claim was sent: no lease began earlier. */
   askedAtMs: number;
+  /** Names and groups whose limits have no place left: what was not claimed of these waits on. */
+  full: ReadonlySet<string>;
 }
 
 /** A claim that nobody answered. */
@@ -32,6 +40,8 @@ export class Claimer {
 
   constructor(
     private readonly store: AttemptStore,
+    private readonly limited: LimitStore,
+    private readonly blocks: LimitBlocks,
     private readonly registry: HandlerRegistry,
     private readonly clock: DatabaseClock,
     private readonly intake: Intake,
@@ -52,8 +62,11 @@ export class Claimer {
     const requests = entries.map((entry) => this.#request(entry));
     const askedAtMs = performance.now();
     let rows: ClaimedRow[];
+    let left: LimitLeft[] = [];
     try {
-      rows = await this.store.claim(requests);
+      const rules = this.#rulesOf(entries);
+      if (rules.length === 0) rows = await this.store.claim(requests);
+      else ({ rows, left } = await this.#claimLimited(requests, rules, askedAtMs));
     } catch (error) {
       return { pauseMs: this.#failed(entries, error) };
     }
@@ -62,7 +75,7 @@ export class Claimer {
     // What fires often keeps its own clock right: no other statement answers as soon as a claim.
     if (rows[0]) this.clock.sample(askedAtMs, performance.now(), rows[0].now_ms);
     for (const { id } of rows) this.lostClaims.forget(id);
-    return { rows: new Map(rows.map((row) => [row.id, row])), askedAtMs };
+    return { rows: new Map(rows.map((row) => [row.id, row])), askedAtMs, full: fullOf(left) };
   }
 
   /** Undefined when it is too late to begin: then the row is given back. */
@@ -78,7 +91,56 @@ export class Claimer {
     }
     // The claim has proven that it was due; the estimate of the clock may be a little behind.
     const startedMs = Math.max(this.clock.nowMs(), row.now_ms);
-    return new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
+    const { repeat } = extrasOf(row.extras);
+    if (repeat === null) return new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
+    return this.#occurrence(row, repeat, (occurrence) => {
+      const due = { ...row, due_ms: occurrence.dueMs };
+      return new Attempt(due, handler, leaseEndsAtMs, startedMs - due.due_ms, occurrence);
+    });
+  }
+
+  /** Undefined when it comes too late, or nobody can say when it would come again. */
+  #occurrence(
+    row: ClaimedRow,
+    repeat: StoredRepeat,
+    attempt: (occurrence: Occurrence) => Attempt,
+  ): Attempt | undefined {
+    const occurrence = occurrenceOf(repeat, row.due_ms, this.clock);
+    const isFirst = row.attempts === 1;
+    if (occurrence !== null && !(isFirst && occurrence.isMissed)) return attempt(occurrence);
+    this.acknowledger.batchers.recurrences.skip({
+      id: row.id,
+      epoch: row.epoch,
+      latenessMs: 0,
+      occurrence,
+    });
+    return undefined;
+  }
+
+  async #claimLimited(
+    requests: readonly ClaimRequest[],
+    rules: readonly Rule[],
+    askedAtMs: number,
+  ): ReturnType<LimitStore['claim']> {
+    this.blocks.isAsking = true;
+    try {
+      const answer = await this.limited.claim(requests, rules);
+      this.blocks.learn(answer.left, askedAtMs);
+      return answer;
+    } finally {
+      this.blocks.isAsking = false;
+    }
+  }
+
+  /** Of the names of one claim, which all have limits, or none has. */
+  #rulesOf(entries: readonly Entry[]): Rule[] {
+    const rules = new Map<string, Rule>();
+    for (const { name } of entries) {
+      const limits = this.registry.get(name)?.limits;
+      if (limits == null) return [];
+      rules.set(name, { name, ...limits });
+    }
+    return [...rules.values()];
   }
 
   #request(entry: Entry): ClaimRequest {
@@ -113,3 +175,8 @@ export class Claimer {
     return pauseMs;
   }
 }
+
+const fullOf = (left: readonly LimitLeft[]): ReadonlySet<string> =>
+  new Set(
+    left.filter(({ places }) => places <= 0).map(({ name, group }) => groupText(name, group)),
+  );

@@ -1,4 +1,5 @@
 import type { DelayEvents } from '../delay/delay.events.js';
+import type { HandlerLimits } from '../handlers/limits.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { Signal } from '../tasks/signal.js';
 
@@ -34,6 +35,11 @@ export class ConcurrencyLimits {
     let inAll = 0;
     for (const { concurrency } of this.registry.all()) inAll += concurrency;
     return Math.min(IN_ALL_MAX, Math.max(1, inAll));
+  }
+
+  /** The limits of the name on all nodes together. */
+  acrossNodes(name: string): HandlerLimits | null {
+    return this.registry.get(name)?.limits ?? null;
   }
 
   /** Begins a call of that name, if it may. */

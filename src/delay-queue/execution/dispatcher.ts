@@ -1,6 +1,7 @@
 import type { Entry } from '../intake/entry.js';
 import type { Intake } from '../intake/intake.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
+import { groupText } from '../store/wire/wakes.js';
 import { Trigger } from '../tasks/trigger.js';
 import type { Attempt } from './call/attempt.js';
 import { Call } from './call/call.js';
@@ -42,7 +43,16 @@ export class Dispatcher {
     this.intake.shut();
     this.claimer.stop();
     this.#turn.stop();
-    while (this.#claims.size > 0) await Promise.all(this.#claims);
+    await this.whenAnswered();
+  }
+
+  get isClaiming(): boolean {
+    return this.#claims.size > 0;
+  }
+
+  /** Resolves when no claim is on its way. */
+  async whenAnswered(): Promise<void> {
+    while (this.isClaiming) await Promise.all(this.#claims);
   }
 
   #claimAll(): void {
@@ -76,17 +86,20 @@ export class Dispatcher {
       this.#turn.pauseFor(claimed.pauseMs);
       return;
     }
-    const missing: Entry[] = [];
-    for (const call of calls) this.#run(call, claimed, missing);
+    const unclaimed: Entry[] = [];
+    for (const call of calls) this.#run(call, claimed, unclaimed);
+    if (unclaimed.length === 0) return;
+    this.intake.putBack(unclaimed.filter((entry) => isHeldBack(entry, claimed)));
+    const missing = unclaimed.filter((entry) => entry.place === 'claiming');
     if (missing.length > 0) await this.unclaimed.lookAfter(missing);
   }
 
-  /** @param missing gets the entries that were not claimed */
-  #run(reservation: Reservation, { rows, askedAtMs }: Claimed, missing: Entry[]): void {
+  /** @param unclaimed gets the entries that were not claimed */
+  #run(reservation: Reservation, { rows, askedAtMs }: Claimed, unclaimed: Entry[]): void {
     const attempts: Attempt[] = [];
     for (const entry of reservation.entries) {
       const row = rows.get(entry.id);
-      if (row === undefined) missing.push(entry);
+      if (row === undefined) unclaimed.push(entry);
       else {
         this.intake.forget(entry);
         const attempt = this.claimer.attempt(row, askedAtMs);
@@ -98,3 +111,6 @@ export class Dispatcher {
     else this.executor.run(new Call(first.handler, attempts, reservation));
   }
 }
+
+const isHeldBack = ({ name, group }: Entry, { full }: Claimed): boolean =>
+  full.has(groupText(name, null)) || (group !== null && full.has(groupText(name, group)));

@@ -11,6 +11,9 @@ import type { ConcurrencyLimits } from './concurrency-limits.js';
 import { BeginRest } from './transaction/begin-rest.js';
 import { FencedTransaction, type FencedParts } from './transaction/fenced-transaction.js';
 
+/** Who was aborted, and heeds its signal, has ended by then: nobody need hear of it. */
+const QUIET_MS = 1_000;
+
 /** What has begun and may go on after its call is decided. */
 interface Running {
   outcome: Promise<Outcome>;
@@ -26,7 +29,7 @@ export class Executor {
   constructor(
     wheel: WheelService,
     private readonly fenced: FencedParts,
-    private readonly acknowledger: Acknowledger,
+    private readonly acknowledger: Pick<Acknowledger, 'report'>,
     private readonly inFlight: InFlight,
     private readonly limits: ConcurrencyLimits,
     private readonly events: DelayEvents,
@@ -87,7 +90,8 @@ export class Executor {
     call.onCut = (outcome) => {
       this.#end(call, running, outcome);
       running.transaction?.cut();
-      if (call.called) this.#linger(first, running.outcome);
+      if (!call.called) return;
+      this.#linger(first, running.outcome, outcome.kind === 'aborted' ? QUIET_MS : 0);
     };
     void running.outcome.then((outcome) => {
       if (!call.over) this.#end(call, running, outcome);
@@ -121,9 +125,14 @@ export class Executor {
   };
 
   /** The handler goes on although nobody listens: counted, so that it cannot pile up unseen. */
-  #linger({ name, event }: Attempt, outcome: Promise<Outcome>): void {
+  #linger({ name, event }: Attempt, outcome: Promise<Outcome>, quietMs: number): void {
     const lingering = this.limits.linger(name);
-    this.events.emit('lingering', { ...event, lingering });
-    void outcome.finally(() => this.limits.lingerNoMore(name));
+    const tell = (): void => void this.events.emit('lingering', { ...event, lingering });
+    const later = quietMs > 0 ? this.#deadlines.set(performance.now() + quietMs, tell) : undefined;
+    if (later === undefined) tell();
+    void outcome.finally(() => {
+      later?.off();
+      this.limits.lingerNoMore(name);
+    });
   }
 }

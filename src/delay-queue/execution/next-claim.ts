@@ -1,12 +1,34 @@
+import type { HandlerLimits, Limit } from '../handlers/limits.js';
+import { groupText } from '../store/wire/wakes.js';
 import type { Entry } from '../intake/entry.js';
+import type { Admit } from '../intake/line.js';
 import type { BatchPace } from './batch-pace.js';
 import type { ConcurrencyLimits } from './concurrency-limits.js';
+import type { HeldBy, LimitBlocks } from './limit-blocks.js';
 
 interface Parts {
   limits: ConcurrencyLimits;
+  blocks: LimitBlocks;
   pace: BatchPace;
   /** What is due, whoever asks to be admitted included. */
   intake: { waiting(name: string): number };
+}
+
+const mostOf = ({ concurrency, burst }: Limit): number =>
+  Math.min(concurrency || Infinity, burst || Infinity);
+
+/** How many a claim asks for of each name and group that has limits. */
+class Asked {
+  readonly #counts = new Map<string, number>();
+
+  of(name: string, group: string | null = null): number {
+    return this.#counts.get(groupText(name, group)) ?? 0;
+  }
+
+  add({ name, group }: Entry): void {
+    this.#counts.set(groupText(name, null), this.of(name) + 1);
+    if (group !== null) this.#counts.set(groupText(name, group), this.of(name, group) + 1);
+  }
 }
 
 /** Puts together what one claim asks for: which entries travel in which call, one place per call. */
@@ -14,6 +36,9 @@ export class NextClaim {
   readonly calls: Entry[][] = [];
   /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
   pauseLeftMs = Infinity;
+  /** Of which kind of names the first one was. */
+  #isLimited: boolean | undefined;
+  readonly #asked = new Asked();
   /** Calls of batch handlers that have room, by name. */
   readonly #open = new Map<string, Entry[]>();
 
@@ -24,7 +49,27 @@ export class NextClaim {
   ) {}
 
   /** Takes an entry in, if its name has a batch with room, or a place that it is worth. */
-  admit(entry: Entry): boolean {
+  admit(entry: Entry): ReturnType<Admit> {
+    const rules = this.parts.limits.acrossNodes(entry.name);
+    // Names with limits are claimed by a statement of their own: a claim is of these, or of the others.
+    if (this.#isLimited !== undefined && this.#isLimited !== (rules !== null)) return 'no';
+    const held = rules === null ? undefined : this.#heldBy(entry, rules);
+    if (held !== undefined) return held === 'name' ? 'no' : 'not its group';
+    if (!this.#hasPlace(entry)) return 'no';
+    this.#isLimited = rules !== null;
+    if (rules !== null) this.#asked.add(entry);
+    return 'yes';
+  }
+
+  /** No more are asked for than can be had. */
+  #heldBy({ name, group }: Entry, { all, perGroup }: HandlerLimits): HeldBy {
+    const held = this.parts.blocks.heldBy(name, group, this.nowMs);
+    if (held !== undefined) return held;
+    if (this.#asked.of(name) >= mostOf(all)) return 'name';
+    return group !== null && this.#asked.of(name, group) >= mostOf(perGroup) ? 'group' : undefined;
+  }
+
+  #hasPlace(entry: Entry): boolean {
     const { limits, pace } = this.parts;
     const shares = pace.shares(entry);
     const open = shares ? this.#open.get(entry.name) : undefined;

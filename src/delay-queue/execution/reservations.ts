@@ -3,6 +3,7 @@ import type { Intake } from '../intake/intake.js';
 import { Signal } from '../tasks/signal.js';
 import type { BatchPace } from './batch-pace.js';
 import type { ConcurrencyLimits } from './concurrency-limits.js';
+import type { LimitBlocks } from './limit-blocks.js';
 import { NextClaim } from './next-claim.js';
 
 /** What is due and has a place to run: the entries of one call. */
@@ -21,7 +22,7 @@ export class Reservation {
 /** What one claim asks for. */
 export interface Reserved {
   calls: readonly Reservation[];
-  /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
+  /** How long the first of those has to wait that were refused for their pace or a limit; Infinity: none was. */
   pauseLeftMs: number;
 }
 
@@ -34,19 +35,20 @@ export class Reservations {
   constructor(
     private readonly limits: ConcurrencyLimits,
     private readonly pace: BatchPace,
+    private readonly blocks: LimitBlocks,
     private readonly intake: Intake,
   ) {
-    limits.vacant.on(() => this.vacant.tell());
+    for (const each of [limits.vacant, blocks.vacant]) each.on(() => this.vacant.tell());
   }
 
   /** @param nowMs `performance.now()` */
   reserve(nowMs: number): Reserved {
-    const { limits, pace, intake } = this;
-    const claim = new NextClaim({ limits, pace, intake }, nowMs);
+    const { limits, pace, blocks, intake } = this;
+    const claim = new NextClaim({ limits, pace, blocks, intake }, nowMs);
     const taken = intake.take((entry) => claim.admit(entry), !this.#stalledRuns);
     if (taken === 'stalled') this.#stalledRuns = true;
     const calls = claim.calls.map((entries) => new Reservation(entries as [Entry], this));
-    return { calls, pauseLeftMs: claim.pauseLeftMs };
+    return { calls, pauseLeftMs: Math.min(claim.pauseLeftMs, blocks.leftMs(nowMs)) };
   }
 
   /** @param first entry of the call */

@@ -1,18 +1,21 @@
 import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { AttemptStore } from '../store/attempt.store.js';
-import type { ClaimRequest, LookedRow } from '../store/wire/attempt-rows.js';
+import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
+import { wakeOfRecurred } from '../store/wire/recurring.js';
+import type { ClaimRequest, ExhaustedRow, LookedRow } from '../store/wire/attempt-rows.js';
+import type { Wake } from '../store/wire/wakes.js';
+import type { Signal } from '../tasks/signal.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { Entry } from '../intake/entry.js';
 import type { Intake } from '../intake/intake.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
+import type { DyingDelays } from './dying-delays.js';
+import { NO_ATTEMPT_LEFT } from './death-reports.js';
 
 /** Pauses before a locked row is looked at again: doubled from the first to the last. */
 const LOCKED: Growth = { firstMs: 4, factor: 2, lastMs: 2_000, jitter: 0.5 };
-
-const NO_ATTEMPT_LEFT =
-  'no attempt is left, and the last one ended without a word: its process was killed or paused';
 
 /** What became of the rows that a claim asked for and did not get. */
 export class Unclaimed {
@@ -24,6 +27,8 @@ export class Unclaimed {
     private readonly registry: HandlerRegistry,
     private readonly intake: Intake,
     private readonly lostClaims: LostClaims,
+    private readonly dying: DyingDelays,
+    private readonly waits: Signal<Wake>,
     private readonly events: DelayEvents,
   ) {
     this.#looking = new Trouble(events, 'look');
@@ -42,14 +47,16 @@ export class Unclaimed {
     }
     this.#looking.worked();
     const byId = new Map(rows.map((row) => [row.id, row]));
-    const exhausted: ClaimRequest[] = [];
+    const exhausted: Exhausted[] = [];
     for (const entry of entries) {
       const row = byId.get(entry.id);
       if (row === undefined || row.wake_ms === null) this.intake.forget(entry);
       else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms);
       else if (row.wake_ms > row.now_ms) this.#early(entry, row.wake_ms, row.now_ms);
-      else if (this.#isExhausted(row)) exhausted.push(this.#asExhausted(entry, row));
-      else this.#locked(entry);
+      else if (this.#isExhausted(row)) {
+        const request = this.#asExhausted(entry, row);
+        if (!this.dying.takes(row)) exhausted.push(request);
+      } else this.#locked(entry);
     }
     if (exhausted.length > 0) await this.#deadLetter(exhausted);
   }
@@ -59,8 +66,8 @@ export class Unclaimed {
     // A row that others run now is the sweep's to find again, should they fail to finish it; one that
     // nobody runs has a claim of this node's that was committed unheard.
     if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
-      const { id, epoch, name, failed } = row;
-      this.intake.offer({ id, epoch, name, wakeMs, stalled: false, failed }, 'read');
+      const { id, epoch, name, group, failed } = row;
+      this.intake.offer({ id, epoch, name, group, wakeMs, stalled: false, failed }, 'read');
     }
   }
 
@@ -82,22 +89,53 @@ export class Unclaimed {
     return row.attempts >= this.#maxAttempts(row);
   }
 
-  #asExhausted(entry: Entry, row: LookedRow): ClaimRequest {
+  #asExhausted(entry: Entry, row: LookedRow): Exhausted {
     this.intake.forget(entry);
-    return { id: row.id, epoch: row.epoch, leaseMs: 0, maxAttempts: this.#maxAttempts(row) };
+    const maxAttempts = this.#maxAttempts(row);
+    const nextMs = nextOf(row);
+    return { id: row.id, epoch: row.epoch, leaseMs: 0, maxAttempts, dueMs: row.due_ms, nextMs };
   }
 
-  async #deadLetter(exhausted: readonly ClaimRequest[]): Promise<void> {
+  async #deadLetter(exhausted: readonly Exhausted[]): Promise<void> {
     try {
-      for (const row of await this.store.deadLetter(exhausted, NO_ATTEMPT_LEFT)) {
-        const { name, key, attempts: attempt, error } = row;
-        const of = { id: String(row.id), name, key, attempt, error, durationMs: null };
-        this.events.emit('dead', withCause(of, undefined));
+      const once = exhausted.filter(({ nextMs }) => nextMs === undefined);
+      if (once.length > 0) this.#tell(await this.store.deadLetter(once, NO_ATTEMPT_LEFT));
+      const recurring = exhausted.flatMap(({ nextMs, ...row }) =>
+        nextMs === undefined ? [] : { ...row, ...DISCARDED, nextMs },
+      );
+      if (recurring.length > 0) {
+        const rows = await this.store.recur(recurring);
+        this.#tell(rows);
+        for (const row of rows) this.waits.tell(wakeOfRecurred(row));
       }
       this.#deadLettering.worked();
     } catch (error) {
       // The sweep meets the rows again.
       this.#deadLettering.failed(error);
     }
+  }
+  #tell(rows: readonly (Omit<ExhaustedRow, 'error'> & { error: string | null })[]): void {
+    for (const { id, name, key, attempts: attempt, error } of rows) {
+      const of = { id: String(id), name, key, attempt, error: error ?? '', durationMs: null };
+      this.events.emit('dead', withCause(of, undefined));
+    }
+  }
+}
+
+/** A row without an attempt left; one that recurs goes on. */
+interface Exhausted extends ClaimRequest {
+  dueMs: number;
+  /** Undefined: it stays as a dead letter. */
+  nextMs: number | undefined;
+}
+
+const DISCARDED = { state: 'discarded', latenessMs: null, error: NO_ATTEMPT_LEFT } as const;
+
+function nextOf({ repeat, due_ms: dueMs, now_ms: nowMs }: LookedRow): number | undefined {
+  if (repeat === null) return undefined;
+  try {
+    return new Recurrence(JSON.parse(repeat) as StoredRepeat).nextMs(dueMs, nowMs);
+  } catch {
+    return undefined;
   }
 }

@@ -1,8 +1,10 @@
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
+import { parseAround } from '../options/around.js';
 import { checkConcurrency, parseTimeoutMs } from '../options/resolve-options.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { OnDelayBatchOptions, OnDelayMetadata } from './on-delay.decorator.js';
 import { atStart } from '../validation/blame.js';
+import { limitsOf } from './limits.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkMaxAttempts, checkName } from '../validation/names.js';
 import { shown } from '../validation/shown.js';
@@ -22,11 +24,14 @@ export type HandlerSettings = Pick<
   | 'name'
   | 'transactional'
   | 'concurrency'
+  | 'limits'
   | 'batch'
   | 'timeoutMs'
   | 'leaseMs'
   | 'maxAttempts'
   | 'backoffMs'
+  | 'around'
+  | 'readPayload'
 >;
 
 /** Delays of one call: they travel in one statement each way, and are held in memory with their payloads. */
@@ -34,11 +39,15 @@ const BATCH_MAX = 1_000;
 
 const ON_DELAY_OPTIONS = Object.keys({
   concurrency: true,
+  global: true,
+  perGroup: true,
   timeout: true,
   maxAttempts: true,
   backoff: true,
   transactional: true,
   batch: true,
+  around: true,
+  payload: true,
 } satisfies Record<keyof OnDelayBatchOptions, true>);
 
 /**
@@ -55,18 +64,23 @@ export function handlerSettings(
   return atStart(place, () => {
     const given = checkKnownOptions(options, 'options', ON_DELAY_OPTIONS);
     const { concurrency, timeout, maxAttempts, backoff, transactional, batch } = given;
+    const { global: all, perGroup, around, payload } = given;
+    if (payload !== undefined) defaults.payloads.expect(checkName(name), payload, 'payload');
     const isTransactional = checkTransactional(transactional);
     const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
     return {
       name: checkName(name),
       transactional: isTransactional,
       concurrency: concurrency === undefined ? defaults.concurrency : checkConcurrency(concurrency),
+      limits: limitsOf(all, perGroup),
       batch: batch === undefined ? null : checkBatch(batch),
       timeoutMs,
       // A fenced attempt is not renewed: its lease must last from the start.
       leaseMs: isTransactional ? Math.max(timeoutMs, defaults.leaseMs) : defaults.leaseMs,
       maxAttempts: maxAttempts === undefined ? defaults.maxAttempts : checkMaxAttempts(maxAttempts),
       backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
+      readPayload: defaults.payloads.readerOf(checkName(name)),
+      around: around === undefined ? defaults.around : [...defaults.around, ...parseAround(around)],
     };
   });
 }

@@ -2,15 +2,22 @@ import { Inject, Injectable } from '@nestjs/common';
 import { ContextIdFactory, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
 import type { Delay } from '../delay/delay.js';
-import type { DelayContext } from '../delay/contexts.js';
+import type { DeadDelayContext, DelayContext } from '../delay/contexts.js';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { type DelayEventMap, DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
+import { deadNamesOf } from './on-dead-delay.decorator.js';
+import { declarationOf } from '../recurrence/declaration.js';
 import { eventsOf } from './on-delay-event.decorator.js';
 import { onDelayMetadata } from './on-delay.decorator.js';
+import { repeatDelayMetadata } from './repeat-delay.decorator.js';
 import { handlerSettings } from './handler-settings.js';
-import type { Handler, DelayBatchRequest, DelayRequest } from './handler.js';
+import type { DelayBatchRequest, DelayRequest } from './handler.js';
 import { HandlerRegistry } from './handler.registry.js';
+import { atStart } from '../validation/blame.js';
+import { checkName } from '../validation/names.js';
+
+type AnyContext = DelayContext | DeadDelayContext;
 
 type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
@@ -33,16 +40,19 @@ export class HandlerExplorer {
    */
   explore(): void {
     const seen = new Set<object>();
+    const deads: (() => void)[] = [];
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       const instance: unknown = wrapper.isAlias ? undefined : wrapper.instance;
       // One instance under several tokens is still one handler.
       if (typeof instance !== 'object' || instance === null || seen.has(instance)) continue;
       seen.add(instance);
-      this.exploreInstance(wrapper, instance);
+      this.exploreInstance(wrapper, instance, deads);
     }
+    for (const add of deads) add();
   }
 
-  private exploreInstance(wrapper: InstanceWrapper, instance: object): void {
+  /** @param deads gets what belongs to a handler that may be found later */
+  private exploreInstance(wrapper: InstanceWrapper, instance: object, deads: (() => void)[]): void {
     const prototype: unknown = Object.getPrototypeOf(instance);
     if (typeof prototype !== 'object' || prototype === null) return;
     const className = prototype.constructor?.name ?? String(wrapper.name);
@@ -58,10 +68,33 @@ export class HandlerExplorer {
           invoke: this.invoker(wrapper, instance, methodName),
         });
       }
+      for (const name of deadNamesOf(prototype, methodName)) {
+        const invoke = this.invoker(wrapper, instance, methodName);
+        deads.push(() => {
+          const checked = atStart(place, () => checkName(name));
+          const readPayload = this.options.payloads.lenientReaderOf(checked);
+          this.registry.addOnDead(checked, { place, readPayload, invoke });
+        });
+      }
+      this.declare(prototype, methodName, place);
       for (const event of eventsOf(prototype, methodName)) {
         if (!isStatic(wrapper)) throw new DelayConfigError(`${place}: ${NO_INSTANCE}`);
         this.listen(event, instance, methodName, place);
       }
+    }
+  }
+
+  private declare(prototype: object, methodName: string, place: string): void {
+    const handled = onDelayMetadata(prototype, methodName).map(({ name }) => name);
+    for (const { name, options } of repeatDelayMetadata(prototype, methodName)) {
+      const { payloadBytesMax } = this.options;
+      const declaration = atStart(place, () => declarationOf(name, options, payloadBytesMax));
+      if (!handled.includes(name)) {
+        throw new DelayConfigError(
+          `${place}: @RepeatDelay('${declaration.name}') stands beside the @OnDelay of that name, and there is none`,
+        );
+      }
+      this.registry.declare(declaration, place);
     }
   }
 
@@ -96,9 +129,9 @@ export class HandlerExplorer {
     wrapper: InstanceWrapper,
     instance: object,
     methodName: string,
-  ): Handler['invoke'] {
+  ): (work: Delay | Delay[], ctx: AnyContext) => unknown {
     // Looked up at each call, so that a spy or a patch of the method takes effect.
-    const call = (target: object, work: Delay | Delay[], ctx: DelayContext): unknown =>
+    const call = (target: object, work: Delay | Delay[], ctx: AnyContext): unknown =>
       Reflect.get(target, methodName).call(target, work, ctx);
     if (isStatic(wrapper)) return (work, ctx) => call(instance, work, ctx);
     return async (work, ctx) => call(await this.resolve(wrapper, requestOf(work, ctx)), work, ctx);

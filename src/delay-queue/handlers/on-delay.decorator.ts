@@ -1,6 +1,8 @@
+import type { LimitOptions } from './limits.js';
 import 'reflect-metadata';
-import type { Delay, DelayName } from '../delay/delay.js';
+import type { Delay, DelayName, ParsedPayloadOf } from '../delay/delay.js';
 import type {
+  DelayAround,
   DelayBatchContext,
   DelayContext,
   TransactionalDelayBatchContext,
@@ -8,12 +10,24 @@ import type {
 } from '../delay/contexts.js';
 import type { Duration } from '../delay/duration.js';
 import { DelayConfigError } from '../delay/delay.errors.js';
+import type { PayloadSchema } from '../payloads/payload-schema.js';
 import type { BackoffFunction, BackoffOptions } from '../options/backoff.js';
 
-/** Options of one handler; what is left out comes from the module's options. */
-export interface OnDelayOptions {
+/**
+ * Options of one handler; what is left out comes from the module's options.
+ *
+ * `Parsed` is what its schema makes of a payload; it matters to `payload` alone.
+ */
+export interface OnDelayOptions<Parsed = any> {
   /** Attempts of this handler at a time on this node, 1 to 10,000. */
   concurrency?: number;
+  /**
+   * What all nodes together may begin of this name, exactly, also when nodes crash and come. An attempt counts from
+   * its claim.
+   */
+  global?: LimitOptions;
+  /** The same for each group of the name; delays without a group are not limited by it. */
+  perGroup?: LimitOptions;
   /** When `ctx.signal` aborts and the attempt counts as failed, 1 ms to 24 d. */
   timeout?: Duration;
   /** Attempts before a delay becomes a dead letter, 1 to 1,000. `schedule` may say otherwise. */
@@ -27,10 +41,17 @@ export interface OnDelayOptions {
    * is therefore how long a crash can hold the delay back. Default `false`: at least once.
    */
   transactional?: boolean;
+  /** Runs around each call of this handler, inside what the module's `around` surrounds. Of a list the first is outside. */
+  around?: DelayAround | readonly DelayAround[];
+  /**
+   * Schema of the payloads of this name, of Standard Schema v1: checked by `schedule` and before each call, which gets
+   * what the schema makes of it. In place of the module's `payloads`, on nodes that have the handler.
+   */
+  payload?: PayloadSchema<Parsed>;
 }
 
 /** Options of a batch handler, which gets a list of delays instead of one. */
-export interface OnDelayBatchOptions extends OnDelayOptions {
+export interface OnDelayBatchOptions<Parsed = any> extends OnDelayOptions<Parsed> {
   /**
    * Delays of one call, 1 to 1,000 at most: the method gets a list of those that are due at the same
    * time, however few. A batch that throws is done again, each delay alone; one that failed before
@@ -92,19 +113,19 @@ export const ON_DELAY_METADATA = 'nestjs-delay-queue:on-delay';
  */
 export function OnDelay<N extends DelayName>(
   name: N,
-  options: OnDelayBatchOptions & { transactional: true },
+  options: OnDelayBatchOptions<ParsedPayloadOf<N>> & { transactional: true },
 ): DecoratorOf<TransactionalBatchHandler<N>>;
 export function OnDelay<N extends DelayName>(
   name: N,
-  options: OnDelayBatchOptions & { transactional?: false },
+  options: OnDelayBatchOptions<ParsedPayloadOf<N>> & { transactional?: false },
 ): DecoratorOf<BatchHandler<N>>;
 export function OnDelay<N extends DelayName>(
   name: N,
-  options: OnDelayOptions & { transactional: true },
+  options: OnDelayOptions<ParsedPayloadOf<N>> & { transactional: true },
 ): DecoratorOf<TransactionalHandler<N>>;
 export function OnDelay<N extends DelayName>(
   name: N,
-  options?: OnDelayOptions & { transactional?: false },
+  options?: OnDelayOptions<ParsedPayloadOf<N>> & { transactional?: false },
 ): DecoratorOf<PlainHandler<N>>;
 export function OnDelay(name: unknown, options: unknown = {}): MethodDecorator {
   return (target, methodName: unknown) => {

@@ -29,7 +29,7 @@ export class Announcer {
   announce(wake: Wake, written: WrittenAt, source: Source): void {
     const nowMs = written.databaseMs + performance.now() - written.monotonicMs;
     if (wake.wakeMs - nowMs > this.horizonMs) return;
-    if (this.nodes.owns(wake.id, wake.name)) this.intake?.offer(wake, source);
+    if (this.nodes.owns(wake.id, wake.name, wake.group)) this.intake?.offer(wake, source);
     else this.notifier.send(wake);
   }
 }

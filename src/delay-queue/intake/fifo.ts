@@ -31,6 +31,21 @@ export class Fifo {
     }
   }
 
+  /** In front of all others. */
+  unshift(entry: Entry): void {
+    if (this.#head === 0) this.#entries.unshift(entry);
+    else this.#entries[--this.#head] = entry;
+  }
+
+  /** Takes the newest back out. */
+  pop(): Entry | undefined {
+    while (this.length > 0) {
+      const entry = this.#entries.pop();
+      if (entry?.place === 'ready') return entry;
+    }
+    return undefined;
+  }
+
   /** @returns those that it drops */
   keepOnly(isWanted: (entry: Entry) => boolean): Entry[] {
     const waiting = this.#entries.slice(this.#head).filter(({ place }) => place === 'ready');

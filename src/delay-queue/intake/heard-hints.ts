@@ -1,6 +1,7 @@
 import type { Hint } from '../cluster/hint.js';
 import type { Nodes } from '../cluster/nodes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
+import type { InFlight } from '../settlement/in-flight.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { Signal } from '../tasks/signal.js';
 import type { Intake } from './intake.js';
@@ -14,6 +15,7 @@ interface Parts {
   loader: Loader;
   nodes: Nodes;
   clock: DatabaseClock;
+  inFlight: InFlight;
   options: { nodeName: string; horizonMs: number };
 }
 
@@ -21,6 +23,7 @@ interface Parts {
 export function takeHints(hints: Signal<Hint>, parts: Parts): void {
   hints.on((hint) => {
     if (hint.kind === 'wakes') offerNear(hint.wakes, parts);
+    if (hint.kind === 'abort') parts.inFlight.abort(hint.claims);
     // A node hears of itself, too, and knows who was there when it came.
     const isOfOthers = hint.kind === 'nodes' && hint.came !== parts.options.nodeName;
     if (isOfOthers) parts.loader.nodesChanged();
@@ -33,6 +36,6 @@ function offerNear(wakes: readonly Wake[], { intake, nodes, clock, options }: Pa
   const nearMs = clock.nowMs() + options.horizonMs + HINT_SLACK_MS;
   for (const wake of wakes) {
     const isNear = wake.wakeMs <= nearMs;
-    if (isNear && nodes.owns(wake.id, wake.name)) intake.offer(wake, 'told');
+    if (isNear && nodes.owns(wake.id, wake.name, wake.group)) intake.offer(wake, 'told');
   }
 }

@@ -1,13 +1,12 @@
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { Nodes } from '../cluster/nodes.js';
-import type { Acknowledger } from '../settlement/acknowledger.js';
-import type { InFlight } from '../settlement/in-flight.js';
-import type { LostClaims } from '../settlement/lost-claims.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { Signal } from '../tasks/signal.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import type { Entry, Source } from './entry.js';
+import type { OpenClaims } from './open-claims.js';
 import { ReadAhead } from './read-ahead.js';
+import type { Admit } from './line.js';
 import { ReadyQueue, type Taken } from './ready-queue.js';
 
 /** Entries of the read-ahead: at 1,000 delays per second a horizon of 30 s holds 30,000. */
@@ -15,13 +14,6 @@ const READ_AHEAD_MAX = 200_000;
 
 /** Overdue rows are fetched ahead of their turn up to so many: the rest of the room is for what is new. */
 const READY_MAX = 50_000;
-
-/** Claims of this node that are not over: what they hold is offered in vain. */
-export interface OpenClaims {
-  inFlight: Pick<InFlight, 'covers'>;
-  acknowledger: Pick<Acknowledger, 'giveBack' | 'unwritten' | 'waits'>;
-  lost: LostClaims;
-}
 
 export interface IntakeLimits {
   /** Entries of one claim, at most. */
@@ -72,6 +64,15 @@ export class Intake {
     this.#isOpen = false;
   }
 
+  get isEmpty(): boolean {
+    return this.#readAhead.isEmpty;
+  }
+
+  /** Resolves when all that was offered was claimed, or forgotten. */
+  async whenEmpty(): Promise<void> {
+    if (!this.isEmpty) await this.#readAhead.emptied.next;
+  }
+
   /** Forgets everything. */
   close(): void {
     this.shut();
@@ -84,7 +85,7 @@ export class Intake {
    */
   offer(wake: Wake, source: Source): boolean {
     const { inFlight, acknowledger } = this.claims;
-    if (!this.#isOpen || !this.nodes.serves(wake.name)) return true;
+    if (!this.#isOpen || !this.nodes.mayRun(wake.name, wake.group)) return true;
     if (inFlight.covers(wake.id, wake.epoch)) return true;
     // Its attempt is over: whoever ran it again would do the work twice.
     if (acknowledger.unwritten.covers(wake.id, wake.epoch)) return true;
@@ -102,10 +103,14 @@ export class Intake {
     return this.#isOpen && this.#queue.size < this.limits.claimBatch * 2;
   }
 
-  /** Whether more overdue rows of that name would find something to do soon. */
-  hasRoomFor(name: string): boolean {
-    const { size } = this.#queue;
-    return this.#isOpen && size < READY_MAX && this.#queue.sizeOf(name) < this.limits.claimBatch;
+  /**
+   * Whether more overdue rows of that name would find something to do soon, or those of some of its groups: of which
+   * groups they would not is answered.
+   */
+  roomFor(name: string): { butNotOf: string[] } | undefined {
+    const { claimBatch } = this.limits;
+    if (!this.#isOpen || this.#queue.size >= READY_MAX) return undefined;
+    return this.#queue.roomFor(name, claimBatch);
   }
 
   /** Due entries of that name, but for stalled delays. */
@@ -117,7 +122,7 @@ export class Intake {
    * Takes what one claim asks for: each entry that is admitted. What is taken stays known until it is
    * forgotten, or looked at again.
    */
-  take(admit: (entry: Entry) => boolean, mayStalled: boolean): Taken {
+  take(admit: Admit, mayStalled: boolean): Taken {
     return this.#queue.take(this.limits.claimBatch, admit, mayStalled);
   }
 
@@ -131,6 +136,15 @@ export class Intake {
     this.#readAhead.forget(entry);
   }
 
+  /** Of entries that were taken, in their order: a limit held them back, and they wait on. */
+  putBack(entries: readonly Entry[]): void {
+    for (const entry of entries.toReversed()) {
+      const isWanted = entry.heard === undefined && this.nodes.mayRun(entry.name, entry.group);
+      if (isWanted) this.#queue.putBack(entry);
+      else this.#readAhead.forget(entry);
+    }
+  }
+
   /** Of an entry that was taken: it was locked, or its time has not quite come. */
   again(entry: Entry, inMs: number): void {
     this.#readAhead.again(entry, inMs);
@@ -142,15 +156,23 @@ export class Intake {
   }
 
   #due(entries: readonly Entry[]): void {
-    const overflowed = entries.filter((entry) => !this.#queue.push(entry));
-    for (const entry of overflowed) this.#readAhead.forget(entry);
-    if (overflowed.length > 0) this.overflow.tell();
+    let hasOverflowed = false;
+    for (const entry of entries) {
+      const mayRun = this.nodes.mayRun(entry.name, entry.group);
+      const leftOut = mayRun ? this.#queue.push(entry) : entry;
+      if (leftOut !== undefined) this.#readAhead.forget(leftOut);
+      if (mayRun && leftOut !== undefined) hasOverflowed = true;
+    }
+    if (hasOverflowed) this.overflow.tell();
     this.ready.tell();
   }
 
   /** Two nodes that knew the same rows would claim them one after the other. */
   #leaveToOthers(): void {
-    const dropped = this.#queue.keepOnly(({ id, name }) => this.nodes.owns(id, name));
+    const { nodes } = this;
+    const dropped = this.#queue.keepOnly(
+      ({ id, name, group }) => nodes.owns(id, name, group) && nodes.mayRun(name, group),
+    );
     for (const entry of dropped) this.#readAhead.forget(entry);
   }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { NodeStore } from '../store/node.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
-import type { Cursor, LoadedPage } from '../store/wire/wakes.js';
+import type { Cursor, LoadedPage, Shares } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { NameWatch } from '../cluster/name-watch.js';
@@ -15,6 +15,8 @@ const PAGE_MAX = 5_000;
 
 /** A row may be committed this long after its wake and still be found by the next load. */
 const GRACE_MS = 5_000;
+
+const NO_SHARES: Shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
 
 export interface LoaderLimits {
   horizonMs: number;
@@ -39,6 +41,7 @@ export class Loader {
   readonly #instance = randomUUID();
   readonly #nameWatch: NameWatch;
   #loadEveryMs: number;
+  #onlyBeats = false;
   #markMs = 0;
   /** Somebody came or went, as one hears: who is there is asked before what is there. */
   #asksWhoIsThere = false;
@@ -61,9 +64,9 @@ export class Loader {
 
   /** Registers this node, learns of the others, and reads the clock for the first time. */
   async join(): Promise<void> {
-    const { nowMs, nodes } = await this.#whoIsThere();
+    const { nowMs, nodes, pauses } = await this.#whoIsThere();
     this.#markMs = nowMs - GRACE_MS;
-    this.nodes.update(nodes);
+    this.nodes.update(nodes, pauses);
   }
 
   /** Before the start: more often than configured, when nobody will tell of what is new. */
@@ -71,11 +74,16 @@ export class Loader {
     this.#loadEveryMs = ms;
   }
 
+  /** Before it joins: says that this node is there, for no name, and reads nothing. */
+  onlyBeat(): void {
+    this.#onlyBeats = true;
+  }
+
   start(): void {
     this.#task.start();
   }
 
-  /** Loads now, what is this node's by then: another came or went. */
+  /** Loads now, what is this node's by then: another came or went, or something is paused or goes on. */
   nodesChanged(): void {
     this.#asksWhoIsThere = true;
     this.#task.runNow();
@@ -88,21 +96,24 @@ export class Loader {
   async #load(): Promise<number> {
     if (this.#asksWhoIsThere) {
       this.#asksWhoIsThere = false;
-      this.nodes.update((await this.#whoIsThere()).nodes);
+      const { nodes, pauses } = await this.#whoIsThere();
+      this.nodes.update(nodes, pauses);
     }
     let from: Cursor = { wakeMs: this.#markMs, id: 0 };
     let nextMarkMs: number | undefined;
+    let pauseEndsInMs = Infinity;
     for (;;) {
       const page = await this.#page(from, PAGE_MAX);
       nextMarkMs ??= page.nowMs - GRACE_MS;
       // Read with the old shares: once more, with the new ones.
-      if (this.nodes.update(page.nodes)) return 0;
+      if (this.nodes.update(page.nodes, page.pauses)) return 0;
+      pauseEndsInMs = firstEnd(page);
       const room = page.wakes.every((wake) => this.intake.offer(wake, 'read'));
       if (!room || page.cursor === null || page.wakes.length < PAGE_MAX) break;
       from = page.cursor;
     }
     this.#markMs = nextMarkMs;
-    return this.#loadEveryMs;
+    return Math.min(this.#loadEveryMs, pauseEndsInMs);
   }
 
   /** Who is there, and this node among them: a page without rows. */
@@ -112,9 +123,9 @@ export class Loader {
 
   async #page(from: Cursor, limit: number): Promise<LoadedPage> {
     const askedAtMs = performance.now();
-    const page = await this.store.load(this.nodes.shares, from, {
+    const page = await this.store.load(this.#onlyBeats ? NO_SHARES : this.nodes.shares, from, {
       horizonMs: this.limits.horizonMs,
-      limit,
+      limit: this.#onlyBeats ? 0 : limit,
       peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
       isPresent: this.presence.isPresent,
       instance: this.#instance,
@@ -124,3 +135,7 @@ export class Loader {
     return page;
   }
 }
+
+/** In how many milliseconds the first pause ends; Infinity: none does. */
+const firstEnd = ({ pauses, nowMs }: LoadedPage): number =>
+  Math.max(0, Math.min(...pauses.map(([, , untilMs]) => untilMs ?? Infinity)) - nowMs);

@@ -1,6 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import type { Wake } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
+import { Moment } from '../tasks/moment.js';
 import type { WheelChannel } from '../wheel/wheel.channel.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import { type Entry, isBetter, type Source } from './entry.js';
@@ -25,6 +26,7 @@ export class ReadAhead {
   /** As with a wheel's turns: whoever announced the first must not lend his AsyncLocalStorage to all. */
   readonly #onTurn = AsyncResource.bind(() => this.#tellOverdue());
   #told = 0;
+  readonly emptied = new Moment();
 
   /** @param onDue gets the entries whose wake has come, in order of their wake */
   constructor(
@@ -107,6 +109,11 @@ export class ReadAhead {
     this.#entries.clear();
     this.#told = 0;
     this.#channel.close();
+    this.emptied.happens();
+  }
+
+  get isEmpty(): boolean {
+    return this.#entries.size === 0;
   }
 
   #listen(entry: Entry): void {
@@ -119,7 +126,7 @@ export class ReadAhead {
     return this.#told >= this.entriesMax / TOLD_SHARE;
   }
 
-  #add({ id, epoch, name, wakeMs, stalled, failed }: Wake, told: boolean): boolean {
+  #add({ id, epoch, name, group, wakeMs, stalled, failed }: Wake, told: boolean): boolean {
     const deadlineMs = this.clock.toMonotonicMs(wakeMs);
     if (told && this.#isToldFull) return false;
     if (this.#entries.size >= this.entriesMax && (told || !this.#dropFarthest(deadlineMs))) {
@@ -133,6 +140,7 @@ export class ReadAhead {
       id,
       epoch,
       name,
+      group,
       wakeMs,
       stalled,
       failed,
@@ -173,6 +181,7 @@ export class ReadAhead {
     if (this.#entries.get(entry.id) !== entry) return;
     this.#entries.delete(entry.id);
     this.#isRead(entry);
+    if (this.isEmpty) this.emptied.happens();
   }
 
   #isRead(entry: Entry): void {

@@ -1,16 +1,14 @@
 import type { Entry } from './entry.js';
+import type { Admit } from './line.js';
 import { Turns } from './turns.js';
 
 /** Of which lane a take has taken. */
 export type Taken = 'stalled' | 'healthy' | 'nothing';
 
-/** Answers whether there was a place for the entry, and takes it. */
-type Admit = (entry: Entry) => boolean;
-
 /**
  * What is due and not yet claimed. Only what has a free place is taken out, so that leases and
  * attempts do not age in here. Stalled delays, whose earlier attempt ended without a word, have a lane of
- * their own: they are taken one by one. The names of a lane take turns, and so do the lanes.
+ * their own: they are taken one by one. The names of a lane take turns, so do the groups of a name, and the lanes.
  */
 export class ReadyQueue {
   readonly #healthy = new Turns();
@@ -26,9 +24,21 @@ export class ReadyQueue {
     return this.#healthy.sizeOf(name);
   }
 
-  /** @returns false when the line of its name is full */
-  push(entry: Entry): boolean {
+  /** Whether there is room for more of that name, if so many are enough, but not of some of its groups. */
+  roomFor(name: string, enough: number): { butNotOf: string[] } | undefined {
+    const line = this.#healthy.lineOf(name);
+    if (line === undefined || line.length < enough) return { butNotOf: [] };
+    return line.hasGroups ? { butNotOf: line.crowded(enough) } : undefined;
+  }
+
+  /** @returns who is left out when the line of its name is full */
+  push(entry: Entry): Entry | undefined {
     return (entry.stalled ? this.#stalled : this.#healthy).push(entry);
+  }
+
+  /** What was taken and did not begin waits in front of its like. */
+  putBack(entry: Entry): void {
+    (entry.stalled ? this.#stalled : this.#healthy).putBack(entry);
   }
 
   /**

@@ -131,8 +131,8 @@ export class Sweeper {
   }
 
   /**
-   * One name's backlog fills the ready queue and the pass waits: what other names have behind it
-   * is fetched past it, from where the pass stands to the end of what is overdue.
+   * The backlog of one name, or group, fills the ready queue and the pass waits: what others have behind it is
+   * fetched past it, from where the pass stands to the end of what is overdue.
    */
   async #passBy(): Promise<void> {
     const nowMs = performance.now();
@@ -142,7 +142,7 @@ export class Sweeper {
     const { shares } = this.nodes;
     let cursor = this.#cursor;
     for (;;) {
-      const wanted = this.nodes.sharesOf((name) => this.intake.hasRoomFor(name));
+      const wanted = this.nodes.sharesOf((name) => this.intake.roomFor(name));
       if (wanted.names.length === 0) return;
       const page = await this.store.sweep(wanted, cursor, {
         scan: SCAN_MAX,

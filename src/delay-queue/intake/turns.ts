@@ -1,5 +1,5 @@
-import { Fifo } from './fifo.js';
 import type { Entry } from './entry.js';
+import { type Admit, Line } from './line.js';
 
 /** Due entries of one name kept in memory; what does not fit is found again by a sweep, once there is room. */
 const LINE_MAX = 10_000;
@@ -17,7 +17,7 @@ const LINE_MAX_IN_CROWD = 500;
  */
 export class Turns {
   /** Served least recently first. A line that is empty has no turn. */
-  readonly #lines = new Map<string, Fifo>();
+  readonly #lines = new Map<string, Line>();
   #size = 0;
 
   get size(): number {
@@ -28,15 +28,29 @@ export class Turns {
     return this.#lines.get(name)?.length ?? 0;
   }
 
-  /** @returns false when its line is full: no name must take the room of another */
-  push(entry: Entry): boolean {
+  /** What waits of that name, if anything does. */
+  lineOf(name: string): Line | undefined {
+    return this.#lines.get(name);
+  }
+
+  /** @returns who is left out when its line is full: no name must take the room of another, nor must a group */
+  push(entry: Entry): Entry | undefined {
     let line = this.#lines.get(entry.name);
-    if (line === undefined) this.#lines.set(entry.name, (line = new Fifo()));
-    if (line.length >= (this.#size < CROWD ? LINE_MAX : LINE_MAX_IN_CROWD)) return false;
-    entry.place = 'ready';
-    line.push(entry);
+    if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
+    const isFull = line.length >= (this.#size < CROWD ? LINE_MAX : LINE_MAX_IN_CROWD);
+    const before = line.length;
+    const leftOut = isFull ? line.squeeze(entry) : undefined;
+    if (!isFull) line.push(entry);
+    this.#size += line.length - before;
+    return leftOut;
+  }
+
+  /** What was taken and did not begin, although its line may be full meanwhile. */
+  putBack(entry: Entry): void {
+    let line = this.#lines.get(entry.name);
+    if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
+    line.putBack(entry);
     this.#size += 1;
-    return true;
   }
 
   /**
@@ -44,7 +58,7 @@ export class Turns {
    * @param admit takes a place for the entry, and answers whether there was one
    * @returns how many it took
    */
-  take(limit: number, admit: (entry: Entry) => boolean): number {
+  take(limit: number, admit: Admit): number {
     let taken = 0;
     // Whoever is served moves to the back, where this loop meets it once more.
     for (const [name, line] of this.#lines) {
@@ -70,11 +84,9 @@ export class Turns {
     return dropped;
   }
 
-  #serve(line: Fifo, admit: (entry: Entry) => boolean): boolean {
+  #serve(line: Line, admit: Admit): boolean {
     const before = line.length;
-    const entry = line.peek();
-    const isServed = entry !== undefined && admit(entry);
-    if (isServed) line.shift();
+    const isServed = line.serve(admit);
     this.#size -= before - line.length;
     return isServed;
   }

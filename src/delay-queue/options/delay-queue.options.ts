@@ -1,4 +1,10 @@
+import type { EntityManager } from 'typeorm';
+import type { AroundFunction, DelayAround } from '../delay/contexts.js';
+import type { DelayName, ParsedPayloadOf } from '../delay/delay.js';
 import type { Duration } from '../delay/duration.js';
+import type { PayloadCodec } from '../payloads/payload-codec.js';
+import type { PayloadSchema } from '../payloads/payload-schema.js';
+import type { Payloads } from '../payloads/payloads.js';
 import type { BackoffOptions, ExponentialBackoff } from './backoff.js';
 
 /**
@@ -12,8 +18,11 @@ import type { BackoffOptions, ExponentialBackoff } from './backoff.js';
 export interface DelayQueueOptions {
   /** Schema of the library's tables: 1 to 48 of `a-z 0-9 _`. Default `'delay_queue'`. */
   schema?: string;
-  /** `false`: this node only schedules and runs no handlers. Default `true`. */
-  worker?: boolean;
+  /**
+   * `false`: this node only schedules and runs no handlers. `'manual'`: it runs them when `DelayTesting` says so, and
+   * nothing by itself: for tests. Default `true`.
+   */
+  worker?: boolean | 'manual';
   /**
    * Unique per running process; shown in history and logs. 1 to 80 printable ASCII characters.
    * Default `<hostname>:<pid>:<4 hex digits>`.
@@ -46,12 +55,27 @@ export interface DelayQueueOptions {
   drainTimeout?: Duration;
   /** Largest payload, as `jsonb` writes its JSON, in UTF-8: 2 bytes to 1 MiB. Default 65,536. */
   payloadBytesMax?: number;
+  /** Runs around each call of a handler: tracing, contexts, tenants. Of a list the first is outside. Default none. */
+  around?: DelayAround | readonly DelayAround[];
+  /**
+   * Finds the surrounding transaction, for calls that are made without `manager`: of `@nestjs-cls/transactional`
+   * `() => transactionHost.tx`. A manager without an active transaction counts as none. `manager: 'own'` stays outside.
+   * Inside a transactional handler it is not asked. Default none: no call joins a transaction that it does not name.
+   */
+  resolveManager?: (() => EntityManager | undefined) | undefined;
+  /**
+   * Schemas by name, for producers and handlers: `{ 'order.close': z.object({ orderId: z.string() }) }`. What does not fit
+   * is refused when it is scheduled. The handler gets what the schema makes of it. Default none.
+   */
+  payloads?: { readonly [N in DelayName]?: PayloadSchema<ParsedPayloadOf<N>> };
+  /** Encrypts or compresses what is stored of payloads. The same on all nodes. Default none. */
+  codec?: PayloadCodec;
 }
 
 /** {@link DelayQueueOptions} checked, without gaps, all times in milliseconds. */
 export interface ResolvedOptions {
   schema: string;
-  worker: boolean;
+  worker: boolean | 'manual';
   nodeName: string;
   concurrency: number;
   timeoutMs: number;
@@ -66,7 +90,15 @@ export interface ResolvedOptions {
   historyKeepMs: number | null;
   drainTimeoutMs: number;
   payloadBytesMax: number;
+  /** The first outside. */
+  around: readonly AroundFunction[];
+  resolveManager: (() => unknown) | undefined;
+  /** Schemas and codec. */
+  payloads: Payloads;
 }
 
 /** Injection token of {@link ResolvedOptions}. */
 export const RESOLVED_OPTIONS = Symbol.for('nestjs-delay-queue:options');
+
+/** Injection token of what `forRoot` or `forRootAsync` was given. */
+export const GIVEN_OPTIONS = 'nestjs-delay-queue:given-options';

@@ -8,6 +8,9 @@ import { checkKnownOptions } from '../validation/known-options.js';
 import { checkMaxAttempts, checkSchema } from '../validation/names.js';
 import { PAYLOAD_BYTES_MAX } from '../validation/payload.js';
 import { shown } from '../validation/shown.js';
+import { parseAround } from './around.js';
+import { checkCodec } from '../payloads/payload-codec.js';
+import { Payloads } from '../payloads/payloads.js';
 import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
 import type { DelayQueueOptions, ResolvedOptions } from './delay-queue.options.js';
 
@@ -16,6 +19,9 @@ const MEBIBYTE = 1_048_576;
 const NODE_NAME_LENGTH_MAX = 80;
 /** Leaves room for `:<pid>:<4 hex digits>`. */
 const HOSTNAME_LENGTH_MAX = 60;
+
+/** Options that are made up here, or may be missing. */
+const WITHOUT_DEFAULT = { nodeName: true, resolveManager: true, codec: true };
 
 const DEFAULTS = {
   schema: 'delay_queue',
@@ -32,7 +38,9 @@ const DEFAULTS = {
   history: { keep: '24h' },
   drainTimeout: '20s',
   payloadBytesMax: PAYLOAD_BYTES_MAX,
-} satisfies Required<Omit<DelayQueueOptions, 'nodeName'>>;
+  around: [],
+  payloads: {},
+} satisfies Required<Omit<DelayQueueOptions, keyof typeof WITHOUT_DEFAULT>>;
 
 /**
  * @param options {@link DelayQueueOptions}, or `undefined` for all defaults
@@ -45,6 +53,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
       parseDurationBetween(given[name], name, min, max);
     const integer = (name: keyof typeof DEFAULTS, min: number, max: number): number =>
       checkInteger(given[name], name, min, max);
+    const payloadBytesMax = integer('payloadBytesMax', 2, MEBIBYTE);
     const resolved: ResolvedOptions = {
       schema: checkSchema(given['schema']),
       worker: checkWorker(given['worker']),
@@ -60,7 +69,10 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
       connections: integer('connections', 2, 20),
       historyKeepMs: parseHistory(given['history']),
       drainTimeoutMs: durationMs('drainTimeout', '0', '1h'),
-      payloadBytesMax: integer('payloadBytesMax', 2, MEBIBYTE),
+      payloadBytesMax,
+      around: parseAround(given['around']),
+      resolveManager: checkResolveManager(given['resolveManager']),
+      payloads: new Payloads(payloadBytesMax, checkCodec(given['codec'])),
     };
     if (resolved.loadEveryMs >= resolved.horizonMs) {
       throw new DelayInvalidError(
@@ -68,13 +80,16 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
         `must be shorter than horizon (${resolved.loadEveryMs} ms >= ${resolved.horizonMs} ms)`,
       );
     }
+    // Tests find each other by their names, which a configuration may have made the same for all.
+    if (resolved.worker === 'manual') resolved.nodeName = distinct(resolved.nodeName);
+    resolved.payloads.expectAll(given['payloads']);
     return resolved;
   });
 }
 
 /** An option that is `undefined` counts as left out: `{ lease: process.env.LEASE }`. */
 function withDefaults(options: unknown): Record<string, unknown> {
-  const known = [...Object.keys(DEFAULTS), 'nodeName'];
+  const known = [...Object.keys(DEFAULTS), ...Object.keys(WITHOUT_DEFAULT)];
   const given = Object.entries(checkKnownOptions(options, 'options', known));
   return {
     ...DEFAULTS,
@@ -93,9 +108,18 @@ export function parseTimeoutMs(value: unknown): number {
   return parseDurationBetween(value, 'timeout', '1ms', '24d');
 }
 
-function checkWorker(value: unknown): boolean {
-  if (typeof value === 'boolean') return value;
-  throw new DelayInvalidError('worker', `must be true or false, not ${shown(value)}`);
+function checkWorker(value: unknown): boolean | 'manual' {
+  if (typeof value === 'boolean' || value === 'manual') return value;
+  throw new DelayInvalidError('worker', `must be true, false or 'manual', not ${shown(value)}`);
+}
+
+function checkResolveManager(value: unknown): (() => unknown) | undefined {
+  if (value === undefined || typeof value === 'function')
+    return value as (() => unknown) | undefined;
+  throw new DelayInvalidError(
+    'resolveManager',
+    `must be a function that answers an EntityManager or undefined, not ${shown(value)}`,
+  );
 }
 
 function checkNodeName(value: unknown): string {
@@ -108,12 +132,17 @@ function checkNodeName(value: unknown): string {
   );
 }
 
+const DIGITS = 4;
+
+const distinct = (name: string): string =>
+  `${name.slice(0, NODE_NAME_LENGTH_MAX - DIGITS - 1)}:${randomBytes(DIGITS / 2).toString('hex')}`;
+
 /** Random digits, because containers share a hostname pattern and all run as process 1. */
 function defaultNodeName(): string {
   const host = hostname()
     .replaceAll(/[^\x21-\x7e]/g, '_')
     .slice(0, HOSTNAME_LENGTH_MAX);
-  return `${host}:${process.pid}:${randomBytes(2).toString('hex')}`;
+  return distinct(`${host}:${process.pid}`);
 }
 
 function parseHistory(value: unknown): number | null {

@@ -18,6 +18,8 @@ export interface CommittedWrites {
   ): void;
   /** The row of that id is gone. */
   disarm(id: number): void;
+  /** Names or groups are paused, or go on. */
+  pausesChanged(): void;
 }
 
 /** A write that has been committed, as a trace tells of it. */
@@ -41,7 +43,7 @@ export interface WritesTrace {
   committed(write: CommittedWrite): void;
 }
 
-type Target = Pick<CommittedWrite, 'name' | 'key'>;
+type Target = Pick<CommittedWrite, 'name' | 'key'> & { group?: string | null };
 
 /** Tells of writes when their transaction is committed. */
 export class Announcements {
@@ -58,11 +60,11 @@ export class Announcements {
   written(
     manager: EntityManager | undefined,
     target: Target,
-    { verdict, id, epoch, wakeMs, nowMs }: Placed,
+    { verdict, id, epoch, wakeMs, nowMs, group = target.group ?? null }: Placed,
     { failed = false, answeredAtMs = performance.now() }: WrittenOptions = {},
   ): void {
     if (epoch === null || wakeMs === null) return;
-    const wake = { id, epoch, name: target.name, wakeMs, stalled: false, failed };
+    const wake = { id, epoch, name: target.name, group, wakeMs, stalled: false, failed };
     const written = { databaseMs: nowMs, monotonicMs: answeredAtMs };
     this.afterCommit.onCommit(manager, (certain) => this.heard.announce(wake, written, certain));
     this.#follow(manager, target, { id, verdict, wakeMs });

@@ -1,11 +1,12 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { ScheduleItem } from '../delay/delay.js';
+import type { Payloads } from '../payloads/payloads.js';
+import { isPromise } from '../payloads/schema-check.js';
 import type { NewDelay } from '../store/wire/delay-rows.js';
 import { keyText } from '../store/wire/delay-rows.js';
 import { readable, within } from '../validation/blame.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkId, checkKey, checkName } from '../validation/names.js';
-import { encodePayload } from '../validation/payload.js';
 import { isPlainArray } from '../validation/plain-values.js';
 import { parseScheduleItem, type ParsedSchedule } from '../validation/schedule-options.js';
 
@@ -25,7 +26,7 @@ export interface NameAndKey<N extends string = string> {
 export function nameAndKeyOf<N extends string>(
   name: N,
   key: unknown,
-  options: unknown,
+  options: unknown = {},
 ): NameAndKey<N> {
   checkKnownOptions(options, 'options', ['manager']);
   return { name: checkName(name) as N, key: checkKey(key) };
@@ -57,31 +58,40 @@ export function targetsOf(targets: unknown): Target[] {
   });
 }
 
-/** @throws DelayInvalidError naming the argument */
+/**
+ * @returns a promise only if a schema or the codec answers one
+ * @throws DelayInvalidError naming the argument
+ */
 export function newDelayOf(
   name: unknown,
   payload: unknown,
   options: ParsedSchedule,
-  payloadBytesMax: number,
-): NewDelay {
-  return { name: checkName(name), payload: encodePayload(payload, payloadBytesMax), ...options };
+  payloads: Payloads,
+): NewDelay | Promise<NewDelay> {
+  const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
+  const stored = payloads.stored(draft.payload, draft);
+  if (!isPromise(stored)) return { ...draft, payload: stored };
+  return heard(stored.then((text) => ({ ...draft, payload: text })));
 }
 
-/** @throws DelayInvalidError naming the item, also for a key that stands twice */
-export function newDelaysOf(items: readonly ScheduleItem[], payloadBytesMax: number): NewDelay[] {
+/**
+ * @returns a promise only if a schema or the codec answers one
+ * @throws DelayInvalidError naming the item, also for a key that stands twice
+ */
+export function newDelaysOf(
+  items: readonly ScheduleItem[],
+  payloads: Payloads,
+): NewDelay[] | Promise<NewDelay[]> {
   const length = readable('items', () => lengthOf(items, 'items'));
   const seen = new Set<string>();
-  let payloadsLength = 0;
+  const size = new SizeOfAll();
   // By index: `map` skips holes, and an array may have a `map` of its own.
-  return Array.from({ length }, (_, index) => {
+  const drafts = Array.from({ length }, (_, index) => {
     const item = readable(`items[${index}]`, () => items[index]);
     return within(`items[${index}]`, () => {
       const { name, payload, options } = parseScheduleItem(item);
-      const delay = newDelayOf(name, payload, options, payloadBytesMax);
-      payloadsLength += delay.payload.length;
-      if (payloadsLength > PAYLOADS_LENGTH_MAX) {
-        throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB together');
-      }
+      const delay = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
+      size.add(delay.payload);
       if (delay.key === null) return delay;
       const key = keyText(delay);
       if (seen.has(key)) throw new DelayInvalidError('key', 'stands twice for this name');
@@ -89,6 +99,58 @@ export function newDelaysOf(items: readonly ScheduleItem[], payloadBytesMax: num
       return delay;
     });
   });
+  return storedAll(drafts, payloads);
+}
+
+/** One after the other, so that only so much is in memory. A later promise is asked for when the one before is there. */
+function storedAll(
+  drafts: NewDelay[],
+  payloads: Payloads,
+  from = 0,
+  size = new SizeOfAll(),
+): NewDelay[] | Promise<NewDelay[]> {
+  const take = (index: number, text: string): void => {
+    size.add(text);
+    (drafts[index] as NewDelay).payload = text;
+  };
+  for (let index = from; index < drafts.length; index++) {
+    const draft = drafts[index] as NewDelay;
+    const item = `items[${index}]`;
+    const stored = within(item, () => payloads.stored(draft.payload, draft));
+    if (isPromise(stored)) {
+      const rest = async (): Promise<NewDelay[]> => {
+        const text = await stored.catch((error: unknown) =>
+          within(item, () => {
+            throw error;
+          }),
+        );
+        within(item, () => take(index, text));
+        return storedAll(drafts, payloads, index + 1, size);
+      };
+      return heard(rest());
+    }
+    within(item, () => take(index, stored));
+  }
+  return drafts;
+}
+
+/** Of all payloads of one call. */
+class SizeOfAll {
+  #length = 0;
+
+  /** @throws DelayInvalidError */
+  add(text: string): void {
+    this.#length += text.length;
+    if (this.#length > PAYLOADS_LENGTH_MAX) {
+      throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB together');
+    }
+  }
+}
+
+/** Something else may be refused before it is awaited: then its own error is nobody's, and must not end the process. */
+function heard<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
 }
 
 function lengthOf(list: unknown, field: string): number {

@@ -1,14 +1,17 @@
 import type { DelayInfo, DelayName, InTransaction } from '../delay/delay.js';
 import type { Counts, MatchingOptions } from '../delay/selection.js';
 import type { DelayStats, KeyStory } from '../delay/stats.js';
+import type { Payloads } from '../payloads/payloads.js';
 import type { ManyVerb, TargetList } from '../store/many.store.js';
 import { type Page, SelectionStore } from '../store/selection.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import type { RowFilter } from '../store/sql/parts/filter.js';
+import type { FoundRow } from '../store/wire/delay-rows.js';
 import type { MoveTo } from '../validation/when.js';
-import { HISTORY_MAX, infoOf, recordOf, statsOf } from './results.js';
+import { HISTORY_MAX, infoOf, infosOf, recordOf, statsOf } from './results.js';
 import type { Transactions } from './transaction/transactions.js';
 import type { ManyWrites } from './many-writes.js';
+import type { Pausing } from './pausing.js';
 
 /** Delays that one statement changes: a transaction of its own ends after each page. */
 const PAGE = 1_000;
@@ -16,22 +19,30 @@ const PAGE = 1_000;
 /** Reads and changes the delays that match a filter. */
 export class Matching {
   readonly #selection: SelectionStore;
+  readonly #payloads: Payloads;
   /** For how long a node counts as alive of which nobody can tell. */
   readonly #nodeAliveMs: number;
 
   constructor(
-    { schema, loadEveryMs }: { schema: string; loadEveryMs: number },
+    { schema, loadEveryMs, payloads }: { schema: string; loadEveryMs: number; payloads: Payloads },
     private readonly many: ManyWrites,
     private readonly transactions: Transactions,
+    private readonly pausing: Pausing,
   ) {
     this.#selection = new SelectionStore(schema);
+    this.#payloads = payloads;
     this.#nodeAliveMs = loadEveryMs * LOADS_MISSED_MAX;
+  }
+
+  /** @throws DelayCodecError */
+  async infoOf<N extends DelayName>(name: N, row: FoundRow): Promise<DelayInfo<N>> {
+    return infoOf(name, row, await this.#payloads.given(row.payload, row));
   }
 
   async list(filter: RowFilter, page: Page, options: InTransaction): Promise<DelayInfo[]> {
     const { runner } = this.transactions.of(options, 'read');
     const rows = await this.#selection.list(runner, filter, page);
-    return rows.map((row) => infoOf(row.name as DelayName, row));
+    return await infosOf(rows, this.#payloads);
   }
 
   async count(filter: RowFilter, options: InTransaction): Promise<number> {
@@ -44,7 +55,7 @@ export class Matching {
     const delays = await this.#selection.list(runner, { key }, { behindId: 0, limit: PAGE });
     const history = await this.#selection.historyOf(runner, key, HISTORY_MAX);
     return {
-      delays: delays.map((row) => infoOf(row.name as DelayName, row)),
+      delays: await infosOf(delays, this.#payloads),
       history: history.map(recordOf),
     };
   }
@@ -53,7 +64,7 @@ export class Matching {
     const { runner } = this.transactions.of(options, 'read');
     const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
     const names = await this.#selection.nameStats(runner);
-    return statsOf(names, nodes);
+    return statsOf(names, nodes, await this.pausing.list(options));
   }
 
   /**

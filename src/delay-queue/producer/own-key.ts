@@ -1,7 +1,8 @@
 import type { EntityManager } from 'typeorm';
 import type { AfterCommit } from './transaction/after-commit.js';
 import { actingCall, type ActingAttempt } from './transaction/handler-context.js';
-import type { DelayStore } from '../store/delay.store.js';
+import type { DelayStore, OwnChange } from '../store/delay.store.js';
+import { extrasText } from '../store/write-answers.js';
 import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { Runner } from '../store/wire/runner.js';
 import type { LockWait } from '../store/sql/parts/lock-wait.js';
@@ -48,7 +49,8 @@ export class OwnKeyWrites {
     runner: Runner,
     delay: NewDelay,
   ): Promise<Placed | undefined> {
-    const change = { ...delay, verdict: 'scheduled' };
+    const { payload, maxAttempts } = delay;
+    const change = { verdict: 'scheduled', payload, maxAttempts, extras: extrasText(delay) };
     return this.#moveOn(own, manager, runner, delay.to, change);
   }
 
@@ -59,7 +61,7 @@ export class OwnKeyWrites {
     runner: Runner,
     to: MoveTo,
   ): Promise<Placed | undefined> {
-    const change = { verdict: 'rescheduled', payload: null, maxAttempts: null };
+    const change = { verdict: 'rescheduled', payload: null, maxAttempts: null, extras: null };
     return this.#moveOn(own, manager, runner, to, change);
   }
 
@@ -68,7 +70,7 @@ export class OwnKeyWrites {
     manager: EntityManager | undefined,
     runner: Runner,
     to: MoveTo,
-    change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
+    change: OwnChange<Verdict>,
   ): Promise<Placed<Verdict> | undefined> {
     const moved = await this.store.moveOn(runner, own, to, change, lockWaitOf(own, runner));
     if (moved === undefined) return undefined;

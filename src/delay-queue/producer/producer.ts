@@ -7,43 +7,28 @@ import type {
   ScheduleResult,
 } from '../delay/verdicts.js';
 import type { DelayInfo, DelayName, DelayRecord, InTransaction } from '../delay/delay.js';
-import type { CallersPool } from '../database/own-pool.js';
 import { BatchStore } from '../store/batch.store.js';
 import { DelayStore } from '../store/delay.store.js';
+import { isPromise } from '../payloads/schema-check.js';
 import { inLockOrder } from '../store/lock-order.js';
 import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { MoveTo } from '../validation/when.js';
 import { AllOrNone } from './all-or-none.js';
-import { Announcements, type CommittedWrites, type WritesTrace } from './announcements.js';
+import { Announcements, type WritesTrace } from './announcements.js';
 import type { NameAndKey } from './arguments.js';
+import { Cancels } from './abort/cancels.js';
 import { CoalescedWrites } from './coalescing/coalesced-writes.js';
 import { ManyWrites } from './many-writes.js';
 import { Matching } from './matching.js';
-import { answerOf, HISTORY_MAX, infoOf, recordOf } from './results.js';
+import { Pausing } from './pausing.js';
+import { answerOf, HISTORY_MAX, recordOf } from './results.js';
+import type { ProducerOptions, ProducersEngine } from './producer-parts.js';
 import { SingleWrites } from './single-writes.js';
 import { ownAttempt, OwnKeyWrites } from './own-key.js';
-import type { AfterCommit } from './transaction/after-commit.js';
-import type { CallersTransaction } from './transaction/callers-transaction.js';
-import type { ActingAttempt } from './transaction/handler-context.js';
+import { isAlone } from './transaction/callers-transaction.js';
 import { OutsideTransactions } from './transaction/outside-transactions.js';
+import { surroundingBy } from './transaction/surrounding.js';
 import { Transactions } from './transaction/transactions.js';
-
-/** What the producer uses of the engine. */
-export interface ProducersEngine extends CallersPool, CommittedWrites {
-  readonly afterCommit: AfterCommit;
-}
-
-/** What the producer uses of the module's options. */
-export interface ProducerOptions {
-  schema: string;
-  nodeName: string;
-  /** `null`: no history. */
-  historyKeepMs: number | null;
-  /** How long a shutdown waits for answers. */
-  drainTimeoutMs: number;
-  /** Pause between two heartbeats of a node. */
-  loadEveryMs: number;
-}
 
 /**
  * Turns calls into rows, each call in the transaction that its caller chose. Arguments are already checked.
@@ -59,15 +44,19 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   readonly #announcements: Announcements;
   /** What calls write about lists of delays. */
   readonly many: ManyWrites;
+  /** What calls write about whole names and groups. */
+  readonly pausing: Pausing;
   /** What calls read and write about all delays that match a filter. */
   readonly matching: Matching;
+  readonly cancels: Cancels;
 
   constructor(
     dataSource: DataSource,
     engine: ProducersEngine,
-    { schema, nodeName, historyKeepMs, drainTimeoutMs, loadEveryMs }: ProducerOptions,
+    options: ProducerOptions,
     trace?: WritesTrace,
   ) {
+    const { schema, nodeName, historyKeepMs, drainTimeoutMs, loadEveryMs, payloads } = options;
     const withHistory = historyKeepMs !== null;
     this.#store = new DelayStore(schema, withHistory, nodeName);
     const ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
@@ -80,15 +69,25 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       runners: { alone: outside.writes, together: outside.together },
       drainWithinMs: drainTimeoutMs,
     });
-    this.#transactions = new Transactions(dataSource, outside, this.#coalesced);
+    const surrounding = surroundingBy(options.resolveManager);
+    this.#transactions = new Transactions(dataSource, outside, this.#coalesced, surrounding);
     this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#transactions);
-    const many = { schema, withHistory, loadEveryMs };
+    const many = { schema, withHistory, loadEveryMs, payloads };
     this.many = new ManyWrites(many, ownKey, this.#transactions, this.#announcements);
-    this.matching = new Matching(many, this.many, this.#transactions);
+    this.pausing = new Pausing(schema, this.#transactions, engine.afterCommit, () =>
+      engine.pausesChanged(),
+    );
+    this.matching = new Matching(many, this.many, this.#transactions, this.pausing);
+    this.cancels = new Cancels(this.#transactions, engine, this, this.many);
   }
 
-  async schedule(delay: NewDelay, options: InTransaction): Promise<ScheduleResult> {
+  /** @param given the delay, or, where its payload takes time, a promise */
+  async schedule(
+    given: NewDelay | Promise<NewDelay>,
+    options: InTransaction,
+  ): Promise<ScheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
+    const delay = isPromise(given) ? await this.#transactions.inTime(transaction, given) : given;
     const own = ownAttempt(transaction.manager, delay);
     const placed = isAlone(transaction, own)
       ? await this.#coalesced.schedule(delay)
@@ -97,12 +96,13 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   }
 
   async scheduleMany(
-    delays: readonly NewDelay[],
+    given: NewDelay[] | Promise<NewDelay[]>,
     options: InTransaction,
   ): Promise<ScheduleResult[]> {
-    if (delays.length === 0) return [];
-    const { sorted, indexes } = inLockOrder(delays);
+    if (!isPromise(given) && given.length === 0) return [];
     const transaction = this.#transactions.of(options, 'write');
+    const delays = isPromise(given) ? await this.#transactions.inTime(transaction, given) : given;
+    const { sorted, indexes } = inLockOrder(delays);
     const { placed, manager } = await this.#allOrNone.write(sorted, transaction);
     const results = Array.from<ScheduleResult>({ length: delays.length });
     const answeredAtMs = performance.now();
@@ -157,7 +157,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     const { name, key } = target;
     const { runner, inOrder } = this.#transactions.of(options, 'read');
     const row = await inOrder([target], () => this.#store.find(runner, name, key));
-    return row === undefined ? null : infoOf(name, row);
+    return row === undefined ? null : await this.matching.infoOf(name, row);
   }
 
   async history(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
@@ -191,7 +191,3 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     return answerOf(placed.verdict as ScheduleResult['verdict'], placed);
   }
 }
-
-/** Whether a call may travel with those of others. */
-const isAlone = ({ manager }: CallersTransaction, own: ActingAttempt | undefined): boolean =>
-  manager === undefined && own === undefined;

@@ -1,5 +1,11 @@
-import type { DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
+import type { DelayHeaders, DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
+import type { DelayRepeat } from '../delay/recurrence/repeat.js';
+import type { DelayPause } from '../delay/pause.js';
+import { DelayCodecError } from '../payloads/payload.errors.js';
+import type { Payloads } from '../payloads/payloads.js';
+import { isPromise } from '../payloads/schema-check.js';
 import type { DelayStats } from '../delay/stats.js';
+import type { PauseRow } from '../store/limits/pause.store.js';
 import type { NameStatsRow, NodeStatsRow } from '../store/wire/stats-rows.js';
 import type { FoundRow, HistoryRow, Placed } from '../store/wire/delay-rows.js';
 
@@ -7,11 +13,17 @@ import type { FoundRow, HistoryRow, Placed } from '../store/wire/delay-rows.js';
 export const HISTORY_MAX = 100;
 
 /** A delay as callers see it. */
-export const infoOf = <N extends DelayName>(name: N, row: FoundRow): DelayInfo<N> => ({
+export const infoOf = <N extends DelayName>(
+  name: N,
+  row: FoundRow,
+  payload: unknown,
+): DelayInfo<N> => ({
   id: row.id,
   name,
   key: row.key,
-  payload: JSON.parse(row.payload) as PayloadOf<N>,
+  group: row.group,
+  headers: row.headers === null ? {} : (JSON.parse(row.headers) as DelayHeaders),
+  payload: payload as PayloadOf<N>,
   state: row.state,
   dueAt: new Date(row.due_ms),
   wakeAt: row.wake_ms === null ? null : new Date(row.wake_ms),
@@ -19,7 +31,31 @@ export const infoOf = <N extends DelayName>(name: N, row: FoundRow): DelayInfo<N
   maxAttempts: row.max_attempts,
   lastError: row.last_error,
   createdAt: new Date(row.created_ms),
+  repeat: row.repeat === null ? null : repeatOf(row.repeat),
 });
+
+/** One payload that cannot be decoded hides no other delay. */
+export async function infosOf(rows: readonly FoundRow[], payloads: Payloads): Promise<DelayInfo[]> {
+  const infos: DelayInfo[] = [];
+  for (const row of rows) {
+    const name = row.name as DelayName;
+    try {
+      const payload = payloads.given(row.payload, row);
+      infos.push(infoOf(name, row, isPromise(payload) ? await payload : payload));
+    } catch (error) {
+      if (!(error instanceof DelayCodecError)) throw error;
+      infos.push({ ...infoOf(name, row, undefined), unreadable: error });
+    }
+  }
+  return infos;
+}
+
+/** Without what is the engine's own business. */
+function repeatOf(text: string): DelayRepeat {
+  const { catchUp, ...repeat } = JSON.parse(text) as DelayRepeat;
+  if ('every' in repeat) return { every: repeat.every, catchUp };
+  return { cron: repeat.cron, timeZone: repeat.timeZone, catchUp };
+}
 
 /** A line of the history as callers see it. */
 export const recordOf = (row: HistoryRow): DelayRecord => ({
@@ -46,10 +82,20 @@ export const answerOf = <Verdict extends string>(
   dueAt: new Date(dueMs),
 });
 
+/** A pause as callers see it. */
+export const pauseOf = ({ name, group, reason, pausedMs, untilMs }: PauseRow): DelayPause => ({
+  name,
+  group,
+  reason,
+  pausedAt: new Date(pausedMs),
+  until: untilMs === null ? null : new Date(untilMs),
+});
+
 /** Names with delays and names with nodes, each with both. */
 export function statsOf(
   names: readonly NameStatsRow[],
   nodes: readonly NodeStatsRow[],
+  pauses: DelayPause[],
 ): DelayStats {
   const served = nodes.flatMap((node) => node.names);
   const withDelays = new Set(names.map(({ name }) => name));
@@ -64,6 +110,7 @@ export function statsOf(
       startedAt: new Date(startedMs),
       seenAt: new Date(seenMs),
     })),
+    pauses,
   };
 }
 

@@ -6,15 +6,18 @@ import type { RowFilter } from '../store/sql/parts/filter.js';
 import { within } from '../validation/blame.js';
 import { checkInteger } from '../validation/integer.js';
 import { checkKnownOptions } from '../validation/known-options.js';
-import { checkId, checkKey, checkName, checkText } from '../validation/names.js';
+import { checkGroup, checkId, checkKey, checkName, checkText } from '../validation/names.js';
 import { isPlainArray } from '../validation/plain-values.js';
 import { shown } from '../validation/shown.js';
-import { instantOf } from '../validation/when.js';
+import { type DueTime, instantOf } from '../validation/when.js';
+import type { Pausable } from '../store/limits/pause.store.js';
+import { parseDurationMs } from '../validation/duration.js';
 
 const STATES: readonly LiveState[] = ['scheduled', 'running', 'retrying', 'dead'];
 const NAMES_MAX = 100;
 const KEY_LENGTH_MAX = 255;
 const ERROR_LENGTH_MAX = 1_000;
+const REASON_LENGTH_MAX = 1_000;
 const PAGE_MAX = 1_000;
 const PAGE_DEFAULT = 100;
 
@@ -27,9 +30,11 @@ const PARSERS: Parsers = {
   names: ['name', (value) => eachOf(value, 'name', NAMES_MAX, checkName)],
   key: ['key', checkKey],
   keyPrefix: ['keyPrefix', (value) => checkText(value, 'keyPrefix', KEY_LENGTH_MAX)],
+  group: ['group', checkGroup],
   states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
   dueFrom: ['dueFrom', (value) => instantOf(value, 'dueFrom')],
   dueBefore: ['dueBefore', (value) => instantOf(value, 'dueBefore')],
+  repeating: ['repeating', checkRepeating],
   error: ['error', (value) => checkText(value, 'error', ERROR_LENGTH_MAX)],
 };
 
@@ -62,6 +67,32 @@ export function pageOf(options: unknown): Page {
   };
 }
 
+/** @throws DelayInvalidError naming the argument */
+export function pausableOf(name: unknown, given: Record<string, unknown>): Pausable {
+  const { group } = given;
+  return { name: checkName(name), group: group === undefined ? null : checkGroup(group) };
+}
+
+/** @throws DelayInvalidError naming the option */
+export function pauseOptionsOf(
+  name: unknown,
+  options: unknown,
+): { what: Pausable; reason: string | null; until: DueTime | null } {
+  const names = ['group', 'reason', 'for', 'until', 'manager'];
+  const given = checkKnownOptions(options, 'options', names);
+  const { reason, for: duration, until } = given;
+  if (duration !== undefined && until !== undefined) {
+    throw new DelayInvalidError('until', 'give either for or until, not both');
+  }
+  const end: DueTime | null =
+    duration === undefined ? null : { kind: 'after', ms: parseDurationMs(duration, 'for') };
+  return {
+    what: pausableOf(name, given),
+    reason: reason === undefined ? null : checkText(reason, 'reason', REASON_LENGTH_MAX),
+    until: until === undefined ? end : { kind: 'at', iso: instantOf(until, 'until') },
+  };
+}
+
 /** @throws DelayInvalidError naming the option */
 export function changeOptionsOf(options: unknown): MatchingOptions<string> {
   const given = checkKnownOptions(options, 'options', ['manager', 'signal', 'onProgress']);
@@ -86,6 +117,11 @@ function checkAfter(after: unknown): number {
     if (!(error instanceof DelayInvalidError)) throw error;
     throw new DelayInvalidError('after', error.why);
   }
+}
+
+function checkRepeating(value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new DelayInvalidError('repeating', `must be true or false, not ${shown(value)}`);
 }
 
 function checkState(value: unknown): LiveState {

@@ -7,7 +7,8 @@ import { DelayEvents } from '../delay/delay.events.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { WheelService } from '../wheel/wheel.service.js';
-import type { ProducersEngine } from '../producer/producer.js';
+import { AttemptStore } from '../store/attempt.store.js';
+import type { ProducersEngine } from '../producer/producer-parts.js';
 import { AfterCommit } from '../producer/transaction/after-commit.js';
 import { Announcer, type WrittenAt } from '../intake/announcer.js';
 import { EngineConnections } from '../database/engine-connections.js';
@@ -15,6 +16,8 @@ import { Notifier } from '../cluster/notifier.js';
 import { Nodes } from '../cluster/nodes.js';
 import { type Findings, preflight } from '../database/preflight.js';
 import { SessionProof } from '../cluster/session-probe.js';
+import { AbortRequests } from './abort-requests.js';
+import { isManual, type ManualRuns } from './manual-runs.js';
 import { Worker } from './worker.js';
 
 /** Postgres cuts an application's name there. */
@@ -27,6 +30,7 @@ export class Engine implements ProducersEngine {
   #connections: EngineConnections | undefined;
   #notifier: Notifier | undefined;
   #announcer: Announcer | undefined;
+  #aborts: AbortRequests | undefined;
   #worker: Worker | undefined;
   #proof: SessionProof | undefined;
 
@@ -70,9 +74,25 @@ export class Engine implements ProducersEngine {
     this.#announcer?.announce(wake, written, certain ? 'read' : 'told');
   }
 
+  /** Of a node that runs nothing by itself, once it has started. */
+  get manual(): ManualRuns | undefined {
+    return this.#worker?.manual;
+  }
+
   /** The row of that id is gone. */
   disarm(id: number): void {
     this.#worker?.intake.disarm(id);
+  }
+
+  /** Names or groups are paused, or go on: here at once, and on all nodes that hear it. */
+  pausesChanged(): void {
+    this.#worker?.nodesChanged();
+    void this.#notifier?.nodesChanged();
+  }
+
+  /** Asks the attempts that hold these delays to end. */
+  async abort(ids: readonly number[]): Promise<void> {
+    await this.#aborts?.send(ids);
   }
 
   /** Ends well, handlers in flight first; harmless when nothing was started. */
@@ -97,9 +117,9 @@ export class Engine implements ProducersEngine {
     const { options, events, dataSource, registry, wheel } = this;
     const notifier = new Notifier(connections, options.schema, events);
     const names = options.worker ? registry.names() : [];
-    const nodes = new Nodes(options.nodeName, names);
+    const nodes = new Nodes(options.nodeName, names, registry.limitedByGroup());
     const worker =
-      names.length === 0
+      names.length === 0 && !isManual(options)
         ? undefined
         : new Worker({
             options,
@@ -114,6 +134,8 @@ export class Engine implements ProducersEngine {
     this.afterCommit.start();
     this.#notifier = notifier;
     this.#announcer = new Announcer(nodes, notifier, options.horizonMs, worker?.intake);
+    const store = new AttemptStore(connections, options.schema, false, options.nodeName);
+    this.#aborts = new AbortRequests(store, notifier, worker?.inFlight, events);
     const listens = (await worker?.start()) ?? false;
     if (worker !== undefined && !listens && limits !== null) {
       events.emit('advice', {
@@ -123,6 +145,11 @@ export class Engine implements ProducersEngine {
       });
     }
     this.#worker = worker;
+    if (isManual(options)) {
+      events.emit('advice', {
+        message: "this node runs nothing by itself: its worker is 'manual', which is for tests",
+      });
+    }
     if (worker === undefined) this.#proveSessions(connections);
     events.emit('ready', {
       node: options.nodeName,

@@ -12,7 +12,11 @@ const HISTORY_EVERY_MS = 60_000;
 
 /** Nodes not seen for a day leave no trace, however they ended; there are never many. */
 const NODES_AFTER_MS = 24 * 60 * 60 * 1_000;
-const NODES_EVERY_MS = 60 * 60 * 1_000;
+/** A pause that is over counts for nothing. */
+const PAUSES_AFTER_MS = NODES_AFTER_MS;
+/** Longer than any rate looks back: a limit that is met again begins full. */
+const QUOTAS_AFTER_MS = 2 * NODES_AFTER_MS;
+const RARELY_EVERY_MS = 60 * 60 * 1_000;
 
 /** A node looks for the first time within this time of its start, if it does not do so more often. */
 const FIRST_WITHIN_MS = 60_000;
@@ -55,7 +59,11 @@ export function prunersOf(
   events: DelayEvents,
 ): Pruner[] {
   const nodes = (limit: number) => store.forgetNodes(NODES_AFTER_MS, limit);
-  const pruners = [new Pruner(nodes, NODES_EVERY_MS, events)];
+  const pauses = (limit: number) => store.forgetPauses(PAUSES_AFTER_MS, limit);
+  const quotas = (limit: number) => store.forgetQuotas(QUOTAS_AFTER_MS, limit);
+  const pruners = [nodes, pauses, quotas].map(
+    (prune) => new Pruner(prune, RARELY_EVERY_MS, events),
+  );
   if (historyKeepMs !== null) {
     const history = (limit: number) => store.prune(historyKeepMs, limit);
     pruners.push(new Pruner(history, HISTORY_EVERY_MS, events));

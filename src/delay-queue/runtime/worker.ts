@@ -6,11 +6,13 @@ import { DatabaseClock } from '../database/database-clock.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import { BatchPace } from '../execution/batch-pace.js';
+import { DyingDelays } from '../execution/dying-delays.js';
 import { Claimer } from '../execution/claimer.js';
 import { ConcurrencyLimits } from '../execution/concurrency-limits.js';
 import { Dispatcher } from '../execution/dispatcher.js';
 import { Executor } from '../execution/executor.js';
 import { handlersShareOf } from '../execution/pool-share.js';
+import { LimitBlocks } from '../execution/limit-blocks.js';
 import { Reservations } from '../execution/reservations.js';
 import { IsolationLevel } from '../execution/transaction/isolation-level.js';
 import { Unclaimed } from '../execution/unclaimed.js';
@@ -25,8 +27,12 @@ import { InFlight } from '../settlement/in-flight.js';
 import { LeaseKeeper } from '../settlement/lease-keeper.js';
 import { LostClaims } from '../settlement/lost-claims.js';
 import { AttemptStore } from '../store/attempt.store.js';
+import { LimitStore } from '../store/limits/limit.store.js';
 import { NodeStore } from '../store/node.store.js';
 import type { WheelService } from '../wheel/wheel.service.js';
+import { Declarations } from './declarations.js';
+import { tellOfPlaces } from './tell-of-places.js';
+import { isManual, ManualRuns } from './manual-runs.js';
 import { type Pruner, prunersOf } from './pruner.js';
 
 /** Loads without LISTEN come this often: the loader alone has to find what is due soon. */
@@ -49,16 +55,20 @@ export interface WorkerParts {
 /** The half of the engine that runs handlers: wired here, begun and drained as one. */
 export class Worker {
   readonly intake: Intake;
+  /** Of a node that runs nothing by itself. */
+  readonly manual: ManualRuns | undefined;
   readonly #store: NodeStore;
-  readonly #inFlight = new InFlight();
+  readonly inFlight = new InFlight();
   readonly #acknowledger: Acknowledger;
   readonly #executor: Executor;
+  readonly #dying: DyingDelays;
   readonly #dispatcher: Dispatcher;
   readonly #sweeper: Sweeper;
   readonly #loader: Loader;
   readonly #listener: HintListener;
   readonly #leaseKeeper: LeaseKeeper;
   readonly #pruners: Pruner[];
+  readonly #declarations: Declarations;
 
   /**
    * From what is known of others to what is written last: who listens comes after whom it listens to.
@@ -71,31 +81,38 @@ export class Worker {
     const nodeStore = new NodeStore(connections, schema, nodeName);
     const clock = new DatabaseClock();
     const lost = new LostClaims();
-    const inFlight = this.#inFlight;
+    const { inFlight } = this;
     const acknowledger = new Acknowledger(store, events);
     const listener = new HintListener(connections, schema, nodeName, events);
-
+    const { hints } = listener;
     const claims = { inFlight, acknowledger, lost };
-    const limits = { claimBatch: claimBatchFor(parts), horizonMs };
+    const limits = { claimBatch: Math.max(options.claimBatch, registry.batchMax), horizonMs };
     const intake = new Intake(wheel, clock, nodes, claims, limits);
     this.#sweeper = new Sweeper(nodeStore, nodes, leaseMs, intake, events);
     this.#loader = new Loader(nodeStore, nodes, clock, options, intake, listener, events);
-    takeHints(listener.hints, { intake, loader: this.#loader, nodes, clock, options });
+    takeHints(hints, { intake, loader: this.#loader, nodes, clock, inFlight, options });
 
     const share = handlersShareOf(connections.applicationPoolMax, registry, concurrency, events);
     const places = new ConcurrencyLimits(registry, share, events);
     const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
     this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
+    this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
+    const [limited, blocks] = [new LimitStore(connections, schema, nodeName), new LimitBlocks()];
     this.#dispatcher = new Dispatcher(
       intake,
-      new Reservations(places, new BatchPace(registry), intake),
-      new Claimer(store, registry, clock, intake, acknowledger, lost, events),
-      new Unclaimed(store, registry, intake, lost, events),
+      new Reservations(places, new BatchPace(registry), blocks, intake),
+      new Claimer(store, limited, blocks, registry, clock, intake, acknowledger, lost, events),
+      new Unclaimed(store, registry, intake, lost, this.#dying, acknowledger.waits, events),
       this.#executor,
       acknowledger,
     );
+    tellOfPlaces({ freed: acknowledger.freed, hints, blocks, nodes, notifier: parts.notifier });
+    const on = { ...claims, intake, clock, blocks };
+    const runs = { ...on, dispatcher: this.#dispatcher, loader: this.#loader };
+    this.manual = isManual(options) ? new ManualRuns(runs, connections) : undefined;
     this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
     this.#pruners = prunersOf(nodeStore, historyKeepMs, events);
+    this.#declarations = new Declarations(connections, options, registry, clock, events);
     this.#store = nodeStore;
     this.#acknowledger = acknowledger;
     this.#listener = listener;
@@ -115,19 +132,28 @@ export class Worker {
           `delays that other nodes schedule are loaded every ${LOAD_WITHOUT_LISTEN_MS} ms instead`,
       });
     }
+    if (this.manual !== undefined) this.#loader.onlyBeat();
     try {
       await this.#loader.join();
     } catch (error) {
       await this.#listener.stop();
       throw error;
     }
-    this.intake.open();
+    await this.#declarations.start();
     this.#loader.start();
-    this.#sweeper.start();
     this.#leaseKeeper.start();
-    for (const pruner of this.#pruners) pruner.start();
+    if (this.manual === undefined) {
+      this.intake.open();
+      this.#sweeper.start();
+      for (const pruner of this.#pruners) pruner.start();
+    }
     await notifier.nodesChanged(options.nodeName);
     return listens;
+  }
+
+  /** Looks what is this node's by now. */
+  nodesChanged(): void {
+    this.#loader.nodesChanged();
   }
 
   /**
@@ -138,20 +164,23 @@ export class Worker {
    */
   async drain(): Promise<number> {
     // From this moment: whatever is answered while the others stop begins no more.
+    this.manual?.end();
     const claimsAnswered = this.#dispatcher.stop();
+    await this.#declarations.stop();
     await Promise.all([this.#loader, this.#sweeper, ...this.#pruners].map((each) => each.stop()));
     await this.#listener.stop();
     await claimsAnswered;
     this.intake.close();
-    for (const { holder } of this.#inFlight.all()) holder.close();
-    await this.#inFlight.whenIdle(this.parts.options.drainTimeoutMs);
-    const unfinished = this.#inFlight.all();
+    for (const { holder } of this.inFlight.all()) holder.close();
+    await this.inFlight.whenIdle(this.parts.options.drainTimeoutMs);
+    await this.#dying.drain(ACKNOWLEDGE_WITHIN_MS);
+    const unfinished = this.inFlight.all();
     for (const attempt of unfinished) attempt.holder.release(attempt);
-    await this.#inFlight.whenIdle(ACKNOWLEDGE_WITHIN_MS);
+    await this.inFlight.whenIdle(ACKNOWLEDGE_WITHIN_MS);
     await this.#acknowledger.drain(ACKNOWLEDGE_WITHIN_MS);
     this.#acknowledger.close();
     await this.#leaseKeeper.stop();
-    this.#executor.close();
+    for (const each of [this.#executor, this.#dying]) each.close();
     await this.#leave();
     return unfinished.length;
   }
@@ -166,7 +195,3 @@ export class Worker {
     }
   }
 }
-
-/** A claim takes at least what the largest batch handler wants at once. */
-const claimBatchFor = ({ options, registry }: WorkerParts): number =>
-  Math.max(options.claimBatch, ...registry.all().map(({ batch }) => batch ?? 1));

@@ -1,69 +1,42 @@
-import { type AttemptEndEvent, type DelayEvents, withCause } from '../delay/delay.events.js';
+import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { AttemptStore } from '../store/attempt.store.js';
-import type { Retry } from '../store/wire/attempt-rows.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { HeldClaim } from './held-claim.js';
+import { ABORTED, type Ending, GIVE_BACK } from './endings.js';
 import type { Outcome } from './outcome.js';
-import { Batcher } from './batcher.js';
+import type { Batcher } from './batcher.js';
+import { batchersOf } from './batchers.js';
+import { DyingClaims } from './dying-claims.js';
+import { deadEvent, endOf } from './end-events.js';
 import { InFlight } from './in-flight.js';
+import { COMPLETED, recurringOf, UNREADABLE } from './recurrences.js';
 import { Signal } from '../tasks/signal.js';
-import { Trouble } from '../tasks/trouble.js';
-
-/** What ends an attempt whose delay stays, without the attempt's own id and epoch. */
-type Ending = Omit<Retry, 'id' | 'epoch'>;
-
-const GIVE_BACK: Ending = { waitMs: 0, movesDue: false, refund: 1, error: null };
 
 /** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
 export class Acknowledger {
   /** Where a delay waits now whose attempt has ended. */
   readonly waits = new Signal<Wake>();
+  /** An attempt of a name with limits is over, and its row no longer its own: it counts for them no more. */
+  readonly freed = new Signal<HeldClaim>();
   /** Something was written down: who waited for room may go on. */
   readonly wrote = new Signal();
-  readonly #completions: Batcher<HeldClaim>;
-  readonly #retries: Batcher<Retry>;
+  readonly batchers: ReturnType<typeof batchersOf>;
   /** Attempts that ended and are not written down: their rows are still theirs. */
   readonly unwritten = new InFlight();
+  readonly dying = new DyingClaims(this.unwritten);
 
   constructor(
     store: AttemptStore,
     private readonly events: DelayEvents,
   ) {
-    const lookAt = (ids: readonly number[]) => store.lookAt(ids);
-    // One each: while the one fails the other may work.
-    const trouble = (): Trouble => new Trouble(events, 'acknowledge');
-    const complete = (items: readonly HeldClaim[]) => store.complete(items);
-    const retry = async (items: readonly Retry[]): Promise<number[]> => {
-      const rows = await store.retry(items);
-      for (const { id, epoch, name, failed, wake_ms: wakeMs } of rows) {
-        if (wakeMs !== null) {
-          this.waits.tell({ id, epoch, name, wakeMs, stalled: false, failed });
-        }
-      }
-      return rows.map((row) => row.id);
-    };
-    const node = store.nodeName;
-    const onProgress = (): void => this.wrote.tell();
-    this.#completions = new Batcher({
-      node,
-      write: complete,
-      lookAt,
-      trouble: trouble(),
-      onProgress,
-    });
-    this.#retries = new Batcher({
-      node,
-      write: retry,
-      lookAt,
-      trouble: trouble(),
-      onProgress,
-    });
+    this.batchers = batchersOf(store, this.waits, this.wrote, events);
   }
 
   /** Attempts that ended and are not written down yet. */
   get size(): number {
-    return this.#completions.size + this.#retries.size;
+    const { completions, retries, recurrences } = this.batchers;
+    return completions.size + retries.size + recurrences.size + this.dying.size;
   }
 
   /** Takes over an attempt whose outcome is decided. */
@@ -73,7 +46,7 @@ export class Acknowledger {
       case 'completed':
         return this.#complete(attempt);
       case 'failed':
-        return this.#fail(attempt, outcome);
+        return this.#fail(attempt, outcome.error);
       case 'split': {
         const error = describeError(outcome.error);
         return this.#retry(attempt, { ...GIVE_BACK, error }, () =>
@@ -83,15 +56,15 @@ export class Acknowledger {
       case 'discarded':
         return this.#deadLetter(attempt, outcome.reason);
       case 'postponed':
-        return this.#retry(
-          attempt,
-          { waitMs: outcome.waitMs, movesDue: true, refund: 1, error: null },
-          () => this.events.emit('postponed', { ...endOf(attempt), waitMs: outcome.waitMs }),
+        return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs, movesDue: true }, () =>
+          this.events.emit('postponed', { ...endOf(attempt), waitMs: outcome.waitMs }),
         );
       case 'unbegun':
         return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
       case 'released':
         return this.#retry(attempt, GIVE_BACK, () => this.events.emit('released', attempt.event));
+      case 'aborted':
+        return this.#retry(attempt, ABORTED, () => this.events.emit('aborted', attempt.event));
       case 'lost':
         this.events.emit('lost', attempt.event);
     }
@@ -102,38 +75,62 @@ export class Acknowledger {
    * @param onGivenBack told when the row is given back, or was never this node's
    */
   giveBack(id: number, epoch: number, onGivenBack: () => void = () => {}): void {
-    this.#retries.add({ id, epoch, ...GIVE_BACK }, onGivenBack);
+    this.batchers.retries.add({ id, epoch, ...GIVE_BACK }, onGivenBack);
+  }
+
+  /**
+   * The method of a dying delay did not end well: the delay waits for its next call.
+   * @param error that of the last attempt, which the row keeps
+   */
+  putOff(
+    claim: HeldClaim,
+    { waitMs, error }: { waitMs: number; error: string },
+    tell: (result: 'written' | 'gone') => void,
+  ): void {
+    const item = {
+      id: claim.id,
+      epoch: claim.epoch,
+      ...GIVE_BACK,
+      refund: 0 as const,
+      waitMs,
+      error,
+    };
+    const written = (): void => tell('written');
+    this.#write(claim, this.batchers.retries, item, written, () => tell('gone'));
   }
 
   /** Resolves when everything is written down, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
-    await Promise.all([this.#completions.whenEmpty(withinMs), this.#retries.whenEmpty(withinMs)]);
+    const all = [...Object.values(this.batchers), this.dying];
+    await Promise.all(all.map((each) => each.whenEmpty(withinMs)));
   }
 
   /** What is not written down by now never is: the leases of those rows will end. */
   close(): void {
-    this.#completions.close();
-    this.#retries.close();
+    for (const each of Object.values(this.batchers)) each.close();
   }
 
   #complete(attempt: HeldClaim): void {
     // A transactional attempt removed its row itself, in its own transaction.
     if (attempt.handler.transactional) {
+      this.free(attempt);
       this.events.emit(attempt.movedOn ? 'superseded' : 'completed', endOf(attempt));
+      if (attempt.goesOn !== undefined) this.waits.tell(attempt.goesOn);
       return;
     }
+    if (attempt.occurrence !== null) return this.#recur(attempt);
     this.unwritten.add(attempt);
-    this.#completions.add(attempt, this.#completed);
+    this.batchers.completions.add(attempt, this.#completed);
   }
 
   readonly #completed = (result: 'written' | 'gone', attempt: HeldClaim): void => {
     this.unwritten.delete(attempt);
-    if (result === 'gone') this.#gone(attempt);
+    this.free(attempt);
+    if (result === 'gone') this.#notWritten(attempt);
     else if (this.events.isHeard('completed')) this.events.emit('completed', endOf(attempt));
   };
 
-  #fail(attempt: HeldClaim, outcome: Outcome & { kind: 'failed' }): void {
-    const { error: cause } = outcome;
+  #fail(attempt: HeldClaim, cause: unknown): void {
     const { attempts, max_attempts: maxAttempts } = attempt.row;
     if (attempts >= maxAttempts) return this.#deadLetter(attempt, cause);
     const error = describeError(cause);
@@ -145,30 +142,58 @@ export class Acknowledger {
 
   #deadLetter(attempt: HeldClaim, cause: unknown): void {
     const error = describeError(cause);
-    const onWritten = (): void => {
-      const { id, name, key, attempt: number, durationMs } = endOf(attempt);
-      const of = { id, name, key, attempt: number, error, durationMs };
-      this.events.emit('dead', withCause(of, cause));
-    };
-    this.#retry(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
+    if (attempt.handler.onDead !== undefined) {
+      return this.dying.add(attempt, error, cause, (how) => {
+        if (how === 'gone') {
+          this.free(attempt);
+          this.#notWritten(attempt);
+        }
+        this.wrote.tell();
+      });
+    }
+    const onWritten = (): unknown => this.events.emit('dead', deadEvent(attempt, error, cause));
+    const item = recurringOf(attempt, { state: 'discarded', error });
+    if (item !== undefined) this.#write(attempt, this.batchers.recurrences, item, onWritten);
+    else this.#retry(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
   }
 
-  #retry(attempt: HeldClaim, ending: Ending, onWritten: () => void): void {
+  #recur(attempt: HeldClaim): void {
+    const item = recurringOf(attempt, COMPLETED);
+    if (item === undefined) return this.#deadLetter(attempt, new Error(UNREADABLE));
+    const completed = (): unknown => this.events.emit('completed', endOf(attempt));
+    this.#write(attempt, this.batchers.recurrences, item, completed);
+  }
+
+  #retry(attempt: HeldClaim, ending: Ending, onWritten: () => unknown): void {
     const { id, epoch } = attempt;
+    this.#write(attempt, this.batchers.retries, { id, epoch, ...ending }, onWritten);
+  }
+
+  #write<Item extends { id: number; epoch: number }>(
+    attempt: HeldClaim,
+    batcher: Batcher<Item>,
+    item: Item,
+    onWritten: () => unknown,
+    onGone: () => void = () => this.#notWritten(attempt),
+  ): void {
     this.unwritten.add(attempt);
-    this.#retries.add({ id, epoch, ...ending }, (result) => {
+    batcher.add(item, (result) => {
       this.unwritten.delete(attempt);
+      this.free(attempt);
       if (result === 'written') onWritten();
-      // The attempt was cut, or its connection broke, at COMMIT; the row is gone: it was committed.
-      else if (attempt.committing) this.events.emit('completed', endOf(attempt));
-      else this.#gone(attempt);
+      else onGone();
     });
   }
 
-  #gone(attempt: HeldClaim): void {
-    if (attempt.movedOn) this.events.emit('superseded', endOf(attempt));
+  /** Its row is written: the limits of its name have room. */
+  free(attempt: HeldClaim): void {
+    if (attempt.handler.limits !== null) this.freed.tell(attempt);
+  }
+
+  #notWritten(attempt: HeldClaim): void {
+    // The attempt was cut, or its connection broke, at COMMIT; the row is gone: it was committed.
+    if (attempt.committing) this.events.emit('completed', endOf(attempt));
+    else if (attempt.movedOn) this.events.emit('superseded', endOf(attempt));
     else this.events.emit('lost', attempt.event);
   }
 }
-
-const endOf = ({ event, durationMs }: HeldClaim): AttemptEndEvent => ({ ...event, durationMs });

@@ -35,6 +35,14 @@ export class InFlight {
     return claim !== undefined && claim.epoch >= epoch;
   }
 
+  /** Somebody cancels these delays: those of them that run here, under that very claim, are to end. */
+  abort(claims: readonly { id: number; epoch: number }[]): void {
+    for (const { id, epoch } of claims) {
+      const claim = this.#byId.get(id);
+      if (claim?.epoch === epoch) claim.holder.abort(claim);
+    }
+  }
+
   all(): HeldClaim[] {
     return [...this.#byId.values(), ...this.#earlier];
   }

@@ -1,9 +1,11 @@
-import { NO_MS } from './wire/arrays.js';
+import { NO_MAXIMUM, NO_MS } from './wire/arrays.js';
 import {
   type ExhaustedAnswer,
   exhaustedOf,
   type ClaimAnswer,
   claimedOf,
+  type DyingAnswer,
+  dyingOf,
   type FenceAnswer,
   fencedOf,
   type IdAnswer,
@@ -19,20 +21,28 @@ import type {
   ClaimedRow,
   ClaimRequest,
   Completion,
+  DyingRow,
   FenceRow,
   LookedRow,
   RetriedRow,
   Retry,
 } from './wire/attempt-rows.js';
+import {
+  type RecurAnswer,
+  recurredOf,
+  type RecurredRow,
+  type Recurring,
+} from './wire/recurring.js';
 import { given, type Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
 import { exhaustedSql } from './sql/attempts/exhausted.sql.js';
-import { claimSql } from './sql/attempts/claim.sql.js';
+import { claimDyingSql, claimSql } from './sql/attempts/claim.sql.js';
 import { completeSql } from './sql/attempts/complete.sql.js';
 import { fenceSql } from './sql/attempts/fence.sql.js';
 import { lookAtSql } from './sql/attempts/look-at.sql.js';
 import { renewSql } from './sql/attempts/renew.sql.js';
 import { retrySql } from './sql/attempts/retry.sql.js';
+import { NO_LINE, recurSql } from './sql/recurrences/recur.sql.js';
 
 /** What becomes of rows that are claimed, on connections of the engine's own; one statement per method. */
 export class AttemptStore {
@@ -47,9 +57,11 @@ export class AttemptStore {
     const tables = tablesOf(schema);
     this.#sql = {
       claim: claimSql(tables),
+      claimDying: claimDyingSql(tables),
       lookAt: lookAtSql(tables),
       complete: completeSql(tables, withHistory),
       retry: retrySql(tables),
+      recur: recurSql(tables, withHistory),
       deadLetter: exhaustedSql(tables),
       renew: renewSql(tables),
       fence: fenceSql(tables),
@@ -57,13 +69,27 @@ export class AttemptStore {
   }
 
   async claim(requests: readonly ClaimRequest[]): Promise<ClaimedRow[]> {
-    const rows = await this.runner.query<ClaimAnswer>(this.#sql.claim, [
+    const rows = await this.runner.query<ClaimAnswer>(this.#sql.claim, this.#claiming(requests));
+    return rows.map(claimedOf);
+  }
+
+  /**
+   * Claims a row that is to become a dead letter, without an attempt.
+   * @param isHeld whether this node holds its lease; else it is due and has no attempt left
+   */
+  async claimDying(request: ClaimRequest, isHeld: boolean): Promise<DyingRow | undefined> {
+    const parameters = [...this.#claiming([request]), isHeld];
+    const [row] = await this.runner.query<DyingAnswer>(this.#sql.claimDying, parameters);
+    return row && dyingOf(row);
+  }
+
+  #claiming(requests: readonly ClaimRequest[]): string[] {
+    return [
       ...fencesOf(requests),
       numbers(requests.map((request) => request.leaseMs)),
       numbers(requests.map((request) => request.maxAttempts)),
       this.nodeName,
-    ]);
-    return rows.map(claimedOf);
+    ];
   }
 
   async lookAt(ids: readonly number[]): Promise<LookedRow[]> {
@@ -83,8 +109,8 @@ export class AttemptStore {
     return ids.filter((id) => !left.has(id));
   }
 
-  async retry(items: readonly Retry[]): Promise<RetriedRow[]> {
-    const rows = await this.runner.query<RetryAnswer>(this.#sql.retry, [
+  async retry(items: readonly Retry[], runner: Runner = this.runner): Promise<RetriedRow[]> {
+    const rows = await runner.query<RetryAnswer>(this.#sql.retry, [
       ...fencesOf(items),
       numbers(items.map((item) => item.waitMs ?? NO_MS)),
       flags(items.map((item) => item.movesDue)),
@@ -94,6 +120,21 @@ export class AttemptStore {
       this.nodeName,
     ]);
     return rows.map(retriedOf);
+  }
+
+  /** The delays that went on. */
+  async recur(items: readonly Recurring[], runner: Runner = this.runner): Promise<RecurredRow[]> {
+    const rows = await runner.query<RecurAnswer>(this.#sql.recur, [
+      ...fencesOf(items),
+      texts(items.map((item) => new Date(item.dueMs).toISOString())),
+      texts(items.map((item) => new Date(item.nextMs).toISOString())),
+      texts(items.map((item) => item.state ?? NO_LINE)),
+      numbers(items.map((item) => item.latenessMs ?? NO_MS)),
+      texts(items.map((item) => item.error ?? '')),
+      numbers(items.map((item) => item.maxAttempts ?? NO_MAXIMUM)),
+      this.nodeName,
+    ]);
+    return rows.map(recurredOf);
   }
 
   async deadLetter(requests: readonly ClaimRequest[], error: string): Promise<ExhaustedRow[]> {

@@ -8,6 +8,7 @@ import {
   takenColumns,
   placedOf,
   type PlacedRow,
+  withColumns,
 } from './write-answers.js';
 import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
@@ -46,8 +47,8 @@ export class BatchStore {
   constructor(schema: string, withHistory: boolean) {
     const tables = tablesOf(schema);
     this.#sql = {
-      placeKeyless: scheduleKeylessSql(tables),
-      place: scheduleNewSql(tables, 'at once'),
+      placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
+      place: withColumns((columns) => scheduleNewSql(tables, 'at once', columns)),
       placeAgain: scheduleTakenSql(tables, withHistory, 'at once'),
       cancelWaiting: cancelWaitingSql(tables, withHistory),
       cancel: cancelSql(tables, withHistory, 'at once'),

@@ -5,7 +5,7 @@ import { numbers, texts } from './wire/arrays.js';
 import { HELD_MAX_MS, type LockWait } from './sql/parts/lock-wait.js';
 import { KeyLook } from './key-look.js';
 import { ScheduleWriter } from './schedule-writer.js';
-import { columnsOf, insertAll, placedOf, type PlacedRow } from './write-answers.js';
+import { columnsOf, insertAll, placedOf, type PlacedRow, withColumns } from './write-answers.js';
 import type { FoundRow, HistoryRow, OwnAttempt, Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
@@ -18,6 +18,15 @@ import { scheduleAllNewSql, scheduleKeylessSql } from './sql/delays/schedule-new
 import { rescheduleSql } from './sql/delays/reschedule.sql.js';
 import { retryDeadSql } from './sql/delays/retry-dead.sql.js';
 import { orHeld, untilStable } from './stable-look.js';
+
+/** What becomes of an attempt's own row; what is null stays as it is. */
+export interface OwnChange<Verdict extends string> {
+  verdict: Verdict;
+  payload: string | null;
+  maxAttempts: number | null;
+  /** Group and headers as JSON text. */
+  extras: string | null;
+}
 
 /**
  * What producers write. Each method runs in the caller's transaction or in one of its own making,
@@ -37,8 +46,8 @@ export class DelayStore {
     const tables = tablesOf(schema);
     this.#writer = new ScheduleWriter(tables, withHistory, heldMaxMs);
     this.#sql = {
-      placeAll: scheduleAllNewSql(tables),
-      placeKeyless: scheduleKeylessSql(tables),
+      placeAll: withColumns((columns) => scheduleAllNewSql(tables, columns)),
+      placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
       moveOn: {
         waits: moveOnSql(tables, withHistory, 'waits'),
         'a while': moveOnSql(tables, withHistory, 'a while'),
@@ -92,7 +101,7 @@ export class DelayStore {
     runner: Runner,
     own: OwnAttempt,
     to: MoveTo,
-    change: { verdict: Verdict; payload: string | null; maxAttempts: number | null },
+    change: OwnChange<Verdict>,
     lockWait: LockWait,
   ): Promise<Placed<Verdict> | undefined> {
     const { afterMs, at, extendMs } = columnsOf(to);
@@ -106,6 +115,7 @@ export class DelayStore {
       extendMs,
       change.maxAttempts,
       own.latenessMs,
+      change.extras,
     ];
     return orHeld(runner, this.heldMaxMs, async () => {
       const [row] = await runner.query<PlacedRow>(this.#sql.moveOn[lockWait], parameters);

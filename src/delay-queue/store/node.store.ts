@@ -5,7 +5,7 @@ import {
   type SweepAnswer,
   sweptOf,
 } from './wire/answers.js';
-import { numbers, texts } from './wire/arrays.js';
+import { flags, numbers, texts } from './wire/arrays.js';
 import { nameIndex } from './wire/ownership.js';
 import { given, type Runner } from './wire/runner.js';
 import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
@@ -14,6 +14,8 @@ import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
 import { leaveSql } from './sql/nodes/leave.sql.js';
 import { loadSql } from './sql/wakes/load.sql.js';
 import { pruneSql } from './sql/history/prune.sql.js';
+import { forgetQuotasSql } from './sql/limits/claim-limited.sql.js';
+import { forgetPausesSql } from './sql/pauses/pauses.sql.js';
 import { sweepSql } from './sql/wakes/sweep.sql.js';
 
 /** What a node reads of its share and says of itself, on connections of the engine's own; one statement per method. */
@@ -27,11 +29,13 @@ export class NodeStore {
   ) {
     const tables = tablesOf(schema);
     this.#sql = {
-      load: loadSql(tables),
-      sweep: sweepSql(tables),
+      load: { usual: loadSql(tables), withGroups: loadSql(tables, true) },
+      sweep: { usual: sweepSql(tables), withGroups: sweepSql(tables, true) },
       leave: leaveSql(tables),
       prune: pruneSql(tables),
       forgetNodes: forgetNodesSql(tables),
+      forgetPauses: forgetPausesSql(tables),
+      forgetQuotas: forgetQuotasSql(tables),
     };
   }
 
@@ -46,7 +50,7 @@ export class NodeStore {
       instance: string;
     },
   ): Promise<LoadedPage> {
-    const row = await this.#one<LoadAnswer>(this.#sql.load, [
+    const row = await this.#share<LoadAnswer>(this.#sql.load, shares, [
       this.nodeName,
       ...columnsOf(shares),
       from.wakeMs,
@@ -66,7 +70,7 @@ export class NodeStore {
     from: Cursor | null,
     limits: { scan: number; limit: number; helpAfterMs: number | null; aheadMs: number },
   ): Promise<SweptPage> {
-    const row = await this.#one<SweepAnswer>(this.#sql.sweep, [
+    const row = await this.#share<SweepAnswer>(this.#sql.sweep, shares, [
       ...columnsOf(shares),
       from?.wakeMs ?? null,
       from?.id ?? 0,
@@ -91,6 +95,30 @@ export class NodeStore {
   async forgetNodes(staleMs: number, limit: number): Promise<number> {
     const answer = await this.#one<CountAnswer>(this.#sql.forgetNodes, [staleMs, limit]);
     return Number(answer.count);
+  }
+
+  /** @returns how many pauses that ended so long ago it deleted */
+  async forgetPauses(endedMs: number, limit: number): Promise<number> {
+    const answer = await this.#one<CountAnswer>(this.#sql.forgetPauses, [endedMs, limit]);
+    return Number(answer.count);
+  }
+
+  /** @returns how many limits that nobody has met for so long it deleted */
+  async forgetQuotas(unmetMs: number, limit: number): Promise<number> {
+    const answer = await this.#one<CountAnswer>(this.#sql.forgetQuotas, [unmetMs, limit]);
+    return Number(answer.count);
+  }
+
+  /** Mostly groups are nobody's matter, and nobody pays for them. */
+  #share<Row>(
+    sql: { usual: string; withGroups: string },
+    { byGroup, leftOut }: Shares,
+    parameters: unknown[],
+  ): Promise<Row> {
+    if (leftOut.length === 0 && !byGroup.includes(true)) {
+      return this.#one<Row>(sql.usual, parameters);
+    }
+    return this.#one<Row>(sql.withGroups, [...parameters, flags(byGroup), texts(leftOut)]);
   }
 
   async #one<Row>(sql: string, parameters: unknown[]): Promise<Row> {

@@ -2,7 +2,14 @@ import { DelayConflictError, DelayError } from '../delay/delay.errors.js';
 import { numbers } from './wire/arrays.js';
 import type { LockWait } from './sql/parts/lock-wait.js';
 import { KeyLook } from './key-look.js';
-import { insert, takenColumns, placedOf, type PlacedRow } from './write-answers.js';
+import {
+  insert,
+  type InsertSql,
+  takenColumns,
+  placedOf,
+  type PlacedRow,
+  withColumns,
+} from './write-answers.js';
 import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import type { Tables } from './tables/schema.js';
@@ -20,7 +27,8 @@ export class ScheduleWriter {
     withHistory: boolean,
     private readonly heldMaxMs: number,
   ) {
-    const place = (lockWait: LockWait): string => scheduleNewSql(tables, lockWait);
+    const place = (lockWait: LockWait): InsertSql =>
+      withColumns((columns) => scheduleNewSql(tables, lockWait, columns));
     this.#sql = {
       place: { callers: place('waits'), ours: place('a while') },
       placeAgain: new KeyLook((lockWait) => scheduleTakenSql(tables, withHistory, lockWait)),
@@ -95,7 +103,7 @@ export class ScheduleWriter {
     if (ids.length > 0) await runner.query(this.#sql.unplace, [numbers(ids)]);
   }
 
-  #insertFor({ transaction = 'ours' }: Runner): string {
+  #insertFor({ transaction = 'ours' }: Runner): InsertSql {
     return this.#sql.place[transaction];
   }
 }

@@ -2,6 +2,7 @@ import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/arrays.js';
 import { type AsText, msOfUs, numberOf } from './wire/answers.js';
 import { numbers, texts } from './wire/arrays.js';
 import type { MoveTo } from '../validation/when.js';
+import type { Columns } from './sql/delays/schedule-new.sql.js';
 import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import { keyText } from './wire/delay-rows.js';
@@ -32,23 +33,57 @@ export function newDelayColumns(newDelays: readonly NewDelay[]): string[] {
   ];
 }
 
+/** What few delays have, as JSON text, which their statements take apart. */
+export const extrasText = ({
+  group,
+  headers,
+  maxWaitMs = null,
+}: Pick<NewDelay, 'group' | 'headers' | 'maxWaitMs'>): string =>
+  `{${[
+    ...(group === null ? [] : [`"group":${JSON.stringify(group)}`]),
+    ...(headers === null ? [] : [`"headers":${headers}`]),
+    ...(maxWaitMs === null ? [] : [`"maxWait":${maxWaitMs}`]),
+  ].join()}}`;
+
+/** A statement that inserts, for delays with group or headers and for those that have neither. */
+export type InsertSql = Readonly<Record<Columns, string>>;
+
+export const withColumns = (build: (columns: Columns) => string): InsertSql => ({
+  usual: build('usual'),
+  all: build('all'),
+});
+
 /** Parameters of `placeAgain`. */
 export const takenColumns = (newDelays: readonly NewDelay[]): string[] => [
   ...newDelayColumns(newDelays),
   texts(newDelays.map((newDelay) => newDelay.onConflict)),
+  texts(newDelays.map(extrasText)),
 ];
+
+/** Runs one that inserts. */
+function queryFor<Row>(
+  runner: Runner,
+  sql: InsertSql,
+  newDelays: readonly NewDelay[],
+): Promise<Row[]> {
+  const parameters = newDelayColumns(newDelays);
+  const isUsual = newDelays.every(({ group, headers }) => group === null && headers === null);
+  if (isUsual) return runner.query<Row>(sql.usual, parameters);
+  return runner.query<Row>(sql.all, [...parameters, texts(newDelays.map(extrasText))]);
+}
 
 /** What statements about a delay that is there answer; of one that is absent there is no number. */
 export type PlacedRow = AsText<
   'verdict' | 'id' | 'name' | 'due_ms' | 'now_ms',
   'key' | 'epoch' | 'wake_ms'
->;
+> & { group_id?: string | null };
 
 /** @param verdict for statements that answer only rows of one */
 export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
   return {
     verdict,
     id: numberOf(row.id),
+    group: row.group_id,
     dueMs: numberOf(row.due_ms),
     epoch: numberOf(row.epoch),
     wakeMs: numberOf(row.wake_ms),
@@ -65,10 +100,10 @@ type KeyedRow = InsertedRow & AsText<'name', 'key'>;
 /** Runs a `place` statement: inserts what can be inserted; a hole where the key was taken. */
 export async function insert(
   runner: Runner,
-  sql: string,
+  sql: InsertSql,
   newDelays: readonly NewDelay[],
 ): Promise<(Placed | undefined)[]> {
-  const rows = await runner.query<KeyedRow>(sql, newDelayColumns(newDelays));
+  const rows = await queryFor<KeyedRow>(runner, sql, newDelays);
   if (rows.length === newDelays.length) return inOrder(rows);
   // Of the keyless ones, the first is the first. Keyed ones say which they are.
   const keyless = inOrder(rows.filter(({ key }) => key === null)).values();
@@ -83,10 +118,10 @@ export async function insert(
 /** Runs a statement that inserts all, or none: then it answers undefined. */
 export async function insertAll(
   runner: Runner,
-  sql: string,
+  sql: InsertSql,
   newDelays: readonly NewDelay[],
 ): Promise<Placed[] | undefined> {
-  const rows = await runner.query<InsertedRow>(sql, newDelayColumns(newDelays));
+  const rows = await queryFor<InsertedRow>(runner, sql, newDelays);
   return rows.length === 0 ? undefined : inOrder(rows);
 }
 

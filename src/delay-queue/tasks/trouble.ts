@@ -2,10 +2,12 @@ import type { DelayEvents } from '../delay/delay.events.js';
 
 /** What the engine does again when it failed, as the events and the log name it. */
 export type Duty =
+  | 'abort'
   | 'acknowledge'
   | 'begin'
   | 'bury'
   | 'claim'
+  | 'declare'
   | 'hint'
   | 'leave'
   | 'listen'

@@ -32,6 +32,11 @@ export function checkKey(value: unknown): string {
   return checkText(value, 'key', KEY_LENGTH_MAX);
 }
 
+/** Whom a delay is for. As keys: 1 to 255 UTF-16 units, and no numbers. */
+export function checkGroup(value: unknown): string {
+  return checkText(value, 'group', KEY_LENGTH_MAX);
+}
+
 /** A text that Postgres can store, of at least one UTF-16 unit. */
 export function checkText(value: unknown, field: string, lengthMax: number): string {
   if (typeof value !== 'string') {

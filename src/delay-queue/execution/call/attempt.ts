@@ -1,7 +1,10 @@
 import type { AttemptEvent } from '../../delay/delay.events.js';
 import type { Handler } from '../../handlers/handler.js';
 import type { HeldClaim, Holder } from '../../settlement/held-claim.js';
+import type { Occurrence } from '../../recurrence/occurrence.js';
+import { COMPLETED, type OccurrenceEnd } from '../../settlement/recurrences.js';
 import type { ClaimedRow } from '../../store/wire/attempt-rows.js';
+import type { Wake } from '../../store/wire/wakes.js';
 
 /** One run of one delay on this node, from its claim to its acknowledgement. */
 export class Attempt implements HeldClaim {
@@ -14,6 +17,10 @@ export class Attempt implements HeldClaim {
   holder!: Holder;
   /** The handler scheduled its own key: the row moved on under this attempt. */
   movedOn = false;
+  /** Its own transaction has written where its delay goes on. */
+  goesOn: Wake | undefined;
+  /** How an occurrence ends whose handler ends well. */
+  ends: OccurrenceEnd = COMPLETED;
   calledAtMs = Number.NaN;
   durationMs = Number.NaN;
   committing = false;
@@ -29,6 +36,7 @@ export class Attempt implements HeldClaim {
     readonly handler: Handler,
     public leaseEndsAtMs: number,
     readonly latenessMs: number,
+    readonly occurrence: Occurrence | null = null,
   ) {
     this.id = row.id;
     this.epoch = row.epoch;

@@ -1,7 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import {
   DelayLeaseLostError,
-  DelayShutdownError,
   DelayTimeoutError,
   DelayUnbegunError,
 } from '../../delay/delay.errors.js';
@@ -10,7 +9,8 @@ import type { ActingCall } from '../../producer/transaction/handler-context.js';
 import { type Holder, NOBODY } from '../../settlement/held-claim.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Attempt } from './attempt.js';
-import { eachOfBatch } from './outcome-of.js';
+import { eachOfBatch, type Stopping } from './outcome-of.js';
+import { Stop } from './stop.js';
 
 /** The place that a call takes while it runs. */
 export interface Place {
@@ -27,8 +27,6 @@ export class Call implements ActingCall, Holder {
   manager: EntityManager | undefined;
   /** Its handler was called: from then on the attempts count. */
   called = false;
-  /** The application is closing: a handler that gives up now loses no attempt. */
-  closing = false;
   /** What the handler still does counts no more: the result is decided. */
   over = false;
   /** Told when nobody waits for the handler any more. */
@@ -38,8 +36,8 @@ export class Call implements ActingCall, Holder {
   /** Decided before the others. */
   #decided: Map<Attempt, Outcome> | undefined;
   #said: Map<Attempt, Outcome> | undefined;
-  #controller: AbortController | undefined;
-  #reason: Error | undefined;
+  /** Made when somebody asks: most calls are never stopped, and most handlers look at no signal. */
+  #stopped: Stop | undefined;
 
   /** @param attempts at least one, all of that handler */
   constructor(
@@ -74,13 +72,13 @@ export class Call implements ActingCall, Holder {
     return first;
   }
 
-  /** Made when somebody asks for it: most handlers never do. */
   get signal(): AbortSignal {
-    if (this.#controller === undefined) {
-      this.#controller = new AbortController();
-      if (this.#reason) this.#controller.abort(this.#reason);
-    }
-    return this.#controller.signal;
+    return this.#stop.signal;
+  }
+
+  /** Why a handler that gives up now loses no attempt; undefined when it does. */
+  get stopping(): Stopping | undefined {
+    return this.#stopped?.kind;
   }
 
   /** A plain attempt without a key has neither a transaction nor a row that a call could name. */
@@ -101,19 +99,30 @@ export class Call implements ActingCall, Holder {
       return this.#cut({ kind: 'unbegun', error: new DelayUnbegunError(leaseMs / 2), waitMs: 0 });
     }
     const error = new DelayTimeoutError(timeoutMs);
-    this.#abort(error);
+    this.#stop.because(error);
     this.#cut({ kind: 'failed', error });
   }
 
   /** One lost lease is no reason to stop for the others. */
   lose(attempt: Attempt): void {
-    if (this.#isLast(attempt)) this.#abort(new DelayLeaseLostError());
+    if (this.#isLast(attempt)) this.#stop.because(new DelayLeaseLostError());
     this.#decide(attempt, { kind: 'lost' });
   }
 
   close(): void {
-    this.closing = true;
-    this.#abort(new DelayShutdownError());
+    this.#stop.close();
+  }
+
+  /**
+   * Somebody cancels the delay of that attempt. Only a transaction can be cut: what a plain handler still does, nobody
+   * can take back, so it is told to give up, and the result is its own. When COMMIT is on its way it is too late.
+   */
+  abort(attempt: Attempt): void {
+    if (this.over || attempt.committing || !this.#open.includes(attempt)) return;
+    this.#stop.abort(attempt, () => {
+      const isTooLate = this.#open.some(({ committing }) => committing);
+      if (this.handler.transactional && !isTooLate) this.#cut({ kind: 'aborted' });
+    });
   }
 
   release(attempt: Attempt): void {
@@ -156,15 +165,13 @@ export class Call implements ActingCall, Holder {
     for (const attempt of this.#open) {
       attempt.over = true;
       attempt.holder = NOBODY;
-      tell(attempt, said?.get(attempt) ?? all);
+      const its = said?.get(attempt) ?? all;
+      tell(attempt, this.#stopped?.ofOne(attempt, its) ?? its);
     }
   }
 
-  /** Tells the handler to give up; the first reason stays. */
-  #abort(reason: Error): void {
-    if (this.#reason) return;
-    this.#reason = reason;
-    this.#controller?.abort(reason);
+  get #stop(): Stop {
+    return (this.#stopped ??= new Stop());
   }
 
   /** Ends before the handler does. */

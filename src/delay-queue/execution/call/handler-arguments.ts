@@ -4,26 +4,55 @@ import { PostponeDelay } from '../../delay/thrown-by-handlers.js';
 import type { Delay } from '../../delay/delay.js';
 import type { DelayBatchContext, DelayContext } from '../../delay/contexts.js';
 import type { Duration } from '../../delay/duration.js';
+import { decoded } from '../../payloads/payload-codec.js';
 import { readable } from '../../validation/blame.js';
 import { parseDurationMs } from '../../validation/duration.js';
 import { shown } from '../../validation/shown.js';
 import type { Attempt } from './attempt.js';
 import type { Call } from './call.js';
+import { extrasOf } from './extras.js';
 import { outcomeOf } from './outcome-of.js';
 
 /** What a handler is called with: its delay, or its delays, and what it may say and use. */
-export function argumentsOf(call: Call): { work: Delay | Delay[]; ctx: DelayContext } {
-  const [first] = call.attempts as [Attempt];
-  if (call.handler.batch === null) return { work: delayOf(first), ctx: new Context(call) };
-  return { work: call.attempts.map(delayOf), ctx: batchContextOf(call) };
+export interface HandlerArguments {
+  work: Delay | Delay[];
+  ctx: DelayContext;
 }
 
-function delayOf({ row, latenessMs }: Attempt): Delay {
+/** @throws DelayCodecError of an encoded payload, since there is no codec */
+export function argumentsOf(call: Call): HandlerArguments {
+  if (call.handler.batch !== null) return batchArgumentsOf(call, call.attempts.map(plainDelayOf));
+  const [first] = call.attempts as [Attempt];
+  return { work: plainDelayOf(first), ctx: new Context(call) };
+}
+
+/** @param payloads of those that the handler gets, one at least */
+export function argumentsWith(
+  call: Call,
+  payloads: ReadonlyMap<Attempt, unknown>,
+): HandlerArguments {
+  const delays = [...payloads].map(([attempt, payload]) => delayOf(attempt, payload));
+  if (call.handler.batch !== null) return batchArgumentsOf(call, delays);
+  return { work: delays[0] as Delay, ctx: new Context(call) };
+}
+
+const batchArgumentsOf = (call: Call, delays: Delay[]): HandlerArguments => ({
+  work: delays,
+  ctx: batchContextOf(call),
+});
+
+const plainDelayOf = (attempt: Attempt): Delay =>
+  delayOf(attempt, decoded(undefined, attempt.row.payload, attempt));
+
+function delayOf({ row, latenessMs }: Attempt, payload: unknown): Delay {
+  const { group, headers } = extrasOf(row.extras);
   return {
     id: String(row.id),
     name: row.name,
     key: row.key,
-    payload: JSON.parse(row.payload) as unknown,
+    group,
+    headers,
+    payload,
     dueAt: new Date(row.due_ms),
     createdAt: new Date(row.created_ms),
     attempt: row.attempts,
@@ -53,7 +82,7 @@ function batchContextOf(call: Call): DelayBatchContext & { manager: EntityManage
     if (call.over) {
       throw new DelayInvalidError('delay', 'the batch is over: nothing can be said of it any more');
     }
-    if (!call.say(idOf(delay), outcomeOf(error, call.closing))) {
+    if (!call.say(idOf(delay), outcomeOf(error, call.stopping))) {
       throw new DelayInvalidError('delay', `must be one of the batch, not ${shown(delay)}`);
     }
   };

@@ -1,27 +1,48 @@
 import { runAs } from '../../producer/transaction/handler-context.js';
+import type { PayloadReader } from '../../payloads/payloads.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Call } from './call.js';
-import { argumentsOf } from './handler-arguments.js';
+import { argumentsOf, argumentsWith, type HandlerArguments } from './handler-arguments.js';
 import { outcomeOf } from './outcome-of.js';
+import { readPayloads } from './read-payloads.js';
+import { surrounded } from './surrounded.js';
 
 const COMPLETED: Outcome = { kind: 'completed' };
 
 /**
  * Calls the handler.
- * @returns what came of it; a promise only where the handler returned one, for each costs a turn
+ * @returns what came of it; a promise only where the handler returned one, or payloads have to be read, for each costs
+ * a turn
  */
 export function invoke(call: Call): Outcome | Promise<Outcome> {
   call.called = true;
+  const { readPayload } = call.handler;
+  return readPayload === undefined ? handled(call, argumentsOf) : afterReading(call, readPayload);
+}
+
+async function afterReading(call: Call, readPayload: PayloadReader): Promise<Outcome> {
+  const read = await readPayloads(call, readPayload);
+  if (!(read instanceof Map)) return read;
+  return handled(call, () => argumentsWith(call, read));
+}
+
+function handled(
+  call: Call,
+  argumentsFor: (call: Call) => HandlerArguments,
+): Outcome | Promise<Outcome> {
   try {
-    const { work, ctx } = argumentsOf(call);
-    const result: unknown = runAs(call, () => call.handler.invoke(work, ctx));
+    const { work, ctx } = argumentsFor(call);
+    const { handler } = call;
+    const handle = (): unknown => handler.invoke(work, ctx);
+    const isBare = handler.around.length === 0;
+    const result: unknown = runAs(call, isBare ? handle : () => surrounded(call, work, handle));
     if (!mayBePromise(result)) return COMPLETED;
     return Promise.resolve(result).then(
       () => COMPLETED,
-      (error: unknown) => outcomeOf(error, call.closing),
+      (error: unknown) => outcomeOf(error, call.stopping),
     );
   } catch (error) {
-    return outcomeOf(error, call.closing);
+    return outcomeOf(error, call.stopping);
   }
 }
 

@@ -2,21 +2,24 @@ import { meansDiscard, meansPostpone } from '../../delay/thrown-by-handlers.js';
 import { parseDurationMs } from '../../validation/duration.js';
 import type { Outcome } from '../../settlement/outcome.js';
 
+/** Why a handler that fails now loses no attempt, as the outcome that it then has. */
+export type Stopping = 'released' | 'aborted';
+
 /**
  * What is meant by something a handler threw, or said of one of its delays. Whatever it is: even
  * to ask can throw, on a revoked Proxy.
  *
- * @param closing the application is closing: to give up now costs no attempt
+ * @param stopping why to give up now costs no attempt, if so
  */
-export function outcomeOf(error: unknown, closing: boolean): Outcome {
+export function outcomeOf(error: unknown, stopping: Stopping | undefined): Outcome {
   try {
-    return meantBy(error, closing);
+    return meantBy(error, stopping);
   } catch {
     return { kind: 'failed', error };
   }
 }
 
-function meantBy(error: unknown, closing: boolean): Outcome {
+function meantBy(error: unknown, stopping: Stopping | undefined): Outcome {
   if (meansDiscard(error)) return { kind: 'discarded', reason: error.reason };
   if (meansPostpone(error)) {
     try {
@@ -25,7 +28,7 @@ function meantBy(error: unknown, closing: boolean): Outcome {
       return { kind: 'failed', error: invalid };
     }
   }
-  return closing ? { kind: 'released' } : { kind: 'failed', error };
+  return stopping === undefined ? { kind: 'failed', error } : { kind: stopping };
 }
 
 /**

@@ -2,6 +2,9 @@ import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
 import type { AttemptStore } from '../../store/attempt.store.js';
 import type { Outcome } from '../../settlement/outcome.js';
+import { recurringOf, UNREADABLE } from '../../settlement/recurrences.js';
+import { wakeOfRecurred } from '../../store/wire/recurring.js';
+import type { Attempt } from '../call/attempt.js';
 import type { Call } from '../call/call.js';
 import { AttemptSession, type SessionsEngine } from './attempt-session.js';
 import type { IsolationLevel } from './isolation-level.js';
@@ -9,7 +12,7 @@ import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
   dataSource: DataSource;
-  store: AttemptStore;
+  store: Pick<AttemptStore, 'fence' | 'complete' | 'recur'>;
   engine: SessionsEngine;
   isolation: IsolationLevel;
 }
@@ -123,13 +126,40 @@ export class FencedTransaction {
    */
   async #removeRows(): Promise<boolean> {
     const { completing } = this.call;
-    const removed = new Set(await this.parts.store.complete(completing, this.#session.statements));
+    const removed = new Set([
+      ...(await this.#goOn(completing)),
+      ...(await this.#complete(completing)),
+    ]);
     for (const attempt of completing) {
       // It stood where it was: a move to another time was rolled back to a savepoint.
       if (removed.has(attempt.id)) attempt.movedOn = false;
       else if (!attempt.movedOn) return false;
     }
     return true;
+  }
+
+  async #complete(attempts: readonly Attempt[]): Promise<number[]> {
+    const once = attempts.filter(({ occurrence }) => occurrence === null);
+    if (once.length === 0) return [];
+    return await this.parts.store.complete(once, this.#session.statements);
+  }
+
+  /** @throws when nobody can say where: then the attempt has failed */
+  async #goOn(attempts: readonly Attempt[]): Promise<number[]> {
+    const recurring = attempts.filter(({ occurrence }) => occurrence !== null);
+    if (recurring.length === 0) return [];
+    const items = recurring.map((attempt) => {
+      const item = recurringOf(attempt, attempt.ends);
+      if (item === undefined) throw new Error(UNREADABLE);
+      return item;
+    });
+    const rows = await this.parts.store.recur(items, this.#session.statements);
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    for (const attempt of recurring) {
+      const row = byId.get(attempt.id);
+      attempt.goesOn = row && wakeOfRecurred(row);
+    }
+    return [...byId.keys()];
   }
 
   async #commit(): Promise<Outcome> {

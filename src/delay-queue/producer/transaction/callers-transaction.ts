@@ -3,7 +3,8 @@ import { dataSourceOf } from '../../database/chosen-data-source.js';
 import type { InTransaction } from '../../delay/delay.js';
 import { DelayInvalidError } from '../../delay/delay.errors.js';
 import { SessionWatch } from '../../database/session-watch.js';
-import { callOfManager, currentCall } from './handler-context.js';
+import { isManager, type Surrounding } from './surrounding.js';
+import { type ActingAttempt, callOfManager, currentCall } from './handler-context.js';
 import { CallsInOrder } from './calls-in-order.js';
 import { belongsInside, isEnding, transactionIsOver } from './ending-transactions.js';
 import type { Runner } from '../../store/wire/runner.js';
@@ -27,9 +28,10 @@ export const aloneBy = (runner: Runner): CallersTransaction => ({
 
 /**
  * The transaction that the caller chose: that of a manager, or undefined for a transaction of the call's own.
- * No call joins a transaction that it does not name. Inside a transactional handler a write has to say which
- * one it means.
+ * No call joins a transaction that it does not name, unless the application says how to find the surrounding one.
+ * Inside a transactional handler a write has to say which one it means.
  *
+ * @param surrounding the surrounding transaction's manager, for calls that name none
  * @throws DelayInvalidError for what is no EntityManager, for a manager of another DataSource or of a transaction
  * that is over, and for a write without a manager inside a transactional handler
  */
@@ -37,32 +39,36 @@ export function transactionOf(
   dataSource: DataSource,
   options: InTransaction,
   kind: 'read' | 'write',
+  surrounding?: Surrounding,
 ): CallersTransaction | undefined {
   const chosen = managerIn(options);
-  if (chosen === undefined && kind === 'write' && currentCall()?.handler.transactional) {
+  if (chosen === 'own') return undefined;
+  if (chosen === undefined && currentCall()?.handler.transactional) {
+    if (kind === 'read') return undefined;
     throw new DelayInvalidError(
       'manager',
       'inside a transactional handler say which transaction: `manager: ctx.manager` joins it, ' +
         "`manager: 'own'` is a transaction of its own",
     );
   }
-  if (chosen === undefined || chosen === 'own') return undefined;
-  if (dataSourceOf(chosen) !== dataSource) {
+  const manager = chosen ?? surrounding?.();
+  if (manager === undefined) return undefined;
+  if (dataSourceOf(manager) !== dataSource) {
     throw new DelayInvalidError(
       'manager',
       'belongs to another DataSource than the delays: the two could not commit together',
     );
   }
   // A manager of the whole pool, such as `dataSource.manager`: it has no transaction.
-  const { queryRunner } = chosen;
+  const { queryRunner } = manager;
   if (queryRunner === undefined) return undefined;
-  if (callOfManager(chosen)?.over || queryRunner.isReleased || isEnding(queryRunner)) {
+  if (callOfManager(manager)?.over || queryRunner.isReleased || isEnding(queryRunner)) {
     throw transactionIsOver();
   }
   const calls = CallsInOrder.of(queryRunner);
   return {
-    manager: chosen,
-    runner: runnerOf(chosen),
+    manager,
+    runner: runnerOf(manager),
     inOrder: (targets, call) => calls.run(targets, call),
   };
 }
@@ -80,15 +86,6 @@ function managerIn(options: InTransaction): InTransaction['manager'] {
       `must be an EntityManager or 'own', not ${shown(manager)}`,
     );
   });
-}
-
-/** By TypeORM's own mark, not by class: an application may have a second copy of TypeORM. */
-function isManager(value: unknown): value is EntityManager {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    Reflect.get(value, '@instanceof') === Symbol.for('EntityManager')
-  );
 }
 
 /**
@@ -124,7 +121,8 @@ export function runnerOf(
   };
 }
 
-const isOpen = (runner: QueryRunner): boolean =>
+/** Whether a transaction is open on it, as far as is known here. */
+export const isOpen = (runner: QueryRunner): boolean =>
   !isEnding(runner) && (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
 
 /** Whether the manager is in a transaction. One that was begun in plain SQL is known to the server alone. */
@@ -149,3 +147,7 @@ export function dropData(error: unknown): void {
   // TypeORM's error is a copy of the driver's error, and holds that error too.
   if ('driverError' in error) dropData(error.driverError);
 }
+
+/** Whether a call may travel with those of others. */
+export const isAlone = ({ manager }: CallersTransaction, own: ActingAttempt | undefined): boolean =>
+  manager === undefined && own === undefined;

@@ -7,9 +7,12 @@ import {
   aloneBy,
   type CallersTransaction,
   isInTransaction,
+  isOpen,
   runnerOf,
   transactionOf,
 } from './callers-transaction.js';
+import { transactionIsOver } from './ending-transactions.js';
+import type { Surrounding } from './surrounding.js';
 import type { OutsideTransactions } from './outside-transactions.js';
 
 /** The transactions in which calls write and read. */
@@ -17,11 +20,15 @@ export class Transactions {
   readonly #writesAlone: CallersTransaction;
   readonly #readsAlone: CallersTransaction;
 
-  /** @param calls once they are closed, no call gets a transaction of its own */
+  /**
+   * @param calls once they are closed, no call gets a transaction of its own
+   * @param surrounding for calls that name no transaction
+   */
   constructor(
     private readonly dataSource: DataSource,
     private readonly outside: OutsideTransactions,
     private readonly calls: { readonly isClosed: boolean },
+    private readonly surrounding: Surrounding | undefined,
   ) {
     this.#writesAlone = aloneBy(outside.writes);
     this.#readsAlone = aloneBy(outside.reads);
@@ -29,10 +36,24 @@ export class Transactions {
 
   /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
   of(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
-    const transaction = transactionOf(this.dataSource, options, kind);
+    const transaction = transactionOf(this.dataSource, options, kind, this.surrounding);
     if (transaction !== undefined) return transaction;
     if (this.calls.isClosed) throw new DelayShutdownError();
     return kind === 'read' ? this.#readsAlone : this.#writesAlone;
+  }
+
+  /**
+   * Waits for what a call is about. Its transaction was chosen before: what surrounds the call may be another by then.
+   *
+   * @throws DelayShutdownError as {@link of}; DelayInvalidError when that transaction is over by then
+   */
+  async inTime<Given>({ manager }: CallersTransaction, given: Promise<Given>): Promise<Given> {
+    const runner = manager?.queryRunner;
+    const wasOpen = runner !== undefined && isOpen(runner);
+    const there = await given;
+    if (manager === undefined && this.calls.isClosed) throw new DelayShutdownError();
+    if (wasOpen && !isOpen(runner)) throw transactionIsOver();
+    return there;
   }
 
   /**

@@ -48,7 +48,16 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
         if (found?.live === 'true') {
           throw new DelayConfigError(`${tables.delay} still holds live delays; cancel them first`);
         }
-        await runner.query(`DROP TABLE ${tables.delay}, ${tables.history}, ${tables.node}`);
+        await runner.query(
+          `DROP TABLE ${[
+            tables.delay,
+            tables.history,
+            tables.node,
+            tables.pause,
+            tables.quota,
+            tables.permit,
+          ].join(', ')}`,
+        );
         await runner.query(`DROP SCHEMA ${tables.schema}`);
       });
     }
@@ -70,7 +79,15 @@ async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Pr
 }
 
 /** Each statement may run again. Column order goes from fixed to variable width: no padding. */
-function createStatements({ schema, delay, history, node }: Tables): string[] {
+function createStatements({
+  schema,
+  delay,
+  history,
+  node,
+  pause,
+  quota,
+  permit,
+}: Tables): string[] {
   return [
     `CREATE SCHEMA IF NOT EXISTS ${schema}`,
     // Fillfactor: half a page stays free, so that a claim, which changes no indexed column, is a
@@ -89,6 +106,9 @@ function createStatements({ schema, delay, history, node }: Tables): string[] {
        payload      jsonb NOT NULL,
        leased_by    text,
        last_error   text,
+       group_id     text COLLATE "C",
+       headers      jsonb,
+       repeat       jsonb,
        CHECK ((leased_by IS NULL) = (leased_until IS NULL))
      ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,
              autovacuum_analyze_scale_factor = 0.05)`,
@@ -98,6 +118,10 @@ function createStatements({ schema, delay, history, node }: Tables): string[] {
     // as good as another, and a plan that looks for ids in this one walks all of it (docs/adr/0017).
     `CREATE INDEX IF NOT EXISTS delay_wake ON ${delay} (wake_at, id) WHERE wake_at IS NOT NULL`,
     `CREATE UNIQUE INDEX IF NOT EXISTS delay_key ON ${delay} (name, key) WHERE key IS NOT NULL`,
+    // Only what has a group pays for it.
+    `CREATE INDEX IF NOT EXISTS delay_group ON ${delay} (group_id, id) WHERE group_id IS NOT NULL`,
+    // Those that recur are few, and looked for at each start.
+    `CREATE INDEX IF NOT EXISTS delay_repeat ON ${delay} (name) WHERE repeat IS NOT NULL`,
     // (id, epoch) names one end of one delay; ended_at in front serves the pruner.
     `CREATE TABLE IF NOT EXISTS ${history} (
        id         bigint NOT NULL,
@@ -124,5 +148,30 @@ function createStatements({ schema, delay, history, node }: Tables): string[] {
        seen_at    timestamptz NOT NULL,
        instance   text COLLATE "C"
      ) WITH (fillfactor = 50)`,
+    // A group that is '' is the whole name.
+    `CREATE TABLE IF NOT EXISTS ${pause} (
+       paused_at timestamptz NOT NULL,
+       until     timestamptz NOT NULL,
+       name      text COLLATE "C" NOT NULL,
+       group_id  text COLLATE "C" NOT NULL,
+       reason    text,
+       PRIMARY KEY (name, group_id)
+     )`,
+    // Who claims under a limit holds its row; `tokens` is what was left of its rate then. '' is the whole name.
+    `CREATE TABLE IF NOT EXISTS ${quota} (
+       filled_at timestamptz NOT NULL,
+       tokens    float8 NOT NULL,
+       name      text COLLATE "C" NOT NULL,
+       group_id  text COLLATE "C" NOT NULL,
+       PRIMARY KEY (name, group_id)
+     ) WITH (fillfactor = 50)`,
+    // One counts as long as that claim of the delay holds: nobody has to take it back.
+    `CREATE TABLE IF NOT EXISTS ${permit} (
+       id       bigint NOT NULL,
+       epoch    bigint NOT NULL,
+       name     text COLLATE "C" NOT NULL,
+       group_id text COLLATE "C" NOT NULL,
+       PRIMARY KEY (name, group_id, id, epoch)
+     )`,
   ];
 }

@@ -4,6 +4,11 @@ export interface Tables {
   delay: string;
   history: string;
   node: string;
+  pause: string;
+  /** Limits that a claim has met. */
+  quota: string;
+  /** Attempts that count for a limit. */
+  permit: string;
 }
 
 /**
@@ -17,6 +22,9 @@ export function tablesOf(schema: string): Tables {
     delay: `${quoted}.delay`,
     history: `${quoted}.history`,
     node: `${quoted}.node`,
+    pause: `${quoted}.pause`,
+    quota: `${quoted}.quota`,
+    permit: `${quoted}.permit`,
   };
 }
 

@@ -1,5 +1,12 @@
 import type { EndState, LiveState } from '../../delay/delay.js';
-import type { ExhaustedRow, ClaimedRow, FenceRow, LookedRow, RetriedRow } from './attempt-rows.js';
+import type {
+  ExhaustedRow,
+  ClaimedRow,
+  DyingRow,
+  FenceRow,
+  LookedRow,
+  RetriedRow,
+} from './attempt-rows.js';
 import type { FoundRow, HistoryRow } from './delay-rows.js';
 import type { LoadedPage, SweptPage } from './wakes.js';
 
@@ -45,7 +52,7 @@ export type ClaimAnswer = AsText<
   | 'attempts'
   | 'max_attempts'
   | 'now_us',
-  'key'
+  'key' | 'extras'
 >;
 
 export const claimedOf = (row: ClaimAnswer): ClaimedRow => ({
@@ -53,6 +60,7 @@ export const claimedOf = (row: ClaimAnswer): ClaimedRow => ({
   epoch: Number(row.epoch),
   name: row.name,
   key: row.key,
+  extras: row.extras,
   payload: row.payload,
   due_ms: msOfUs(row.due_us),
   created_ms: msOfUs(row.created_us),
@@ -61,9 +69,14 @@ export const claimedOf = (row: ClaimAnswer): ClaimedRow => ({
   now_ms: msOfUs(row.now_us),
 });
 
+export type DyingAnswer = ClaimAnswer & AsText<never, 'last_error'>;
+
+export const dyingOf = (row: DyingAnswer): DyingRow =>
+  Object.assign(claimedOf(row), { last_error: row.last_error });
+
 export type LookAnswer = AsText<
-  'id' | 'epoch' | 'name' | 'attempts' | 'failed' | 'now_ms',
-  'max_attempts' | 'leased_by' | 'wake_ms'
+  'id' | 'epoch' | 'name' | 'attempts' | 'failed' | 'due_ms' | 'now_ms',
+  'max_attempts' | 'leased_by' | 'wake_ms' | 'group_id' | 'repeat'
 >;
 
 export const lookedOf = (row: LookAnswer): LookedRow => ({
@@ -73,17 +86,21 @@ export const lookedOf = (row: LookAnswer): LookedRow => ({
   attempts: Number(row.attempts),
   max_attempts: numberOf(row.max_attempts),
   leased_by: row.leased_by,
+  group: row.group_id,
   failed: isTrue(row.failed),
+  repeat: row.repeat,
+  due_ms: Number(row.due_ms),
   wake_ms: numberOf(row.wake_ms),
   now_ms: Number(row.now_ms),
 });
 
-export type RetryAnswer = AsText<'id' | 'epoch' | 'name' | 'failed', 'wake_ms'>;
+export type RetryAnswer = AsText<'id' | 'epoch' | 'name' | 'failed', 'wake_ms' | 'group_id'>;
 
 export const retriedOf = (row: RetryAnswer): RetriedRow => ({
   id: Number(row.id),
   epoch: Number(row.epoch),
   name: row.name,
+  group: row.group_id,
   failed: isTrue(row.failed),
   wake_ms: numberOf(row.wake_ms),
 });
@@ -105,21 +122,29 @@ export const fencedOf = ({ pid, began_us: began, isolation, ids }: FenceAnswer):
   ids: JSON.parse(ids) as number[],
 });
 
-type WakeTuple = [id: number, epoch: number, name: string, wakeUs: number, ended: 0 | 1 | 2];
+type WakeTuple = [
+  id: number,
+  epoch: number,
+  name: string,
+  wakeUs: number,
+  ended: 0 | 1 | 2,
+  group: string | null,
+];
 
 type PageAnswer = AsText<'wakes' | 'now_ms', 'cursor_ms' | 'cursor_id'>;
 export type LoadAnswer = PageAnswer &
-  AsText<'nodes' | 'later_ms'> & { last_instance: string | null };
+  AsText<'nodes' | 'pauses' | 'later_ms'> & { last_instance: string | null };
 export type SweepAnswer = PageAnswer & AsText<'any_overdue'>;
 
 function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'> {
   const tuples = JSON.parse(row.wakes) as WakeTuple[];
   const wakeMs = numberOf(row.cursor_ms);
   return {
-    wakes: tuples.map(([id, epoch, name, wakeUs, ended]) => ({
+    wakes: tuples.map(([id, epoch, name, wakeUs, ended, group]) => ({
       id,
       epoch,
       name,
+      group,
       wakeMs: wakeUs / 1e3,
       stalled: ended === 2,
       failed: ended > 0,
@@ -131,6 +156,7 @@ function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'>
 
 export const loadedOf = (row: LoadAnswer): LoadedPage => ({
   nodes: JSON.parse(row.nodes) as LoadedPage['nodes'],
+  pauses: JSON.parse(row.pauses) as LoadedPage['pauses'],
   lastInstance: row.last_instance,
   laterMs: Number(row.later_ms),
   ...pageOf(row),
@@ -143,11 +169,12 @@ export const sweptOf = (row: SweepAnswer): SweptPage => ({
 
 export type FindAnswer = AsText<
   'id' | 'name' | 'key' | 'payload' | 'state' | 'due_ms' | 'attempts' | 'created_ms',
-  'wake_ms' | 'max_attempts' | 'last_error'
+  'wake_ms' | 'max_attempts' | 'last_error' | 'group_id' | 'headers' | 'repeat'
 >;
 
-export const foundOf = (row: FindAnswer): FoundRow => ({
+export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
   ...row,
+  group,
   state: row.state as LiveState,
   due_ms: Number(row.due_ms),
   wake_ms: numberOf(row.wake_ms),

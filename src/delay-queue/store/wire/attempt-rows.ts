@@ -11,6 +11,8 @@ export interface ClaimedRow {
   epoch: number;
   name: string;
   key: string | null;
+  /** Group, headers and how it recurs, as JSON text; null: nothing of that. */
+  extras: string | null;
   payload: string;
   due_ms: number;
   created_ms: number;
@@ -19,14 +21,23 @@ export interface ClaimedRow {
   now_ms: number;
 }
 
+/** What is claimed to become a dead letter. */
+export interface DyingRow extends ClaimedRow {
+  last_error: string | null;
+}
+
 export interface LookedRow {
   id: number;
   epoch: number;
   name: string;
+  group: string | null;
   attempts: number;
   max_attempts: number | null;
   leased_by: string | null;
   failed: boolean;
+  /** JSON text; null: it does not recur. */
+  repeat: string | null;
+  due_ms: number;
   wake_ms: number | null;
   now_ms: number;
 }
@@ -74,6 +85,7 @@ export interface RetriedRow {
   id: number;
   epoch: number;
   name: string;
+  group: string | null;
   failed: boolean;
   wake_ms: number | null;
 }

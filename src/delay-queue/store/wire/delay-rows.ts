@@ -14,6 +14,11 @@ export interface NewDelay {
   to: MoveTo;
   maxAttempts: number | null;
   onConflict: OnConflict;
+  /** With `replace`: due so long after it was first scheduled, at the latest. */
+  maxWaitMs?: number | null;
+  group: string | null;
+  /** JSON text. */
+  headers: string | null;
 }
 
 /** An attempt that is running in this process and may move its own row on. */
@@ -27,6 +32,8 @@ export interface OwnAttempt {
 export interface Placed<Verdict extends string = string> {
   verdict: Verdict;
   id: number;
+  /** Undefined where the statement does not say: of what was scheduled the caller knows. */
+  group?: string | null | undefined;
   dueMs: number;
   /** Null when the row was not written by this call. */
   epoch: number | null;
@@ -39,6 +46,8 @@ export interface FoundRow {
   id: string;
   name: string;
   key: string;
+  group: string | null;
+  headers: string | null;
   payload: string;
   state: LiveState;
   due_ms: number;
@@ -47,6 +56,8 @@ export interface FoundRow {
   max_attempts: number | null;
   last_error: string | null;
   created_ms: number;
+  /** JSON text. */
+  repeat: string | null;
 }
 
 /** What `history` reads; instants in milliseconds since 1970. */

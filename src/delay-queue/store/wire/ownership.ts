@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+
 /**
  * Spreads ids over nodes, the same in SQL and here. Fibonacci hashing (Knuth, TAOCP 6.4): the id
  * times 2^32 divided by the golden ratio, upper 24 of 32 bits. Plain `id % n` would give all closes
@@ -11,6 +13,17 @@ export const spreadSql = (id: string): string =>
 
 /** The spread of an id, 0 to 2^24 - 1. */
 export const spread = (id: number): number => (Math.imul(id >>> 0, GOLDEN) >>> 0) >>> 8;
+
+/**
+ * SQL for a number of a group, 0 to 2^32 - 1, the same as {@link groupNumber}. Not MD5, which some servers refuse, nor a
+ * hash of Postgres's own, which no node can compute.
+ */
+export const groupNumberSql = (group: string): string =>
+  `('x' || encode(substr(sha256(convert_to(${group}, 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint`;
+
+/** A number of a group, which is spread over nodes as ids are. */
+export const groupNumber = (group: string): number =>
+  createHash('sha256').update(group).digest().readUInt32BE(0);
 
 /** Up to so many names, to look through all of them is no slower than to look one up. */
 const LOOKED_THROUGH_MAX = 32;

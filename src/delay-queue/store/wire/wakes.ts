@@ -3,6 +3,7 @@ export interface Wake {
   id: number;
   epoch: number;
   name: string;
+  group: string | null;
   /** Milliseconds since 1970 on the database's clock. */
   wakeMs: number;
   /** An earlier attempt ended without a word: its process may have been killed by this row. */
@@ -15,13 +16,25 @@ export interface Wake {
 export interface Shares {
   names: string[];
   counts: number[];
+  /** -1 while the name is paused: then no id is this node's. */
   ranks: number[];
+  /** Whether the group picks the owner of a delay that has one, and not its id. */
+  byGroup: boolean[];
+  /** Groups of these names that are not looked after now, as {@link groupText}. */
+  leftOut: string[];
 }
+
+/** A name and a group as one text: no name has a space in it. */
+export const groupText = (name: string, group: string | null): string => `${name} ${group ?? ''}`;
+
+/** A group that is '' is the whole name; `untilMs` null: without an end. */
+export type Pause = [name: string, group: string, untilMs: number | null];
 
 export interface LoadedPage {
   nodes: [id: string, names: string[]][];
   /** Of the heartbeat before this one under the same name; null: there was none. */
   lastInstance: string | null;
+  pauses: Pause[];
   wakes: Wake[];
   /** Where the next page begins; null when this one was empty. */
   cursor: Cursor | null;

@@ -1,7 +1,29 @@
 import { clock } from '../parts/clock.js';
+import { isPaused } from '../pauses/pauses.sql.js';
 import { expectFew } from '../parts/planner.js';
 import { plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
 import { fencedRow } from '../parts/row-of.js';
+
+/** Condition: the row `d`, which is asked for by `of`, may begin an attempt now; there is a `clock`. */
+export const claimable = (tables: Tables, of: string): string =>
+  `${wakeOf('d')} <= clock.now AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)
+      AND NOT ${isPaused(tables)}`;
+
+/** Of the row `d` that was claimed; beside them stands `max_attempts`. */
+export const CLAIMED_COLUMNS = `d.id, d.epoch, d.name, d.key, d.group_id, d.headers, d.repeat, d.payload,
+            d.due_at, d.created_at, d.attempts`;
+
+/** The answer of a claim. */
+export const claimedAnswer = (claimed: string): string => `
+       ${claimed}.id::text AS id, ${claimed}.epoch::text AS epoch, ${claimed}.name, ${claimed}.key,
+       CASE WHEN ${claimed}.group_id IS NOT NULL OR ${claimed}.headers IS NOT NULL OR ${claimed}.repeat IS NOT NULL
+            THEN json_build_object('group', ${claimed}.group_id, 'headers', ${claimed}.headers,
+                                   'repeat', ${claimed}.repeat) END::text AS extras,
+       ${claimed}.payload::text AS payload,
+       ${presentEpochUs(`${claimed}.due_at`)}::text AS due_us,
+       ${presentEpochUs(`${claimed}.created_at`)}::text AS created_us, ${claimed}.attempts::text AS attempts,
+       ${claimed}.max_attempts::text AS max_attempts,
+       (SELECT ${presentEpochUs('now')}::text FROM clock) AS now_us`;
 
 /**
  * Takes rows to run. Parameters: ids[], epochs[], lease_ms[], max_attempts[] (the handlers'), node.
@@ -13,7 +35,29 @@ import { fencedRow } from '../parts/row-of.js';
  * Writes only columns without an index: a HOT update. The lock sits in a materialized CTE because a
  * sub-select with LIMIT and SKIP LOCKED may be run more than once by the planner.
  */
-export const claimSql = (tables: Tables): string => `
+export const claimSql = (tables: Tables): string =>
+  claiming(tables, {
+    onlyIf: claimable(tables, 'w'),
+    attempts: 'd.attempts + 1',
+  });
+
+/**
+ * Takes rows that are about to become dead letters, and counts no attempt. One more parameter: whether that is for the
+ * node to say, which holds their leases; else they are due and have no attempt left. Answers the last error, too.
+ */
+export const claimDyingSql = (tables: Tables): string =>
+  claiming(tables, {
+    onlyIf: `CASE WHEN $6::bool THEN d.leased_by = $5::text
+      ELSE ${wakeOf('d')} <= clock.now AND d.attempts >= COALESCE(d.max_attempts, w.max_attempts)
+        AND NOT ${isPaused(tables)} END`,
+    attempts: 'd.attempts',
+    answers: ', c.last_error',
+  });
+
+const claiming = (
+  tables: Tables,
+  { onlyIf, attempts, answers = '' }: { onlyIf: string; attempts: string; answers?: string },
+): string => `
 WITH ${clock()},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[])
@@ -23,22 +67,17 @@ locked AS MATERIALIZED (
   SELECT d.ctid, w.lease_ms, COALESCE(d.max_attempts, w.max_attempts) AS max_attempts
   FROM wanted w, clock, LATERAL ${fencedRow(tables, 'w', {
     columns: 'd.ctid, d.max_attempts',
-    and: `${wakeOf('d')} <= clock.now AND d.attempts < COALESCE(d.max_attempts, w.max_attempts)`,
+    and: onlyIf,
   })} d
   WHERE ${expectFew('w')}
 ),
 claimed AS (
   UPDATE ${tables.delay} d
   SET leased_until = ${plusMs('clock.now', 'l.lease_ms')}, leased_by = $5::text,
-      epoch = d.epoch + 1, attempts = d.attempts + 1
+      epoch = d.epoch + 1, attempts = ${attempts}
   FROM locked l, clock
   WHERE d.ctid = l.ctid
-  RETURNING d.id, d.epoch, d.name, d.key, d.payload, d.due_at, d.created_at, d.attempts,
-            l.max_attempts
+  RETURNING ${CLAIMED_COLUMNS}, l.max_attempts${answers === '' ? '' : ', d.last_error'}
 )
-SELECT c.id::text AS id, c.epoch::text AS epoch, c.name, c.key, c.payload::text AS payload,
-       ${presentEpochUs('c.due_at')}::text AS due_us,
-       ${presentEpochUs('c.created_at')}::text AS created_us, c.attempts::text AS attempts,
-       c.max_attempts::text AS max_attempts,
-       (SELECT ${presentEpochUs('now')}::text FROM clock) AS now_us
+SELECT ${claimedAnswer('c')}${answers}
 FROM claimed c`;

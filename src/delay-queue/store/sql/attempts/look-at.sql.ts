@@ -8,7 +8,7 @@ import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
 export const lookAtSql = ({ delay }: Tables): string => `
 WITH ${clock()}
 SELECT d.id::text AS id, d.epoch::text AS epoch, d.name, d.attempts::text AS attempts,
-       d.max_attempts::text AS max_attempts, d.leased_by, (d.last_error IS NOT NULL)::text AS failed,
+       d.max_attempts::text AS max_attempts, d.leased_by, d.group_id, d.repeat::text AS repeat, ${epochMs('d.due_at')}::text AS due_ms, (d.last_error IS NOT NULL)::text AS failed,
        CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
        ${epochMs('clock.now')}::text AS now_ms
 FROM ${delay} d, clock

@@ -3,15 +3,20 @@ import { expectFew } from '../parts/planner.js';
 import { plusMs, type Tables } from '../../tables/schema.js';
 import { fencedRow } from '../parts/row-of.js';
 
-/** Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids it renewed. */
+/**
+ * Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids it renewed.
+ *
+ * One that is over may go on if nobody has taken the row. Under a limit its place may be another's by then.
+ */
 export const renewSql = (tables: Tables): string => `
 WITH ${clock()},
 input AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS i(id, epoch)),
 locked AS MATERIALIZED (
   SELECT d.ctid
-  FROM input i, LATERAL ${fencedRow(tables, 'i', {
+  FROM input i, clock, LATERAL ${fencedRow(tables, 'i', {
     columns: 'd.ctid',
-    and: 'd.leased_by IS NOT NULL',
+    and: `d.leased_by IS NOT NULL AND (d.leased_until > clock.now OR NOT EXISTS (
+      SELECT FROM ${tables.quota} q WHERE q.name = d.name AND q.group_id IN ('', d.group_id)))`,
   })} d
   WHERE ${expectFew('i')}
 ),

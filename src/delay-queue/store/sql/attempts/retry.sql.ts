@@ -33,8 +33,8 @@ retried AS (
       leased_by = NULL, last_error = CASE WHEN l.failed THEN l.error ELSE d.last_error END
   FROM locked l
   WHERE d.ctid = l.ctid
-  RETURNING d.id, d.epoch, d.name, d.wake_at, d.last_error IS NOT NULL AS failed
+  RETURNING d.id, d.epoch, d.name, d.group_id, d.wake_at, d.last_error IS NOT NULL AS failed
 )
-SELECT s.id::text AS id, s.epoch::text AS epoch, s.name, s.failed::text AS failed,
+SELECT s.id::text AS id, s.epoch::text AS epoch, s.name, s.group_id, s.failed::text AS failed,
        CASE WHEN s.wake_at < 'infinity' THEN ${epochMs('s.wake_at')} END::text AS wake_ms
 FROM retried s`;

@@ -25,9 +25,9 @@ retried AS (
       attempts = 0, leased_until = NULL, leased_by = NULL
   FROM free f, clock
   WHERE ${isRowOf('f')}
-  RETURNING f.ord, d.id, d.name, d.key, d.epoch, d.due_at, d.wake_at
+  RETURNING f.ord, d.id, d.name, d.key, d.group_id, d.epoch, d.due_at, d.wake_at
 )
-SELECT r.ord::text AS ord, 'retried' AS verdict, r.id::text AS id, r.name, r.key, 'true' AS failed, r.epoch::text AS epoch,
+SELECT r.ord::text AS ord, 'retried' AS verdict, r.id::text AS id, r.name, r.key, r.group_id, 'true' AS failed, r.epoch::text AS epoch,
        ${epochMs('r.due_at')}::text AS due_ms, ${epochMs('r.wake_at')}::text AS wake_ms,
        ${epochMs('clock.now')}::text AS now_ms
 FROM retried r, clock`;

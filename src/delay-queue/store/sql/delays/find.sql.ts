@@ -3,11 +3,11 @@ import { stateAt } from '../parts/filter.js';
 import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
 
 /** All of the delay `d`; there is a `clock`. */
-const COLUMNS = `d.id::text AS id, d.name, d.key, d.payload::text AS payload,
+const COLUMNS = `d.id::text AS id, d.name, d.key, d.group_id, d.headers::text AS headers, d.payload::text AS payload,
        ${stateAt('clock.now')} AS state,
        ${epochMs('d.due_at')}::text AS due_ms,
        CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
-       d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error,
+       d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error, d.repeat::text AS repeat,
        ${epochMs('d.created_at')}::text AS created_ms`;
 
 /** The live delay of (name, key), dead letters included. Parameters: name, key. */

@@ -6,7 +6,7 @@ import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/
 /**
  * A handler schedules its own key: the row it runs on moves on in place, and the attempt ends in
  * history. Parameters: id, epoch, node, payload (null: as it is), after_ms, at, extend_ms,
- * max_attempts (null: as it is), lateness_ms.
+ * max_attempts (null: as it is), lateness_ms, extras (null: as they are).
  *
  * Lock wait: whoever holds the row of a plain attempt, its own renewal above all, lets go soon, and is
  * waited for. A transactional handler that comes with a transaction of its own making, or a plain one
@@ -28,16 +28,18 @@ moved AS (
   SET payload = COALESCE($4::text::jsonb, d.payload), due_at = own.due,
       wake_at = GREATEST(own.due, ${wholeMs('clock.now')}),
       max_attempts = COALESCE($8::int, d.max_attempts), created_at = clock.now,
-      epoch = d.epoch + 1, attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL
+      epoch = d.epoch + 1, attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL,
+      group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group' END,
+      headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers' END
   FROM own, clock
   WHERE d.id = own.id
-  RETURNING d.id, d.epoch, d.due_at, d.wake_at
+  RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at
 )${intoHistory(tables, withHistory, {
   of: 'own',
   from: 'own JOIN moved USING (id)',
   state: "'superseded'",
   latenessMs: '$9::float8',
 })}${withHistory ? '' : ', unused AS (SELECT $9::float8)'}
-SELECT m.id::text AS id, m.epoch::text AS epoch, ${epochMs('m.due_at')}::text AS due_ms,
+SELECT m.id::text AS id, m.group_id, m.epoch::text AS epoch, ${epochMs('m.due_at')}::text AS due_ms,
        ${epochMs('m.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
 FROM moved m, clock`;

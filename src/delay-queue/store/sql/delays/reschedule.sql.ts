@@ -43,7 +43,7 @@ moved AS (
       attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL
   FROM target t, clock
   WHERE ${isRowOf('t')}
-  RETURNING t.ord, d.id, d.epoch, d.due_at, d.wake_at
+  RETURNING t.ord, d.id, d.group_id, d.epoch, d.due_at, d.wake_at
 )
 SELECT i.ord::text AS ord,
        CASE WHEN m.ord IS NOT NULL THEN 'rescheduled'
@@ -54,7 +54,7 @@ SELECT i.ord::text AS ord,
        ${of.nameAndKey('f')}COALESCE(m.id, s.id)::text AS id,
        m.epoch::text AS epoch,
        ${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms,
-       ${epochMs('m.wake_at')}::text AS wake_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms, m.group_id,
        ${epochMs('clock.now')}::text AS now_ms
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
 ORDER BY i.ord`;

@@ -11,8 +11,8 @@ retried AS (
       attempts = 0, leased_until = NULL, leased_by = NULL
   FROM clock
   WHERE d.name = $1::text AND d.key = $2::text AND d.wake_at = 'infinity'
-  RETURNING d.id, d.epoch, d.due_at, d.wake_at
+  RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at
 )
-SELECT r.id::text AS id, r.epoch::text AS epoch, ${epochMs('r.due_at')}::text AS due_ms,
+SELECT r.id::text AS id, r.group_id, r.epoch::text AS epoch, ${epochMs('r.due_at')}::text AS due_ms,
        ${epochMs('r.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
 FROM retried r, clock`;

@@ -8,7 +8,7 @@ import type { Targets } from '../parts/targets.js';
 /**
  * Makes delays due now that wait for their due time or for their next attempt; attempts and error stay. Parameters:
  * those of the input, and ids and epochs of the attempts that ask. One row per input: `due`, `running`, `absent`
- * (also for a dead letter), or `again` when the row changed under the look.
+ * (also for a dead letter), or `again` when the row changed under the look. One that would be missed is not late.
  */
 export const runNowSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
 WITH ${clockOf(lockWait)},
@@ -17,11 +17,13 @@ ${looked(tables, of)},
 ${freeRows(tables, lockWait, { of, expiredOnlyIf: of.isNotOwn() })},
 moved AS (
   UPDATE ${tables.delay} d
-  SET due_at = LEAST(d.due_at, ${wholeMs('clock.now')}), wake_at = ${wholeMs('clock.now')},
+  SET due_at = CASE WHEN d.repeat ->> 'catchUp' = 'none' THEN ${wholeMs('clock.now')}
+                    ELSE LEAST(d.due_at, ${wholeMs('clock.now')}) END,
+      wake_at = ${wholeMs('clock.now')},
       epoch = d.epoch + 1, leased_until = NULL, leased_by = NULL
   FROM free f, clock
   WHERE ${isRowOf('f')} AND NOT f.dead
-  RETURNING f.ord, d.id, d.name, d.key, d.epoch, d.due_at, d.wake_at, d.last_error IS NOT NULL AS failed
+  RETURNING f.ord, d.id, d.name, d.key, d.group_id, d.epoch, d.due_at, d.wake_at, d.last_error IS NOT NULL AS failed
 )
 SELECT i.ord::text AS ord,
        CASE WHEN m.ord IS NOT NULL THEN 'due'
@@ -32,7 +34,7 @@ SELECT i.ord::text AS ord,
        COALESCE(m.id, s.id)::text AS id,
        m.epoch::text AS epoch,
        ${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms,
-       ${epochMs('m.wake_at')}::text AS wake_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms, m.group_id,
        m.failed::text AS failed, m.name, m.key,
        ${epochMs('clock.now')}::text AS now_ms
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock

@@ -17,12 +17,30 @@ const LIMITS_MS: Record<LockWait, number | undefined> = {
   'at once': INSERT_WAITS_MS_MAX,
 };
 
-const insertInto = ({ delay }: Tables): string => `
-INSERT INTO ${delay} (name, key, payload, due_at, wake_at, max_attempts, created_at)
+/**
+ * Whether a statement writes what few delays have, too: group and headers. Its last parameter is an array of them, as
+ * JSON texts. Each column of each row costs, and so the others do without.
+ */
+export type Columns = 'usual' | 'all';
+
+/** SQL for group and headers out of such a text. */
+export const extrasOf = (text: string): string =>
+  `${text}::jsonb ->> 'group', ${text}::jsonb -> 'headers'`;
+
+const insertInto = ({ delay }: Tables, columns: Columns): string => `
+INSERT INTO ${delay} (name, key, payload, due_at, wake_at, max_attempts, created_at${
+  columns === 'all' ? ', group_id, headers' : ''
+})
 SELECT i.name, ${keyOrNull('i.key')}, i.payload::jsonb, d.due, GREATEST(d.due, clock.whole),
-       ${maximumOrNull('i.max_attempts')}, clock.now
-FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[])
-     WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, ord), clock,
+       ${maximumOrNull('i.max_attempts')}, clock.now${
+         columns === 'all' ? `, ${extrasOf('i.extras')}` : ''
+       }
+FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[]${
+  columns === 'all' ? ', $7::text[]' : ''
+})
+     WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts${
+       columns === 'all' ? ', extras' : ''
+     }, ord), clock,
      LATERAL (
        SELECT COALESCE(${instantOrNull('i.at')},
                        clock.whole + i.after_ms * interval '1 millisecond') AS due
@@ -58,8 +76,12 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole; counts where
  * `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
  */
-export const scheduleNewSql = (tables: Tables, lockWait: LockWait): string => `
-WITH ${clock({ whole: true, waitsMs: LIMITS_MS[lockWait] })}${insertInto(tables)}
+export const scheduleNewSql = (
+  tables: Tables,
+  lockWait: LockWait,
+  columns: Columns = 'usual',
+): string => `
+WITH ${clock({ whole: true, waitsMs: LIMITS_MS[lockWait] })}${insertInto(tables, columns)}
 WHERE ${rowOf(tables, 'i')} IS NULL
 ORDER BY i.ord${
   lockWait === 'at once' ? '' : '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING'
@@ -70,14 +92,14 @@ ORDER BY i.ord${
  * some out. It fails with 23505 where somebody inserts one of the keys meanwhile. Parameters as there;
  * the answer has no names and keys, which are a fifth of what there is to read for the caller.
  */
-export const scheduleAllNewSql = (tables: Tables): string => `
-WITH ${clock({ whole: true })}${insertInto(tables)}
+export const scheduleAllNewSql = (tables: Tables, columns: Columns = 'usual'): string => `
+WITH ${clock({ whole: true })}${insertInto(tables, columns)}
 WHERE NOT EXISTS (
   SELECT FROM unnest($1::text[], $2::text[]) AS k(name, key) WHERE ${rowOf(tables, 'k')} IS NOT NULL
 )
 ORDER BY i.ord${returning()}`;
 
 /** Inserts delays without a key, which can be in nobody's way. Parameters and answer as there, the keys all null. */
-export const scheduleKeylessSql = (tables: Tables): string => `
-WITH ${clock({ whole: true })}${insertInto(tables)}
+export const scheduleKeylessSql = (tables: Tables, columns: Columns = 'usual'): string => `
+WITH ${clock({ whole: true })}${insertInto(tables, columns)}
 ORDER BY i.ord${returning()}`;

@@ -2,6 +2,7 @@ import { clockOf } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import { instantOrNull, maximumOrNull } from '../../wire/arrays.js';
+import { extrasOf } from './schedule-new.sql.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { freeRows, looked } from '../parts/look.js';
@@ -30,6 +31,11 @@ const REPLACES = `f.dead OR CASE f.on_conflict WHEN 'replace' THEN true
                              WHEN 'earlier' THEN f.due < f.due_at
                              WHEN 'later' THEN f.due > f.due_at END`;
 
+const MAX_WAIT = `(f.extras::jsonb ->> 'maxWait')::float8`;
+
+/** When it is due that takes the place of `f`: no later than the longest wait allows, if there is one. */
+const DUE = `CASE WHEN f.dead THEN f.due ELSE LEAST(f.due, ${wholeMs(plusMs('f.created_at', MAX_WAIT))}) END`;
+
 const CONFLICT: Record<Extent, string> = {
   each: 'f.ord IS NOT NULL',
   'all or none': "i.on_conflict = 'error' AND NOT f.dead",
@@ -38,7 +44,7 @@ const CONFLICT: Record<Extent, string> = {
 /**
  * The look at keys that were taken when `place` ran. An unleased row is locked, waiting at most for
  * a claim in flight or another caller's transaction; a leased one answers at once.
- * Parameters as in `place`, then: on_conflict[]. Answers one row per input: `again` means that
+ * Parameters as in `place`, then: on_conflict[], extras[]. Answers one row per input: `again` means that
  * somebody else moved the row meanwhile, or with `all or none` that nothing was written because of
  * another item, and the caller has to begin anew with a new statement.
  */
@@ -52,19 +58,19 @@ WITH ${clockOf(lockWait)},
 input AS MATERIALIZED (
   SELECT i.*, COALESCE(${instantOrNull('i.at')}, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}) AS due
   FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[],
-              $7::text[])
-       WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, on_conflict, ord), clock
+              $7::text[], $8::text[])
+       WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts, on_conflict, extras, ord), clock
 ),
 ${looked(tables)},
 ${freeRows(tables, lockWait, {
-  carries: ['payload', 'due', 'max_attempts', 'on_conflict'],
+  carries: ['payload', 'due', 'max_attempts', 'on_conflict', 'extras'],
 })},${writable(extent)}
 placed AS (
   UPDATE ${tables.delay} d
-  SET payload = f.payload::jsonb, due_at = f.due,
-      wake_at = GREATEST(f.due, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
-      created_at = clock.now, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
-      leased_by = NULL, last_error = NULL
+  SET payload = f.payload::jsonb, due_at = ${DUE},
+      wake_at = GREATEST(${DUE}, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
+      created_at = CASE WHEN f.dead OR ${MAX_WAIT} IS NULL THEN clock.now ELSE f.created_at END, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
+      leased_by = NULL, last_error = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})
   FROM ${writableOf(extent)} f, clock
   WHERE ${isRowOf('f')} AND (${REPLACES})
   RETURNING f.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead

@@ -6,9 +6,11 @@ export interface RowFilter {
   names?: readonly string[];
   key?: string;
   keyPrefix?: string;
+  group?: string;
   states?: readonly LiveState[];
   dueFrom?: string;
   dueBefore?: string;
+  repeating?: boolean;
   /** A part of its last error, upper or lower case. */
   error?: string;
 }
@@ -32,6 +34,7 @@ const CONDITIONS: { [Field in keyof RowFilter]-?: Condition<NonNullable<RowFilte
     (given) => `d.key >= ${given}::text AND starts_with(d.key, ${given}::text)`,
     prefix,
   ],
+  group: (group) => [(given) => `d.group_id = ${given}::text`, group],
   states: (states) => [
     (given) =>
       states.join() === 'dead'
@@ -41,6 +44,11 @@ const CONDITIONS: { [Field in keyof RowFilter]-?: Condition<NonNullable<RowFilte
   ],
   dueFrom: (from) => [(given) => `d.due_at >= ${given}::timestamptz`, from],
   dueBefore: (before) => [(given) => `d.due_at < ${given}::timestamptz`, before],
+  repeating: (is) => [
+    // Not as one condition with the parameter: this one an index is made for.
+    (given) => `d.repeat IS ${is ? 'NOT NULL' : 'NULL'} AND ${given}::bool IS NOT NULL`,
+    String(is),
+  ],
   error: (part) => [(given) => `strpos(lower(d.last_error), lower(${given}::text)) > 0`, part],
 };
 

@@ -1,7 +1,8 @@
 import { clock } from '../parts/clock.js';
 import { epochMs, plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
 import { isPresent } from '../nodes/presence.sql.js';
-import { ownShare, servedName } from '../parts/share.js';
+import { pausesJson } from '../pauses/pauses.sql.js';
+import { notLeftOut, ownShare, servedName } from '../parts/share.js';
 
 /**
  * A row as a small JSON array: one text to parse instead of five columns for each of thousands. Its wake is
@@ -11,16 +12,19 @@ import { ownShare, servedName } from '../parts/share.js';
 export const wakeJson = (row: string): string =>
   `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${presentEpochUs(wakeOf(row))},
                     CASE WHEN ${row}.leased_by IS NOT NULL THEN 2
-                         WHEN ${row}.failed THEN 1 ELSE 0 END)`;
+                         WHEN ${row}.failed THEN 1 ELSE 0 END, ${row}.group_id)`;
 
 /**
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
  * peers_within_ms, whether this node holds its presence lock, the index of the names, and the process's own
- * instance. Answers one row: nodes (the others that live), the instance that beat last under this name,
- * wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
+ * instance; `withGroups` also byGroup[] and the groups that are left out. Answers one row: nodes (the others that live), the instance that beat last under this name,
+ * pauses, wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
  */
-export const loadSql = ({ delay, node }: Tables): string => `
+export const loadSql = (tables: Tables, withGroups = false): string => {
+  const groups = withGroups ? { byGroup: '$13::bool[]', leftOut: '$14::text[]' } : undefined;
+  const { delay, node } = tables;
+  return `
 WITH ${clock()},
 beat AS (
   INSERT INTO ${node} (id, names, present, started_at, seen_at, instance)
@@ -30,12 +34,14 @@ beat AS (
       instance = excluded.instance
 ),
 page AS MATERIALIZED (
-  SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
+  SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by, d.group_id,
          d.last_error IS NOT NULL AS failed
   FROM ${delay} d, ${servedName('d', '$2::text[]', '$11::jsonb')}
   WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
     AND d.wake_at <= (SELECT ${plusMs('clock_timestamp()', '$7::float8')})
-    AND ${ownShare('d', '$3::int[]', '$4::int[]')}
+    AND ${ownShare('d', '$3::int[]', '$4::int[]', groups)}${
+      groups ? `\n    AND ${notLeftOut('d', groups)}` : ''
+    }
   ORDER BY d.wake_at, d.id
   LIMIT $8::int
 )
@@ -49,4 +55,6 @@ SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id),
        (SELECT ${epochMs('max(wake_at)')}::text FROM page) AS cursor_ms,
        (SELECT p.id::text FROM page p ORDER BY p.wake_at DESC, p.id DESC LIMIT 1) AS cursor_id,
        (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms,
+       ${pausesJson(tables)} AS pauses,
        ${epochMs('clock_timestamp()')}::text AS later_ms`;
+};

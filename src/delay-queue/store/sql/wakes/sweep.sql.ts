@@ -1,14 +1,19 @@
 import { clock } from '../parts/clock.js';
 import { epochMs, plusMs, wakeOf, type Tables } from '../../tables/schema.js';
 import { wakeJson } from './load.sql.js';
-import { ownShare, servedName } from '../parts/share.js';
+import { isByGroup, notLeftOut, ownShare, servedName } from '../parts/share.js';
+
+/**
+ * Overdue for less than this, a delay may wait for its group's limit, which its owner knows: nobody helps.
+ */
+const HELP_GROUPS_AFTER_MS = 300_000;
 
 /**
  * One page of everything overdue, without the low-water mark: late commits, expired leases, rows
  * of dead nodes. Parameters: names[], counts[], ranks[], cursor_ms (null: from the start) and
  * cursor_id, scan (rows looked at, at most), limit (rows answered, at most), help_after_ms (rows
  * overdue for longer are anybody's; null: own share only), ahead_ms (a lease that ends within this
- * time is worth an entry in the wheel), the index of the names. Answers one row: wakes, the cursor where the next page begins
+ * time is worth an entry in the wheel), the index of the names; `withGroups` also byGroup[] and the groups that are left out. Answers one row: wakes, the cursor where the next page begins
  * (null: all has been looked at), whether anything is overdue from this page on, and now_ms.
  *
  * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
@@ -16,7 +21,13 @@ import { ownShare, servedName } from '../parts/share.js';
  * not full has come to is found by one more walk, through the index alone. Not by more than one: while a
  * snapshot is held, each passes all that died since.
  */
-export const sweepSql = ({ delay }: Tables): string => {
+export const sweepSql = ({ delay }: Tables, withGroups = false): string => {
+  const groups = withGroups ? { byGroup: '$11::bool[]', leftOut: '$12::text[]' } : undefined;
+  const helpAfterMs =
+    groups === undefined
+      ? '$8::float8'
+      : `CASE WHEN $8::float8 IS NOT NULL AND ${isByGroup('r', groups)} THEN ${HELP_GROUPS_AFTER_MS}
+                 ELSE $8::float8 END`;
   const overdue = `
   FROM ${delay} d
   WHERE (d.wake_at, d.id) > (COALESCE(to_timestamp($4::float8 / 1000), '-infinity'), $5::bigint)
@@ -26,12 +37,12 @@ export const sweepSql = ({ delay }: Tables): string => {
 WITH ${clock()},
 page AS MATERIALIZED (
   SELECT r.*
-  FROM (SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by,
+  FROM (SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by, d.group_id,
                d.last_error IS NOT NULL AS failed${overdue} LIMIT $6::int) r,
        ${servedName('r', '$1::text[]', '$10::jsonb')}, clock
-  WHERE served.at IS NOT NULL
-    AND (${ownShare('r', '$2::int[]', '$3::int[]')}
-         OR ${wakeOf('r')} < clock.now - $8::float8 * interval '1 millisecond')
+  WHERE served.at IS NOT NULL${groups ? `\n    AND ${notLeftOut('r', groups)}` : ''}
+    AND (${ownShare('r', '$2::int[]', '$3::int[]', groups)}
+         OR ($3::int[])[served.at] >= 0 AND ${wakeOf('r')} < clock.now - ${helpAfterMs} * interval '1 millisecond')
     AND ${wakeOf('r')} <= ${plusMs('clock.now', '$9::float8')}
   ORDER BY r.wake_at, r.id
   LIMIT $7::int

@@ -1,0 +1,48 @@
+import { DelayPayloadError } from '../../payloads/payload.errors.js';
+import type { PayloadReader } from '../../payloads/payloads.js';
+import type { Outcome } from '../../settlement/outcome.js';
+import type { Attempt } from './attempt.js';
+import type { Call } from './call.js';
+import { outcomeOf } from './outcome-of.js';
+
+/** Payloads by the attempts that got one, and what becomes of the others. */
+interface Read {
+  payloads: Map<Attempt, unknown>;
+  unread: Map<Attempt, Outcome>;
+}
+
+/**
+ * Reads the payloads of a call. What does not fit its schema never will: it is a dead letter. Anything else, such as
+ * a key that this node does not have, may be mended: it is a failed attempt.
+ *
+ * @returns the payloads that the handler gets, or what becomes of the call when there is none
+ */
+export async function readPayloads(
+  call: Call,
+  read: PayloadReader,
+): Promise<Map<Attempt, unknown> | Outcome> {
+  const { payloads, unread } = await readAll(call, read);
+  // Decided otherwise meanwhile: whatever this answers, nobody hears it.
+  if (call.over) return { kind: 'lost' };
+  for (const attempt of payloads.keys()) if (attempt.over) payloads.delete(attempt);
+  if (call.handler.batch === null) return [...unread.values()][0] ?? payloads;
+  for (const [{ id }, outcome] of unread) call.say(String(id), outcome);
+  return payloads.size === 0 ? { kind: 'completed' } : payloads;
+}
+
+async function readAll(call: Call, read: PayloadReader): Promise<Read> {
+  const all: Read = { payloads: new Map(), unread: new Map() };
+  for (const attempt of call.attempts) {
+    if (call.over) break;
+    try {
+      all.payloads.set(attempt, await read(attempt.row.payload, attempt));
+    } catch (error) {
+      const isMisfit = error instanceof DelayPayloadError;
+      all.unread.set(
+        attempt,
+        isMisfit ? { kind: 'discarded', reason: error } : outcomeOf(error, call.stopping),
+      );
+    }
+  }
+  return all;
+}

@@ -1,0 +1,118 @@
+import type { DeadDelayContext, TransactionalDelayContext } from '../delay/contexts.js';
+import type { Delay } from '../delay/delay.js';
+import { type DelayEvents, withCause } from '../delay/delay.events.js';
+import { describeError } from '../delay/error-text.js';
+import type { Handler } from '../handlers/handler.js';
+import type { Acknowledger } from '../settlement/acknowledger.js';
+import { deadEvent, endOf } from '../settlement/end-events.js';
+import type { DyingClaim, HeldClaim } from '../settlement/held-claim.js';
+import type { Outcome } from '../settlement/outcome.js';
+import type { AttemptStore } from '../store/attempt.store.js';
+import type { Completion, DyingRow } from '../store/wire/attempt-rows.js';
+import type { Runner } from '../store/wire/runner.js';
+
+export const NO_ATTEMPT_LEFT =
+  'no attempt is left, and the last one ended without a word: its process was killed or paused';
+
+/** A method that fails again and again is called after an eighth of the time that its delay is late, within these. */
+const AGAIN_MS_MIN = 1_000;
+const AGAIN_MS_MAX = 300_000;
+const SHARE_OF_LATENESS = 1 / 8;
+
+/** Why a delay dies. */
+type Death = Pick<DyingClaim, 'error' | 'cause'>;
+
+/** Writes down and tells how calls of `@OnDeadDelay` ended. */
+export class DeathReports {
+  readonly #deaths = new WeakMap<Handler, Death>();
+
+  constructor(
+    private readonly store: AttemptStore,
+    private readonly acknowledger: Acknowledger,
+    private readonly events: DelayEvents,
+  ) {}
+
+  /** The method as a transactional handler, for one call. */
+  handlerOf(row: DyingRow, handler: Handler, held: DyingClaim | undefined): Handler {
+    const error = held?.error ?? row.last_error ?? NO_ATTEMPT_LEFT;
+    const death = { error, cause: held?.cause };
+    const dead: Handler = {
+      ...handler,
+      transactional: true,
+      batch: null,
+      readPayload: handler.onDead?.readPayload,
+      invoke: (delay, ctx) => {
+        const { manager, signal } = ctx as TransactionalDelayContext;
+        const context: DeadDelayContext = { manager, signal, ...death };
+        return handler.onDead?.invoke(delay as Delay, context);
+      },
+    };
+    this.#deaths.set(dead, death);
+    return dead;
+  }
+
+  /** What the dead letter keeps. */
+  errorOf(handler: Handler): string {
+    return this.#deathOf(handler).error;
+  }
+
+  /** The last statement of its transaction. @returns the ids of those that are dead letters now */
+  async deadLetter(claims: readonly Completion[], runner: Runner): Promise<number[]> {
+    const rows = await this.store.retry(
+      (claims as readonly (Completion & HeldClaim)[]).map(({ id, epoch, handler }) => ({
+        id,
+        epoch,
+        waitMs: null,
+        movesDue: false,
+        refund: 0,
+        error: this.#deathOf(handler).error,
+      })),
+      runner,
+    );
+    return rows.map(({ id }) => id);
+  }
+
+  /** What becomes of the delay; that it is no dead letter yet costs it no attempt, and gives it none. */
+  report(claim: HeldClaim, outcome: Outcome): void {
+    claim.durationMs = performance.now() - claim.calledAtMs;
+    const { error, cause } = this.#deathOf(claim.handler);
+    if (outcome.kind === 'lost') return void this.events.emit('lost', claim.event);
+    if (outcome.kind === 'completed') {
+      this.acknowledger.free(claim);
+      if (claim.goesOn !== undefined) this.acknowledger.waits.tell(claim.goesOn);
+      if (claim.movedOn) this.events.emit('superseded', endOf(claim));
+      else this.events.emit('dead', deadEvent(claim, error, cause));
+      return;
+    }
+    const waitMs = waitAfter(claim, outcome);
+    this.acknowledger.putOff(claim, { waitMs, error }, (result) => {
+      if (result === 'written') this.#tell(claim, outcome, waitMs);
+      // Its connection broke at COMMIT, and the epoch has moved: it was committed.
+      else if (claim.committing) this.events.emit('dead', deadEvent(claim, error, cause));
+      else this.events.emit('lost', claim.event);
+    });
+  }
+
+  #tell(claim: HeldClaim, outcome: Outcome, waitMs: number): void {
+    if (outcome.kind === 'released' || outcome.kind === 'aborted') {
+      this.events.emit(outcome.kind, claim.event);
+    } else if (outcome.kind === 'postponed') {
+      this.events.emit('postponed', { ...endOf(claim), waitMs });
+    } else if (outcome.kind !== 'unbegun') {
+      const cause = 'error' in outcome ? outcome.error : undefined;
+      const error = `@OnDeadDelay of ${claim.handler.onDead?.place}: ${describeError(cause)}`;
+      this.events.emit('retrying', withCause({ ...endOf(claim), error, waitMs }, cause));
+    }
+  }
+
+  #deathOf(handler: Handler): Death {
+    return this.#deaths.get(handler) ?? { error: NO_ATTEMPT_LEFT, cause: undefined };
+  }
+}
+
+function waitAfter({ latenessMs }: HeldClaim, outcome: Outcome): number {
+  if (outcome.kind === 'postponed' || outcome.kind === 'unbegun') return outcome.waitMs;
+  if (outcome.kind === 'released') return 0;
+  const waitMs = latenessMs * SHARE_OF_LATENESS;
+  return Math.min(AGAIN_MS_MAX, Math.max(AGAIN_MS_MIN, waitMs));
+}

@@ -1,0 +1,90 @@
+import { Signal } from '../tasks/signal.js';
+import type { LimitLeft } from '../store/limits/limit.store.js';
+import { groupText } from '../store/wire/wakes.js';
+
+/**
+ * When nothing was heard for so long, a claim looks whether there is a place again: whoever had it died, or the hint
+ * was lost.
+ */
+const LOOK_AGAIN_MS = 2_000;
+
+interface Block {
+  untilMs: number;
+  /** It ends when a running one does, not by its time alone. */
+  isFull: boolean;
+}
+
+/** Whether a limit holds an entry back: that of its name, or that of its group alone. */
+export type HeldBy = 'name' | 'group' | undefined;
+
+/**
+ * Limits that had no place left at the last claim. What they hold back stays in the ready queue, and is not asked for
+ * again until a place may be free.
+ */
+export class LimitBlocks {
+  /** There may be a place. */
+  readonly vacant = new Signal();
+  /** A claim is on its way that will tell: two at once would take what is due of a group out of its order. */
+  isAsking = false;
+  readonly #blocks = new Map<string, Block>();
+  /** When an attempt of that name was over last. */
+  readonly #freedAtMs = new Map<string, number>();
+
+  /**
+   * What a claim has said of the limits that it met.
+   * @param askedAtMs `performance.now()` before it: what was over later it may not have seen
+   */
+  learn(left: readonly LimitLeft[], askedAtMs: number): void {
+    const nowMs = performance.now();
+    for (const { name, group, places, waitMs } of left) {
+      const key = groupText(name, group);
+      if (places > 0) this.#blocks.delete(key);
+      else if (waitMs > 0) this.#blocks.set(key, { untilMs: nowMs + waitMs, isFull: false });
+      else if ((this.#freedAtMs.get(name) ?? -Infinity) < askedAtMs) {
+        this.#blocks.set(key, { untilMs: nowMs + LOOK_AGAIN_MS, isFull: true });
+      }
+    }
+  }
+
+  /** Forgets what was learnt: time has passed in a way that no clock tells. */
+  clear(): void {
+    this.#blocks.clear();
+  }
+
+  /** An attempt of that name and group is over, here or elsewhere. */
+  freed(name: string, group: string | null): void {
+    this.#freedAtMs.set(name, performance.now());
+    this.#free(groupText(name, ''));
+    if (group !== null) this.#free(groupText(name, group));
+    this.vacant.tell();
+  }
+
+  heldBy(name: string, group: string | null, nowMs: number): HeldBy {
+    if (this.isAsking) return 'name';
+    if (this.#blocks.size === 0) return undefined;
+    if (this.#isBlocked(groupText(name, ''), nowMs)) return 'name';
+    return group !== null && this.#isBlocked(groupText(name, group), nowMs) ? 'group' : undefined;
+  }
+
+  /** In how many milliseconds the first of them may be over; Infinity: there is none. */
+  leftMs(nowMs: number): number {
+    let firstMs = Infinity;
+    for (const [key, { untilMs }] of this.#blocks) {
+      if (untilMs <= nowMs) this.#blocks.delete(key);
+      else firstMs = Math.min(firstMs, untilMs);
+    }
+    return firstMs - nowMs;
+  }
+
+  #free(key: string): void {
+    if (this.#blocks.get(key)?.isFull === true) this.#blocks.delete(key);
+  }
+
+  #isBlocked(key: string, nowMs: number): boolean {
+    const block = this.#blocks.get(key);
+    if (block === undefined) return false;
+    if (block.untilMs > nowMs) return true;
+    this.#blocks.delete(key);
+    return false;
+  }
+}

@@ -1,0 +1,74 @@
+import 'reflect-metadata';
+import type { DelayName, PayloadOf } from '../delay/delay.js';
+import type { CatchUp } from '../delay/recurrence/repeat.js';
+import type { Duration } from '../delay/duration.js';
+import { DelayConfigError } from '../delay/delay.errors.js';
+
+const REPEAT_DELAY_METADATA = 'nestjs-delay-queue:repeat-delay';
+
+/** When it recurs: each so long, or by the wall clock of a time zone. */
+export type RepeatInterval =
+  | {
+      /** 1 s to 100 years, counted from the first due time, which is so long after the first start. */
+      every: Duration;
+      cron?: never;
+      timeZone?: never;
+    }
+  | {
+      /** Five fields, `0 3 * * *`, or six with the seconds in front. */
+      cron: string;
+      /** IANA name, like `Europe/Berlin`. Default `UTC`, never that of the machine. */
+      timeZone?: string;
+      every?: never;
+    };
+
+/** What `@RepeatDelay` takes. */
+export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatInterval & {
+  /**
+   * What becomes of instants that were missed, or that came while a run took its time. `latest` (default): one run for
+   * all of them, due at the last. `each`: a run for each, one after another. `none`: no run; what could not begin within
+   * a minute is left out.
+   */
+  catchUp?: CatchUp;
+  /** Of its delay. Default `repeat`; several of one name need one each. */
+  key?: string;
+} & (unknown extends PayloadOf<N> ? { payload?: unknown } : { payload: PayloadOf<N> });
+
+/** What `@RepeatDelay` leaves behind for the explorer, which checks it. */
+export interface RepeatDelayMetadata {
+  name: unknown;
+  options: unknown;
+}
+
+/**
+ * Makes a delay of that name recur, on any number of nodes as one row. It stands beside the `@OnDelay` of that name; a
+ * method may carry several, with different keys.
+ *
+ * ```ts
+ * @RepeatDelay('report.daily', { cron: '0 3 * * *', timeZone: 'Europe/Berlin', payload: { region: 'eu' } })
+ * @OnDelay('report.daily', { transactional: true })
+ * async write(delay: Delay<'report.daily'>, ctx: TransactionalDelayContext): Promise<void> {}
+ * ```
+ *
+ * What is not acceptable stops the start with a `DelayConfigError` that names class, method and option.
+ */
+export function RepeatDelay<N extends DelayName>(
+  name: N,
+  options: RepeatDelayOptions<N>,
+): MethodDecorator {
+  return (target, methodName) => {
+    if (typeof target === 'function' || typeof methodName !== 'string') {
+      throw new DelayConfigError(
+        `${String(methodName)}: @RepeatDelay stands on an ordinary method, not a static or symbol one`,
+      );
+    }
+    const entry: RepeatDelayMetadata = { name, options };
+    const entries = [entry, ...repeatDelayMetadata(target, methodName)];
+    Reflect.defineMetadata(REPEAT_DELAY_METADATA, entries, target, methodName);
+  };
+}
+
+/** The `@RepeatDelay` entries of a method, in the order they are written; inherited ones count. */
+export function repeatDelayMetadata(prototype: object, methodName: string): RepeatDelayMetadata[] {
+  return Reflect.getMetadata(REPEAT_DELAY_METADATA, prototype, methodName) ?? [];
+}

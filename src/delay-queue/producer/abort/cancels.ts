@@ -1,0 +1,136 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { InTransaction } from '../../delay/delay.js';
+import {
+  DelayInvalidError,
+  DelayUnavailableError,
+  DelayUnstableError,
+} from '../../delay/delay.errors.js';
+import type { CancelResult } from '../../delay/verdicts.js';
+import { type Growth, pauseMs } from '../../tasks/growing-pause.js';
+import { within } from '../../tasks/within.js';
+import type { NameAndKey } from '../../store/batch.store.js';
+import type { Cancelling } from './cancelling.js';
+import { isInTransaction } from '../transaction/callers-transaction.js';
+import { actingCall, currentCall } from '../transaction/handler-context.js';
+import type { Transactions } from '../transaction/transactions.js';
+
+/** Between two looks at whether an attempt has ended; no longer than its delay rests then. */
+const PAUSE: Growth = { firstMs: 5, factor: 2, lastMs: 250, jitter: 0.5 };
+
+/** The engine, which reaches attempts wherever they run. */
+export interface AbortsEngine {
+  /** Asks the attempts that hold these delays to end; whether they do, a look tells. */
+  abort(ids: readonly number[]): Promise<void>;
+}
+
+/** Which delay an item of a list is about. */
+type Target = NameAndKey | { id: number };
+
+/** Cancels one, and leaves alone what runs. */
+interface CancelsOne {
+  cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult>;
+}
+
+/** The same of a list. */
+interface CancelsMany {
+  change(
+    verb: 'cancel',
+    targets: readonly Target[],
+    options: InTransaction,
+  ): Promise<CancelResult[]>;
+}
+
+/** Cancels delays; those too that run, if that is asked for. */
+export class Cancels {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly engine: AbortsEngine,
+    private readonly single: CancelsOne,
+    private readonly many: CancelsMany,
+  ) {}
+
+  async one(target: NameAndKey, cancelling: Cancelling): Promise<CancelResult> {
+    const { transaction } = cancelling;
+    const [result] = await this.#cancel([target], cancelling, async ([only]) => [
+      await this.single.cancel(only as NameAndKey, transaction),
+    ]);
+    return result as CancelResult;
+  }
+
+  async list(targets: readonly Target[], cancelling: Cancelling): Promise<CancelResult[]> {
+    const { transaction } = cancelling;
+    return await this.#cancel(targets, cancelling, (some) =>
+      this.many.change('cancel', some, transaction),
+    );
+  }
+
+  /**
+   * Each look is an ordinary cancel, and its verdict the truth: whatever becomes of the attempt meanwhile, only the
+   * row says it. What runs in the very call that asks is left alone, for it would wait for itself.
+   *
+   * @param cancel cancels those of the targets; without a manager each time in a transaction of its own
+   * @throws DelayInvalidError in a transaction that would not see the end of an attempt; nothing was asked then
+   */
+  async #cancel<Of>(
+    targets: readonly Of[],
+    { transaction, abortWithinMs }: Cancelling,
+    cancel: (targets: readonly Of[]) => Promise<CancelResult[]>,
+  ): Promise<CancelResult[]> {
+    if (abortWithinMs === undefined) return await cancel(targets);
+    const manager = transaction.manager === 'own' ? undefined : transaction.manager;
+    const giveUpAtMs = performance.now() + abortWithinMs;
+    const results = await cancel(targets);
+    const calls = [currentCall(), actingCall(manager)];
+    const own = new Set(calls.flatMap((call) => call?.attempts.map(({ id }) => id) ?? []));
+    for (let looks = 1; ; looks += 1) {
+      const running = runningOf(results).filter(({ id }) => !own.has(id));
+      const leftMs = giveUpAtMs - performance.now();
+      if (running.length === 0 || leftMs <= 0) return results;
+      if (looks === 1) await this.#refuseSnapshots(transaction);
+      const ids = running.map(({ id }) => id);
+      await within(this.engine.abort(ids), leftMs);
+      await pause(Math.min(leftMs, pauseMs(PAUSE, looks)));
+      const open = running.map(({ index }) => targets[index] as Of);
+      const again = await unlessHeld(manager === undefined, () => cancel(open));
+      for (const [position, result] of again.entries()) {
+        results[(running[position] as { index: number }).index] = result;
+      }
+    }
+  }
+
+  /** It sees the row as it was when the transaction began: leased, for as long as it looks. */
+  async #refuseSnapshots(options: InTransaction): Promise<void> {
+    const { manager, runner } = this.transactions.of(options, 'write');
+    if (manager === undefined || !(await isInTransaction(manager))) return;
+    const [row] = await runner.query<{ level: string }>(
+      `SELECT current_setting('transaction_isolation') AS level`,
+      [],
+    );
+    if (row?.level === 'read committed') return;
+    throw new DelayInvalidError(
+      'running',
+      `'abort' in a ${row?.level.toUpperCase()} transaction would not see the attempt end: leave out \`manager\`, ` +
+        'or begin the transaction with READ COMMITTED',
+    );
+  }
+}
+
+const runningOf = (results: readonly CancelResult[]): { id: number; index: number }[] =>
+  results.flatMap((result, index) =>
+    result.verdict === 'running' ? [{ id: Number(result.id), index }] : [],
+  );
+
+/** What a look in a transaction of its own could not write is looked at again, as long as there is time. */
+async function unlessHeld(
+  isAlone: boolean,
+  look: () => Promise<CancelResult[]>,
+): Promise<CancelResult[]> {
+  try {
+    return await look();
+  } catch (error) {
+    const wroteNothing =
+      error instanceof DelayUnstableError || error instanceof DelayUnavailableError;
+    if (isAlone && wroteNothing) return [];
+    throw error;
+  }
+}

@@ -1,0 +1,115 @@
+import type { CatchUp, DelayRepeat } from '../delay/recurrence/repeat.js';
+import { DelayInvalidError } from '../delay/delay.errors.js';
+import { parseDurationBetween } from '../validation/duration.js';
+import { checkKnownOptions } from '../validation/known-options.js';
+import { checkKey, checkName, checkText } from '../validation/names.js';
+import { encodePayload } from '../validation/payload.js';
+import { shown } from '../validation/shown.js';
+import { cronIn } from './instants.js';
+import { Recurrence } from './recurrence.js';
+
+/** A delay that recurs, as the code declares it. */
+export interface Declaration {
+  name: string;
+  key: string;
+  /** JSON text. */
+  payload: string;
+  repeat: DelayRepeat;
+}
+
+/** The key of one that is declared without. */
+export const KEY_DEFAULT = 'repeat';
+
+const OPTIONS = ['every', 'cron', 'timeZone', 'catchUp', 'key', 'payload'];
+const CATCH_UPS: readonly CatchUp[] = ['latest', 'each', 'none'];
+const TEXT_LENGTH_MAX = 200;
+
+/** @throws DelayInvalidError naming the option */
+export function declarationOf(
+  name: unknown,
+  options: unknown,
+  payloadBytesMax: number,
+): Declaration {
+  const given = checkKnownOptions(options, 'options', OPTIONS);
+  const { key = KEY_DEFAULT, payload = null, catchUp = 'latest' } = given;
+  return {
+    name: checkName(name),
+    key: checkKey(key),
+    payload: encodePayload(payload, payloadBytesMax),
+    repeat: { ...intervalOf(given), catchUp: checkCatchUp(catchUp) },
+  };
+}
+
+/** When it is due for the first time. */
+export function firstMsOf({ repeat }: Declaration, nowMs: number): number {
+  if ('every' in repeat) return nowMs + repeat.every;
+  return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
+}
+
+function intervalOf(
+  given: Record<string, unknown>,
+): { every: number } | { cron: string; timeZone: string } {
+  const { every, cron, timeZone } = given;
+  if ((every === undefined) === (cron === undefined)) {
+    throw new DelayInvalidError(
+      'every|cron',
+      `say how it recurs, with exactly one of them: { every: '15m' } or { cron: '0 3 * * *', timeZone: 'UTC' }`,
+    );
+  }
+  if (every === undefined) return { cron: checkCron(cron), timeZone: checkTimeZone(timeZone) };
+  if (timeZone !== undefined) {
+    throw new DelayInvalidError('timeZone', 'goes with cron: every has no wall clock');
+  }
+  return { every: parseDurationBetween(every, 'every', '1s', '36525d') };
+}
+
+/** A name, as all releases of Node know it, and no offset, which has no summer. */
+function checkTimeZone(value: unknown = 'UTC'): string {
+  const timeZone = checkText(value, 'timeZone', TEXT_LENGTH_MAX);
+  if (/^[A-Za-z]/.test(timeZone) && isKnown(timeZone)) return timeZone;
+  throw new DelayInvalidError(
+    'timeZone',
+    `must be an IANA time zone like 'Europe/Berlin', not ${shown(timeZone)}`,
+  );
+}
+
+function isKnown(timeZone: string): boolean {
+  try {
+    new Intl.DateTimeFormat('en', { timeZone }).format();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Five fields, or six with the seconds in front. A date or a field of years would come to an end. */
+function checkCron(value: unknown): string {
+  const cron = checkText(value, 'cron', TEXT_LENGTH_MAX).trim();
+  const fields = cron.split(/\s+/).length;
+  if (fields !== 5 && fields !== 6) {
+    throw new DelayInvalidError(
+      'cron',
+      `must have five fields, like '0 3 * * *', or six with the seconds in front, not ${shown(value)}`,
+    );
+  }
+  if (firstOf(cron) !== undefined) return cron;
+  throw new DelayInvalidError('cron', `never comes: there is no such day: ${shown(value)}`);
+}
+
+function firstOf(cron: string): number | undefined {
+  try {
+    return cronIn(cron, 'UTC').after(0);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    throw new DelayInvalidError('cron', `must be a cron expression: ${why}`);
+  }
+}
+
+function checkCatchUp(value: unknown): CatchUp {
+  const known = CATCH_UPS.find((choice) => choice === value);
+  if (known !== undefined) return known;
+  throw new DelayInvalidError(
+    'catchUp',
+    `must be one of ${CATCH_UPS.join(', ')}, not ${shown(value)}`,
+  );
+}

@@ -1,0 +1,48 @@
+import { Recurrence, type StoredRepeat } from './recurrence.js';
+
+/** The database's clock. */
+interface Clock {
+  nowMs(): number;
+}
+
+/** One run of a delay that recurs. */
+export class Occurrence {
+  /** The instant that it stands for: what its handler hears as due. */
+  readonly dueMs: number;
+  readonly #recurrence: Recurrence;
+
+  /**
+   * @param dueMs of the row
+   * @throws when the row says what this node cannot read
+   */
+  constructor(
+    repeat: StoredRepeat,
+    dueMs: number,
+    private readonly clock: Clock,
+  ) {
+    this.#recurrence = new Recurrence(repeat);
+    this.dueMs = this.#recurrence.standsFor(dueMs, clock.nowMs());
+  }
+
+  /** Whether it is too late for a first attempt. */
+  get isMissed(): boolean {
+    return this.#recurrence.isMissed(this.dueMs, this.clock.nowMs());
+  }
+
+  /** Where the delay goes on when this run is over now. */
+  get nextMs(): number {
+    return this.#recurrence.nextMs(this.dueMs, this.clock.nowMs());
+  }
+}
+
+/** Null where it does not recur, or says what this node cannot read. */
+export function occurrenceOf(
+  repeat: StoredRepeat | null,
+  ...of: [dueMs: number, clock: Clock]
+): Occurrence | null {
+  try {
+    return repeat && new Occurrence(repeat, ...of);
+  } catch {
+    return null;
+  }
+}

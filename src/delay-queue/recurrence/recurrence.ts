@@ -1,0 +1,65 @@
+import type { CatchUp, DelayRepeat } from '../delay/recurrence/repeat.js';
+import { ahead, cronIn, everyMs, type Instants } from './instants.js';
+
+/** How a delay recurs, as its row has it. */
+export type StoredRepeat = DelayRepeat & {
+  /** Of `every` the first instant. */
+  from?: number;
+  /** How far tests have let time pass: by so much its clock is ahead. */
+  travelledMs?: number;
+};
+
+/** With `none` nobody waits longer for an instant: what begins later than that is missed. */
+export const MISSED_AFTER_MS = 60_000;
+
+/**
+ * When a delay is due next, counted from when it was due and never from when it ran. All instants are milliseconds
+ * since 1970 on the database's clock.
+ */
+export class Recurrence {
+  readonly #catchUp: CatchUp;
+  readonly #instants: Instants;
+
+  /** @throws when that cannot be read: another version of this library has written it, or somebody else */
+  constructor(repeat: StoredRepeat) {
+    this.#catchUp = repeat.catchUp;
+    const instants =
+      'every' in repeat
+        ? everyMs(repeat.every, repeat.from ?? 0)
+        : cronIn(repeat.cron, repeat.timeZone);
+    const { travelledMs = 0 } = repeat;
+    this.#instants = travelledMs === 0 ? instants : ahead(instants, travelledMs);
+  }
+
+  /**
+   * The instant that a run stands for which begins now. With `latest` one run stands for all that were missed: it is the
+   * last of them.
+   */
+  standsFor(dueMs: number, nowMs: number): number {
+    if (this.#catchUp !== 'latest') return dueMs;
+    return Math.max(dueMs, this.#instants.by(nowMs) ?? dueMs);
+  }
+
+  /** Whether a first attempt that could begin now comes too late. */
+  isMissed(dueMs: number, nowMs: number): boolean {
+    return this.#catchUp === 'none' && nowMs - dueMs > MISSED_AFTER_MS;
+  }
+
+  /**
+   * Where it goes on, always later than it was due.
+   *
+   * - `each`: the instant after that, also when it is past.
+   * - `latest`: the last one that has come meanwhile, else the one after that.
+   * - `none`: the next one to come.
+   *
+   * @throws when there is none
+   */
+  nextMs(dueMs: number, nowMs: number): number {
+    const fromMs = this.#catchUp === 'none' ? Math.max(dueMs, nowMs) : dueMs;
+    const nextMs = this.#instants.after(fromMs);
+    if (nextMs === undefined) throw new Error('the delay does not recur any more');
+    return this.#catchUp === 'latest'
+      ? Math.max(nextMs, this.#instants.by(nowMs) ?? nextMs)
+      : nextMs;
+  }
+}

@@ -1,0 +1,87 @@
+import type { DatabaseClock } from '../database/database-clock.js';
+import type { DelayEvents } from '../delay/delay.events.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import { type Declaration, firstMsOf } from '../recurrence/declaration.js';
+import type { ResolvedOptions } from '../options/delay-queue.options.js';
+import { inLockOrder } from '../store/lock-order.js';
+import { RecurrenceStore } from '../store/recurrences/recurrence.store.js';
+import type { Runner } from '../store/wire/runner.js';
+import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { Moment } from '../tasks/moment.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** What runs, or is locked, is looked at again after pauses that double from the first to the last. */
+const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
+
+/**
+ * Says once, at the start, what recurs: what this node's code declares stands in the table, and what it declares no
+ * longer, of the names that it serves, goes. The node that started last has its say: in a deploy, one of the new ones.
+ */
+export class Declarations {
+  readonly #task: RecurringTask;
+  #left: readonly Declaration[];
+  readonly #said = new Moment();
+  #isWithdrawn = false;
+  #times = 0;
+
+  readonly #store: RecurrenceStore;
+
+  constructor(
+    runner: Runner,
+    { schema, historyKeepMs }: Pick<ResolvedOptions, 'schema' | 'historyKeepMs'>,
+    private readonly registry: HandlerRegistry,
+    private readonly clock: DatabaseClock,
+    events: DelayEvents,
+  ) {
+    this.#store = new RecurrenceStore(runner, schema, historyKeepMs !== null);
+    this.#left = registry.declarations();
+    this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'));
+  }
+
+  /** Ends when it has been said once, whatever was answered. */
+  async start(): Promise<void> {
+    const said = this.#said.next;
+    this.#task.start();
+    await said;
+  }
+
+  stop(): Promise<void> {
+    return this.#task.stop();
+  }
+
+  async #say(): Promise<number> {
+    try {
+      await this.#sayAll();
+    } finally {
+      this.#said.happens();
+    }
+    this.#times += 1;
+    // All is said. Not waited for: it is this very run that it would wait for.
+    if (this.#isWithdrawn && this.#left.length === 0) void this.#task.stop();
+    return pauseMs(AGAIN, this.#times);
+  }
+
+  async #sayAll(): Promise<void> {
+    if (!this.#isWithdrawn) {
+      const { registry } = this;
+      const left = await this.#store.withdraw(registry.names(), registry.declarations());
+      this.#isWithdrawn = left === 0;
+    }
+    if (this.#left.length > 0) await this.#declare();
+  }
+
+  async #declare(): Promise<void> {
+    const nowMs = this.clock.nowMs();
+    const rows = this.#left.map((declaration) => ({
+      declaration,
+      name: declaration.name,
+      key: declaration.key,
+      payload: declaration.payload,
+      repeat: JSON.stringify(declaration.repeat),
+      firstMs: firstMsOf(declaration, nowMs),
+    }));
+    const left = await this.#store.declare(inLockOrder(rows).sorted);
+    this.#left = left.map(({ declaration }) => declaration);
+  }
+}

@@ -1,0 +1,38 @@
+import type { DelayEvents } from '../delay/delay.events.js';
+import type { AttemptStore } from '../store/attempt.store.js';
+import type { Retry } from '../store/wire/attempt-rows.js';
+import type { Wake } from '../store/wire/wakes.js';
+import type { Signal } from '../tasks/signal.js';
+import { Trouble } from '../tasks/trouble.js';
+import { Batcher } from './batcher.js';
+import type { HeldClaim } from './held-claim.js';
+import { Recurrences } from './recurrences.js';
+
+/** Who writes down what: while one of them fails, the others may work. */
+export function batchersOf(
+  store: AttemptStore,
+  waits: Signal<Wake>,
+  wrote: Signal,
+  events: DelayEvents,
+) {
+  const parts = () => ({
+    node: store.nodeName,
+    lookAt: (ids: readonly number[]) => store.lookAt(ids),
+    trouble: new Trouble(events, 'acknowledge'),
+    onProgress: (): void => wrote.tell(),
+  });
+  const write = (items: readonly HeldClaim[]) => store.complete(items);
+  const retry = async (items: readonly Retry[]): Promise<number[]> => {
+    const rows = await store.retry(items);
+    for (const { id, epoch, name, group, failed, wake_ms: wakeMs } of rows) {
+      if (wakeMs !== null) waits.tell({ id, epoch, name, group, wakeMs, stalled: false, failed });
+    }
+    return rows.map((row) => row.id);
+  };
+  const retries = new Batcher({ ...parts(), write: retry });
+  return {
+    completions: new Batcher({ ...parts(), write }),
+    retries,
+    recurrences: new Recurrences(store, waits, retries, parts()),
+  };
+}

@@ -1,0 +1,73 @@
+import type { AttemptStore } from '../store/attempt.store.js';
+import { type Recurring, wakeOfRecurred } from '../store/wire/recurring.js';
+import type { Retry } from '../store/wire/attempt-rows.js';
+import type { Wake } from '../store/wire/wakes.js';
+import type { Signal } from '../tasks/signal.js';
+import { Batcher, type BatcherParts } from './batcher.js';
+import type { Ending } from './endings.js';
+import type { HeldClaim } from './held-claim.js';
+
+/** How an occurrence ended. */
+export type OccurrenceEnd = Pick<Recurring, 'state' | 'error'>;
+
+/** Never of what was declared: only of a row that somebody else has written. */
+export const UNREADABLE = 'nobody can read how it recurs';
+
+const REFUSED: Ending = { waitMs: null, movesDue: false, refund: 1, error: UNREADABLE };
+
+export const COMPLETED: OccurrenceEnd = { state: 'completed', error: null };
+const MISSED: OccurrenceEnd = { state: null, error: null };
+
+/**
+ * What is written of an occurrence that is over now. Undefined: it is none, or nobody knows where it goes on.
+ */
+export function recurringOf(
+  {
+    id,
+    epoch,
+    latenessMs,
+    occurrence,
+  }: Pick<HeldClaim, 'id' | 'epoch' | 'latenessMs' | 'occurrence'>,
+  end: OccurrenceEnd,
+): Recurring | undefined {
+  if (occurrence === null) return undefined;
+  let nextMs: number;
+  try {
+    ({ nextMs } = occurrence);
+  } catch {
+    return undefined;
+  }
+  return {
+    id,
+    epoch,
+    dueMs: occurrence.dueMs,
+    nextMs,
+    ...end,
+    latenessMs: end.state === 'completed' ? latenessMs : null,
+    maxAttempts: null,
+  };
+}
+
+/** Writes down how occurrences ended, and where their delays go on. */
+export class Recurrences extends Batcher<Recurring> {
+  constructor(
+    store: AttemptStore,
+    waits: Signal<Wake>,
+    private readonly retries: Batcher<Retry>,
+    parts: Omit<BatcherParts<Recurring>, 'write'>,
+  ) {
+    const write = async (items: readonly Recurring[]): Promise<number[]> => {
+      const rows = await store.recur(items);
+      for (const row of rows) waits.tell(wakeOfRecurred(row));
+      return rows.map(({ id }) => id);
+    };
+    super({ ...parts, write });
+  }
+
+  /** It comes too late for its handler, or its row says what nobody can read: then it is a dead letter. */
+  skip(claim: Parameters<typeof recurringOf>[0]): void {
+    const item = recurringOf(claim, MISSED);
+    if (item !== undefined) this.add(item, () => {});
+    else this.retries.add({ id: claim.id, epoch: claim.epoch, ...REFUSED }, () => {});
+  }
+}

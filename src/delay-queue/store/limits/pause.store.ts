@@ -1,0 +1,69 @@
+import { pauseSql, pausesSql, resumeSql } from '../sql/pauses/pauses.sql.js';
+import { tablesOf } from '../tables/schema.js';
+import { type AsText, numberOf } from '../wire/answers.js';
+import type { Runner } from '../wire/runner.js';
+import type { DueTime } from '../../validation/when.js';
+import { columnsOf } from '../write-answers.js';
+
+/** What is paused: a name, or one group of it. */
+export interface Pausable {
+  name: string;
+  group: string | null;
+}
+
+/** A pause that goes on; instants in milliseconds since 1970. */
+export interface PauseRow extends Pausable {
+  reason: string | null;
+  pausedMs: number;
+  /** Null: it has no end. */
+  untilMs: number | null;
+}
+
+type PauseAnswer = AsText<'name' | 'paused_ms', 'group_id' | 'reason' | 'until_ms'>;
+
+const rowOf = (row: PauseAnswer): PauseRow => ({
+  name: row.name,
+  group: row.group_id,
+  reason: row.reason,
+  pausedMs: Number(row.paused_ms),
+  untilMs: numberOf(row.until_ms),
+});
+
+const keyOf = ({ name, group }: Pausable): [string, string] => [name, group ?? ''];
+
+/** Names and groups of which no delay may begin. */
+export class PauseStore {
+  readonly #sql;
+
+  constructor(schema: string) {
+    const tables = tablesOf(schema);
+    this.#sql = {
+      pause: pauseSql(tables),
+      resume: resumeSql(tables),
+      list: pausesSql(tables),
+    };
+  }
+
+  /** @returns undefined when there are too many */
+  async pause(
+    runner: Runner,
+    what: Pausable,
+    reason: string | null,
+    until: DueTime | null,
+  ): Promise<PauseRow | undefined> {
+    const { afterMs, at } = until === null ? { afterMs: null, at: null } : columnsOf(until);
+    const parameters = [...keyOf(what), reason, afterMs, at];
+    const [row] = await runner.query<PauseAnswer>(this.#sql.pause, parameters);
+    return row && rowOf(row);
+  }
+
+  /** The pause that has ended, if it was going on. */
+  async resume(runner: Runner, what: Pausable): Promise<PauseRow | undefined> {
+    const [row] = await runner.query<PauseAnswer>(this.#sql.resume, keyOf(what));
+    return row && rowOf(row);
+  }
+
+  async list(runner: Runner): Promise<PauseRow[]> {
+    return (await runner.query<PauseAnswer>(this.#sql.list, [])).map(rowOf);
+  }
+}

@@ -1,0 +1,72 @@
+import { declareSql } from '../sql/recurrences/declare.sql.js';
+import { withdrawSql } from '../sql/recurrences/withdraw.sql.js';
+import { tablesOf } from '../tables/schema.js';
+import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../sql-state.js';
+import type { AsText, CountAnswer } from '../wire/answers.js';
+import { texts } from '../wire/arrays.js';
+import { given, type Runner } from '../wire/runner.js';
+
+/** A delay that recurs, as its row is to have it; payload and repeat are JSON texts. */
+export interface DeclaredRow {
+  name: string;
+  key: string;
+  payload: string;
+  repeat: string;
+  /** When it is due if it is new, or recurs in another way; milliseconds since 1970. */
+  firstMs: number;
+}
+
+/** Delays that recur, as the code of a node declares them, on connections of the engine's own. */
+export class RecurrenceStore {
+  readonly #sql;
+
+  constructor(
+    private readonly runner: Runner,
+    schema: string,
+    withHistory: boolean,
+  ) {
+    const tables = tablesOf(schema);
+    this.#sql = {
+      declare: declareSql(tables, withHistory),
+      withdraw: withdrawSql(tables, withHistory),
+    };
+  }
+
+  /**
+   * @param rows sorted by (name, key)
+   * @returns those of which nobody knows yet whether they stand
+   */
+  async declare<Row extends DeclaredRow>(rows: readonly Row[]): Promise<Row[]> {
+    const parameters = [
+      texts(rows.map(({ name }) => name)),
+      texts(rows.map(({ key }) => key)),
+      texts(rows.map(({ payload }) => payload)),
+      texts(rows.map(({ repeat }) => repeat)),
+      texts(rows.map(({ firstMs }) => new Date(firstMs).toISOString())),
+    ];
+    try {
+      const answers = await this.runner.query<AsText<'verdict'>>(this.#sql.declare, parameters);
+      return rows.filter((_, index) => answers[index]?.verdict === 'again');
+    } catch (error) {
+      // Somebody inserts one of the keys, in a transaction that takes its time.
+      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return [...rows];
+      throw error;
+    }
+  }
+
+  /**
+   * Removes those of these names that are not declared.
+   * @returns how many are left
+   */
+  async withdraw(
+    names: readonly string[],
+    declared: readonly { name: string; key: string }[],
+  ): Promise<number> {
+    const [row] = await this.runner.query<CountAnswer>(this.#sql.withdraw, [
+      texts(names),
+      texts(declared.map(({ name }) => name)),
+      texts(declared.map(({ key }) => key)),
+    ]);
+    return Number(given(row).count);
+  }
+}

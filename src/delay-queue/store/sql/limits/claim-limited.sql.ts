@@ -1,0 +1,134 @@
+import { clock } from '../parts/clock.js';
+import { expectFew } from '../parts/planner.js';
+import { fencedRow } from '../parts/row-of.js';
+import { claimable, CLAIMED_COLUMNS, claimedAnswer } from '../attempts/claim.sql.js';
+import { epochMs, plusMs, type Tables } from '../../tables/schema.js';
+
+/**
+ * A place is kept for a second longer than its lease holds: a renewal that read the clock just before the end may be
+ * committed after this statement has looked.
+ */
+const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
+
+/**
+ * Takes rows to run, as far as their limits let it. The locks of those limits are held: see `lock-quotas`.
+ *
+ * Parameters: as for `claim`; then of the handlers, one array each: names, concurrency, burst and refill_per_ms of the
+ * whole name, the same three of each group; 0 is no limit. Answers a row for each claim, or one without; each has
+ * `left`, what is left of each limit: [name, group, how many may begin now or null, in how many ms the next may].
+ */
+export const claimLimitedSql = (tables: Tables): string => `
+WITH ${clock()},
+wanted AS MATERIALIZED (
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[]) WITH ORDINALITY
+           AS w(id, epoch, lease_ms, max_attempts, ord)
+),
+rule AS MATERIALIZED (
+  SELECT * FROM unnest($6::text[], $7::int[], $8::float8[], $9::float8[], $10::int[], $11::float8[],
+                       $12::float8[])
+           AS r(name, all_concurrency, all_burst, all_refill, group_concurrency, group_burst, group_refill)
+),
+seen AS MATERIALIZED (
+  SELECT w.*, d.name, COALESCE(d.group_id, '') AS group_id
+  FROM wanted w, clock, LATERAL (
+    SELECT d.name, d.group_id FROM ${tables.delay} d
+    WHERE d.id = w.id AND d.epoch = w.epoch AND ${claimable(tables, 'w')} OFFSET 0
+  ) d
+),
+met AS MATERIALIZED (
+  SELECT q.name, q.group_id, b.concurrency, b.refill, LEAST(b.burst, q.tokens
+           + ${epochMs('(SELECT now FROM clock) - q.filled_at')}::float8 * b.refill) AS tokens, b.burst
+  FROM rule r JOIN ${tables.quota} q ON q.name = r.name, LATERAL (
+    SELECT CASE WHEN q.group_id = '' THEN r.all_concurrency ELSE r.group_concurrency END AS concurrency,
+           CASE WHEN q.group_id = '' THEN r.all_burst ELSE r.group_burst END AS burst,
+           CASE WHEN q.group_id = '' THEN r.all_refill ELSE r.group_refill END AS refill
+  ) b
+  WHERE (b.concurrency > 0 OR b.burst > 0)
+    AND (q.group_id = '' OR (q.name, q.group_id) IN (SELECT name, group_id FROM seen))
+),
+counted AS MATERIALIZED (
+  SELECT p.*, EXISTS (SELECT FROM ${tables.delay} d, clock
+                      WHERE d.id = p.id AND d.epoch = p.epoch
+                        AND d.leased_until > ${PLACE_KEPT_UNTIL}) AS runs
+  FROM ${tables.permit} p
+  WHERE p.name IN (SELECT name FROM met WHERE group_id = '')
+     OR (p.name, p.group_id) IN (SELECT name, group_id FROM met)
+),
+room AS MATERIALIZED (
+  SELECT m.*, LEAST(
+    CASE WHEN m.concurrency > 0 THEN m.concurrency - (
+      SELECT count(*) FROM counted c
+      WHERE c.runs AND c.name = m.name AND (m.group_id = '' OR c.group_id = m.group_id)) END,
+    CASE WHEN m.burst > 0 THEN floor(m.tokens) END)::int AS places
+  FROM met m
+),
+in_group AS (
+  SELECT s.*, row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS place FROM seen s
+),
+fits_group AS (
+  SELECT g.id, g.epoch, g.lease_ms, g.max_attempts, g.name,
+         row_number() OVER (PARTITION BY g.name ORDER BY g.ord) AS place
+  FROM in_group g LEFT JOIN room r ON r.name = g.name AND r.group_id = g.group_id AND r.group_id <> ''
+  WHERE g.place <= COALESCE(r.places, g.place)
+),
+fits AS MATERIALIZED (
+  SELECT f.* FROM fits_group f LEFT JOIN room r ON r.name = f.name AND r.group_id = ''
+  WHERE f.place <= COALESCE(r.places, f.place)
+),
+locked AS MATERIALIZED (
+  SELECT d.ctid, f.lease_ms, COALESCE(d.max_attempts, f.max_attempts) AS max_attempts
+  FROM fits f, clock, LATERAL ${fencedRow(tables, 'f', {
+    columns: 'd.ctid, d.max_attempts',
+    and: claimable(tables, 'f'),
+  })} d
+  WHERE ${expectFew('f')}
+),
+claimed AS (
+  UPDATE ${tables.delay} d
+  SET leased_until = ${plusMs('clock.now', 'l.lease_ms')}, leased_by = $5::text,
+      epoch = d.epoch + 1, attempts = d.attempts + 1
+  FROM locked l, clock
+  WHERE d.ctid = l.ctid
+  RETURNING ${CLAIMED_COLUMNS}, l.max_attempts
+),
+permitted AS (
+  INSERT INTO ${tables.permit} (name, group_id, id, epoch)
+  SELECT c.name, COALESCE(c.group_id, ''), c.id, c.epoch
+  FROM claimed c JOIN rule r USING (name)
+  WHERE r.all_concurrency > 0 OR r.group_concurrency > 0 AND c.group_id IS NOT NULL
+),
+over AS (
+  DELETE FROM ${tables.permit} p USING counted c
+  WHERE NOT c.runs AND p.name = c.name AND p.group_id = c.group_id AND p.id = c.id AND p.epoch = c.epoch
+),
+used AS MATERIALIZED (
+  SELECT r.*, (SELECT count(*) FROM claimed c
+               WHERE c.name = r.name AND (r.group_id = '' OR c.group_id = r.group_id)) AS many
+  FROM room r
+),
+spent AS (
+  UPDATE ${tables.quota} q
+  SET tokens = CASE WHEN u.burst > 0 THEN u.tokens - u.many ELSE q.tokens END, filled_at = clock.now
+  FROM used u, clock
+  WHERE q.name = u.name AND q.group_id = u.group_id
+)
+SELECT ${claimedAnswer('c')}, l.left
+FROM (
+  SELECT COALESCE(json_agg(json_build_array(u.name, u.group_id, u.places - u.many,
+    CASE WHEN u.burst > 0
+         THEN GREATEST(0, ceil((ceil(u.burst / 2) - (u.tokens - u.many)) / u.refill)) ELSE 0 END)),
+    '[]')::text AS left
+  FROM used u
+) l LEFT JOIN claimed c ON true`;
+
+/** Deletes limits that nobody has met for so long. Parameters: age_ms, limit. Answers how many. */
+export const forgetQuotasSql = ({ quota }: Tables): string => `
+WITH deleted AS (
+  DELETE FROM ${quota}
+  WHERE (name, group_id) IN (
+    SELECT q.name, q.group_id FROM ${quota} q
+    WHERE q.filled_at < (SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')
+    LIMIT $2::int FOR UPDATE SKIP LOCKED)
+  RETURNING name
+)
+SELECT count(*)::text AS count FROM deleted`;

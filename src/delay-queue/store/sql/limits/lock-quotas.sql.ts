@@ -1,0 +1,26 @@
+import { clock } from '../parts/clock.js';
+import type { Tables } from '../../tables/schema.js';
+
+/**
+ * Takes the locks of all limits that a claim may meet, in an order that is the same for all, to the end of the
+ * transaction. The next statement sees what the others have claimed under them.
+ *
+ * Parameters: ids[] and names[] of the delays, names[] of the handlers, whether each limits the whole name, whether
+ * each limits its groups. A limit that is new begins full.
+ */
+export const lockQuotasSql = ({ delay, quota }: Tables): string => `
+WITH ${clock()},
+rule AS MATERIALIZED (
+  SELECT * FROM unnest($2::text[], $3::bool[], $4::bool[]) AS r(name, limits_all, limits_groups)
+),
+met AS (
+  SELECT name, '' AS group_id FROM rule WHERE limits_all
+  UNION
+  SELECT d.name, d.group_id
+  FROM ${delay} d JOIN rule r ON r.name = d.name AND r.limits_groups
+  WHERE d.id = ANY ($1::bigint[]) AND d.group_id IS NOT NULL
+)
+INSERT INTO ${quota} AS q (name, group_id, tokens, filled_at)
+SELECT met.name, met.group_id, 'infinity'::float8, clock.now FROM met, clock ORDER BY met.name, met.group_id
+ON CONFLICT (name, group_id) DO UPDATE SET filled_at = q.filled_at
+RETURNING q.name`;

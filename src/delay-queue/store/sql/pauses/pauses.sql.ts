@@ -1,0 +1,70 @@
+import { clock } from '../parts/clock.js';
+import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
+
+/** Of all names and groups together: nodes keep them in memory, and send those of groups with each load. */
+export const PAUSES_MAX = 1_000;
+
+/** A pause that has no end is `infinity` in the table. */
+const COLUMNS = `p.name, NULLIF(p.group_id, '') AS group_id, p.reason,
+       ${epochMs('p.paused_at')}::text AS paused_ms,
+       CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END::text AS until_ms`;
+
+/** Condition: nobody may begin a delay `d` now. Mostly there is no pause at all, and no row is compared with any. */
+export const isPaused = ({ pause }: Tables): string => `(
+    (SELECT EXISTS (SELECT FROM ${pause})) AND EXISTS (
+      SELECT FROM ${pause} p
+      WHERE p.name = d.name AND p.group_id IN ('', d.group_id) AND p.until > clock.now))`;
+
+/** The pauses that go on, as a JSON array; there is a `clock`. */
+export const pausesJson = ({ pause }: Tables): string => `
+       (SELECT COALESCE(json_agg(json_build_array(p.name, p.group_id,
+                 CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END)
+                 ORDER BY p.name, p.group_id), '[]')::text
+        FROM ${pause} p, clock WHERE p.until > clock.now)`;
+
+/**
+ * Pauses a name or one of its groups, or changes the pause that there is. Parameters: name, group (''), reason, for how
+ * many milliseconds, until when (both null: without an end). Answers nothing where there are too many.
+ */
+export const pauseSql = ({ pause }: Tables): string => `
+WITH ${clock()},
+others AS (
+  SELECT count(*) AS many FROM ${pause} p, clock
+  WHERE p.until > clock.now AND (p.name, p.group_id) <> ($1::text, $2::text)
+),
+paused AS (
+  INSERT INTO ${pause} AS p (name, group_id, reason, paused_at, until)
+  SELECT $1::text, $2::text, $3::text, clock.now,
+         COALESCE($5::timestamptz, ${wholeMs(plusMs('clock.now', '$4::float8'))}, 'infinity')
+  FROM clock, others WHERE others.many < ${PAUSES_MAX}
+  ON CONFLICT (name, group_id) DO UPDATE
+  SET reason = excluded.reason, until = excluded.until,
+      paused_at = CASE WHEN p.until > excluded.paused_at THEN p.paused_at ELSE excluded.paused_at END
+  RETURNING p.*
+)
+SELECT ${COLUMNS} FROM paused p`;
+
+/** Ends a pause. Parameters: name, group (''). Answers a row when it was going on. */
+export const resumeSql = ({ pause }: Tables): string => `
+WITH ${clock()},
+resumed AS (
+  DELETE FROM ${pause} WHERE name = $1::text AND group_id = $2::text RETURNING *
+)
+SELECT ${COLUMNS} FROM resumed p, clock WHERE p.until > clock.now`;
+
+/** The pauses that go on. */
+export const pausesSql = ({ pause }: Tables): string => `
+WITH ${clock()}
+SELECT ${COLUMNS} FROM ${pause} p, clock WHERE p.until > clock.now ORDER BY p.name, p.group_id`;
+
+/** Deletes pauses that ended long ago. Parameters: age_ms, limit. Answers how many. */
+export const forgetPausesSql = ({ pause }: Tables): string => `
+WITH deleted AS (
+  DELETE FROM ${pause}
+  WHERE (name, group_id) IN (
+    SELECT p.name, p.group_id FROM ${pause} p
+    WHERE p.until < (SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')
+    LIMIT $2::int FOR UPDATE SKIP LOCKED)
+  RETURNING name
+)
+SELECT count(*)::text AS count FROM deleted`;

@@ -1,0 +1,88 @@
+import { clock } from '../parts/clock.js';
+import { intoHistory } from '../parts/history-row.js';
+import { isRowOf } from '../parts/planner.js';
+import { keyedRow } from '../parts/row-of.js';
+import { wholeEpochMs, wholeMs, type Tables } from '../../tables/schema.js';
+
+/** How long it waits for a key that somebody inserts meanwhile. It is said again, so there is no need to wait. */
+const INSERT_WAITS_MS_MAX = 10;
+
+/** How the delay recurs, `due` being its first instant: `every` counts from there. */
+const repeatFrom = (repeat: string, due: string): string =>
+  `CASE WHEN ${repeat} -> 'every' IS NULL THEN ${repeat}
+             ELSE ${repeat} || jsonb_build_object('from', ${wholeEpochMs(due)}) END`;
+
+/** How the row recurs, without what was found out since. */
+const AS_DECLARED = `(d.repeat - 'from' - 'travelledMs')`;
+
+/** The row of `i` does not stand as declared. */
+const IS_OTHER = `${AS_DECLARED} IS DISTINCT FROM i.repeat OR d.payload <> i.payload OR d.wake_at = 'infinity'`;
+
+/**
+ * Makes delays that recur stand as they are declared. One that recurs in another way is due when the new way says. Only
+ * what is due already stays so: no instant that has come is lost. One that stands is not touched.
+ *
+ * Nobody is waited for: what runs, or is locked, answers `again`. Parameters, one array each, sorted by (name, key):
+ * names, keys, payloads, repeats, first due times. Answers a row for each.
+ */
+export const declareSql = (tables: Tables, withHistory: boolean): string => `
+WITH ${clock({ waitsMs: INSERT_WAITS_MS_MAX })},
+input AS MATERIALIZED (
+  SELECT i.name, i.key, i.payload::jsonb AS payload, i.repeat::jsonb AS repeat, i.first, i.ord
+  FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[])
+       WITH ORDINALITY AS i(name, key, payload, repeat, first, ord)
+),
+seen AS MATERIALIZED (
+  SELECT i.ord, d.* FROM input i, LATERAL ${keyedRow(tables, 'i', {
+    columns: `${IS_OTHER} AS other`,
+    lock: 'none',
+  })} d
+),
+free AS MATERIALIZED (
+  SELECT i.ord, i.payload AS new_payload, i.repeat AS new_repeat, i.first, d.*,
+         d.dead OR d.recurs_otherwise AND d.due_at > clock.now AS moves
+  FROM (SELECT * FROM input ORDER BY ord) i, clock, LATERAL ${keyedRow(tables, 'i', {
+    columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
+           d.wake_at = 'infinity' AS dead, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
+    and: `d.leased_by IS NULL AND (${IS_OTHER})`,
+    lock: 'at once',
+  })} d
+),
+changed AS (
+  UPDATE ${tables.delay} d
+  SET payload = f.new_payload,
+      repeat = CASE WHEN f.recurs_otherwise OR f.moves
+                    THEN ${repeatFrom('f.new_repeat', 'CASE WHEN f.moves THEN f.first ELSE d.due_at END')}
+                    ELSE d.repeat END,
+      due_at = CASE WHEN f.moves THEN f.first ELSE d.due_at END,
+      wake_at = CASE WHEN f.moves THEN GREATEST(f.first, ${wholeMs('clock.now')}) ELSE d.wake_at END,
+      epoch = CASE WHEN f.moves THEN d.epoch + 1 ELSE d.epoch END,
+      attempts = CASE WHEN f.moves THEN 0 ELSE d.attempts END,
+      last_error = CASE WHEN f.moves THEN NULL ELSE d.last_error END,
+      max_attempts = CASE WHEN f.recurs_otherwise THEN NULL ELSE d.max_attempts END
+  FROM free f, clock
+  WHERE ${isRowOf('f')}
+  RETURNING f.ord
+),
+added AS (
+  INSERT INTO ${tables.delay} (name, key, payload, due_at, wake_at, created_at, repeat)
+  SELECT i.name, i.key, i.payload, i.first, GREATEST(i.first, ${wholeMs('clock.now')}), clock.now,
+         ${repeatFrom('i.repeat', 'i.first')}
+  FROM input i, clock
+  WHERE clock.lock_timeout IS NOT NULL AND NOT EXISTS (SELECT FROM seen s WHERE s.ord = i.ord)
+  ORDER BY i.ord
+  ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
+  RETURNING name, key
+)${intoHistory(tables, withHistory, {
+  of: 'f',
+  from: 'free f',
+  where: 'f.dead',
+  state: "'discarded'",
+  node: 'NULL',
+})}
+SELECT CASE WHEN a.key IS NOT NULL THEN 'added'
+            WHEN c.ord IS NOT NULL THEN 'changed'
+            WHEN NOT s.other THEN 'stands'
+            ELSE 'again' END AS verdict
+FROM input i LEFT JOIN seen s USING (ord) LEFT JOIN changed c USING (ord) LEFT JOIN added a USING (name, key)
+ORDER BY i.ord`;
