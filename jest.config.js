@@ -11,6 +11,7 @@ export default {
   resolver: '<rootDir>/test/support/jest.resolver.cjs',
   moduleNameMapper: {
     '^nestjs-delay-queue$': '<rootDir>/src/delay-queue/index.ts',
+    '^nestjs-delay-queue/testing$': '<rootDir>/src/delay-queue/testing/index.ts',
     ...STACK_MAPPER,
   },
   transform: { '^.+\\.ts$': ['@swc/jest', SWC_OPTIONS] },

@@ -13,11 +13,18 @@ import { patchSource } from './source-patches.mjs';
 import { stackParent } from './stack.mjs';
 import { SWC_OPTIONS } from './swc-options.mjs';
 
-const LIBRARY = new URL('../src/delay-queue/index.ts', import.meta.url).href;
+const inLibrary = (file) => new URL(`../src/delay-queue/${file}`, import.meta.url).href;
+
+/** What the package exports. */
+const LIBRARY = new Map([
+  ['nestjs-delay-queue', inLibrary('index.ts')],
+  ['nestjs-delay-queue/testing', inLibrary('testing/index.ts')],
+]);
 
 /** Imports end in `.js`, as Node wants them; not yet compiled, the file beside is `.ts`. */
 function sourceOf(specifier, parentUrl) {
-  if (specifier === 'nestjs-delay-queue') return LIBRARY;
+  const ours = LIBRARY.get(specifier);
+  if (ours !== undefined) return ours;
   if (!/^(\.{0,2}\/|file:).*\.js$/.test(specifier)) return specifier;
   const url = new URL(specifier, parentUrl);
   if (url.pathname.includes('/node_modules/') || existsSync(url)) return specifier;

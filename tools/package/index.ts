@@ -5,17 +5,17 @@
  * that an application can see.
  */
 import { execFileSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { copyDocuments } from './documents.js';
 import { checkImports, dropUnseenDeclarations } from './library.js';
-import { manifest } from './manifest.js';
+import { manifest, TESTING_FOLDER } from './manifest.js';
 import { checkSurface } from './surface.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const PACKAGE = join(ROOT, 'dist/package');
-const BYTES_MAX = 300_000;
+const BYTES_MAX = 400_000;
 
 const BUILDS = [
   { folder: 'lib/esm', type: 'module', compiler: [] },
@@ -38,6 +38,8 @@ for (const { folder, type, compiler } of BUILDS) {
   writeJson(join(target, 'package.json'), { type });
 }
 writeJson(join(PACKAGE, 'package.json'), manifest(join(ROOT, 'package.json')));
+mkdirSync(join(PACKAGE, 'testing'));
+writeJson(join(PACKAGE, 'testing/package.json'), TESTING_FOLDER);
 copyDocuments(ROOT, PACKAGE);
 
 const packed = execFileSync('npm', ['pack', '--json', '--pack-destination', '..'], {

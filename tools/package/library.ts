@@ -9,7 +9,10 @@ const SPECIFIER = /(?:\bfrom |\bimport\(|\brequire\(|^import )['"]([^'"]+)['"]/g
 /** Declarations speak of fewer packages: with `pg` in one, users would need its types as well. */
 const ALLOWED_IN_DECLARATIONS = ['@nestjs/common', 'reflect-metadata', 'typeorm'];
 
-/** Leaves the declarations that `index.d.ts` leads to; nobody can see the others. */
+/** What the package exports: files of the library, without their ending. */
+export const ENTRIES = ['index', 'testing/index'];
+
+/** Leaves the declarations that the entries lead to; nobody can see the others. */
 export function dropUnseenDeclarations(library: string): void {
   const seen = new Set<string>();
   const visit = (file: string): void => {
@@ -21,7 +24,7 @@ export function dropUnseenDeclarations(library: string): void {
       }
     }
   };
-  visit(join(library, 'index.d.ts'));
+  for (const entry of ENTRIES) visit(join(library, `${entry}.d.ts`));
   for (const file of filesIn(library, '.d.ts')) if (!seen.has(file)) rmSync(file);
 }
 

@@ -20,12 +20,26 @@ export const PEERS = {
 };
 
 /** What the library itself needs and no application has to know of. */
-const OWN = ['ms'];
+const OWN = ['croner', 'ms'];
 
 /** Packages that the compiled library may ask for, and no other. */
 export const ALLOWED_IMPORTS = [...Object.keys(PEERS), ...OWN];
 
-const AS_MODULE = { types: './lib/esm/index.d.ts', default: './lib/esm/index.js' };
+/** An entry, by the file that it is in the library, without its ending. */
+function exported(entry: string): Record<string, unknown> {
+  const built = (folder: string) => ({
+    types: `./lib/${folder}/${entry}.d.ts`,
+    default: `./lib/${folder}/${entry}.js`,
+  });
+  // Node takes the first for `import` and for `require`, so a process has one copy.
+  return { 'module-sync': built('esm'), import: built('esm'), default: built('cjs') };
+}
+
+/** For who looks into folders instead of `exports`: the "node10" resolution of TypeScript, and Jest before 28. */
+export const TESTING_FOLDER = {
+  main: '../lib/cjs/testing/index.js',
+  types: '../lib/cjs/testing/index.d.ts',
+};
 
 /** The repository's `package.json` is the shop's as well, so the package has one of its own. */
 export function manifest(repositoryFile: string): Record<string, unknown> {
@@ -41,15 +55,11 @@ export function manifest(repositoryFile: string): Record<string, unknown> {
     main: './lib/cjs/index.js',
     types: './lib/cjs/index.d.ts',
     exports: {
-      '.': {
-        // Node takes this one for `import` and for `require`, so a process has one copy.
-        'module-sync': AS_MODULE,
-        import: AS_MODULE,
-        default: { types: './lib/cjs/index.d.ts', default: './lib/cjs/index.js' },
-      },
+      '.': exported('index'),
+      './testing': exported('testing/index'),
       './package.json': './package.json',
     },
-    files: ['lib', 'CHANGELOG.md', 'README.zh-CN.md'],
+    files: ['lib', 'testing', 'CHANGELOG.md', 'README.zh-CN.md'],
     engines,
     dependencies: Object.fromEntries(OWN.map((own) => [own, repository.dependencies[own]])),
     peerDependencies: PEERS,

@@ -1,27 +1,32 @@
 import { join, sep } from 'node:path';
 import ts from 'typescript';
+import { ENTRIES } from './library.js';
 
 /**
  * Everything that a declaration mentions must have a name that users can import. Otherwise their own
  * declarations cannot be written: `export const OnClose = () => OnDelay('order.close')`.
  *
- * @throws Error that names what `index.ts` does not export
+ * @throws Error that names what no entry exports
  */
 export function checkSurface(library: string): void {
-  const entry = join(library, 'index.d.ts');
-  const program = ts.createProgram([entry], {
+  const entries = ENTRIES.map((entry) => join(library, `${entry}.d.ts`));
+  const program = ts.createProgram(entries, {
     module: ts.ModuleKind.NodeNext,
     moduleResolution: ts.ModuleResolutionKind.NodeNext,
   });
   const checker = program.getTypeChecker();
-  const source = program.getSourceFile(entry);
-  const index = source && checker.getSymbolAtLocation(source);
-  if (index === undefined) throw new Error(`${entry} is no module`);
-  const exported = new Set(checker.getExportsOfModule(index).map((name) => original(name)));
+  const exported = new Set(entries.flatMap(exportsOf));
   const missing = new Set<string>();
 
   for (const symbol of exported) symbol.declarations?.forEach(visit);
-  if (missing.size > 0) throw new Error(`index.ts does not export ${[...missing].join(', ')}`);
+  if (missing.size > 0) throw new Error(`no entry exports ${[...missing].join(', ')}`);
+
+  function exportsOf(entry: string): ts.Symbol[] {
+    const source = program.getSourceFile(entry);
+    const module = source && checker.getSymbolAtLocation(source);
+    if (module === undefined) throw new Error(`${entry} is no module`);
+    return checker.getExportsOfModule(module).map((name) => original(name));
+  }
 
   function visit(node: ts.Node): void {
     if (ts.isTypeReferenceNode(node)) look(node.typeName);

@@ -1,5 +1,6 @@
 import { Test } from '@nestjs/testing';
 import { DelayEvents, DelayInvalidError, DelayService } from 'nestjs-delay-queue';
+import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { AppModule } from './app.module';
 import { OrderTimers } from './order-timers';
 
@@ -13,6 +14,19 @@ describe('OrderTimers', () => {
     expect(await app.get(OrderTimers).statusOf('from a test')).toBe('CLOSED');
     const wrong = app.get(DelayService).cancel('order.close', '');
     await expect(wrong).rejects.toBeInstanceOf(DelayInvalidError);
+    await app.close();
+  });
+
+  it('closes it an hour later, where a test says that an hour has passed', async () => {
+    const builder = Test.createTestingModule({ imports: [AppModule] });
+    const module = await DelayTesting.prepare(builder).compile();
+    const app = await module.init();
+    const testing = DelayTesting.of(app);
+    await app.get(OrderTimers).place('in the future');
+    await testing.expectScheduled('order.close', 'in the future');
+    const ran = await testing.advance('1h');
+    expect(ran.map(({ key, outcome }) => [key, outcome])).toEqual([['in the future', 'completed']]);
+    expect(await app.get(OrderTimers).statusOf('in the future')).toBe('CLOSED');
     await app.close();
   });
 });

@@ -32,18 +32,39 @@ class CloseHandler {
 }
 
 describe('recurring-work.md', () => {
-  it('runs at the first start, and waits for the next day as the same row', async () => {
+  it('declares a row for each region, which waits for the next night when it has run', async () => {
     recipe = await Recipe.open('recurring-work.md');
     await recipe.sql('CREATE TABLE report (region text, day timestamptz)');
     const { DailyReport } = await recipe.load<{ DailyReport: Type }>('daily-report.ts');
     const app = await recipe.start([DailyReport]);
-    await app.ended('report.daily', ['eu']);
+    const night = (await app.find('report.daily', 'eu'))?.dueAt;
+    expect(await app.find('report.daily', 'us')).toMatchObject({
+      dueAt: night,
+      repeat: { cron: '0 3 * * *', timeZone: 'Europe/Berlin', catchUp: 'latest' },
+    });
+    await app.fire('report.daily', 'eu');
     const [first] = await app.history('report.daily', 'eu');
     const next = await app.find('report.daily', 'eu');
+    expect(first).toMatchObject({ state: 'completed', attempts: 1 });
+    expect(next).toMatchObject({ id: first?.id, state: 'scheduled', attempts: 0, dueAt: night });
+    expect(await recipe.sql('SELECT region, day FROM report')).toEqual([
+      { region: 'eu', day: first?.dueAt },
+    ]);
+  });
+
+  it('a handler that schedules its own key waits for the next month as the same row', async () => {
+    recipe = await Recipe.open('recurring-work.md');
+    await recipe.sql('CREATE TABLE charge (customer text)');
+    const { Renewal } = await recipe.load<{ Renewal: Type }>('renewal.ts');
+    const app = await recipe.start([Renewal]);
+    await app.scheduleNow('subscription.renew', ['7'], (customer) => ({ customer }));
+    await app.ended('subscription.renew', ['7']);
+    const [first] = await app.history('subscription.renew', '7');
+    const next = await app.find('subscription.renew', '7');
     expect(first).toMatchObject({ state: 'superseded', attempts: 1 });
     expect(next).toMatchObject({ id: first?.id, state: 'scheduled', attempts: 0 });
-    expect(Number(next?.dueAt) - Number(first?.dueAt)).toBe(DAY_MS);
-    expect(await recipe.sql('SELECT day FROM report')).toEqual([{ day: first?.dueAt }]);
+    expect(Number(next?.dueAt) - Number(first?.dueAt)).toBe(30 * DAY_MS);
+    expect(await recipe.sql('SELECT customer FROM charge')).toEqual([{ customer: '7' }]);
   });
 });
 
@@ -53,7 +74,7 @@ const writeDown = (
 ): Promise<void> => manager.query('INSERT INTO closed VALUES ($1)', [payload.orderId]);
 
 describe('testing-a-handler.md', () => {
-  it('calls the method in a transaction, and fires what waits', async () => {
+  it('calls the method in a transaction', async () => {
     recipe = await Recipe.open('testing-a-handler.md');
     await recipe.sql('CREATE TABLE closed (order_id text)');
     const { closeNow } = await recipe.load<{
@@ -61,15 +82,6 @@ describe('testing-a-handler.md', () => {
     }>('handler-call.ts');
     await closeNow({ close: writeDown }, recipe.dataSource, 'a');
     expect(await recipe.sql('SELECT * FROM closed')).toEqual([{ order_id: 'a' }]);
-
-    const { fireClose } = await recipe.load<{
-      fireClose: (app: object, orderId: string) => Promise<void>;
-    }>('fire.ts');
-    const app = await recipe.start([CloseHandler]);
-    await app.delays.schedule('order.close', { orderId: 'a' }, { after: '30m', key: 'a' });
-    await fireClose(app, 'a');
-    expect(await app.ends('order.close', 'a')).toEqual(['completed']);
-    await expect(fireClose(app, 'a')).rejects.toThrow('the close of a is absent');
   });
 });
 

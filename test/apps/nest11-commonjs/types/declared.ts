@@ -11,6 +11,9 @@ import {
   WheelService,
 } from 'nestjs-delay-queue';
 
+import type { INestApplicationContext } from '@nestjs/common';
+import { DelayTesting } from 'nestjs-delay-queue/testing';
+
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
     'order.close': { orderId: string; note?: string };
@@ -55,3 +58,13 @@ export const calls = (delays: DelayService, after: string) => ({
 
 export const listen = (events: DelayEvents) =>
   events.on('dead', ({ key, error }) => console.error(key?.length, error.length));
+
+export const travel = async (app: INestApplicationContext) => {
+  const testing = DelayTesting.of(app);
+  const { payload, outcome } = await testing.fire('order.close', '1');
+  // @ts-expect-error -- a member that is not declared
+  await testing.expectScheduled('order.close', '1', { payload: { orderId: '1', more: 2 } });
+  const ran = await testing.advance('48h');
+  const closed = ran.flatMap((run) => (run.name === 'order.close' ? [run.payload.orderId] : []));
+  return { closed: [...closed, payload.orderId], outcome };
+};
