@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import {
+  encodeAborts,
   encodeWakes,
   nodesHint,
   parseHint,
@@ -14,6 +15,7 @@ const wake = (id: number, name = 'order.close'): Wake => ({
   id,
   epoch: 3,
   name,
+  group: null,
   wakeMs: 1_760_000_000_123,
   stalled: false,
   failed: false,
@@ -30,6 +32,11 @@ describe('a hint', () => {
     expect(parseHint(nodesHint())).toEqual({ kind: 'nodes' });
     expect(parseHint(probeHint('42'))).toEqual({ kind: 'probe', nonce: '42' });
     expect(encodeWakes([])).toEqual([]);
+    const claims = [
+      { id: 1, epoch: 0 },
+      { id: Number.MAX_SAFE_INTEGER, epoch: 2 ** 40 },
+    ];
+    expect(encodeAborts(claims).map(parseHint)).toEqual([{ kind: 'abort', claims }]);
   });
 
   it('of many wakes is cut into texts that NOTIFY takes', () => {
@@ -55,6 +62,9 @@ describe('a hint', () => {
     ['a time beyond all numbers', 'w[[1,0,"a",1e999]]'],
     ['a deep one', `w${'['.repeat(20_000)}`],
     ['one bad among good', 'w[[1,0,"a",1],[2]]'],
+    ['an abort of nothing', 'a{}'],
+    ['an abort of a row that none is', 'a[[0,0]]'],
+    ['an abort of no claim', 'a[[1]]'],
   ])('from a stranger is ignored: %s', (_, text) => {
     expect(parseHint(text)).toBeUndefined();
   });

@@ -1,7 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import { spread, spreadSql } from '../../../src/delay-queue/store/wire/ownership.js';
+import {
+  groupNumber,
+  groupNumberSql,
+  spread,
+  spreadSql,
+} from '../../../src/delay-queue/store/wire/ownership.js';
 import { createEmptyDatabase } from '../../support/database.js';
 
 type Other = [id: string, names: string[]];
@@ -52,12 +57,58 @@ describe('Nodes', () => {
     expect(nodes.update([['a', ['y']]])).toBe(true);
     expect(nodes.update([['a', ['y']]])).toBe(false);
     expect(nodes.hasPeers).toBe(true);
-    expect(nodes.shares).toEqual({ names: ['x', 'y'], counts: [1, 2], ranks: [0, 1] });
+    const none = { byGroup: [false, false], leftOut: [] };
+    const shares = { names: ['x', 'y'], counts: [1, 2], ranks: [0, 1], ...none };
+    expect(nodes.shares).toEqual(shares);
+  });
+
+  it('gives all of a group to one node, of the names that are owned by group', () => {
+    const nodes = ['a', 'b', 'c'].map((self) => new Nodes(self, ['x', 'y'], new Set(['y'])));
+    const all = ['a', 'b', 'c'].map((id) => [id, ['x', 'y']] as const);
+    for (const [at, each] of nodes.entries()) each.update(all.toSpliced(at, 1));
+    const ownersOf = (name: string, group: string | null): Set<number> =>
+      new Set(
+        Array.from({ length: 100 }, (_, id) =>
+          nodes.findIndex((each) => each.owns(id + 1, name, group)),
+        ),
+      );
+    const groups = Array.from({ length: 100 }, (_, n) => `shop ${n}`);
+    const owners = groups.map((group) => [...ownersOf('y', group)]);
+    expect(owners.every(({ length }) => length === 1)).toBe(true);
+    expect(new Set(owners.flat())).toEqual(new Set([0, 1, 2]));
+    expect(ownersOf('y', null).size).toBe(3);
+    expect(ownersOf('x', 'shop 1').size).toBe(3);
+    expect(nodes[0]?.shares.byGroup).toEqual([false, true]);
+  });
+
+  it('looks after nothing that is paused, and says so to the statements', () => {
+    const nodes = new Nodes('b', ['x', 'y']);
+    const pauses: [string, string, null][] = [
+      ['x', '', null],
+      ['y', 'g', null],
+      ['z', 'g', null],
+    ];
+    expect(nodes.update([], pauses)).toBe(true);
+    expect(nodes.shares).toMatchObject({
+      counts: [1, 1],
+      ranks: [-1, 0],
+      byGroup: [false, false],
+      leftOut: ['y g'],
+    });
+    expect([nodes.owns(1, 'x'), nodes.owns(1, 'y')]).toEqual([false, true]);
+    expect([nodes.mayRun('x', null), nodes.mayRun('x', 'g')]).toEqual([false, false]);
+    expect([nodes.mayRun('y', 'g'), nodes.mayRun('y', 'h'), nodes.mayRun('y', null)]).toEqual([
+      false,
+      true,
+      true,
+    ]);
+    expect(nodes.update([], [])).toBe(true);
+    expect([nodes.mayRun('x', 'g'), nodes.mayRun('y', 'g')]).toEqual([true, true]);
   });
 });
 
 describe('spread', () => {
-  it('is the same in SQL as here, for every id that is an exact number', async () => {
+  it('is the same in SQL as here, for every id that is an exact number, and for groups', async () => {
     const random = Array.from({ length: 2_000 }, () =>
       Math.floor(Math.random() * Number.MAX_SAFE_INTEGER),
     );
@@ -71,6 +122,13 @@ describe('spread', () => {
        ORDER BY ord`,
       [ids],
     );
+    const groups = ['a', 'shop "7"', 'ü', '漢字', '💸', 'x'.repeat(255)];
+    const { rows: numbers } = await client.query<{ at: string }>(
+      `SELECT ${groupNumberSql('g')}::text AS at FROM unnest($1::text[]) WITH ORDINALITY AS i(g, ord)
+       ORDER BY ord`,
+      [groups],
+    );
+    expect(numbers.map(({ at }) => Number(at))).toEqual(groups.map(groupNumber));
     await client.end();
     await database.drop();
     expect(rows.map(({ at }) => at)).toEqual(ids.map(spread));

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { BatchPace } from '../../../src/delay-queue/execution/batch-pace.js';
+import { LimitBlocks } from '../../../src/delay-queue/execution/limit-blocks.js';
 import { NextClaim } from '../../../src/delay-queue/execution/next-claim.js';
 import type { Entry } from '../../../src/delay-queue/intake/entry.js';
 import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
@@ -13,6 +14,7 @@ const entry = (name: string, failed = false, odd: Partial<Entry> = {}): Entry =>
   id: ++lastId,
   epoch: 0,
   name,
+  group: null,
   wakeMs: 0,
   stalled: false,
   failed,
@@ -25,6 +27,7 @@ const entry = (name: string, failed = false, odd: Partial<Entry> = {}): Entry =>
 interface Setting {
   next: NextClaim;
   limits: ConcurrencyLimits;
+  blocks: LimitBlocks;
   ready: ReadyQueue;
   pace: BatchPace;
 }
@@ -34,13 +37,15 @@ const NOW_MS = 1_000;
 function claimFor(...handlers: Partial<Handler>[]): Setting {
   const registry = new HandlerRegistry();
   for (const handler of handlers) {
-    registry.add({ batch: null, concurrency: 1, ...handler } as Handler);
+    registry.add({ batch: null, concurrency: 1, limits: null, ...handler } as Handler);
   }
   const limits = new ConcurrencyLimits(registry, 5, new DelayEvents());
   const pace = new BatchPace(registry);
   const ready = new ReadyQueue();
   const intake = { waiting: (name: string) => ready.sizeOf(name) };
-  return { limits, pace, ready, next: new NextClaim({ limits, pace, intake }, NOW_MS) };
+  const blocks = new LimitBlocks();
+  const parts = { limits, pace, blocks, intake };
+  return { limits, pace, blocks, ready, next: new NextClaim(parts, NOW_MS) };
 }
 
 /** So many are due, and one claim takes of them what it can. */
@@ -106,14 +111,14 @@ describe('beside a call that runs', () => {
   it.each(['ab', 'ba'])('of names that wait, the shortest wait is told: %s', (names) => {
     runs(1);
     for (let begun = 0; begun < 3; begun += 1) setting.pace.began(entry('b'), NOW_MS);
-    for (const name of names) expect(setting.next.admit(entry(name))).toBe(false);
+    for (const name of names) expect(setting.next.admit(entry(name))).toBe('no');
     expect(setting.next.pauseLeftMs).toBe(4);
   });
 
   it('what runs alone does not wait', () => {
     runs(1);
     const alone = [entry('a', true), entry('a', false, { stalled: true })];
-    expect(alone.map((each) => setting.next.admit(each))).toEqual([true, true]);
+    expect(alone.map((each) => setting.next.admit(each))).toEqual(['yes', 'yes']);
     expect(sizes(setting.next)).toEqual([1, 1]);
   });
 
@@ -130,7 +135,7 @@ it('what failed before has a call of its own, whether it comes first, between or
   const { next } = claimFor({ name: 'a', batch: 5, concurrency: 9 });
   const kinds = [true, false, true, false, false, true];
   const due = kinds.map((failed) => entry('a', failed));
-  for (const each of due) expect(next.admit(each)).toBe(true);
+  for (const each of due) expect(next.admit(each)).toBe('yes');
   const healthy = due.filter(({ failed }) => !failed);
   expect(next.calls.filter((call) => call.length > 1)).toEqual([healthy]);
   expect(sizes(next).toSorted((a, b) => a - b)).toEqual([1, 1, 1, 3]);

@@ -75,6 +75,7 @@ const wake = (id: number, wakeMs: number, epoch = 0): Wake => ({
   id,
   epoch,
   name: 'a',
+  group: null,
   wakeMs,
   stalled: false,
   failed: false,

@@ -1,14 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
+import type { Admit } from '../../../src/delay-queue/intake/line.js';
 import type { Entry } from '../../../src/delay-queue/intake/entry.js';
 
 let lastId = 0;
-const entry = (name: string, stalled = false): Entry => ({
+const entry = (name: string, stalled = false, group: string | null = null): Entry => ({
   failed: stalled,
   id: ++lastId,
   epoch: 0,
   name,
+  group,
   wakeMs: 0,
   stalled,
   place: 'wheel',
@@ -23,6 +25,13 @@ const fill = (queue: ReadyQueue, name: string, count: number): Entry[] =>
     return each;
   });
 
+const admits =
+  (hasPlace: (entry: Entry) => boolean): Admit =>
+  (each) =>
+    hasPlace(each) ? 'yes' : 'no';
+
+const ANYBODY = admits(() => true);
+
 /** What a take takes; everybody has a place who is not refused one. */
 const takeFrom = (
   queue: ReadyQueue,
@@ -31,9 +40,59 @@ const takeFrom = (
 ): Entry[] => {
   const taken: Entry[] = [];
   const seat = (each: Entry): boolean => hasPlace(each) && taken.push(each) > 0;
-  expect(queue.take(limit, seat, false)).toBe(taken.length > 0 ? 'healthy' : 'nothing');
+  expect(queue.take(limit, admits(seat), false)).toBe(taken.length > 0 ? 'healthy' : 'nothing');
   return taken;
 };
+
+const ofGroup = (group: string | null, count: number, queue: ReadyQueue): (Entry | undefined)[] =>
+  Array.from({ length: count }, () => queue.push(entry('a', false, group)));
+
+const takenGroups = (queue: ReadyQueue, limit: number): (string | null)[] =>
+  takeFrom(queue, limit).map(({ group }) => group);
+
+describe('groups of a name', () => {
+  it('take turns, and those without a group are one', () => {
+    const queue = new ReadyQueue();
+    ofGroup('big', 5, queue);
+    ofGroup(null, 2, queue);
+    ofGroup('small', 1, queue);
+    expect(takenGroups(queue, 4)).toEqual(['big', null, 'small', 'big']);
+    ofGroup('late', 1, queue);
+    expect(takenGroups(queue, 9)).toEqual([null, 'big', 'late', 'big', 'big']);
+    expect(queue.size).toBe(0);
+  });
+
+  it('that have no place are passed, and what is put back is the first of its group', () => {
+    const queue = new ReadyQueue();
+    ofGroup('full', 2, queue);
+    ofGroup('free', 2, queue);
+    const asked: Entry[] = [];
+    const asking: Admit = (each) => {
+      asked.push(each);
+      return each.group === 'full' ? 'not its group' : 'yes';
+    };
+    expect(queue.take(9, asking, false)).toBe('healthy');
+    expect(asked.map(({ group }) => group)).toEqual(['full', 'free', 'full', 'free', 'full']);
+    const [, first, , second] = asked as [Entry, Entry, Entry, Entry];
+    for (const each of [second, first]) queue.putBack(each);
+    expect(queue.size).toBe(4);
+    expect(takenGroups(queue, 9)).toEqual(['full', 'free', 'full', 'free']);
+    expect(queue.size).toBe(0);
+  });
+
+  it('find room in a line that another has filled, which leaves its newest out', () => {
+    const queue = new ReadyQueue();
+    expect(ofGroup('big', 10_000, queue).filter((out) => out !== undefined)).toEqual([]);
+    expect(ofGroup('big', 1, queue)).toMatchObject([{ group: 'big', id: lastId }]);
+    const last = lastId - 1;
+    expect(ofGroup('small', 2, queue)).toMatchObject([{ id: last }, { id: last - 1 }]);
+    expect(queue.size).toBe(10_000);
+    expect(takenGroups(queue, 4)).toEqual(['big', 'small', 'big', 'small']);
+    // Nobody has more than twice what the other has: who comes last stays outside.
+    ofGroup('other', 5_000, queue);
+    expect(ofGroup('other', 1, queue)).toMatchObject([{ group: 'other', id: lastId }]);
+  });
+});
 
 describe('ReadyQueue', () => {
   it('drops what it is told to, from the middle of a line too, and says what', () => {
@@ -47,7 +106,13 @@ describe('ReadyQueue', () => {
     expect(dropped).toEqual([a1, b1]);
     expect(queue.size).toBe(2);
     expect(takeFrom(queue, 10)).toEqual([a2]);
-    expect(queue.take(1, (each) => each === stalled, true)).toBe('stalled');
+    expect(
+      queue.take(
+        1,
+        admits((each) => each === stalled),
+        true,
+      ),
+    ).toBe('stalled');
     expect(queue.size).toBe(0);
   });
 
@@ -109,23 +174,23 @@ describe('ReadyQueue', () => {
     const queue = new ReadyQueue();
     fill(queue, 'many', 10_000);
     const refused = entry('many');
-    expect(queue.push(refused)).toBe(false);
+    expect(queue.push(refused)).toBe(refused);
     expect(refused.place).toBe('wheel');
-    expect(queue.push(entry('other'))).toBe(true);
-    expect(queue.push(entry('many', true))).toBe(true);
+    expect(queue.push(entry('other'))).toBeUndefined();
+    expect(queue.push(entry('many', true))).toBeUndefined();
     expect([queue.sizeOf('many'), queue.sizeOf('other'), queue.sizeOf('none')]).toEqual([
       10_000, 1, 0,
     ]);
     takeFrom(queue, 1, ({ name }) => name === 'many');
-    expect(queue.push(refused)).toBe(true);
+    expect(queue.push(refused)).toBeUndefined();
   });
 
   it('bounds the lines of many names more tightly: their crowds leave room for others', () => {
     const queue = new ReadyQueue();
     for (let n = 0; n < 20; n += 1) fill(queue, `crowd ${n}`, 10_000);
     expect(queue.size).toBe(100_000 + 10 * 500);
-    expect(queue.push(entry('crowd 0'))).toBe(false);
-    expect(queue.push(entry('other'))).toBe(true);
+    expect(queue.push(entry('crowd 0'))).toMatchObject({ name: 'crowd 0' });
+    expect(queue.push(entry('other'))).toBeUndefined();
   });
 
   it('keeps stalled delays apart, one by one, and their names take turns', () => {
@@ -134,22 +199,28 @@ describe('ReadyQueue', () => {
     expect(takeFrom(queue, 10)).toEqual([]);
     const seated: string[] = [];
     const unlessFull = ({ name }: Entry): boolean => name !== 'full' && seated.push(name) > 0;
-    while (queue.take(10, unlessFull, true) === 'stalled');
+    while (queue.take(10, admits(unlessFull), true) === 'stalled');
     expect(seated).toEqual(['a', 'b', 'a', 'a']);
-    expect(queue.take(10, () => true, true)).toBe('stalled');
-    expect(queue.take(10, () => true, true)).toBe('nothing');
+    expect(queue.take(10, ANYBODY, true)).toBe('stalled');
+    expect(queue.take(10, ANYBODY, true)).toBe('nothing');
   });
 
   it('lets stalled delays and the others take turns, whoever has a seat', () => {
     const queue = new ReadyQueue();
     for (let n = 0; n < 3; n += 1) queue.push(entry('a', true));
     fill(queue, 'a', 3);
-    const lanes = Array.from({ length: 7 }, () => queue.take(1, () => true, true));
+    const lanes = Array.from({ length: 7 }, () => queue.take(1, ANYBODY, true));
     expect(lanes.join(' ')).toBe('stalled healthy stalled healthy stalled healthy nothing');
     for (let n = 0; n < 2; n += 1) queue.push(entry('a', true));
     fill(queue, 'b', 1);
-    expect(queue.take(1, ({ name }) => name === 'b', true)).toBe('healthy');
-    expect(queue.take(1, () => true, false)).toBe('nothing');
-    expect(queue.take(1, () => true, true)).toBe('stalled');
+    expect(
+      queue.take(
+        1,
+        admits(({ name }) => name === 'b'),
+        true,
+      ),
+    ).toBe('healthy');
+    expect(queue.take(1, ANYBODY, false)).toBe('nothing');
+    expect(queue.take(1, ANYBODY, true)).toBe('stalled');
   });
 });
