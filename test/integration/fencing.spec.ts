@@ -1,6 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
+import { LimitStore } from '../../src/delay-queue/store/limits/limit.store.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
+import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
 
@@ -82,6 +84,27 @@ describe('an attempt whose row was claimed again', () => {
     expect(await stranger.retry([{ ...fresh, ...RETRY }])).toEqual([]);
     expect(await worker.store.retry([{ ...fresh, ...RETRY }])).toHaveLength(1);
   });
+});
+
+it('an attempt past its lease is not renewed under a limit: its place may be taken', async () => {
+  const place = { concurrency: 1, burst: 0, refillPerMs: 0 };
+  const rule = { name: 'test.a', all: place, perGroup: { ...place, concurrency: 0 } };
+  const inTransaction = <Result>(work: (runner: Runner) => Promise<Result>): Promise<Result> =>
+    node.dataSource.transaction((manager) => work(runnerOn(manager)));
+  const limited = new LimitStore({ inTransaction }, 'delay_queue', worker.name);
+  const claim = async (leaseMs: number): Promise<ClaimedRow> => {
+    const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0 });
+    const request = { id: Number(id), epoch: EPOCH, leaseMs, maxAttempts: 10 };
+    const [row] = (await limited.claim([request], [rule])).rows;
+    if (row === undefined) throw new Error('there was no place');
+    return row;
+  };
+  const late = await claim(0);
+  // Its place is kept a little longer.
+  await node.sql(`UPDATE delay_queue.delay SET leased_until = leased_until - interval '2 seconds'`);
+  const holder = await claim(60_000);
+  expect(await worker.store.renew([late, holder], 60_000)).toEqual([holder.id]);
+  await node.sql('DELETE FROM delay_queue.quota');
 });
 
 it('an attempt past its lease does not cancel itself; anybody else may', async () => {

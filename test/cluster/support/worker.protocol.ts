@@ -1,4 +1,5 @@
 import type { DelayQueueOptions, OnDelayOptions } from 'nestjs-delay-queue';
+import type { Repeats } from '../../support/repeated.js';
 
 /** What a worker does with the delays of one name, beside writing a line into the ledger. */
 export interface Served extends Pick<
@@ -9,6 +10,8 @@ export interface Served extends Pick<
   does: 'note' | 'hold' | 'die';
   /** The line is part of the attempt's own transaction. */
   fenced?: boolean;
+  /** Its delay recurs. */
+  repeat?: Repeats;
   /** Holds on although its signal aborts. */
   stubborn?: boolean;
 }
