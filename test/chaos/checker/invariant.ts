@@ -9,7 +9,7 @@ export interface Check {
   sql: string;
 }
 
-/** One of the ten rules that must hold whatever happens. */
+/** One of the rules that must hold whatever happens. */
 export interface Invariant {
   number: number;
   title: string;

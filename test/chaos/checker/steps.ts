@@ -33,6 +33,7 @@ export const DERIVED: readonly string[] = [
    flat AS (
      SELECT delay_id, revision, op, session, at, txid, ${ROW},
             COALESCE((new).name, (old).name) AS name, COALESCE((new).key, (old).key) AS key,
+            (new).group_id,
             (old).payload->>'token' AS was_token, (new).payload->>'token' AS token,
             (old).last_error AS was_error, (new).last_error AS error,
             (new).payload->>'parent' AS parent,

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import {
+  type DelayAdmin,
   DelayError,
   DelayOutcomeUnknownError,
   DelayRolledBackError,
@@ -8,6 +9,7 @@ import {
 } from 'nestjs-delay-queue';
 import type { DataSource, EntityManager } from 'typeorm';
 import type { Asked, ClientLog, Verb } from '../record/client-log.js';
+import { LIMITED } from './limits.js';
 import { type ChaosName, TAKE_ONE } from './payloads.js';
 import type { Wish } from './wishes.js';
 
@@ -52,6 +54,7 @@ export class Client {
     private readonly delays: DelayService,
     private readonly dataSource: DataSource,
     private readonly log: ClientLog,
+    private readonly admin?: DelayAdmin,
   ) {}
 
   /** Within a transaction beside a row of the business: both, or neither. */
@@ -73,6 +76,15 @@ export class Client {
     };
   }
 
+  /** What runs is ended first. */
+  aborting(name: ChaosName, key: string): Call {
+    return {
+      asked: about('cancel', name, key),
+      write: (manager) =>
+        this.delays.cancel(name, key, { manager, running: 'abort', abortWithin: '2s' }),
+    };
+  }
+
   rescheduling(name: ChaosName, key: string, to: RescheduleTo): Call {
     return {
       asked: about('reschedule', name, key),
@@ -85,6 +97,16 @@ export class Client {
       asked: about('retryDead', name, key),
       write: () => this.delays.retryDead(name, key),
     };
+  }
+
+  /** What became of it is for the database to say: a trigger notes each pause. */
+  async pause(group: string | undefined, forMs: number): Promise<void> {
+    const reason = 'chaos';
+    await this.admin?.pause(LIMITED, { group, reason, for: forMs }).catch(() => {});
+  }
+
+  async resume(group: string | undefined): Promise<void> {
+    await this.admin?.resume(LIMITED, { group }).catch(() => {});
   }
 
   async alone({ asked, write }: Call): Promise<Told | undefined> {

@@ -1,6 +1,7 @@
 import type { RescheduleTo } from 'nestjs-delay-queue';
 import type { Random } from '../../../src/random.js';
 import type { Call, Client } from './client.js';
+import { GROUPS, PAUSE_MS_MAX } from './limits.js';
 import type { ChaosName } from './payloads.js';
 import type { Shopper } from './shopper.js';
 import { weighed } from './weighed.js';
@@ -51,10 +52,12 @@ export class Deeds {
       [2, () => this.#many(this.#wishes.several())],
       [1, () => this.#many(this.#wishes.crowd())],
       [14, () => this.#transaction()],
-      [8, () => this.#closeToDue(({ name, key }) => this.calls.cancelling(name, key))],
+      [5, () => this.#closeToDue(({ name, key }) => this.calls.cancelling(name, key))],
+      [5, () => this.#closeToDue(({ name, key }) => this.calls.aborting(name, key))],
       [8, () => this.#closeToDue(({ name, key }) => this.#rescheduling(name, key))],
       [3, () => this.#retryDead()],
       [4, () => this.#shop()],
+      [1, () => this.#pause()],
     ])();
   }
 
@@ -106,7 +109,8 @@ export class Deeds {
       if (used === undefined) return schedule();
       return weighed<() => Call>(this.random, [
         [60, schedule],
-        [20, () => this.calls.cancelling(used.name, used.key)],
+        [15, () => this.calls.cancelling(used.name, used.key)],
+        [5, () => this.calls.aborting(used.name, used.key)],
         [20, () => this.#rescheduling(used.name, used.key)],
       ])();
     });
@@ -144,6 +148,21 @@ export class Deeds {
   #shop(): Deed {
     const random = this.random.fork(`shopper ${this.random.next()}`);
     return { delays: 1, run: () => this.shopper.shop(random) };
+  }
+
+  #pause(): Deed {
+    const group = this.random.chance(0.5) ? this.random.pick(GROUPS) : undefined;
+    const forMs = this.random.integer(1_000, PAUSE_MS_MAX);
+    // Some end by themselves.
+    const resumesAfterMs = this.random.integer(1_000, PAUSE_MS_MAX);
+    return {
+      delays: 0,
+      run: async () => {
+        await this.calls.pause(group, forMs);
+        await this.wait(resumesAfterMs);
+        await this.calls.resume(group);
+      },
+    };
   }
 
   #usedKey(chanceToLive = 0.9): UsedKey | undefined {

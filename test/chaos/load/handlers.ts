@@ -13,6 +13,7 @@ import { POISONED, type ProcessSetup } from '../processes/process.protocol.js';
 import { noteEffects } from '../record/effect.js';
 import { ACTS } from './acts.js';
 import { batchHandlersOf } from './batch-handlers.js';
+import { LIMITED, LIMITS, RATED } from './limits.js';
 import { type ChaosName, nextRun, RARE } from './payloads.js';
 
 /** One attempt, as the handlers below see it. */
@@ -74,6 +75,14 @@ const SERVED: Readonly<Record<ChaosName, Served>> = {
       await pause(Number(delay.payload.act ?? 0), undefined, { signal });
     },
   },
+  [LIMITED]: {
+    options: LIMITS[LIMITED],
+    work: async ({ delay, signal, done }) => {
+      await pause(Number(delay.payload.act ?? 0), undefined, { signal });
+      await done();
+    },
+  },
+  [RATED]: { options: LIMITS[RATED], work: once },
   'chaos.odd': { options: { timeout: ODD_TIMEOUT_MS }, work: odd },
   'chaos.odd-fenced': { options: { timeout: ODD_TIMEOUT_MS, transactional: true }, work: odd },
   'chaos.poison': {

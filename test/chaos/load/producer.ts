@@ -1,7 +1,7 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { INestApplicationContext } from '@nestjs/common';
-import { DelayService } from 'nestjs-delay-queue';
+import { DelayAdmin, DelayService } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { randomOf } from '../../../src/random.js';
 import type { LoadSetup, ProcessSetup } from '../processes/process.protocol.js';
@@ -42,7 +42,7 @@ export class Producer {
     this.#deeds = new Deeds(
       randomOf(seed),
       nodeName,
-      new Client(app.get(DelayService), app.get(DataSource), this.#log),
+      new Client(app.get(DelayService), app.get(DataSource), this.#log, app.get(DelayAdmin)),
       new Shopper(app, this.#log, wait),
       wait,
     );

@@ -2,6 +2,7 @@ import type { ScheduleOptions, When } from 'nestjs-delay-queue';
 import type { Random } from '../../../src/random.js';
 import { ODD_ACTS } from './acts.js';
 import { SAYING, SPOILING, THROWING } from './batch-handlers.js';
+import { GROUPS, LIMITED, RATED } from './limits.js';
 import { type ChaosName, type ChaosPayload, RARE } from './payloads.js';
 import { weighed } from './weighed.js';
 
@@ -42,6 +43,11 @@ const BATCHED: readonly Kind[] = [
   ['chaos.batch-recurring', left],
 ];
 
+const LIMITED_KINDS: readonly Kind[] = [
+  [LIMITED, workFor(10, 400)],
+  [RATED, nothing],
+];
+
 const KINDS: readonly [weight: number, kind: Kind][] = [
   [30, ['chaos.plain', nothing]],
   [30, ['chaos.fenced', nothing]],
@@ -56,6 +62,7 @@ const KINDS: readonly [weight: number, kind: Kind][] = [
   // It kills its worker: less than one of them a minute.
   [0.025, ['chaos.poison', nothing]],
   ...BATCHED.map((kind): [weight: number, kind: Kind] => [4, kind]),
+  ...LIMITED_KINDS.map((kind): [weight: number, kind: Kind] => [8, kind]),
 ];
 
 /** Attempts of what shall become a dead letter while the run still looks. */
@@ -84,6 +91,7 @@ export class Wishes {
       payload: { token: this.#token(), ...rest(random) },
       options: { ...when },
     };
+    if (name === LIMITED && random.chance(0.9)) wish.options.group = random.pick(GROUPS);
     const recurs = name.includes('recurring');
     if (recurs || random.chance(0.55)) {
       // Many share few keys, so that they meet; some have one for themselves.
@@ -110,9 +118,9 @@ export class Wishes {
     });
   }
 
-  /** The same, due at one instant, of one name that runs in batches. */
+  /** The same, due at one instant, of one name that runs in batches or has limits. */
   crowd(): Wish[] {
-    const kind = this.random.pick(BATCHED);
+    const kind = this.random.pick([...BATCHED, ...LIMITED_KINDS]);
     const when = this.#when();
     return this.several(() => this.next(kind, when));
   }

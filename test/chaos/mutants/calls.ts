@@ -1,6 +1,7 @@
 import { DataSource } from 'typeorm';
 import { PostgresQueryRunner } from 'typeorm/driver/postgres/PostgresQueryRunner.js';
 import { OwnPool } from '../../../src/delay-queue/database/own-pool.js';
+import { Cancels } from '../../../src/delay-queue/producer/abort/cancels.js';
 import { BorrowedConnection } from '../../../src/delay-queue/database/borrowed-connection.js';
 import { isRowOf } from '../../../src/delay-queue/store/sql/parts/planner.js';
 import { wholeMs } from '../../../src/delay-queue/store/tables/schema.js';
@@ -54,6 +55,24 @@ export const CALLS: Record<string, Mutant> = {
         '\n  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error': '',
       });
     },
+  },
+  'aborts-in-words': {
+    about: 'says "cancelled" of what runs as soon as its attempt was told to end',
+    faults: [],
+    seconds: 12,
+    rate: CROWDED,
+    apply: (surgery) =>
+      surgery.wrap(
+        Cancels.prototype,
+        'one',
+        (original) =>
+          async function hasty(this: Cancels, target, cancelling) {
+            if (cancelling.abortWithinMs === undefined)
+              return original.call(this, target, cancelling);
+            const told = await original.call(this, target, { ...cancelling, abortWithinMs: 1 });
+            return told.verdict === 'running' ? { ...told, verdict: 'cancelled' } : told;
+          },
+      ),
   },
   'reschedules-in-words': {
     about: 'writes the new due time and leaves the old wake',

@@ -3,6 +3,7 @@ import { CALLS } from './calls.js';
 import { CLAIMS } from './claims.js';
 import { ENDINGS } from './endings.js';
 import { FENCES } from './fences.js';
+import { LIMITS } from './limits.js';
 import type { Mutant } from './mutant.js';
 
 /** All mutants by name. */
@@ -12,4 +13,5 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...ENDINGS,
   ...CALLS,
   ...BATCHES,
+  ...LIMITS,
 };

@@ -1,5 +1,12 @@
 import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
 import type { LockWait } from '../../../src/delay-queue/store/sql/parts/lock-wait.js';
+import { claimLimitedSql } from '../../../src/delay-queue/store/sql/limits/claim-limited.sql.js';
+import { lockQuotasSql } from '../../../src/delay-queue/store/sql/limits/lock-quotas.sql.js';
+import {
+  pauseSql,
+  pausesSql,
+  resumeSql,
+} from '../../../src/delay-queue/store/sql/pauses/pauses.sql.js';
 import { exhaustedSql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
 import {
   cancelSql,
@@ -36,18 +43,26 @@ export const STATEMENTS = {
   cancel: patiently((lockWait) => cancelSql(tables, true, lockWait)),
   cancelWaiting: [cancelWaitingSql(tables, true)],
   claim: [claimSql(tables)],
+  claimLimited: [claimLimitedSql(tables)],
   complete: [completeSql(tables, true)],
   fence: [fenceSql(tables)],
-  load: [loadSql(tables)],
+  load: [loadSql(tables), loadSql(tables, true)],
+  lockQuotas: [lockQuotasSql(tables)],
   moveOn: [
     moveOnSql(tables, true, 'waits'),
     ...patiently((lockWait) => moveOnSql(tables, true, lockWait)),
   ],
+  pause: [pauseSql(tables)],
+  pauses: [pausesSql(tables)],
   place: [
     scheduleNewSql(tables, 'waits'),
     ...patiently((lockWait) => scheduleNewSql(tables, lockWait)),
     scheduleKeylessSql(tables),
     scheduleAllNewSql(tables),
+    scheduleNewSql(tables, 'waits', 'all'),
+    ...patiently((lockWait) => scheduleNewSql(tables, lockWait, 'all')),
+    scheduleKeylessSql(tables, 'all'),
+    scheduleAllNewSql(tables, 'all'),
   ],
   placeAgain: [
     ...patiently((lockWait) => scheduleTakenSql(tables, true, lockWait)),
@@ -55,8 +70,9 @@ export const STATEMENTS = {
   ],
   renew: [renewSql(tables)],
   reschedule: patiently((lockWait) => rescheduleSql(tables, lockWait)),
+  resume: [resumeSql(tables)],
   settle: [retrySql(tables)],
-  sweep: [sweepSql(tables)],
+  sweep: [sweepSql(tables), sweepSql(tables, true)],
 } as const satisfies Record<string, readonly string[]>;
 
 export type StatementName = keyof typeof STATEMENTS;

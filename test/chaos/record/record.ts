@@ -55,6 +55,23 @@ const RECORD = [
   // What a caller's transaction writes beside the delay of the same token.
   `CREATE TABLE chaos.business (token text NOT NULL)`,
 
+  // Noted as its transaction commits; `until` is null where it ends.
+  `CREATE TABLE chaos.pause (
+     seq      bigint GENERATED ALWAYS AS IDENTITY,
+     name     text NOT NULL,
+     group_id text NOT NULL,
+     until    timestamptz,
+     at       timestamptz NOT NULL DEFAULT clock_timestamp()
+   )`,
+  `CREATE FUNCTION chaos.note_pause() RETURNS trigger LANGUAGE plpgsql AS $$
+   BEGIN
+     INSERT INTO chaos.pause (name, group_id, until)
+     VALUES (COALESCE(NEW.name, OLD.name), COALESCE(NEW.group_id, OLD.group_id), NEW.until);
+     RETURN NULL;
+   END $$`,
+  `CREATE CONSTRAINT TRIGGER chaos_pause AFTER INSERT OR UPDATE OR DELETE ON delay_queue.pause
+     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION chaos.note_pause()`,
+
   // Revisions order the life of one row without comparing clocks. The primary key serves the trigger:
   // one look at an index for each write.
   `CREATE TABLE chaos.transition (

@@ -152,6 +152,26 @@ const LIES: Record<string, Lie> = {
     `INSERT INTO delay_queue.node VALUES ('n9', '{}', true, now(), now());
      ${presenceSql().replace('$1', `'n9'`)}`,
   ],
+  'two at once of a group that may have one': [
+    11,
+    /"second": claimed at .* beside 1 others of the group, of at most 1/,
+    `UPDATE chaos.transition SET at = at + interval '20 seconds'
+     WHERE (old).payload->>'token' = 'first' AND op = 'delete'`,
+  ],
+  'more within a second than the rate allows': [
+    11,
+    /"rated 10": the 11. claim within 00:00:00/,
+    `UPDATE chaos.transition t SET at = began + (t.at - began) / 2
+     FROM (SELECT min(at) AS began FROM chaos.transition WHERE (new).name = 'chaos.rated' AND op = 'update') b
+     WHERE (new).name = 'chaos.rated' AND op = 'update'`,
+  ],
+  'a claim of what is paused': [
+    11,
+    /"paused": claimed at .*, and "g2" is paused from/,
+    `INSERT INTO chaos.pause (name, group_id, until, at)
+     SELECT (new).name, 'g2', 'infinity', at - interval '2 seconds'
+     FROM chaos.transition WHERE (new).payload->>'token' = 'paused' AND op = 'update'`,
+  ],
 };
 
 /** A row that waits or comes back breaks these as well. */
@@ -169,6 +189,10 @@ const TOKENS = ['often', 'lonely', 'stays', 'tired', 'back', 'unseen', 'other', 
 
 const WISHES: readonly Wish[] = [
   ...TOKENS.map((token) => wish('chaos.plain', token)),
+  ...Array.from({ length: 11 }, (_, n) => wish('chaos.rated', `rated ${n}`)),
+  wish('chaos.limited', 'first', { group: 'g1' }),
+  wish('chaos.limited', 'second', { after: '500ms', group: 'g1' }),
+  wish('chaos.limited', 'paused', { group: 'g2' }),
   wish('chaos.plain', 'waits', { after: '1h' }),
   wish('chaos.plain', 'gone', { after: '1h', key: 'gone' }),
   wish('chaos.fenced', 'twice'),

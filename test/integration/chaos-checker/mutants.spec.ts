@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
 import { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
+import { LimitStore } from '../../../src/delay-queue/store/limits/limit.store.js';
+import { PauseStore } from '../../../src/delay-queue/store/limits/pause.store.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { MUTANTS } from '../../chaos/mutants/mutants.js';
@@ -48,13 +50,18 @@ describe('mutants of the engine', () => {
     const together = new BatchStore('delay_queue', true);
     const engine = new AttemptStore(alone, 'delay_queue', true, 'n1');
     const node = new NodeStore(alone, 'delay_queue', 'n1');
+    const limited = new LimitStore({ inTransaction: (work) => work(alone) }, 'delay_queue', 'n1');
+    const pauses = new PauseStore('delay_queue');
     const to = { kind: 'after' as const, ms: 1 };
-    const placement = { name: 'a', key: 'k', payload: '{}', to, maxAttempts: null };
+    const bare = { group: null, headers: null, maxAttempts: null };
+    const placement = { name: 'a', key: 'k', payload: '{}', to, ...bare };
+    const grouped = { ...placement, group: 'g', onConflict: 'replace' as const };
     const own = { id: 1, epoch: 1, latenessMs: 0 };
-    const moved = { verdict: 'scheduled', payload: null, maxAttempts: null };
+    const moved = { verdict: 'scheduled', payload: null, maxAttempts: null, extras: null };
     const limits = { horizonMs: 1, limit: 1, peersWithinMs: 1, isPresent: true, instance: 'i' };
     const sweeping = { scan: 1, limit: 1, helpAfterMs: null, aheadMs: 1 };
-    const shares = { names: [], counts: [], ranks: [] };
+    const shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
+    const partly = { ...shares, byGroup: [], leftOut: ['a g'] };
     const claim = { ...own, leaseMs: 1, maxAttempts: 1 };
     const settled = { ...own, waitMs: 1, movesDue: false, refund: 0 as const, error: null };
     const calls = [alone, inTransaction].flatMap<Promise<unknown>>((runner) => [
@@ -63,6 +70,7 @@ describe('mutants of the engine', () => {
         { ...placement, onConflict: 'replace' },
         { ...placement, key: 'l', onConflict: 'replace' },
       ]),
+      clients.place(runner, [grouped]),
       clients.cancel(runner, 'a', 'k'),
       clients.reschedule(runner, 'a', 'k', to),
       clients.moveOn(runner, own, to, moved, 'waits'),
@@ -73,11 +81,18 @@ describe('mutants of the engine', () => {
     await Promise.allSettled([
       ...calls,
       clients.placeAll(alone, [{ ...placement, onConflict: 'replace' }]),
+      clients.placeAll(alone, [grouped]),
+      together.placeKeyless(alone, [{ ...grouped, key: null }], () => {}),
+      together.place(alone, [grouped], () => {}),
       together.placeKeyless(alone, [{ ...placement, key: null, onConflict: 'replace' }], () => {}),
       together.place(alone, [{ ...placement, onConflict: 'replace' }], () => {}),
       together.cancel(alone, [{ name: 'a', key: 'k' }], () => {}),
       together.reschedule(alone, [{ name: 'a', key: 'k', to }], () => {}),
       engine.claim([claim]),
+      limited.claim([claim], []),
+      pauses.pause(alone, { name: 'a', group: null }, null, null),
+      pauses.resume(alone, { name: 'a', group: null }),
+      pauses.list(alone),
       engine.deadLetter([claim], 'x'),
       engine.complete([own]),
       engine.retry([settled]),
@@ -85,6 +100,8 @@ describe('mutants of the engine', () => {
       engine.fence(alone, [own], 1),
       node.load(shares, { wakeMs: 0, id: 0 }, limits),
       node.sweep(shares, null, sweeping),
+      node.load(partly, { wakeMs: 0, id: 0 }, limits),
+      node.sweep(partly, null, sweeping),
     ]);
     expect([...sent].toSorted()).toEqual(Object.values(STATEMENTS).flat().toSorted());
   });

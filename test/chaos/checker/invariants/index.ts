@@ -9,6 +9,7 @@ import { attemptsAndEpoch } from './07-attempts-and-epoch.js';
 import { transitions } from './08-transitions.js';
 import { acknowledgedSurvives } from './09-acknowledged-survives.js';
 import { quiet } from './10-quiet.js';
+import { limits } from './11-limits.js';
 
 /** All that must hold, in order. */
 export const ALL: readonly Invariant[] = [
@@ -22,4 +23,5 @@ export const ALL: readonly Invariant[] = [
   transitions,
   acknowledgedSurvives,
   quiet,
+  limits,
 ];
