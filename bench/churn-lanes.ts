@@ -117,6 +117,8 @@ function placement(n: number): NewDelay {
     payload: JSON.stringify({ orderId }),
     to: { kind: 'after', ms: 0 },
     maxAttempts: null,
+    group: null,
+    headers: null,
     onConflict: 'replace',
   };
 }

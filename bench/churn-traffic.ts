@@ -30,7 +30,7 @@ const LOAD = { horizonMs: HORIZON_MS, limit: PAGE_MAX, peersWithinMs: HORIZON_MS
 const SWEEP = { scan: 4_000, limit: 2_000, helpAfterMs: null, aheadMs: 15_000 };
 
 /** The only node there is. */
-const SHARES = { names: [NAME], counts: [1], ranks: [0] };
+const SHARES = { names: [NAME], counts: [1], ranks: [0], byGroup: [], leftOut: [] };
 const ARRAYS = [SHARES.names, SHARES.counts, SHARES.ranks];
 const TABLES = tablesOf(SCHEMA);
 
@@ -256,6 +256,8 @@ function placement(n: number): NewDelay {
     payload: JSON.stringify({ orderId }),
     to: { kind: 'after', ms: WAITS_MS / 2 },
     maxAttempts: null,
+    group: null,
+    headers: null,
     onConflict: 'replace',
   };
 }

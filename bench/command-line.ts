@@ -11,6 +11,8 @@ export const SCENARIOS = [
   'cancel',
   'drain',
   'overdue',
+  'groups',
+  'admin',
   'burst',
   'shop',
   'lateness',

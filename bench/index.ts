@@ -16,6 +16,8 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   cancel: () => import('./cancel.js'),
   drain: () => import('./drain.js'),
   overdue: () => import('./overdue.js'),
+  groups: () => import('./groups.js'),
+  admin: () => import('./admin.js'),
   burst: () => import('./burst.js'),
   shop: () => import('./shop.js'),
   lateness: () => import('./lateness.js'),

@@ -106,6 +106,7 @@ const STATEMENTS: readonly Statement[] = [
       constant(many, null),
       constant(many, null),
       constant(many, 'replace'),
+      constant(many, '{}'),
     ],
   },
 ];

@@ -16,6 +16,8 @@ drain     --count 50000 --processes 1 --concurrency 1000
           --workers starting (or starting,standing: also with workers that are up when it falls due)
           --backlog 0 (delays of the far future beside a second drain, as 1000000)
 overdue   --overdue 100000 --concurrency 1000
+groups    (no options)
+admin     --idle-pending 100000 (or 1000,10000000: live delays)
 burst     --burst-orders 10000 --burst-skus 200 --burst-batch 200 --processes 1
 shop      --orders-per-second 100 --seconds 120 --connections 50
 lateness  --rates 200,1000 --seconds 10 --pending 0 (or 0,1000000,10000000)

@@ -83,7 +83,7 @@ function producerOf(app: TestingModule): BenchProducer {
 const keyOf = (n: number): string => String(n);
 
 /** `Test` compiles an application without starting it, which `NestFactory` does in one go. */
-async function compile(
+export async function compile(
   url: string,
   options: DelayQueueOptions,
   providers: Type[],
@@ -111,7 +111,7 @@ function handlerOf(concurrency: number, hears: Hears): Type {
   return BenchHandler;
 }
 
-async function prepare(url: string): Promise<void> {
+export async function prepare(url: string): Promise<void> {
   const source = new DataSource({ type: 'postgres', url, migrations: delayQueueMigrations() });
   await source.initialize();
   try {
