@@ -8,6 +8,7 @@ import { CatalogController } from './catalog/catalog.controller.js';
 import { DisputesController } from './disputes/disputes.controller.js';
 import { DisputesService } from './disputes/disputes.service.js';
 import { AnswerInTime } from './http/answer-in-time.js';
+import { Connections } from './http/connections.js';
 import { validationPipe } from './http/invalid-request.js';
 import { ProblemFilter } from './http/problem.filter.js';
 import { FeedController } from './feed/feed.controller.js';
@@ -67,6 +68,7 @@ const handlers = [
 const services = [
   CampaignBatches,
   CampaignsService,
+  Connections,
   DisputesService,
   FeedReader,
   FeedService,

@@ -218,6 +218,21 @@ describe('the feed', () => {
     await shop.start();
   });
 
+  it('lets nobody watch while the shop stops, and a page that has come again at once goes elsewhere', async () => {
+    const service = shop.app.get(FeedService);
+    await service.onModuleDestroy();
+    const client = await watch();
+    await until(
+      () => client.ended,
+      (ended) => ended,
+    );
+    expect(client.response.statusCode).toBe(200);
+    expect(client.events).toEqual([]);
+    expect(service.isLooking).toBe(false);
+    await shop.stop();
+    await shop.start();
+  });
+
   it('lets a hundred watch, and tells the next one to come later', async () => {
     for (let i = 0; i < 100; i++) await watch();
     const one = await watch();

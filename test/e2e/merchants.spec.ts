@@ -55,6 +55,29 @@ describe('merchants', () => {
     ]);
   });
 
+  it('are groups: every delay of an order is in that of its merchant, to its end', async () => {
+    const groupsOf = async (id: string): Promise<string[]> => {
+      const rows = await shop.sql<{ is: string }[]>(
+        `SELECT name || ' ' || group_id AS is FROM delay_queue.delay WHERE key = $1 ORDER BY name`,
+        [id],
+      );
+      return rows.map((row) => row.is);
+    };
+    const { ofKiln } = await newSkus();
+    const { id } = await shop.place(ofKiln);
+    const messages = ['order.remind kiln', 'order.sms kiln'];
+    expect(await groupsOf(id)).toEqual(['order.close kiln', ...messages]);
+    await shop.act(id, 'pay');
+    await shop.act(id, 'ship');
+    expect(await groupsOf(id)).toEqual(['order.confirm kiln', 'order.sms kiln']);
+    await shop.act(id, 'dispute', { reason: 'nothing arrived' });
+    await shop.act(id, 'release');
+    await shop.act(id, 'extend');
+    expect(await groupsOf(id)).toEqual(['order.confirm kiln', 'order.sms kiln']);
+    await shop.act(id, 'confirm');
+    expect(await groupsOf(id)).toEqual(['order.rate kiln', 'order.sms kiln']);
+  });
+
   it('set how long everything takes with their orders, and not with those of others', async () => {
     const { ofTeaHouse, ofKiln } = await newSkus();
     const changed = await change('kiln', {

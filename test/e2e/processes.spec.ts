@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { Client } from 'pg';
 import { freePortOf } from '../../src/processes/port.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
@@ -155,7 +157,11 @@ describe('the processes of a shop', () => {
     await again.when(({ processes }) => processes.every(({ state }) => state === 'up'));
   });
 
-  it('stop together by the two signals of one Ctrl+C under npm, also when somebody has left the feed and kept the connection', async () => {
+  it('stop together by the two signals of one Ctrl+C under npm, also when somebody has left the feed and others hold connections', async () => {
+    // Browsers keep some ready, and send nothing: one to each process.
+    const silent = [0, 1].map(() => connect(Number(new URL(shop.url).port), '127.0.0.1'));
+    await Promise.all(silent.map((socket) => once(socket, 'connect')));
+    const released = silent.map((socket) => once(socket.resume(), 'close'));
     const reader = (await fetch(`${shop.url}/feed`)).body!.getReader();
     await reader.read();
     await reader.cancel();
@@ -165,6 +171,7 @@ describe('the processes of a shop', () => {
     expect(await shop.stop()).toEqual({ code: 0, signal: null });
     expect(pids.filter(isAlive)).toEqual([]);
     expect(shop.process.output).not.toContain('was killed');
+    await Promise.all(released);
     await until(
       () => watching.every(({ ended }) => ended),
       (ended) => ended,

@@ -54,7 +54,8 @@ export class DisputesService {
         { orderId: id, releasedAt: IsNull() },
         { releasedAt: () => 'clock_timestamp()' },
       );
-      const { 'order.confirm': autoConfirmAt } = await thaw(manager, this.delays, id);
+      const order = await manager.findOneByOrFail(Order, { id });
+      const { 'order.confirm': autoConfirmAt } = await thaw(manager, this.delays, order);
       if (autoConfirmAt) await manager.update(Order, { id }, { autoConfirmAt });
     });
   }

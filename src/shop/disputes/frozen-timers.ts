@@ -2,6 +2,7 @@ import { ConflictException } from '@nestjs/common';
 import type { DelayService, ScheduleItem } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import { ORDER_DELAYS, type OrderDelay } from '../delays.js';
+import type { Order } from '../orders/order.entity.js';
 import { FrozenTimer } from './dispute.entity.js';
 
 /**
@@ -37,7 +38,7 @@ export async function freeze(
 export async function thaw(
   manager: EntityManager,
   delays: DelayService,
-  orderId: string,
+  { id: orderId, merchantId: group }: Pick<Order, 'id' | 'merchantId'>,
 ): Promise<Partial<Record<OrderDelay, Date>>> {
   const frozen = await manager.findBy(FrozenTimer, { orderId });
   await manager.delete(FrozenTimer, { orderId });
@@ -46,6 +47,7 @@ export async function thaw(
       name,
       payload: { orderId },
       key: orderId,
+      group,
       after,
     })),
     { manager },

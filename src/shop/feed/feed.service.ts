@@ -50,6 +50,8 @@ export class FeedService implements OnModuleDestroy {
       throw new ServiceUnavailableException('too many watch already');
     }
     const watcher = new Watcher(response, HEARTBEAT_EVERY_MS);
+    // A page whose feed has ended comes again at once, while this process still finishes what it does.
+    if (this.#ended.signal.aborted) return watcher.end();
     this.#watchers.add(watcher);
     watcher.onGone(() => this.#watchers.delete(watcher));
     this.#looking ??= this.#lookWhileWatched();

@@ -29,9 +29,10 @@ export class ConfirmOrderHandler {
   }
 }
 
-const rating = ({ id, rateAfterMs }: MovedOrder): ScheduleItem<'order.rate'> => ({
+const rating = ({ id, merchantId, rateAfterMs }: MovedOrder): ScheduleItem<'order.rate'> => ({
   name: 'order.rate',
   payload: { orderId: id },
   key: id,
+  group: merchantId,
   after: rateAfterMs,
 });

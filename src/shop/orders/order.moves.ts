@@ -30,7 +30,10 @@ export const ON_ENTERING = {
 } as const satisfies Record<OrderMove['to'], Entering>;
 
 /** An order that has moved, with what the next step wants to know of it. */
-export type MovedOrder = Pick<Order, 'id' | 'total' | 'confirmAfterMs' | 'rateAfterMs'>;
+export type MovedOrder = Pick<
+  Order,
+  'id' | 'merchantId' | 'total' | 'confirmAfterMs' | 'rateAfterMs'
+>;
 
 /**
  * Moves orders by compare-and-set in the caller's transaction: a fixed number of statements, however
@@ -53,10 +56,11 @@ export async function moveOrders(
     Order,
     movable,
     { ...set, status: to, [stamp]: () => 'clock_timestamp()' },
-    { returning: ['id', 'total', 'confirmAfterMs', 'rateAfterMs'] },
+    { returning: ['id', 'merchantId', 'total', 'confirmAfterMs', 'rateAfterMs'] },
   );
-  return (raw as RawOrder[]).map(({ id, total, confirm_after_ms, rate_after_ms }) => ({
+  return (raw as RawOrder[]).map(({ id, merchant_id, total, confirm_after_ms, rate_after_ms }) => ({
     id,
+    merchantId: merchant_id,
     total,
     confirmAfterMs: Number(confirm_after_ms),
     rateAfterMs: Number(rate_after_ms),
@@ -64,7 +68,9 @@ export async function moveOrders(
 }
 
 /** As the driver answers it. */
-type RawOrder = Record<'id' | 'confirm_after_ms' | 'rate_after_ms', string> & { total: number };
+type RawOrder = Record<'id' | 'merchant_id' | 'confirm_after_ms' | 'rate_after_ms', string> & {
+  total: number;
+};
 
 /**
  * An UPDATE locks its rows in whatever order it meets them, and two that meet the same ones in

@@ -45,7 +45,7 @@ export class OrdersService {
       const { dueAt } = await this.delays.schedule(
         'order.confirm',
         { orderId: id },
-        { after: shipped.confirmAfterMs, key: id, manager },
+        { after: shipped.confirmAfterMs, key: id, group: shipped.merchantId, manager },
       );
       await manager.update(Order, { id }, { autoConfirmAt: dueAt });
     });
@@ -55,7 +55,8 @@ export class OrdersService {
     return this.dataSource.transaction(async (manager) => {
       const completed = await this.moves.one(manager, id, { from: 'SHIPPED', to: 'COMPLETED' });
       if (!completed) return mustBeDone(manager, id, CONFIRM);
-      const when = { after: completed.rateAfterMs, key: id, manager };
+      const { rateAfterMs: after, merchantId: group } = completed;
+      const when = { after, key: id, group, manager };
       await this.delays.schedule('order.rate', { orderId: id }, when);
     });
   }
@@ -75,7 +76,7 @@ export class OrdersService {
       const { verdict } = await this.delays.schedule(
         'order.confirm',
         { orderId: id },
-        { at: autoConfirmAt, key: id, manager },
+        { at: autoConfirmAt, key: id, group: order.merchantId, manager },
       );
       if (verdict === 'running') {
         throw new ConflictException('the order cannot be extended: it is just being confirmed');

@@ -70,7 +70,8 @@ export class PlaceOrderService {
     const id = randomUUID();
     const { merchant, lines, readAt } = await offerOf(manager, request.quantities);
     const terms = { ...termsOf(merchant, this.config), ...request.terms };
-    const payDeadline = await this.startTimers(manager, id, readAt, terms);
+    const timer = { payload: { orderId: id }, key: id, group: merchant.id };
+    const payDeadline = await this.startTimers(manager, timer, readAt, terms);
     const order = {
       id,
       status: 'UNPAID' as const,
@@ -96,11 +97,10 @@ export class PlaceOrderService {
    */
   private async startTimers(
     manager: EntityManager,
-    orderId: string,
+    timer: Timer,
     readAt: Date,
     { payWithinMs, remindBeforeMs, smsAfterMs }: Terms,
   ): Promise<Date> {
-    const timer = { payload: { orderId }, key: orderId };
     const inRoundAfter = (ms: number): Date => nextRound(new Date(readAt.getTime() + ms));
     const timers: ScheduleItem<TimerOfUnpaid>[] = [
       { ...timer, name: 'order.close', after: payWithinMs },
@@ -130,6 +130,9 @@ export class PlaceOrderService {
     return { id, status, total, payDeadline, now: await serverNow(this.dataSource.manager) };
   }
 }
+
+/** What the timers of one order share: a merchant's orders are a group, whose crowd delays no other merchant's. */
+type Timer = Pick<ScheduleItem<TimerOfUnpaid>, 'payload' | 'key' | 'group'>;
 
 /** Rolls the second of two requests with one key back. */
 class KeyTaken extends Error {}

@@ -2,6 +2,7 @@ import { Injectable, Logger } from '@nestjs/common';
 import { Cron, CronExpression } from '@nestjs/schedule';
 import { DelayService, type ScheduleItem } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
+import type { Order } from '../orders/order.entity.js';
 
 /** A close that is merely late, behind an outage or a burst, is not lost. */
 const GRACE_MS = 5 * 60_000;
@@ -24,18 +25,19 @@ export class ReconcilerService {
   /** @returns the ids of the orders that had lost their close, and have one again */
   @Cron(CronExpression.EVERY_HOUR, { waitForCompletion: true })
   async reconcile(): Promise<string[]> {
-    const ids = await this.lost();
+    const lost = await this.lost();
+    const ids = lost.map(({ id }) => id);
     if (ids.length === 0) return ids;
     this.logger.error(
       `${ids.length} unpaid orders had no order.close and get one now: ${ids.slice(0, 10).join(', ')}`,
     );
-    await this.delays.scheduleMany(ids.map(closing));
+    await this.delays.scheduleMany(lost.map(closing));
     return ids;
   }
 
-  private async lost(): Promise<string[]> {
-    const lost = await this.dataSource.query<{ id: string }[]>(
-      `SELECT id FROM orders
+  private async lost(): Promise<LostOrder[]> {
+    return await this.dataSource.query<LostOrder[]>(
+      `SELECT id, merchant_id AS "merchantId" FROM orders
        WHERE status = 'UNPAID'
          AND pay_deadline < (SELECT clock_timestamp()) - $1 * interval '1 millisecond'
          AND NOT EXISTS (SELECT FROM delay_queue.delay
@@ -44,15 +46,17 @@ export class ReconcilerService {
        ORDER BY pay_deadline LIMIT $2`,
       [GRACE_MS, BATCH],
     );
-    return lost.map(({ id }) => id);
   }
 }
 
+type LostOrder = Pick<Order, 'id' | 'merchantId'>;
+
 /** `keep`: another node's reconciler may have been first. The close itself checks the state. */
-const closing = (orderId: string): ScheduleItem<'order.close'> => ({
+const closing = ({ id, merchantId }: LostOrder): ScheduleItem<'order.close'> => ({
   name: 'order.close',
-  payload: { orderId },
-  key: orderId,
+  payload: { orderId: id },
+  key: id,
+  group: merchantId,
   after: 0,
   onConflict: 'keep',
 });
