@@ -165,7 +165,14 @@ describe('what it shows', () => {
 
   it('Dead tuples: a line for each table', async () => {
     const rows = await runUnder('Dead tuples');
-    expect(rows.map(({ relname }) => relname)).toEqual(['delay', 'history', 'node']);
+    expect(rows.map(({ relname }) => relname)).toEqual([
+      'delay',
+      'history',
+      'node',
+      'pause',
+      'permit',
+      'quota',
+    ]);
   });
 
   it('The oldest snapshot: a session that holds one', async () => {

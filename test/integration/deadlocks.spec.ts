@@ -46,6 +46,38 @@ it('callers of scheduleMany and cancel, each on its own, never hear of a deadloc
   await stage.close();
 });
 
+it.each([
+  ['that nobody has', []],
+  ['that are taken', ['a', 'b', 'm']],
+])(
+  'two lists of keys %s, in opposite orders and both half way, wait for one another',
+  async (_, taken) => {
+    await node.delays.scheduleMany(taken.map(item));
+    const holder = await node.begin();
+    await node.delays.schedule(
+      'test.a',
+      { n: 1 },
+      { after: '1h', key: 'm', manager: holder.manager },
+    );
+    const many = async (...keys: string[]): Promise<void> => {
+      const { manager, commit, rollback } = await node.begin();
+      await node.delays.scheduleMany(keys.map(item), { manager }).then(commit, async (error) => {
+        await rollback();
+        throw error;
+      });
+    };
+    // Written as they come, each would have its first key, and both wait for the middle one.
+    const calls = Promise.allSettled([many('a', 'm', 'b'), many('b', 'm', 'a')]);
+    await node.until(
+      `SELECT FROM pg_stat_activity
+       WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      ({ length }) => length === 2,
+    );
+    await holder.rollback();
+    expect((await calls).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled']);
+  },
+);
+
 describe('two transactions that take two keys in opposite orders', () => {
   it('with cancels: neither hangs, and each may still roll back and try again', async () => {
     const store = new DelayStore('delay_queue', true, 'any', SHORT_MS);

@@ -50,7 +50,7 @@ const tablesIn = async (source: DataSource, schema: string): Promise<string[]> =
     )
   ).map(({ name }: { name: string }) => name);
 
-const TABLES = ['delay', 'history', 'node'];
+const TABLES = ['delay', 'history', 'node', 'pause', 'permit', 'quota'];
 
 const TEN = Array.from({ length: 10 }, (_, n) => n);
 

@@ -133,7 +133,8 @@ it('the wake that is told of what was inserted is the one that stands in the row
     ),
   ];
   const store = new DelayStore('delay_queue', true, 'node-1');
-  const item = { name: 'test.a', key: null, payload: 'null', maxAttempts: null } as const;
+  const none = { key: null, maxAttempts: null, group: null, headers: null };
+  const item = { name: 'test.a', payload: 'null', ...none } as const;
   const placements = wishes.map((to) => ({ ...item, to, onConflict: 'replace' as const }));
   for (let round = 0; round < 20; round += 1) {
     const placed = await store.place(runnerOn(node.dataSource), placements);

@@ -54,7 +54,7 @@ export function statementsByKey(count: number): Statements {
   const keys = idsOf(count).map((id) => `key ${id}`);
   const [names, nothing] = [same(count, SERVED), same(count, null)];
   const items = itemsOf(keys);
-  const again = [...items, same(count, 'replace')];
+  const again = [...items, same(count, 'replace'), same(count, '{}')];
   const moved = [names, keys, same(count, 1), nothing, nothing];
   return {
     scheduleNew: [scheduleNewSql(tables, 'at once'), items],

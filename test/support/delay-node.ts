@@ -1,4 +1,10 @@
-import { type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
+import {
+  type DynamicModule,
+  type INestApplicationContext,
+  Module,
+  type Provider,
+  type Type,
+} from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
 import {
@@ -40,6 +46,7 @@ export interface NodeSetup {
 
 /** A running application with the delay queue in it. */
 export interface DelayNode {
+  app: INestApplicationContext;
   delays: DelayService;
   admin: DelayAdmin;
   events: DelayEvents;
@@ -93,6 +100,7 @@ export async function startNode(setup: NodeSetup): Promise<DelayNode> {
   const events = app.get(DelayEvents);
   let stopped: Promise<void> | undefined;
   return {
+    app,
     delays: app.get(DelayService),
     admin: app.get(DelayAdmin),
     events,

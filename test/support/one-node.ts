@@ -33,6 +33,10 @@ export class OneNode {
     return this.#node.delays;
   }
 
+  get admin(): DelayNode['admin'] {
+    return this.#node.admin;
+  }
+
   get dataSource(): DataSource {
     return this.#node.dataSource;
   }

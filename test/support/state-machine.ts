@@ -161,6 +161,18 @@ export const WRITES: Record<string, Write> = {
     steps: { claim: null },
     verdicts: ['claimed'],
   },
+  'claim, to make a dead letter': {
+    statement: 'claim',
+    needs: 'held',
+    epoch: 'rises',
+    attempts: 'stay',
+    lease: 'taken',
+    wake: 'as it was',
+    by: 'node',
+    // Of names with `@OnDeadDelay`, which the chaos run has none of: no other claim leaves the attempts as they were.
+    steps: {},
+    verdicts: [],
+  },
   renew: {
     statement: 'renew',
     needs: 'held',
@@ -191,6 +203,7 @@ export const WRITES: Record<string, Write> = {
   'split, when its batch fails': { ...GIVEN_BACK, wake: 'now', verdicts: [] },
   'give back, handler not called': { ...GIVEN_BACK, wake: 'now + pause', verdicts: [] },
   release: { ...GIVEN_BACK, wake: 'now', verdicts: [] },
+  abort: { ...GIVEN_BACK, wake: 'now + 1 s', verdicts: [] },
   'dead letter': {
     ...SETTLED,
     attempts: 'stay',

@@ -11,6 +11,8 @@ import { NoAnswer, type Answer, type ShopProcess } from './shop-process.js';
 const PLACED_WITHIN_MS = 30_000;
 /** A provider asks again when it has waited so long, and is twice as patient every time. */
 const ANSWERED_WITHIN_MS = 2_000;
+/** While no process is up a payment is asked for in vain, often; a timer of weeks would fire at once. */
+const DOUBLED_TIMES_MAX = 5;
 const ASKS_AGAIN_AFTER_MS = 50;
 /** It asks until then, from the deadline. */
 const GIVES_UP_AFTER_MS = 30_000;
@@ -83,7 +85,8 @@ export class Buyers {
     await this.clock.reaches(startMs);
     this.#startedAtMs.set(transaction, startMs());
     while (this.clock.nowMs < payDeadlineMs + GIVES_UP_AFTER_MS) {
-      const answer = await this.#report(report, ANSWERED_WITHIN_MS * 2 ** payment.asked);
+      const doubled = Math.min(payment.asked, DOUBLED_TIMES_MAX);
+      const answer = await this.#report(report, ANSWERED_WITHIN_MS * 2 ** doubled);
       payment.asked += 1;
       if (answer?.status === 200) {
         payment.answer = answer.body as PaymentReceipt;

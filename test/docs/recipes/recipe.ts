@@ -181,6 +181,11 @@ export class RunningApp {
     });
   }
 
+  /** A delay that waits for an hour. */
+  schedule(name: string, key: string, payload: object): Promise<unknown> {
+    return this.delays.schedule(named(name), payload as never, { after: '1h', key });
+  }
+
   /** One delay for each key, due now. */
   async scheduleNow(
     name: string,

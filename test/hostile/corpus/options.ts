@@ -57,8 +57,14 @@ export const OPTIONS: readonly HostileOptions[] = [
   unknown('maxAttemps', 'did you mean maxAttempts?'),
   unknown('max_attempts', 'did you mean maxAttempts?'),
   unknown('Key', 'did you mean key?'),
-  unknown('delayKey', 'there are after, at, key, onConflict, maxAttempts, manager'),
-  unknown('payload', 'there are after, at, key, onConflict, maxAttempts, manager'),
+  unknown(
+    'delayKey',
+    'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, manager',
+  ),
+  unknown(
+    'payload',
+    'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, manager',
+  ),
   // Its name would fill a screen.
   beside(`options.${'x'.repeat(40)}…`, 'a long name', { ['x'.repeat(1e6)]: 1 }, 'is not an option'),
   beside('key', 'a key of null', { key: null }, 'must be a text, not null'),

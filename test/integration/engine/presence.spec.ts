@@ -27,7 +27,7 @@ describe('the nodes that a node shares the load with', () => {
 
   const peers = async (): Promise<string[]> => {
     const page = await new NodeStore(clientRunner(client), 'delay_queue', 'self').load(
-      { names: ['test.x'], counts: [1], ranks: [0] },
+      { names: ['test.x'], counts: [1], ranks: [0], byGroup: [], leftOut: [] },
       { wakeMs: 0, id: 0 },
       { horizonMs: 1_000, limit: 10, peersWithinMs: 30_000, isPresent: false, instance: 'i' },
     );

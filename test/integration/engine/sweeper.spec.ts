@@ -43,7 +43,7 @@ let nodes: Nodes;
 /** Pages are read until so many wakes are offered. */
 let room: number;
 let offered: number[];
-let intake: Pick<Intake, 'hasRoom' | 'hasRoomFor' | 'offer' | 'overflow' | 'room'>;
+let intake: Pick<Intake, 'hasRoom' | 'roomFor' | 'offer' | 'overflow' | 'room'>;
 let sweeper: Sweeper;
 
 beforeEach(async () => {
@@ -59,7 +59,7 @@ beforeEach(async () => {
     get hasRoom() {
       return offered.length < room;
     },
-    hasRoomFor: () => true,
+    roomFor: () => ({ butNotOf: [] }),
     offer: ({ id }) => offered.push(id) > 0,
     room: new Signal(),
     overflow: new Signal(),

@@ -16,6 +16,7 @@ const HANDLER = {
   name: 'a',
   batch: null,
   transactional: true,
+  around: [] as Handler['around'],
   leaseMs: 60_000,
   timeoutMs: 60_000,
 } as Handler;

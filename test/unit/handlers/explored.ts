@@ -62,6 +62,8 @@ export const DELAY: Delay = {
   id: '7',
   name: 'test.a',
   key: null,
+  group: null,
+  headers: {},
   payload: { n: 1 },
   dueAt: new Date(0),
   createdAt: new Date(0),

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { z } from 'zod';
 import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
 import {
   DelayConfigError,
@@ -10,6 +11,8 @@ import {
   functionPolicy,
   parseBackoff,
 } from '../../../src/delay-queue/options/backoff.js';
+
+const pass = (_: unknown, next: () => Promise<void>): Promise<void> => next();
 
 describe('resolveOptions', () => {
   it('has a default for every option', () => {
@@ -30,6 +33,9 @@ describe('resolveOptions', () => {
       historyKeepMs: 86_400_000,
       drainTimeoutMs: 20_000,
       payloadBytesMax: 65_536,
+      around: [],
+      resolveManager: undefined,
+      payloads: { bytesMax: 65_536 },
     });
   });
 
@@ -51,6 +57,10 @@ describe('resolveOptions', () => {
         history: false,
         drainTimeout: 0,
         payloadBytesMax: 1_048_576,
+        around: [pass, { around: pass }],
+        resolveManager: pass,
+        payloads: { 'order.close': z.object({}) },
+        codec: { encode: pass, decode: pass },
       }),
     ).toEqual({
       schema: 'timers',
@@ -68,6 +78,9 @@ describe('resolveOptions', () => {
       historyKeepMs: null,
       drainTimeoutMs: 0,
       payloadBytesMax: 1_048_576,
+      around: [pass, expect.any(Function)],
+      resolveManager: pass,
+      payloads: { bytesMax: 1_048_576, codec: { encode: pass, decode: pass } },
     });
     expect(resolveOptions({ lease: undefined, nodeName: undefined }).leaseMs).toBe(30_000);
     expect(resolveOptions({ history: { keep: '7d' } }).historyKeepMs).toBe(604_800_000);
@@ -78,7 +91,16 @@ describe('resolveOptions', () => {
     [{ concurency: 5 }, 'options.concurency: is not an option; did you mean concurrency?'],
     [{ redis: 'x' }, 'options.redis: is not an option; there are schema, worker'],
     [{ schema: 'a"; DROP SCHEMA public; --' }, 'schema: must be'],
-    [{ worker: 'false' }, 'worker: must be true or false, not "false"'],
+    [{ payloads: [] }, 'payloads: must be an object of schemas, not an array'],
+    [{ payloads: { 'a.b': {} } }, 'payloads.a.b: must be a schema of Standard Schema v1'],
+    [{ payloads: { 'a b': z.string() } }, 'payloads.name: must be'],
+    [{ codec: { encode: pass } }, 'codec: must be an object with the methods encode and decode'],
+    [{ resolveManager: {} }, 'resolveManager: must be a function that answers an EntityManager'],
+    [{ around: 'trace' }, 'around: must be a function, or an object with a method around'],
+    [{ around: [pass, null] }, 'around[1]: must be a function, or an object with a method around'],
+    [{ around: class Tracing {} }, 'around: is a class; give an instance of it'],
+    [{ around: Array(21).fill(pass) }, 'around: must be at most 20, not 21'],
+    [{ worker: 'false' }, `worker: must be true, false or 'manual', not "false"`],
     [{ nodeName: '' }, 'nodeName: must be'],
     [{ nodeName: 'a\nb' }, 'nodeName: must be'],
     [{ nodeName: 'x'.repeat(81) }, 'nodeName: must be'],

@@ -13,10 +13,13 @@ const row = (id: number, epoch: number): LookedRow => ({
   id,
   epoch,
   name: 'n',
+  group: null,
   attempts: 1,
   max_attempts: null,
   leased_by: 'node',
   failed: false,
+  repeat: null,
+  due_ms: 0,
   wake_ms: 0,
   now_ms: 0,
 });

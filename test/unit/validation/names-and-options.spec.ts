@@ -76,7 +76,10 @@ describe('parseScheduleOptions', () => {
       to: { kind: 'after', ms: 5_000 },
       key: null,
       onConflict: 'replace',
+      maxWaitMs: null,
       maxAttempts: null,
+      group: null,
+      headers: null,
     });
   });
 
@@ -88,13 +91,18 @@ describe('parseScheduleOptions', () => {
         key: '42',
         onConflict: 'keep',
         maxAttempts: 3,
+        group: 'shop-7',
+        headers: { traceparent: '00-4b-00f0-01' },
         manager,
       }),
     ).toEqual({
       to: { kind: 'at', iso: '1970-01-01T00:00:00.007Z' },
       key: '42',
       onConflict: 'keep',
+      maxWaitMs: null,
       maxAttempts: 3,
+      group: 'shop-7',
+      headers: '{"traceparent":"00-4b-00f0-01"}',
     });
   });
 

@@ -68,6 +68,12 @@ describe('what is said of one delay', () => {
     ]);
   });
 
+  it('takes it out of the transaction’s COMMIT', () => {
+    call.say('1', FAILED);
+    call.committing(true);
+    expect(attempts.map(({ committing }) => committing)).toEqual([false, true, true]);
+  });
+
   it.each<unknown>(['4', '', 2, null, undefined, {}])('is refused of %p', (id) => {
     expect(call.say(id, FAILED)).toBe(false);
     expect(call.completing).toHaveLength(3);
@@ -100,15 +106,13 @@ describe('an attempt that loses its lease alone', () => {
   });
 });
 
-describe('the whole call', () => {});
-
 /** What a handler throws whose file found another copy of this package than the engine's. */
 const ofAnotherCopy = (meaning: string, more: object): Error =>
   Object.assign(new Error(meaning), { [Symbol.for('nestjs-delay-queue:meaning')]: meaning }, more);
 
 it('DiscardDelay and PostponeDelay of another copy of the package mean the same', () => {
   const discard = ofAnotherCopy('discard', { reason: 'not wanted' });
-  expect(outcomeOf(discard, false)).toEqual({ kind: 'discarded', reason: 'not wanted' });
+  expect(outcomeOf(discard, undefined)).toEqual({ kind: 'discarded', reason: 'not wanted' });
   const postpone = ofAnotherCopy('postpone', { after: '1s' });
-  expect(outcomeOf(postpone, false)).toEqual({ kind: 'postponed', waitMs: 1_000 });
+  expect(outcomeOf(postpone, undefined)).toEqual({ kind: 'postponed', waitMs: 1_000 });
 });
