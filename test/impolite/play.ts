@@ -13,8 +13,9 @@ const CHANNEL = 'delay_queue';
 const FALSE_EPOCHS_AHEAD = 7;
 const FALSE_WAKE_AFTER_MS = 45_000;
 
-/** A connection has five seconds to open, which a machine that is very busy may take from it. */
-const STARTS_MAX = 3;
+/** A connection has a quarter of a second to open in some programs, which a busy machine may take from it for a while. */
+const STARTS_MAX = 10;
+const NEXT_START_AFTER_MS = 500;
 const TOO_BUSY = /connection timeout/;
 
 async function opened(ground: Ground, program: Program, starts = 1): Promise<Stage> {
@@ -22,6 +23,7 @@ async function opened(ground: Ground, program: Program, starts = 1): Promise<Sta
     return await Stage.open(ground, program, { settings: program.setup.settings });
   } catch (error) {
     if (starts === STARTS_MAX || !TOO_BUSY.test(String(error))) throw error;
+    await pause(NEXT_START_AFTER_MS);
     return opened(ground, program, starts + 1);
   }
 }
