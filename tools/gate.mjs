@@ -16,7 +16,7 @@ const STAGES = [
   [
     ['test:matrix -- --only 15 --settings hostile --focused'],
     ['test:apps -- --gate --packed'],
-    ['chaos -- --minutes 1'],
+    ['chaos -- --minutes 1 --seed gate'],
   ],
 ];
 

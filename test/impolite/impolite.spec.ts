@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Ground } from './ground.js';
 import { QUICK, SLOW } from './kinds/index.js';
@@ -14,6 +13,9 @@ import {
 
 /** One run to play again: `callers:3f2a-7`. */
 const REPLAYED = process.env['IMPOLITE_SEED'];
+
+/** The same programs each time: a gate judges the change before it. `npm run impolite` looks for new ones. */
+const SEED = 'gate';
 
 /** How many runs of each of the quick kinds; the slow ones, which mostly wait, have one each beside them. */
 const RUNS = { callers: 24, turns: 4 } satisfies Record<keyof typeof QUICK, number>;
@@ -54,11 +56,10 @@ async function broken(seed: string): Promise<string[]> {
 
 describe('impolite callers', () => {
   if (REPLAYED === undefined) {
-    const seed = randomBytes(4).toString('hex');
     it(
-      `find every promise kept (seed ${seed})`,
+      `find every promise kept (seed ${SEED})`,
       async () => {
-        expect((await broken(seed)).join('\n\n')).toBe('');
+        expect((await broken(SEED)).join('\n\n')).toBe('');
       },
       TEST_WITHIN_MS,
     );
