@@ -6,7 +6,8 @@ export interface Extras extends Pick<Delay, 'group' | 'headers'> {
   repeat: StoredRepeat | null;
 }
 
-const NONE: Extras = { group: null, headers: {}, repeat: null };
+/** One for all, which no handler may change. */
+const NONE: Extras = { group: null, headers: Object.freeze({}), repeat: null };
 
 /** @param text as a claim answers it */
 export function extrasOf(text: string | null): Extras {
