@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { type HandlerKind, HANDLERS } from './adapters/adapter.js';
 import { VACUUM_NAMES, type VacuumName } from './churn-settings.js';
 import { listed, UsageError, whole, wholes, words } from './option-values.js';
 
@@ -27,8 +28,11 @@ export type ScenarioName = (typeof SCENARIOS)[number];
 const CHURN_KINDS = ['fillfactor', 'vacuum'] as const;
 export type ChurnKind = (typeof CHURN_KINDS)[number];
 
-/** Whether the workers of `drain` start when the delays are due, or are up and wait for them. */
-const WORKERS = ['starting', 'standing'] as const;
+/**
+ * Whether the workers of `drain` have never run anything, have done so and start when the delays are due, or are up and
+ * wait for them.
+ */
+const WORKERS = ['cold', 'starting', 'standing'] as const;
 export type Workers = (typeof WORKERS)[number];
 
 const OPTIONS = {
@@ -40,8 +44,9 @@ const OPTIONS = {
   help: { type: 'boolean', default: false },
   count: { type: 'string', default: '50000' },
   processes: { type: 'string', default: '1' },
-  workers: { type: 'string', default: 'starting' },
-  concurrency: { type: 'string', default: '1000' },
+  workers: { type: 'string', default: 'cold' },
+  handlers: { type: 'string', default: 'async' },
+  concurrency: { type: 'string', default: 'default,1000' },
   backlog: { type: 'string', default: '0' },
   calls: { type: 'string', default: '20000' },
   'in-flight': { type: 'string', default: '50' },
@@ -86,8 +91,10 @@ export interface Settings {
   processes: readonly number[];
   /** Of `drain`: a table for each. */
   workers: readonly Workers[];
-  /** Handlers at a time, where a system lets one choose. */
-  concurrency: number;
+  /** Of `drain`: what handlers do. */
+  handlers: readonly HandlerKind[];
+  /** Of `drain`: handlers at a time, where a system lets one choose; undefined: as it comes. The other scenarios take the last. */
+  concurrency: readonly (number | undefined)[];
   /** Rows far in the future beside a second drain; 0: no second one. */
   backlog: number;
   /** Calls of `enqueue` and `cancel`, and how many of them wait for their answer at a time. */
@@ -145,7 +152,10 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
     count: wholeOf('count', 1),
     processes: wholesOf('processes', 1),
     workers: words('workers', values.workers, WORKERS),
-    concurrency: wholeOf('concurrency', 1),
+    handlers: words('handlers', values.handlers, HANDLERS),
+    concurrency: values.concurrency
+      .split(',')
+      .map((text) => (text === 'default' ? undefined : whole('concurrency', text, 1))),
     backlog: wholeOf('backlog', 0),
     calls: wholeOf('calls', 1),
     inFlight: wholeOf('in-flight', 1),

@@ -67,7 +67,8 @@ export async function run(bench: Bench): Promise<Table[]> {
 }
 
 async function measure(bench: Bench, { adapter, pending }: Variant): Promise<Idle> {
-  const { idleSeconds, concurrency } = bench.settings;
+  const { idleSeconds, concurrency: chosen } = bench.settings;
+  const concurrency = chosen.at(-1);
   const site = await openSite(
     bench,
     adapter,
@@ -85,7 +86,7 @@ async function measure(bench: Bench, { adapter, pending }: Variant): Promise<Idl
     system: adapter.name,
     url: site.url,
     count: 0,
-    concurrency,
+    running: { handler: 'plain', concurrency },
   });
   await worker.ask({ type: 'start' }, 'started');
   await pause(SETTLE_MS);

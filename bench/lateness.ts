@@ -105,14 +105,16 @@ function row(variant: Variant, measurements: readonly Lateness[]): Cell[] {
 
 async function measure(bench: Bench, variant: Variant): Promise<Lateness> {
   const { adapter, ratePerSecond, pending } = variant;
-  const { seconds, concurrency } = bench.settings;
+  const { seconds, concurrency: chosen } = bench.settings;
+  const concurrency = chosen.at(-1);
+  const running = { handler: 'plain', concurrency } as const;
   const count = ratePerSecond * seconds;
   const site = await openSite(bench, adapter, `lateness ${adapter.name} ${pending}`, (url) =>
     prepare(adapter, url, pending),
   );
   const { url } = site;
   const [worker, producer] = await Promise.all([
-    BenchProcess.open({ role: 'worker', system: adapter.name, url, count, concurrency }),
+    BenchProcess.open({ role: 'worker', system: adapter.name, url, count, running }),
     BenchProcess.open({ role: 'producer', system: adapter.name, url }),
   ]);
   await site.begin();

@@ -12,10 +12,10 @@ Scenarios: ${SCENARIOS.join(' ')} (default: all)
 
 enqueue   --calls 20000 --in-flight 50 --bulk 1000,10000 --bulk-count 100000
 cancel    --calls 20000 --in-flight 50
-drain     --count 50000 --processes 1 --concurrency 1000
-          --workers starting (or starting,standing: also with workers that are up when it falls due)
+drain     --count 50000 --processes 1 --concurrency default,1000 --handlers async (or plain,async,update)
+          --workers cold (or cold,starting,standing: also with workers that have run before, or are up)
           --backlog 0 (delays of the far future beside a second drain, as 1000000)
-overdue   --overdue 100000 --concurrency 1000
+overdue   --overdue 100000 --concurrency 1000 (the last, as in lateness and idle)
 groups    (no options)
 admin     --idle-pending 100000 (or 1000,10000000: live delays)
 burst     --burst-orders 10000 --burst-skus 200 --burst-batch 200 --processes 1

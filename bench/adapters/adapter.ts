@@ -10,6 +10,27 @@ export interface Hears {
   settled(): void;
 }
 
+/**
+ * What the handler of each delay does: nothing (`plain`), the same as an async function, or one UPDATE of a row of the
+ * caller's own, in the transaction of the attempt where the system has one.
+ */
+export const HANDLERS = ['plain', 'async', 'update'] as const;
+export type HandlerKind = (typeof HANDLERS)[number];
+
+/** What `update` handlers change, a row for each delay. */
+export const ITEMS = {
+  create: 'CREATE TABLE bench_item (n integer PRIMARY KEY, is_closed boolean NOT NULL)',
+  fill: 'INSERT INTO bench_item SELECT n, false FROM generate_series(0, $1::int - 1) AS n',
+  close: 'UPDATE bench_item SET is_closed = true WHERE n = $1',
+} as const;
+
+/** How a worker runs delays. */
+export interface Running {
+  handler: HandlerKind;
+  /** Handlers at a time, where a system lets one choose; left out: as it comes. */
+  concurrency?: number | undefined;
+}
+
 /** A worker in this process, connected and ready; nothing is fetched before `start`. */
 export interface BenchWorker {
   start(): Promise<void>;
@@ -60,11 +81,15 @@ export interface Adapter {
    * for each round. The others are prepared and filled anew before each measurement.
    */
   readonly elsewhere?: OtherServer;
+  /** Which handlers it can be given; left out: one that does nothing, in its own way. */
+  readonly handlers?: readonly HandlerKind[];
+  /** Whether it heeds `concurrency`; the others have their settings from their documentation. */
+  readonly takesConcurrency?: boolean;
   /** Tables in an empty database; where `elsewhere`, a store without any delay. */
   prepare(url: string): Promise<void>;
   /** Not measured, so it may write rows directly, as the system itself would have written them. */
   fill(url: string, batch: Batch): Promise<void>;
-  openWorker(url: string, concurrency: number, hears: Hears): Promise<BenchWorker>;
+  openWorker(url: string, running: Running, hears: Hears): Promise<BenchWorker>;
   openProducer(url: string): Promise<BenchProducer>;
   /** Delays that still stand in the table. */
   left(url: string): Promise<number>;

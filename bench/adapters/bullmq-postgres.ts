@@ -31,7 +31,7 @@ export const BULLMQ_POSTGRES: PeerAdapter = {
     }
   },
   fill: (url, batch) => fill(storeAt(url), batch),
-  openWorker: (url, _concurrency, hears) => openWorker(storeAt(url), CONCURRENCY, hears),
+  openWorker: (url, _running, hears) => openWorker(storeAt(url), CONCURRENCY, hears),
   openProducer: (url) => openProducer(storeAt(url)),
   left: (url) => left(storeAt(url)),
 };

@@ -30,7 +30,7 @@ function bullmqRedis(fsync: string, redis: RedisServer, durability: string): Pee
       await fill(store(), batch);
       await redis.calm();
     },
-    openWorker: (_url, _concurrency, hears) => openWorker(store(), CONCURRENCY, hears),
+    openWorker: (_url, _running, hears) => openWorker(store(), CONCURRENCY, hears),
     openProducer: () => openProducer(store()),
     left: () => left(store()),
   };

@@ -11,7 +11,7 @@ export interface GraphileWorker {
     preset: { worker: object };
     noHandleSignals: true;
     parsedCronItems: [];
-    taskList: Record<string, (payload: Opaque, helpers: { job: { run_at: Date } }) => void>;
+    taskList: Record<string, GraphileTask>;
   }): Promise<{ stop(): Promise<void> }>;
   makeWorkerUtils(options: {
     connectionString: string;
@@ -25,6 +25,14 @@ export interface GraphileWorkerUtils {
   addJobs(specs: readonly (JobSpec & { identifier: string; payload: object })[]): Promise<unknown>;
   withPgClient<T>(call: (client: GraphileClient) => Promise<T>): Promise<T>;
   release(): unknown;
+}
+
+export type GraphileTask = (payload: Opaque, helpers: GraphileHelpers) => void | Promise<void>;
+
+/** What a task is given: a query runs on a connection of the pool, not in a transaction of the job's. */
+export interface GraphileHelpers {
+  job: { run_at: Date };
+  query(text: string, values: unknown[]): Promise<unknown>;
 }
 
 export interface GraphileClient {

@@ -1,8 +1,22 @@
 import { Pool, type PoolClient } from 'pg';
 import { load } from '../peers/load.js';
 import { connect } from '../server/bench-server.js';
-import type { Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
-import type { GraphileClient, GraphileWorker } from './graphile-worker.surface.js';
+import {
+  type Batch,
+  type BenchProducer,
+  type BenchWorker,
+  type HandlerKind,
+  HANDLERS,
+  type Hears,
+  ITEMS,
+  type Running,
+} from './adapter.js';
+import type {
+  GraphileClient,
+  GraphileHelpers,
+  GraphileTask,
+  GraphileWorker,
+} from './graphile-worker.surface.js';
 import {
   missingNode,
   missingPackages,
@@ -58,7 +72,8 @@ function graphileWorker(variant: string, shownPreset: string, preset: Preset): P
     execPath: PEERS_NODE,
     prepare,
     fill,
-    openWorker: (url, _concurrency, hears) => openWorker(url, preset, hears),
+    handlers: HANDLERS,
+    openWorker: (url, running, hears) => openWorker(url, preset, running, hears),
     openProducer,
     left,
   };
@@ -99,7 +114,12 @@ async function fill(url: string, { first, count, dueFromMs, dueToMs }: Batch): P
   }
 }
 
-async function openWorker(url: string, preset: Preset, hears: Hears): Promise<BenchWorker> {
+async function openWorker(
+  url: string,
+  preset: Preset,
+  { handler }: Running,
+  hears: Hears,
+): Promise<BenchWorker> {
   const { worker, logger } = await loadQuietly();
   const pgPool = new Pool({ connectionString: url, max: preset.maxPoolSize });
   pgPool.on('error', () => {});
@@ -117,9 +137,7 @@ async function openWorker(url: string, preset: Preset, hears: Hears): Promise<Be
         preset: { worker: preset },
         noHandleSignals: true,
         parsedCronItems: [],
-        taskList: {
-          [TASK]: ({ n }: { n: number }, { job }) => hears.handled(n, job.run_at.getTime()),
-        },
+        taskList: { [TASK]: taskOf(handler, hears) },
       });
     },
     async stop() {
@@ -127,6 +145,20 @@ async function openWorker(url: string, preset: Preset, hears: Hears): Promise<Be
       await pgPool.end();
     },
   };
+}
+
+function taskOf(handler: HandlerKind, hears: Hears): GraphileTask {
+  const heard = ({ n }: { n: number }, { job }: GraphileHelpers): void =>
+    hears.handled(n, job.run_at.getTime());
+  const tasks: Record<HandlerKind, GraphileTask> = {
+    plain: heard,
+    async: async (payload, helpers) => heard(payload, helpers),
+    update: async (payload, helpers) => {
+      heard(payload, helpers);
+      await helpers.query(ITEMS.close, [payload.n]);
+    },
+  };
+  return tasks[handler];
 }
 
 /** Its own events come before the rows go: it deletes in the background, batched or not. */

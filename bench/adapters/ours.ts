@@ -10,10 +10,19 @@ import {
   DelayService,
   OnDelay,
   runMigrations,
+  type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { connect } from '../server/bench-server.js';
-import type { Adapter, Batch, BenchProducer, Hears } from './adapter.js';
+import {
+  type Adapter,
+  type Batch,
+  type BenchProducer,
+  HANDLERS,
+  type Hears,
+  ITEMS,
+  type Running,
+} from './adapter.js';
 
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
@@ -35,12 +44,14 @@ export const OURS_WITHOUT_HISTORY = ours('ours, history off', { history: false }
 function ours(name: string, options: DelayQueueOptions): Adapter {
   return {
     name,
-    settings: `${name}: a plain handler, all other options as they come; a pool of ${POOL_MAX} connections`,
+    settings: `${name}: all other options as they come; a pool of ${POOL_MAX} connections`,
+    handlers: HANDLERS,
+    takesConcurrency: true,
     prepare,
     fill,
     left,
-    async openWorker(url, concurrency, hears) {
-      const handler = handlerOf(concurrency, hears);
+    async openWorker(url, running, hears) {
+      const handler = handlerOf(running, hears);
       const app = await compile(url, options, [handler]);
       app.get(DelayEvents).on('completed', () => hears.settled());
       return {
@@ -101,14 +112,31 @@ export async function compile(
   return app;
 }
 
-function handlerOf(concurrency: number, hears: Hears): Type {
-  class BenchHandler {
-    @OnDelay(NAME, { concurrency })
-    run({ payload, dueAt, latenessMs }: Delay<typeof NAME>): void {
-      hears.handled(payload.n, dueAt.getTime(), latenessMs);
+function handlerOf({ handler, concurrency }: Running, hears: Hears): Type {
+  const options = concurrency === undefined ? {} : { concurrency };
+  const heard = ({ payload, dueAt, latenessMs }: Delay<typeof NAME>): void =>
+    hears.handled(payload.n, dueAt.getTime(), latenessMs);
+
+  class Plain {
+    @OnDelay(NAME, options)
+    run(delay: Delay<typeof NAME>): void {
+      heard(delay);
     }
   }
-  return BenchHandler;
+  class Async {
+    @OnDelay(NAME, options)
+    async run(delay: Delay<typeof NAME>): Promise<void> {
+      heard(delay);
+    }
+  }
+  class Update {
+    @OnDelay(NAME, { ...options, transactional: true })
+    async run(delay: Delay<typeof NAME>, { manager }: TransactionalDelayContext): Promise<void> {
+      heard(delay);
+      await manager.query(ITEMS.close, [delay.payload.n]);
+    }
+  }
+  return { plain: Plain, async: Async, update: Update }[handler];
 }
 
 export async function prepare(url: string): Promise<void> {

@@ -1,7 +1,15 @@
 import { Pool } from 'pg';
 import { load } from '../peers/load.js';
 import { connect } from '../server/bench-server.js';
-import type { Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
+import {
+  type Batch,
+  type BenchProducer,
+  type BenchWorker,
+  HANDLERS,
+  type Hears,
+  ITEMS,
+  type Running,
+} from './adapter.js';
 import {
   missingNode,
   missingPackages,
@@ -58,7 +66,8 @@ function pgBoss(variant: string, shownOptions: string, options: WorkOptions): Pe
     execPath: PEERS_NODE,
     prepare: (url) => withBoss(url, (boss) => boss.createQueue(QUEUE)),
     fill: (url, batch) => withBoss(url, (boss) => fill(boss, batch)),
-    openWorker: (url, _concurrency, hears) => openWorker(url, options, hears),
+    handlers: HANDLERS,
+    openWorker: (url, running, hears) => openWorker(url, options, running, hears),
     openProducer,
     left,
   };
@@ -127,7 +136,12 @@ function idOf(n: number): string {
   return `00000000-0000-4000-${n < 0 ? '9' : '8'}000-${digits}`;
 }
 
-async function openWorker(url: string, options: WorkOptions, hears: Hears): Promise<BenchWorker> {
+async function openWorker(
+  url: string,
+  options: WorkOptions,
+  { handler }: Running,
+  hears: Hears,
+): Promise<BenchWorker> {
   const pool = new Pool({ connectionString: url, max: WORKER_POOL_MAX });
   const settled = (count: number): void => {
     for (let each = 0; each < count; each += 1) hears.settled();
@@ -136,7 +150,10 @@ async function openWorker(url: string, options: WorkOptions, hears: Hears): Prom
   return {
     async start() {
       await boss.work(QUEUE, options, async (jobs) => {
-        for (const { data } of jobs) hears.handled(data.n, data.dueMs);
+        for (const { data } of jobs) {
+          hears.handled(data.n, data.dueMs);
+          if (handler === 'update') await pool.query(ITEMS.close, [data.n]);
+        }
       });
     },
     async stop() {

@@ -30,7 +30,7 @@ export const RABBITMQ: PeerAdapter = {
   elsewhere: RABBITMQ_SERVER,
   prepare,
   fill: (_url, batch) => fill(batch),
-  openWorker: (_url, _concurrency, hears) => openWorker(hears),
+  openWorker: (_url, _running, hears) => openWorker(hears),
   openProducer,
   left: () => RABBITMQ_SERVER.messages(),
 };

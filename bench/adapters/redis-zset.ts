@@ -38,7 +38,7 @@ export const REDIS_ZSET: PeerAdapter = {
   elsewhere: REDIS,
   prepare: () => REDIS.empty(),
   fill: (_url, batch) => fill(batch),
-  openWorker: (_url, _concurrency, hears) => openWorker(hears),
+  openWorker: (_url, _running, hears) => openWorker(hears),
   openProducer,
   left,
 };

@@ -18,7 +18,7 @@ export const TABLE_POLL: Adapter = {
     `at once again while pages are full; a crash loses the page in hand; a pool of ${POOL_MAX}`,
   prepare,
   fill,
-  openWorker: (url, _concurrency, hears) => openWorker(url, hears),
+  openWorker: (url, _running, hears) => openWorker(url, hears),
   openProducer,
   left,
 };

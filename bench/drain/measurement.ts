@@ -1,5 +1,5 @@
 import { account, type Accounting } from '../accounting.js';
-import { type Adapter, BESIDE } from '../adapters/adapter.js';
+import { type Adapter, BESIDE, ITEMS, type Running } from '../adapters/adapter.js';
 import type { Bench } from '../bench.js';
 import type { Workers } from '../command-line.js';
 import { awaitSettled } from '../processes/await-settled.js';
@@ -13,6 +13,7 @@ export interface Variant {
   title: string;
   adapter: Adapter;
   workers: Workers;
+  running: Running;
   processes: number;
   /** Delays of the far future beside those that are due. */
   backlog: number;
@@ -43,13 +44,13 @@ export const WARM_UPS = 3;
 
 /** One drain, with everything that comes before and after it. */
 export async function measure(bench: Bench, variant: Variant): Promise<Drain> {
-  const { adapter, processes, backlog } = variant;
-  const { count, concurrency } = bench.settings;
+  const { adapter, running, processes, backlog } = variant;
+  const { count } = bench.settings;
   const site = await openSite(
     bench,
     adapter,
     `drain ${adapter.name} ${backlog}`,
-    (url) => prepare(adapter, url, backlog),
+    (url) => prepare(adapter, url, { backlog, count }),
     { countStatements: true },
   );
   const workers = await Promise.all(
@@ -59,14 +60,15 @@ export async function measure(bench: Bench, variant: Variant): Promise<Drain> {
         system: adapter.name,
         url: site.url,
         count,
-        concurrency,
+        running,
       }),
     ),
   );
   const isStanding = variant.workers === 'standing';
-  for (let time = 1; time <= WARM_UPS; time += 1) {
+  const warmUps = variant.workers === 'cold' ? 0 : WARM_UPS;
+  for (let time = 1; time <= warmUps; time += 1) {
     await warmUp(adapter, site.url, workers, count + (time - 1) * WARM_UP * processes);
-    const staysUp = isStanding && time === WARM_UPS;
+    const staysUp = isStanding && time === warmUps;
     await Promise.all(
       workers.map((worker) =>
         staysUp
@@ -125,8 +127,17 @@ const OVERDUE = { dueFromMs: -60_000, dueToMs: -1_000 };
 /** By then every node of ours has read ahead once more: it does so every 10 s. */
 const AHEAD = { dueFromMs: 15_000, dueToMs: 15_000 };
 
-async function prepare(adapter: Adapter, url: string, backlog: number): Promise<void> {
+async function prepare(
+  adapter: Adapter,
+  url: string,
+  { backlog, count }: { backlog: number; count: number },
+): Promise<void> {
   await adapter.prepare(url);
+  const client = await connect(url);
+  await client.query(ITEMS.create);
+  // The handlers of the warm-up find none of theirs, and change nothing.
+  await client.query(ITEMS.fill, [count]);
+  await client.end();
   if (backlog === 0) return;
   const first = BESIDE - (backlog - 1);
   await adapter.fill(url, { first, count: backlog, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });

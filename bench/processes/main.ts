@@ -43,7 +43,7 @@ async function openWorker(
   hears: Hears,
 ): Promise<BenchWorker> {
   if (order.role === 'worker') {
-    return adapterOf(order.system).openWorker(order.url, order.concurrency, hears);
+    return adapterOf(order.system).openWorker(order.url, order.running, hears);
   }
   // With the shop's entities, which nobody else needs.
   const { openShopWorker } = await import('../burst/shop-worker.js');

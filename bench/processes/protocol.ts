@@ -1,4 +1,5 @@
 /** What the bench and the processes it starts say to each other. */
+import type { Running } from '../adapters/adapter.js';
 
 /** The only argument of a process, as JSON. */
 export type WorkOrder = WorkerOrder | ShopWorkerOrder | ProducerOrder;
@@ -10,7 +11,7 @@ export interface WorkerOrder {
   url: string;
   /** Delays are numbered 0 … count - 1. */
   count: number;
-  concurrency: number;
+  running: Running;
   /** Looks for blocks of the event loop, with a timer that an idle process would not have. */
   watchesLoop?: boolean;
 }
