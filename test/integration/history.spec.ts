@@ -155,7 +155,7 @@ it('without history nothing is written by any end, and everything else works', a
     if (rounds === 1) await silent.delays.schedule('test.again', null, { after: 0, key: KEY });
   });
   const silent = await mute.start({
-    providers: [again],
+    providers: [again, fencedHandler('test.fenced', () => {})],
     options: { history: false },
   });
   const { delays, dataSource } = silent;
@@ -163,6 +163,9 @@ it('without history nothing is written by any end, and everything else works', a
   await delays.schedule('test.again', null, { after: 0, key: KEY });
   await completed;
   expect(rounds).toBe(2);
+  const fenced = silent.next('completed');
+  await delays.schedule('test.fenced', null, { after: 0, key: KEY });
+  expect(await fenced).toMatchObject({ name: 'test.fenced', attempt: 1 });
   const { id } = await delays.schedule('test.a', { n: 1 }, { after: 0, key: KEY });
   await new OtherNode(dataSource).claimAndFail(id, null);
   await delays.schedule('test.a', { n: 2 }, { after: '1h', key: KEY });

@@ -6,6 +6,8 @@ import {
   engineSettings,
   type SessionSettings,
 } from '../../src/delay-queue/database/session-settings.js';
+import { completeOneSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { fenceOneSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { pruneSql } from '../../src/delay-queue/store/sql/history/prune.sql.js';
 import { loadSql } from '../../src/delay-queue/store/sql/wakes/load.sql.js';
 import { sweepSql } from '../../src/delay-queue/store/sql/wakes/sweep.sql.js';
@@ -175,5 +177,36 @@ describe.each([
       expect(plan.waysInto('history')[0]).toBe('Index Scan history_pkey');
       expect(plan.buffers).toBeLessThan(COUNT * 30);
     });
+  });
+});
+
+/** As Postgres decides it where nobody says which plans to keep: on the application's sessions. */
+describe('a call of one delay', () => {
+  const database = fileDatabase();
+  let client: Client;
+  beforeAll(async () => {
+    client = await database.connect();
+    await fillDelays(client);
+  });
+
+  it.each([
+    ['fence', fenceOneSql(tables), [1, 0, 1_000]],
+    ['removal', completeOneSql(tables, true), [1, 0, 1]],
+    ['removal without history', completeOneSql(tables, false), [1, 0]],
+  ])('%s is planned for the first times alone', async (name, sql, parameters) => {
+    const TIMES = 10;
+    await client.query('BEGIN');
+    await client.query(`PREPARE "${name}" AS ${sql}`);
+    for (let time = 0; time < TIMES; time += 1) {
+      await client.query(executionOf({ [name]: [sql, parameters] }, name));
+    }
+    const { rows } = await client.query<{ kept: number }>(
+      'SELECT generic_plans::int AS kept FROM pg_prepared_statements WHERE name = $1',
+      [name],
+    );
+    const plan = await explain(client, executionOf({ [name]: [sql, parameters] }, name), []);
+    await client.query('ROLLBACK');
+    expect(rows).toEqual([{ kept: TIMES - 5 }]);
+    expect(plan.waysInto('delay')).toEqual(['Index Scan delay_pkey']);
   });
 });

@@ -37,8 +37,8 @@ import { given, type Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
 import { exhaustedSql } from './sql/attempts/exhausted.sql.js';
 import { claimDyingSql, claimSql } from './sql/attempts/claim.sql.js';
-import { completeSql } from './sql/attempts/complete.sql.js';
-import { fenceSql } from './sql/attempts/fence.sql.js';
+import { completeOneSql, completeSql } from './sql/attempts/complete.sql.js';
+import { fenceOneSql, fenceSql } from './sql/attempts/fence.sql.js';
 import { lookAtSql } from './sql/attempts/look-at.sql.js';
 import { renewSql } from './sql/attempts/renew.sql.js';
 import { retrySql } from './sql/attempts/retry.sql.js';
@@ -51,7 +51,7 @@ export class AttemptStore {
   constructor(
     private readonly runner: Runner,
     schema: string,
-    withHistory: boolean,
+    private readonly withHistory: boolean,
     readonly nodeName: string,
   ) {
     const tables = tablesOf(schema);
@@ -60,11 +60,13 @@ export class AttemptStore {
       claimDying: claimDyingSql(tables),
       lookAt: lookAtSql(tables),
       complete: completeSql(tables, withHistory),
+      completeOne: completeOneSql(tables, withHistory),
       retry: retrySql(tables),
       recur: recurSql(tables, withHistory),
       deadLetter: exhaustedSql(tables),
       renew: renewSql(tables),
       fence: fenceSql(tables),
+      fenceOne: fenceOneSql(tables),
     };
   }
 
@@ -97,16 +99,30 @@ export class AttemptStore {
     return rows.map(lookedOf);
   }
 
-  /** Ids that were removed; the others are locked, or no longer this attempt's. */
-  async complete(items: readonly Completion[], runner: Runner = this.runner): Promise<number[]> {
-    const rows = await runner.query<IdAnswer>(this.#sql.complete, [
-      ...fencesOf(items),
-      numbers(items.map((item) => item.latenessMs)),
-    ]);
+  /**
+   * Ids that were removed; the others are locked, or no longer this attempt's.
+   * @param fenced of the transaction whose fence holds the rows, if there is one
+   */
+  async complete(items: readonly Completion[], fenced?: Runner): Promise<number[]> {
+    const rows = await (fenced ?? this.runner).query<IdAnswer>(
+      ...(fenced !== undefined && items.length === 1
+        ? this.#completingOne(items[0] as Completion)
+        : this.#completing(items)),
+    );
     const ids = items.map((item) => item.id);
     if (rows.length === 0) return ids;
     const left = new Set(rows.map(idOf));
     return ids.filter((id) => !left.has(id));
+  }
+
+  #completingOne({ id, epoch, latenessMs }: Completion): [sql: string, parameters: unknown[]] {
+    const line = this.withHistory ? [String(latenessMs)] : [];
+    return [this.#sql.completeOne, [String(id), String(epoch), ...line]];
+  }
+
+  #completing(items: readonly Completion[]): [sql: string, parameters: unknown[]] {
+    const latenessesMs = numbers(items.map((item) => item.latenessMs));
+    return [this.#sql.complete, [...fencesOf(items), latenessesMs]];
   }
 
   async retry(items: readonly Retry[], runner: Runner = this.runner): Promise<RetriedRow[]> {
@@ -154,10 +170,16 @@ export class AttemptStore {
 
   /** Holds the rows in the transaction of their attempts; `ids` are those whose claim still holds. */
   async fence(runner: Runner, claims: readonly Fence[], idleMs: number): Promise<FenceRow> {
-    const [row] = await runner.query<FenceAnswer>(this.#sql.fence, [
-      ...fencesOf(claims),
-      String(Math.max(1, Math.floor(idleMs))),
-    ]);
+    const timeout = String(Math.max(1, Math.floor(idleMs)));
+    const [one, ...others] = claims;
+    const [row] =
+      one !== undefined && others.length === 0
+        ? await runner.query<FenceAnswer>(this.#sql.fenceOne, [
+            String(one.id),
+            String(one.epoch),
+            timeout,
+          ])
+        : await runner.query<FenceAnswer>(this.#sql.fence, [...fencesOf(claims), timeout]);
     return fencedOf(given(row));
   }
 }

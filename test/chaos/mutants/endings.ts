@@ -10,7 +10,10 @@ export const ENDINGS: Record<string, Mutant> = {
     about: 'removes completed rows without a line in history',
     faults: [],
     seconds: 6,
-    apply: (surgery) => surgery.rewrite('complete', { 'WHERE a.id IS NOT NULL': 'WHERE false' }),
+    apply: (surgery) => {
+      surgery.rewrite('complete', { 'WHERE a.id IS NOT NULL': 'WHERE false' });
+      surgery.rewrite('completeOne', { 'FROM gone g, clock': 'FROM gone g, clock WHERE false' });
+    },
   },
   'throws-dead-letters-away': {
     about: 'deletes what has used up its attempts',

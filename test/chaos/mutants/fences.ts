@@ -57,6 +57,7 @@ export const FENCES: Record<string, Mutant> = {
     apply: (surgery) => {
       believeInTheLease(surgery);
       surgery.rewrite('fence', { 'd.epoch = i.epoch': 'true' });
+      surgery.rewrite('fenceOne', { 'd.epoch = $2::bigint': '$2::bigint IS NOT NULL' });
       fenceTooLate(surgery);
       surgery.wrap(
         AttemptStore.prototype,

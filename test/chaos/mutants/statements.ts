@@ -13,8 +13,11 @@ import {
   cancelWaitingSql,
 } from '../../../src/delay-queue/store/sql/delays/cancel.sql.js';
 import { claimSql } from '../../../src/delay-queue/store/sql/attempts/claim.sql.js';
-import { completeSql } from '../../../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { fenceSql } from '../../../src/delay-queue/store/sql/attempts/fence.sql.js';
+import {
+  completeOneSql,
+  completeSql,
+} from '../../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { fenceOneSql, fenceSql } from '../../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { loadSql } from '../../../src/delay-queue/store/sql/wakes/load.sql.js';
 import { moveOnSql } from '../../../src/delay-queue/store/sql/delays/move-on.sql.js';
 import { scheduleTakenSql } from '../../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
@@ -45,7 +48,9 @@ export const STATEMENTS = {
   claim: [claimSql(tables)],
   claimLimited: [claimLimitedSql(tables)],
   complete: [completeSql(tables, true)],
+  completeOne: [completeOneSql(tables, true)],
   fence: [fenceSql(tables)],
+  fenceOne: [fenceOneSql(tables)],
   load: [loadSql(tables), loadSql(tables, true)],
   lockQuotas: [lockQuotasSql(tables)],
   moveOn: [

@@ -16,10 +16,21 @@ WITH held AS MATERIALIZED (
   FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(id, epoch) ORDER BY u.id) i,
        LATERAL ${fencedRow(tables, 'i', { columns: 'd.id', waits: true })} d
 )
+${proof("(SELECT COALESCE(json_agg(h.id), '[]')::text FROM held h)")}`;
+
+/**
+ * The same for one row. Parameters: id, epoch, idle_ms. A plan for any id costs what one for this id does, so Postgres
+ * keeps it on sessions that are told nothing of plans: with arrays it planned each time, for 180 µs.
+ */
+export const fenceOneSql = ({ delay }: Tables): string =>
+  proof(`COALESCE((SELECT '[' || d.id || ']' FROM ${delay} d
+                  WHERE d.id = $1::bigint AND d.epoch = $2::bigint FOR UPDATE), '[]')`);
+
+const proof = (ids: string): string => `
 SELECT set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
        pg_backend_pid()::text AS pid, ${presentEpochUs('transaction_timestamp()')}::text AS began_us,
        current_setting('transaction_isolation') AS isolation,
-       (SELECT COALESCE(json_agg(h.id), '[]')::text FROM held h) AS ids`;
+       ${ids} AS ids`;
 
 /**
  * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a
