@@ -30,6 +30,8 @@ import { DelayTrace } from './delay.trace.js';
 import { Engine } from './runtime/engine.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
+import { Invoker } from './handlers/invocation/invoker.js';
+import { NestEnhancers } from './handlers/invocation/nest-enhancers.js';
 import { Producer } from './producer/producer.js';
 import { WheelAlarm } from './wheel/wheel-alarm.js';
 import { WheelService } from './wheel/wheel.service.js';
@@ -100,6 +102,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       PRODUCER,
       HandlerExplorer,
       HandlerRegistry,
+      Invoker,
+      NestEnhancers,
       WheelAlarm,
       WheelService,
     ],

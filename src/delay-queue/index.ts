@@ -50,7 +50,10 @@ export {
   type RepeatInterval,
 } from './handlers/repeat-delay.decorator.js';
 export type { BackoffFunction, BackoffOptions } from './options/backoff.js';
-export type { DelayBatchRequest, DelayRequest } from './handlers/handler.js';
+export type { DelayEnhancers } from './options/enhancers.js';
+export { delayCallOf } from './handlers/invocation/delay-call-of.js';
+export * from './handlers/invocation/enhancers.errors.js';
+export type { DelayBatchRequest, DelayRequest } from './handlers/invocation/delay-request.js';
 export type * from './payloads/payload-schema.js';
 export type { PayloadCodec, PayloadOwner } from './payloads/payload-codec.js';
 export * from './execution/call/around.error.js';

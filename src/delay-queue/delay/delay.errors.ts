@@ -11,6 +11,8 @@
  * | `DELAY_TRANSACTION_OVER` | {@link DelayTransactionOverError} | a statement of a handler came after the end of its attempt |
  * | `DELAY_UNBEGUN` | {@link DelayUnbegunError} | the transaction of an attempt did not begin in time; the attempt was given back |
  * | `DELAY_AROUND` | `DelayAroundError` | an `around` did not call `next()` as it has to; its attempt has failed |
+ * | `DELAY_GUARD` | `DelayGuardError` | a guard refused the call of a handler; its attempt has failed |
+ * | `DELAY_INTERCEPTOR` | `DelayInterceptorError` | interceptors did not call the handler once; its attempt has failed |
  * | `DELAY_PAYLOAD` | `DelayPayloadError` | a stored payload does not fit into the schema of its name; a dead letter |
  * | `DELAY_CODEC` | `DelayCodecError` | the codec cannot encode or decode a payload |
  * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |

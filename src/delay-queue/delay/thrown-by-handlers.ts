@@ -46,5 +46,14 @@ export const meansDiscard = (error: unknown): error is DiscardDelay =>
 export const meansPostpone = (error: unknown): error is PostponeDelay =>
   meaningOf(error) === 'postpone';
 
+/** It says what becomes of the delay, and no more: nothing went wrong. */
+export function isVerdict(thrown: unknown): boolean {
+  try {
+    return meaningOf(thrown) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
 const meaningOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null ? Reflect.get(error, MEANING) : undefined;

@@ -1,5 +1,6 @@
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
 import { parseAround } from '../options/around.js';
+import { type DelayEnhancers, parseEnhancers } from '../options/enhancers.js';
 import { checkConcurrency, parseTimeoutMs } from '../options/resolve-options.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { OnDelayBatchOptions, OnDelayMetadata } from './on-delay.decorator.js';
@@ -32,7 +33,7 @@ export type HandlerSettings = Pick<
   | 'backoffMs'
   | 'around'
   | 'readPayload'
->;
+> & { enhancers: DelayEnhancers };
 
 /** Delays of one call: they travel in one statement each way, and are held in memory with their payloads. */
 const BATCH_MAX = 1_000;
@@ -47,6 +48,7 @@ const ON_DELAY_OPTIONS = Object.keys({
   transactional: true,
   batch: true,
   around: true,
+  enhancers: true,
   payload: true,
 } satisfies Record<keyof OnDelayBatchOptions, true>);
 
@@ -64,7 +66,7 @@ export function handlerSettings(
   return atStart(place, () => {
     const given = checkKnownOptions(options, 'options', ON_DELAY_OPTIONS);
     const { concurrency, timeout, maxAttempts, backoff, transactional, batch } = given;
-    const { global: all, perGroup, around, payload } = given;
+    const { global: all, perGroup, around, enhancers, payload } = given;
     if (payload !== undefined) defaults.payloads.expect(checkName(name), payload, 'payload');
     const isTransactional = checkTransactional(transactional);
     const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
@@ -81,6 +83,7 @@ export function handlerSettings(
       backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
       readPayload: defaults.payloads.readerOf(checkName(name)),
       around: around === undefined ? defaults.around : [...defaults.around, ...parseAround(around)],
+      enhancers: enhancers === undefined ? defaults.enhancers : parseEnhancers(enhancers),
     };
   });
 }

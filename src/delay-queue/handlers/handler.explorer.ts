@@ -1,8 +1,6 @@
 import { Inject, Injectable } from '@nestjs/common';
-import { ContextIdFactory, DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core';
+import { DiscoveryService, MetadataScanner } from '@nestjs/core';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
-import type { Delay } from '../delay/delay.js';
-import type { DeadDelayContext, DelayContext } from '../delay/contexts.js';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { type DelayEventMap, DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
@@ -12,14 +10,11 @@ import { eventsOf } from './on-delay-event.decorator.js';
 import { onDelayMetadata } from './on-delay.decorator.js';
 import { repeatDelayMetadata } from './repeat-delay.decorator.js';
 import { handlerSettings } from './handler-settings.js';
-import type { DelayBatchRequest, DelayRequest } from './handler.js';
 import { HandlerRegistry } from './handler.registry.js';
+import { type FoundMethod, type InstanceWrapper, isStatic } from './invocation/found-method.js';
+import { Invoker } from './invocation/invoker.js';
 import { atStart } from '../validation/blame.js';
 import { checkName } from '../validation/names.js';
-
-type AnyContext = DelayContext | DeadDelayContext;
-
-type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
 /** Finds the methods with `@OnDelay` and `@OnDelayEvent` in all providers and controllers of the application. */
 @Injectable()
@@ -28,7 +23,7 @@ export class HandlerExplorer {
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
     private readonly discovery: DiscoveryService,
     private readonly scanner: MetadataScanner,
-    private readonly moduleRef: ModuleRef,
+    private readonly invoker: Invoker,
     private readonly registry: HandlerRegistry,
     private readonly events: DelayEvents,
   ) {}
@@ -61,15 +56,18 @@ export class HandlerExplorer {
       const backoffFails = this.onceAdvised(
         (error) => `${place}: its backoff fails, so the module's is used: ${error}`,
       );
+      const found: FoundMethod = { wrapper, instance, methodName, place };
       for (const metadata of onDelayMetadata(prototype, methodName)) {
+        const settings = handlerSettings(metadata, place, this.options, backoffFails);
         this.registry.add({
-          ...handlerSettings(metadata, place, this.options, backoffFails),
+          ...settings,
           place: wrapper.host ? `${place} (${wrapper.host.name})` : place,
-          invoke: this.invoker(wrapper, instance, methodName),
+          invoke: this.invoker.of(found, settings.enhancers),
         });
       }
       for (const name of deadNamesOf(prototype, methodName)) {
-        const invoke = this.invoker(wrapper, instance, methodName);
+        // A guard that refused would put the dead letter off for ever.
+        const invoke = this.invoker.of(found, false);
         deads.push(() => {
           const checked = atStart(place, () => checkName(name));
           const readPayload = this.options.payloads.lenientReaderOf(checked);
@@ -120,36 +118,7 @@ export class HandlerExplorer {
       this.events.emit('advice', { message: messageOf(describeError(error)) });
     };
   }
-
-  /**
-   * A request-scoped or transient provider gets a new instance for each attempt. Any other provider has one
-   * instance, which discovery found.
-   */
-  private invoker(
-    wrapper: InstanceWrapper,
-    instance: object,
-    methodName: string,
-  ): (work: Delay | Delay[], ctx: AnyContext) => unknown {
-    // Looked up at each call, so that a spy or a patch of the method takes effect.
-    const call = (target: object, work: Delay | Delay[], ctx: AnyContext): unknown =>
-      Reflect.get(target, methodName).call(target, work, ctx);
-    if (isStatic(wrapper)) return (work, ctx) => call(instance, work, ctx);
-    return async (work, ctx) => call(await this.resolve(wrapper, requestOf(work, ctx)), work, ctx);
-  }
-
-  private async resolve(wrapper: InstanceWrapper, request: object): Promise<object> {
-    const contextId = ContextIdFactory.getByRequest(request);
-    this.moduleRef.registerRequestByContextId(request, contextId);
-    return this.moduleRef.resolve<object>(wrapper.token, contextId, { strict: false });
-  }
 }
-
-/** It has one instance for all. */
-const isStatic = (wrapper: InstanceWrapper): boolean =>
-  wrapper.isDependencyTreeStatic() && !wrapper.isTransient;
 
 const NO_INSTANCE =
   '@OnDelayEvent needs a provider with one instance, and this one is request-scoped or transient';
-
-const requestOf = (work: Delay | Delay[], ctx: DelayContext): DelayRequest | DelayBatchRequest =>
-  Array.isArray(work) ? { delays: work, ctx } : { delay: work, ctx };

@@ -46,15 +46,3 @@ export interface DeadHandler {
   readonly readPayload: PayloadReader | undefined;
   invoke(delay: Delay, ctx: DeadDelayContext): unknown;
 }
-
-/** What `@Inject(REQUEST)` gives in a request-scoped provider while it serves a delay. */
-export interface DelayRequest {
-  delay: Delay;
-  ctx: DelayContext;
-}
-
-/** What `@Inject(REQUEST)` gives while the provider serves a batch. */
-export interface DelayBatchRequest {
-  delays: Delay[];
-  ctx: DelayContext;
-}

@@ -12,6 +12,7 @@ import type { Duration } from '../delay/duration.js';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import type { PayloadSchema } from '../payloads/payload-schema.js';
 import type { BackoffFunction, BackoffOptions } from '../options/backoff.js';
+import type { DelayEnhancers } from '../options/enhancers.js';
 
 /**
  * Options of one handler; what is left out comes from the module's options.
@@ -43,6 +44,8 @@ export interface OnDelayOptions<Parsed = any> {
   transactional?: boolean;
   /** Runs around each call of this handler, inside what the module's `around` surrounds. Of a list the first is outside. */
   around?: DelayAround | readonly DelayAround[];
+  /** Whose guards, interceptors, pipes and filters take part in its calls: instead of what the module says. */
+  enhancers?: DelayEnhancers;
   /**
    * Schema of the payloads of this name, of Standard Schema v1: checked by `schedule` and before each call, which gets
    * what the schema makes of it. In place of the module's `payloads`, on nodes that have the handler.
@@ -99,7 +102,7 @@ export const ON_DELAY_METADATA = 'nestjs-delay-queue:on-delay';
 
 /**
  * Makes a method of a provider or controller the handler of all delays of one name. A name has
- * one handler; a method may carry several names. Guards, interceptors and pipes do not apply.
+ * one handler; a method may carry several names. Guards, interceptors, pipes and filters take part with `enhancers`.
  *
  * ```ts
  * @OnDelay('order.close', { transactional: true, concurrency: 20 })

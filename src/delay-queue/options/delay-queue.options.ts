@@ -6,6 +6,7 @@ import type { PayloadCodec } from '../payloads/payload-codec.js';
 import type { PayloadSchema } from '../payloads/payload-schema.js';
 import type { Payloads } from '../payloads/payloads.js';
 import type { BackoffOptions, ExponentialBackoff } from './backoff.js';
+import type { DelayEnhancers } from './enhancers.js';
 
 /**
  * Options of the module; every one has a default that suits a shop. What is wrong stops the start
@@ -58,6 +59,12 @@ export interface DelayQueueOptions {
   /** Runs around each call of a handler: tracing, contexts, tenants. Of a list the first is outside. Default none. */
   around?: DelayAround | readonly DelayAround[];
   /**
+   * Nest's guards, interceptors, pipes and filters around the calls of handlers. `'own'`: those that a handler's class
+   * and method name. `'all'`: the application's, too; they have to know what a delay is (`delayCallOf`). Default `false`:
+   * none, for a global guard that asks who is logged in would fail every attempt.
+   */
+  enhancers?: DelayEnhancers;
+  /**
    * Finds the surrounding transaction, for calls that are made without `manager`: of `@nestjs-cls/transactional`
    * `() => transactionHost.tx`. A manager without an active transaction counts as none. `manager: 'own'` stays outside.
    * Inside a transactional handler it is not asked. Default none: no call joins a transaction that it does not name.
@@ -92,6 +99,7 @@ export interface ResolvedOptions {
   payloadBytesMax: number;
   /** The first outside. */
   around: readonly AroundFunction[];
+  enhancers: DelayEnhancers;
   resolveManager: (() => unknown) | undefined;
   /** Schemas and codec. */
   payloads: Payloads;

@@ -12,6 +12,7 @@ import { parseAround } from './around.js';
 import { checkCodec } from '../payloads/payload-codec.js';
 import { Payloads } from '../payloads/payloads.js';
 import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
+import { parseEnhancers } from './enhancers.js';
 import type { DelayQueueOptions, ResolvedOptions } from './delay-queue.options.js';
 
 const CONCURRENCY_MAX = 10_000;
@@ -39,6 +40,7 @@ const DEFAULTS = {
   drainTimeout: '20s',
   payloadBytesMax: PAYLOAD_BYTES_MAX,
   around: [],
+  enhancers: false,
   payloads: {},
 } satisfies Required<Omit<DelayQueueOptions, keyof typeof WITHOUT_DEFAULT>>;
 
@@ -71,6 +73,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
       drainTimeoutMs: durationMs('drainTimeout', '0', '1h'),
       payloadBytesMax,
       around: parseAround(given['around']),
+      enhancers: parseEnhancers(given['enhancers']),
       resolveManager: checkResolveManager(given['resolveManager']),
       payloads: new Payloads(payloadBytesMax, checkCodec(given['codec'])),
     };

@@ -1,13 +1,18 @@
 import { Injectable, type DynamicModule, type Provider, type Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import { RESOLVED_OPTIONS } from '../../../src/delay-queue/options/delay-queue.options.js';
+import {
+  type DelayQueueOptions,
+  RESOLVED_OPTIONS,
+} from '../../../src/delay-queue/options/delay-queue.options.js';
 import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import type { Delay } from '../../../src/delay-queue/delay/delay.js';
 import type { DelayContext } from '../../../src/delay-queue/delay/contexts.js';
 import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { NestEnhancers } from '../../../src/delay-queue/handlers/invocation/nest-enhancers.js';
+import { Invoker } from '../../../src/delay-queue/handlers/invocation/invoker.js';
 import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
 import '../../support/delay-payloads.js';
 
@@ -17,16 +22,24 @@ export const calls: unknown[] = [];
 /** The registry of an application with these providers. */
 export async function explored(
   providers: Provider[],
-  more: { controllers?: Type[]; imports?: DynamicModule[]; events?: DelayEvents } = {},
+  more: {
+    controllers?: Type[];
+    imports?: DynamicModule[];
+    events?: DelayEvents;
+    options?: DelayQueueOptions;
+  } = {},
 ): Promise<HandlerRegistry> {
+  const options = resolveOptions({ lease: '1m', timeout: '20s', ...more.options });
   const app = await Test.createTestingModule({
     imports: [DiscoveryModule, ...(more.imports ?? [])],
     controllers: more.controllers ?? [],
     providers: [
       HandlerExplorer,
       HandlerRegistry,
+      Invoker,
+      NestEnhancers,
       { provide: DelayEvents, useValue: more.events ?? new DelayEvents() },
-      { provide: RESOLVED_OPTIONS, useValue: resolveOptions({ lease: '1m', timeout: '20s' }) },
+      { provide: RESOLVED_OPTIONS, useValue: options },
       ...providers,
     ],
   }).compile();

@@ -3,7 +3,7 @@ import { Controller, Inject, Injectable, Scope } from '@nestjs/common';
 import { calls, CTX, DELAY, explored, Timers } from './explored.js';
 import { REQUEST } from '@nestjs/core';
 import type { Delay } from '../../../src/delay-queue/delay/delay.js';
-import type { DelayBatchRequest } from '../../../src/delay-queue/handlers/handler.js';
+import type { DelayBatchRequest } from '../../../src/delay-queue/handlers/invocation/delay-request.js';
 import ts from 'typescript';
 import { runInThisContext } from 'node:vm';
 import { DelayConfigError, OnDelay } from 'nestjs-delay-queue';

@@ -1,0 +1,36 @@
+import type { ArgumentsHost } from '@nestjs/common';
+import type { DelayCall, TransactionalDelayContext } from '../../delay/contexts.js';
+import type { Delay } from '../../delay/delay.js';
+
+/** What `getType()` of an `ExecutionContext` answers in the call of a handler. */
+export const CONTEXT_TYPE = 'delay';
+
+/** What a guard, an interceptor and a filter find in `getArgs()`: the arguments of the handler. */
+export type HandlerCallArguments = [
+  work: Delay | Delay[],
+  ctx: Pick<TransactionalDelayContext, 'signal'> & Partial<TransactionalDelayContext>,
+];
+
+/**
+ * The delays, of which a guard, an interceptor or a filter is asked.
+ *
+ * ```ts
+ * canActivate(context: ExecutionContext): boolean {
+ *   if (delayCallOf(context) !== undefined) return true; // nobody is logged in there
+ * ```
+ *
+ * @returns undefined for requests, messages and whatever else
+ */
+export function delayCallOf(host: ArgumentsHost): DelayCall | undefined {
+  if (host.getType<string>() !== CONTEXT_TYPE) return undefined;
+  const [work, ctx] = host.getArgs<HandlerCallArguments>();
+  const delays = (Array.isArray(work) ? [...work] : [work]) as unknown as DelayCall['delays'];
+  return {
+    name: delays[0].name,
+    delays,
+    get signal() {
+      return ctx.signal;
+    },
+    manager: ctx.manager,
+  };
+}
