@@ -75,6 +75,7 @@ describe('HandlerExplorer', () => {
     [{ batch: 0 }, 'batch: must be a whole number from 1 to 1000, not 0'],
     [{ batch: 1_001 }, 'batch: must be a whole number from 1 to 1000, not 1001'],
     [{ batch: '200' }, 'batch: must be a whole number from 1 to 1000, not "200"'],
+    [{ enhancers: true }, `enhancers: must be 'own' (of the handler's class and method), 'all'`],
     [{ transactionl: true }, 'options.transactionl: is not an option; did you mean transactional?'],
   ])('unusable options %j name class and method', async (options, why) => {
     class Wrong {

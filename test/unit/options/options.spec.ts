@@ -34,6 +34,7 @@ describe('resolveOptions', () => {
       drainTimeoutMs: 20_000,
       payloadBytesMax: 65_536,
       around: [],
+      enhancers: false,
       resolveManager: undefined,
       payloads: { bytesMax: 65_536 },
     });
@@ -58,6 +59,7 @@ describe('resolveOptions', () => {
         drainTimeout: 0,
         payloadBytesMax: 1_048_576,
         around: [pass, { around: pass }],
+        enhancers: 'all',
         resolveManager: pass,
         payloads: { 'order.close': z.object({}) },
         codec: { encode: pass, decode: pass },
@@ -79,6 +81,7 @@ describe('resolveOptions', () => {
       drainTimeoutMs: 0,
       payloadBytesMax: 1_048_576,
       around: [pass, expect.any(Function)],
+      enhancers: 'all',
       resolveManager: pass,
       payloads: { bytesMax: 1_048_576, codec: { encode: pass, decode: pass } },
     });
@@ -100,6 +103,10 @@ describe('resolveOptions', () => {
     [{ around: [pass, null] }, 'around[1]: must be a function, or an object with a method around'],
     [{ around: class Tracing {} }, 'around: is a class; give an instance of it'],
     [{ around: Array(21).fill(pass) }, 'around: must be at most 20, not 21'],
+    [
+      { enhancers: true },
+      `enhancers: must be 'own' (of the handler's class and method), 'all' (the application's, too) or false, not true`,
+    ],
     [{ worker: 'false' }, `worker: must be true, false or 'manual', not "false"`],
     [{ nodeName: '' }, 'nodeName: must be'],
     [{ nodeName: 'a\nb' }, 'nodeName: must be'],
