@@ -14,7 +14,7 @@ import { OrderTimers } from './order-timers';
       migrations: delayQueueMigrations(),
       migrationsRun: true,
     }),
-    DelayQueueModule.forRoot(),
+    DelayQueueModule.forRoot({ enhancers: 'own' }),
   ],
   providers: [OrderTimers],
 })

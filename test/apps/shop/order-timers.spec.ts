@@ -17,6 +17,17 @@ describe('OrderTimers', () => {
     await app.close();
   });
 
+  it('is guarded: an order that nobody placed is not closed', async () => {
+    const module = await Test.createTestingModule({ imports: [AppModule] }).compile();
+    const app = await module.init();
+    const refused = new Promise((resolve) => app.get(DelayEvents).once('retrying', resolve));
+    const delays = app.get(DelayService);
+    await delays.schedule('order.close', { orderId: 'nobody' }, { after: 0, key: 'nobody' });
+    expect(await refused).toMatchObject({ cause: { code: 'DELAY_GUARD' } });
+    await delays.cancel('order.close', 'nobody');
+    await app.close();
+  });
+
   it('closes it an hour later, where a test says that an hour has passed', async () => {
     const builder = Test.createTestingModule({ imports: [AppModule] });
     const module = await DelayTesting.prepare(builder).compile();

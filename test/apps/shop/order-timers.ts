@@ -1,4 +1,4 @@
-import { Inject, Injectable } from '@nestjs/common';
+import { Inject, Injectable, UseGuards } from '@nestjs/common';
 import {
   DelayService,
   OnDelay,
@@ -6,6 +6,7 @@ import {
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
+import { KnownOrder } from './known-order';
 import { Order } from './order.entity';
 
 declare module 'nestjs-delay-queue' {
@@ -37,6 +38,7 @@ export class OrderTimers {
     return order?.status;
   }
 
+  @UseGuards(KnownOrder)
   @OnDelay('order.close', { transactional: true })
   async close(
     { payload }: Delay<'order.close'>,

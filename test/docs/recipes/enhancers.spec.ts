@@ -14,6 +14,11 @@ afterEach(async () => {
 @Module({})
 class Application {}
 
+const receiptOf = (orderId: string) => ({
+  orderId,
+  email: orderId === 'bad' ? 'nobody' : ` ${orderId}@Example.org`,
+});
+
 describe('guards-and-interceptors.md', () => {
   it('a guard puts off, an interceptor measures, a pipe mends and refuses, a filter makes it final', async () => {
     recipe = await Recipe.open('guards-and-interceptors.md');
@@ -32,10 +37,6 @@ describe('guards-and-interceptors.md', () => {
         { provide: Meter, useValue: { record: (what: string) => recorded.push(what) } },
         SendReceipt,
       ],
-    });
-    const receiptOf = (orderId: string) => ({
-      orderId,
-      email: orderId === 'bad' ? 'nobody' : ` ${orderId}@Example.org`,
     });
     await app.scheduleNow('receipt.send', ['1'], receiptOf);
     await app.ended('receipt.send', ['1']);
