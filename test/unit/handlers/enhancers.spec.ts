@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
   Controller,
   Injectable,
@@ -9,7 +9,13 @@ import {
   UseInterceptors,
   UsePipes,
 } from '@nestjs/common';
-import { APP_FILTER, APP_GUARD, APP_INTERCEPTOR, APP_PIPE } from '@nestjs/core';
+import {
+  APP_FILTER,
+  APP_GUARD,
+  APP_INTERCEPTOR,
+  APP_PIPE,
+  ExternalContextCreator,
+} from '@nestjs/core';
 import { type Delay, DelayConfigError, type DelayEnhancers, OnDelay } from 'nestjs-delay-queue';
 import { calledBy, Diary, enhancer } from './enhancer.js';
 import { calls, CTX, DELAY, explored } from './explored.js';
@@ -127,6 +133,26 @@ describe('enhancers of handlers', () => {
     await expect(start).rejects.toThrow(
       /^Enhanced\.on: @UseGuards\(Enhancer\) would not run, .* or write @UseGuards\(new Enhancer\(\)\)$/,
     );
+  });
+
+  it('a Nest that has its parts elsewhere is an error at start, and only with the option', async () => {
+    @Injectable()
+    class Plain {
+      @OnDelay('test.plain')
+      on(): void {}
+    }
+    const fromContainer = jest
+      .spyOn(ExternalContextCreator, 'fromContainer')
+      .mockReturnValue({} as ExternalContextCreator);
+    try {
+      const registry = await explored([Plain]);
+      expect(registry.get('test.plain')).toBeDefined();
+      const start = explored([Plain], { options: { enhancers: 'own' } });
+      await expect(start).rejects.toThrow(DelayConfigError);
+      await expect(start).rejects.toThrow(/^enhancers: must be false .* has no guards$/);
+    } finally {
+      fromContainer.mockRestore();
+    }
   });
 
   it('instances run wherever the handler comes from', async () => {

@@ -1,4 +1,5 @@
 import { ExternalContextCreator, type ModulesContainer, type NestContainer } from '@nestjs/core';
+import { DelayConfigError } from '../../delay/delay.errors.js';
 
 /** What Nest finds and runs enhancers with. */
 export type NestParts = ReturnType<typeof nestParts>;
@@ -7,13 +8,16 @@ export type NestParts = ReturnType<typeof nestParts>;
 export type FilterHandler = ReturnType<NestParts['filtersOf']['create']>;
 
 /**
- * `ExternalContextCreator` has all of it, and is public; that these are private fields there saves us the internal modules of
- * Nest, whose paths change. Without a configuration they know nothing of what is global.
+ * `ExternalContextCreator` is public and has all of it, in private fields that were the same in Nest 10, 11 and 12. The
+ * modules that they come from are no less internal, and to import them could break those who have no use for them. Without a
+ * configuration they know nothing of what is global.
+ *
+ * @throws DelayConfigError in a Nest that has them no more
  */
 export function nestParts(modules: ModulesContainer) {
   const container: Pick<NestContainer, 'getModules'> = { getModules: () => modules };
   const creator = ExternalContextCreator.fromContainer(container as NestContainer);
-  return {
+  const parts = {
     guards: creator['guardsConsumer'],
     guardsOf: creator['guardsContextCreator'],
     interceptors: creator['interceptorsConsumer'],
@@ -21,4 +25,11 @@ export function nestParts(modules: ModulesContainer) {
     pipesOf: creator['pipesContextCreator'],
     filtersOf: creator['filtersContextCreator'],
   };
+  for (const [part, given] of Object.entries<object | undefined>(parts)) {
+    if (given !== undefined) continue;
+    throw new DelayConfigError(
+      `enhancers: must be false with this version of Nest, whose ExternalContextCreator has no ${part}`,
+    );
+  }
+  return parts;
 }
