@@ -165,7 +165,7 @@ export class DelayQueueModule
     if (engine === undefined) refuseWithoutForRoot();
   }
 
-  onModuleInit(): void {
+  async onModuleInit(): Promise<void> {
     // Nest keys dynamic modules by reference: a second forRoot would start a second engine.
     const ours = [...this.modules.values()].filter(({ metatype }) => Reflect.has(metatype, MARK));
     if (ours.some(({ metatype }) => metatype !== DelayQueueModule)) {
@@ -179,7 +179,7 @@ export class DelayQueueModule
         'DelayQueueModule.forRoot() was imported twice; import it once, in the root module',
       );
     }
-    this.explorer.explore();
+    await this.explorer.explore();
   }
 
   onApplicationBootstrap(): Promise<void> {

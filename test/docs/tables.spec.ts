@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
 import { DelayAdmin, DelayService } from 'nestjs-delay-queue';
-import { declarationOf } from '../../src/delay-queue/recurrence/declaration.js';
+import { declarationOf } from '../../src/delay-queue/handlers/declaration.js';
 import { resolveOptions } from '../../src/delay-queue/options/resolve-options.js';
 import { membersOf, wordsOf } from './compile.js';
 import { coded, prose, readDocument, ROOT, tableUnder } from './documents.js';
@@ -88,7 +88,8 @@ describe('docs/api.md lists', () => {
 
   it('exactly the options of @RepeatDelay', () => {
     const options = firstColumn(rowsUnder('Recurring delays'));
-    expect(() => declarationOf('test.a', { nothingLikeIt: true }, 0)).toThrow(
+    const { payloads } = resolveOptions({});
+    expect(() => declarationOf('test.a', { nothingLikeIt: true }, payloads)).toThrow(
       `there are ${options.join(', ')}`,
     );
   });

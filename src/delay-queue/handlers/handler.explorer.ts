@@ -5,16 +5,20 @@ import { DelayConfigError } from '../delay/delay.errors.js';
 import { type DelayEventMap, DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import { deadNamesOf } from './on-dead-delay.decorator.js';
-import { declarationOf } from '../recurrence/declaration.js';
+import { declarationOf } from './declaration.js';
 import { eventsOf } from './on-delay-event.decorator.js';
 import { onDelayMetadata } from './on-delay.decorator.js';
 import { repeatDelayMetadata } from './repeat-delay.decorator.js';
 import { handlerSettings } from './handler-settings.js';
 import { HandlerRegistry } from './handler.registry.js';
+import { isPromise } from '../payloads/schema-check.js';
 import { type FoundMethod, type InstanceWrapper, isStatic } from './invocation/found-method.js';
 import { Invoker } from './invocation/invoker.js';
 import { atStart } from '../validation/blame.js';
 import { checkName } from '../validation/names.js';
+
+/** To be done when all handlers are known. */
+type Later = () => void | Promise<void>;
 
 /** Finds the methods with `@OnDelay` and `@OnDelayEvent` in all providers and controllers of the application. */
 @Injectable()
@@ -31,23 +35,23 @@ export class HandlerExplorer {
   /**
    * Fills the registry; to be called once, in `onModuleInit`, when all instances exist.
    *
-   * @throws DelayConfigError for unusable options, and for two handlers of one name
+   * @throws DelayConfigError for unusable options, and for two handlers of one name; what a codec or a schema throws
    */
-  explore(): void {
+  async explore(): Promise<void> {
     const seen = new Set<object>();
-    const deads: (() => void)[] = [];
+    const later: Later[] = [];
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       const instance: unknown = wrapper.isAlias ? undefined : wrapper.instance;
       // One instance under several tokens is still one handler.
       if (typeof instance !== 'object' || instance === null || seen.has(instance)) continue;
       seen.add(instance);
-      this.exploreInstance(wrapper, instance, deads);
+      this.exploreInstance(wrapper, instance, later);
     }
-    for (const add of deads) add();
+    for (const add of later) await add();
   }
 
-  /** @param deads gets what belongs to a handler that may be found later */
-  private exploreInstance(wrapper: InstanceWrapper, instance: object, deads: (() => void)[]): void {
+  /** @param later gets what belongs to a handler that may be found later, or takes time */
+  private exploreInstance(wrapper: InstanceWrapper, instance: object, later: Later[]): void {
     const prototype: unknown = Object.getPrototypeOf(instance);
     if (typeof prototype !== 'object' || prototype === null) return;
     const className = prototype.constructor?.name ?? String(wrapper.name);
@@ -68,13 +72,13 @@ export class HandlerExplorer {
       for (const name of deadNamesOf(prototype, methodName)) {
         // A guard that refused would put the dead letter off for ever.
         const invoke = this.invoker.of(found, false);
-        deads.push(() => {
+        later.push(() => {
           const checked = atStart(place, () => checkName(name));
           const readPayload = this.options.payloads.lenientReaderOf(checked);
           this.registry.addOnDead(checked, { place, readPayload, invoke });
         });
       }
-      this.declare(prototype, methodName, place);
+      this.declare(prototype, methodName, place, later);
       for (const event of eventsOf(prototype, methodName)) {
         if (!isStatic(wrapper)) throw new DelayConfigError(`${place}: ${NO_INSTANCE}`);
         this.listen(event, instance, methodName, place);
@@ -82,17 +86,27 @@ export class HandlerExplorer {
     }
   }
 
-  private declare(prototype: object, methodName: string, place: string): void {
+  /** What takes no time is refused in the order of the code. */
+  private declare(prototype: object, methodName: string, place: string, later: Later[]): void {
     const handled = onDelayMetadata(prototype, methodName).map(({ name }) => name);
     for (const { name, options } of repeatDelayMetadata(prototype, methodName)) {
-      const { payloadBytesMax } = this.options;
-      const declaration = atStart(place, () => declarationOf(name, options, payloadBytesMax));
+      const { payloads } = this.options;
+      const declaration = atStart(place, () => declarationOf(name, options, payloads));
       if (!handled.includes(name)) {
         throw new DelayConfigError(
-          `${place}: @RepeatDelay('${declaration.name}') stands beside the @OnDelay of that name, and there is none`,
+          `${place}: @RepeatDelay('${String(name)}') stands beside the @OnDelay of that name, and there is none`,
         );
       }
-      this.registry.declare(declaration, place);
+      if (!isPromise(declaration)) {
+        this.registry.declare(declaration, place);
+        continue;
+      }
+      // Whatever is refused before it is asked for ends the start, and not the process.
+      declaration.catch(() => {});
+      later.push(async () => {
+        const settled = await outcomeOf(declaration);
+        this.registry.declare(atStart(place, settled), place);
+      });
     }
   }
 
@@ -119,6 +133,15 @@ export class HandlerExplorer {
     };
   }
 }
+
+/** For who reads it at a place that can say where it comes from. */
+const outcomeOf = <T>(promise: Promise<T>): Promise<() => T> =>
+  promise.then(
+    (value) => () => value,
+    (error: unknown) => () => {
+      throw error;
+    },
+  );
 
 const NO_INSTANCE =
   '@OnDelayEvent needs a provider with one instance, and this one is request-scoped or transient';

@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import type { DeadHandler, Handler } from './handler.js';
-import type { Declaration } from '../recurrence/declaration.js';
+import type { Declaration } from './declaration.js';
 
 /** Delays that recur, of one application. */
 const DECLARATIONS_MAX = 1_000;

@@ -63,3 +63,9 @@ export class Recurrence {
       : nextMs;
   }
 }
+
+/** When what begins to recur now is due for the first time. */
+export function firstMsOf(repeat: DelayRepeat, nowMs: number): number {
+  if ('every' in repeat) return nowMs + repeat.every;
+  return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
+}

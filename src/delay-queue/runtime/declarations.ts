@@ -1,7 +1,8 @@
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import { type Declaration, firstMsOf } from '../recurrence/declaration.js';
+import type { Declaration } from '../handlers/declaration.js';
+import { firstMsOf } from '../recurrence/recurrence.js';
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
 import { inLockOrder } from '../store/lock-order.js';
 import { RecurrenceStore } from '../store/recurrences/recurrence.store.js';
@@ -79,7 +80,7 @@ export class Declarations {
       key: declaration.key,
       payload: declaration.payload,
       repeat: JSON.stringify(declaration.repeat),
-      firstMs: firstMsOf(declaration, nowMs),
+      firstMs: firstMsOf(declaration.repeat, nowMs),
     }));
     const left = await this.#store.declare(inLockOrder(rows).sorted);
     this.#left = left.map(({ declaration }) => declaration);

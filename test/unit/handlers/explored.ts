@@ -44,7 +44,7 @@ export async function explored(
     ],
   }).compile();
   await app.init();
-  app.get(HandlerExplorer).explore();
+  await app.get(HandlerExplorer).explore();
   return app.get(HandlerRegistry);
 }
 

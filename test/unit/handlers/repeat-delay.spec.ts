@@ -1,10 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
+import type { PayloadSchema, RepeatDelayOptions } from 'nestjs-delay-queue';
+import { z } from 'zod';
 import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
 import { RepeatDelay } from '../../../src/delay-queue/handlers/repeat-delay.decorator.js';
 import { explored } from './explored.js';
 
 const HOURLY = { every: '1h', payload: null } as const;
+
+const NUMBER = z.object({ n: z.number().transform((n) => n * 2) });
+
+const checked = (payload: unknown, schema: PayloadSchema): Type => {
+  class Checked {
+    @RepeatDelay('test.daily', { every: '1h', payload } as RepeatDelayOptions)
+    @OnDelay('test.daily', { payload: schema as never })
+    run(): void {}
+  }
+  return Checked;
+};
 
 class Reports {
   @RepeatDelay('test.daily', { cron: '0 3 * * *', timeZone: 'Europe/Berlin', payload: 'eu' })
@@ -92,5 +105,37 @@ describe('@RepeatDelay', () => {
       typed(): void {}
     }
     expect(Types).toBeDefined();
+  });
+
+  describe.each([
+    ['synchronous', NUMBER],
+    ['asynchronous', NUMBER.refine(async () => true)],
+  ])('with a %s schema', (_, schema) => {
+    it.each([
+      ['of another shape', { n: '3' }, /^Checked\.run: payload\.n: /],
+      ['that is left out', null, /^Checked\.run: payload: /],
+    ])(
+      'a payload %s is refused, and names class, method and path',
+      async (__, payload, message) => {
+        expect(await refused(checked(payload, schema))).toMatch(message);
+      },
+    );
+
+    it('a payload that fits is declared as it was given', async () => {
+      const registry = await explored([checked({ n: 3 }, schema)]);
+      expect(registry.declarations()).toMatchObject([{ payload: '{"n":3}' }]);
+    });
+  });
+
+  it('a payload that the codec cannot encode stops the start with its error', async () => {
+    const codec = {
+      encode: async (): Promise<string> => {
+        throw new Error('no key');
+      },
+      decode: (json: string) => json,
+    };
+    await expect(explored([Reports], { options: { codec } })).rejects.toMatchObject({
+      code: 'DELAY_CODEC',
+    });
   });
 });

@@ -1,49 +1,23 @@
 import type { CatchUp, DelayRepeat } from '../delay/recurrence/repeat.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
-import { parseDurationBetween } from '../validation/duration.js';
-import { checkKnownOptions } from '../validation/known-options.js';
-import { checkKey, checkName, checkText } from '../validation/names.js';
-import { encodePayload } from '../validation/payload.js';
-import { shown } from '../validation/shown.js';
-import { cronIn } from './instants.js';
-import { Recurrence } from './recurrence.js';
+import { cronIn } from '../recurrence/instants.js';
+import { parseDurationBetween } from './duration.js';
+import { checkText } from './names.js';
+import { shown } from './shown.js';
 
-/** A delay that recurs, as the code declares it. */
-export interface Declaration {
-  name: string;
-  key: string;
-  /** JSON text. */
-  payload: string;
-  repeat: DelayRepeat;
-}
+/** What says how a delay recurs. */
+export const REPEAT_OPTIONS = ['every', 'cron', 'timeZone', 'catchUp'];
 
-/** The key of one that is declared without. */
-export const KEY_DEFAULT = 'repeat';
-
-const OPTIONS = ['every', 'cron', 'timeZone', 'catchUp', 'key', 'payload'];
 const CATCH_UPS: readonly CatchUp[] = ['latest', 'each', 'none'];
 const TEXT_LENGTH_MAX = 200;
 
-/** @throws DelayInvalidError naming the option */
-export function declarationOf(
-  name: unknown,
-  options: unknown,
-  payloadBytesMax: number,
-): Declaration {
-  const given = checkKnownOptions(options, 'options', OPTIONS);
-  const { key = KEY_DEFAULT, payload = null, catchUp = 'latest' } = given;
-  return {
-    name: checkName(name),
-    key: checkKey(key),
-    payload: encodePayload(payload, payloadBytesMax),
-    repeat: { ...intervalOf(given), catchUp: checkCatchUp(catchUp) },
-  };
-}
-
-/** When it is due for the first time. */
-export function firstMsOf({ repeat }: Declaration, nowMs: number): number {
-  if ('every' in repeat) return nowMs + repeat.every;
-  return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
+/**
+ * @param given its unknown options are refused already
+ * @throws DelayInvalidError naming the option
+ */
+export function checkRepeat(given: Record<string, unknown>): DelayRepeat {
+  const { catchUp = 'latest' } = given;
+  return { ...intervalOf(given), catchUp: checkCatchUp(catchUp) };
 }
 
 function intervalOf(

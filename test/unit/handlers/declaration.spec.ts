@@ -1,11 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  type Declaration,
-  declarationOf,
-  firstMsOf,
-} from '../../../src/delay-queue/recurrence/declaration.js';
+import { type Declaration, declarationOf } from '../../../src/delay-queue/handlers/declaration.js';
+import { Payloads } from '../../../src/delay-queue/payloads/payloads.js';
+import { firstMsOf } from '../../../src/delay-queue/recurrence/recurrence.js';
 
-const declared = (options: unknown): Declaration => declarationOf('test.a', options, 1_000);
+const declared = (options: unknown): Declaration =>
+  declarationOf('test.a', options, new Payloads(1_000)) as Declaration;
 const NOW = Date.parse('2026-06-01T12:00:00Z');
 
 describe('a declaration', () => {
@@ -25,10 +24,10 @@ describe('a declaration', () => {
   });
 
   it('is due for the first time after its period, or at the first instant to come', () => {
-    expect(firstMsOf(declared({ every: '15m' }), NOW)).toBe(NOW + 900_000);
+    expect(firstMsOf(declared({ every: '15m' }).repeat, NOW)).toBe(NOW + 900_000);
     const daily = declared({ cron: '0 3 * * *', timeZone: 'Europe/Berlin' });
-    expect(firstMsOf(daily, NOW)).toBe(Date.parse('2026-06-02T01:00:00Z'));
-    expect(firstMsOf(declared({ cron: '* * * * * *' }), NOW + 1)).toBe(NOW + 1_000);
+    expect(firstMsOf(daily.repeat, NOW)).toBe(Date.parse('2026-06-02T01:00:00Z'));
+    expect(firstMsOf(declared({ cron: '* * * * * *' }).repeat, NOW + 1)).toBe(NOW + 1_000);
   });
 
   const REFUSED: [field: string, options: unknown][] = [
