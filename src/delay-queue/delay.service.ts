@@ -15,8 +15,8 @@ import type {
   RescheduleTo,
   ScheduleItem,
   ScheduleOptions,
-  When,
 } from './delay/delay.js';
+import type { Due } from './delay/time/due.js';
 import type { DelayTarget } from './delay/selection.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from './options/delay-queue.options.js';
 import { cancellingOf } from './producer/abort/cancelling.js';
@@ -55,7 +55,10 @@ export class DelayService {
    * Schedules one delay. With a `key` there is one live delay per (name, key), and `onConflict` says
    * what becomes of one that waits already; a dead letter of that key is revived in any case.
    *
-   * In a handler, scheduling its own name and key moves the very row on: recurring work.
+   * With `repeat` it recurs until it is cancelled, as one row. What recurs in that way already keeps its due time when
+   * neither `after` nor `at` is given: so the same call may be made again and again.
+   *
+   * In a handler, scheduling its own name and key moves the very row on.
    *
    * @param payload plain JSON, up to `payloadBytesMax` (64 KiB)
    * @returns the verdict with `id` and `dueAt`; a row that shows the deadline stores that `dueAt`
@@ -64,7 +67,7 @@ export class DelayService {
   async schedule<N extends DelayName, P = unknown>(
     name: N,
     payload: GivenPayload<N, P>,
-    options: When & ScheduleOptions & InTransaction,
+    options: Due & ScheduleOptions & InTransaction,
   ): Promise<ScheduleResult> {
     const given = parseScheduleOptions(options);
     const delay = newDelayOf(name, payload, given, this.options.payloads);

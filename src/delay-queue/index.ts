@@ -2,10 +2,11 @@
 export * from './delay/delay.js';
 export * from './delay/storable.js';
 export type * from './delay/contexts.js';
-export type * from './delay/duration.js';
+export type * from './delay/time/duration.js';
 export type * from './delay/selection.js';
 export type * from './delay/pause.js';
-export type * from './delay/recurrence/repeat.js';
+export type * from './delay/time/due.js';
+export type * from './delay/time/repeat.js';
 export type * from './delay/stats.js';
 export type * from './delay/verdicts.js';
 export * from './delay/delay.errors.js';
@@ -44,11 +45,7 @@ export {
   type TransactionalHandler,
 } from './handlers/on-delay.decorator.js';
 export type { LimitOptions } from './handlers/limits.js';
-export {
-  RepeatDelay,
-  type RepeatDelayOptions,
-  type RepeatInterval,
-} from './handlers/repeat-delay.decorator.js';
+export { RepeatDelay, type RepeatDelayOptions } from './handlers/repeat-delay.decorator.js';
 export type { BackoffFunction, BackoffOptions } from './options/backoff.js';
 export type { DelayEnhancers } from './options/enhancers.js';
 export { delayCallOf } from './handlers/invocation/delay-call-of.js';

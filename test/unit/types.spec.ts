@@ -4,7 +4,9 @@ import {
   type DelayBatchContext,
   type DelayContext,
   type DelayName,
+  type DelayRepeat,
   type DelayService,
+  type Due,
   type Duration,
   type DurationText,
   type NotStorable,
@@ -195,6 +197,34 @@ describe('types of names, payloads and times', () => {
     // @ts-expect-error -- no due time at all
     const when: When = {};
     expect([...right, wrong, unit, when]).toHaveLength(9);
+  });
+
+  it('what recurs has a key, and one interval', () => {
+    const right: Due[] = [
+      { repeat: { every: '1h' }, key: 'k' },
+      { repeat: { cron: '0 3 * * *', timeZone: 'UTC', catchUp: 'each' }, key: 'k', after: '1m' },
+      { repeat: { every: 1, catchUp: 'each' } as DelayRepeat, key: 'k', at: new Date(0) },
+    ];
+    // @ts-expect-error -- no key
+    const keyless: Due = { repeat: { every: '1h' } };
+    // @ts-expect-error -- no key, beside a first time
+    const keylessToo: Due = { repeat: { every: '1h' }, after: 0 };
+    // @ts-expect-error -- no interval
+    const never: Due = { repeat: {}, key: 'k' };
+    // @ts-expect-error -- two of them
+    const twice: Due = { repeat: { every: '1h', cron: '* * * * *' }, key: 'k' };
+    // @ts-expect-error -- a zone without a wall clock
+    const zone: Due = { repeat: { every: '1h', timeZone: 'UTC' }, key: 'k' };
+    // @ts-expect-error -- of many due times none is the earlier one
+    const earlier: Due = { repeat: { every: '1h' }, key: 'k', onConflict: 'earlier' };
+    const items: ScheduleItem<'test.a'>[] = [
+      { name: 'test.a', payload: { n: 1 }, key: 'k', repeat: { every: '1h' } },
+      { name: 'test.a', payload: { n: 1 }, key: 'k', repeat: { every: '1h' }, after: '1m' },
+      // @ts-expect-error -- no key
+      { name: 'test.a', payload: { n: 1 }, repeat: { every: '1h' } },
+    ];
+    const all = [...right, keyless, keylessToo, never, twice, zone, earlier, ...items];
+    expect(all).toHaveLength(12);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import type { Delay, DelayName } from './delay.js';
-import type { Duration } from './duration.js';
+import type { Duration } from './time/duration.js';
 
 /** Second argument of a plain handler. */
 export interface DelayContext {

@@ -29,8 +29,9 @@
  * - **verdict**: what a write answers.
  */
 import type { EntityManager } from 'typeorm';
-import type { Duration } from './duration.js';
-import type { DelayRepeat } from './recurrence/repeat.js';
+import type { Duration } from './time/duration.js';
+import type { When } from './time/due.js';
+import type { DelayRepeat, RepeatOptions } from './time/repeat.js';
 import type { ParsedPayloads, Storable } from './storable.js';
 
 /**
@@ -75,9 +76,6 @@ export type GivenPayload<N extends DelayName, P> = keyof DelayPayloads extends n
   ? P & Storable<P>
   : PayloadOf<N>;
 
-/** When a delay is due: `after` counts from the database's clock, `at` is an absolute instant. */
-export type When = { after: Duration; at?: never } | { at: Date; after?: never };
-
 /**
  * What becomes of a delay of that key that waits: `replace` (default) rewrites it, `keep` leaves it, `error` throws
  * `DelayConflictError`. With `earlier` or `later` the one that is due earlier or later stays, with its payload; of two
@@ -85,7 +83,7 @@ export type When = { after: Duration; at?: never } | { at: Date; after?: never }
  */
 export type OnConflict = 'replace' | 'keep' | 'error' | 'earlier' | 'later';
 
-/** Options of one schedule, beside {@link When}. */
+/** Options of one schedule, beside {@link Due}. */
 export interface ScheduleOptions {
   /** Business key, 1 to 255 characters. One live delay per (name, key). */
   key?: string;
@@ -118,9 +116,16 @@ export interface InTransaction {
   manager?: EntityManager | 'own';
 }
 
-/** One item of `scheduleMany`. */
+/**
+ * One item of `scheduleMany`. Its type does not ask for the key of one that has both `after` and `repeat`: then nobody could
+ * give a list of items whose names vary.
+ */
 export type ScheduleItem<N extends DelayName = DelayName> = {
-  [K in N]: { name: K; payload: PayloadOf<K> } & When & ScheduleOptions;
+  [K in N]: { name: K; payload: PayloadOf<K> } & (
+    | (When & { repeat?: RepeatOptions })
+    | { repeat: RepeatOptions; key: string; after?: never; at?: never }
+  ) &
+    ScheduleOptions;
 }[N];
 
 /** Where a reschedule moves the delay: `extendBy` counts from its present due time, up to the end of the year 9999. */

@@ -1,5 +1,5 @@
 import type { InTransaction } from './delay.js';
-import type { Duration } from './duration.js';
+import type { Duration } from './time/duration.js';
 
 /** Of a pause: of which group, why, and for how long. Left out: the whole name, no reason, until it is resumed. */
 export type PauseOptions = InTransaction & {

@@ -1,4 +1,4 @@
-import type { Duration } from './duration.js';
+import type { Duration } from './time/duration.js';
 
 /** What a thrown value says; by a mark and not by its class, which is another in another copy of this package. */
 const MEANING = Symbol.for('nestjs-delay-queue:meaning');

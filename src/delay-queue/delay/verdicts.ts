@@ -1,5 +1,5 @@
 import type { InTransaction } from './delay.js';
-import type { Duration } from './duration.js';
+import type { Duration } from './time/duration.js';
 
 /** Options of a cancel. */
 export interface CancelOptions extends InTransaction {

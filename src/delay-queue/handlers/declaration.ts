@@ -1,4 +1,4 @@
-import type { DelayRepeat } from '../delay/recurrence/repeat.js';
+import type { DelayRepeat } from '../delay/time/repeat.js';
 import type { Payloads } from '../payloads/payloads.js';
 import { isPromise } from '../payloads/schema-check.js';
 import { checkKnownOptions } from '../validation/known-options.js';

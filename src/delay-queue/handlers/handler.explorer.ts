@@ -104,8 +104,8 @@ export class HandlerExplorer {
       // Whatever is refused before it is asked for ends the start, and not the process.
       declaration.catch(() => {});
       later.push(async () => {
-        const settled = await outcomeOf(declaration);
-        this.registry.declare(atStart(place, settled), place);
+        const answer = await outcomeOf(declaration);
+        this.registry.declare(atStart(place, answer), place);
       });
     }
   }

@@ -1,4 +1,4 @@
-import type { Duration } from '../delay/duration.js';
+import type { Duration } from '../delay/time/duration.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { within } from '../validation/blame.js';
 import { parseDurationBetween } from '../validation/duration.js';

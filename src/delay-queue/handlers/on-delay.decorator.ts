@@ -8,7 +8,7 @@ import type {
   TransactionalDelayBatchContext,
   TransactionalDelayContext,
 } from '../delay/contexts.js';
-import type { Duration } from '../delay/duration.js';
+import type { Duration } from '../delay/time/duration.js';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import type { PayloadSchema } from '../payloads/payload-schema.js';
 import type { BackoffFunction, BackoffOptions } from '../options/backoff.js';

@@ -1,35 +1,12 @@
 import 'reflect-metadata';
 import type { DelayName, PayloadOf } from '../delay/delay.js';
-import type { CatchUp } from '../delay/recurrence/repeat.js';
-import type { Duration } from '../delay/duration.js';
+import type { RepeatOptions } from '../delay/time/repeat.js';
 import { DelayConfigError } from '../delay/delay.errors.js';
 
 const REPEAT_DELAY_METADATA = 'nestjs-delay-queue:repeat-delay';
 
-/** When it recurs: each so long, or by the wall clock of a time zone. */
-export type RepeatInterval =
-  | {
-      /** 1 s to 100 years, counted from the first due time, which is so long after the first start. */
-      every: Duration;
-      cron?: never;
-      timeZone?: never;
-    }
-  | {
-      /** Five fields, `0 3 * * *`, or six with the seconds in front. */
-      cron: string;
-      /** IANA name, like `Europe/Berlin`. Default `UTC`, never that of the machine. */
-      timeZone?: string;
-      every?: never;
-    };
-
 /** What `@RepeatDelay` takes. */
-export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatInterval & {
-  /**
-   * What becomes of instants that were missed, or that came while a run took its time. `latest` (default): one run for
-   * all of them, due at the last. `each`: a run for each, one after another. `none`: no run; what could not begin within
-   * a minute is left out.
-   */
-  catchUp?: CatchUp;
+export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatOptions & {
   /** Of its delay. Default `repeat`; several of one name need one each. */
   key?: string;
 } & (unknown extends PayloadOf<N> ? { payload?: unknown } : { payload: PayloadOf<N> });

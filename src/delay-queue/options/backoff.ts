@@ -1,4 +1,4 @@
-import type { Duration } from '../delay/duration.js';
+import type { Duration } from '../delay/time/duration.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { pauseMs } from '../tasks/growing-pause.js';
 import { parseDurationMs } from '../validation/duration.js';

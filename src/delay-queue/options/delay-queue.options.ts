@@ -1,7 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { AroundFunction, DelayAround } from '../delay/contexts.js';
 import type { DelayName, ParsedPayloadOf } from '../delay/delay.js';
-import type { Duration } from '../delay/duration.js';
+import type { Duration } from '../delay/time/duration.js';
 import type { PayloadCodec } from '../payloads/payload-codec.js';
 import type { PayloadSchema } from '../payloads/payload-schema.js';
 import type { Payloads } from '../payloads/payloads.js';

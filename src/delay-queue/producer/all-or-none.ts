@@ -2,6 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { DelayStore } from '../store/delay.store.js';
 import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import { ownAttempt, type OwnKeyWrites } from './own-key.js';
+import { withFirstInstants } from './recurrence/first-instants.js';
 import type { CallersTransaction } from './transaction/callers-transaction.js';
 import type { Transactions } from './transaction/transactions.js';
 
@@ -26,14 +27,15 @@ export class AllOrNone {
   async write(sorted: readonly NewDelay[], transaction: CallersTransaction): Promise<AllWritten> {
     const { manager, runner, inOrder } = transaction;
     if (manager === undefined && !sorted.some((delay) => ownAttempt(manager, delay))) {
-      const placed = await this.store.placeAll(runner, sorted);
+      const timed = await withFirstInstants(runner, sorted);
+      const placed = await this.store.placeAll(runner, timed);
       if (placed !== undefined) return { placed };
     }
     return await inOrder(sorted, () =>
-      this.transactions.run(transaction, async (joined, its) => ({
-        placed: await this.ownKey.scheduleAll(joined, its, sorted),
-        manager: joined,
-      })),
+      this.transactions.run(transaction, async (joined, its) => {
+        const timed = await withFirstInstants(its, sorted);
+        return { placed: await this.ownKey.scheduleAll(joined, its, timed), manager: joined };
+      }),
     );
   }
 }

@@ -2,7 +2,7 @@ import type { EntityManager } from 'typeorm';
 import type { AfterCommit } from './transaction/after-commit.js';
 import { actingCall, type ActingAttempt } from './transaction/handler-context.js';
 import type { DelayStore, OwnChange } from '../store/delay.store.js';
-import { extrasText } from '../store/write-answers.js';
+import { declaredInCode, extrasText } from '../store/write-answers.js';
 import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { Runner } from '../store/wire/runner.js';
 import type { LockWait } from '../store/sql/parts/lock-wait.js';
@@ -42,7 +42,10 @@ export class OwnKeyWrites {
     return placed;
   }
 
-  /** Schedules the attempt's own row again. Undefined when the attempt does not hold that row any more. */
+  /**
+   * Schedules the attempt's own row again. Undefined when the attempt does not hold that row any more.
+   * @throws DelayInvalidError for how it recurs, where the code declares that
+   */
   schedule(
     own: ActingAttempt,
     manager: EntityManager | undefined,
@@ -51,7 +54,7 @@ export class OwnKeyWrites {
   ): Promise<Placed | undefined> {
     const { payload, maxAttempts } = delay;
     const change = { verdict: 'scheduled', payload, maxAttempts, extras: extrasText(delay) };
-    return this.#moveOn(own, manager, runner, delay.to, change);
+    return this.#moveOn(own, manager, runner, whereTo(own, delay), change);
   }
 
   /** Moves the attempt's own row. Undefined when the attempt does not hold that row any more. */
@@ -80,6 +83,14 @@ export class OwnKeyWrites {
     });
     return moved;
   }
+}
+
+/** What goes on to recur as it did has its instants: counted from now they would drift. */
+function whereTo({ occurrence }: ActingAttempt, { to, repeat = null }: NewDelay): MoveTo {
+  if (occurrence === null || repeat === null) return to;
+  if (occurrence.isDeclared) throw declaredInCode();
+  if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return to;
+  return { kind: 'at', iso: new Date(occurrence.nextMs).toISOString() };
 }
 
 /**

@@ -25,6 +25,7 @@ import { answerOf, HISTORY_MAX, recordOf } from './results.js';
 import type { ProducerOptions, ProducersEngine } from './producer-parts.js';
 import { SingleWrites } from './single-writes.js';
 import { ownAttempt, OwnKeyWrites } from './own-key.js';
+import { needsClock } from './recurrence/first-instants.js';
 import { isAlone } from './transaction/callers-transaction.js';
 import { OutsideTransactions } from './transaction/outside-transactions.js';
 import { surroundingBy } from './transaction/surrounding.js';
@@ -89,9 +90,11 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     const transaction = this.#transactions.of(options, 'write');
     const delay = isPromise(given) ? await this.#transactions.inTime(transaction, given) : given;
     const own = ownAttempt(transaction.manager, delay);
-    const placed = isAlone(transaction, own)
-      ? await this.#coalesced.schedule(delay)
-      : await this.#single.schedule(delay, transaction, own);
+    // Who looks at the clock first would come behind later calls.
+    const placed =
+      isAlone(transaction, own) && !needsClock(delay)
+        ? await this.#coalesced.schedule(delay)
+        : await this.#single.schedule(delay, transaction, own);
     return this.#scheduled(transaction.manager, delay, placed);
   }
 

@@ -1,5 +1,5 @@
 import type { DelayHeaders, DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
-import type { DelayRepeat } from '../delay/recurrence/repeat.js';
+import type { DelayRepeat } from '../delay/time/repeat.js';
 import type { DelayPause } from '../delay/pause.js';
 import { DelayCodecError } from '../payloads/payload.errors.js';
 import type { Payloads } from '../payloads/payloads.js';

@@ -3,6 +3,7 @@ import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { MoveTo } from '../validation/when.js';
 import type { NameAndKey } from './arguments.js';
 import type { OwnKeyWrites } from './own-key.js';
+import { withFirstInstants } from './recurrence/first-instants.js';
 import type { CallersTransaction } from './transaction/callers-transaction.js';
 import type { ActingAttempt } from './transaction/handler-context.js';
 
@@ -23,8 +24,9 @@ export class SingleWrites {
     own: ActingAttempt | undefined,
   ): Promise<Placed> {
     return await inOrder([delay], async () => {
-      const moved = own && (await this.ownKey.schedule(own, manager, runner, delay));
-      return moved ?? ((await this.store.place(runner, [delay]))[0] as Placed);
+      const timed = await withFirstInstants(runner, [delay]);
+      const moved = own && (await this.ownKey.schedule(own, manager, runner, timed[0] as NewDelay));
+      return moved ?? ((await this.store.place(runner, timed))[0] as Placed);
     });
   }
 

@@ -1,3 +1,4 @@
+import type { DelayRepeat } from '../delay/time/repeat.js';
 import { Recurrence, type StoredRepeat } from './recurrence.js';
 
 /** The database's clock. */
@@ -16,12 +17,22 @@ export class Occurrence {
    * @throws when the row says what this node cannot read
    */
   constructor(
-    repeat: StoredRepeat,
+    private readonly repeat: StoredRepeat,
     dueMs: number,
     private readonly clock: Clock,
   ) {
     this.#recurrence = new Recurrence(repeat);
     this.dueMs = this.#recurrence.standsFor(dueMs, clock.nowMs());
+  }
+
+  /** Whether the code says how it recurs. */
+  get isDeclared(): boolean {
+    return this.repeat.declared === true;
+  }
+
+  recursAs(how: DelayRepeat): boolean {
+    const known: Readonly<Record<string, unknown>> = this.repeat;
+    return Object.entries(how).every(([option, value]) => known[option] === value);
   }
 
   /** Whether it is too late for a first attempt. */

@@ -1,10 +1,12 @@
-import type { CatchUp, DelayRepeat } from '../delay/recurrence/repeat.js';
+import type { CatchUp, DelayRepeat } from '../delay/time/repeat.js';
 import { ahead, cronIn, everyMs, type Instants } from './instants.js';
 
 /** How a delay recurs, as its row has it. */
 export type StoredRepeat = DelayRepeat & {
   /** Of `every` the first instant. */
   from?: number;
+  /** A `@RepeatDelay` says so. */
+  declared?: true;
   /** How far tests have let time pass: by so much its clock is ahead. */
   travelledMs?: number;
 };

@@ -79,7 +79,7 @@ export class Declarations {
       name: declaration.name,
       key: declaration.key,
       payload: declaration.payload,
-      repeat: JSON.stringify(declaration.repeat),
+      repeat: JSON.stringify({ ...declaration.repeat, declared: true }),
       firstMs: firstMsOf(declaration.repeat, nowMs),
     }));
     const left = await this.#store.declare(inLockOrder(rows).sorted);

@@ -1,4 +1,4 @@
-import { DelayConflictError, DelayError } from '../delay/delay.errors.js';
+import { DelayError } from '../delay/delay.errors.js';
 import { numbers } from './wire/arrays.js';
 import type { LockWait } from './sql/parts/lock-wait.js';
 import { KeyLook } from './key-look.js';
@@ -7,6 +7,7 @@ import {
   type InsertSql,
   takenColumns,
   placedOf,
+  refusalOf,
   type PlacedRow,
   withColumns,
 } from './write-answers.js';
@@ -37,7 +38,7 @@ export class ScheduleWriter {
     };
   }
 
-  /** @throws DelayConflictError, DelayUnstableError; nothing was written then */
+  /** @throws DelayConflictError, DelayUnstableError, DelayInvalidError for what the code declares; nothing was written then */
   async one(runner: Runner, newDelay: NewDelay): Promise<Placed> {
     const placed = await untilStable(async () => {
       const [inserted] = await insert(runner, this.#insertFor(runner), [newDelay]);
@@ -45,7 +46,8 @@ export class ScheduleWriter {
       const row = await this.#sql.placeAgain.look(runner, takenColumns([newDelay]));
       return row && placedOf(row);
     }, this.heldMaxMs);
-    if (placed.verdict === 'conflict') throw conflictOf(newDelay);
+    const refusal = refusalOf(placed, newDelay);
+    if (refusal !== undefined) throw refusal;
     return placed;
   }
 
@@ -54,7 +56,7 @@ export class ScheduleWriter {
    * are taken back; what was there before is written by one statement, when nothing stands against it.
    *
    * @param newDelays sorted by (name, key) without duplicate keys
-   * @throws DelayConflictError, DelayUnstableError; nothing was written then
+   * @throws DelayConflictError, DelayUnstableError, DelayInvalidError for what the code declares; nothing was written then
    */
   async all(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
     const results = Array.from<Placed>({ length: newDelays.length });
@@ -90,8 +92,10 @@ export class ScheduleWriter {
   ): Promise<true | undefined> {
     const items = open.map((index) => newDelays[index] as NewDelay);
     const rows = await runner.query<PlacedRow>(this.#sql.placeAllAgain, takenColumns(items));
-    const conflict = rows.findIndex(({ verdict }) => verdict === 'conflict');
-    if (conflict >= 0) throw conflictOf(items[conflict] as NewDelay);
+    for (const [position, row] of rows.entries()) {
+      const refusal = refusalOf(placedOf(row), items[position] as NewDelay);
+      if (refusal !== undefined) throw refusal;
+    }
     if (rows.some(({ verdict }) => verdict === 'again')) return undefined;
     for (const [position, row] of rows.entries()) {
       results[open[position] as number] = placedOf(row);
@@ -107,6 +111,3 @@ export class ScheduleWriter {
     return this.#sql.place[transaction];
   }
 }
-
-const conflictOf = ({ name, key }: NewDelay): DelayConflictError =>
-  new DelayConflictError(name, key ?? '');

@@ -1,6 +1,7 @@
 import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/arrays.js';
 import { type AsText, msOfUs, numberOf } from './wire/answers.js';
 import { numbers, texts } from './wire/arrays.js';
+import { DelayConflictError, type DelayError, DelayInvalidError } from '../delay/delay.errors.js';
 import type { MoveTo } from '../validation/when.js';
 import type { Columns } from './sql/delays/schedule-new.sql.js';
 import type { Placed, NewDelay } from './wire/delay-rows.js';
@@ -38,19 +39,24 @@ export const extrasText = ({
   group,
   headers,
   maxWaitMs = null,
-}: Pick<NewDelay, 'group' | 'headers' | 'maxWaitMs'>): string =>
+  repeat = null,
+}: Pick<NewDelay, 'group' | 'headers' | 'maxWaitMs' | 'repeat'>): string =>
   `{${[
     ...(group === null ? [] : [`"group":${JSON.stringify(group)}`]),
     ...(headers === null ? [] : [`"headers":${headers}`]),
     ...(maxWaitMs === null ? [] : [`"maxWait":${maxWaitMs}`]),
+    ...(repeat === null
+      ? []
+      : [`"repeat":${JSON.stringify(repeat.how)},"first":${repeat.hasFirst}`]),
   ].join()}}`;
 
-/** A statement that inserts, for delays with group or headers and for those that have neither. */
+/** A statement that inserts, in its forms. */
 export type InsertSql = Readonly<Record<Columns, string>>;
 
 export const withColumns = (build: (columns: Columns) => string): InsertSql => ({
   usual: build('usual'),
   all: build('all'),
+  recurring: build('recurring'),
 });
 
 /** Parameters of `placeAgain`. */
@@ -67,10 +73,29 @@ function queryFor<Row>(
   newDelays: readonly NewDelay[],
 ): Promise<Row[]> {
   const parameters = newDelayColumns(newDelays);
-  const isUsual = newDelays.every(({ group, headers }) => group === null && headers === null);
-  if (isUsual) return runner.query<Row>(sql.usual, parameters);
-  return runner.query<Row>(sql.all, [...parameters, texts(newDelays.map(extrasText))]);
+  const columns = columnsFor(newDelays);
+  if (columns === 'usual') return runner.query<Row>(sql.usual, parameters);
+  return runner.query<Row>(sql[columns], [...parameters, texts(newDelays.map(extrasText))]);
 }
+
+function columnsFor(newDelays: readonly NewDelay[]): Columns {
+  if (newDelays.some(({ repeat = null }) => repeat !== null)) return 'recurring';
+  const isUsual = newDelays.every(({ group, headers }) => group === null && headers === null);
+  return isUsual ? 'usual' : 'all';
+}
+
+/** Why nothing was written of one whose key was taken. */
+export function refusalOf(
+  { verdict }: Placed,
+  { name, key }: Pick<NewDelay, 'name' | 'key'>,
+): DelayError | undefined {
+  if (verdict === 'conflict') return new DelayConflictError(name, key ?? '');
+  return verdict === 'declared' ? declaredInCode() : undefined;
+}
+
+/** Of a call that wants to say how it recurs. */
+export const declaredInCode = (): DelayInvalidError =>
+  new DelayInvalidError('key', 'recurs as a @RepeatDelay in the code says; use another one');
 
 /** What statements about a delay that is there answer; of one that is absent there is no number. */
 export type PlacedRow = AsText<

@@ -1,7 +1,7 @@
 import type { INestApplicationContext } from '@nestjs/common';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import type { DelayInfo, DelayName, PayloadOf } from '../delay/delay.js';
-import type { Duration } from '../delay/duration.js';
+import type { Duration } from '../delay/time/duration.js';
 import {
   type DelayQueueOptions,
   GIVEN_OPTIONS,

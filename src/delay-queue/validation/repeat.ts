@@ -1,4 +1,4 @@
-import type { CatchUp, DelayRepeat } from '../delay/recurrence/repeat.js';
+import type { CatchUp, DelayRepeat } from '../delay/time/repeat.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { cronIn } from '../recurrence/instants.js';
 import { parseDurationBetween } from './duration.js';

@@ -1,15 +1,27 @@
 import type { OnConflict } from '../delay/delay.js';
+import type { DelayRepeat } from '../delay/time/repeat.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { parseDurationMs } from './duration.js';
 import { shown } from './shown.js';
+import { within } from './blame.js';
 import { checkKnownOptions } from './known-options.js';
 import { checkHeaders } from './headers.js';
 import { checkGroup, checkKey, checkMaxAttempts, checkOnConflict } from './names.js';
+import { checkRepeat, REPEAT_OPTIONS } from './repeat.js';
 import { parseWhen, type DueTime } from './when.js';
+
+/** How a delay recurs, as a call says it. */
+export interface GivenRepeat {
+  how: DelayRepeat;
+  /** Whether the call says when it runs for the first time. */
+  hasFirst: boolean;
+}
 
 /** The options of one `schedule`, checked and with their defaults. */
 export interface ParsedSchedule {
+  /** Of a delay that recurs by a wall clock, and has no first time of its own: whoever writes it looks at the clock. */
   to: DueTime;
+  repeat: GivenRepeat | null;
   key: string | null;
   onConflict: OnConflict;
   maxWaitMs: number | null;
@@ -29,6 +41,7 @@ const SCHEDULE_OPTIONS = [
   'maxAttempts',
   'group',
   'headers',
+  'repeat',
 ];
 /** The manager is checked elsewhere. */
 const CALL_OPTIONS = [...SCHEDULE_OPTIONS, 'manager'];
@@ -41,9 +54,11 @@ export const parseScheduleOptions = (options: unknown): ParsedSchedule =>
 type Given = Record<string, unknown>;
 
 function parsed(given: Given): ParsedSchedule {
-  const to = parseWhen(given);
+  const repeat = given['repeat'] === undefined ? null : repeatOf(given);
+  const to = repeat === null || repeat.hasFirst ? parseWhen(given) : firstOf(repeat);
   return {
     to,
+    repeat,
     maxWaitMs: given['maxWait'] === undefined ? null : maxWaitOf(given, to),
     key: given['key'] === undefined ? null : checkKey(given['key']),
     onConflict:
@@ -53,6 +68,32 @@ function parsed(given: Given): ParsedSchedule {
     headers: given['headers'] === undefined ? null : checkHeaders(given['headers']),
   };
 }
+
+function repeatOf({ repeat, key, onConflict, maxWait, after, at }: Given): GivenRepeat {
+  const given = checkKnownOptions(repeat, 'repeat', REPEAT_OPTIONS);
+  const how = within('repeat', () => checkRepeat(given));
+  if (key === undefined) {
+    throw new DelayInvalidError('key', 'what recurs needs one: by it, it is changed and cancelled');
+  }
+  if (onConflict === 'earlier' || onConflict === 'later') {
+    throw new DelayInvalidError(
+      'onConflict',
+      `compares due times, of which a delay with \`repeat\` has many: not ${shown(onConflict)}, but replace, keep or error`,
+    );
+  }
+  if (maxWait !== undefined) {
+    throw new DelayInvalidError(
+      'maxWait',
+      'is only for a delay that is due once, not beside `repeat`',
+    );
+  }
+  return { how, hasFirst: after !== undefined || at !== undefined };
+}
+
+const firstOf = ({ how }: GivenRepeat): DueTime => ({
+  kind: 'after',
+  ms: 'every' in how ? how.every : 0,
+});
 
 /** Not beside `at`: the instants that it could contradict are the database's to know. */
 function maxWaitOf({ maxWait, key, onConflict = 'replace' }: Given, to: DueTime): number {

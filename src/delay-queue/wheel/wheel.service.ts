@@ -12,7 +12,7 @@ import {
   DelayShutdownError,
   DelayWheelFullError,
 } from '../delay/delay.errors.js';
-import type { Duration } from '../delay/duration.js';
+import type { Duration } from '../delay/time/duration.js';
 import { describeError } from '../delay/error-text.js';
 import { atStart } from '../validation/blame.js';
 import { parseDurationMs } from '../validation/duration.js';

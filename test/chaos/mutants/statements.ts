@@ -68,6 +68,10 @@ export const STATEMENTS = {
     ...patiently((lockWait) => scheduleNewSql(tables, lockWait, 'all')),
     scheduleKeylessSql(tables, 'all'),
     scheduleAllNewSql(tables, 'all'),
+    scheduleNewSql(tables, 'waits', 'recurring'),
+    ...patiently((lockWait) => scheduleNewSql(tables, lockWait, 'recurring')),
+    scheduleKeylessSql(tables, 'recurring'),
+    scheduleAllNewSql(tables, 'recurring'),
   ],
   placeAgain: [
     ...patiently((lockWait) => scheduleTakenSql(tables, true, lockWait)),

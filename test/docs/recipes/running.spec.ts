@@ -52,6 +52,30 @@ describe('recurring-work.md', () => {
     ]);
   });
 
+  it('each customer has a report of its own, until it goes', async () => {
+    recipe = await Recipe.open('recurring-work.md');
+    await recipe.sql('CREATE TABLE subscription (customer text)');
+    await recipe.sql('CREATE TABLE customer_report (customer text, day timestamptz)');
+    const { CustomerReports } = await recipe.load<{ CustomerReports: Type }>('reports.ts');
+    const app = await recipe.start([CustomerReports]);
+    const reports = app.get(CustomerReports) as {
+      subscribe(customer: string, repeat: object): Promise<Date>;
+      unsubscribe(customer: string): Promise<void>;
+    };
+    const repeat = { cron: '0 3 * * *', timeZone: 'Asia/Tokyo' };
+    const night = await reports.subscribe('7', repeat);
+    expect(night.toISOString()).toMatch(/T18:00:00.000Z$/);
+    expect(await app.find('report.customer', '7')).toMatchObject({
+      dueAt: night,
+      repeat: { ...repeat, catchUp: 'latest' },
+    });
+    await app.fire('report.customer', '7');
+    expect(await app.find('report.customer', '7')).toMatchObject({ dueAt: night });
+    expect(await recipe.sql('SELECT customer FROM customer_report')).toEqual([{ customer: '7' }]);
+    await reports.unsubscribe('7');
+    expect(await app.find('report.customer', '7')).toBeNull();
+  });
+
   it('a handler that schedules its own key waits for the next month as the same row', async () => {
     recipe = await Recipe.open('recurring-work.md');
     await recipe.sql('CREATE TABLE charge (customer text)');

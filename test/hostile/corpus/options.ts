@@ -33,6 +33,14 @@ const conflict = (what: string, onConflict: unknown): HostileOptions =>
 const unknown = (name: string, why: string): HostileOptions =>
   beside(`options.${name}`, `the option ${name}`, { [name]: 1 }, `is not an option; ${why}`);
 
+const repeat = (
+  what: string,
+  field: string,
+  given: unknown,
+  why: string,
+  more: object = {},
+): HostileOptions => ({ what, options: { repeat: given, key: 'k', ...more }, field, why });
+
 export const OPTIONS: readonly HostileOptions[] = [
   whole('no options', undefined),
   whole('null', null),
@@ -59,11 +67,11 @@ export const OPTIONS: readonly HostileOptions[] = [
   unknown('Key', 'did you mean key?'),
   unknown(
     'delayKey',
-    'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, manager',
+    'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, repeat, manager',
   ),
   unknown(
     'payload',
-    'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, manager',
+    'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, repeat, manager',
   ),
   // Its name would fill a screen.
   beside(`options.${'x'.repeat(40)}…`, 'a long name', { ['x'.repeat(1e6)]: 1 }, 'is not an option'),
@@ -79,4 +87,59 @@ export const OPTIONS: readonly HostileOptions[] = [
   conflict('a conflict that every object has', 'toString'),
   conflict('a conflict of null', null),
   conflict('a list of a conflict', ['keep']),
+  repeat('to recur as null', 'repeat', null, 'must be an object'),
+  repeat('to recur as a text', 'repeat', '1h', 'must be an object'),
+  repeat('to recur in no way', 'repeat.every|cron', {}, 'exactly one of them'),
+  repeat(
+    'to recur in two ways',
+    'repeat.every|cron',
+    { every: '1h', cron: '* * * * *' },
+    'exactly one of them',
+  ),
+  repeat('a period of no length', 'repeat.every', { every: 0 }, 'must be'),
+  repeat('a period below the least', 'repeat.every', { every: '999ms' }, 'must be'),
+  repeat('a period of NaN', 'repeat.every', { every: NaN }, 'must be'),
+  repeat('a cron of six fields too few', 'repeat.cron', { cron: '' }, 'must'),
+  repeat('a cron that nobody reads', 'repeat.cron', { cron: '61 * * * *' }, 'cron expression'),
+  repeat('a cron that never comes', 'repeat.cron', { cron: '0 0 30 2 *' }, 'never comes'),
+  repeat(
+    'a time zone of another planet',
+    'repeat.timeZone',
+    { cron: '* * * * *', timeZone: 'Mars/Olympus' },
+    'IANA',
+  ),
+  repeat(
+    'a time zone beside every',
+    'repeat.timeZone',
+    { every: '1h', timeZone: 'UTC' },
+    'goes with cron',
+  ),
+  repeat(
+    'an unknown catch-up',
+    'repeat.catchUp',
+    { every: '1h', catchUp: 'some' },
+    'must be one of latest, each, none',
+  ),
+  repeat(
+    'a misspelt time zone',
+    'repeat.timezone',
+    { cron: '* * * * *', timezone: 'UTC' },
+    'did you mean timeZone?',
+  ),
+  repeat('to recur without a key', 'key', { every: '1h' }, 'needs one', { key: undefined }),
+  repeat('to recur with a key of null', 'key', { every: '1h' }, 'must be a text', { key: null }),
+  repeat('to recur, after and at', 'at', { every: '1h' }, 'not both', {
+    after: 1,
+    at: new Date(0),
+  }),
+  repeat('to recur, the earlier one', 'onConflict', { every: '1h' }, 'replace, keep or error', {
+    onConflict: 'earlier',
+  }),
+  repeat('to recur, the later one', 'onConflict', { every: '1h' }, 'replace, keep or error', {
+    onConflict: 'later',
+  }),
+  repeat('to recur, with a longest wait', 'maxWait', { every: '1h' }, 'due once', {
+    after: '1m',
+    maxWait: '1h',
+  }),
 ];

@@ -56,6 +56,8 @@ describe('mutants of the engine', () => {
     const bare = { group: null, headers: null, maxAttempts: null };
     const placement = { name: 'a', key: 'k', payload: '{}', to, ...bare };
     const grouped = { ...placement, group: 'g', onConflict: 'replace' as const };
+    const how = { every: 1_000, catchUp: 'each' as const };
+    const recurring = { ...grouped, repeat: { how, hasFirst: false } };
     const own = { id: 1, epoch: 1, latenessMs: 0 };
     const moved = { verdict: 'scheduled', payload: null, maxAttempts: null, extras: null };
     const limits = { horizonMs: 1, limit: 1, peersWithinMs: 1, isPresent: true, instance: 'i' };
@@ -71,6 +73,7 @@ describe('mutants of the engine', () => {
         { ...placement, key: 'l', onConflict: 'replace' },
       ]),
       clients.place(runner, [grouped]),
+      clients.place(runner, [recurring]),
       clients.cancel(runner, 'a', 'k'),
       clients.reschedule(runner, 'a', 'k', to),
       clients.moveOn(runner, own, to, moved, 'waits'),
@@ -82,8 +85,11 @@ describe('mutants of the engine', () => {
       ...calls,
       clients.placeAll(alone, [{ ...placement, onConflict: 'replace' }]),
       clients.placeAll(alone, [grouped]),
+      clients.placeAll(alone, [recurring]),
       together.placeKeyless(alone, [{ ...grouped, key: null }], () => {}),
       together.place(alone, [grouped], () => {}),
+      together.placeKeyless(alone, [{ ...recurring, key: null }], () => {}),
+      together.place(alone, [recurring], () => {}),
       together.placeKeyless(alone, [{ ...placement, key: null, onConflict: 'replace' }], () => {}),
       together.place(alone, [{ ...placement, onConflict: 'replace' }], () => {}),
       together.cancel(alone, [{ name: 'a', key: 'k' }], () => {}),

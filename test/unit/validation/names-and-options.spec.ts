@@ -74,6 +74,7 @@ describe('parseScheduleOptions', () => {
   it('fills in what is left out', () => {
     expect(parseScheduleOptions({ after: '5s' })).toEqual({
       to: { kind: 'after', ms: 5_000 },
+      repeat: null,
       key: null,
       onConflict: 'replace',
       maxWaitMs: null,
@@ -97,12 +98,25 @@ describe('parseScheduleOptions', () => {
       }),
     ).toEqual({
       to: { kind: 'at', iso: '1970-01-01T00:00:00.007Z' },
+      repeat: null,
       key: '42',
       onConflict: 'keep',
       maxWaitMs: null,
       maxAttempts: 3,
       group: 'shop-7',
       headers: '{"traceparent":"00-4b-00f0-01"}',
+    });
+  });
+
+  it('takes how it recurs, and counts from now what has no first time', () => {
+    const hourly = { every: 3_600_000, catchUp: 'latest' } as const;
+    expect(parseScheduleOptions({ repeat: { every: '1h' }, key: 'k' })).toMatchObject({
+      to: { kind: 'after', ms: 3_600_000 },
+      repeat: { how: hourly, hasFirst: false },
+    });
+    expect(parseScheduleOptions({ repeat: hourly, key: 'k', after: 0 })).toMatchObject({
+      to: { kind: 'after', ms: 0 },
+      repeat: { how: hourly, hasFirst: true },
     });
   });
 

@@ -3,7 +3,7 @@ import { DelayInvalidError } from '../../delay/delay.errors.js';
 import { PostponeDelay } from '../../delay/thrown-by-handlers.js';
 import type { Delay } from '../../delay/delay.js';
 import type { DelayBatchContext, DelayContext } from '../../delay/contexts.js';
-import type { Duration } from '../../delay/duration.js';
+import type { Duration } from '../../delay/time/duration.js';
 import { decoded } from '../../payloads/payload-codec.js';
 import { readable } from '../../validation/blame.js';
 import { parseDurationMs } from '../../validation/duration.js';

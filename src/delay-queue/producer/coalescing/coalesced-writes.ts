@@ -1,14 +1,11 @@
-import {
-  DelayConflictError,
-  DelayShutdownError,
-  DelayUnavailableError,
-} from '../../delay/delay.errors.js';
+import { DelayShutdownError, DelayUnavailableError } from '../../delay/delay.errors.js';
 import type { Answer, BatchStore, Move, NameAndKey } from '../../store/batch.store.js';
 import type { DelayStore } from '../../store/delay.store.js';
 import { inLockOrder } from '../../store/lock-order.js';
 import type { Placed, NewDelay } from '../../store/wire/delay-rows.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { keyText } from '../../store/wire/delay-rows.js';
+import { refusalOf } from '../../store/write-answers.js';
 import { within } from '../../tasks/within.js';
 import { Coalescer } from './coalescer.js';
 import { KeyQueues } from './key-queues.js';
@@ -113,7 +110,7 @@ export class CoalescedWrites {
   }
 
   /** The one `await` of a call: each costs it a promise, and many callers wait at a time. */
-  async #run<Call extends { name: string; key: string | null }>(
+  async #run<Call extends Pick<NewDelay, 'name' | 'key'>>(
     coalescer: Coalescer<Call, Placed>,
     call: Call,
   ): Promise<Placed> {
@@ -137,7 +134,8 @@ export class CoalescedWrites {
     } catch (error) {
       throw ownError(error);
     }
-    if (placed.verdict === 'conflict') throw new DelayConflictError(call.name, call.key ?? '');
+    const refusal = refusalOf(placed, call);
+    if (refusal !== undefined) throw refusal;
     return placed;
   }
 

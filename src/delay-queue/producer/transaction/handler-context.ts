@@ -1,5 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { EntityManager, QueryRunner } from 'typeorm';
+import type { Occurrence } from '../../recurrence/occurrence.js';
 import type { OwnAttempt } from '../../store/wire/delay-rows.js';
 
 /** A handler's call, as the code sees it that the handler calls. */
@@ -22,6 +23,8 @@ export interface ActingAttempt extends OwnAttempt {
   readonly handler: { readonly transactional: boolean };
   readonly name: string;
   readonly key: string | null;
+  /** Of a delay that recurs. */
+  readonly occurrence: Occurrence | null;
   movedOn: boolean;
 }
 

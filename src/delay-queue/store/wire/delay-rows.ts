@@ -1,4 +1,5 @@
 import type { EndState, LiveState, OnConflict } from '../../delay/delay.js';
+import type { GivenRepeat } from '../../validation/schedule-options.js';
 import type { MoveTo } from '../../validation/when.js';
 
 /*
@@ -19,6 +20,8 @@ export interface NewDelay {
   group: string | null;
   /** JSON text. */
   headers: string | null;
+  /** How it recurs; absent or null: once, or as it did. */
+  repeat?: GivenRepeat | null;
 }
 
 /** An attempt that is running in this process and may move its own row on. */

@@ -1,6 +1,7 @@
 import { clockOf } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import type { LockWait } from '../parts/lock-wait.js';
+import { goesOnAsItDid, repeatFrom } from '../parts/repeat.js';
 import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 
 /**
@@ -30,7 +31,9 @@ moved AS (
       max_attempts = COALESCE($8::int, d.max_attempts), created_at = clock.now,
       epoch = d.epoch + 1, attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL,
       group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group' END,
-      headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers' END
+      headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers' END,
+      repeat = CASE WHEN $10::jsonb -> 'repeat' IS NULL OR ${goesOnAsItDid('own.repeat', '$10')} THEN d.repeat
+                    ELSE ${repeatFrom(`($10::jsonb -> 'repeat')`, 'own.due')} END
   FROM own, clock
   WHERE d.id = own.id
   RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at

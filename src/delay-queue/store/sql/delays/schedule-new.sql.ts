@@ -1,6 +1,7 @@
 import { clock } from '../parts/clock.js';
 import { instantOrNull, keyOrNull, maximumOrNull } from '../../wire/arrays.js';
 import { HELD_MAX_MS, type LockWait } from '../parts/lock-wait.js';
+import { repeatFrom } from '../parts/repeat.js';
 import { presentEpochUs, type Tables, wholeEpochMs } from '../../tables/schema.js';
 
 /**
@@ -18,28 +19,40 @@ const LIMITS_MS: Record<LockWait, number | undefined> = {
 };
 
 /**
- * Whether a statement writes what few delays have, too: group and headers. Its last parameter is an array of them, as
- * JSON texts. Each column of each row costs, and so the others do without.
+ * Whether a statement writes what few delays have, too: group and headers, or those and how they recur. Its last
+ * parameter is an array of them, as JSON texts. Each column of each row costs, and so the others do without.
  */
-export type Columns = 'usual' | 'all';
+export type Columns = 'usual' | 'all' | 'recurring';
+
+const COLUMNS: Record<Columns, readonly string[]> = {
+  usual: [],
+  all: ['group_id', 'headers'],
+  recurring: ['group_id', 'headers', 'repeat'],
+};
+
+/** What they are for the input `i`, due at `d.due`. */
+const valuesOf = (columns: Columns): string[] => {
+  if (columns === 'usual') return [];
+  const values = [extrasOf('i.extras')];
+  if (columns === 'all') return values;
+  return [...values, repeatFrom(`(i.extras::jsonb -> 'repeat')`, 'd.due')];
+};
 
 /** SQL for group and headers out of such a text. */
 export const extrasOf = (text: string): string =>
   `${text}::jsonb ->> 'group', ${text}::jsonb -> 'headers'`;
 
+const listed = (items: readonly string[]): string => items.map((item) => `, ${item}`).join('');
+
 const insertInto = ({ delay }: Tables, columns: Columns): string => `
-INSERT INTO ${delay} (name, key, payload, due_at, wake_at, max_attempts, created_at${
-  columns === 'all' ? ', group_id, headers' : ''
-})
+INSERT INTO ${delay} (name, key, payload, due_at, wake_at, max_attempts, created_at${listed(COLUMNS[columns])})
 SELECT i.name, ${keyOrNull('i.key')}, i.payload::jsonb, d.due, GREATEST(d.due, clock.whole),
-       ${maximumOrNull('i.max_attempts')}, clock.now${
-         columns === 'all' ? `, ${extrasOf('i.extras')}` : ''
-       }
+       ${maximumOrNull('i.max_attempts')}, clock.now${listed(valuesOf(columns))}
 FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[]${
-  columns === 'all' ? ', $7::text[]' : ''
+  columns === 'usual' ? '' : ', $7::text[]'
 })
      WITH ORDINALITY AS i(name, key, payload, after_ms, at, max_attempts${
-       columns === 'all' ? ', extras' : ''
+       columns === 'usual' ? '' : ', extras'
      }, ord), clock,
      LATERAL (
        SELECT COALESCE(${instantOrNull('i.at')},

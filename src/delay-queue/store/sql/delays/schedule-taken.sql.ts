@@ -3,12 +3,16 @@ import { intoHistory } from '../parts/history-row.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import { instantOrNull, maximumOrNull } from '../../wire/arrays.js';
 import { extrasOf } from './schedule-new.sql.js';
+import { goesOnAsItDid, isDeclared, repeatFrom } from '../parts/repeat.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { freeRows, looked } from '../parts/look.js';
 
 /** Whether each item is written for itself, or all of them or none: then no item answers `again` or `conflict`. */
 export type Extent = 'each' | 'all or none';
+
+/** Code says how `f` recurs, and calls do not. */
+const IS_REFUSED = `${isDeclared('f.repeat')} AND f.extras::jsonb -> 'repeat' IS NOT NULL`;
 
 /**
  * CTE `writable`: the rows of `free` that may be written, which with `all or none` are all of them or, when
@@ -20,7 +24,7 @@ const writable = (extent: Extent): string =>
     : `
 blocked AS MATERIALIZED (
   SELECT FROM ${besideInput(['seen', 's'], ['free', 'f'])}
-  WHERE f.ord IS NULL AND s.leased IS NOT TRUE OR i.on_conflict = 'error' AND NOT f.dead
+  WHERE f.ord IS NULL AND s.leased IS NOT TRUE OR i.on_conflict = 'error' AND NOT f.dead OR ${IS_REFUSED}
 ),
 writable AS MATERIALIZED (SELECT * FROM free WHERE NOT EXISTS (SELECT FROM blocked)),`;
 
@@ -33,8 +37,11 @@ const REPLACES = `f.dead OR CASE f.on_conflict WHEN 'replace' THEN true
 
 const MAX_WAIT = `(f.extras::jsonb ->> 'maxWait')::float8`;
 
+const GOES_ON = goesOnAsItDid('f.repeat', 'f.extras');
+
 /** When it is due that takes the place of `f`: no later than the longest wait allows, if there is one. */
-const DUE = `CASE WHEN f.dead THEN f.due ELSE LEAST(f.due, ${wholeMs(plusMs('f.created_at', MAX_WAIT))}) END`;
+const DUE = `CASE WHEN f.dead THEN f.due WHEN ${GOES_ON} THEN f.due_at
+                  ELSE LEAST(f.due, ${wholeMs(plusMs('f.created_at', MAX_WAIT))}) END`;
 
 const CONFLICT: Record<Extent, string> = {
   each: 'f.ord IS NOT NULL',
@@ -64,25 +71,29 @@ input AS MATERIALIZED (
 ${looked(tables)},
 ${freeRows(tables, lockWait, {
   carries: ['payload', 'due', 'max_attempts', 'on_conflict', 'extras'],
+  more: ['repeat'],
 })},${writable(extent)}
 placed AS (
   UPDATE ${tables.delay} d
   SET payload = f.payload::jsonb, due_at = ${DUE},
       wake_at = GREATEST(${DUE}, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
       created_at = CASE WHEN f.dead OR ${MAX_WAIT} IS NULL THEN clock.now ELSE f.created_at END, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
-      leased_by = NULL, last_error = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})
+      leased_by = NULL, last_error = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')}),
+      repeat = CASE WHEN f.extras::jsonb -> 'repeat' IS NULL OR NOT f.dead AND ${GOES_ON} THEN f.repeat
+                    ELSE ${repeatFrom(`(f.extras::jsonb -> 'repeat')`, DUE)} END
   FROM ${writableOf(extent)} f, clock
-  WHERE ${isRowOf('f')} AND (${REPLACES})
+  WHERE ${isRowOf('f')} AND (${REPLACES}) AND (${IS_REFUSED}) IS NOT TRUE
   RETURNING f.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
 )${intoHistory(tables, withHistory, {
   of: 'f',
   from: `${writableOf(extent)} f`,
-  where: 'f.dead',
+  where: `f.dead AND (${IS_REFUSED}) IS NOT TRUE`,
   state: "'discarded'",
   node: 'NULL',
 })}
 SELECT i.ord::text AS ord,
-       CASE WHEN p.dead THEN 'scheduled'
+       CASE WHEN ${IS_REFUSED} THEN 'declared'
+            WHEN p.dead THEN 'scheduled'
             WHEN p.ord IS NOT NULL THEN 'replaced'
             WHEN f.ord IS NOT NULL AND i.on_conflict <> 'error' THEN 'kept'
             WHEN ${CONFLICT[extent]} THEN 'conflict'

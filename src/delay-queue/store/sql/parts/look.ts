@@ -16,6 +16,8 @@ interface FreeRows {
   of?: Targets;
   /** Columns of `input` that stand beside those of the row. */
   carries?: readonly string[];
+  /** Further columns of the row. */
+  more?: readonly string[];
   /** What else must be true of the row `d`. */
   onlyIf?: string;
   expiredOnlyIf?: string;
@@ -35,14 +37,20 @@ interface FreeRows {
 export const freeRows = (
   tables: Tables,
   lockWait: LockWait,
-  { of = Targets.CALLS, carries = [], onlyIf = 'true', expiredOnlyIf = 'true' }: FreeRows = {},
+  {
+    of = Targets.CALLS,
+    carries = [],
+    more = [],
+    onlyIf = 'true',
+    expiredOnlyIf = 'true',
+  }: FreeRows = {},
 ): string => {
   const carried = carries.map((column) => `, i.${column}`).join('');
   const lockedOf = (lock: LockWait, and: string): string => `
   SELECT i.ord${carried}, d.*
   FROM (SELECT * FROM input ORDER BY ord) i, clock, LATERAL ${of.row(tables, {
     columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by,
-           d.last_error, d.wake_at = 'infinity' AS dead`,
+           d.last_error, d.wake_at = 'infinity' AS dead${more.map((column) => `, d.${column}`).join('')}`,
     and: onlyIf === 'true' ? and : `${and} AND ${onlyIf}`,
     lock,
   })} d`;

@@ -1,19 +1,14 @@
 import { clock } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { isRowOf } from '../parts/planner.js';
+import { asSaid, repeatFrom } from '../parts/repeat.js';
 import { keyedRow } from '../parts/row-of.js';
-import { wholeEpochMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { wholeMs, type Tables } from '../../tables/schema.js';
 
 /** How long it waits for a key that somebody inserts meanwhile. It is said again, so there is no need to wait. */
 const INSERT_WAITS_MS_MAX = 10;
 
-/** How the delay recurs, `due` being its first instant: `every` counts from there. */
-const repeatFrom = (repeat: string, due: string): string =>
-  `CASE WHEN ${repeat} -> 'every' IS NULL THEN ${repeat}
-             ELSE ${repeat} || jsonb_build_object('from', ${wholeEpochMs(due)}) END`;
-
-/** How the row recurs, without what was found out since. */
-const AS_DECLARED = `(d.repeat - 'from' - 'travelledMs')`;
+const AS_DECLARED = asSaid('d.repeat');
 
 /** The row of `i` does not stand as declared. */
 const IS_OTHER = `${AS_DECLARED} IS DISTINCT FROM i.repeat OR d.payload <> i.payload OR d.wake_at = 'infinity'`;

@@ -1,10 +1,11 @@
 import { clock } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { isRowOf } from '../parts/planner.js';
+import { isDeclared } from '../parts/repeat.js';
 import type { Tables } from '../../tables/schema.js';
 
 /**
- * Removes delays that recur and are not declared any more. Nobody is waited for. Parameters: names whose declarations
+ * Removes delays that were declared to recur and are declared no more. Nobody is waited for. Parameters: names whose declarations
  * are known; then names and keys of those that are declared, an array each. Answers how many are left, because they run
  * or are locked.
  */
@@ -13,14 +14,14 @@ WITH ${clock()},
 declared AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) AS k(name, key)),
 undeclared AS MATERIALIZED (
   SELECT d.id FROM ${tables.delay} d
-  WHERE d.repeat IS NOT NULL AND d.name = ANY ($1::text[])
+  WHERE d.repeat IS NOT NULL AND d.name = ANY ($1::text[]) AND ${isDeclared('d.repeat')}
     AND ((d.name, d.key) IN (SELECT k.name, k.key FROM declared k)) IS NOT TRUE
 ),
 free AS MATERIALIZED (
   SELECT d.id
   FROM (SELECT id FROM undeclared ORDER BY id) u,
        LATERAL (SELECT d.id FROM ${tables.delay} d
-                WHERE d.id = u.id AND d.repeat IS NOT NULL AND d.leased_by IS NULL FOR UPDATE SKIP LOCKED) d
+                WHERE d.id = u.id AND d.repeat IS NOT NULL AND ${isDeclared('d.repeat')} AND d.leased_by IS NULL FOR UPDATE SKIP LOCKED) d
 ),
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING d.*

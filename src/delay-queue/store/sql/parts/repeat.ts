@@ -1,0 +1,23 @@
+import { wholeEpochMs } from '../../tables/schema.js';
+
+/*
+ * How a row recurs. Beside what was said of it, its column holds `from` (of `every`: the first instant), `declared` (the
+ * code of a node says so) and `travelledMs` (what tests have let pass).
+ */
+
+/** That of a delay whose first instant is `due`: `every` counts from there. */
+export const repeatFrom = (repeat: string, due: string): string =>
+  `CASE WHEN ${repeat} -> 'every' IS NULL THEN ${repeat}
+             ELSE ${repeat} || jsonb_build_object('from', ${wholeEpochMs(due)}) END`;
+
+/** Without what was found out since it was said. */
+export const asSaid = (repeat: string): string => `(${repeat} - 'from' - 'travelledMs')`;
+
+export const isDeclared = (repeat: string): string => `${repeat} -> 'declared' IS NOT NULL`;
+
+/**
+ * What a call says of it, in the JSON text `extras`: it recurs in that way already, and the call does not say when it runs
+ * next. Then it goes on with its instants.
+ */
+export const goesOnAsItDid = (repeat: string, extras: string): string =>
+  `(${repeat} IS NOT NULL AND ${asSaid(repeat)} = ${extras}::jsonb -> 'repeat' AND NOT (${extras}::jsonb ->> 'first')::bool) IS TRUE`;

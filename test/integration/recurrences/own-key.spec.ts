@@ -1,0 +1,83 @@
+import { describe, expect, it } from '@jest/globals';
+import type { EntityManager } from 'typeorm';
+import {
+  type ActingContext,
+  ActingNode,
+  KEY,
+  type Kind,
+  NAMES,
+} from '../../support/acting-node.js';
+import { until } from '../../support/until.js';
+
+/** A handler that says how its own delay recurs. */
+const HOUR = 3_600_000;
+const HOURLY = { every: '1h' } as const;
+const acting = new ActingNode();
+
+const WAYS: [kind: Kind, managerOf: (ctx: ActingContext) => EntityManager | undefined][] = [
+  ['plain', () => undefined],
+  ['transactional', (ctx) => ctx.manager],
+];
+
+describe.each(WAYS)('a %s handler', (kind, managerOf) => {
+  const name = NAMES[kind];
+  const find = () => acting.delays.find(name, KEY);
+
+  const schedule = (ctx: ActingContext, more: object = HOURLY) =>
+    acting.delays.schedule(name, 'next', {
+      key: KEY,
+      repeat: more as typeof HOURLY,
+      manager: managerOf(ctx),
+    });
+
+  it('makes its delay recur', async () => {
+    const { end, answer } = await acting.fire(kind, (ctx) => schedule(ctx));
+    expect(end.event).toBe('superseded');
+    expect(await find()).toMatchObject({
+      payload: 'next',
+      dueAt: answer.dueAt,
+      repeat: { every: HOUR, catchUp: 'latest' },
+    });
+    await acting.admin.runNow([{ name, key: KEY }]);
+    await until(
+      () => acting.ends,
+      ({ length }) => length > 1,
+    );
+    expect((await find())?.dueAt).toEqual(answer.dueAt);
+  });
+
+  it('that says again what is so already goes on without drift', async () => {
+    const first = await acting.fire(kind, (ctx) => schedule(ctx));
+    // By hand before its time: the next instant is the one that was next.
+    await acting.admin.runNow([{ name, key: KEY }]);
+    await until(
+      () => acting.ends,
+      ({ length }) => length > 1,
+    );
+    expect((await find())?.dueAt).toEqual(first.answer.dueAt);
+  });
+
+  it('changes how it recurs', async () => {
+    const options = { key: KEY, repeat: HOURLY, after: '9d' } as const;
+    await acting.delays.schedule(name, 'first', options);
+    const cron = { cron: '0 3 * * *' } as const;
+    // Takes what is there, which goes on to recur.
+    const changed = await acting.fire(kind, (ctx) => schedule(ctx, cron));
+    expect(changed.answer.dueAt.toISOString()).toMatch(/T03:00:00.000Z$/);
+    expect(await find()).toMatchObject({ repeat: { ...cron, timeZone: 'UTC' } });
+  });
+
+  it('hears that the code declares it', async () => {
+    await acting.sql(
+      `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at, repeat)
+       VALUES ($1, $2, '1', now() + interval '1 h', now() + interval '1 h', now(),
+               '{"every": 3600000, "catchUp": "latest", "declared": true}')`,
+      [name, KEY],
+    );
+    const { answer } = await acting.fire(kind, (ctx) =>
+      schedule(ctx).catch((error: unknown) => error),
+    );
+    expect(answer).toMatchObject({ code: 'DELAY_INVALID', field: 'key' });
+    expect(await find()).toMatchObject({ payload: 'first', repeat: { every: HOUR } });
+  });
+});
