@@ -17,7 +17,8 @@ const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
 
 /**
  * Says once, at the start, what recurs: what this node's code declares stands in the table, and what it declares no
- * longer, of the names that it serves, goes. The node that started last has its say: in a deploy, one of the new ones.
+ * longer, of the names that it serves, goes. The node that started last has its say: in a deploy, one of the new ones. What
+ * could not be said at once, because a run held its row, is said again, until a newer node has said its word of that name.
  */
 export class Declarations {
   readonly #task: RecurringTask;
@@ -30,12 +31,16 @@ export class Declarations {
 
   constructor(
     runner: Runner,
-    { schema, historyKeepMs }: Pick<ResolvedOptions, 'schema' | 'historyKeepMs'>,
+    {
+      schema,
+      historyKeepMs,
+      nodeName,
+    }: Pick<ResolvedOptions, 'schema' | 'historyKeepMs' | 'nodeName'>,
     private readonly registry: HandlerRegistry,
     private readonly clock: DatabaseClock,
     events: DelayEvents,
   ) {
-    this.#store = new RecurrenceStore(runner, schema, historyKeepMs !== null);
+    this.#store = new RecurrenceStore(runner, schema, historyKeepMs !== null, nodeName);
     this.#left = registry.declarations();
     this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'));
   }
@@ -63,13 +68,13 @@ export class Declarations {
     return pauseMs(AGAIN, this.#times);
   }
 
+  /** What is declared comes first, and with it the node's word, also where that is that nothing recurs. */
   async #sayAll(): Promise<void> {
-    if (!this.#isWithdrawn) {
-      const { registry } = this;
-      const left = await this.#store.withdraw(registry.names(), registry.declarations());
-      this.#isWithdrawn = left === 0;
-    }
-    if (this.#left.length > 0) await this.#declare();
+    if (this.#left.length > 0 || !this.#store.hasSaid) await this.#declare();
+    if (this.#isWithdrawn) return;
+    const { registry } = this;
+    const left = await this.#store.withdraw(registry.names(), registry.declarations());
+    this.#isWithdrawn = left === 0;
   }
 
   async #declare(): Promise<void> {

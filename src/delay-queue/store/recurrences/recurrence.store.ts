@@ -19,11 +19,13 @@ export interface DeclaredRow {
 /** Delays that recur, as the code of a node declares them, on connections of the engine's own. */
 export class RecurrenceStore {
   readonly #sql;
+  #hasSaid = false;
 
   constructor(
     private readonly runner: Runner,
     schema: string,
     withHistory: boolean,
+    private readonly nodeName: string,
   ) {
     const tables = tablesOf(schema);
     this.#sql = {
@@ -33,6 +35,8 @@ export class RecurrenceStore {
   }
 
   /**
+   * The first word counts against all others. Later ones do not, of names for which another node has said its own since.
+   *
    * @param rows sorted by (name, key)
    * @returns those of which nobody knows yet whether they stand
    */
@@ -43,15 +47,22 @@ export class RecurrenceStore {
       texts(rows.map(({ payload }) => payload)),
       texts(rows.map(({ repeat }) => repeat)),
       texts(rows.map(({ firstMs }) => new Date(firstMs).toISOString())),
+      this.nodeName,
+      !this.#hasSaid,
     ];
     try {
       const answers = await this.runner.query<AsText<'verdict'>>(this.#sql.declare, parameters);
+      this.#hasSaid = true;
       return rows.filter((_, index) => answers[index]?.verdict === 'again');
     } catch (error) {
       // Somebody inserts one of the keys, in a transaction that takes its time.
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return [...rows];
       throw error;
     }
+  }
+
+  get hasSaid(): boolean {
+    return this.#hasSaid;
   }
 
   /**
@@ -66,6 +77,8 @@ export class RecurrenceStore {
       texts(names),
       texts(declared.map(({ name }) => name)),
       texts(declared.map(({ key }) => key)),
+      this.nodeName,
+      !this.#hasSaid,
     ]);
     return Number(given(row).count);
   }

@@ -140,12 +140,14 @@ function createStatements({
      )`,
     `CREATE INDEX IF NOT EXISTS history_key ON ${history} (name, key, ended_at)
        WHERE key IS NOT NULL`,
+    // declared_at: when its process said for the first time what recurs.
     `CREATE TABLE IF NOT EXISTS ${node} (
        id         text COLLATE "C" PRIMARY KEY,
        names      text[] NOT NULL,
        present    boolean NOT NULL,
        started_at timestamptz NOT NULL,
        seen_at    timestamptz NOT NULL,
+       declared_at timestamptz,
        instance   text COLLATE "C"
      ) WITH (fillfactor = 50)`,
     // A group that is '' is the whole name.

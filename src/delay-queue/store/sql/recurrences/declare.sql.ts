@@ -14,16 +14,38 @@ const AS_DECLARED = asSaid('d.repeat');
 const IS_OTHER = `${AS_DECLARED} IS DISTINCT FROM i.repeat OR d.payload <> i.payload OR d.wake_at = 'infinity'`;
 
 /**
+ * CTE `newer`: the names of nodes that have said their word later than this one. What is left of an older word, because a row
+ * was held, counts no more: it would undo theirs. Parameters: the node, and whether this is its first word, at `clock.now`.
+ */
+export const newerWords = (
+  { node }: Tables,
+  { self, isFirst }: { self: string; isFirst: string },
+): string => `
+newer AS MATERIALIZED (
+  SELECT n.names
+  FROM ${node} n, ${node} me
+  WHERE me.id = ${self} AND NOT ${isFirst} AND n.id <> me.id AND n.declared_at > me.declared_at
+)`;
+
+/** A newer node serves that name. */
+export const isOutdated = (name: string): string =>
+  `EXISTS (SELECT FROM newer WHERE ${name} = ANY (newer.names))`;
+
+/**
  * Makes delays that recur stand as they are declared. One that recurs in another way is due when the new way says. Only
  * what is due already stays so: no instant that has come is lost. One that stands is not touched.
  *
  * Nobody is waited for: what runs, or is locked, answers `again`. Parameters, one array each, sorted by (name, key):
- * names, keys, payloads, repeats, first due times. Answers a row for each.
+ * names, keys, payloads, repeats, first due times; then the node, and whether it is its first word. Answers a row for each.
  */
 export const declareSql = (tables: Tables, withHistory: boolean): string => `
 WITH ${clock({ waitsMs: INSERT_WAITS_MS_MAX })},
+said AS (
+  UPDATE ${tables.node} n SET declared_at = clock.now FROM clock WHERE n.id = $6::text AND $7::bool
+),${newerWords(tables, { self: '$6::text', isFirst: '$7::bool' })},
 input AS MATERIALIZED (
-  SELECT i.name, i.key, i.payload::jsonb AS payload, i.repeat::jsonb AS repeat, i.first, i.ord
+  SELECT i.name, i.key, i.payload::jsonb AS payload, i.repeat::jsonb AS repeat, i.first, i.ord,
+         ${isOutdated('i.name')} AS outdated
   FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::timestamptz[])
        WITH ORDINALITY AS i(name, key, payload, repeat, first, ord)
 ),
@@ -36,12 +58,16 @@ seen AS MATERIALIZED (
 free AS MATERIALIZED (
   SELECT i.ord, i.payload AS new_payload, i.repeat AS new_repeat, i.first, d.*,
          d.dead OR d.recurs_otherwise AND d.due_at > clock.now AS moves
-  FROM (SELECT * FROM input ORDER BY ord) i, clock, LATERAL ${keyedRow(tables, 'i', {
-    columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
+  FROM (SELECT * FROM input WHERE NOT outdated ORDER BY ord) i, clock, LATERAL ${keyedRow(
+    tables,
+    'i',
+    {
+      columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
            d.wake_at = 'infinity' AS dead, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
-    and: `d.leased_by IS NULL AND (${IS_OTHER})`,
-    lock: 'at once',
-  })} d
+      and: `d.leased_by IS NULL AND (${IS_OTHER})`,
+      lock: 'at once',
+    },
+  )} d
 ),
 changed AS (
   UPDATE ${tables.delay} d
@@ -64,7 +90,7 @@ added AS (
   SELECT i.name, i.key, i.payload, i.first, GREATEST(i.first, ${wholeMs('clock.now')}), clock.now,
          ${repeatFrom('i.repeat', 'i.first')}
   FROM input i, clock
-  WHERE clock.lock_timeout IS NOT NULL AND NOT EXISTS (SELECT FROM seen s WHERE s.ord = i.ord)
+  WHERE clock.lock_timeout IS NOT NULL AND NOT i.outdated AND NOT EXISTS (SELECT FROM seen s WHERE s.ord = i.ord)
   ORDER BY i.ord
   ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
   RETURNING name, key
@@ -78,6 +104,7 @@ added AS (
 SELECT CASE WHEN a.key IS NOT NULL THEN 'added'
             WHEN c.ord IS NOT NULL THEN 'changed'
             WHEN NOT s.other THEN 'stands'
+            WHEN i.outdated THEN 'outdated'
             ELSE 'again' END AS verdict
 FROM input i LEFT JOIN seen s USING (ord) LEFT JOIN changed c USING (ord) LEFT JOIN added a USING (name, key)
 ORDER BY i.ord`;

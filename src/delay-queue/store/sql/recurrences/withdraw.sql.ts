@@ -2,20 +2,21 @@ import { clock } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { isRowOf } from '../parts/planner.js';
 import { isDeclared } from '../parts/repeat.js';
+import { isOutdated, newerWords } from './declare.sql.js';
 import type { Tables } from '../../tables/schema.js';
 
 /**
  * Removes delays that were declared to recur and are declared no more. Nobody is waited for. Parameters: names whose declarations
- * are known; then names and keys of those that are declared, an array each. Answers how many are left, because they run
+ * are known; then names and keys of those that are declared, an array each; then the node, and whether it has not said its word yet. Answers how many are left, because they run
  * or are locked.
  */
 export const withdrawSql = (tables: Tables, withHistory: boolean): string => `
-WITH ${clock()},
+WITH ${clock()},${newerWords(tables, { self: '$4::text', isFirst: '$5::bool' })},
 declared AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) AS k(name, key)),
 undeclared AS MATERIALIZED (
   SELECT d.id FROM ${tables.delay} d
   WHERE d.repeat IS NOT NULL AND d.name = ANY ($1::text[]) AND ${isDeclared('d.repeat')}
-    AND ((d.name, d.key) IN (SELECT k.name, k.key FROM declared k)) IS NOT TRUE
+    AND NOT ${isOutdated('d.name')} AND ((d.name, d.key) IN (SELECT k.name, k.key FROM declared k)) IS NOT TRUE
 ),
 free AS MATERIALIZED (
   SELECT d.id
