@@ -2,7 +2,9 @@ import type { MoveTo } from '../validation/when.js';
 import { NO_INSTANT, NO_MS } from './wire/arrays.js';
 import { numbers, texts } from './wire/arrays.js';
 import {
+  bySays,
   columnsOf,
+  saysOf,
   insert,
   insertAll,
   takenColumns,
@@ -49,7 +51,7 @@ export class BatchStore {
     this.#sql = {
       placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
       place: withColumns((columns) => scheduleNewSql(tables, 'at once', columns)),
-      placeAgain: scheduleTakenSql(tables, withHistory, 'at once'),
+      placeAgain: bySays((says) => scheduleTakenSql(tables, withHistory, 'at once', 'each', says)),
       cancelWaiting: cancelWaitingSql(tables, withHistory),
       cancel: cancelSql(tables, withHistory, 'at once'),
       reschedule: rescheduleSql(tables, 'at once'),
@@ -79,10 +81,9 @@ export class BatchStore {
       else taken.push(index);
     }
     if (taken.length === 0) return;
-    const looked = await runner.query<PlacedRow>(
-      this.#sql.placeAgain,
-      takenColumns(taken.map((index) => newDelays[index] as NewDelay)),
-    );
+    const open = taken.map((index) => newDelays[index] as NewDelay);
+    const sql = this.#sql.placeAgain[saysOf(open)];
+    const looked = await runner.query<PlacedRow>(sql, takenColumns(open));
     tell(looked, (position, placed) => answer(taken[position] as number, placed));
   }
 

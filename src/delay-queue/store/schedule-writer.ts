@@ -7,7 +7,9 @@ import {
   type InsertSql,
   takenColumns,
   placedOf,
+  bySays,
   refusalOf,
+  saysOf,
   type PlacedRow,
   withColumns,
 } from './write-answers.js';
@@ -32,8 +34,12 @@ export class ScheduleWriter {
       withColumns((columns) => scheduleNewSql(tables, lockWait, columns));
     this.#sql = {
       place: { callers: place('waits'), ours: place('a while') },
-      placeAgain: new KeyLook((lockWait) => scheduleTakenSql(tables, withHistory, lockWait)),
-      placeAllAgain: scheduleTakenSql(tables, withHistory, 'waits', 'all or none'),
+      placeAgain: bySays(
+        (says) => new KeyLook((wait) => scheduleTakenSql(tables, withHistory, wait, 'each', says)),
+      ),
+      placeAllAgain: bySays((says) =>
+        scheduleTakenSql(tables, withHistory, 'waits', 'all or none', says),
+      ),
       unplace: scheduleUndoSql(tables),
     };
   }
@@ -43,7 +49,10 @@ export class ScheduleWriter {
     const placed = await untilStable(async () => {
       const [inserted] = await insert(runner, this.#insertFor(runner), [newDelay]);
       if (inserted) return inserted;
-      const row = await this.#sql.placeAgain.look(runner, takenColumns([newDelay]));
+      const row = await this.#sql.placeAgain[saysOf([newDelay])].look(
+        runner,
+        takenColumns([newDelay]),
+      );
       return row && placedOf(row);
     }, this.heldMaxMs);
     const refusal = refusalOf(placed, newDelay);
@@ -91,7 +100,10 @@ export class ScheduleWriter {
     results: Placed[],
   ): Promise<true | undefined> {
     const items = open.map((index) => newDelays[index] as NewDelay);
-    const rows = await runner.query<PlacedRow>(this.#sql.placeAllAgain, takenColumns(items));
+    const rows = await runner.query<PlacedRow>(
+      this.#sql.placeAllAgain[saysOf(items)],
+      takenColumns(items),
+    );
     for (const [position, row] of rows.entries()) {
       const refusal = refusalOf(placedOf(row), items[position] as NewDelay);
       if (refusal !== undefined) throw refusal;

@@ -4,6 +4,7 @@ import { numbers, texts } from './wire/arrays.js';
 import { DelayConflictError, type DelayError, DelayInvalidError } from '../delay/delay.errors.js';
 import type { MoveTo } from '../validation/when.js';
 import type { Columns } from './sql/delays/schedule-new.sql.js';
+import type { Says } from './sql/delays/schedule-taken.sql.js';
 import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import { keyText } from './wire/delay-rows.js';
@@ -59,6 +60,15 @@ export const withColumns = (build: (columns: Columns) => string): InsertSql => (
   recurring: build('recurring'),
 });
 
+/** A statement about keys that are taken, in both forms. */
+export const bySays = <Of>(build: (says: Says) => Of): Readonly<Record<Says, Of>> => ({
+  when: build('when'),
+  'how it recurs': build('how it recurs'),
+});
+
+export const saysOf = (newDelays: readonly NewDelay[]): Says =>
+  newDelays.some(({ repeat = null }) => repeat !== null) ? 'how it recurs' : 'when';
+
 /** Parameters of `placeAgain`. */
 export const takenColumns = (newDelays: readonly NewDelay[]): string[] => [
   ...newDelayColumns(newDelays),
@@ -79,7 +89,7 @@ function queryFor<Row>(
 }
 
 function columnsFor(newDelays: readonly NewDelay[]): Columns {
-  if (newDelays.some(({ repeat = null }) => repeat !== null)) return 'recurring';
+  if (saysOf(newDelays) === 'how it recurs') return 'recurring';
   const isUsual = newDelays.every(({ group, headers }) => group === null && headers === null);
   return isUsual ? 'usual' : 'all';
 }

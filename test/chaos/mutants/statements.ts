@@ -76,6 +76,8 @@ export const STATEMENTS = {
   placeAgain: [
     ...patiently((lockWait) => scheduleTakenSql(tables, true, lockWait)),
     scheduleTakenSql(tables, true, 'waits', 'all or none'),
+    ...patiently((lockWait) => scheduleTakenSql(tables, true, lockWait, 'each', 'how it recurs')),
+    scheduleTakenSql(tables, true, 'waits', 'all or none', 'how it recurs'),
   ],
   renew: [renewSql(tables)],
   reschedule: patiently((lockWait) => rescheduleSql(tables, lockWait)),

@@ -74,6 +74,7 @@ describe('mutants of the engine', () => {
       ]),
       clients.place(runner, [grouped]),
       clients.place(runner, [recurring]),
+      clients.place(runner, [recurring, { ...recurring, key: 'l' }]),
       clients.cancel(runner, 'a', 'k'),
       clients.reschedule(runner, 'a', 'k', to),
       clients.moveOn(runner, own, to, moved, 'waits'),

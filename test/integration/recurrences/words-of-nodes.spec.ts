@@ -27,10 +27,15 @@ async function joined(node: string, names = [NAME]): Promise<RecurrenceStore> {
      VALUES ($1, $2, true, clock_timestamp(), clock_timestamp())`,
     [node, names],
   );
-  const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
-    stage.sql(sql, parameters) as Promise<Row[]>;
-  return new RecurrenceStore({ query }, 'delay_queue', true, node);
+  return storeOf(node);
 }
+
+const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
+  stage.sql(sql, parameters) as Promise<Row[]>;
+
+/** Of a process that has said nothing yet. */
+const storeOf = (node: string): RecurrenceStore =>
+  new RecurrenceStore({ query }, 'delay_queue', true, node);
 
 const every = (hours: number, key = KEY): DeclaredRow => ({
   name: NAME,
@@ -131,9 +136,7 @@ it('the first word of a node counts, also under the name of one that was there b
   const [again, newer] = [await joined('again'), await joined('new')];
   await again.declare([every(1)]);
   await newer.declare([every(2)]);
-  const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
-    stage.sql(sql, parameters) as Promise<Row[]>;
-  const restarted = new RecurrenceStore({ query }, 'delay_queue', true, 'again');
+  const restarted = storeOf('again');
   expect(await restarted.declare([every(3), every(1, 'z')])).toEqual([]);
   expect(await restarted.withdraw([NAME], [every(3)])).toBe(0);
   expect(await stands()).toEqual({ [KEY]: 3 });

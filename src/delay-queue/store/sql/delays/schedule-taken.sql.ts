@@ -11,6 +11,12 @@ import { freeRows, looked } from '../parts/look.js';
 /** Whether each item is written for itself, or all of them or none: then no item answers `again` or `conflict`. */
 export type Extent = 'each' | 'all or none';
 
+/**
+ * Whether a call says how a delay recurs. Each text of this statement is planned at each call, so those that do not say it
+ * have one without.
+ */
+export type Says = 'when' | 'how it recurs';
+
 /** Code says how `f` recurs, and calls do not. */
 const IS_REFUSED = `${isDeclared('f.repeat')} AND f.extras::jsonb -> 'repeat' IS NOT NULL`;
 
@@ -18,13 +24,13 @@ const IS_REFUSED = `${isDeclared('f.repeat')} AND f.extras::jsonb -> 'repeat' IS
  * CTE `writable`: the rows of `free` that may be written, which with `all or none` are all of them or, when
  * one item has to look again or meets a conflict, none.
  */
-const writable = (extent: Extent): string =>
+const writable = (extent: Extent, says: Says): string =>
   extent === 'each'
     ? ''
     : `
 blocked AS MATERIALIZED (
   SELECT FROM ${besideInput(['seen', 's'], ['free', 'f'])}
-  WHERE f.ord IS NULL AND s.leased IS NOT TRUE OR i.on_conflict = 'error' AND NOT f.dead OR ${IS_REFUSED}
+  WHERE f.ord IS NULL AND s.leased IS NOT TRUE OR i.on_conflict = 'error' AND NOT f.dead${says === 'when' ? '' : ` OR ${IS_REFUSED}`}
 ),
 writable AS MATERIALIZED (SELECT * FROM free WHERE NOT EXISTS (SELECT FROM blocked)),`;
 
@@ -40,8 +46,16 @@ const MAX_WAIT = `(f.extras::jsonb ->> 'maxWait')::float8`;
 const GOES_ON = goesOnAsItDid('f.repeat', 'f.extras');
 
 /** When it is due that takes the place of `f`: no later than the longest wait allows, if there is one. */
-const DUE = `CASE WHEN f.dead THEN f.due WHEN ${GOES_ON} THEN f.due_at
-                  ELSE LEAST(f.due, ${wholeMs(plusMs('f.created_at', MAX_WAIT))}) END`;
+const DUE_ONCE = `CASE WHEN f.dead THEN f.due ELSE LEAST(f.due, ${wholeMs(plusMs('f.created_at', MAX_WAIT))}) END`;
+
+const DUE: Record<Says, string> = {
+  when: DUE_ONCE,
+  'how it recurs': `CASE WHEN NOT f.dead AND ${GOES_ON} THEN f.due_at ELSE ${DUE_ONCE} END`,
+};
+
+/** A delay of the list that does not say it goes on to recur as it did. */
+const REPEAT = `CASE WHEN f.extras::jsonb -> 'repeat' IS NULL OR NOT f.dead AND ${GOES_ON} THEN f.repeat
+                    ELSE ${repeatFrom(`(f.extras::jsonb -> 'repeat')`, DUE['how it recurs'])} END`;
 
 const CONFLICT: Record<Extent, string> = {
   each: 'f.ord IS NOT NULL',
@@ -60,6 +74,7 @@ export const scheduleTakenSql = (
   withHistory: boolean,
   lockWait: LockWait,
   extent: Extent = 'each',
+  says: Says = 'when',
 ): string => `
 WITH ${clockOf(lockWait)},
 input AS MATERIALIZED (
@@ -71,29 +86,28 @@ input AS MATERIALIZED (
 ${looked(tables)},
 ${freeRows(tables, lockWait, {
   carries: ['payload', 'due', 'max_attempts', 'on_conflict', 'extras'],
-  more: ['repeat'],
-})},${writable(extent)}
+  more: says === 'when' ? [] : ['repeat'],
+})},${writable(extent, says)}
 placed AS (
   UPDATE ${tables.delay} d
-  SET payload = f.payload::jsonb, due_at = ${DUE},
-      wake_at = GREATEST(${DUE}, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
+  SET payload = f.payload::jsonb, due_at = ${DUE[says]},
+      wake_at = GREATEST(${DUE[says]}, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
       created_at = CASE WHEN f.dead OR ${MAX_WAIT} IS NULL THEN clock.now ELSE f.created_at END, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
-      leased_by = NULL, last_error = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')}),
-      repeat = CASE WHEN f.extras::jsonb -> 'repeat' IS NULL OR NOT f.dead AND ${GOES_ON} THEN f.repeat
-                    ELSE ${repeatFrom(`(f.extras::jsonb -> 'repeat')`, DUE)} END
+      leased_by = NULL, last_error = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})${
+        says === 'when' ? '' : `,\n      repeat = ${REPEAT}`
+      }
   FROM ${writableOf(extent)} f, clock
-  WHERE ${isRowOf('f')} AND (${REPLACES}) AND (${IS_REFUSED}) IS NOT TRUE
+  WHERE ${isRowOf('f')} AND (${REPLACES})${says === 'when' ? '' : ` AND (${IS_REFUSED}) IS NOT TRUE`}
   RETURNING f.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
 )${intoHistory(tables, withHistory, {
   of: 'f',
   from: `${writableOf(extent)} f`,
-  where: `f.dead AND (${IS_REFUSED}) IS NOT TRUE`,
+  where: says === 'when' ? 'f.dead' : `f.dead AND (${IS_REFUSED}) IS NOT TRUE`,
   state: "'discarded'",
   node: 'NULL',
 })}
 SELECT i.ord::text AS ord,
-       CASE WHEN ${IS_REFUSED} THEN 'declared'
-            WHEN p.dead THEN 'scheduled'
+       CASE ${says === 'when' ? '' : `WHEN ${IS_REFUSED} THEN 'declared'\n            `}WHEN p.dead THEN 'scheduled'
             WHEN p.ord IS NOT NULL THEN 'replaced'
             WHEN f.ord IS NOT NULL AND i.on_conflict <> 'error' THEN 'kept'
             WHEN ${CONFLICT[extent]} THEN 'conflict'
