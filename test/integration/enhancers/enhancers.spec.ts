@@ -174,24 +174,34 @@ describe.each(['test.plain', 'test.fenced'] as const)('enhancers of %s', (name) 
     async (_, answer, error) => {
       const goOn = signal();
       const called = signal();
-      stage.its.handle = async () => {
+      stage.its.handle = async ({ key }) => {
+        if (key !== 'k') return;
         called.resolve();
         await goOn.promise;
+        stage.its.log.push('handler over');
         throw new Error('no stock');
       };
-      stage.its.interceptor = (_context, next) => {
+      stage.its.interceptor = (context, next) => {
+        if (delayCallOf(context)?.delays[0].key !== 'k') return next.handle();
         next
           .handle()
           .pipe(catchError(() => EMPTY))
           .subscribe();
         return answer;
       };
-      const retrying = node.next('retrying');
+      const retrying = node.next('retrying').then((event) => {
+        stage.its.log.push('attempt over');
+        return event;
+      });
       await stage.schedule(name);
       await called.promise;
-      expect(await node.delays.find(name, 'k')).toMatchObject({ state: 'running', attempts: 1 });
+      // Whatever came of it would be told before this one.
+      const other = node.next('completed');
+      await stage.schedule(name, 'other');
+      await other;
       goOn.resolve();
       expect(await retrying).toMatchObject({ error });
+      expect(stage.its.log).toEqual(['handler over', 'attempt over']);
     },
   );
 

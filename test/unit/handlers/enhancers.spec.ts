@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import {
+  type ArgumentsHost,
   Controller,
   Injectable,
   type Provider,
@@ -16,7 +17,13 @@ import {
   APP_PIPE,
   ExternalContextCreator,
 } from '@nestjs/core';
-import { type Delay, DelayConfigError, type DelayEnhancers, OnDelay } from 'nestjs-delay-queue';
+import {
+  type Delay,
+  delayCallOf,
+  DelayConfigError,
+  type DelayEnhancers,
+  OnDelay,
+} from 'nestjs-delay-queue';
 import { calledBy, Diary, enhancer } from './enhancer.js';
 import { calls, CTX, DELAY, explored } from './explored.js';
 
@@ -167,4 +174,12 @@ describe('enhancers of handlers', () => {
     const made = { provide: 'MADE', useFactory: () => new Made() };
     expect(await calledBy([made], 'own', { name: 'test.made' })).toEqual(['instance', 'handler']);
   });
+});
+
+const hostOf = (type: string) =>
+  ({ getType: () => type, getArgs: () => [DELAY, CTX] }) as unknown as ArgumentsHost;
+
+it('delayCallOf a request is undefined, whatever its arguments are', () => {
+  expect(delayCallOf(hostOf('http'))).toBeUndefined();
+  expect(delayCallOf(hostOf('delay'))?.delays).toEqual([DELAY]);
 });

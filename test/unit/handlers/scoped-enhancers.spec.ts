@@ -110,7 +110,11 @@ describe('enhancers with an instance for each call', () => {
         calls.push(['handler of', this.request.delay.id]);
       }
     }
-    const called = await calledBy([Scoped], 'own', { name: 'test.scoped' });
-    expect(called).toEqual(['class guard', 'method pipe', ['handler of', '7']]);
+    const global = { provide: APP_GUARD, useClass: enhancer('global') };
+    const own = ['class guard', 'method pipe', ['handler of', '7']];
+    expect(await calledBy([Scoped, global], 'own', { name: 'test.scoped' })).toEqual(own);
+    calls.length = 0;
+    const all = await calledBy([Scoped, global], 'all', { name: 'test.scoped' });
+    expect(all).toEqual(['global guard', ...own]);
   });
 });
