@@ -13,6 +13,7 @@ export const SCENARIOS = [
   'drain',
   'overdue',
   'groups',
+  'rate-limit',
   'admin',
   'burst',
   'shop',
@@ -71,6 +72,7 @@ const OPTIONS = {
   'churn-keep': { type: 'string', default: '15' },
   'idle-pending': { type: 'string', default: '100000' },
   'idle-seconds': { type: 'string', default: '30' },
+  'limit-seconds': { type: 'string', default: '60' },
 } as const;
 
 /** Sizes of a run; the defaults are those of the published figures. */
@@ -113,6 +115,8 @@ export interface Settings {
   /** How long `lateness` and `commit` schedule, and `idle` watches. */
   seconds: number;
   idleSeconds: number;
+  /** How long nodes run under a limit in `rate-limit`. */
+  limitSeconds: number;
   /** How long `shop` orders at that pace, and how many order at a time as fast as it goes. */
   shopSeconds: number;
   ordersPerSecond: number;
@@ -168,6 +172,7 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
     ratesPerSecond: wholesOf('rates', 1),
     seconds: seconds(10),
     idleSeconds: wholeOf('idle-seconds', 1),
+    limitSeconds: wholeOf('limit-seconds', 6),
     shopSeconds: seconds(120),
     ordersPerSecond: wholeOf('orders-per-second', 1),
     connections: wholesOf('connections', 1),

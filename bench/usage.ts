@@ -17,6 +17,7 @@ drain     --count 50000 --processes 1 --concurrency default,1000 --handlers asyn
           --backlog 0 (delays of the far future beside a second drain, as 1000000)
 overdue   --overdue 100000 --concurrency 1000 (the last, as in lateness and idle)
 groups    (no options)
+rate-limit --limit-seconds 60 (600: ten minutes)
 admin     --idle-pending 100000 (or 1000,10000000: live delays)
 burst     --burst-orders 10000 --burst-skus 200 --burst-batch 200 --processes 1
 shop      --orders-per-second 100 --seconds 120 --connections 50
