@@ -3,6 +3,8 @@
  *
  *     npm run mutants:suites -- --only never-seals,renews-by-id --suites unit,interleavings
  *
+ * `named` are the specs that a mutant names itself.
+ *
  * One line for each mutant and suite: name, suite, seconds, and the first test that failed. `control` is the
  * engine as it is.
  */
@@ -15,9 +17,13 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { MUTANTS as CHAOS } from '../chaos/mutants/mutants.js';
 import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
+import { RECURRENCES } from './recurrences.js';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const CONFIG = fileURLToPath(new URL('./jest.config.mjs', import.meta.url));
+
+/** Stands for the specs that the mutant names. */
+const NAMED: readonly string[] = ['named'];
 
 /** What Jest is given. Not those of the shop, of the harnesses, and of files and their names. */
 const SUITES: Readonly<Record<string, readonly string[]>> = {
@@ -26,9 +32,13 @@ const SUITES: Readonly<Record<string, readonly string[]>> = {
   integration: ['/test/integration/', '--testPathIgnorePatterns', '/(interleavings|chaos|bench)'],
   hostile: ['/test/hostile/'],
   cluster: ['/test/cluster/'],
+  named: NAMED,
 };
 
-const ALL = ['control', ...Object.keys(IMPOLITE), ...Object.keys(CHAOS)];
+/** Those whose sources are changed. */
+const PATCHED = { ...IMPOLITE, ...RECURRENCES };
+
+const ALL = ['control', ...Object.keys(PATCHED), ...Object.keys(CHAOS)];
 
 const { values } = parseArgs({
   options: {
@@ -71,13 +81,20 @@ function chosen<Value>(kind: string, names: string, from: (name: string) => Valu
 function envOf(name: string): NodeJS.ProcessEnv | undefined {
   if (name === 'control') return {};
   if (name in CHAOS) return { CHAOS_MUTANT: name };
-  const mutant = IMPOLITE[name];
+  const mutant = PATCHED[name];
   return mutant && { SOURCE_PATCHES: JSON.stringify(mutant.patches) };
+}
+
+/** The suite as this mutant has it; none where it names no specs. */
+function suiteOf(suite: readonly string[], name: string): readonly string[] {
+  return suite === NAMED ? (PATCHED[name]?.tests ?? []).map((test) => `/test/${test}`) : suite;
 }
 
 const suites = chosen('suite', values.suites, (name) => SUITES[name]);
 for (const [name, env] of chosen('mutant', values.only, envOf)) {
-  for (const [suite, files] of suites) {
+  for (const [suite, some] of suites) {
+    const files = suiteOf(some, name);
+    if (files.length === 0) continue;
     const beganAtMs = performance.now();
     const { passed, failed } = await run(files, env);
     const seconds = Math.round((performance.now() - beganAtMs) / 1_000);

@@ -6,6 +6,7 @@ import { patchSource, type SourcePatch } from '../../../tools/source-patches.mjs
 import { SWC_OPTIONS } from '../../../tools/swc-options.mjs';
 import { KINDS } from '../../impolite/kinds/index.js';
 import { MUTANTS } from '../../impolite/mutants/mutants.js';
+import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
 import { outcomeOf } from '../../impolite/mutants/outcome.js';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -28,6 +29,13 @@ describe.each(Object.entries(MUTANTS))('%s', (_, { patches, kinds, tests }) => {
 
   it('names programs and tests that there are', () => {
     expect(kinds.filter((kind) => KINDS[kind] === undefined)).toEqual([]);
+    expect(tests.filter((test) => !existsSync(pathOf(`test/${test}.spec.ts`)))).toEqual([]);
+  });
+});
+
+describe.each(Object.entries(RECURRENCES))('%s', (_, { patches, tests }) => {
+  it('still fits the code, and names specs that there are', () => {
+    expect(changed(patches).every((code) => code.length > 0)).toBe(true);
     expect(tests.filter((test) => !existsSync(pathOf(`test/${test}.spec.ts`)))).toEqual([]);
   });
 });

@@ -1,0 +1,220 @@
+import type { SourcePatch } from '../../tools/source-patches.mjs';
+
+/** What recurs with one rule taken out, and the specs that find it; files or folders, relative to `test`. */
+export interface NamedMutant {
+  /** What it does wrong, as a sentence about it goes on after "it". */
+  about: string;
+  patches: readonly SourcePatch[];
+  tests: readonly string[];
+}
+
+const patch = (file: string, from: string, to: string): SourcePatch => ({
+  file: `src/delay-queue/${file}`,
+  from,
+  to,
+});
+
+const DECLARE = 'store/sql/recurrences/declare.sql.ts';
+const WITHDRAW = 'store/sql/recurrences/withdraw.sql.ts';
+const TAKEN = 'store/sql/delays/schedule-taken.sql.ts';
+const RECURRENCE = 'recurrence/recurrence.ts';
+
+export const RECURRENCES: Readonly<Record<string, NamedMutant>> = {
+  'withdraws-nothing': {
+    about: 'leaves what is declared no longer where it is',
+    patches: [patch(WITHDRAW, 'AND ((d.name, d.key) IN', 'AND false AND ((d.name, d.key) IN')],
+    tests: ['integration/recurrences/declarations'],
+  },
+  'withdraws-what-calls-made': {
+    about: 'removes at each start what a call has made recur',
+    patches: [
+      patch(WITHDRAW, " AND ${isDeclared('d.repeat')}\n    AND", '\n    AND'),
+      patch(WITHDRAW, " AND ${isDeclared('d.repeat')} AND d.leased_by", ' AND d.leased_by'),
+    ],
+    tests: ['integration/recurrences/life-of-scheduled'],
+  },
+  'declares-anew': {
+    about: 'counts from each start what stands as declared',
+    patches: [
+      patch(DECLARE, 'const IS_OTHER = `', 'const IS_OTHER = `true OR '),
+      patch(
+        DECLARE,
+        '${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise',
+        'true AS recurs_otherwise',
+      ),
+    ],
+    tests: ['integration/recurrences/declarations'],
+  },
+  'declares-late': {
+    about: 'says an old word after the one of a newer node',
+    patches: [
+      patch(
+        DECLARE,
+        '`EXISTS (SELECT FROM newer WHERE ${name} = ANY (newer.names))`',
+        '`(false AND ${name} IS NULL)`',
+      ),
+    ],
+    tests: ['integration/recurrences/words-of-nodes'],
+  },
+  'declares-at-once-and-fails': {
+    about: 'fails when another node inserts the same at that moment',
+    patches: [patch(DECLARE, 'ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING', '')],
+    tests: ['integration/recurrences/words-of-nodes'],
+  },
+  'declares-once': {
+    about: 'does not come back for what a run held',
+    patches: [
+      patch(
+        'store/recurrences/recurrence.store.ts',
+        "answers[index]?.verdict === 'again'",
+        "answers[index]?.verdict === 'never'",
+      ),
+    ],
+    tests: ['integration/recurrences/declarations'],
+  },
+  'runs-now-what-was-missed': {
+    about: 'leaves the old due time when one is made due by hand that would be missed',
+    patches: [
+      patch(
+        'store/sql/delays/run-now.sql.ts',
+        "CASE WHEN d.repeat ->> 'catchUp' = 'none' THEN",
+        'CASE WHEN false THEN',
+      ),
+    ],
+    tests: ['integration/recurrences/downtime'],
+  },
+  drifts: {
+    about: 'counts the next instant of `every` from the run and not from the first one',
+    patches: [
+      patch(
+        'recurrence/instants.ts',
+        'after: (ms) => firstMs + Math.max(0, count(ms) + 1) * periodMs,',
+        'after: (ms) => ms + periodMs,',
+      ),
+    ],
+    tests: ['integration/recurrences/failures', 'integration/recurrences/scheduled'],
+  },
+  'stands-for-the-first': {
+    about: 'runs with `latest` for the first instant that was missed, and then for the others',
+    patches: [
+      patch(
+        RECURRENCE,
+        "if (this.#catchUp !== 'latest') return dueMs;",
+        "if (this.#catchUp !== 'never') return dueMs;",
+      ),
+      patch(
+        RECURRENCE,
+        "return this.#catchUp === 'latest'\n",
+        "return this.#catchUp === 'never'\n",
+      ),
+    ],
+    tests: ['integration/recurrences/downtime'],
+  },
+  'skips-with-each': {
+    about: 'leaves out what was missed with `each`, too',
+    patches: [
+      patch(RECURRENCE, "const fromMs = this.#catchUp === 'none'", 'const fromMs = this.#catchUp'),
+    ],
+    tests: ['integration/recurrences/downtime'],
+  },
+  'runs-what-was-missed': {
+    about: 'runs with `none` what came too late',
+    patches: [
+      patch(
+        RECURRENCE,
+        "return this.#catchUp === 'none' && nowMs",
+        "return this.#catchUp === 'never' && nowMs",
+      ),
+    ],
+    tests: ['integration/recurrences/downtime'],
+  },
+  'skips-the-missing-hour': {
+    about: 'goes by the rules of no cron where clocks change',
+    patches: [patch('recurrence/instants.ts', "    fixedTimeRule: 'no-wildcard',\n", '')],
+    tests: ['unit/recurrence/instants'],
+  },
+  'reads-another-clock': {
+    about: 'reads the wall clock of UTC, whatever the time zone',
+    patches: [patch('recurrence/instants.ts', 'timezone: timeZone,', "timezone: 'UTC',")],
+    tests: ['unit/recurrence/instants'],
+  },
+  'recurs-outside': {
+    about: 'moves a row on after the transaction of its handler, and not in it',
+    patches: [
+      patch(
+        'execution/transaction/fenced-transaction.ts',
+        'const rows = await this.parts.store.recur(items, this.#session.statements);',
+        `setTimeout(() => void this.parts.store.recur(items).catch(() => {}), 100);
+    if (items.length > 0) return recurring.map(({ id }) => id);
+    const rows = await this.parts.store.recur(items, this.#session.statements);`,
+      ),
+    ],
+    tests: ['integration/recurrences/nodes'],
+  },
+  'travels-without-its-clock': {
+    about: 'lets time pass in tests and leaves the wall clock of what recurs where it was',
+    patches: [
+      patch(
+        'store/sql/testing/travel.sql.ts',
+        "COALESCE((d.repeat ->> 'travelledMs')::float8, 0) + l.ms",
+        '0 * l.ms',
+      ),
+    ],
+    tests: ['integration/testing/recurrences'],
+  },
+  'puts-off-what-is-said-again': {
+    about: 'counts from each call that says the same again',
+    patches: [
+      patch(
+        TAKEN,
+        "const GOES_ON = goesOnAsItDid('f.repeat', 'f.extras');",
+        "const GOES_ON = 'false';",
+      ),
+    ],
+    tests: ['integration/recurrences/scheduled'],
+  },
+  'overrules-the-code': {
+    about: 'lets a call change how the code says that a delay recurs',
+    patches: [
+      patch(
+        TAKEN,
+        "`${isDeclared('f.repeat')} AND f.extras",
+        "`false AND ${isDeclared('f.repeat')} AND f.extras",
+      ),
+    ],
+    tests: ['integration/recurrences/scheduled'],
+  },
+  'drifts-by-its-handler': {
+    about: 'counts from now when a handler says again how its own delay recurs',
+    patches: [
+      patch(
+        'producer/own-key.ts',
+        'if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return to;',
+        'if (repeat.hasFirst || occurrence.recursAs(repeat.how)) return to;',
+      ),
+    ],
+    tests: ['integration/recurrences/own-key'],
+  },
+  'comes-behind-later-calls': {
+    about: 'asks for the time of a wall clock without keeping the place of its call',
+    patches: [
+      patch(
+        'producer/single-writes.ts',
+        'return await inOrder([delay], async () => {\n      const timed = await withFirstInstants(runner, [delay]);',
+        'const timed = await withFirstInstants(runner, [delay]);\n    return await inOrder([delay], async () => {',
+      ),
+    ],
+    tests: ['integration/recurrences/life-of-scheduled'],
+  },
+  'declares-in-clear': {
+    about: 'stores the payload of a `@RepeatDelay` as it stands in the code',
+    patches: [
+      patch(
+        'handlers/declaration.ts',
+        'const stored = payloads.stored(json, owner);',
+        'const stored = json as string | Promise<string>;',
+      ),
+    ],
+    tests: ['integration/recurrences/payloads', 'unit/handlers/repeat-delay'],
+  },
+};
