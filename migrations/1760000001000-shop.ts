@@ -10,8 +10,8 @@ export class Shop1760000001000 implements MigrationInterface {
 
   async down(runner: QueryRunner): Promise<void> {
     await runner.query(
-      `DROP TABLE "sample_campaign_message", "campaign_pace", "campaign_recipient", "campaign", "frozen_timer", "dispute", "sample_provider", "sample_refund", "sample_message",
-         "outbox", "review", "payment_conflict", "payment", "order_item", "orders", "sku", "merchant"`,
+      `DROP TABLE "sample_campaign_message", "campaign_recipient", "campaign", "frozen_timer", "dispute", "sample_provider", "sample_refund", "sample_message",
+         "outbox", "review", "payment_conflict", "payment", "order_item", "orders", "sku", "merchant_reminder", "merchant"`,
     );
   }
 }
@@ -26,10 +26,21 @@ const CREATE = [
      "sms_after_ms"     bigint,
      "confirm_after_ms" bigint,
      "rate_after_ms"    bigint,
+     "time_zone"        varchar(64) NOT NULL DEFAULT 'Asia/Shanghai',
      CONSTRAINT "pk_merchant" PRIMARY KEY ("id"),
      CONSTRAINT "ck_merchant_terms"
        CHECK (LEAST("pay_within_ms", "confirm_after_ms", "rate_after_ms") > 0),
      CONSTRAINT "ck_merchant_messages" CHECK (LEAST("remind_before_ms", "sms_after_ms") >= 0)
+   )`,
+  `CREATE TABLE "merchant_reminder" (
+     "merchant_id"    varchar(64) COLLATE "C" NOT NULL,
+     "due_at"         timestamptz NOT NULL,
+     "orders"         integer NOT NULL,
+     "oldest_paid_at" timestamptz NOT NULL,
+     CONSTRAINT "pk_merchant_reminder" PRIMARY KEY ("merchant_id", "due_at"),
+     CONSTRAINT "fk_merchant_reminder_merchant"
+       FOREIGN KEY ("merchant_id") REFERENCES "merchant" ("id"),
+     CONSTRAINT "ck_merchant_reminder_orders" CHECK ("orders" > 0)
    )`,
   // The bounds of price, quantity and lines (20 lines of at most 99) keep a total within an integer.
   // COLLATE "C": SKUs are locked in id order, and every node must mean the same order by it.
@@ -179,6 +190,7 @@ const CREATE = [
   `CREATE TABLE "campaign" (
      "id"              bigint GENERATED ALWAYS AS IDENTITY,
      "state"           varchar(16) NOT NULL,
+     "merchant_id"     varchar(64) COLLATE "C" NOT NULL,
      "message"         text NOT NULL,
      "send_at"         timestamptz NOT NULL,
      "created_at"      timestamptz NOT NULL DEFAULT clock_timestamp(),
@@ -188,6 +200,7 @@ const CREATE = [
      "request_hash"    varchar(64),
      CONSTRAINT "pk_campaign" PRIMARY KEY ("id"),
      CONSTRAINT "uq_campaign_idempotency_key" UNIQUE ("idempotency_key"),
+     CONSTRAINT "fk_campaign_merchant" FOREIGN KEY ("merchant_id") REFERENCES "merchant" ("id"),
      CONSTRAINT "ck_campaign_state"
        CHECK ("state" IN ('SCHEDULED', 'RUNNING', 'STOPPED', 'COMPLETED')),
      CONSTRAINT "ck_campaign_completed"
@@ -216,12 +229,6 @@ const CREATE = [
   // Serves the next batch and the counts.
   `CREATE INDEX "ix_campaign_recipient_next"
      ON "campaign_recipient" ("campaign_id", "state", "retry_at")`,
-  `CREATE TABLE "campaign_pace" (
-     "id"      integer NOT NULL,
-     "free_at" timestamptz NOT NULL,
-     CONSTRAINT "pk_campaign_pace" PRIMARY KEY ("id"),
-     CONSTRAINT "ck_campaign_pace_one" CHECK ("id" = 1)
-   )`,
   // The sample provider's own; a provider of yours keeps its books elsewhere.
   `CREATE TABLE "sample_message" (
      "id"           bigint NOT NULL,
@@ -256,8 +263,9 @@ const CREATE = [
 
 const SEED = [
   `INSERT INTO "sample_provider" ("id", "refunds") VALUES (1, 'work')`,
-  `INSERT INTO "campaign_pace" ("id", "free_at") VALUES (1, clock_timestamp())`,
-  `INSERT INTO "merchant" ("id", "name") VALUES ('tea-house', 'The tea house'), ('kiln', 'The kiln')`,
+  `INSERT INTO "merchant" ("id", "name", "time_zone") VALUES
+    ('tea-house', 'The tea house', 'Asia/Shanghai'),
+    ('kiln',      'The kiln',      'Asia/Tokyo')`,
   `INSERT INTO "sku" ("sku", "name", "price", "stock", "initial_stock") VALUES
     ('TEA-GREEN',   'Green tea, 100 g',        890,   500,   500),
     ('TEA-OOLONG',  'Oolong tea, 100 g',      1490,   300,   300),

@@ -2,7 +2,8 @@ import type { Race } from './races/races.js';
 
 /**
  * Everything the shop puts off, with what each delay carries. Keys: the order's id; for a refund the
- * payment's, for a message the message's, for a campaign the campaign's.
+ * payment's, for a message the message's, for a campaign the campaign's, for a reminder of merchants the
+ * time zone.
  */
 declare module 'nestjs-delay-queue' {
   interface DelayPayloads {
@@ -18,6 +19,8 @@ declare module 'nestjs-delay-queue' {
     'order.remind': { orderId: string };
     /** The order is placed and a moment has passed: the text message that says so. */
     'order.sms': { orderId: string };
+    /** It is nine in that time zone: merchants hear of the orders that wait to be shipped. */
+    'merchant.remind': { timeZone: string };
     /** A message of the outbox goes to its buyer. */
     'message.send': { messageId: string };
     /** Money that belongs to no open order goes back. */

@@ -1,6 +1,7 @@
-import { Campaign, CampaignPace, CampaignRecipient } from './campaigns/campaign.entity.js';
+import { Campaign, CampaignRecipient } from './campaigns/campaign.entity.js';
 import { Sku } from './catalog/sku.entity.js';
 import { Dispute, FrozenTimer } from './disputes/dispute.entity.js';
+import { MerchantReminder } from './merchants/merchant-reminder.entity.js';
 import { Merchant } from './merchants/merchant.entity.js';
 import { Order, OrderItem } from './orders/order.entity.js';
 import { OutboxMessage } from './outbox/outbox-message.entity.js';
@@ -13,6 +14,7 @@ import { Review } from './reviews/review.entity.js';
 
 export const shopEntities = [
   Merchant,
+  MerchantReminder,
   Sku,
   Order,
   OrderItem,
@@ -28,5 +30,4 @@ export const shopEntities = [
   FrozenTimer,
   Campaign,
   CampaignRecipient,
-  CampaignPace,
 ];

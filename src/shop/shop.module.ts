@@ -20,6 +20,7 @@ import { InvariantsService } from './invariants/invariants.service.js';
 import { InvariantsWatch } from './invariants/invariants.watch.js';
 import { MerchantsController } from './merchants/merchants.controller.js';
 import { MerchantsService } from './merchants/merchants.service.js';
+import { RemindMerchantsHandler } from './merchants/remind-merchants.handler.js';
 import { CloseOrderHandler } from './orders/close-order.handler.js';
 import { ConfirmOrderHandler } from './orders/confirm-order.handler.js';
 import { OrderListService } from './orders/order-list.service.js';
@@ -60,6 +61,7 @@ const handlers = [
   PayInRaceHandler,
   RateOrderHandler,
   RefundPaymentHandler,
+  RemindMerchantsHandler,
   SendCampaignHandler,
   SendMessageHandler,
   TellBuyerHandler,

@@ -43,30 +43,12 @@ describe('campaigns', () => {
       error: null,
     });
     expect(await reached(shop, created.id)).toEqual(everybody);
-    expect((await batches(shop)).map(({ n }) => n)).toEqual([4, 2]);
+    expect(await batches(shop)).toEqual([4, 2]);
     const order = await shop.sql<{ recipient: string }[]>(
       `SELECT recipient FROM campaign_recipient ORDER BY tried_at, id`,
     );
     expect(order.map(({ recipient }) => recipient)).toEqual(everybody);
     await hasNoDelay(created.id);
-  });
-
-  it('share the pace: whichever they are of, two batches begin a second apart', async () => {
-    const earlier = (await batches(shop)).length;
-    const ids = await Promise.all(
-      ['a', 'b'].map(async (message) => (await campaign(shop, people(6), { message })).id),
-    );
-    for (const id of ids) await campaignWhen(shop, id, isCompleted);
-    const all = (await batches(shop)).slice(earlier);
-    expect(all).toHaveLength(4);
-    for (const { n, campaigns } of all) {
-      expect(campaigns).toHaveLength(1);
-      expect(n).toBeLessThanOrEqual(RATE);
-    }
-    // As the database's clock has recorded them; nothing here depends on when we look.
-    const pauses = all.slice(1).map(({ atMs }, index) => atMs - all[index]!.atMs);
-    expect(Math.min(...pauses)).toBeGreaterThanOrEqual(1_000);
-    for (const id of ids) expect(await reached(shop, id)).toEqual(people(6));
   });
 
   it('wait for their time, also when they are stopped and resumed before it', async () => {
@@ -142,5 +124,17 @@ describe('campaigns', () => {
     const { counts } = await campaign(shop, crowd, { inMs: HOUR_MS });
     expect(counts.total).toBe(10_000);
     await expect(campaign(shop, [...crowd, 'one more'])).rejects.toThrow(/400 .*recipients: /);
+  });
+
+  it('are of a merchant: its group, and none that is unknown', async () => {
+    const merchant = 'kiln';
+    const { id, ...created } = await campaign(shop, people(1), { inMs: HOUR_MS, merchant });
+    expect(created).toMatchObject({ merchant });
+    expect((await delayOf(id))!.group).toBe(merchant);
+    await act(id, 'stop');
+    await act(id, 'resume');
+    expect((await delayOf(id))!.group).toBe(merchant);
+    const unknown = campaign(shop, people(1), { merchant: 'nobody' });
+    await expect(unknown).rejects.toThrow(/400 .*merchant: is unknown; see GET \/merchants/);
   });
 });

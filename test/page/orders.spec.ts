@@ -68,6 +68,25 @@ describe('the page', () => {
     await visitor.order(no).getByRole('img', { name: '5 stars' }).waitFor();
   });
 
+  it('reminds a merchant of what waits to be shipped, and sends the campaigns of both side by side', async () => {
+    const merchant = visitor.page.locator('.merchant').filter({ hasText: 'The tea house' });
+    await merchant.filter({ hasText: /Shanghai.*next in [\d:]+/ }).waitFor();
+    const no = await visitor.place();
+    await visitor.act(no, 'Pay');
+    await visitor.sees(no, /waits to be shipped/);
+    await visitor.button('Remind now: The tea house').click();
+    await merchant.filter({ hasText: /Told at [\d:]+: \d+ paid orders? waits? to be/ }).waitFor();
+
+    const campaigns = visitor.page.locator('.campaign').filter({ hasText: 'Sending' });
+    for (const name of ['The tea house', 'The kiln']) {
+      await visitor.button(`Text 200 made-up buyers of ${name}`).click();
+      await campaigns.filter({ hasText: `${name}: New teas have arrived` }).waitFor();
+    }
+    expect(await campaigns.count()).toBe(2);
+    for (const id of ['1', '2']) await shop.post(`/campaigns/${id}/stop`);
+    await campaigns.first().waitFor({ state: 'detached' });
+  });
+
   it('says where the button is why the shop refuses', async () => {
     const no = await visitor.place();
     const id = await idOf(no);

@@ -1,9 +1,10 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DelayService, DiscardDelay } from 'nestjs-delay-queue';
 import { DataSource, type EntityManager } from 'typeorm';
+import { serverNow } from '../shop.clock.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import type { CampaignMessage } from './campaign-message.js';
-import { messagesPerSecond, nextTurn, takeTurn } from './campaign-pace.js';
+import { messagesPerSecond } from './campaign-pace.js';
 import { Campaign } from './campaign.entity.js';
 
 /** With pauses of 1 s, 2 s, 4 s and so on that is about nine minutes. */
@@ -29,44 +30,44 @@ export class CampaignBatches {
     @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
-  /** Marks the next ones as SENDING; `null`: it is not the campaign's turn, or nobody is left. */
+  /** Marks the next ones as SENDING; `null`: it is stopped, or nobody is to be sent to now. */
   take(campaignId: string): Promise<CampaignBatch | null> {
     return this.dataSource.transaction(async (manager) => {
       const campaign = await lock(manager, campaignId);
-      const triedAt = await takeTurn(manager, campaignId);
-      if (triedAt)
-        return { campaignId, triedAt, messages: await this.mark(manager, campaign!, triedAt) };
-      if (campaign) await this.goOn(manager, campaign);
+      if (!campaign) return null;
+      const triedAt = await serverNow(manager);
+      const messages = await this.mark(manager, campaign, triedAt);
+      if (messages.length > 0) return { campaignId, triedAt, messages };
+      await this.goOn(manager, campaign);
       return null;
     });
   }
 
-  /**
-   * Writes down what the provider has said of each.
-   *
-   * @param isCut the attempt was over before the provider had answered: who was not accepted stays
-   * SENDING, and is in the next batch
-   */
-  settle(
-    { campaignId, triedAt, messages }: CampaignBatch,
-    failures: ReadonlyMap<string, Error>,
-    isCut: boolean,
-  ): Promise<void> {
+  /** Writes down what the provider has said of each. */
+  settle(batch: CampaignBatch, failures: ReadonlyMap<string, Error>): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
-      const campaign = await lock(manager, campaignId);
-      const accepted = messages.filter(({ id }) => !failures.has(id));
-      await sent(manager, accepted.map(recipientId), triedAt);
-      if (!isCut) await refused(manager, failures, triedAt);
+      const campaign = await lock(manager, batch.campaignId);
+      await accepted(manager, batch, failures);
+      await refused(manager, failures, batch.triedAt);
       if (campaign) await this.goOn(manager, campaign);
     });
   }
 
+  /**
+   * The attempt was cut before the provider had answered: who was not accepted stays SENDING, and is in
+   * the next batch. Not under the row of the campaign, because who stops it holds that and waits for us.
+   */
+  keepAccepted(batch: CampaignBatch, failures: ReadonlyMap<string, Error>): Promise<void> {
+    return accepted(this.dataSource.manager, batch, failures);
+  }
+
   /** Those first whom a dead process has left in the middle. */
-  private async mark(manager: EntityManager, { id, message }: Campaign, triedAt: Date) {
-    await manager.query(
-      `UPDATE campaign SET state = 'RUNNING', started_at = coalesce(started_at, $2) WHERE id = $1`,
-      [id, triedAt],
-    );
+  private async mark(
+    manager: EntityManager,
+    { id, state, message }: Campaign,
+    triedAt: Date,
+  ): Promise<CampaignMessage[]> {
+    if (state === 'STOPPED') return [];
     const rows = await manager.query<{ id: string; recipient: string }[]>(
       `WITH taken AS (
          UPDATE campaign_recipient SET state = 'SENDING', tried_at = $2
@@ -79,6 +80,11 @@ export class CampaignBatches {
        SELECT id::text, recipient FROM taken ORDER BY id`,
       [id, triedAt, messagesPerSecond(this.config)],
     );
+    if (rows.length === 0) return [];
+    await manager.query(
+      `UPDATE campaign SET state = 'RUNNING', started_at = coalesce(started_at, $2) WHERE id = $1`,
+      [id, triedAt],
+    );
     return rows.map((row): CampaignMessage => ({
       id: messageId(row.id),
       campaignId: id,
@@ -89,14 +95,28 @@ export class CampaignBatches {
   }
 
   /** What becomes of its delay. */
-  private async goOn(manager: EntityManager, { id, state }: Campaign): Promise<void> {
-    const at = await nextTurn(manager, id);
+  private async goOn(manager: EntityManager, { id, state, merchantId }: Campaign): Promise<void> {
+    const at = await nextBatchAt(manager, id);
     if (at === null) return complete(manager, id);
-    await this.delays.schedule('campaign.send', { campaignId: id }, { at, key: id, manager });
+    const next = { at, key: id, group: merchantId, manager };
+    await this.delays.schedule('campaign.send', { campaignId: id }, next);
     // An attempt does not cancel itself, but what it has moved on waits like any other. Left to end with
     // the attempt, a little after this transaction, it would be in the way of who resumes in between.
     if (state === 'STOPPED') await this.delays.cancel('campaign.send', id, { manager });
   }
+}
+
+/**
+ * When somebody of it may be sent to again, `null` when nobody is left. It may be now: then the limits of
+ * `campaign.send` say when its turn comes.
+ */
+async function nextBatchAt(manager: EntityManager, campaignId: string): Promise<Date | null> {
+  const [next] = await manager.query<{ at: Date | null }[]>(
+    `SELECT greatest(clock_timestamp(), min(retry_at)) AS at FROM campaign_recipient
+     WHERE campaign_id = $1 AND state IN ('SENDING', 'PENDING') HAVING count(*) > 0`,
+    [campaignId],
+  );
+  return next?.at ?? null;
 }
 
 /** Whoever stops or resumes the campaign meanwhile waits here, or is seen. */
@@ -104,7 +124,12 @@ function lock(manager: EntityManager, id: string): Promise<Campaign | null> {
   return manager.findOne(Campaign, { where: { id }, lock: { mode: 'for_no_key_update' } });
 }
 
-async function sent(manager: EntityManager, ids: readonly string[], triedAt: Date): Promise<void> {
+async function accepted(
+  manager: EntityManager,
+  { messages, triedAt }: CampaignBatch,
+  failures: ReadonlyMap<string, Error>,
+): Promise<void> {
+  const ids = messages.filter(({ id }) => !failures.has(id)).map(recipientId);
   await manager.query(
     `UPDATE campaign_recipient SET state = 'SENT', sent_at = clock_timestamp(), error = NULL
      WHERE id = ANY ($1) AND state = 'SENDING' AND tried_at = $2`,

@@ -19,7 +19,7 @@ export async function campaignRows(
   { id = null, after = null, most = PAGE }: Wanted,
 ): Promise<CampaignRow[]> {
   const rows = await manager.query<Row[]>(
-    `SELECT campaign.id::text, state, message, send_at AS at, campaign.created_at AS "createdAt",
+    `SELECT campaign.id::text, merchant_id AS merchant, state, message, send_at AS at, campaign.created_at AS "createdAt",
             started_at AS "startedAt", completed_at AS "completedAt", counts, failures,
             CASE WHEN leased_by IS NULL AND wake_at < 'infinity' THEN wake_at END AS "nextBatchAt",
             delay.last_error AS error, clock_timestamp() AS "serverNow"

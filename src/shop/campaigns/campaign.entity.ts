@@ -5,11 +5,11 @@ import {
   Index,
   JoinColumn,
   ManyToOne,
-  PrimaryColumn,
   PrimaryGeneratedColumn,
   Unique,
   type Relation,
 } from 'typeorm';
+import { Merchant } from '../merchants/merchant.entity.js';
 
 export const CAMPAIGN_STATES = ['SCHEDULED', 'RUNNING', 'STOPPED', 'COMPLETED'] as const;
 export type CampaignState = (typeof CAMPAIGN_STATES)[number];
@@ -36,6 +36,14 @@ export class Campaign {
 
   @Column('varchar', { length: 16 })
   state!: CampaignState;
+
+  /** Whose it is: also the group of its `campaign.send`. */
+  @Column({ type: 'varchar', length: 64, collation: 'C', name: 'merchant_id' })
+  merchantId!: string;
+
+  @ManyToOne(() => Merchant)
+  @JoinColumn({ name: 'merchant_id', foreignKeyConstraintName: 'fk_campaign_merchant' })
+  merchant!: Relation<Merchant>;
 
   @Column('text')
   message!: string;
@@ -111,15 +119,4 @@ export class CampaignRecipient {
   /** Why the provider did not take it. */
   @Column('text', { nullable: true })
   error!: string | null;
-}
-
-/** When the next batch may begin, of whichever campaign: one row, which every process of the shop asks. */
-@Entity('campaign_pace')
-@Check('ck_campaign_pace_one', `"id" = 1`)
-export class CampaignPace {
-  @PrimaryColumn('integer', { primaryKeyConstraintName: 'pk_campaign_pace' })
-  id!: number;
-
-  @Column('timestamptz', { name: 'free_at' })
-  freeAt!: Date;
 }

@@ -49,7 +49,7 @@ export class CampaignsController {
   @ApiOperation({
     summary: 'A text message to many, from a set time on',
     description:
-      'Sent in batches at the pace of the provider. Each recipient gets it once, whatever crashes, when ' +
+      'Sent in batches at the pace of its merchant, who has one for all of its campaigns. Each recipient gets it once, whatever crashes, when ' +
       'the provider looks at the id of a message; without that, those of one batch may get it twice ' +
       'after a crash in the moment between sending and writing that down.',
   })
@@ -85,7 +85,7 @@ export class CampaignsController {
 
   @Post(':id/stop')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Send to nobody any more, but for the batch that is on its way' })
+  @ApiOperation({ summary: 'Send to nobody any more, and cut the batch that is on its way' })
   @AnswersCampaign()
   @ApiConflictResponse({ standardSchema: problem, description: 'It is completed' })
   stop(@Param('id') id: string): Promise<CampaignView> {

@@ -27,6 +27,7 @@ const recipients = z
   });
 
 export const createCampaign = z.strictObject({
+  merchant: z.string().max(64).default('tea-house').meta({ description: 'Whose campaign it is' }),
   at: z.iso
     .datetime({ offset: true, error: 'must be an instant like 2026-11-20T12:30:00Z' })
     .transform((text) => new Date(text))
@@ -58,6 +59,7 @@ const count = z.int().min(0);
 
 export const campaignView = z.object({
   id: z.string(),
+  merchant: z.string(),
   state: z.enum(CAMPAIGN_STATES).meta({ description: 'COMPLETED also with some who failed' }),
   message: z.string(),
   at: instant.meta({ description: 'When it begins' }),
@@ -78,7 +80,9 @@ export const campaignView = z.object({
     .string()
     .nullable()
     .meta({ description: 'Why the last batch as a whole could not be sent; it is tried again' }),
-  messagesPerSecond: count.meta({ description: 'At most, of all campaigns together' }),
+  messagesPerSecond: count.meta({
+    description: 'At most, of all campaigns of its merchant together',
+  }),
   serverNow: instant,
 });
 export type CampaignView = z.infer<typeof campaignView>;

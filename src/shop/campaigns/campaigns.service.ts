@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto';
 import { DataSource, type EntityManager } from 'typeorm';
 import { InvalidRequest } from '../http/invalid-request.js';
 import { ProblemException } from '../http/problem.js';
+import { Merchant } from '../merchants/merchant.entity.js';
 import { serverNow } from '../shop.clock.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { messagesPerSecond } from './campaign-pace.js';
@@ -18,6 +19,8 @@ import {
 
 /** Who says "now" says it by a clock of his own, and a while before we hear it. */
 const PAST_MAX_MS = 5 * 60_000;
+/** A batch ends at once when it is cut. */
+const ABORT_WITHIN = '1s';
 const AHEAD_MAX_MS = 366 * 24 * 3_600_000;
 
 @Injectable()
@@ -31,7 +34,7 @@ export class CampaignsService {
   /**
    * The same `idempotencyKey` with the same campaign answers the one that it made the first time.
    *
-   * @throws 400 for a time out of range; 422 when the key stood for another campaign
+   * @throws 400 for a time out of range and for an unknown merchant; 422 when the key stood for another campaign
    */
   async create(request: CreateCampaign, idempotencyKey?: string): Promise<CampaignView> {
     const key = idempotencyKey ?? null;
@@ -58,7 +61,7 @@ export class CampaignsService {
   }
 
   /**
-   * Nobody is sent to any more, but for the batch that is with the provider now.
+   * Nobody is sent to any more: a batch that is with the provider now is cut, on whichever process.
    *
    * @throws 404 for an unknown campaign; 409 for one that is completed
    */
@@ -70,8 +73,9 @@ export class CampaignsService {
         throw new ConflictException('the campaign cannot be stopped: it is COMPLETED');
       }
       await manager.update(Campaign, { id }, { state: 'STOPPED' });
-      // `running`: that attempt waits for this row, and ends when it sees it.
-      await this.delays.cancel('campaign.send', id, { manager });
+      // `running`: that attempt is not with the provider, but waits for this row, and ends when it sees it.
+      const abort = { running: 'abort', abortWithin: ABORT_WITHIN, manager } as const;
+      await this.delays.cancel('campaign.send', id, abort);
     });
     return this.show(id);
   }
@@ -84,24 +88,27 @@ export class CampaignsService {
   async resume(given: string): Promise<CampaignView> {
     const { id } = await this.show(given);
     await this.dataSource.transaction(async (manager) => {
-      const { state, startedAt, sendAt } = await lock(manager, id);
-      if (state === 'COMPLETED') return;
-      await manager.update(Campaign, { id }, { state: startedAt ? 'RUNNING' : 'SCHEDULED' });
-      await this.start(manager, id, sendAt);
+      const campaign = await lock(manager, id);
+      if (campaign.state === 'COMPLETED') return;
+      const state = campaign.startedAt ? 'RUNNING' : 'SCHEDULED';
+      await manager.update(Campaign, { id }, { state });
+      await this.start(manager, campaign);
     });
     return this.show(id);
   }
 
   /** @returns its id; `null` when that key has been used meanwhile */
   private createNow(
-    { at, message, recipients }: CreateCampaign,
+    { merchant, at, message, recipients }: CreateCampaign,
     idempotencyKey: string | null,
     requestHash: string | null,
   ): Promise<string | null> {
     return this.dataSource.transaction(async (manager) => {
       checkTime(at, await serverNow(manager));
+      await checkMerchant(manager, merchant);
       const campaign = {
         state: 'SCHEDULED',
+        merchantId: merchant,
         message,
         sendAt: at,
         idempotencyKey,
@@ -122,19 +129,20 @@ export class CampaignsService {
          ORDER BY place`,
         [created.id, recipients],
       );
-      await this.start(manager, created.id, at);
+      await this.start(manager, { ...campaign, id: created.id });
       return created.id;
     });
   }
 
   /** `keep`: what waits stays as it is. A running attempt sees that the campaign goes on, and moves on. */
-  private async start(manager: EntityManager, id: string, sendAt: Date): Promise<void> {
+  private async start(
+    manager: EntityManager,
+    { id, merchantId, sendAt }: Pick<Campaign, 'id' | 'merchantId' | 'sendAt'>,
+  ): Promise<void> {
     const now = await serverNow(manager);
-    await this.delays.schedule(
-      'campaign.send',
-      { campaignId: id },
-      { at: sendAt > now ? sendAt : now, key: id, onConflict: 'keep', manager },
-    );
+    const at = sendAt > now ? sendAt : now;
+    const begin = { at, key: id, group: merchantId, onConflict: 'keep', manager } as const;
+    await this.delays.schedule('campaign.send', { campaignId: id }, begin);
   }
 
   private async createdBefore(key: string | null, hash: string | null): Promise<string | null> {
@@ -159,6 +167,11 @@ export class CampaignsService {
 /** An attempt that sends just now waits here, or is waited for. */
 function lock(manager: EntityManager, id: string): Promise<Campaign> {
   return manager.findOneOrFail(Campaign, { where: { id }, lock: { mode: 'for_no_key_update' } });
+}
+
+async function checkMerchant(manager: EntityManager, id: string): Promise<void> {
+  if (await manager.existsBy(Merchant, { id })) return;
+  throw new InvalidRequest({ field: 'merchant', message: 'is unknown; see GET /merchants' });
 }
 
 function checkTime(at: Date, now: Date): void {

@@ -2,6 +2,7 @@ import { Injectable } from '@nestjs/common';
 import { OnDelay, type Delay, type DelayContext } from 'nestjs-delay-queue';
 import { MessageProvider } from '../outbox/message-provider.js';
 import { CampaignBatches } from './campaign-batches.js';
+import { CAMPAIGN_LIMITS } from './campaign-pace.js';
 
 @Injectable()
 export class SendCampaignHandler {
@@ -12,10 +13,10 @@ export class SendCampaignHandler {
 
   /**
    * One batch of a campaign, and its delay moves on to the next. Not transactional: what a provider has
-   * accepted no rollback takes back. What a process that died may have sent is handed over again under
-   * the same ids. Attempts are what broke on our side; what the provider refuses costs none.
+   * accepted no rollback takes back. When it is cut, because somebody stops the campaign or the process,
+   * it ends itself at once. What it may have sent is handed over again under the same ids, as after a crash. Attempts are what broke on our side; what the provider refuses costs none.
    */
-  @OnDelay('campaign.send', { maxAttempts: 1_000 })
+  @OnDelay('campaign.send', { ...CAMPAIGN_LIMITS, maxAttempts: 1_000 })
   async send(
     { payload: { campaignId } }: Delay<'campaign.send'>,
     { signal }: DelayContext,
@@ -23,6 +24,10 @@ export class SendCampaignHandler {
     const batch = await this.batches.take(campaignId);
     if (!batch) return;
     const failures = await this.provider.send(batch.messages, signal);
-    await this.batches.settle(batch, failures, signal.aborted);
+    if (signal.aborted) {
+      await this.batches.keepAccepted(batch, failures);
+      throw signal.reason;
+    }
+    await this.batches.settle(batch, failures);
   }
 }

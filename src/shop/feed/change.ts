@@ -10,6 +10,7 @@ const WHOLE = [
   'invariants',
   'messages',
   'campaigns',
+  'merchants',
 ] as const satisfies (keyof Feed)[];
 
 /** What a watcher who knows `before` has to be told to know `after`; `null`: nothing. */

@@ -1,6 +1,7 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DataSource } from 'typeorm';
 import { InvariantsWatch } from '../invariants/invariants.watch.js';
+import { remindersOf, type RemindedMerchant } from '../merchants/merchants.sql.js';
 import { unknownOrder } from '../orders/order.moves.js';
 import { Processes } from '../processes/processes.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
@@ -78,6 +79,9 @@ export class FeedReader {
         .toSorted((a, b) => Number(b.id) - Number(a.id))
         .map((message) => ({ ...message, at: new Date(message.at).toISOString() })),
       campaigns: await campaignCards(this.dataSource.manager, CAMPAIGNS_MAX),
+      merchants: parsed<RemindedMerchant>(of('merchants'))
+        .map((row) => ({ id: row.id, name: row.name, ...remindersOf(row) }))
+        .toSorted((a, b) => (a.id < b.id ? -1 : 1)),
       happenings: this.#latest(cards.flatMap(({ timeline }) => timeline).filter(isNews)),
     };
   }

@@ -1,5 +1,6 @@
 import { ORDER_DELAYS } from '../delays.js';
-import { MESSAGES_MAX, ORDERS_MAX } from './feed.js';
+import { REMINDED_MERCHANTS } from '../merchants/merchants.sql.js';
+import { MERCHANTS_MAX, MESSAGES_MAX, ORDERS_MAX } from './feed.js';
 
 const ORDER_DELAY_LIST = ORDER_DELAYS.map((name) => `'${name}'`).join(', ');
 
@@ -119,13 +120,16 @@ const LATENESS = `
           AND state = 'completed' AND node IS NOT NULL) AS fired
   GROUP BY node, settled, watched, late_ms`;
 
+const MERCHANTS = `${REMINDED_MERCHANTS} ORDER BY id LIMIT ${MERCHANTS_MAX}`;
+
 /** What a row of {@link FEED} is about. */
-export type Part = 'orders' | 'skus' | 'messages' | 'lateness';
+export type Part = 'orders' | 'skus' | 'messages' | 'merchants' | 'lateness';
 
 const PARTS: Record<Part, string> = {
   orders: PICTURES,
   skus: SKUS,
   messages: MESSAGES,
+  merchants: MERCHANTS,
   lateness: LATENESS,
 };
 

@@ -29,12 +29,15 @@ export interface Feed {
   happenings: Happening[];
   /** Newest first, at most {@link CAMPAIGNS_MAX}; `GET /campaigns` has all of them. */
   campaigns?: CampaignCard[];
+  /** The first {@link MERCHANTS_MAX}; `GET /merchants` has all of them. */
+  merchants?: MerchantCard[];
 }
 
 export const ORDERS_MAX = 30;
 export const MESSAGES_MAX = 20;
 export const HAPPENINGS_MAX = 40;
 export const CAMPAIGNS_MAX = 3;
+export const MERCHANTS_MAX = 5;
 
 /**
  * `serverNow` and `servedBy` always; of the others those that are different. Each replaces what was
@@ -166,9 +169,11 @@ export interface MessageCard {
   text: string;
 }
 
-/** Text messages to many, in batches under the provider's rate. */
+/** Text messages to many, in batches at the pace of their merchant. */
 export interface CampaignCard {
   id: string;
+  /** Whose it is: its campaigns share a pace. */
+  merchant: string;
   state: 'SCHEDULED' | 'RUNNING' | 'STOPPED' | 'COMPLETED';
   message: string;
   /** When it begins. */
@@ -178,6 +183,18 @@ export interface CampaignCard {
   nextBatchAt: string | null;
   /** Recipients. */
   counts: { total: number; pending: number; sending: number; sent: number; failed: number };
+}
+
+/** Who sells, and is reminded every day of what waits to be shipped. */
+export interface MerchantCard {
+  id: string;
+  name: string;
+  /** IANA name: it is reminded at nine there. */
+  timeZone: string;
+  /** When its `merchant.remind` is due; `null` while that runs. */
+  nextReminderAt: string | null;
+  /** `null`: nothing has waited at nine yet. */
+  lastReminder: { at: string; orders: number; oldestPaidAt: string } | null;
 }
 
 /** What can happen; the page says it in its language. */

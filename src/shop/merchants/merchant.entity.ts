@@ -1,5 +1,6 @@
 import { Check, Column, Entity, PrimaryColumn } from 'typeorm';
 import { millisecondsOrNull } from './milliseconds.js';
+import { TIME_ZONE_OF_THE_SHOP } from './time-zones.js';
 
 /** Who sells; with what it has set of its own. `null`: as the shop's configuration says. */
 @Entity('merchant')
@@ -33,4 +34,8 @@ export class Merchant {
 
   @Column({ ...millisecondsOrNull, name: 'rate_after_ms' })
   rateAfterMs!: number | null;
+
+  /** At nine there it is reminded of what waits to be shipped. */
+  @Column('varchar', { name: 'time_zone', length: 64, default: TIME_ZONE_OF_THE_SHOP })
+  timeZone!: string;
 }

@@ -1,4 +1,4 @@
-import { Body, Controller, Get, Param, Patch } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Patch, Post } from '@nestjs/common';
 import {
   ApiBadRequestResponse,
   ApiNotFoundResponse,
@@ -8,10 +8,10 @@ import {
 } from '@nestjs/swagger';
 import { problem } from '../http/problem.js';
 import {
-  changeTerms,
+  changeMerchant,
   merchantList,
   merchantView,
-  type ChangeTerms,
+  type ChangeMerchant,
   type MerchantView,
 } from './merchants.schemas.js';
 import { MerchantsService } from './merchants.service.js';
@@ -30,7 +30,7 @@ export class MerchantsController {
 
   @Patch(':id')
   @ApiOperation({
-    summary: 'Change how long something takes',
+    summary: 'Change how long something takes, or where the merchant is',
     description:
       'For orders that are placed from now on: no deadline of an order that exists moves. What is ' +
       'left out stays as it is, `null` takes the default of the shop again.',
@@ -40,8 +40,21 @@ export class MerchantsController {
   @ApiNotFoundResponse({ standardSchema: problem })
   change(
     @Param('id') id: string,
-    @Body({ schema: changeTerms }) change: ChangeTerms,
+    @Body({ schema: changeMerchant }) change: ChangeMerchant,
   ): Promise<MerchantView> {
     return this.merchants.change(id, change);
+  }
+
+  @Post(':id/remind')
+  @HttpCode(200)
+  @ApiOperation({
+    summary: 'Remind now, not only at nine, of the orders that wait to be shipped',
+    description:
+      'All merchants in the time zone of this one. The next morning they are reminded as always.',
+  })
+  @ApiOkResponse({ standardSchema: merchantView })
+  @ApiNotFoundResponse({ standardSchema: problem })
+  remind(@Param('id') id: string): Promise<MerchantView> {
+    return this.merchants.remind(id);
   }
 }

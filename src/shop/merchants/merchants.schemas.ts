@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { durationText } from '../shop.config.js';
+import { TIME_ZONES } from './time-zones.js';
 
 const ownDuration = durationText.nullable().optional();
 const ownMessage = z
@@ -8,14 +9,18 @@ const ownMessage = z
   .optional();
 
 /** What is left out stays as it is; `null` takes the shop's own again. */
-export const changeTerms = z.strictObject({
+export const changeMerchant = z.strictObject({
   payWithin: ownDuration.meta({ example: '15m' }),
   remindBefore: ownMessage.meta({ example: '5m', description: '`off`: nobody is reminded' }),
   smsAfter: ownMessage.meta({ example: 'off', description: '`off`: no text message' }),
   confirmAfter: ownDuration.meta({ example: '7d' }),
   rateAfter: ownDuration.meta({ example: '48h' }),
+  timeZone: z
+    .enum(TIME_ZONES)
+    .optional()
+    .meta({ description: 'At nine there it is reminded of what waits to be shipped' }),
 });
-export type ChangeTerms = z.infer<typeof changeTerms>;
+export type ChangeMerchant = z.infer<typeof changeMerchant>;
 
 const ms = z.int().meta({ description: 'Milliseconds', example: 900_000 });
 
@@ -27,6 +32,15 @@ export const terms = z.object({
   rateAfterMs: ms,
 });
 
+const instant = z.string().meta({ format: 'date-time' });
+
+/** What the merchant was told one morning. */
+const reminder = z.object({
+  at: instant,
+  orders: z.int().meta({ description: 'Paid, and waiting to be shipped' }),
+  oldestPaidAt: instant,
+});
+
 export const merchantView = z.object({
   id: z.string(),
   name: z.string(),
@@ -35,6 +49,11 @@ export const merchantView = z.object({
     .array(terms.keyof())
     .meta({ description: 'Which of them are not the defaults of the shop' }),
   skus: z.array(z.string()).meta({ description: 'What it sells' }),
+  timeZone: z.string(),
+  nextReminderAt: instant
+    .nullable()
+    .meta({ description: 'Nine in its time zone; `null` while merchants there are reminded' }),
+  lastReminder: reminder.nullable(),
 });
 export type MerchantView = z.infer<typeof merchantView>;
 

@@ -1,18 +1,23 @@
 import { Inject, Injectable, NotFoundException } from '@nestjs/common';
+import { DelayAdmin } from 'nestjs-delay-queue';
 import { DataSource, type FindOptionsWhere } from 'typeorm';
 import { Sku } from '../catalog/sku.entity.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { Merchant } from './merchant.entity.js';
-import type { ChangeTerms, MerchantView } from './merchants.schemas.js';
+import type { ChangeMerchant, MerchantView } from './merchants.schemas.js';
+import { REMINDED_MERCHANTS, remindersOf, type RemindedMerchant } from './merchants.sql.js';
 import { termsOf } from './terms.js';
 
-const SETTINGS = {
+/** Those of its own that stand for one of the shop's. */
+const TERMS = {
   payWithin: 'payWithinMs',
   remindBefore: 'remindBeforeMs',
   smsAfter: 'smsAfterMs',
   confirmAfter: 'confirmAfterMs',
   rateAfter: 'rateAfterMs',
-} as const satisfies Record<keyof ChangeTerms, keyof Merchant>;
+} as const satisfies Record<Exclude<keyof ChangeMerchant, 'timeZone'>, keyof Merchant>;
+
+const SETTINGS = { ...TERMS, timeZone: 'timeZone' } as const;
 
 /** What is not even an id is the id of nobody. */
 const ID = /^[\w.-]{1,64}$/;
@@ -24,6 +29,7 @@ const unknownMerchant = (): NotFoundException =>
 export class MerchantsService {
   constructor(
     private readonly dataSource: DataSource,
+    private readonly admin: DelayAdmin,
     @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
@@ -32,13 +38,28 @@ export class MerchantsService {
   }
 
   /** For orders that are placed from now on. @throws 404 for an unknown merchant */
-  async change(id: string, change: ChangeTerms): Promise<MerchantView> {
+  async change(id: string, change: ChangeMerchant): Promise<MerchantView> {
     if (!ID.test(id)) throw unknownMerchant();
     const set = Object.fromEntries(
-      Object.entries(change).map(([name, ms]) => [SETTINGS[name as keyof ChangeTerms], ms]),
+      Object.entries(change).map(([name, ms]) => [SETTINGS[name as keyof ChangeMerchant], ms]),
     );
     if (Object.keys(set).length > 0) await this.dataSource.manager.update(Merchant, { id }, set);
-    const [merchant] = await this.views({ id });
+    return this.show(id);
+  }
+
+  /**
+   * All in the time zone of this one, now; the next morning comes as always.
+   *
+   * @throws 404 for an unknown merchant
+   */
+  async remind(id: string): Promise<MerchantView> {
+    const { timeZone } = await this.show(id);
+    await this.admin.runNow([{ name: 'merchant.remind', key: timeZone }]);
+    return this.show(id);
+  }
+
+  private async show(id: string): Promise<MerchantView> {
+    const [merchant] = ID.test(id) ? await this.views({ id }) : [];
     if (!merchant) throw unknownMerchant();
     return merchant;
   }
@@ -47,12 +68,15 @@ export class MerchantsService {
     const { manager } = this.dataSource;
     const merchants = await manager.find(Merchant, { where, order: { id: 'ASC' } });
     const skus = await manager.find(Sku, { order: { sku: 'ASC' } });
+    const reminded = await manager.query<RemindedMerchant[]>(REMINDED_MERCHANTS);
+    const remindersById = new Map(reminded.map((row) => [row.id, remindersOf(row)]));
     return merchants.map((merchant) => ({
       id: merchant.id,
       name: merchant.name,
       terms: termsOf(merchant, this.config),
-      own: Object.values(SETTINGS).filter((setting) => merchant[setting] !== null),
+      own: Object.values(TERMS).filter((setting) => merchant[setting] !== null),
       skus: skus.filter(({ merchantId }) => merchantId === merchant.id).map(({ sku }) => sku),
+      ...remindersById.get(merchant.id)!,
     }));
   }
 }

@@ -6,10 +6,10 @@ import type { RunningShop } from './running-shop.js';
 export async function campaign(
   shop: RunningShop,
   recipients: string[],
-  { inMs = 0, message = 'New teas have arrived' } = {},
+  { inMs = 0, message = 'New teas have arrived', merchant = 'tea-house' } = {},
 ): Promise<CampaignView> {
   const at = new Date(Date.now() + inMs).toISOString();
-  const { status, body } = await shop.post('/campaigns', { at, message, recipients });
+  const { status, body } = await shop.post('/campaigns', { merchant, at, message, recipients });
   if (status !== 201) throw new Error(`${status} ${JSON.stringify(body)}`);
   return campaignView.parse(body);
 }
@@ -38,12 +38,11 @@ export async function reached(shop: RunningShop, id: string): Promise<string[]> 
 export const people = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `p-${String(index + 1).padStart(2, '0')}`);
 
-/** The batches of all campaigns so far: how many were in each, and when its turn was. */
-export const batches = (
-  shop: RunningShop,
-): Promise<{ atMs: number; campaigns: string[]; n: number }[]> =>
-  shop.sql(
-    `SELECT (extract(epoch FROM tried_at) * 1000)::float8 AS "atMs", count(*)::int AS n,
-            array_agg(DISTINCT campaign_id::text) AS campaigns
-     FROM campaign_recipient WHERE tried_at IS NOT NULL GROUP BY tried_at ORDER BY tried_at`,
+/** How many were in each batch so far. */
+export const batches = async (shop: RunningShop): Promise<number[]> => {
+  const rows = await shop.sql<{ n: number }[]>(
+    `SELECT count(*)::int AS n FROM campaign_recipient
+     WHERE tried_at IS NOT NULL GROUP BY tried_at ORDER BY tried_at`,
   );
+  return rows.map(({ n }) => n);
+};

@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import { Test } from '@nestjs/testing';
+import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from 'node:http';
@@ -22,6 +24,8 @@ import { until } from '../../support/until.js';
 
 const HOUR_MS = 3_600_000;
 const SOCKETS_MAX = 100;
+
+const LOGGED = ['fatal' as const, 'error' as const, 'warn' as const];
 
 /** Nothing happens by itself within a test, unless the test says so. */
 const NEVER_IN_A_TEST: Omit<ShopConfig, 'databaseUrl'> = {
@@ -50,18 +54,24 @@ export class RunningShop {
   readonly #agent = new Agent({ keepAlive: true, maxSockets: SOCKETS_MAX });
 
   app!: NestExpressApplication;
+  /** Of a shop that {@link travels}: what lets time pass. */
+  time!: DelayTesting;
   database!: TestDatabase;
   url!: string;
 
-  private constructor(private readonly config: Partial<ShopConfig>) {}
+  private constructor(
+    private readonly config: Partial<ShopConfig>,
+    private readonly travels = false,
+  ) {}
 
   /** One for all tests of the block that this stands in; after each of them the invariants hold. */
   static forAll(config: Partial<ShopConfig> = {}): RunningShop {
-    const shop = new RunningShop(config);
-    beforeAll(() => shop.start());
-    afterEach(() => shop.mustHold());
-    afterAll(() => shop.close());
-    return shop;
+    return new RunningShop(config).duringAll();
+  }
+
+  /** As {@link forAll}, but no delay fires before the test lets {@link time} pass. */
+  static inItsTime(config: Partial<ShopConfig> = {}): RunningShop {
+    return new RunningShop(config, true).duringAll();
   }
 
   static async open(
@@ -76,13 +86,27 @@ export class RunningShop {
   /** For the first time, or again after {@link stop}: on the same database and the same port. */
   async start(database?: TestDatabase): Promise<void> {
     this.database ??= database ?? (await createTestDatabase());
-    this.app = await NestFactory.create<NestExpressApplication>(
-      AppModule.forRoot({ ...NEVER_IN_A_TEST, ...this.config, databaseUrl: this.database.url }),
-      { bodyParser: false, abortOnError: false, logger: ['fatal', 'error', 'warn'] },
-    );
+    this.app = await this.created();
+    if (this.travels) this.time = DelayTesting.of(this.app);
     configureHttp(this.app);
     await this.app.listen(this.url ? new URL(this.url).port : 0, '127.0.0.1');
     this.url = await this.app.getUrl();
+  }
+
+  private duringAll(): this {
+    beforeAll(() => this.start());
+    afterEach(() => this.mustHold());
+    afterAll(() => this.close());
+    return this;
+  }
+
+  private async created(): Promise<NestExpressApplication> {
+    const config = { ...NEVER_IN_A_TEST, ...this.config, databaseUrl: this.database.url };
+    const module = AppModule.forRoot(config);
+    const options = { bodyParser: false, abortOnError: false, logger: LOGGED };
+    if (!this.travels) return NestFactory.create<NestExpressApplication>(module, options);
+    const builder = DelayTesting.prepare(Test.createTestingModule({ imports: [module] }));
+    return (await builder.compile()).createNestApplication<NestExpressApplication>(options);
   }
 
   /** Stops the process's part and keeps the database, as a restart does. */

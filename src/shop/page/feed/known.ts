@@ -26,6 +26,7 @@ export const known = {
   messages: computed(() => feed.value?.messages ?? []),
   happenings: computed(() => feed.value?.happenings ?? []),
   campaigns: computed(() => feed.value?.campaigns ?? []),
+  merchants: computed(() => feed.value?.merchants ?? []),
 };
 
 export function learnAll(snapshot: Feed): void {

@@ -12,10 +12,11 @@ import { ProblemLine } from './problem-line.js';
 
 const RECIPIENTS = 200;
 
-/** Text messages to many: how far they are, and a small one to try. */
+/** Text messages to many: how far they are, and a small one of each merchant to try. */
 export function Campaigns() {
   const deed = useDeed();
-  const { campaigns: title, campaignsNote, campaignText, newCampaign } = words.value;
+  const said = words.value;
+  const { campaigns: title, campaignsNote, campaignText, newCampaign } = said;
   return (
     <Panel id="campaigns" title={title} note={campaignsNote}>
       <ul class="campaign-list">
@@ -24,19 +25,25 @@ export function Campaigns() {
         ))}
       </ul>
       {known.can.value?.race && (
-        <ActionButton
-          deed={deed}
-          name="campaign"
-          ask={() =>
-            shop.campaign({
-              at: new Date(serverClock.now()).toISOString(),
-              message: campaignText,
-              recipients: madeUpNumbers(),
-            })
-          }
-        >
-          {newCampaign(RECIPIENTS)}
-        </ActionButton>
+        <p class="campaign-starts">
+          {known.merchants.value.map(({ id, name }) => (
+            <ActionButton
+              key={id}
+              deed={deed}
+              name={id}
+              ask={() =>
+                shop.campaign({
+                  merchant: id,
+                  at: new Date(serverClock.now()).toISOString(),
+                  message: campaignText,
+                  recipients: madeUpNumbers(),
+                })
+              }
+            >
+              {newCampaign(RECIPIENTS, said.merchantNames[name] ?? name)}
+            </ActionButton>
+          ))}
+        </p>
       )}
       <ProblemLine deed={deed} />
     </Panel>
@@ -46,9 +53,10 @@ export function Campaigns() {
 const madeUpNumbers = (): string[] =>
   Array.from({ length: RECIPIENTS }, (_, at) => `+861380000${String(at).padStart(4, '0')}`);
 
-function Campaign({ card: { id, state, message, counts } }: { card: CampaignCard }) {
+function Campaign({ card: { id, merchant, state, message, counts } }: { card: CampaignCard }) {
   const deed = useDeed();
-  const { campaignState, sentOf, stop, resume } = words.value;
+  const { campaignState, merchantNames, sentOf, stop, resume } = words.value;
+  const whose = known.merchants.value.find((card) => card.id === merchant)?.name ?? merchant;
   const over = counts.sent + counts.failed;
   const next = { SCHEDULED: 'stop', RUNNING: 'stop', STOPPED: 'resume', COMPLETED: null } as const;
   const to = next[state];
@@ -56,7 +64,9 @@ function Campaign({ card: { id, state, message, counts } }: { card: CampaignCard
     <li class={`campaign ${state.toLowerCase()}`}>
       <div class="campaign-head">
         <span class={`pill campaign-${state.toLowerCase()}`}>{campaignState[state]}</span>
-        <span class="campaign-text">{message}</span>
+        <span class="campaign-text">
+          {merchantNames[whose] ?? whose}: {message}
+        </span>
         <span class="note figure">
           {sentOf(count(words.value, counts.sent), count(words.value, counts.total))}
         </span>

@@ -10,6 +10,7 @@ import { Happenings } from './happenings.js';
 import { Header } from './header.js';
 import { Histogram } from './histogram.js';
 import { InvariantStrip } from './invariant-strip.js';
+import { Merchants } from './merchants.js';
 import { Messages } from './messages.js';
 import { Orders } from './orders.js';
 import { Processes } from './processes.js';
@@ -47,6 +48,7 @@ function Shop() {
           <div class="column">
             <Catalog />
             <Orders />
+            <Merchants />
             <Campaigns />
             <Messages />
           </div>

@@ -25,10 +25,16 @@ export const shop = {
   race: (race: Race): Promise<{ orderId: string }> => request('POST', `/races/${race}`),
   kill: (process: string): Promise<unknown> =>
     request('POST', `/processes/${encodeURIComponent(process)}/kill`),
-  campaign: (campaign: { at: string; message: string; recipients: string[] }): Promise<unknown> =>
-    request('POST', '/campaigns', { body: campaign, key: newKey() }),
+  campaign: (campaign: {
+    merchant: string;
+    at: string;
+    message: string;
+    recipients: string[];
+  }): Promise<unknown> => request('POST', '/campaigns', { body: campaign, key: newKey() }),
   moveCampaign: (id: string, to: 'stop' | 'resume'): Promise<unknown> =>
     request('POST', `/campaigns/${encodeURIComponent(id)}/${to}`),
+  remind: (merchant: string): Promise<unknown> =>
+    request('POST', `/merchants/${encodeURIComponent(merchant)}/remind`),
   failRefunds: (forSeconds: number): Promise<{ until: string | null }> =>
     request('PUT', '/sample-provider', { body: { refunds: 'fail', for: `${forSeconds}s` } }),
 };

@@ -66,6 +66,15 @@ const kinds: Translations = {
   'order.closed': 'order closed',
 };
 const messages: Record<string, (no: number) => string> = {};
+const merchantNames: Translations = {};
+const cities: Translations = {
+  'America/Los_Angeles': 'Los Angeles',
+  'America/New_York': 'New York',
+  'Asia/Shanghai': 'Shanghai',
+  'Asia/Tokyo': 'Tokyo',
+  'Europe/Berlin': 'Berlin',
+  'Europe/London': 'London',
+};
 
 export const en = {
   lang: 'en',
@@ -241,10 +250,22 @@ export const en = {
   noMessages: 'The sample provider has sent nothing yet.',
   message: messages,
 
+  merchants: 'Merchants',
+  merchantsNote: 'reminded of unshipped orders at nine, wherever they are',
+  merchantNames,
+  cities,
+  nextReminder: (time: string) => `next in ${time}`,
+  reminding: 'being reminded…',
+  remindNow: 'Remind now',
+  remindNowOf: (name: string) => `Remind now: ${name}`,
+  lastReminder: (at: string, n: number) =>
+    `Told at ${at}: ${plural(n, 'paid order waits', 'paid orders wait')} to be shipped.`,
+  noReminder: 'Nothing has waited to be shipped yet.',
+
   campaigns: 'Campaigns',
-  campaignsNote: 'batches at the provider’s pace',
+  campaignsNote: 'each merchant at its own pace',
   campaignText: 'New teas have arrived',
-  newCampaign: (n: number) => `Text ${n} made-up buyers`,
+  newCampaign: (n: number, merchant: string) => `Text ${n} made-up buyers of ${merchant}`,
   campaignState: {
     SCHEDULED: 'Scheduled',
     RUNNING: 'Sending',

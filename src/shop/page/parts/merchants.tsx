@@ -1,0 +1,68 @@
+import type { MerchantCard } from '../../feed/feed.js';
+import { known } from '../feed/known.js';
+import { useDeed } from '../shop/deed.js';
+import { shop } from '../shop/shop.js';
+import { words } from '../words/language.js';
+import { clock } from '../words/written.js';
+import { ActionButton } from './action-button.js';
+import { Countdown } from './countdown.js';
+import { Panel } from './panel.js';
+import { ProblemLine } from './problem-line.js';
+
+const DAY_MS = 24 * 3_600_000;
+
+/** Every morning each is told what waits to be shipped; nobody has to wait for the morning here. */
+export function Merchants() {
+  const { merchants: title, merchantsNote } = words.value;
+  return (
+    <Panel id="merchants" title={title} note={merchantsNote}>
+      <ul>
+        {known.merchants.value.map((card) => (
+          <Merchant key={card.id} card={card} />
+        ))}
+      </ul>
+    </Panel>
+  );
+}
+
+function Merchant({ card: { id, name: given, timeZone, nextReminderAt, lastReminder } }: Props) {
+  const deed = useDeed();
+  const said = words.value;
+  const name = said.merchantNames[given] ?? given;
+  return (
+    <li class="merchant">
+      <div class="merchant-head">
+        <b>{name}</b>
+        <span class="note">{said.cities[timeZone] ?? timeZone}</span>
+        {nextReminderAt && (
+          <Countdown
+            from={new Date(Date.parse(nextReminderAt) - DAY_MS).toISOString()}
+            until={nextReminderAt}
+            say={said.nextReminder}
+            over={said.reminding}
+          />
+        )}
+        {known.can.value?.race && (
+          <ActionButton
+            deed={deed}
+            name="remind"
+            label={said.remindNowOf(name)}
+            ask={() => shop.remind(id)}
+          >
+            {said.remindNow}
+          </ActionButton>
+        )}
+      </div>
+      <p class="note">
+        {lastReminder
+          ? said.lastReminder(clock(lastReminder.at), lastReminder.orders)
+          : said.noReminder}
+      </p>
+      <ProblemLine deed={deed} />
+    </li>
+  );
+}
+
+interface Props {
+  card: MerchantCard;
+}
