@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { DelayService } from 'nestjs-delay-queue';
 import { until } from '../support/until.js';
 import { RunningShop } from './support/running-shop.js';
-import { dueNow, isSent, messagesOf, messageWhen } from './support/told.js';
+import { isSent, messagesOf, messageWhen } from './support/told.js';
 import { Webhook } from './support/webhook.js';
 
 const HOUR_MS = 3_600_000;
@@ -81,7 +81,7 @@ describe('messages through a webhook', () => {
   it('a reminder that could not be sent in time is dropped, not sent after the payment', async () => {
     webhook.answers = 503;
     const { id } = await shop.place(await shop.newSku());
-    await dueNow(shop, 'order.remind', id);
+    await shop.app.get(DelayService).reschedule('order.remind', id, { after: 0 });
     await messageWhen(shop, id, 'order.reminder', ({ error }) => error !== null);
     await shop.act(id, 'pay');
     const before = webhook.of(id, 'order.reminder').length;

@@ -1,4 +1,3 @@
-import { DelayService } from 'nestjs-delay-queue';
 import type { MessageView } from '../../../src/shop/outbox/messages.schemas.js';
 import { until } from '../../support/until.js';
 import type { RunningShop } from './running-shop.js';
@@ -21,10 +20,3 @@ export async function messageWhen(
 }
 
 export const isSent = ({ state }: MessageView): boolean => state === 'SENT';
-
-/** Its time has come. */
-export const dueNow = (
-  shop: RunningShop,
-  name: 'order.close' | 'order.remind' | 'order.sms',
-  id: string,
-) => shop.app.get(DelayService).reschedule(name, id, { after: 0 });
