@@ -26,14 +26,19 @@ async function fill(): Promise<void> {
   await node.dataSource.query('TRUNCATE delay_queue.delay, delay_queue.history');
   await node.dataSource.query(
     `INSERT INTO delay_queue.delay
-       (name, key, due_at, wake_at, created_at, attempts, leased_until, leased_by, last_error, payload)
+       (name, key, due_at, wake_at, created_at, attempts, leased_until, leased_by, last_error, payload,
+        headers)
      VALUES
-       ('order.close', 'shop-1/a', $1, $1, now(), 0, NULL, NULL, NULL, '{"n":1}'),
-       ('order.close', 'shop-1/b', $2, $2, now(), 1, NULL, NULL, 'Error: no answer', '{"n":2}'),
-       ('order.close', 'shop-2/a', $3, $3, now(), 1, now() + interval '1 day', 'other', NULL, '{"n":3}'),
-       ('order.close', 'shop-2/b', $1, 'infinity', now(), 3, NULL, NULL, 'ECONNREFUSED', '{"n":4}'),
-       ('order.rate',  'shop-1/a', $2, $2, now(), 0, NULL, NULL, NULL, '{"n":5}'),
-       ('order.rate',  NULL,       $3, 'infinity', now(), 3, NULL, NULL, '100% of_it', '{"n":6}')`,
+       ('order.close', 'shop-1/a', $1, $1, now(), 0, NULL, NULL, NULL, '{"n":1}',
+         '{"campaign":"autumn","lang":"de"}'),
+       ('order.close', 'shop-1/b', $2, $2, now(), 1, NULL, NULL, 'Error: no answer', '{"n":2}',
+         '{"campaign":"autumn"}'),
+       ('order.close', 'shop-2/a', $3, $3, now(), 1, now() + interval '1 day', 'other', NULL, '{"n":3}',
+         '{"lang":"autumn","campaign":""}'),
+       ('order.close', 'shop-2/b', $1, 'infinity', now(), 3, NULL, NULL, 'ECONNREFUSED', '{"n":4}', NULL),
+       ('order.rate',  'shop-1/a', $2, $2, now(), 0, NULL, NULL, NULL, '{"n":5}',
+         '{"lang":"de","campaign":"autumn","a \\"b\\" ü":"c"}'),
+       ('order.rate',  NULL,       $3, 'infinity', now(), 3, NULL, NULL, '100% of_it', '{"n":6}', NULL)`,
     [inHours(1), inHours(2), inHours(3)],
   );
 }
@@ -45,6 +50,12 @@ const FILTERS: [filter: DelayFilter, matches: number[]][] = [
   [{ key: 'shop-1/a' }, [1, 5]],
   [{ keyPrefix: 'shop-1/' }, [1, 2, 5]],
   [{ keyPrefix: 'shop%' }, []],
+  [{ headers: { campaign: 'autumn' } }, [1, 2, 5]],
+  [{ headers: { campaign: 'autumn', lang: 'de' } }, [1, 5]],
+  [{ headers: { campaign: 'aut' } }, []],
+  [{ headers: { campaign: '' } }, [3]],
+  [{ headers: { 'a "b" ü': 'c' } }, [5]],
+  [{ name: 'order.close', headers: { campaign: 'autumn' }, dueBefore: inHours(2) }, [1]],
   [{ state: 'scheduled' }, [1, 5]],
   [{ state: 'retrying' }, [2]],
   [{ state: 'running' }, [3]],
@@ -103,6 +114,9 @@ describe('by a filter', () => {
     ['an unknown state', { state: 'done' }, 'filter.state'],
     ['a key that is a number', { key: 1 }, 'filter.key'],
     ['an empty prefix', { keyPrefix: '' }, 'filter.keyPrefix'],
+    ['no headers', { headers: {} }, 'filter.headers'],
+    ['headers in a list', { headers: ['autumn'] }, 'filter.headers'],
+    ['a header that is no text', { headers: { campaign: 7 } }, 'filter.headers.campaign'],
     ['a day in words', { dueFrom: 'today' }, 'filter.dueFrom'],
     ['an empty error', { error: '' }, 'filter.error'],
   ])('refuses %s', async (_what, filter, field) => {

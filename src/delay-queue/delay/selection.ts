@@ -1,4 +1,4 @@
-import type { DelayName, InTransaction, LiveState } from './delay.js';
+import type { DelayHeaders, DelayName, InTransaction, LiveState } from './delay.js';
 
 /** One of a list of delays: by its name and key, or by its `id`, which those without a key have too. */
 export type DelayTarget<N extends DelayName = DelayName> =
@@ -18,6 +18,8 @@ export interface DelayFilter<N extends DelayName = DelayName> {
   key?: string;
   keyPrefix?: string;
   group?: string;
+  /** All of these, with these texts; it may carry others, too. At least one. */
+  headers?: DelayHeaders;
   state?: LiveState | readonly LiveState[];
   /** Due then or later. */
   dueFrom?: Date;

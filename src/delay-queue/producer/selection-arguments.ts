@@ -4,6 +4,7 @@ import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { Page } from '../store/selection.store.js';
 import type { RowFilter } from '../store/sql/parts/filter.js';
 import { within } from '../validation/blame.js';
+import { checkHeaders } from '../validation/headers.js';
 import { checkInteger } from '../validation/integer.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkGroup, checkId, checkKey, checkName, checkText } from '../validation/names.js';
@@ -31,6 +32,7 @@ const PARSERS: Parsers = {
   key: ['key', checkKey],
   keyPrefix: ['keyPrefix', (value) => checkText(value, 'keyPrefix', KEY_LENGTH_MAX)],
   group: ['group', checkGroup],
+  headers: ['headers', checkWantedHeaders],
   states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
   dueFrom: ['dueFrom', (value) => instantOf(value, 'dueFrom')],
   dueBefore: ['dueBefore', (value) => instantOf(value, 'dueBefore')],
@@ -117,6 +119,13 @@ function checkAfter(after: unknown): number {
     if (!(error instanceof DelayInvalidError)) throw error;
     throw new DelayInvalidError('after', error.why);
   }
+}
+
+/** None at all would be true of every delay: whoever builds them from what he was asked would change all there are. */
+function checkWantedHeaders(value: unknown): string {
+  const json = checkHeaders(value);
+  if (json !== null) return json;
+  throw new DelayInvalidError('headers', 'must be at least one: every delay carries all of none');
 }
 
 function checkRepeating(value: unknown): boolean {

@@ -7,6 +7,8 @@ export interface RowFilter {
   key?: string;
   keyPrefix?: string;
   group?: string;
+  /** An object of texts, as JSON text: all that it has to carry. */
+  headers?: string;
   states?: readonly LiveState[];
   dueFrom?: string;
   dueBefore?: string;
@@ -35,6 +37,7 @@ const CONDITIONS: { [Field in keyof RowFilter]-?: Condition<NonNullable<RowFilte
     prefix,
   ],
   group: (group) => [(given) => `d.group_id = ${given}::text`, group],
+  headers: (json) => [(given) => `d.headers @> ${given}::jsonb`, json],
   states: (states) => [
     (given) =>
       states.join() === 'dead'
