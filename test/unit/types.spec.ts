@@ -3,6 +3,7 @@ import {
   type Delay,
   type DelayBatchContext,
   type DelayContext,
+  type DelayFilter,
   type DelayName,
   type DelayRepeat,
   type DelayService,
@@ -299,5 +300,20 @@ describe('types of payloads', () => {
       (delays: DelayService) => delays.schedule('types.optional', { id: '1' }, { after: '1s' }),
     ];
     expect(calls).toHaveLength(5);
+  });
+});
+
+describe('types of filters', () => {
+  it('headers are texts by name', () => {
+    const filters: DelayFilter[] = [
+      { headers: { campaign: 'autumn', 'x-trace': '' } },
+      // @ts-expect-error -- a number
+      { headers: { campaign: 7 } },
+      // @ts-expect-error -- a list of words
+      { headers: ['autumn'] },
+      // @ts-expect-error -- the name that other libraries have for them
+      { tags: ['autumn'] },
+    ];
+    expect(filters).toHaveLength(4);
   });
 });
