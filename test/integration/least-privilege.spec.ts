@@ -129,8 +129,9 @@ it.each(NEEDED.filter((right) => right !== 'DELETE'))(
   async (right) => {
     await revoke(right);
     const error = await refusedStart({ url: urlFor(role), providers: [plain] });
-    expect(error).toMatchObject(PERMISSION_DENIED);
+    expect(error).toMatchObject({ code: 'DELAY_CONFIG', cause: PERMISSION_DENIED });
     expect(String(error)).toMatch(/permission denied for (table|schema)/);
+    expect(String(error)).toContain('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA');
   },
 );
 

@@ -1,6 +1,7 @@
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { texts } from '../store/wire/arrays.js';
 import type { Runner } from '../store/wire/runner.js';
+import { PERMISSION_DENIED, sqlStateOf } from '../store/sql-state.js';
 import { tablesOf } from '../store/tables/schema.js';
 
 const SERVER_VERSION_MIN = 140_000;
@@ -21,7 +22,7 @@ export interface Findings {
  * @throws DelayConfigError that says what to do
  */
 export async function preflight(runner: Runner, schema: string): Promise<Findings> {
-  const tables = tablesOf(schema);
+  const { schema: _, ...tables } = tablesOf(schema);
   const [found] = await runner.query<{
     version: string;
     isolation: string;
@@ -42,7 +43,7 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
             (SELECT string_agg(name || ' = ' || setting || ' ms', ', ' ORDER BY name)
              FROM pg_settings WHERE name = ANY ($2::text[])
                AND setting::bigint BETWEEN 1 AND $3::int) AS limits`,
-    [texts([tables.delay, tables.history, tables.node]), texts(LIMITS), LIMIT_MS_MIN],
+    [texts(Object.values(tables)), texts(LIMITS), LIMIT_MS_MIN],
   );
   if (found === undefined) throw new DelayConfigError('the database gave no answer');
   if (Number(found.version) < SERVER_VERSION_MIN) {
@@ -79,4 +80,15 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
     );
   }
   return { limits: found.limits };
+}
+
+/** An error of the start: where the role lacks a right, one that says which rights there have to be. */
+export function startError(error: unknown, schema: string): unknown {
+  if (sqlStateOf(error) !== PERMISSION_DENIED) return error;
+  const { schema: quoted } = tablesOf(schema);
+  return new DelayConfigError(
+    `${(error as Error).message}. The role of the application needs GRANT USAGE ON SCHEMA ${quoted} and ` +
+      `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted}`,
+    { cause: error },
+  );
 }

@@ -14,7 +14,7 @@ import { Announcer, type WrittenAt } from '../intake/announcer.js';
 import { EngineConnections } from '../database/engine-connections.js';
 import { Notifier } from '../cluster/notifier.js';
 import { Nodes } from '../cluster/nodes.js';
-import { type Findings, preflight } from '../database/preflight.js';
+import { type Findings, preflight, startError } from '../database/preflight.js';
 import { SessionProof } from '../cluster/session-probe.js';
 import { AbortRequests } from './abort-requests.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
@@ -57,7 +57,7 @@ export class Engine implements ProducersEngine {
       await this.#begin(connections, await preflight(connections, this.options.schema));
     } catch (error) {
       await connections.close();
-      throw error;
+      throw startError(error, this.options.schema);
     }
   }
 

@@ -7,6 +7,9 @@ export function sqlStateOf(error: unknown): string | undefined {
 /** Somebody else has the key. */
 export const UNIQUE_VIOLATION = '23505';
 
+/** The role may not do that. */
+export const PERMISSION_DENIED = '42501';
+
 /** `lock_timeout` has run out. */
 export const LOCK_NOT_AVAILABLE = '55P03';
 

@@ -127,7 +127,10 @@ export class DelayTesting {
     return await this.#travel.fire(name, key, () => this.#there(name));
   }
 
-  /** Cancels all there is, dead letters too: for a test that wants to begin with nothing. History stays. */
+  /**
+   * Cancels all there is, dead letters and what a `@RepeatDelay` declares, too: for a test that wants to begin
+   * with nothing. History stays. What is declared comes back with the next start of an application.
+   */
   async clear(): Promise<void> {
     await this.#travel.clear();
   }

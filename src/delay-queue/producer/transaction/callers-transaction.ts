@@ -83,7 +83,7 @@ function managerIn(options: InTransaction): InTransaction['manager'] {
     if (manager === undefined || manager === 'own' || isManager(manager)) return manager;
     throw new DelayInvalidError(
       'manager',
-      `must be an EntityManager or 'own', not ${shown(manager)}`,
+      `must be an EntityManager (of a QueryRunner its manager) or 'own', not ${shown(manager)}`,
     );
   });
 }
