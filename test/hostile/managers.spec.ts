@@ -76,6 +76,7 @@ describe.each(NO_MANAGERS)('%s as a manager', (_what, make) => {
     const error = await errorOf(call(make() as EntityManager));
     expect(error).toBeInstanceOf(DelayInvalidError);
     expect(error).toMatchObject({ field: 'manager' });
+    expect(String(error)).toMatch(/of a QueryRunner its manager|belongs to another DataSource/);
     await unharmed();
   });
 });

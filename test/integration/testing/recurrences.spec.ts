@@ -44,3 +44,12 @@ it.each<[string, Repeats]>([
 
 const expectedOf = ({ every, ...repeat }: Repeats): object =>
   every === undefined ? repeat : { every: 86_400_000, catchUp: 'each' };
+
+it('what the code declares is gone after clear, until an application starts', async () => {
+  const before = await start({ every: '24h' });
+  await before.testing.clear();
+  expect(await before.testing.advance('96h')).toEqual([]);
+  await before.stop();
+  const { testing } = await start({ every: '24h' });
+  expect(told(await testing.advance('25h'))).toEqual([`${NAME} repeat: completed`]);
+});
