@@ -160,10 +160,10 @@ const LIES: Record<string, Lie> = {
   ],
   'more within a second than the rate allows': [
     11,
-    /"rated 10": the 11. claim within 00:00:00/,
-    `UPDATE chaos.transition t SET at = began + (t.at - began) / 2
-     FROM (SELECT min(at) AS began FROM chaos.transition WHERE (new).name = 'chaos.rated' AND op = 'update') b
-     WHERE (new).name = 'chaos.rated' AND op = 'update'`,
+    /"rated \d+": the 11. claim within 00:00:00/,
+    `UPDATE chaos.transition SET at = (
+       SELECT max(at) FROM chaos.transition WHERE (new).name = 'chaos.rated' AND op = 'update'
+     ) WHERE (new).name = 'chaos.rated' AND op = 'update'`,
   ],
   'a claim of what is paused': [
     11,
