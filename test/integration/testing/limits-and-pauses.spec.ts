@@ -78,7 +78,7 @@ describe('time that passes in a test', () => {
   });
 
   it('moves every instant that there is, but for leases and what nodes say of themselves', async () => {
-    const left = ['delay.leased_until', 'node.seen_at', 'node.started_at'];
+    const left = ['delay.leased_until', 'node.declared_at', 'node.seen_at', 'node.started_at'];
     const columns = await stage.sql<{ name: string }>(
       `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
        WHERE table_schema = 'delay_queue' AND data_type LIKE 'timestamp%'`,
