@@ -27,7 +27,7 @@ interface Lane {
 
 /** Connections that schedule at one end and claim and complete at the other, in due order. */
 export class ChurnLanes {
-  readonly #delays = new DelayStore(SCHEMA, false, 'bench');
+  readonly #delays = new DelayStore(SCHEMA, 'nothing', 'bench');
   #waiting: Waiting[] = [];
   #lanes: Lane[] = [];
   #scheduled = 0;
@@ -105,7 +105,7 @@ async function openLane(url: string): Promise<Lane> {
     query: async <Row>(sql: string, parameters: unknown[]) =>
       (await client.query<Row & object>(sql, parameters)).rows,
   };
-  return { client, runner, work: new AttemptStore(runner, SCHEMA, false, 'bench') };
+  return { client, runner, work: new AttemptStore(runner, SCHEMA, 'nothing', 'bench') };
 }
 
 /** Padded, because `place` wants its keys in order. */

@@ -67,7 +67,7 @@ const nothing = (): Measured => ({
  * load of the loader and the pass of the sweeper.
  */
 export class Traffic {
-  readonly #delays = new DelayStore(SCHEMA, true, NODE);
+  readonly #delays = new DelayStore(SCHEMA, 'ends', NODE);
   #clients: Client[] = [];
   #running: Promise<unknown> | undefined;
   #stopped = false;
@@ -113,7 +113,7 @@ export class Traffic {
     return {
       client,
       runner,
-      work: new AttemptStore(runner, SCHEMA, true, NODE),
+      work: new AttemptStore(runner, SCHEMA, 'ends', NODE),
       node: new NodeStore(runner, SCHEMA, NODE),
     };
   }

@@ -72,7 +72,7 @@ const STATEMENTS: readonly Statement[] = [
     title: 'claim',
     many: 500,
     settings: engineSettings(15_000),
-    text: claimSql(tables),
+    text: claimSql(tables, 'ends'),
     values: (from, many) => [
       ...fences(from, many),
       constant(many, 30_000),
@@ -84,21 +84,21 @@ const STATEMENTS: readonly Statement[] = [
     title: 'complete',
     many: 500,
     settings: engineSettings(15_000),
-    text: completeSql(tables, false),
+    text: completeSql(tables, 'nothing'),
     values: (from, many) => [...fences(from, many), constant(many, 1)],
   },
   {
     title: 'cancel',
     many: 200,
     settings: CALLERS_SETTINGS,
-    text: cancelWaitingSql(tables, false),
+    text: cancelWaitingSql(tables, 'nothing'),
     values: keys,
   },
   {
     title: 'replace',
     many: 200,
     settings: CALLERS_SETTINGS,
-    text: scheduleTakenSql(tables, false, 'at once'),
+    text: scheduleTakenSql(tables, 'nothing', 'at once'),
     values: (from, many) => [
       ...keys(from, many),
       constant(many, '{}'),

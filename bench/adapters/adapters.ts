@@ -3,7 +3,7 @@ import type { Adapter } from './adapter.js';
 import { GRAPHILE_WORKER } from './graphile-worker.js';
 import { BULLMQ_POSTGRES } from './bullmq-postgres.js';
 import { BULLMQ_REDIS } from './bullmq-redis.js';
-import { OURS, OURS_WITHOUT_HISTORY } from './ours.js';
+import { OURS, OURS_WITH_ATTEMPTS, OURS_WITHOUT_HISTORY } from './ours.js';
 import type { PeerAdapter } from './peer.js';
 import { PG_BOSS } from './pg-boss.js';
 import { RABBITMQ } from './rabbitmq.js';
@@ -24,6 +24,7 @@ export const PEERS: readonly PeerAdapter[] = [
 const ADAPTERS: readonly (Adapter | PeerAdapter)[] = [
   OURS,
   OURS_WITHOUT_HISTORY,
+  OURS_WITH_ATTEMPTS,
   TABLE_POLL,
   ...PEERS,
 ];

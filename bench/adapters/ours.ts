@@ -40,6 +40,10 @@ class BenchAppModule {}
 
 export const OURS = ours('ours, history on', {});
 export const OURS_WITHOUT_HISTORY = ours('ours, history off', { history: false });
+export const OURS_WITH_ATTEMPTS = {
+  ...ours('ours with attempts', { history: { attempts: true } }),
+  onlyByName: 'few applications keep them',
+};
 
 function ours(name: string, options: DelayQueueOptions): Adapter {
   return {

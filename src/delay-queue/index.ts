@@ -4,6 +4,7 @@ export * from './delay/storable.js';
 export type * from './delay/contexts.js';
 export type * from './delay/time/duration.js';
 export type * from './delay/selection.js';
+export type { AttemptOutcome, DelayAttempt } from './delay/attempts.js';
 export type * from './delay/pause.js';
 export type * from './delay/time/due.js';
 export type * from './delay/time/repeat.js';

@@ -25,10 +25,10 @@ const WAITS_AT_GATE = `
   WHERE locktype = 'advisory' AND NOT granted AND objid = $1::int AND datname = current_database()`;
 
 const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
-  claim: [claimSql(tables), [[ID], [EPOCH], [1_000], [9], NODE]],
-  complete: [completeSql(tables, true), [[ID], [EPOCH], [1]]],
-  'complete without history': [completeSql(tables, false), [[ID], [EPOCH], [1]]],
-  settle: [retrySql(tables), [[ID], [EPOCH], [1], [false], [0], [true], ['no'], NODE]],
+  claim: [claimSql(tables, 'ends'), [[ID], [EPOCH], [1_000], [9], NODE]],
+  complete: [completeSql(tables, 'ends'), [[ID], [EPOCH], [1]]],
+  'complete without history': [completeSql(tables, 'nothing'), [[ID], [EPOCH], [1]]],
+  settle: [retrySql(tables, 'ends'), [[ID], [EPOCH], [1], [false], [0], [true], ['no'], NODE]],
   renew: [renewSql(tables), [[ID], [EPOCH], 1_000]],
   bury: [exhaustedSql(tables), [[ID], [EPOCH], [0], 'no']],
 };

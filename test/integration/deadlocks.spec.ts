@@ -80,7 +80,7 @@ it.each([
 
 describe('two transactions that take two keys in opposite orders', () => {
   it('with cancels: neither hangs, and each may still roll back and try again', async () => {
-    const store = new DelayStore('delay_queue', true, 'any', SHORT_MS);
+    const store = new DelayStore('delay_queue', 'ends', 'any', SHORT_MS);
     await node.delays.scheduleMany([item('a'), item('b')]);
     const first = await node.begin();
     const second = await node.begin();
@@ -124,7 +124,7 @@ describe('two transactions that take two keys in opposite orders', () => {
 
 describe('a transaction of the same process that holds the row until the call answers', () => {
   it('is no reason to wait for ever: alone, as one of many, and in a transaction', async () => {
-    const store = new DelayStore('delay_queue', true, 'any');
+    const store = new DelayStore('delay_queue', 'ends', 'any');
     await node.delays.scheduleMany(['a', 'b', 'c', 'd'].map(item));
     await node.dataSource.query(
       `UPDATE delay_queue.delay SET wake_at = 'infinity' WHERE key = 'd'`,

@@ -6,7 +6,13 @@ import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
 
-const RETRY = { waitMs: 1_000, movesDue: false, refund: 0, error: 'Error: no' } as const;
+const RETRY = {
+  waitMs: 1_000,
+  movesDue: false,
+  refund: 0,
+  ends: 'failed',
+  error: 'Error: no',
+} as const;
 
 /** Beyond 32 bits, as of a delay that recurs each second for 70 years. */
 const EPOCH = 70 * 366 * 86_400 * 2;
@@ -91,7 +97,7 @@ it('an attempt past its lease is not renewed under a limit: its place may be tak
   const rule = { name: 'test.a', all: place, perGroup: { ...place, concurrency: 0 } };
   const inTransaction = <Result>(work: (runner: Runner) => Promise<Result>): Promise<Result> =>
     node.dataSource.transaction((manager) => work(runnerOn(manager)));
-  const limited = new LimitStore({ inTransaction }, 'delay_queue', worker.name);
+  const limited = new LimitStore({ inTransaction }, 'delay_queue', 'ends', worker.name);
   const claim = async (leaseMs: number): Promise<ClaimedRow> => {
     const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0 });
     const request = { id: Number(id), epoch: EPOCH, leaseMs, maxAttempts: 10 };
@@ -111,7 +117,7 @@ it('an attempt past its lease does not cancel itself; anybody else may', async (
   key += 1;
   const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: String(key) });
   const { epoch } = await worker.claimAndDie(id);
-  const store = new DelayStore('delay_queue', true, worker.name);
+  const store = new DelayStore('delay_queue', 'ends', worker.name);
   const runner = runnerOn(node.dataSource);
   const own = { id: Number(id), epoch, latenessMs: 0 };
   expect(await store.cancel(runner, 'test.a', String(key), own)).toMatchObject({

@@ -52,7 +52,7 @@ it('find tells the state that a delay is in, and retryDead wants a dead letter',
   const { epoch } = await other.claim(id);
   await isFound('running', 2);
   await other.store.retry([
-    { id: Number(id), epoch, waitMs: 0, movesDue: false, refund: 1, error: null },
+    { id: Number(id), epoch, waitMs: 0, movesDue: false, refund: 1, ends: 'released', error: null },
   ]);
   await other.claimAndDie(id);
   await isFound('retrying', 2);

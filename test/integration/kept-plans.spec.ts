@@ -191,8 +191,9 @@ describe('a call of one delay', () => {
 
   it.each([
     ['fence', fenceOneSql(tables), [1, 0, 1_000]],
-    ['removal', completeOneSql(tables, true), [1, 0, 1]],
-    ['removal without history', completeOneSql(tables, false), [1, 0]],
+    ['removal', completeOneSql(tables, 'ends'), [1, 0, 1]],
+    ['removal that keeps attempts', completeOneSql(tables, 'attempts'), [1, 0, 1]],
+    ['removal without history', completeOneSql(tables, 'nothing'), [1, 0]],
   ])('%s is planned for the first times alone', async (name, sql, parameters) => {
     const TIMES = 10;
     await client.query('BEGIN');

@@ -108,7 +108,7 @@ it('a claim is a HOT update: it writes no indexed column and finds room on the p
   const claim = [ids, same(BATCH, 0), same(BATCH, 30_000), same(BATCH, 9), NODE];
   await client.query('BEGIN');
   await updates();
-  const { rows } = await client.query(claimSql(tables), claim);
+  const { rows } = await client.query(claimSql(tables, 'ends'), claim);
   expect(rows).toHaveLength(BATCH);
   const { all, hot } = await updates();
   expect(all).toBe(BATCH);
@@ -117,7 +117,7 @@ it('a claim is a HOT update: it writes no indexed column and finds room on the p
   // What moves `wake_at` cannot be one, which shows that the measurement measures.
   const moves = [same(BATCH, false), same(BATCH, 0), same(BATCH, true), same(BATCH, 'no')];
   const retry = [ids, same(BATCH, 1), same(BATCH, 1_000), ...moves, NODE];
-  await client.query(retrySql(tables), retry);
+  await client.query(retrySql(tables, 'ends'), retry);
   expect(await updates()).toEqual({ all: BATCH, hot: 0 });
   await client.query('ROLLBACK');
 });

@@ -132,7 +132,7 @@ it('the wake that is told of what was inserted is the one that stands in the row
       (iso) => ({ kind: 'at', iso }) as const,
     ),
   ];
-  const store = new DelayStore('delay_queue', true, 'node-1');
+  const store = new DelayStore('delay_queue', 'ends', 'node-1');
   const none = { key: null, maxAttempts: null, group: null, headers: null };
   const item = { name: 'test.a', payload: 'null', ...none } as const;
   const placements = wishes.map((to) => ({ ...item, to, onConflict: 'replace' as const }));

@@ -35,11 +35,20 @@ export function statementsById(count: number): Statements {
   const [ids, epochs, numbers] = [idsOf(count), same(count, 0), same(count, 30_000)];
   const endings = [same(count, false), same(count, 0), same(count, true), same(count, 'no')];
   return {
-    claim: [claimSql(tables), [ids, epochs, numbers, same(count, 9), NODE]],
+    claim: [claimSql(tables, 'ends'), [ids, epochs, numbers, same(count, 9), NODE]],
     lookAt: [lookAtSql(tables), [ids]],
-    complete: [completeSql(tables, true), [ids, epochs, numbers]],
-    retry: [retrySql(tables), [ids, epochs, numbers, ...endings, NODE]],
+    complete: [completeSql(tables, 'ends'), [ids, epochs, numbers]],
+    retry: [retrySql(tables, 'ends'), [ids, epochs, numbers, ...endings, NODE]],
     renew: [renewSql(tables), [ids, epochs, 30_000]],
+    claimKeepingAttempts: [
+      claimSql(tables, 'attempts'),
+      [ids, epochs, numbers, same(count, 9), NODE],
+    ],
+    completeKeepingAttempts: [completeSql(tables, 'attempts'), [ids, epochs, numbers]],
+    retryKeepingAttempts: [
+      retrySql(tables, 'attempts'),
+      [ids, epochs, numbers, ...endings, NODE, same(count, 'failed')],
+    ],
     exhausted: [exhaustedSql(tables), [ids, epochs, same(count, 1), 'no']],
   };
 }
@@ -60,13 +69,13 @@ export function statementsByKey(count: number): Statements {
     scheduleNew: [scheduleNewSql(tables, 'at once'), items],
     scheduleNewWaits: [scheduleNewSql(tables, 'waits'), items],
     scheduleAllNew: [scheduleAllNewSql(tables), items],
-    scheduleTaken: [scheduleTakenSql(tables, true, 'at once'), again],
-    scheduleTakenWaits: [scheduleTakenSql(tables, true, 'waits'), again],
-    scheduleAllTaken: [scheduleTakenSql(tables, true, 'waits', 'all or none'), again],
-    cancelWaiting: [cancelWaitingSql(tables, true), [names, keys]],
-    cancel: [cancelSql(tables, true, 'at once'), [names, keys, null, null]],
-    cancelWaits: [cancelSql(tables, true, 'waits'), [names, keys, null, null]],
-    cancelWaitsAWhile: [cancelSql(tables, true, 'a while'), [names, keys, null, null]],
+    scheduleTaken: [scheduleTakenSql(tables, 'ends', 'at once'), again],
+    scheduleTakenWaits: [scheduleTakenSql(tables, 'ends', 'waits'), again],
+    scheduleAllTaken: [scheduleTakenSql(tables, 'ends', 'waits', 'all or none'), again],
+    cancelWaiting: [cancelWaitingSql(tables, 'ends'), [names, keys]],
+    cancel: [cancelSql(tables, 'ends', 'at once'), [names, keys, null, null]],
+    cancelWaits: [cancelSql(tables, 'ends', 'waits'), [names, keys, null, null]],
+    cancelWaitsAWhile: [cancelSql(tables, 'ends', 'a while'), [names, keys, null, null]],
     reschedule: [rescheduleSql(tables, 'at once'), moved],
     rescheduleWaits: [rescheduleSql(tables, 'waits'), moved],
   };

@@ -1,5 +1,6 @@
 import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
+import type { HistoryKept } from '../../src/delay-queue/delay/attempts.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
 import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
@@ -15,10 +16,10 @@ export class OtherNode {
   constructor(
     source: Pick<EntityManager, 'query'>,
     readonly name = 'other-node',
-    schema = 'delay_queue',
+    { schema = 'delay_queue', kept = 'ends' }: { schema?: string; kept?: HistoryKept } = {},
   ) {
     this.#runner = runnerOn(source);
-    this.store = new AttemptStore(this.#runner, schema, true, name);
+    this.store = new AttemptStore(this.#runner, schema, kept, name);
     this.node = new NodeStore(this.#runner, schema, name);
   }
 
@@ -40,7 +41,9 @@ export class OtherNode {
   /** One failed attempt that leaves it waiting, or for `null` as a dead letter. */
   async claimAndFail(id: string, waitMs: number | null, error = 'Error: no'): Promise<void> {
     const { epoch } = await this.claim(id);
-    await this.store.retry([{ id: Number(id), epoch, waitMs, movesDue: false, refund: 0, error }]);
+    await this.store.retry([
+      { id: Number(id), epoch, waitMs, movesDue: false, refund: 0, ends: 'failed', error },
+    ]);
   }
 
   /** Begins a transactional attempt in the open transaction: its fence holds the row. */

@@ -32,6 +32,7 @@ import type { EntityManager } from 'typeorm';
 import type { Duration } from './time/duration.js';
 import type { When } from './time/due.js';
 import type { DelayRepeat, RepeatOptions } from './time/repeat.js';
+import type { DelayAttempt } from './attempts.js';
 import type { ParsedPayloads, Storable } from './storable.js';
 
 /**
@@ -175,6 +176,8 @@ export interface DelayInfo<N extends DelayName = DelayName> {
   createdAt: Date;
   /** How it recurs; null: once. */
   repeat: DelayRepeat | null;
+  /** The last 50, oldest first; empty unless history keeps attempts. */
+  attemptLog: DelayAttempt[];
 }
 
 /** One line of `history`. */
@@ -192,4 +195,6 @@ export interface DelayRecord {
   /** The node that ran the attempt that ended it; `null` when none was running. */
   node: string | null;
   error: string | null;
+  /** The last 50, oldest first; empty unless history keeps attempts. */
+  attemptLog: DelayAttempt[];
 }

@@ -4,6 +4,7 @@ import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { Handler } from '../handlers/handler.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
+import { failed } from '../settlement/endings.js';
 import { deadEvent, endOf } from '../settlement/end-events.js';
 import type { DyingClaim, HeldClaim } from '../settlement/held-claim.js';
 import type { Outcome } from '../settlement/outcome.js';
@@ -62,10 +63,7 @@ export class DeathReports {
       (claims as readonly (Completion & HeldClaim)[]).map(({ id, epoch, handler }) => ({
         id,
         epoch,
-        waitMs: null,
-        movesDue: false,
-        refund: 0,
-        error: this.#deathOf(handler).error,
+        ...failed(this.#deathOf(handler).error, null),
       })),
       runner,
     );

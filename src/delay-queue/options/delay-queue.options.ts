@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import type { HistoryKept } from '../delay/attempts.js';
 import type { AroundFunction, DelayAround } from '../delay/contexts.js';
 import type { DelayName, ParsedPayloadOf } from '../delay/delay.js';
 import type { Duration } from '../delay/time/duration.js';
@@ -50,8 +51,11 @@ export interface DelayQueueOptions {
   claimBatch?: number;
   /** The engine's own connections, beside the application's pool, 2 to 20. Default 3. */
   connections?: number;
-  /** How long delays that ended are kept (1 s to 100 years), or `false`. Default `{ keep: '24h' }`. */
-  history?: false | { keep: Duration };
+  /**
+   * How long delays that ended are kept (1 s to 100 years), or `false`. With `attempts` each attempt is kept, too: when it
+   * began and ended, where, and how. Default `{ keep: '24h', attempts: false }`.
+   */
+  history?: false | { keep?: Duration; attempts?: boolean };
   /** How long a shutdown waits for handlers in flight, 0 to 1 h. Default `'20s'`. */
   drainTimeout?: Duration;
   /** Largest payload, as `jsonb` writes its JSON, in UTF-8: 2 bytes to 1 MiB. Default 65,536. */
@@ -95,6 +99,7 @@ export interface ResolvedOptions {
   connections: number;
   /** `null`: no history. */
   historyKeepMs: number | null;
+  historyKept: HistoryKept;
   drainTimeoutMs: number;
   payloadBytesMax: number;
   /** The first outside. */

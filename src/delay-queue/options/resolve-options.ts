@@ -36,7 +36,7 @@ const DEFAULTS = {
   loadEvery: '10s',
   claimBatch: 500,
   connections: 3,
-  history: { keep: '24h' },
+  history: { keep: '24h', attempts: false },
   drainTimeout: '20s',
   payloadBytesMax: PAYLOAD_BYTES_MAX,
   around: [],
@@ -69,7 +69,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
       loadEveryMs: durationMs('loadEvery', '100ms', '1h'),
       claimBatch: integer('claimBatch', 1, 5_000),
       connections: integer('connections', 2, 20),
-      historyKeepMs: parseHistory(given['history']),
+      ...parseHistory(given['history']),
       drainTimeoutMs: durationMs('drainTimeout', '0', '1h'),
       payloadBytesMax,
       around: parseAround(given['around']),
@@ -148,11 +148,21 @@ function defaultNodeName(): string {
   return distinct(`${host}:${process.pid}`);
 }
 
-function parseHistory(value: unknown): number | null {
-  if (value === false) return null;
+function parseHistory(value: unknown): Pick<ResolvedOptions, 'historyKeepMs' | 'historyKept'> {
+  if (value === false) return { historyKeepMs: null, historyKept: 'nothing' };
   if (typeof value !== 'object' || value === null) {
     throw new DelayInvalidError('history', `must be false or { keep: '24h' }, not ${shown(value)}`);
   }
-  const { keep } = checkKnownOptions(value, 'history', ['keep']);
-  return parseDurationBetween(keep, 'history.keep', '1s', '36525d');
+  const given = checkKnownOptions(value, 'history', ['keep', 'attempts']);
+  const { keep = DEFAULTS.history.keep, attempts = DEFAULTS.history.attempts } = given;
+  if (typeof attempts !== 'boolean') {
+    throw new DelayInvalidError(
+      'history.attempts',
+      `must be true or false, not ${shown(attempts)}`,
+    );
+  }
+  return {
+    historyKeepMs: parseDurationBetween(keep, 'history.keep', '1s', '36525d'),
+    historyKept: attempts ? 'attempts' : 'ends',
+  };
 }

@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../delay/attempts.js';
 import type { EntityManager } from 'typeorm';
 import type { InTransaction } from '../delay/delay.js';
 import { inLockOrder } from '../store/lock-order.js';
@@ -21,12 +22,12 @@ export class ManyWrites {
   readonly #store: ManyStore;
 
   constructor(
-    { schema, withHistory }: { schema: string; withHistory: boolean },
+    { schema, kept }: { schema: string; kept: HistoryKept },
     private readonly ownKey: OwnKeyWrites,
     private readonly transactions: Transactions,
     private readonly announcements: Announcements,
   ) {
-    this.#store = new ManyStore(schema, withHistory);
+    this.#store = new ManyStore(schema, kept);
   }
 
   /**

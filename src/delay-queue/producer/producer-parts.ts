@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../delay/attempts.js';
 import type { Payloads } from '../payloads/payloads.js';
 import type { CallersPool } from '../database/own-pool.js';
 import type { AbortsEngine } from './abort/cancels.js';
@@ -13,8 +14,7 @@ export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEng
 export interface ProducerOptions {
   schema: string;
   nodeName: string;
-  /** `null`: no history. */
-  historyKeepMs: number | null;
+  historyKept: HistoryKept;
   /** How long a shutdown waits for answers. */
   drainTimeoutMs: number;
   /** Pause between two heartbeats of a node. */

@@ -57,23 +57,22 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     options: ProducerOptions,
     trace?: WritesTrace,
   ) {
-    const { schema, nodeName, historyKeepMs, drainTimeoutMs, loadEveryMs, payloads } = options;
-    const withHistory = historyKeepMs !== null;
-    this.#store = new DelayStore(schema, withHistory, nodeName);
+    const { schema, nodeName, historyKept: kept, drainTimeoutMs, loadEveryMs, payloads } = options;
+    this.#store = new DelayStore(schema, kept, nodeName);
     const ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
     this.#announcements = new Announcements(engine.afterCommit, engine, trace);
     this.#single = new SingleWrites(this.#store, ownKey);
     const outside = new OutsideTransactions(dataSource, engine);
     this.#coalesced = new CoalescedWrites({
       alone: this.#store,
-      together: new BatchStore(schema, withHistory),
+      together: new BatchStore(schema, kept),
       runners: { alone: outside.writes, together: outside.together },
       drainWithinMs: drainTimeoutMs,
     });
     const surrounding = surroundingBy(options.resolveManager);
     this.#transactions = new Transactions(dataSource, outside, this.#coalesced, surrounding);
     this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#transactions);
-    const many = { schema, withHistory, loadEveryMs, payloads };
+    const many = { schema, kept, loadEveryMs, payloads };
     this.many = new ManyWrites(many, ownKey, this.#transactions, this.#announcements);
     this.pausing = new Pausing(schema, this.#transactions, engine.afterCommit, () =>
       engine.pausesChanged(),

@@ -1,4 +1,13 @@
-import type { DelayHeaders, DelayInfo, DelayName, DelayRecord, PayloadOf } from '../delay/delay.js';
+import type { AttemptOutcome, DelayAttempt } from '../delay/attempts.js';
+import type {
+  DelayHeaders,
+  DelayInfo,
+  DelayName,
+  DelayRecord,
+  EndState,
+  LiveState,
+  PayloadOf,
+} from '../delay/delay.js';
 import type { DelayRepeat } from '../delay/time/repeat.js';
 import type { DelayPause } from '../delay/pause.js';
 import { DelayCodecError } from '../payloads/payload.errors.js';
@@ -32,6 +41,7 @@ export const infoOf = <N extends DelayName>(
   lastError: row.last_error,
   createdAt: new Date(row.created_ms),
   repeat: row.repeat === null ? null : repeatOf(row.repeat),
+  attemptLog: attemptsOf(row.attempt_log, row.state),
 });
 
 /** One payload that cannot be decoded hides no other delay. */
@@ -57,6 +67,26 @@ function repeatOf(text: string): DelayRepeat {
   return { cron: repeat.cron, timeZone: repeat.timeZone, catchUp };
 }
 
+/** As a row keeps it; without an end when nobody has written one. */
+type KeptAttempt = Pick<DelayAttempt, 'attempt' | 'node'> & { startedMs: number } & (
+    | { outcome: AttemptOutcome; endedMs?: number; error?: string }
+    | { outcome?: never; endedMs?: never; error?: never }
+  );
+
+/** An attempt without an end still runs if its delay does, and is the last. */
+function attemptsOf(text: string | null, state: LiveState | EndState): DelayAttempt[] {
+  if (text === null) return [];
+  const kept = JSON.parse(text) as KeptAttempt[];
+  return kept.map(({ attempt, node, startedMs, outcome, endedMs, error }, index) => ({
+    attempt,
+    outcome: outcome ?? (state === 'running' && index === kept.length - 1 ? 'running' : 'lost'),
+    node,
+    startedAt: new Date(startedMs),
+    endedAt: endedMs === undefined ? null : new Date(endedMs),
+    error: error ?? null,
+  }));
+}
+
 /** A line of the history as callers see it. */
 export const recordOf = (row: HistoryRow): DelayRecord => ({
   id: row.id,
@@ -70,6 +100,7 @@ export const recordOf = (row: HistoryRow): DelayRecord => ({
   attempts: row.attempts,
   node: row.node,
   error: row.error,
+  attemptLog: attemptsOf(row.attempt_log, row.state),
 });
 
 /** The result for the caller, when its write found a row. */

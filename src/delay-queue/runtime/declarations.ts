@@ -31,16 +31,12 @@ export class Declarations {
 
   constructor(
     runner: Runner,
-    {
-      schema,
-      historyKeepMs,
-      nodeName,
-    }: Pick<ResolvedOptions, 'schema' | 'historyKeepMs' | 'nodeName'>,
+    { schema, historyKept, nodeName }: Pick<ResolvedOptions, 'schema' | 'historyKept' | 'nodeName'>,
     private readonly registry: HandlerRegistry,
     private readonly clock: DatabaseClock,
     events: DelayEvents,
   ) {
-    this.#store = new RecurrenceStore(runner, schema, historyKeepMs !== null, nodeName);
+    this.#store = new RecurrenceStore(runner, schema, historyKept, nodeName);
     this.#left = registry.declarations();
     this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'));
   }

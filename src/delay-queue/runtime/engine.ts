@@ -134,7 +134,7 @@ export class Engine implements ProducersEngine {
     this.afterCommit.start();
     this.#notifier = notifier;
     this.#announcer = new Announcer(nodes, notifier, options.horizonMs, worker?.intake);
-    const store = new AttemptStore(connections, options.schema, false, options.nodeName);
+    const store = new AttemptStore(connections, options.schema, 'nothing', options.nodeName);
     this.#aborts = new AbortRequests(store, notifier, worker?.inFlight, events);
     const listens = (await worker?.start()) ?? false;
     if (worker !== undefined && !listens && limits !== null) {

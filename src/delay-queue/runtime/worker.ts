@@ -76,8 +76,8 @@ export class Worker {
    */
   constructor(private readonly parts: WorkerParts) {
     const { options, registry, events, wheel, connections, nodes, dataSource } = parts;
-    const { schema, nodeName, leaseMs, historyKeepMs, horizonMs, concurrency } = options;
-    const store = new AttemptStore(connections, schema, historyKeepMs !== null, nodeName);
+    const { schema, nodeName, leaseMs, historyKept: kept, horizonMs, concurrency } = options;
+    const store = new AttemptStore(connections, schema, kept, nodeName);
     const nodeStore = new NodeStore(connections, schema, nodeName);
     const clock = new DatabaseClock();
     const lost = new LostClaims();
@@ -97,7 +97,10 @@ export class Worker {
     const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
     this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
     this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
-    const [limited, blocks] = [new LimitStore(connections, schema, nodeName), new LimitBlocks()];
+    const [limited, blocks] = [
+      new LimitStore(connections, schema, kept, nodeName),
+      new LimitBlocks(),
+    ];
     this.#dispatcher = new Dispatcher(
       intake,
       new Reservations(places, new BatchPace(registry), blocks, intake),
@@ -111,7 +114,7 @@ export class Worker {
     const runs = { ...on, dispatcher: this.#dispatcher, loader: this.#loader };
     this.manual = isManual(options) ? new ManualRuns(runs, connections) : undefined;
     this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
-    this.#pruners = prunersOf(nodeStore, historyKeepMs, events);
+    this.#pruners = prunersOf(nodeStore, options.historyKeepMs, events);
     this.#declarations = new Declarations(connections, options, registry, clock, events);
     this.#store = nodeStore;
     this.#acknowledger = acknowledger;

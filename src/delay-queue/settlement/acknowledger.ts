@@ -3,7 +3,7 @@ import { describeError } from '../delay/error-text.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { HeldClaim } from './held-claim.js';
-import { ABORTED, type Ending, GIVE_BACK } from './endings.js';
+import { ABORTED, type Ending, failed, GIVE_BACK, postponed, RELEASED } from './endings.js';
 import type { Outcome } from './outcome.js';
 import type { Batcher } from './batcher.js';
 import { batchersOf } from './batchers.js';
@@ -49,20 +49,22 @@ export class Acknowledger {
         return this.#fail(attempt, outcome.error);
       case 'split': {
         const error = describeError(outcome.error);
-        return this.#retry(attempt, { ...GIVE_BACK, error }, () =>
+        return this.#retry(attempt, { ...GIVE_BACK, error, ends: 'split' }, () =>
           this.events.emit('split', withCause({ ...endOf(attempt), error }, outcome.error)),
         );
       }
       case 'discarded':
         return this.#deadLetter(attempt, outcome.reason);
-      case 'postponed':
-        return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs, movesDue: true }, () =>
-          this.events.emit('postponed', { ...endOf(attempt), waitMs: outcome.waitMs }),
+      case 'postponed': {
+        const { waitMs } = outcome;
+        return this.#retry(attempt, postponed(waitMs), () =>
+          this.events.emit('postponed', { ...endOf(attempt), waitMs }),
         );
+      }
       case 'unbegun':
         return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
       case 'released':
-        return this.#retry(attempt, GIVE_BACK, () => this.events.emit('released', attempt.event));
+        return this.#retry(attempt, RELEASED, () => this.events.emit('released', attempt.event));
       case 'aborted':
         return this.#retry(attempt, ABORTED, () => this.events.emit('aborted', attempt.event));
       case 'lost':
@@ -87,14 +89,7 @@ export class Acknowledger {
     { waitMs, error }: { waitMs: number; error: string },
     tell: (result: 'written' | 'gone') => void,
   ): void {
-    const item = {
-      id: claim.id,
-      epoch: claim.epoch,
-      ...GIVE_BACK,
-      refund: 0 as const,
-      waitMs,
-      error,
-    };
+    const item = { id: claim.id, epoch: claim.epoch, ...failed(error, waitMs) };
     const written = (): void => tell('written');
     this.#write(claim, this.batchers.retries, item, written, () => tell('gone'));
   }
@@ -135,7 +130,7 @@ export class Acknowledger {
     if (attempts >= maxAttempts) return this.#deadLetter(attempt, cause);
     const error = describeError(cause);
     const waitMs = attempt.handler.backoffMs(attempts);
-    this.#retry(attempt, { waitMs, movesDue: false, refund: 0, error }, () =>
+    this.#retry(attempt, failed(error, waitMs), () =>
       this.events.emit('retrying', withCause({ ...endOf(attempt), error, waitMs }, cause)),
     );
   }
@@ -154,7 +149,7 @@ export class Acknowledger {
     const onWritten = (): unknown => this.events.emit('dead', deadEvent(attempt, error, cause));
     const item = recurringOf(attempt, { state: 'discarded', error });
     if (item !== undefined) this.#write(attempt, this.batchers.recurrences, item, onWritten);
-    else this.#retry(attempt, { waitMs: null, movesDue: false, refund: 0, error }, onWritten);
+    else this.#retry(attempt, failed(error, null), onWritten);
   }
 
   #recur(attempt: HeldClaim): void {

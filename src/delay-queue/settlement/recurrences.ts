@@ -13,7 +13,13 @@ export type OccurrenceEnd = Pick<Recurring, 'state' | 'error'>;
 /** Never of what was declared: only of a row that somebody else has written. */
 export const UNREADABLE = 'nobody can read how it recurs';
 
-const REFUSED: Ending = { waitMs: null, movesDue: false, refund: 1, error: UNREADABLE };
+const REFUSED: Ending = {
+  waitMs: null,
+  movesDue: false,
+  refund: 1,
+  error: UNREADABLE,
+  ends: 'unbegun',
+};
 
 export const COMPLETED: OccurrenceEnd = { state: 'completed', error: null };
 const MISSED: OccurrenceEnd = { state: null, error: null };

@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../delay/attempts.js';
 import { NO_MAXIMUM, NO_MS } from './wire/arrays.js';
 import {
   type ExhaustedAnswer,
@@ -51,18 +52,18 @@ export class AttemptStore {
   constructor(
     private readonly runner: Runner,
     schema: string,
-    private readonly withHistory: boolean,
+    private readonly kept: HistoryKept,
     readonly nodeName: string,
   ) {
     const tables = tablesOf(schema);
     this.#sql = {
-      claim: claimSql(tables),
-      claimDying: claimDyingSql(tables),
+      claim: claimSql(tables, kept),
+      claimDying: claimDyingSql(tables, kept),
       lookAt: lookAtSql(tables),
-      complete: completeSql(tables, withHistory),
-      completeOne: completeOneSql(tables, withHistory),
-      retry: retrySql(tables),
-      recur: recurSql(tables, withHistory),
+      complete: completeSql(tables, kept),
+      completeOne: completeOneSql(tables, kept),
+      retry: retrySql(tables, kept),
+      recur: recurSql(tables, kept),
       deadLetter: exhaustedSql(tables),
       renew: renewSql(tables),
       fence: fenceSql(tables),
@@ -116,7 +117,7 @@ export class AttemptStore {
   }
 
   #completingOne({ id, epoch, latenessMs }: Completion): [sql: string, parameters: unknown[]] {
-    const line = this.withHistory ? [String(latenessMs)] : [];
+    const line = this.kept === 'nothing' ? [] : [String(latenessMs)];
     return [this.#sql.completeOne, [String(id), String(epoch), ...line]];
   }
 
@@ -134,6 +135,7 @@ export class AttemptStore {
       flags(items.map((item) => item.error !== null)),
       texts(items.map((item) => item.error ?? '')),
       this.nodeName,
+      ...(this.kept === 'attempts' ? [texts(items.map((item) => item.ends))] : []),
     ]);
     return rows.map(retriedOf);
   }

@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../delay/attempts.js';
 import type { MoveTo } from '../validation/when.js';
 import { NO_INSTANT, NO_MS } from './wire/arrays.js';
 import { numbers, texts } from './wire/arrays.js';
@@ -46,14 +47,14 @@ export type Answer = (index: number, placed: Placed) => void;
 export class BatchStore {
   readonly #sql;
 
-  constructor(schema: string, withHistory: boolean) {
+  constructor(schema: string, kept: HistoryKept) {
     const tables = tablesOf(schema);
     this.#sql = {
       placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
       place: withColumns((columns) => scheduleNewSql(tables, 'at once', columns)),
-      placeAgain: bySays((says) => scheduleTakenSql(tables, withHistory, 'at once', 'each', says)),
-      cancelWaiting: cancelWaitingSql(tables, withHistory),
-      cancel: cancelSql(tables, withHistory, 'at once'),
+      placeAgain: bySays((says) => scheduleTakenSql(tables, kept, 'at once', 'each', says)),
+      cancelWaiting: cancelWaitingSql(tables, kept),
+      cancel: cancelSql(tables, kept, 'at once'),
       reschedule: rescheduleSql(tables, 'at once'),
     };
   }

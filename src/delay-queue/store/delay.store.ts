@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../delay/attempts.js';
 import type { MoveTo } from '../validation/when.js';
 import { NO_INSTANT, NO_MS } from './wire/arrays.js';
 import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './wire/answers.js';
@@ -39,22 +40,22 @@ export class DelayStore {
 
   constructor(
     schema: string,
-    withHistory: boolean,
+    kept: HistoryKept,
     readonly nodeName: string,
     private readonly heldMaxMs = HELD_MAX_MS,
   ) {
     const tables = tablesOf(schema);
-    this.#writer = new ScheduleWriter(tables, withHistory, heldMaxMs);
+    this.#writer = new ScheduleWriter(tables, kept, heldMaxMs);
     this.#sql = {
       placeAll: withColumns((columns) => scheduleAllNewSql(tables, columns)),
       placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
       moveOn: {
-        waits: moveOnSql(tables, withHistory, 'waits'),
-        'a while': moveOnSql(tables, withHistory, 'a while'),
-        'at once': moveOnSql(tables, withHistory, 'at once'),
+        waits: moveOnSql(tables, kept, 'waits'),
+        'a while': moveOnSql(tables, kept, 'a while'),
+        'at once': moveOnSql(tables, kept, 'at once'),
       },
-      cancelWaiting: cancelWaitingSql(tables, withHistory),
-      cancel: new KeyLook((lockWait) => cancelSql(tables, withHistory, lockWait)),
+      cancelWaiting: cancelWaitingSql(tables, kept),
+      cancel: new KeyLook((lockWait) => cancelSql(tables, kept, lockWait)),
       reschedule: new KeyLook((lockWait) => rescheduleSql(tables, lockWait)),
       find: findSql(tables),
       history: historySql(tables),

@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../delay/attempts.js';
 import { HELD_MAX_MS, type LockWait } from './sql/parts/lock-wait.js';
 import { cancelSql } from './sql/delays/cancel.sql.js';
 import { discardDeadSql, retryManyDeadSql } from './sql/delays/dead-letters.sql.js';
@@ -33,7 +34,7 @@ export interface Changed extends Placed {
 
 type ChangedRow = PlacedRow & AsText<'ord', 'failed'>;
 
-type Build = (tables: Tables, withHistory: boolean, lockWait: LockWait, of: Targets) => string;
+type Build = (tables: Tables, kept: HistoryKept, lockWait: LockWait, of: Targets) => string;
 
 const STATEMENTS: Record<ManyVerb, Build> = {
   cancel: cancelSql,
@@ -62,7 +63,7 @@ export class ManyStore {
 
   constructor(
     schema: string,
-    private readonly withHistory: boolean,
+    private readonly kept: HistoryKept,
     private readonly heldMaxMs = HELD_MAX_MS,
   ) {
     this.#tables = tablesOf(schema);
@@ -95,7 +96,7 @@ export class ManyStore {
       const rows = await runner.query<ChangedRow>(
         STATEMENTS[verb](
           this.#tables,
-          this.withHistory,
+          this.kept,
           runner.transaction === 'callers' ? 'waits' : 'a while',
           list.of === 'keys' ? Targets.KEYS : Targets.whereIds(condition?.sql),
         ),

@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../delay/attempts.js';
 import { DelayError } from '../delay/delay.errors.js';
 import { numbers } from './wire/arrays.js';
 import type { LockWait } from './sql/parts/lock-wait.js';
@@ -27,7 +28,7 @@ export class ScheduleWriter {
 
   constructor(
     tables: Tables,
-    withHistory: boolean,
+    kept: HistoryKept,
     private readonly heldMaxMs: number,
   ) {
     const place = (lockWait: LockWait): InsertSql =>
@@ -35,11 +36,9 @@ export class ScheduleWriter {
     this.#sql = {
       place: { callers: place('waits'), ours: place('a while') },
       placeAgain: bySays(
-        (says) => new KeyLook((wait) => scheduleTakenSql(tables, withHistory, wait, 'each', says)),
+        (says) => new KeyLook((wait) => scheduleTakenSql(tables, kept, wait, 'each', says)),
       ),
-      placeAllAgain: bySays((says) =>
-        scheduleTakenSql(tables, withHistory, 'waits', 'all or none', says),
-      ),
+      placeAllAgain: bySays((says) => scheduleTakenSql(tables, kept, 'waits', 'all or none', says)),
       unplace: scheduleUndoSql(tables),
     };
   }

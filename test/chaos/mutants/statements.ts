@@ -31,7 +31,7 @@ import { rescheduleSql } from '../../../src/delay-queue/store/sql/delays/resched
 import { retrySql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { sweepSql } from '../../../src/delay-queue/store/sql/wakes/sweep.sql.js';
 
-/** As a chaos run uses the library: the default schema, with history. */
+/** As a chaos run uses the library: the default schema, with history and its attempts. */
 const tables = tablesOf('delay_queue');
 
 /** With the lockWait that callers have for whoever holds a row. */
@@ -43,19 +43,19 @@ const patiently = (build: (lockWait: LockWait) => string): readonly string[] => 
 /** The library's statements as they go out, each in all its forms: what a mutant rewrites. */
 export const STATEMENTS = {
   bury: [exhaustedSql(tables)],
-  cancel: patiently((lockWait) => cancelSql(tables, true, lockWait)),
-  cancelWaiting: [cancelWaitingSql(tables, true)],
-  claim: [claimSql(tables)],
-  claimLimited: [claimLimitedSql(tables)],
-  complete: [completeSql(tables, true)],
-  completeOne: [completeOneSql(tables, true)],
+  cancel: patiently((lockWait) => cancelSql(tables, 'attempts', lockWait)),
+  cancelWaiting: [cancelWaitingSql(tables, 'attempts')],
+  claim: [claimSql(tables, 'attempts')],
+  claimLimited: [claimLimitedSql(tables, 'attempts')],
+  complete: [completeSql(tables, 'attempts')],
+  completeOne: [completeOneSql(tables, 'attempts')],
   fence: [fenceSql(tables)],
   fenceOne: [fenceOneSql(tables)],
   load: [loadSql(tables), loadSql(tables, true)],
   lockQuotas: [lockQuotasSql(tables)],
   moveOn: [
-    moveOnSql(tables, true, 'waits'),
-    ...patiently((lockWait) => moveOnSql(tables, true, lockWait)),
+    moveOnSql(tables, 'attempts', 'waits'),
+    ...patiently((lockWait) => moveOnSql(tables, 'attempts', lockWait)),
   ],
   pause: [pauseSql(tables)],
   pauses: [pausesSql(tables)],
@@ -74,15 +74,17 @@ export const STATEMENTS = {
     scheduleAllNewSql(tables, 'recurring'),
   ],
   placeAgain: [
-    ...patiently((lockWait) => scheduleTakenSql(tables, true, lockWait)),
-    scheduleTakenSql(tables, true, 'waits', 'all or none'),
-    ...patiently((lockWait) => scheduleTakenSql(tables, true, lockWait, 'each', 'how it recurs')),
-    scheduleTakenSql(tables, true, 'waits', 'all or none', 'how it recurs'),
+    ...patiently((lockWait) => scheduleTakenSql(tables, 'attempts', lockWait)),
+    scheduleTakenSql(tables, 'attempts', 'waits', 'all or none'),
+    ...patiently((lockWait) =>
+      scheduleTakenSql(tables, 'attempts', lockWait, 'each', 'how it recurs'),
+    ),
+    scheduleTakenSql(tables, 'attempts', 'waits', 'all or none', 'how it recurs'),
   ],
   renew: [renewSql(tables)],
   reschedule: patiently((lockWait) => rescheduleSql(tables, lockWait)),
   resume: [resumeSql(tables)],
-  settle: [retrySql(tables)],
+  settle: [retrySql(tables, 'attempts')],
   sweep: [sweepSql(tables), sweepSql(tables, true)],
 } as const satisfies Record<string, readonly string[]>;
 

@@ -63,4 +63,5 @@ export const QUEUE: DelayQueueOptions = {
   maxAttempts: MAX_ATTEMPTS,
   backoff: { base: 50, max: '500ms' },
   drainTimeout: '5s',
+  history: { attempts: true },
 };

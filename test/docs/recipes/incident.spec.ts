@@ -1,7 +1,20 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
-import type { Type } from '@nestjs/common';
-import { DelayAdmin, type DelayInfo, type DelayName } from 'nestjs-delay-queue';
+import { once } from 'node:events';
+import { Module, type Type } from '@nestjs/common';
+import { TypeOrmModule } from '@nestjs/typeorm';
+import {
+  DelayAdmin,
+  DelayEvents,
+  type DelayInfo,
+  type DelayName,
+  DelayService,
+  OnDelay,
+} from 'nestjs-delay-queue';
 import { Recipe } from './recipe.js';
+
+interface Support {
+  around(key: string): Promise<string[]>;
+}
 
 interface Incident {
   howMany(): Promise<number>;
@@ -37,5 +50,47 @@ describe('after-an-incident.md', () => {
     expect(await admin.count({ ...left, state: 'scheduled', keyPrefix: 'shop-8/' })).toBe(60);
     expect(await admin.count({ ...left, state: 'dead', keyPrefix: 'shop-9/' })).toBe(60);
     expect(await admin.count({ ...left, keyPrefix: 'shop-7/' })).toBe(0);
+  });
+});
+
+const ORDER_CLOSE = 'order.close' as DelayName;
+
+describe('what-happened.md', () => {
+  it('tells every attempt of an order, across names', async () => {
+    recipe = await Recipe.open('what-happened.md');
+    const { Support } = await recipe.load<{ Support: Type<Support> }>('support.ts');
+    const { AppModule } = await recipe.load<{ AppModule: Type }>('app.module.ts');
+    let calls = 0;
+    class Handlers {
+      @OnDelay(ORDER_CLOSE)
+      close(): void {
+        calls += 1;
+        if (calls === 1) throw new Error('ECONNREFUSED');
+      }
+    }
+    @Module({})
+    class Root {}
+    const database = TypeOrmModule.forRoot({ type: 'postgres', url: recipe.database.url });
+    const app = await recipe.startModule({
+      module: Root,
+      imports: [database, AppModule],
+      providers: [Support, Handlers],
+    });
+    const delays = app.get(DelayService);
+    await delays.schedule('receipt.confirm' as DelayName, null, {
+      after: '14d',
+      key: '42',
+    });
+    const completed = once(app.get(DelayEvents), 'completed');
+    await delays.schedule(ORDER_CLOSE, null, { after: 0, key: '42' });
+    await completed;
+    const told = await app.get<Support>(Support).around('42');
+    const at = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`;
+    expect(told).toEqual([
+      'order.close: completed',
+      expect.stringMatching(`^  attempt 1 on \\S+, ${at}: failed, Error: ECONNREFUSED$`),
+      expect.stringMatching(`^  attempt 2 on \\S+, ${at}: completed$`),
+      'receipt.confirm: scheduled',
+    ]);
   });
 });

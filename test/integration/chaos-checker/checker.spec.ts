@@ -104,6 +104,12 @@ const LIES: Record<string, Lie> = {
     /"tired": attempt 1 of at most 0/,
     `UPDATE chaos.transition SET new.max_attempts = 0 WHERE (new).payload->>'token' = 'tired'`,
   ],
+  'a log without its attempt': [
+    7,
+    /"stray": its log has 0 of 1 attempts/,
+    `UPDATE delay_queue.history SET attempt_log = NULL WHERE id = (
+       SELECT min(delay_id) FROM chaos.transition WHERE (new).payload->>'token' = 'stray')`,
+  ],
   'history of what never ended': [
     8,
     /history says "completed" at epoch 7, and nothing ended there/,
@@ -213,7 +219,7 @@ async function soundHistory(log: ClientLog): Promise<void> {
   const node = await startNode({
     url: database.url,
     providers: handlersOf({ nodeName: 'n1' }),
-    options: { nodeName: 'n1' },
+    options: { nodeName: 'n1', history: { attempts: true } },
   });
   const client = new Client(node.delays, node.dataSource, log);
   for (const each of WISHES) await client.alone(client.scheduling(each));

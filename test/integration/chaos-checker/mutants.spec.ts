@@ -46,11 +46,16 @@ describe('mutants of the engine', () => {
     const alone = { query };
     const inTransaction = { query, transaction: 'callers' as const };
     // Nobody answers for so long.
-    const clients = new DelayStore('delay_queue', true, 'n1', 1);
-    const together = new BatchStore('delay_queue', true);
-    const engine = new AttemptStore(alone, 'delay_queue', true, 'n1');
+    const clients = new DelayStore('delay_queue', 'attempts', 'n1', 1);
+    const together = new BatchStore('delay_queue', 'attempts');
+    const engine = new AttemptStore(alone, 'delay_queue', 'attempts', 'n1');
     const node = new NodeStore(alone, 'delay_queue', 'n1');
-    const limited = new LimitStore({ inTransaction: (work) => work(alone) }, 'delay_queue', 'n1');
+    const limited = new LimitStore(
+      { inTransaction: (work) => work(alone) },
+      'delay_queue',
+      'attempts',
+      'n1',
+    );
     const pauses = new PauseStore('delay_queue');
     const to = { kind: 'after' as const, ms: 1 };
     const bare = { group: null, headers: null, maxAttempts: null };
@@ -65,7 +70,14 @@ describe('mutants of the engine', () => {
     const shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
     const partly = { ...shares, byGroup: [], leftOut: ['a g'] };
     const claim = { ...own, leaseMs: 1, maxAttempts: 1 };
-    const settled = { ...own, waitMs: 1, movesDue: false, refund: 0 as const, error: null };
+    const settled = {
+      ...own,
+      waitMs: 1,
+      movesDue: false,
+      refund: 0 as const,
+      ends: 'failed' as const,
+      error: null,
+    };
     const calls = [alone, inTransaction].flatMap<Promise<unknown>>((runner) => [
       clients.place(runner, [{ ...placement, onConflict: 'replace' }]),
       clients.place(runner, [

@@ -40,7 +40,9 @@ function holdNextClaim(): Promise<void> {
     requests,
   ) {
     await held.query('BEGIN');
-    await new AttemptStore(clientRunner(held), 'delay_queue', true, this.nodeName).claim(requests);
+    await new AttemptStore(clientRunner(held), 'delay_queue', 'ends', this.nodeName).claim(
+      requests,
+    );
     jest.spyOn(AttemptStore.prototype, 'lookAt').mockImplementationOnce(async function (
       this: AttemptStore,
       ids,

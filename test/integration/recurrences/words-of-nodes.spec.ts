@@ -35,7 +35,7 @@ const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
 
 /** Of a process that has said nothing yet. */
 const storeOf = (node: string): RecurrenceStore =>
-  new RecurrenceStore({ query }, 'delay_queue', true, node);
+  new RecurrenceStore({ query }, 'delay_queue', 'ends', node);
 
 const every = (hours: number, key = KEY): DeclaredRow => ({
   name: NAME,

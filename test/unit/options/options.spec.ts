@@ -31,6 +31,7 @@ describe('resolveOptions', () => {
       claimBatch: 500,
       connections: 3,
       historyKeepMs: 86_400_000,
+      historyKept: 'ends',
       drainTimeoutMs: 20_000,
       payloadBytesMax: 65_536,
       around: [],
@@ -78,6 +79,7 @@ describe('resolveOptions', () => {
       claimBatch: 5_000,
       connections: 2,
       historyKeepMs: null,
+      historyKept: 'nothing',
       drainTimeoutMs: 0,
       payloadBytesMax: 1_048_576,
       around: [pass, expect.any(Function)],
@@ -86,7 +88,14 @@ describe('resolveOptions', () => {
       payloads: { bytesMax: 1_048_576, codec: { encode: pass, decode: pass } },
     });
     expect(resolveOptions({ lease: undefined, nodeName: undefined }).leaseMs).toBe(30_000);
-    expect(resolveOptions({ history: { keep: '7d' } }).historyKeepMs).toBe(604_800_000);
+    expect(resolveOptions({ history: { keep: '7d' } })).toMatchObject({
+      historyKeepMs: 604_800_000,
+      historyKept: 'ends',
+    });
+    expect(resolveOptions({ history: { attempts: true } })).toMatchObject({
+      historyKeepMs: 86_400_000,
+      historyKept: 'attempts',
+    });
   });
 
   it.each<[unknown, string]>([
@@ -94,6 +103,7 @@ describe('resolveOptions', () => {
     [{ concurency: 5 }, 'options.concurency: is not an option; did you mean concurrency?'],
     [{ redis: 'x' }, 'options.redis: is not an option; there are schema, worker'],
     [{ schema: 'a"; DROP SCHEMA public; --' }, 'schema: must be'],
+    [{ history: { attempts: 'yes' } }, 'history.attempts: must be true or false, not'],
     [{ payloads: [] }, 'payloads: must be an object of schemas, not an array'],
     [{ payloads: { 'a.b': {} } }, 'payloads.a.b: must be a schema of Standard Schema v1'],
     [{ payloads: { 'a b': z.string() } }, 'payloads.name: must be'],

@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../../delay/attempts.js';
 import { claimLimitedSql } from '../sql/limits/claim-limited.sql.js';
 import { lockQuotasSql } from '../sql/limits/lock-quotas.sql.js';
 import { tablesOf } from '../tables/schema.js';
@@ -46,10 +47,11 @@ export class LimitStore {
   constructor(
     private readonly connections: Transactor,
     schema: string,
+    kept: HistoryKept,
     private readonly nodeName: string,
   ) {
     const tables = tablesOf(schema);
-    this.#sql = { lock: lockQuotasSql(tables), claim: claimLimitedSql(tables) };
+    this.#sql = { lock: lockQuotasSql(tables), claim: claimLimitedSql(tables, kept) };
   }
 
   /** @returns the claimed rows, and what is left of each limit that they met */

@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../../delay/attempts.js';
 import { declareSql } from '../sql/recurrences/declare.sql.js';
 import { withdrawSql } from '../sql/recurrences/withdraw.sql.js';
 import { tablesOf } from '../tables/schema.js';
@@ -24,13 +25,13 @@ export class RecurrenceStore {
   constructor(
     private readonly runner: Runner,
     schema: string,
-    withHistory: boolean,
+    kept: HistoryKept,
     private readonly nodeName: string,
   ) {
     const tables = tablesOf(schema);
     this.#sql = {
-      declare: declareSql(tables, withHistory),
-      withdraw: withdrawSql(tables, withHistory),
+      declare: declareSql(tables, kept),
+      withdraw: withdrawSql(tables, kept),
     };
   }
 

@@ -109,6 +109,7 @@ function createStatements({
        group_id     text COLLATE "C",
        headers      jsonb,
        repeat       jsonb,
+       attempt_log  jsonb,
        CHECK ((leased_by IS NULL) = (leased_until IS NULL))
      ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,
              autovacuum_analyze_scale_factor = 0.05)`,
@@ -136,6 +137,7 @@ function createStatements({
        key        text COLLATE "C",
        node       text,
        error      text,
+       attempt_log jsonb,
        PRIMARY KEY (ended_at, id, epoch)
      )`,
     `CREATE INDEX IF NOT EXISTS history_key ON ${history} (name, key, ended_at)

@@ -169,7 +169,7 @@ export const sweptOf = (row: SweepAnswer): SweptPage => ({
 
 export type FindAnswer = AsText<
   'id' | 'name' | 'key' | 'payload' | 'state' | 'due_ms' | 'attempts' | 'created_ms',
-  'wake_ms' | 'max_attempts' | 'last_error' | 'group_id' | 'headers' | 'repeat'
+  'wake_ms' | 'max_attempts' | 'last_error' | 'group_id' | 'headers' | 'repeat' | 'attempt_log'
 >;
 
 export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
@@ -185,7 +185,7 @@ export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
 
 export type HistoryAnswer = AsText<
   'id' | 'name' | 'state' | 'due_ms' | 'created_ms' | 'ended_ms' | 'attempts',
-  'key' | 'lateness_ms' | 'node' | 'error'
+  'key' | 'lateness_ms' | 'node' | 'error' | 'attempt_log'
 >;
 
 export const historyOf = (row: HistoryAnswer): HistoryRow => ({

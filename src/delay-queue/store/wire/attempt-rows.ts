@@ -1,3 +1,5 @@
+import type { AttemptOutcome } from '../../delay/attempts.js';
+
 /** What to claim; the lease and the handler's attempts are per row, for names differ. */
 export interface ClaimRequest {
   id: number;
@@ -79,7 +81,13 @@ export interface Retry {
   refund: 0 | 1;
   /** Null: the last error stays. */
   error: string | null;
+  /** What the delay's log says of the attempt. */
+  ends: RetryEnd;
 }
+
+/** How an attempt ended whose delay stays. `unbegun`: its handler was not called. */
+export type RetryEnd =
+  Exclude<AttemptOutcome, 'completed' | 'superseded' | 'running' | 'lost'> | 'unbegun';
 
 export interface RetriedRow {
   id: number;

@@ -61,6 +61,8 @@ export interface FoundRow {
   created_ms: number;
   /** JSON text. */
   repeat: string | null;
+  /** JSON text; null: none are kept. */
+  attempt_log: string | null;
 }
 
 /** What `history` reads; instants in milliseconds since 1970. */
@@ -76,6 +78,8 @@ export interface HistoryRow {
   attempts: number;
   node: string | null;
   error: string | null;
+  /** JSON text; null: none are kept. */
+  attempt_log: string | null;
 }
 
 /** A name and key as one text: no name has a space in it. */

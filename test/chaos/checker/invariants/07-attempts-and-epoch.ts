@@ -64,6 +64,39 @@ const BATCHES: readonly Check[] = [
   },
 ];
 
+/** Part of the seventh: the log of an ended delay has each of its attempts, and none that no claim began. */
+const LOGS: readonly Check[] = [
+  {
+    of: 'lines of history with their attempts',
+    sql: `
+        WITH claimed AS (
+          SELECT delay_id, array_agg(DISTINCT format('attempt %s on %s', attempts, leased_by)) AS all
+          FROM chaos.step WHERE kind = 'claim' GROUP BY delay_id
+        ),
+        logged AS (
+          SELECT h.*, COALESCE(array_agg(format('attempt %s on %s', a.entry ->> 'attempt', a.entry ->> 'node'))
+                                 FILTER (WHERE a.entry IS NOT NULL), '{}') AS all,
+                 count(DISTINCT a.entry -> 'attempt') AS different
+          FROM delay_queue.history h
+          LEFT JOIN LATERAL jsonb_array_elements(h.attempt_log) AS a(entry) ON true
+          GROUP BY h.ended_at, h.id, h.epoch
+        )
+        SELECT l.id AS delay_id, s.was_token AS token,
+               CASE WHEN NOT l.all <@ COALESCE(c.all, '{}') THEN
+                      format('its log has %s, and its claims were %s', l.all, c.all)
+                    WHEN l.different < l.attempts THEN
+                      format('its log has %s of %s attempts', l.different, l.attempts)
+                    WHEN l.state = 'completed'
+                      AND ((l.attempt_log -> -1 ->> 'outcome', l.attempt_log -> -1 ->> 'attempt', l.attempt_log -> -1 ->> 'node')
+                           IS DISTINCT FROM ('completed', l.attempts::text, l.node)) THEN
+                      format('completed, and its log ends with %s', l.attempt_log -> -1)
+               END AS why
+        FROM logged l
+        LEFT JOIN claimed c ON c.delay_id = l.id
+        JOIN chaos.step s ON s.delay_id = l.id AND s.was_epoch = l.epoch AND s.kind <> 'renew'`,
+  },
+];
+
 export const attemptsAndEpoch: Invariant = {
   number: 7,
   title: 'attempts within bounds and counted once, epoch strictly rising',
@@ -94,5 +127,6 @@ export const attemptsAndEpoch: Invariant = {
         FROM chaos.step s WHERE s.kind = 'claim'`,
     },
     ...BATCHES,
+    ...LOGS,
   ],
 };

@@ -161,7 +161,9 @@ export const renew = (): Act =>
 
 const retry =
   (waitMs: number | null) => (store: AttemptStore, attempt: { id: number; epoch: number }) =>
-    store.retry([{ ...attempt, waitMs, movesDue: false, refund: 0, error: 'Error: no' }]);
+    store.retry([
+      { ...attempt, waitMs, movesDue: false, refund: 0, ends: 'failed', error: 'Error: no' },
+    ]);
 
 /** The attempt failed: the next one at once, or none. */
 export const fail = (): Act => fenced('fail, attempts left', retry(0));

@@ -1,3 +1,5 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
+import { begunAttempt, lostAttempt } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
 import { isPaused } from '../pauses/pauses.sql.js';
 import { expectFew } from '../parts/planner.js';
@@ -12,6 +14,10 @@ export const claimable = (tables: Tables, of: string): string =>
 /** Of the row `d` that was claimed; beside them stands `max_attempts`. */
 export const CLAIMED_COLUMNS = `d.id, d.epoch, d.name, d.key, d.group_id, d.headers, d.repeat, d.payload,
             d.due_at, d.created_at, d.attempts`;
+
+/** What a claim sets beside lease and epoch, of an attempt that begins on the node that is parameter 5. */
+export const attemptBegins = (kept: HistoryKept): string =>
+  `, attempts = d.attempts + 1${kept === 'attempts' ? `,\n      attempt_log = ${begunAttempt('$5::text')}` : ''}`;
 
 /** The answer of a claim. */
 export const claimedAnswer = (claimed: string): string => `
@@ -35,28 +41,29 @@ export const claimedAnswer = (claimed: string): string => `
  * Writes only columns without an index: a HOT update. The lock sits in a materialized CTE because a
  * sub-select with LIMIT and SKIP LOCKED may be run more than once by the planner.
  */
-export const claimSql = (tables: Tables): string =>
-  claiming(tables, {
-    onlyIf: claimable(tables, 'w'),
-    attempts: 'd.attempts + 1',
-  });
+export const claimSql = (tables: Tables, kept: HistoryKept): string =>
+  claiming(tables, { onlyIf: claimable(tables, 'w'), set: attemptBegins(kept) });
 
 /**
  * Takes rows that are about to become dead letters, and counts no attempt. One more parameter: whether that is for the
  * node to say, which holds their leases; else they are due and have no attempt left. Answers the last error, too.
  */
-export const claimDyingSql = (tables: Tables): string =>
+export const claimDyingSql = (tables: Tables, kept: HistoryKept): string =>
   claiming(tables, {
     onlyIf: `CASE WHEN $6::bool THEN d.leased_by = $5::text
       ELSE ${wakeOf('d')} <= clock.now AND d.attempts >= COALESCE(d.max_attempts, w.max_attempts)
         AND NOT ${isPaused(tables)} END`,
-    attempts: 'd.attempts',
+    // Of what its node holds the end is written when it is dead.
+    set:
+      kept === 'attempts'
+        ? `, attempt_log = CASE WHEN $6::bool THEN d.attempt_log ELSE ${lostAttempt('d')} END`
+        : '',
     answers: ', c.last_error',
   });
 
 const claiming = (
   tables: Tables,
-  { onlyIf, attempts, answers = '' }: { onlyIf: string; attempts: string; answers?: string },
+  { onlyIf, set, answers = '' }: { onlyIf: string; set: string; answers?: string },
 ): string => `
 WITH ${clock()},
 wanted AS MATERIALIZED (
@@ -74,7 +81,7 @@ locked AS MATERIALIZED (
 claimed AS (
   UPDATE ${tables.delay} d
   SET leased_until = ${plusMs('clock.now', 'l.lease_ms')}, leased_by = $5::text,
-      epoch = d.epoch + 1, attempts = ${attempts}
+      epoch = d.epoch + 1${set}
   FROM locked l, clock
   WHERE d.ctid = l.ctid
   RETURNING ${CLAIMED_COLUMNS}, l.max_attempts${answers === '' ? '' : ', d.last_error'}

@@ -1,3 +1,5 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
+import { endedAttempt } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { type Tables } from '../../tables/schema.js';
@@ -10,7 +12,7 @@ import { type Tables } from '../../tables/schema.js';
  * No join here can compare each with each (ADR 0017), and none costs a look-up per row: IN that is part of an
  * expression is looked up in a hash table, and a FULL JOIN is hashed or merged.
  */
-export const completeSql = (tables: Tables, withHistory: boolean): string => `
+export const completeSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
 input AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS i(id, epoch, lateness_ms)
@@ -24,17 +26,18 @@ locked AS MATERIALIZED (
 ),
 gone AS (
   DELETE FROM ${tables.delay} d USING locked l WHERE d.ctid = l.ctid
-  RETURNING ${removed(withHistory)}
+  RETURNING ${REMOVED[kept]}
 ),
 answered AS MATERIALIZED (
   SELECT i.id AS asked_id, i.lateness_ms, g.* FROM input i FULL JOIN gone g ON g.id = i.id AND g.epoch = i.epoch
-)${intoHistory(tables, withHistory, {
+)${intoHistory(tables, kept, {
   of: 'a',
   from: 'answered a',
   where: 'a.id IS NOT NULL',
   state: "'completed'",
   latenessMs: 'a.lateness_ms',
   error: 'NULL',
+  attemptLog: endedAttempt('a', "'completed'"),
 })}
 SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
 
@@ -43,21 +46,24 @@ SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
  * history is kept. Its plan is kept on
  * sessions that are told nothing of plans, see `fence`: with arrays each was planned anew, for 300 µs.
  */
-export const completeOneSql = (tables: Tables, withHistory: boolean): string => `
+export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
 gone AS (
   DELETE FROM ${tables.delay} d WHERE d.id = $1::bigint AND d.epoch = $2::bigint
-  RETURNING ${removed(withHistory)}
-)${intoHistory(tables, withHistory, {
+  RETURNING ${REMOVED[kept]}
+)${intoHistory(tables, kept, {
   of: 'g',
   from: 'gone g',
   state: "'completed'",
   latenessMs: '$3::float8',
   error: 'NULL',
+  attemptLog: endedAttempt('g', "'completed'"),
 })}
 SELECT $1::bigint::text AS id WHERE NOT EXISTS (SELECT FROM gone)`;
 
-const removed = (withHistory: boolean): string =>
-  withHistory
-    ? 'd.id, d.due_at, d.created_at, d.epoch, d.attempts, d.name, d.key, d.leased_by'
-    : 'd.id, d.epoch';
+const REMOVED: Record<HistoryKept, string> = {
+  nothing: 'd.id, d.epoch',
+  ends: 'd.id, d.due_at, d.created_at, d.epoch, d.attempts, d.name, d.key, d.leased_by',
+  attempts:
+    'd.id, d.due_at, d.created_at, d.epoch, d.attempts, d.name, d.key, d.leased_by, d.attempt_log',
+};

@@ -1,5 +1,6 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
 import { clock, clockOf } from '../parts/clock.js';
-import { intoHistory } from '../parts/history-row.js';
+import { intoHistory, logged } from '../parts/history-row.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import { epochMs, type Tables, wholeEpochMs } from '../../tables/schema.js';
 import type { LockWait } from '../parts/lock-wait.js';
@@ -14,17 +15,17 @@ import { Targets } from '../parts/targets.js';
  */
 export const cancelSql = (
   tables: Tables,
-  withHistory: boolean,
+  kept: HistoryKept,
   lockWait: LockWait,
   of: Targets = Targets.CALLS,
 ): string => `
 WITH ${clockOf(lockWait)},
 ${of.input()},
 ${looked(tables, of)},
-${freeRows(tables, lockWait, { of, expiredOnlyIf: of.isNotOwn() })},
+${freeRows(tables, lockWait, { of, more: logged(kept), expiredOnlyIf: of.isNotOwn() })},
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
-)${intoHistory(tables, withHistory, {
+)${intoHistory(tables, kept, {
   of: 'g',
   from: 'gone g',
   state: "CASE WHEN g.dead THEN 'discarded' ELSE 'cancelled' END",
@@ -44,7 +45,7 @@ ORDER BY i.ord`;
  * cancelled. One look-up by key and no look at what is left; half the time of the above, which can
  * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
  */
-export const cancelWaitingSql = (tables: Tables, withHistory: boolean): string => `
+export const cancelWaitingSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
 gone AS (
   DELETE FROM ${tables.delay} WHERE id = ANY (ARRAY(
@@ -55,8 +56,8 @@ gone AS (
       lock: 'at once',
     })} d
   ))
-  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error
-)${intoHistory(tables, withHistory, {
+  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error${kept === 'attempts' ? ', attempt_log' : ''}
+)${intoHistory(tables, kept, {
   of: 'g',
   from: 'gone g',
   state: "CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END",

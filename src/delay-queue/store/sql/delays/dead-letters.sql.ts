@@ -1,5 +1,6 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
 import { clockOf } from '../parts/clock.js';
-import { intoHistory } from '../parts/history-row.js';
+import { intoHistory, logged } from '../parts/history-row.js';
 import { isRowOf } from '../parts/planner.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
@@ -11,8 +12,8 @@ import type { Targets } from '../parts/targets.js';
  * holds a dead letter, so there is nothing to look at again.
  */
 
-const deadRows = (tables: Tables, lockWait: LockWait, of: Targets): string =>
-  freeRows(tables, lockWait, { of, onlyIf: `d.wake_at = 'infinity'` });
+const deadRows = (tables: Tables, lockWait: LockWait, of: Targets, more: string[] = []): string =>
+  freeRows(tables, lockWait, { of, more, onlyIf: `d.wake_at = 'infinity'` });
 
 /** Makes them due now, with all their attempts. */
 export const retryManyDeadSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
@@ -35,16 +36,16 @@ FROM retried r, clock`;
 /** Removes them. */
 export const discardDeadSql = (
   tables: Tables,
-  withHistory: boolean,
+  kept: HistoryKept,
   lockWait: LockWait,
   of: Targets,
 ): string => `
 WITH ${clockOf(lockWait)},
 ${of.input()},
-${deadRows(tables, lockWait, of)},
+${deadRows(tables, lockWait, of, logged(kept))},
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
-)${intoHistory(tables, withHistory, { of: 'g', from: 'gone g', state: "'discarded'" })}
+)${intoHistory(tables, kept, { of: 'g', from: 'gone g', state: "'discarded'" })}
 SELECT g.ord::text AS ord, 'discarded' AS verdict, g.id::text AS id, g.name, g.key, NULL AS epoch,
        ${epochMs('g.due_at')}::text AS due_ms, NULL AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
 FROM gone g, clock`;

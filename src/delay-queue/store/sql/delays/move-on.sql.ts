@@ -1,3 +1,5 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
+import { endedAttempt } from '../parts/attempt-log.js';
 import { clockOf } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import type { LockWait } from '../parts/lock-wait.js';
@@ -14,7 +16,7 @@ import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/
  * that has moved the row on in an open one, would wait for itself without end; it gets no row and
  * hears `running`.
  */
-export const moveOnSql = (tables: Tables, withHistory: boolean, lockWait: LockWait): string => `
+export const moveOnSql = (tables: Tables, kept: HistoryKept, lockWait: LockWait): string => `
 WITH ${clockOf(lockWait)},
 own AS MATERIALIZED (
   SELECT d.*,
@@ -29,7 +31,7 @@ moved AS (
   SET payload = COALESCE($4::text::jsonb, d.payload), due_at = own.due,
       wake_at = GREATEST(own.due, ${wholeMs('clock.now')}),
       max_attempts = COALESCE($8::int, d.max_attempts), created_at = clock.now,
-      epoch = d.epoch + 1, attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL,
+      epoch = d.epoch + 1, attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL, attempt_log = NULL,
       group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group' END,
       headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers' END,
       repeat = CASE WHEN $10::jsonb -> 'repeat' IS NULL OR ${goesOnAsItDid('own.repeat', '$10')} THEN d.repeat
@@ -37,12 +39,13 @@ moved AS (
   FROM own, clock
   WHERE d.id = own.id
   RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at
-)${intoHistory(tables, withHistory, {
+)${intoHistory(tables, kept, {
   of: 'own',
   from: 'own JOIN moved USING (id)',
   state: "'superseded'",
   latenessMs: '$9::float8',
-})}${withHistory ? '' : ', unused AS (SELECT $9::float8)'}
+  attemptLog: endedAttempt('own', "'superseded'"),
+})}${kept === 'nothing' ? ', unused AS (SELECT $9::float8)' : ''}
 SELECT m.id::text AS id, m.group_id, m.epoch::text AS epoch, ${epochMs('m.due_at')}::text AS due_ms,
        ${epochMs('m.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
 FROM moved m, clock`;

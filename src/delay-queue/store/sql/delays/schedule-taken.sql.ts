@@ -1,5 +1,6 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
 import { clockOf } from '../parts/clock.js';
-import { intoHistory } from '../parts/history-row.js';
+import { intoHistory, logged } from '../parts/history-row.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import { instantOrNull, maximumOrNull } from '../../wire/arrays.js';
 import { extrasOf } from './schedule-new.sql.js';
@@ -71,7 +72,7 @@ const CONFLICT: Record<Extent, string> = {
  */
 export const scheduleTakenSql = (
   tables: Tables,
-  withHistory: boolean,
+  kept: HistoryKept,
   lockWait: LockWait,
   extent: Extent = 'each',
   says: Says = 'when',
@@ -86,20 +87,20 @@ input AS MATERIALIZED (
 ${looked(tables)},
 ${freeRows(tables, lockWait, {
   carries: ['payload', 'due', 'max_attempts', 'on_conflict', 'extras'],
-  more: says === 'when' ? [] : ['repeat'],
+  more: [...(says === 'when' ? [] : ['repeat']), ...logged(kept)],
 })},${writable(extent, says)}
 placed AS (
   UPDATE ${tables.delay} d
   SET payload = f.payload::jsonb, due_at = ${DUE[says]},
       wake_at = GREATEST(${DUE[says]}, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
       created_at = CASE WHEN f.dead OR ${MAX_WAIT} IS NULL THEN clock.now ELSE f.created_at END, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
-      leased_by = NULL, last_error = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})${
+      leased_by = NULL, last_error = NULL, attempt_log = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})${
         says === 'when' ? '' : `,\n      repeat = ${REPEAT}`
       }
   FROM ${writableOf(extent)} f, clock
   WHERE ${isRowOf('f')} AND (${REPLACES})${says === 'when' ? '' : ` AND (${IS_REFUSED}) IS NOT TRUE`}
   RETURNING f.ord, d.id, d.epoch, d.due_at, d.wake_at, f.dead
-)${intoHistory(tables, withHistory, {
+)${intoHistory(tables, kept, {
   of: 'f',
   from: `${writableOf(extent)} f`,
   where: says === 'when' ? 'f.dead' : `f.dead AND (${IS_REFUSED}) IS NOT TRUE`,

@@ -1,7 +1,8 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
 import { clock } from '../parts/clock.js';
 import { expectFew } from '../parts/planner.js';
 import { fencedRow } from '../parts/row-of.js';
-import { claimable, CLAIMED_COLUMNS, claimedAnswer } from '../attempts/claim.sql.js';
+import { attemptBegins, claimable, CLAIMED_COLUMNS, claimedAnswer } from '../attempts/claim.sql.js';
 import { epochMs, plusMs, type Tables } from '../../tables/schema.js';
 
 /**
@@ -17,7 +18,7 @@ const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
  * whole name, the same three of each group; 0 is no limit. Answers a row for each claim, or one without; each has
  * `left`, what is left of each limit: [name, group, how many may begin now or null, in how many ms the next may].
  */
-export const claimLimitedSql = (tables: Tables): string => `
+export const claimLimitedSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[]) WITH ORDINALITY
@@ -86,7 +87,7 @@ locked AS MATERIALIZED (
 claimed AS (
   UPDATE ${tables.delay} d
   SET leased_until = ${plusMs('clock.now', 'l.lease_ms')}, leased_by = $5::text,
-      epoch = d.epoch + 1, attempts = d.attempts + 1
+      epoch = d.epoch + 1${attemptBegins(kept)}
   FROM locked l, clock
   WHERE d.ctid = l.ctid
   RETURNING ${CLAIMED_COLUMNS}, l.max_attempts

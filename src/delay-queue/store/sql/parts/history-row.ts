@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
 import type { Tables } from '../../tables/schema.js';
 
 /** What a line of history says of a delay that has ended; SQL each. */
@@ -13,12 +14,14 @@ interface HistoryRow {
   node?: string;
   /** Default: the last error of the row. */
   error?: string;
+  /** Default: what the row says. */
+  attemptLog?: string;
 }
 
 /** A last CTE `ended` that writes history, or nothing where none is kept. There is a CTE `clock`. */
 export function intoHistory(
   { history }: Tables,
-  withHistory: boolean,
+  kept: HistoryKept,
   {
     of,
     from,
@@ -27,14 +30,19 @@ export function intoHistory(
     latenessMs = 'NULL',
     node = `${of}.leased_by`,
     error = `${of}.last_error`,
+    attemptLog = `${of}.attempt_log`,
   }: HistoryRow,
 ): string {
-  if (!withHistory) return '';
+  if (kept === 'nothing') return '';
+  const [column, log] = kept === 'attempts' ? [', attempt_log', `, ${attemptLog}`] : ['', ''];
   return `,
 ended AS (
-  INSERT INTO ${history} (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error)
+  INSERT INTO ${history} (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error${column})
   SELECT ${of}.id, clock.now, ${of}.due_at, ${of}.created_at, ${latenessMs}, ${of}.epoch, ${of}.attempts,
-         ${state}, ${of}.name, ${of}.key, ${node}, ${error}
+         ${state}, ${of}.name, ${of}.key, ${node}, ${error}${log}
   FROM ${from}, clock${where === undefined ? '' : `\n  WHERE ${where}`}
 )`;
 }
+
+/** Columns of a row that its line of history takes over beside the others. */
+export const logged = (kept: HistoryKept): string[] => (kept === 'attempts' ? ['attempt_log'] : []);

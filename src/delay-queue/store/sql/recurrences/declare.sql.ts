@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
 import { clock } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { isRowOf } from '../parts/planner.js';
@@ -38,7 +39,7 @@ export const isOutdated = (name: string): string =>
  * Nobody is waited for: what runs, or is locked, answers `again`. Parameters, one array each, sorted by (name, key):
  * names, keys, payloads, repeats, first due times; then the node, and whether it is its first word. Answers a row for each.
  */
-export const declareSql = (tables: Tables, withHistory: boolean): string => `
+export const declareSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock({ waitsMs: INSERT_WAITS_MS_MAX })},
 said AS (
   UPDATE ${tables.node} n SET declared_at = clock.now FROM clock WHERE n.id = $6::text AND $7::bool
@@ -63,7 +64,7 @@ free AS MATERIALIZED (
     'i',
     {
       columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
-           d.wake_at = 'infinity' AS dead, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
+           d.attempt_log, d.wake_at = 'infinity' AS dead, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
       and: `d.leased_by IS NULL AND (${IS_OTHER})`,
       lock: 'at once',
     },
@@ -80,6 +81,7 @@ changed AS (
       epoch = CASE WHEN f.moves THEN d.epoch + 1 ELSE d.epoch END,
       attempts = CASE WHEN f.moves THEN 0 ELSE d.attempts END,
       last_error = CASE WHEN f.moves THEN NULL ELSE d.last_error END,
+      attempt_log = CASE WHEN f.moves THEN NULL ELSE d.attempt_log END,
       max_attempts = CASE WHEN f.recurs_otherwise THEN NULL ELSE d.max_attempts END
   FROM free f, clock
   WHERE ${isRowOf('f')}
@@ -94,7 +96,7 @@ added AS (
   ORDER BY i.ord
   ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
   RETURNING name, key
-)${intoHistory(tables, withHistory, {
+)${intoHistory(tables, kept, {
   of: 'f',
   from: 'free f',
   where: 'f.dead',

@@ -1,3 +1,5 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
+import { endedAttempt } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { expectFew } from '../parts/planner.js';
@@ -14,7 +16,7 @@ export const NO_LINE = '';
  * max_attempts (absent: the node holds it; else it is due and has no attempt left); then the node. Fenced by epoch and
  * owner; answers the rows that it moved.
  */
-export const recurSql = (tables: Tables, withHistory: boolean): string => `
+export const recurSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
 input AS MATERIALIZED (
   SELECT i.id, i.epoch, i.due_at, i.next_at, i.state, ${msOrNull('i.lateness_ms')} AS lateness_ms,
@@ -24,11 +26,10 @@ input AS MATERIALIZED (
        AS i(id, epoch, due_at, next_at, state, lateness_ms, error, max_attempts)
 ),
 ending AS MATERIALIZED (
-  SELECT d.*, i.due_at, i.next_at, i.state, i.lateness_ms,
+  SELECT d.*, i.due_at, i.next_at, i.state, i.lateness_ms, i.max_attempts IS NOT NULL AS is_lost,
          CASE WHEN i.max_attempts IS NULL THEN i.error ELSE COALESCE(d.last_error, i.error) END AS error
   FROM input i, clock, LATERAL ${fencedRow(tables, 'i', {
-    columns:
-      'd.ctid, d.id, d.epoch, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error',
+    columns: `d.ctid, d.id, d.epoch, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error${kept === 'attempts' ? ', d.attempt_log' : ''}`,
     and: `CASE WHEN i.max_attempts IS NULL THEN d.leased_by = $9::text
              ELSE ${wakeOf('d')} <= clock.now AND d.attempts >= i.max_attempts END`,
   })} d
@@ -37,18 +38,25 @@ ending AS MATERIALIZED (
 moved AS (
   UPDATE ${tables.delay} d
   SET due_at = e.next_at, wake_at = GREATEST(e.next_at, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL
+      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL, attempt_log = NULL
   FROM ending e, clock
   WHERE d.ctid = e.ctid
   RETURNING d.id, d.epoch, d.name, d.key, d.group_id, d.wake_at, e.attempts, e.error
-)${intoHistory(tables, withHistory, {
+)${intoHistory(tables, kept, {
   of: 'e',
   from: 'ending e JOIN moved m USING (id)',
   where: `e.state <> '${NO_LINE}'`,
   state: 'e.state',
   latenessMs: 'e.lateness_ms',
   error: 'e.error',
+  attemptLog: `CASE WHEN e.is_lost THEN e.attempt_log ELSE ${ENDED} END`,
 })}
 SELECT m.id::text AS id, m.epoch::text AS epoch, m.name, m.key, m.group_id, m.attempts::text AS attempts,
        m.error, ${epochMs('m.wake_at')}::text AS wake_ms
 FROM moved m`;
+
+const ENDED = endedAttempt(
+  'e',
+  "CASE WHEN e.state = 'completed' THEN 'completed' ELSE 'failed' END",
+  'e.error',
+);

@@ -1,3 +1,4 @@
+import type { HistoryKept } from '../../../delay/attempts.js';
 import { clock } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { isRowOf } from '../parts/planner.js';
@@ -10,7 +11,7 @@ import type { Tables } from '../../tables/schema.js';
  * are known; then names and keys of those that are declared, an array each; then the node, and whether it has not said its word yet. Answers how many are left, because they run
  * or are locked.
  */
-export const withdrawSql = (tables: Tables, withHistory: boolean): string => `
+export const withdrawSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},${newerWords(tables, { self: '$4::text', isFirst: '$5::bool' })},
 declared AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) AS k(name, key)),
 undeclared AS MATERIALIZED (
@@ -26,7 +27,7 @@ free AS MATERIALIZED (
 ),
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING d.*
-)${intoHistory(tables, withHistory, {
+)${intoHistory(tables, kept, {
   of: 'g',
   from: 'gone g',
   state: "CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END",

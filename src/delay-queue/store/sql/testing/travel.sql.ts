@@ -1,3 +1,4 @@
+import { olderAttempts } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
 import { isRowOf } from '../parts/planner.js';
 import { isPaused } from '../pauses/pauses.sql.js';
@@ -48,6 +49,7 @@ moved AS (
   UPDATE ${tables.delay} d
   SET due_at = ${older('d.due_at')}, wake_at = ${older('d.wake_at')},
       created_at = ${older('d.created_at')}, epoch = d.epoch + 1,
+      attempt_log = ${olderAttempts('d', 'l.ms')},
       repeat = d.repeat || jsonb_build_object('travelledMs', COALESCE((d.repeat ->> 'travelledMs')::float8, 0) + l.ms)
   FROM locked l
   WHERE ${isRowOf('l')}
@@ -55,7 +57,7 @@ moved AS (
 aged AS (
   UPDATE ${tables.history} h
   SET ended_at = ${older('h.ended_at')}, due_at = ${older('h.due_at')},
-      created_at = ${older('h.created_at')}
+      created_at = ${older('h.created_at')}, attempt_log = ${olderAttempts('h', 'l.ms')}
   FROM step l
   WHERE l.ms > 0
 ),
