@@ -19,7 +19,7 @@ const UNDONE_WITHIN_MS = 120_000;
 const LOOK_EVERY_MS = 250;
 
 /** All but dead letters. */
-const LEFT = `SELECT to_json(d)::text AS line FROM delay_queue.delay d WHERE wake_at < 'infinity' LIMIT 10`;
+const LEFT = `SELECT to_json(d)::text AS line FROM delay_queue.delay d WHERE wake_at < 'infinity' AND repeat IS NULL LIMIT 10`;
 
 /** All but one article never run out: what is paid for does not come back. */
 const MORE_STOCK = `UPDATE sku SET stock = stock + 1000000, initial_stock = initial_stock + 1000000
@@ -127,7 +127,7 @@ export class ChaosRun {
     }
   }
 
-  /** Waits until nothing but dead letters is left. */
+  /** Waits until nothing but dead letters and what recurs is left. */
   async #untilQuiet(): Promise<void> {
     const { quietWithinMs } = this.options;
     const giveUpAtMs = performance.now() + quietWithinMs;

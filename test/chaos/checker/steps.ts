@@ -39,6 +39,8 @@ export const DERIVED: readonly string[] = [
             (new).payload->>'parent' AS parent,
             CASE WHEN (new).name ${OF_LOAD} THEN ((new).payload->>'left')::int END AS remaining
      FROM chaos.transition
+     -- What recurs is declared by nodes, and never ends: the twelfth looks at that.
+     WHERE COALESCE((new).repeat, (old).repeat) IS NULL
    ),
    told AS (
      SELECT t.*, e.ends, e.ended, e.ended_node,

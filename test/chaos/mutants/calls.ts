@@ -52,7 +52,8 @@ export const CALLS: Record<string, Mutant> = {
       });
       surgery.rewrite('cancelWaiting', {
         'DELETE FROM "delay_queue".delay WHERE id': 'SELECT * FROM "delay_queue".delay WHERE id',
-        '\n  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error, attempt_log': '',
+        '\n  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error, attempt_log':
+          '',
       });
     },
   },

@@ -3,6 +3,7 @@ import 'reflect-metadata';
 import type { INestApplicationContext } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { DataSource } from 'typeorm';
+import { clocksOf } from '../load/clocks.js';
 import { handlersOf } from '../load/handlers.js';
 import { Producer } from '../load/producer.js';
 import { applyMutant } from '../mutants/apply.js';
@@ -34,7 +35,8 @@ process.send?.(ready);
 
 async function open(): Promise<INestApplicationContext> {
   try {
-    const handlers = setup.role === 'worker' ? handlersOf(setup) : [];
+    const handlers =
+      setup.role === 'worker' ? [...handlersOf(setup), ...clocksOf(setup.nodeName)] : [];
     return await NestFactory.createApplicationContext(chaosApp(setup, handlers), {
       logger: ['error', 'warn'],
       abortOnError: false,

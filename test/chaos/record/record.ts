@@ -49,6 +49,15 @@ const RECORD = [
      error          text
    )`,
 
+  // The same of what recurs: which instant was run.
+  `CREATE TABLE chaos.tick (
+     delay_id bigint NOT NULL,
+     name     text NOT NULL,
+     due_at   timestamptz NOT NULL,
+     node     text NOT NULL,
+     at       timestamptz NOT NULL DEFAULT clock_timestamp()
+   )`,
+
   // Each when it was over.
   `CREATE TABLE chaos.fault (kind text NOT NULL, at timestamptz NOT NULL DEFAULT clock_timestamp())`,
 

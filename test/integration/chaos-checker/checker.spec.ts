@@ -37,6 +37,24 @@ const shopCall = (verb: string, key: string, outcome: string): string => `
 const CLOSED = '00000000-0000-4000-8000-000000000001';
 const PAID = '00000000-0000-4000-8000-000000000002';
 
+/** What recurs since a minute ago, with the lines of its first two instants but for what is missing. */
+const clockWith = (name: string, effects: number, lines: string): string => `
+  WITH clock AS (
+    INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at, repeat)
+    SELECT '${name}', 'tick', 'null', began + interval '2 seconds', began + interval '2 seconds', began,
+           jsonb_build_object('every', 1000, 'declared', true, 'from', extract(epoch FROM began) * 1000)
+    FROM date_trunc('second', now() - interval '1 minute') AS began
+    RETURNING id, name, key, created_at
+  ),
+  line AS (
+    INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, key)
+    SELECT id, now(), created_at + n * interval '1 second', created_at, n, 1, 'completed', name, key
+    FROM clock, unnest('{${lines}}'::int[]) AS n
+    RETURNING id, name, due_at
+  )
+  INSERT INTO chaos.tick (delay_id, name, due_at, node)
+  SELECT id, name, due_at, 'n1' FROM line, generate_series(1, ${effects})`;
+
 /** What no mutant of the engine does (test/chaos/mutants), and one lie for each invariant. */
 const LIES: Record<string, Lie> = {
   'a delay that waits for ever': [1, /"waits": it never ended: the row still waits/, 'SELECT'],
@@ -178,10 +196,20 @@ const LIES: Record<string, Lie> = {
      SELECT (new).name, 'g2', 'infinity', at - interval '2 seconds'
      FROM chaos.transition WHERE (new).payload->>'token' = 'paused' AND op = 'update'`,
   ],
+  'an instant that nobody ran': [
+    12,
+    /"clock.plain": .* has 0 lines of history/,
+    clockWith('clock.plain', 1, '0'),
+  ],
+  'an instant that was run twice': [
+    12,
+    /"clock.fenced": .* was done 2 times[^]*was done 2 times/,
+    clockWith('clock.fenced', 2, '0,1'),
+  ],
 };
 
 /** A row that waits or comes back breaks these as well. */
-const ALSO = [1, 9, 10, 10];
+const ALSO = [1, 9, 10, 10, 12];
 
 type Options = Partial<Wish['options']>;
 

@@ -106,7 +106,8 @@ export const transitions: Invariant = {
         FROM delay_queue.history h
         LEFT JOIN chaos.step s
           ON s.delay_id = h.id AND s.was_epoch = h.epoch
-         AND s.kind IN ('complete', 'cancel', 'discard', 'revive', 'move on')`,
+         AND s.kind IN ('complete', 'cancel', 'discard', 'revive', 'move on')
+        WHERE h.id NOT IN (SELECT id FROM delay_queue.delay WHERE repeat IS NOT NULL)`,
     },
   ],
 };

@@ -11,7 +11,7 @@ export const quiet: Invariant = {
         SELECT d.id AS delay_id, d.payload->>'token' AS token,
                CASE WHEN d.leased_by IS NOT NULL THEN
                       format('leased to %s until %s, and nobody is there', d.leased_by, ${clock('d.leased_until')})
-                    WHEN d.wake_at < 'infinity' THEN
+                    WHEN d.wake_at < 'infinity' AND d.repeat IS NULL THEN
                       format('%s %s waits until %s', d.name, d.key, ${clock('d.wake_at')})
                END AS why
         FROM delay_queue.delay d`,

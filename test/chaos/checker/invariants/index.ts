@@ -10,6 +10,7 @@ import { transitions } from './08-transitions.js';
 import { acknowledgedSurvives } from './09-acknowledged-survives.js';
 import { quiet } from './10-quiet.js';
 import { limits } from './11-limits.js';
+import { recurrences } from './12-recurrences.js';
 
 /** All that must hold, in order. */
 export const ALL: readonly Invariant[] = [
@@ -24,4 +25,5 @@ export const ALL: readonly Invariant[] = [
   acknowledgedSurvives,
   quiet,
   limits,
+  recurrences,
 ];
