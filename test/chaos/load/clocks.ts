@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Injectable, type Type } from '@nestjs/common';
 import {
   type Delay,
@@ -20,6 +21,12 @@ export const CLOCKS = ['clock.plain', 'clock.fenced'] as const;
 export const CLOCK_KEY = 'tick';
 export const CLOCK_EVERY_MS = 1_000;
 
+/** Long enough that a process is often stopped meanwhile. */
+const PLAIN_TAKES_MS = 600;
+
+/** Of so many instants the first attempt at one fails. */
+const FAILS_ONCE_IN = 5;
+
 const NOTE = `INSERT INTO chaos.tick (delay_id, name, due_at, node) VALUES ($1, $2, $3, $4)`;
 
 /** Their handlers write down which instant they ran. */
@@ -37,9 +44,13 @@ function clockOf(name: (typeof CLOCKS)[number], node: string): Type {
     @OnDelay(name, options as OnDelayOptions & { transactional: true })
     async tick(
       delay: Delay,
-      { manager }: DelayContext & { manager?: EntityManager },
+      { manager, signal }: DelayContext & { manager?: EntityManager },
     ): Promise<void> {
-      await (manager ?? this.dataSource).query(NOTE, [delay.id, name, delay.dueAt, node]);
+      const { attempt, dueAt } = delay;
+      if (manager === undefined) await pause(PLAIN_TAKES_MS, undefined, { signal });
+      const number = Math.floor(dueAt.getTime() / CLOCK_EVERY_MS);
+      if (attempt === 1 && number % FAILS_ONCE_IN === 0) throw new Error('once');
+      await (manager ?? this.dataSource).query(NOTE, [delay.id, name, dueAt, node]);
     }
   }
   return ChaosClock;

@@ -2,6 +2,7 @@ import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { LimitBlocks } from '../../../src/delay-queue/execution/limit-blocks.js';
 import { isPaused } from '../../../src/delay-queue/store/sql/pauses/pauses.sql.js';
 import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
+import { CROWDED } from './fences.js';
 import type { Mutant } from './mutant.js';
 
 const RUNS = "AND d.leased_until > clock.now - interval '1 second') AS runs";
@@ -24,7 +25,8 @@ export const LIMITS: Record<string, Mutant> = {
   'counts-its-own-alone': {
     about: 'does not count the leases of other nodes',
     faults: [],
-    seconds: 12,
+    seconds: 25,
+    rate: CROWDED,
     blamedBy: 11,
     apply: (surgery) =>
       surgery.rewrite('claimLimited', { [RUNS]: `AND d.leased_by = $5::text ${RUNS}` }),
@@ -32,13 +34,15 @@ export const LIMITS: Record<string, Mutant> = {
   'counts-what-is-over': {
     about: 'counts a lease that is over for ever',
     faults: ['kill'],
-    seconds: 20,
+    seconds: 40,
+    rate: CROWDED,
     apply: (surgery) => surgery.rewrite('claimLimited', { [RUNS]: ') AS runs' }),
   },
   'refills-twice': {
     about: 'refills the bucket of a rate at twice the speed',
     faults: [],
-    seconds: 15,
+    seconds: 25,
+    rate: CROWDED,
     blamedBy: 11,
     apply: (surgery) =>
       surgery.rewrite('claimLimited', { '* b.refill) AS tokens': '* b.refill * 2) AS tokens' }),
@@ -46,7 +50,8 @@ export const LIMITS: Record<string, Mutant> = {
   'claims-what-is-paused': {
     about: 'claims what is paused',
     faults: [],
-    seconds: 20,
+    seconds: 25,
+    rate: CROWDED,
     blamedBy: 11,
     apply: (surgery) => {
       surgery.rewrite('claimLimited', { [`AND NOT ${PAUSED}`]: '' });

@@ -5,6 +5,7 @@ import { ENDINGS } from './endings.js';
 import { FENCES } from './fences.js';
 import { LIMITS } from './limits.js';
 import type { Mutant } from './mutant.js';
+import { RECURRENCES } from './recurrences.js';
 
 /** All mutants by name. */
 export const MUTANTS: Readonly<Record<string, Mutant>> = {
@@ -14,4 +15,5 @@ export const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...CALLS,
   ...BATCHES,
   ...LIMITS,
+  ...RECURRENCES,
 };

@@ -26,6 +26,7 @@ import {
   scheduleKeylessSql,
   scheduleNewSql,
 } from '../../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
+import { recurSql } from '../../../src/delay-queue/store/sql/recurrences/recur.sql.js';
 import { renewSql } from '../../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { rescheduleSql } from '../../../src/delay-queue/store/sql/delays/reschedule.sql.js';
 import { retrySql } from '../../../src/delay-queue/store/sql/attempts/retry.sql.js';
@@ -82,6 +83,7 @@ export const STATEMENTS = {
     scheduleTakenSql(tables, 'attempts', 'waits', 'all or none', 'how it recurs'),
   ],
   renew: [renewSql(tables)],
+  recur: [recurSql(tables, 'attempts')],
   reschedule: patiently((lockWait) => rescheduleSql(tables, lockWait)),
   resume: [resumeSql(tables)],
   settle: [retrySql(tables, 'attempts')],

@@ -116,6 +116,7 @@ describe('mutants of the engine', () => {
       engine.complete([own]),
       engine.retry([settled]),
       engine.renew([own], 1),
+      engine.recur([{ ...own, dueMs: 1, nextMs: 2, state: null, error: null, maxAttempts: null }]),
       engine.complete([own], alone),
       engine.fence(alone, [own], 1),
       engine.fence(alone, [own, own], 1),

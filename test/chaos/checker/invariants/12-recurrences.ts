@@ -45,11 +45,13 @@ const rows: Check = {
   sql: `
     SELECT d.id AS delay_id, d.name AS token,
            CASE WHEN d.wake_at = 'infinity' THEN 'a dead letter'
-                WHEN d.wake_at < clock_timestamp() - interval '1 day' THEN 'its next instant is long past'
+                WHEN ${CLOCK} AND d.due_at < d.created_at + (r.ended - d.created_at) / 2 THEN
+                  format('the run ended at %s, and it has come to %s', ${clock('r.ended')}, ${clock('d.due_at')})
                 WHEN ${CLOCK} AND mod(extract(epoch FROM d.due_at) * 1000 - (d.repeat ->> 'from')::numeric, ${CLOCK_EVERY_MS}) <> 0
                 THEN format('its next instant %s is none', ${clock('d.due_at')})
            END AS why
-    FROM delay_queue.delay d WHERE d.repeat IS NOT NULL`,
+    FROM delay_queue.delay d, (SELECT max(ended_at) AS ended FROM delay_queue.history WHERE name LIKE 'chaos.%') r
+    WHERE d.repeat IS NOT NULL`,
 };
 
 export const recurrences: Invariant = {

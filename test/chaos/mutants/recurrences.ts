@@ -1,0 +1,41 @@
+import { neverLosesALease } from './fences.js';
+import type { Mutant } from './mutant.js';
+
+/** Mutants of what recurs, and of what history keeps of attempts. */
+export const RECURRENCES: Record<string, Mutant> = {
+  'recurs-by-id': {
+    about: 'moves a row that recurs on, whoever has it by then',
+    faults: ['pause', 'pause-short', 'half-open'],
+    seconds: 30,
+    blamedBy: 12,
+    apply: (surgery) => {
+      neverLosesALease(surgery);
+      surgery.rewrite('recur', {
+        'd.id = i.id AND d.epoch = i.epoch': 'd.id = i.id',
+        'THEN d.leased_by = $9::text': 'THEN $9::text IS NOT NULL',
+      });
+    },
+  },
+  'skips-an-instant': {
+    about: 'goes on to the next but one instant after a failure',
+    faults: ['kill', 'crash'],
+    seconds: 20,
+    blamedBy: 12,
+    apply: (surgery) =>
+      surgery.rewrite('recur', {
+        'SET due_at = e.next_at':
+          "SET due_at = e.next_at + CASE WHEN e.attempts > 1 THEN interval '1 second' ELSE interval '0' END",
+      }),
+  },
+  'logs-the-last-alone': {
+    about: 'forgets the attempts before the one that begins',
+    faults: [],
+    seconds: 12,
+    blamedBy: 7,
+    apply: (surgery) => {
+      const log = { "ELSE COALESCE(d.attempt_log, '[]') END": "ELSE '[]' END" };
+      surgery.rewrite('claim', log);
+      surgery.rewrite('claimLimited', log);
+    },
+  },
+};
