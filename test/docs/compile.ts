@@ -40,16 +40,6 @@ export function complaintsAbout({ files, folder }: Unpacked): string[] {
   });
 }
 
-/** Names of the members of an interface in a source file of the project. */
-export function membersOf(file: string, interfaceName: string): string[] {
-  const found = sourceOf(file).statements.find(
-    (statement): statement is ts.InterfaceDeclaration =>
-      ts.isInterfaceDeclaration(statement) && statement.name.text === interfaceName,
-  );
-  if (found === undefined) throw new Error(`${file} has no interface ${interfaceName}`);
-  return found.members.map(({ name }) => (name && 'text' in name ? name.text : ''));
-}
-
 /** The words of a type like `'a' | 'b'` in a source file of the project. */
 export function wordsOf(file: string, typeName: string): string[] {
   const found = sourceOf(file).statements.find(

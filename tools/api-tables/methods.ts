@@ -1,0 +1,74 @@
+import ts from 'typescript';
+import type { Declarations } from './declarations.js';
+import { docOf } from './docstring.js';
+
+/** A method as its table has it. */
+export interface Method {
+  name: string;
+  does: string;
+  takes: string;
+  answers: string;
+}
+
+/** Parameters of which the table names the properties instead. */
+const OPTIONS = new Set(['options', 'to']);
+
+/** Every method of the services takes it, and the page says so once. */
+const LEFT_OUT = 'manager';
+
+/** The public methods of a service. Of one with overloads those, for its own types say little. */
+export function methodsOf(declarations: Declarations, className: string): Method[] {
+  const methods = declarations.classOf(className).members.filter((each) => isPublic(each));
+  const names = new Set(methods.map(({ name }) => name.getText()));
+  return [...names].map((name) => {
+    const all = methods.filter((method) => method.name.getText() === name);
+    const overloads = all.filter(({ body }) => body === undefined);
+    return methodOf(declarations, name, overloads.length > 0 ? overloads : all);
+  });
+}
+
+function methodOf(
+  declarations: Declarations,
+  name: string,
+  signatures: ts.MethodDeclaration[],
+): Method {
+  const docs = signatures.map((signature) => docOf(signature));
+  const returns = docs.flatMap(({ tags }) => tags.get('returns') ?? [])[0];
+  const verdicts = signatures.flatMap(({ type }) => verdictsOf(declarations, type))[0];
+  return {
+    name,
+    does: docs.find(({ text }) => text !== '')?.text ?? '',
+    takes: signatures.map((signature) => takenBy(declarations, signature)).join('; or '),
+    answers: verdicts ?? returns ?? '',
+  };
+}
+
+const isPublic = (member: ts.ClassElement): member is ts.MethodDeclaration =>
+  ts.isMethodDeclaration(member) &&
+  !ts.isPrivateIdentifier(member.name) &&
+  !ts.getModifiers(member)?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword);
+
+function takenBy(declarations: Declarations, { parameters }: ts.MethodDeclaration): string {
+  return parameters
+    .flatMap(({ name, type }) => {
+      if (!OPTIONS.has(name.getText()) || type === undefined) return [name.getText()];
+      return declarations
+        .membersOf(type)
+        .filter((member) => member.name !== LEFT_OUT)
+        .map((member) => `\`${member.name}\``);
+    })
+    .join(', ');
+}
+
+/** @returns undefined of a method that answers something else */
+function verdictsOf(
+  declarations: Declarations,
+  promise: ts.TypeNode | undefined,
+): string | undefined {
+  if (promise === undefined || !ts.isTypeReferenceNode(promise)) return undefined;
+  const [answer] = promise.typeArguments ?? [];
+  const words = answer ? declarations.wordsOf(answer, 'verdict') : [];
+  if (answer === undefined || words.length === 0) return undefined;
+  const verdicts = words.map((word) => `\`${word}\``).join(', ');
+  return ts.isArrayTypeNode(answer) ? `${verdicts}; one for each` : verdicts;
+}
