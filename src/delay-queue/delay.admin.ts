@@ -56,25 +56,31 @@ export class DelayAdmin {
   /** @internal */
   constructor(private readonly producer: Producer) {}
 
-  /** Live delays that match, dead letters included, in the order of their ids; `{}` matches all. */
+  /**
+   * Lists what matches, a page at a time: `limit` delays (1 to 1,000, 100 if not said) with ids above `after`.
+   * @returns live delays, dead letters included, in the order of their ids; `{}` matches all
+   */
   async list(filter: DelayFilter, options: PageOptions = {}): Promise<DelayInfo[]> {
     const page = pageOf(options);
     return await this.producer.matching.list(filterOf(filter, { mayBeEmpty: true }), page, options);
   }
 
-  /** How many match. */
+  /** Counts what matches. @returns a number */
   async count(filter: DelayFilter, options: InTransaction = {}): Promise<number> {
     checkKnownOptions(options, 'options', ['manager']);
     return await this.producer.matching.count(filterOf(filter, { mayBeEmpty: true }), options);
   }
 
-  /** Everything about one business key, across names: what waits, and what became of the rest. */
+  /** Tells everything about one business key, across names. @returns what waits, and what became of the rest */
   async story(key: string, options: InTransaction = {}): Promise<KeyStory> {
     checkKnownOptions(options, 'options', ['manager']);
     return await this.producer.matching.story(checkKey(key), options);
   }
 
-  /** How much there is of each name, what is late, and who runs it. Reads the whole table. */
+  /**
+   * Counts the delays of each name, what is late, and who runs it. Reads the whole table.
+   * @returns what there is of each name, the live nodes, and what is paused
+   */
   async stats(options: InTransaction = {}): Promise<DelayStats> {
     checkKnownOptions(options, 'options', ['manager']);
     return await this.producer.matching.stats(options);
@@ -157,19 +163,22 @@ export class DelayAdmin {
   }
 
   /**
-   * Of that name, or of one group of it, no delay begins from now on, on any node: what runs goes on, and what is
-   * claimed while this call commits may still begin. Due times stay. It survives restarts; a second call changes it.
+   * From now on no delay of that name, or of one group of it, begins on any node; what runs goes on.
+   *
+   * What is claimed while this call commits may still begin. Due times stay. It survives restarts. A second call changes it.
    *
    * ```ts
    * await this.admin.pause('sms.send', { reason: 'the provider is down', for: '2h' });
    * ```
+   *
+   * @returns the pause
    */
   async pause(name: DelayName, options: PauseOptions = {}): Promise<DelayPause> {
     const { what, reason, until } = pauseOptionsOf(name, options);
     return await this.producer.pausing.pause(what, reason, until, options);
   }
 
-  /** Ends a pause: what was due meanwhile begins. Null when there was none. */
+  /** Ends a pause: what was due meanwhile begins. @returns the pause that ended, or `null` */
   async resume(name: DelayName, options: ResumeOptions = {}): Promise<DelayPause | null> {
     const given = checkKnownOptions(options, 'options', ['group', 'manager']);
     return await this.producer.pausing.resume(pausableOf(name, given), options);

@@ -52,8 +52,10 @@ export class DelayService {
   ) {}
 
   /**
-   * Schedules one delay. With a `key` there is one live delay per (name, key), and `onConflict` says
-   * what becomes of one that waits already; a dead letter of that key is revived in any case.
+   * Schedules one delay.
+   *
+   * With a `key` there is one live delay per (name, key), and `onConflict` says what becomes of one that waits already;
+   * a dead letter of that key is revived in any case.
    *
    * With `repeat` it recurs until it is cancelled, as one row. What recurs in that way already keeps its due time when
    * neither `after` nor `at` is given: so the same call may be made again and again.
@@ -75,7 +77,9 @@ export class DelayService {
   }
 
   /**
-   * Schedules up to 10,000 delays, all or none, in one statement or, where keys are taken, a few.
+   * Schedules up to 10,000 delays, all or none.
+   *
+   * In one statement or, where keys are taken, a few.
    *
    * @returns one result per item, in the order of the items
    * @throws DelayInvalidError also for a key that stands twice; DelayConflictError
@@ -90,8 +94,9 @@ export class DelayService {
   }
 
   /**
-   * Removes a delay that no attempt holds, dead letters too; with `running: 'abort'` one that runs, too. That is tried
-   * for `abortWithin`, and can take so long. See {@link CancelResult}.
+   * Removes a delay that no attempt holds, dead letters too; with `running: 'abort'` one that runs, too.
+   *
+   * An abort is tried for `abortWithin`, and can take so long. See {@link CancelResult}.
    */
   async cancel(name: DelayName, key: string, options: CancelOptions = {}): Promise<CancelResult> {
     const cancelling = cancellingOf(options);
@@ -99,8 +104,9 @@ export class DelayService {
   }
 
   /**
-   * Cancels up to 10,000 delays in one transaction, in a few statements. With `running: 'abort'` and without a
-   * `manager`, what runs is cancelled in transactions of its own, when it has ended.
+   * Cancels up to 10,000 delays, by name and key or by id, in one transaction.
+   *
+   * With `running: 'abort'` and without a `manager`, what runs is cancelled in transactions of its own, when it has ended.
    *
    * @param targets by name and key, or by id; none twice
    * @returns one result per target, in their order: one may be `cancelled` and the next `running`
@@ -116,6 +122,7 @@ export class DelayService {
 
   /**
    * Moves a delay that no attempt holds to another time and gives it all its attempts again.
+   *
    * `extendBy` counts from its present due time. See {@link RescheduleResult}.
    */
   async reschedule(
@@ -129,7 +136,7 @@ export class DelayService {
     return await this.producer.reschedule(target, move, options);
   }
 
-  /** Moves up to 10,000 delays, each as {@link reschedule} does, in one transaction as {@link cancelMany}. */
+  /** Moves up to 10,000 delays, each as `reschedule` does, in one transaction. */
   async rescheduleMany(
     targets: readonly DelayTarget[],
     to: RescheduleTo,
@@ -140,7 +147,7 @@ export class DelayService {
     return await this.producer.many.change('reschedule', targetsOf(targets), options, move);
   }
 
-  /** The live delay of that key, dead letters included; null when there is none. */
+  /** Looks for the delay of that key. @returns the live delay, dead letters included, or `null` */
   async find<N extends DelayName>(
     name: N,
     key: string,
@@ -149,7 +156,10 @@ export class DelayService {
     return await this.producer.find(nameAndKeyOf(name, key, options), options);
   }
 
-  /** What became of the delays of that key, newest first, up to 100; kept as long as `history` says. */
+  /**
+   * Tells what became of the delays of that key, for as long as `history` keeps it.
+   * @returns what ended, newest first, up to 100
+   */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     return await this.producer.history(nameAndKeyOf(name, key, options), options);
   }

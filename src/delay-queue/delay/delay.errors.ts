@@ -1,28 +1,6 @@
 /**
- * Every error of the library, each with a stable `code`.
- *
- * | code | class | when |
- * |---|---|---|
- * | `DELAY_CONFIG` | {@link DelayConfigError} | options, handlers or the database are not usable; at start |
- * | `DELAY_INVALID` | {@link DelayInvalidError} | an argument is not acceptable; nothing was stored |
- * | `DELAY_CONFLICT` | {@link DelayConflictError} | `onConflict: 'error'` met a waiting delay |
- * | `DELAY_UNSTABLE` | {@link DelayUnstableError} | others held or kept changing that key for 10 s; try again |
- * | `DELAY_ROLLED_BACK` | {@link DelayRolledBackError} | Postgres answered ROLLBACK to COMMIT; nothing was written |
- * | `DELAY_TRANSACTION_OVER` | {@link DelayTransactionOverError} | a statement of a handler came after the end of its attempt |
- * | `DELAY_UNBEGUN` | {@link DelayUnbegunError} | the transaction of an attempt did not begin in time; the attempt was given back |
- * | `DELAY_AROUND` | `DelayAroundError` | an `around` did not call `next()` as it has to; its attempt has failed |
- * | `DELAY_GUARD` | `DelayGuardError` | a guard refused the call of a handler; its attempt has failed |
- * | `DELAY_INTERCEPTOR` | `DelayInterceptorError` | interceptors did not call the handler once; its attempt has failed |
- * | `DELAY_PAYLOAD` | `DelayPayloadError` | a stored payload does not fit into the schema of its name; a dead letter |
- * | `DELAY_CODEC` | `DelayCodecError` | the codec cannot encode or decode a payload |
- * | `DELAY_TIMEOUT` | {@link DelayTimeoutError} | abort reason: the attempt outlived its timeout |
- * | `DELAY_LEASE_LOST` | {@link DelayLeaseLostError} | abort reason: another node may run this delay now |
- * | `DELAY_ABORTED` | {@link DelayAbortedError} | abort reason: somebody cancels this delay with `running: 'abort'` |
- * | `DELAY_WHEEL_FULL` | {@link DelayWheelFullError} | too many volatile timers wait |
- * | `DELAY_SHUTDOWN` | {@link DelayShutdownError} | abort reason: the application is closing; of a write that was not answered by then, too |
- * | `DELAY_UNAVAILABLE` | {@link DelayUnavailableError} | the database was not to be had in time; nothing was written |
- * | `DELAY_TESTING` | `DelayTestingError` | of `nestjs-delay-queue/testing`: it cannot do that now |
- * | `DELAY_OUTCOME_UNKNOWN` | {@link DelayOutcomeUnknownError} | a write without a manager was sent and not answered; look, or do it again |
+ * Every error of the library, each with a stable `code`. `docs/api.md` has the table, which is written from what stands
+ * above each class.
  */
 export abstract class DelayError extends Error {
   abstract readonly code: string;
@@ -32,12 +10,12 @@ export abstract class DelayError extends Error {
   }
 }
 
-/** The module cannot start like this. The message says which option and why. */
+/** Options, handlers or the database are not usable; at start. The message says which, and why. */
 export class DelayConfigError extends DelayError {
   readonly code = 'DELAY_CONFIG';
 }
 
-/** An argument was refused before anything was stored. */
+/** An argument is refused, with `field` and `why`; nothing was stored. */
 export class DelayInvalidError extends DelayError {
   readonly code = 'DELAY_INVALID';
 
@@ -53,7 +31,7 @@ export class DelayInvalidError extends DelayError {
   }
 }
 
-/** `onConflict: 'error'` and a delay of that key waits already. Nothing was stored. */
+/** `onConflict: 'error'` met a delay of that key that waits; nothing was stored. */
 export class DelayConflictError extends DelayError {
   readonly code = 'DELAY_CONFLICT';
 
@@ -66,8 +44,9 @@ export class DelayConflictError extends DelayError {
 }
 
 /**
- * Somebody held the row of that key for too long, or changed it under every look. Two transactions that wait
- * for each other hear it, too: roll one of them back. This call has written nothing.
+ * Others held or changed the row of that key for 10 s; nothing was written, try again.
+ *
+ * Two transactions that wait for each other hear it, too: roll one of them back.
  */
 export class DelayUnstableError extends DelayError {
   readonly code = 'DELAY_UNSTABLE';
@@ -80,7 +59,7 @@ export class DelayUnstableError extends DelayError {
   }
 }
 
-/** A statement of the transaction had failed, and somebody had swallowed its error. */
+/** Postgres answered `ROLLBACK` to `COMMIT`: an error in it was swallowed; nothing of it was written. */
 export class DelayRolledBackError extends DelayError {
   readonly code = 'DELAY_ROLLED_BACK';
 
@@ -92,8 +71,10 @@ export class DelayRolledBackError extends DelayError {
 }
 
 /**
- * A statement came through the manager of a transactional handler after the handler had returned, thrown or
- * been cut. It was not run: its transaction is over, and outside of it, it would not be undone with it.
+ * A statement of a handler came after the end of its attempt; it was not sent.
+ *
+ * It came through the manager of a transactional handler after that had returned, thrown or been cut. Outside of its
+ * transaction it would not be undone with it.
  */
 export class DelayTransactionOverError extends DelayError {
   readonly code = 'DELAY_TRANSACTION_OVER';
@@ -105,7 +86,7 @@ export class DelayTransactionOverError extends DelayError {
   }
 }
 
-/** In a `trouble` event: the transaction of an attempt did not begin in time, and its handler was not called. */
+/** In `trouble`: the transaction of an attempt did not begin in time; it was given back, its handler not called. */
 export class DelayUnbegunError extends DelayError {
   readonly code = 'DELAY_UNBEGUN';
 
@@ -117,7 +98,7 @@ export class DelayUnbegunError extends DelayError {
   }
 }
 
-/** The attempt outlived the handler's `timeout`. */
+/** Reason of `ctx.signal`: the attempt outlived the handler's `timeout`. */
 export class DelayTimeoutError extends DelayError {
   readonly code = 'DELAY_TIMEOUT';
 
@@ -126,7 +107,7 @@ export class DelayTimeoutError extends DelayError {
   }
 }
 
-/** The lease is gone: what this attempt returns will be ignored. */
+/** Reason of `ctx.signal`: the lease is gone, and what this attempt returns will be ignored; another node may run the delay now. */
 export class DelayLeaseLostError extends DelayError {
   readonly code = 'DELAY_LEASE_LOST';
 
@@ -135,7 +116,7 @@ export class DelayLeaseLostError extends DelayError {
   }
 }
 
-/** Somebody cancels this delay: the attempt is to end, and costs nothing. */
+/** Reason of `ctx.signal`: somebody cancels this delay with `running: 'abort'`. The attempt is to end, and costs nothing. */
 export class DelayAbortedError extends DelayError {
   readonly code = 'DELAY_ABORTED';
 
@@ -144,7 +125,7 @@ export class DelayAbortedError extends DelayError {
   }
 }
 
-/** As many volatile timers wait as may; nothing was added. */
+/** `WheelService.after` while as many volatile timers wait as may; nothing was added. */
 export class DelayWheelFullError extends DelayError {
   readonly code = 'DELAY_WHEEL_FULL';
 
@@ -157,8 +138,10 @@ export class DelayWheelFullError extends DelayError {
 }
 
 /**
- * The application is closing. The delay of a handler will run again without losing an attempt; of a
- * write that was not answered by then nobody knows whether it happened.
+ * The application is closing: reason of `ctx.signal`; from the wheel; of a write not answered by then.
+ *
+ * The delay of a handler will run again without losing an attempt; of a write that was not answered nobody knows whether
+ * it happened.
  */
 export class DelayShutdownError extends DelayError {
   readonly code = 'DELAY_SHUTDOWN';
@@ -169,8 +152,9 @@ export class DelayShutdownError extends DelayError {
 }
 
 /**
- * No connection came free in time, the server did not get to it, or a read was not answered. Nothing
- * was written: try again, and if it comes often, give the pool more connections (`extra.max`).
+ * A call without a `manager` had no connection, or a read no answer, in time; nothing was written: try again.
+ *
+ * If it comes often, give the pool more connections (`extra.max`).
  */
 export class DelayUnavailableError extends DelayError {
   readonly code = 'DELAY_UNAVAILABLE';
@@ -181,9 +165,10 @@ export class DelayUnavailableError extends DelayError {
 }
 
 /**
- * A write without a manager was sent, and the connection broke or fell silent before the answer: it
- * happened or it did not. `find` tells, or the same call again with the same `key`; without a key the
- * same call again may schedule a second delay. `cause` is the driver's error.
+ * A write without a `manager` was sent, and the connection died before the answer: look with `find`, or call again
+ * with the same `key`; `cause` is the driver's error.
+ *
+ * It happened or it did not. Without a key the same call again may schedule a second delay.
  */
 export class DelayOutcomeUnknownError extends DelayError {
   readonly code = 'DELAY_OUTCOME_UNKNOWN';

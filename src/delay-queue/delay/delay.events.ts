@@ -40,29 +40,29 @@ export interface DeadEvent
 export interface DelayEventMap {
   /** A handler was called: from now on the attempt counts. */
   started: [AttemptEvent];
-  /** Ended well, and the row is gone, or goes on when it recurs. */
+  /** It ended well, and the row is gone, or goes on to its next instant. */
   completed: [AttemptEndEvent];
-  /** Failed; the next attempt comes after `waitMs`. */
+  /** It failed; the next attempt comes after `waitMs`. */
   retrying: [AttemptFailedEvent & { waitMs: number }];
   /** Its batch failed: it runs again at once, alone, and no attempt is spent. */
   split: [AttemptFailedEvent];
   /**
-   * Failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter, or goes on when it recurs.
-   * `durationMs` is null and
-   * `cause` undefined where no handler ended: the last process died.
+   * It failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter, or goes on when it recurs.
+   *
+   * `durationMs` is null and `cause` undefined where no handler ended: the last process died.
    */
   dead: [DeadEvent];
   /** `PostponeDelay`: again after `waitMs`, no attempt spent. */
   postponed: [AttemptEndEvent & { waitMs: number }];
   /** Given back unfinished at shutdown, or because another one of its batch was aborted; no attempt spent. */
   released: [AttemptEvent];
-  /** Ended by a cancel with `running: 'abort'`, and given back to it; no attempt spent. */
+  /** Ended by a cancel with `running: 'abort'`; no attempt spent. */
   aborted: [AttemptEvent];
   /** The handler scheduled its own key: the row moved on. */
   superseded: [AttemptEndEvent];
   /** The lease was lost: whatever the handler did, the result was ignored. */
   lost: [AttemptEvent];
-  /** A handler outlived its timeout and still runs; `lingering` of its kind do. */
+  /** An attempt is over but its handler still runs; `lingering` of its kind do. */
   lingering: [AttemptEvent & { lingering: number }];
   /** A statement of the engine failed and will be tried again. */
   trouble: [{ during: string; error: unknown }];
@@ -72,7 +72,7 @@ export interface DelayEventMap {
   ready: [{ node: string; names: string[]; worker: boolean; listens: boolean }];
   /** Nothing runs any more. */
   stopped: [{ node: string; unfinished: number }];
-  /** Something an operator should know once. */
+  /** Something an operator should know, once. */
   advice: [{ message: string }];
 }
 

@@ -12,22 +12,25 @@ export type DelayTarget<N extends DelayName = DelayName> =
  * ```
  */
 export interface DelayFilter<N extends DelayName = DelayName> {
-  /** One name, or up to 100. */
+  /** That name, or one of up to 100. */
   name?: N | readonly N[];
   /** That key, of any name. */
   key?: string;
+  /** Keys that begin so. */
   keyPrefix?: string;
+  /** That group, of any name. */
   group?: string;
-  /** All of these, with these texts; it may carry others, too. At least one. */
+  /** Carries all of these, with these texts; at least one. It may carry others, too. */
   headers?: DelayHeaders;
+  /** That state: `scheduled`, `running`, `retrying` or `dead`; or one of several. */
   state?: LiveState | readonly LiveState[];
   /** Due then or later. */
   dueFrom?: Date;
   /** Due earlier than that. */
   dueBefore?: Date;
-  /** Whether it recurs. */
+  /** `true`: it recurs. `false`: it does not. */
   repeating?: boolean;
-  /** Part of the last error, 1 to 1,000 characters, in upper or lower case. */
+  /** A last error that has this text in it, 1 to 1,000 characters, in upper or lower case. */
   error?: string;
 }
 

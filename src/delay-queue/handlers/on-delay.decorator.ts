@@ -20,35 +20,68 @@ import type { DelayEnhancers } from '../options/enhancers.js';
  * `Parsed` is what its schema makes of a payload; it matters to `payload` alone.
  */
 export interface OnDelayOptions<Parsed = any> {
-  /** Attempts of this handler at a time on this node, 1 to 10,000. */
+  /**
+   * Attempts of this handler at a time on this node.
+   * @default the module's
+   * @range 1 to 10,000
+   */
   concurrency?: number;
   /**
-   * What all nodes together may begin of this name, exactly, also when nodes crash and come. An attempt counts from
-   * its claim.
+   * What all nodes together may begin of this name, exactly, also when nodes crash and come: `concurrency`, `rateLimit`.
+   *
+   * An attempt counts from its claim.
+   *
+   * @see docs/recipes/groups-limits-and-pauses.md
    */
   global?: LimitOptions;
   /** The same for each group of the name; delays without a group are not limited by it. */
   perGroup?: LimitOptions;
-  /** When `ctx.signal` aborts and the attempt counts as failed, 1 ms to 24 d. */
+  /**
+   * When `ctx.signal` aborts and the attempt counts as failed.
+   * @default the module's
+   * @range 1 ms to 24 d
+   */
   timeout?: Duration;
-  /** Attempts before a delay becomes a dead letter, 1 to 1,000. `schedule` may say otherwise. */
+  /**
+   * Attempts before a delay becomes a dead letter; `schedule` may say otherwise.
+   * @default the module's
+   * @range 1 to 1,000
+   */
   maxAttempts?: number;
-  /** Pause after a failed attempt: options, or a function of the attempt, counted from 1. */
+  /**
+   * The pause after a failed attempt: options, or a function of the attempt, counted from 1.
+   * @default the module's
+   */
   backoff?: BackoffOptions | BackoffFunction;
   /**
-   * `true`: the handler gets `ctx.manager`, a transaction that commits together with the delay's
-   * removal, so its database effects happen exactly once. The manager ends with the handler: await
-   * everything that is written through it. Its lease is not renewed but lasts the whole `timeout`, which
-   * is therefore how long a crash can hold the delay back. Default `false`: at least once.
+   * `true`: it runs in a transaction, `ctx.manager`, that commits with the removal of the delay: exactly once.
+   *
+   * The manager ends with the handler: await everything that is written through it. Its lease is not renewed but lasts
+   * the whole `timeout`, which is therefore how long a crash can hold the delay back. `false`: at least once.
+   *
+   * @default false
    */
   transactional?: boolean;
-  /** Runs around each call of this handler, inside what the module's `around` surrounds. Of a list the first is outside. */
+  /**
+   * Runs around each call of this handler, inside the module's. Of a list the first is outside.
+   * @range up to 20
+   * @see docs/api.md#around-a-call
+   */
   around?: DelayAround | readonly DelayAround[];
-  /** Whose guards, interceptors, pipes and filters take part in its calls: instead of what the module says. */
+  /**
+   * Whose guards, interceptors, pipes and filters take part in its calls.
+   * @default the module's
+   * @range `'own'`, `'all'`, `false`
+   * @see docs/api.md#guards-interceptors-pipes-filters
+   */
   enhancers?: DelayEnhancers;
   /**
-   * Schema of the payloads of this name, of Standard Schema v1: checked by `schedule` and before each call, which gets
-   * what the schema makes of it. In place of the module's `payloads`, on nodes that have the handler.
+   * Schema of the payloads of this name: checked by `schedule` and before each call, which gets what it makes of them.
+   *
+   * Of Standard Schema v1. In place of the module's `payloads`, on nodes that have the handler.
+   *
+   * @default the module's
+   * @see docs/api.md#payloads
    */
   payload?: PayloadSchema<Parsed>;
 }
@@ -56,10 +89,13 @@ export interface OnDelayOptions<Parsed = any> {
 /** Options of a batch handler, which gets a list of delays instead of one. */
 export interface OnDelayBatchOptions<Parsed = any> extends OnDelayOptions<Parsed> {
   /**
-   * Delays of one call, 1 to 1,000 at most: the method gets a list of those that are due at the same
-   * time, however few. A batch that throws is done again, each delay alone; one that failed before
-   * comes alone, too.
+   * The method gets a list of up to that many delays that are due at the same time, however few.
+   *
+   * A batch that throws is done again, each delay alone; one that failed before comes alone, too.
    * `timeout` is for the whole call, and `concurrency` counts calls.
+   *
+   * @range 1 to 1,000
+   * @see docs/api.md#batches
    */
   batch: number;
 }

@@ -7,9 +7,23 @@ const REPEAT_DELAY_METADATA = 'nestjs-delay-queue:repeat-delay';
 
 /** What `@RepeatDelay` takes. */
 export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatOptions & {
-  /** Of its delay. Default `repeat`; several of one name need one each. */
+  /**
+   * Of its delay; several of one name need one each.
+   * @default 'repeat'
+   */
   key?: string;
-} & (unknown extends PayloadOf<N> ? { payload?: unknown } : { payload: PayloadOf<N> });
+} & (unknown extends PayloadOf<N>
+    ? {
+        /**
+         * What its handler gets; must be given where `DelayPayloads` declares the name.
+         * @default null
+         */
+        payload?: unknown;
+      }
+    : {
+        /** What its handler gets. */
+        payload: PayloadOf<N>;
+      });
 
 /** What `@RepeatDelay` leaves behind for the explorer, which checks it. */
 export interface RepeatDelayMetadata {

@@ -18,68 +18,145 @@ import type { DelayEnhancers } from './enhancers.js';
  * ```
  */
 export interface DelayQueueOptions {
-  /** Schema of the library's tables: 1 to 48 of `a-z 0-9 _`. Default `'delay_queue'`. */
+  /**
+   * The schema of the library's tables.
+   * @default 'delay_queue'
+   * @range 1 to 48 of a-z, 0-9, _; no digit first
+   */
   schema?: string;
   /**
-   * `false`: this node only schedules and runs no handlers. `'manual'`: it runs them when `DelayTesting` says so, and
-   * nothing by itself: for tests. Default `true`.
+   * `false`: this node schedules and runs no handlers. `'manual'`: it runs them when a test says so.
+   *
+   * With `'manual'` nothing runs by itself: `DelayTesting` lets time pass.
+   *
+   * @default true
+   * @range `true`, `false`, `'manual'`
+   * @see docs/testing.md
    */
   worker?: boolean | 'manual';
   /**
-   * Unique per running process; shown in history and logs. 1 to 80 printable ASCII characters.
-   * Default `<hostname>:<pid>:<4 hex digits>`.
+   * Unique per running process; shown in history and logs.
+   * @default <hostname>:<pid>:<4 hex digits>
+   * @range 1 to 80 printable ASCII characters
    */
   nodeName?: string;
-  /** Attempts of one handler at a time on this node, 1 to 10,000. Default 10. */
+  /**
+   * Attempts of one handler at a time on this node.
+   * @default 10
+   * @range 1 to 10,000
+   */
   concurrency?: number;
-  /** When an attempt's signal aborts and the attempt counts as failed, 1 ms to 24 d. Default `'30s'`. */
+  /**
+   * When an attempt's signal aborts and the attempt counts as failed.
+   * @default '30s'
+   * @range 1 ms to 24 d
+   */
   timeout?: Duration;
-  /** Attempts before a delay becomes a dead letter, 1 to 1,000. Default 10. */
+  /**
+   * Attempts before a delay becomes a dead letter.
+   * @default 10
+   * @range 1 to 1,000
+   */
   maxAttempts?: number;
-  /** Pause between attempts. Default `{ base: '1s', factor: 2, max: '5m', jitter: 0.2 }`. */
+  /**
+   * The pause after a failed attempt; `jitter` only shortens it.
+   * @default { base: '1s', factor: 2, max: '5m', jitter: 0.2 }
+   */
   backoff?: BackoffOptions;
   /**
    * How long a claim holds. If a process dies while a delay runs, the delay comes so much later.
-   * 1 s to 1 h. Default `'30s'`.
+   * @default '30s'
+   * @range 1 s to 1 h
    */
   lease?: Duration;
-  /** How far ahead the wheel is loaded, 1 s to 1 h. Default `'30s'`. */
+  /**
+   * How far ahead the wheel is loaded.
+   * @default '30s'
+   * @range 1 s to 1 h
+   */
   horizon?: Duration;
-  /** How often it is loaded, 100 ms to 1 h, and more often than `horizon`. Default `'10s'`. */
+  /**
+   * How often it is loaded; also the heartbeat.
+   * @default '10s'
+   * @range 100 ms to 1 h, below `horizon`
+   */
   loadEvery?: Duration;
-  /** Delays claimed by one statement at most, 1 to 5,000. Default 500. */
+  /**
+   * Delays claimed by one statement at most.
+   * @default 500
+   * @range 1 to 5,000
+   */
   claimBatch?: number;
-  /** The engine's own connections, beside the application's pool, 2 to 20. Default 3. */
+  /**
+   * The engine's own connections, beside the application's pool.
+   * @default 3
+   * @range 2 to 20
+   */
   connections?: number;
   /**
-   * How long delays that ended are kept (1 s to 100 years), or `false`. With `attempts` each attempt is kept, too: when it
-   * began and ended, where, and how. Default `{ keep: '24h', attempts: false }`.
+   * How long what ended is kept, or `false`; with `attempts` each attempt, too: when, where and how it ended.
+   * @default { keep: '24h', attempts: false }
+   * @range `false`, or 1 s to 100 years
+   * @see docs/recipes/what-happened.md
    */
   history?: false | { keep?: Duration; attempts?: boolean };
-  /** How long a shutdown waits for handlers in flight, 0 to 1 h. Default `'20s'`. */
+  /**
+   * How long a shutdown waits for handlers in flight.
+   * @default '20s'
+   * @range 0 to 1 h
+   */
   drainTimeout?: Duration;
-  /** Largest payload, as `jsonb` writes its JSON, in UTF-8: 2 bytes to 1 MiB. Default 65,536. */
+  /**
+   * The largest payload, as `jsonb` writes its JSON, in UTF-8.
+   * @default 65_536
+   * @range 2 bytes to 1 MiB
+   */
   payloadBytesMax?: number;
-  /** Runs around each call of a handler: tracing, contexts, tenants. Of a list the first is outside. Default none. */
+  /**
+   * Runs around each call of a handler: tracing, contexts, tenants. Of a list the first is outside.
+   * @default []
+   * @range up to 20
+   * @see docs/api.md#around-a-call
+   */
   around?: DelayAround | readonly DelayAround[];
   /**
-   * Nest's guards, interceptors, pipes and filters around the calls of handlers. `'own'`: those that a handler's class
-   * and method name. `'all'`: the application's, too; they have to know what a delay is (`delayCallOf`). Default `false`:
-   * none, for a global guard that asks who is logged in would fail every attempt.
+   * Nest's guards, interceptors, pipes and filters around handlers: those of a handler's class and method, or all.
+   *
+   * With `'all'` the application's take part, too; they have to know what a delay is (`delayCallOf`): a global guard that
+   * asks who is logged in would fail every attempt.
+   *
+   * @default false
+   * @range `'own'`, `'all'`, `false`
+   * @see docs/api.md#guards-interceptors-pipes-filters
    */
   enhancers?: DelayEnhancers;
   /**
-   * Finds the surrounding transaction, for calls that are made without `manager`: of `@nestjs-cls/transactional`
-   * `() => transactionHost.tx`. A manager without an active transaction counts as none. `manager: 'own'` stays outside.
-   * Inside a transactional handler it is not asked. Default none: no call joins a transaction that it does not name.
+   * Finds the surrounding transaction for calls without `manager`.
+   *
+   * Of `@nestjs-cls/transactional` `() => transactionHost.tx`. A manager without an active transaction counts as none.
+   * `manager: 'own'` stays outside. Inside a transactional handler it is not asked.
+   *
+   * @default undefined
+   * @range a function
+   * @see docs/recipes/surrounding-transaction.md
    */
   resolveManager?: (() => EntityManager | undefined) | undefined;
   /**
-   * Schemas by name, for producers and handlers: `{ 'order.close': z.object({ orderId: z.string() }) }`. What does not fit
-   * is refused when it is scheduled. The handler gets what the schema makes of it. Default none.
+   * Schemas by name, for producers and handlers. What does not fit is refused when it is scheduled.
+   *
+   * The handler gets what the schema makes of it: `{ 'order.close': z.object({ orderId: z.string() }) }`.
+   *
+   * @default {}
+   * @range a schema by name
+   * @see docs/api.md#payloads
    */
   payloads?: { readonly [N in DelayName]?: PayloadSchema<ParsedPayloadOf<N>> };
-  /** Encrypts or compresses what is stored of payloads. The same on all nodes. Default none. */
+  /**
+   * Encrypts or compresses what is stored of payloads. The same on all nodes.
+   * @default undefined
+   * @range `encode` and `decode`
+   * @see docs/recipes/encrypted-payloads.md
+   */
   codec?: PayloadCodec;
 }
 

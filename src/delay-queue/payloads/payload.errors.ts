@@ -8,7 +8,11 @@ export interface PayloadIssue {
   readonly message: string;
 }
 
-/** The stored payload does not fit into the schema of its name. Its handler was not called; the delay is a dead letter. */
+/**
+ * `cause` of a `dead` event: the stored payload does not fit into the schema of its name; `issues` say where.
+ *
+ * Its handler was not called.
+ */
 export class DelayPayloadError extends DelayError {
   readonly code = 'DELAY_PAYLOAD';
 
@@ -18,7 +22,7 @@ export class DelayPayloadError extends DelayError {
   }
 }
 
-/** The codec failed, or a payload is encoded and there is none. `cause` is what the codec threw. */
+/** The codec failed, or a payload is encoded and there is none; `schedule` has written nothing. `cause` is what it threw. */
 export class DelayCodecError extends DelayError {
   readonly code = 'DELAY_CODEC';
 

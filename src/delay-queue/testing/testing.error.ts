@@ -1,6 +1,9 @@
 import { DelayError } from '../delay/delay.errors.js';
 
-/** A call of `DelayTesting` cannot do what is asked of it. The message says why, and what to do. */
+/**
+ * In tests alone: `DelayTesting` cannot do that now. The message says why, and what to do.
+ * @see docs/testing.md
+ */
 export class DelayTestingError extends DelayError {
   readonly code = 'DELAY_TESTING';
 }
