@@ -190,14 +190,16 @@ describe('types of names, payloads and times', () => {
 
   it('a duration is a number or any text, which is read when it is used', () => {
     const configured: string = process.env['NOBODY_SETS_THIS'] ?? '30m';
-    const right: Duration[] = [250, '250', '90s', '30 minutes', '14d', configured];
+    const right: Duration[] = [250, '90s', '30 minutes', '14d', configured];
     // @ts-expect-error -- neither a number nor a text
     const wrong: Duration = new Date();
     // @ts-expect-error -- no such unit
     const unit: DurationText = '30x';
+    // @ts-expect-error -- a text says its unit
+    const bare: DurationText = '60';
     // @ts-expect-error -- no due time at all
     const when: When = {};
-    expect([...right, wrong, unit, when]).toHaveLength(9);
+    expect([...right, wrong, unit, bare, when]).toHaveLength(9);
   });
 
   it('what recurs has a key, and one interval', () => {

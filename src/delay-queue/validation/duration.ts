@@ -11,6 +11,9 @@ const TEXT_LENGTH_MAX = 100;
 /** A double holds 15 decimal digits for certain; further digits are noise. */
 const EXACT_DIGITS = 15;
 
+/** `ms` takes such a text for milliseconds. Who wrote it may have meant seconds, or minutes. */
+const WITHOUT_UNIT = /^-?\d*\.?\d+ *$/;
+
 /**
  * Milliseconds of a `Duration`: a number of milliseconds, or a text of the `ms` package.
  *
@@ -20,10 +23,10 @@ const EXACT_DIGITS = 15;
  * ```
  *
  * @returns whole milliseconds, 0 to {@link DURATION_MS_MAX}
- * @throws DelayInvalidError for anything else: NaN, Infinity, negative, `'30x'`, `''`, objects
+ * @throws DelayInvalidError for anything else: NaN, Infinity, negative, `'30x'`, `'60'`, `''`, objects
  */
 export function parseDurationMs(value: unknown, field: string): number {
-  const rawMs = typeof value === 'string' ? textMs(value) : value;
+  const rawMs = typeof value === 'string' ? textMs(value, field) : value;
   if (typeof rawMs !== 'number' || !Number.isFinite(rawMs)) {
     throw new DelayInvalidError(
       field,
@@ -59,8 +62,15 @@ export function parseDurationBetween(
   return valueMs;
 }
 
-function textMs(text: string): number | undefined {
-  return isReadable(text) ? ms(text) : undefined;
+function textMs(text: string, field: string): number | undefined {
+  if (!isReadable(text)) return undefined;
+  // Zero is the same in every unit.
+  if (!WITHOUT_UNIT.test(text) || Number(text) === 0) return ms(text);
+  const number = text.trim().replace('-', '');
+  throw new DelayInvalidError(
+    field,
+    `has no unit: ${shown(text)}. Write '${number}s' for seconds, or the number ${number} for milliseconds`,
+  );
 }
 
 /** `ms` throws for `''`; for every other text that it cannot read it answers `undefined`. */

@@ -14,6 +14,7 @@ describe('parseDurationMs', () => {
   it.each<[unknown, number]>([
     [0, 0],
     [2 ** 31, 2_147_483_648],
+    ['0', 0],
     ['-0', 0],
     ['250ms', 250],
     ['1.5s', 1_500],
@@ -48,6 +49,12 @@ describe('parseDurationMs', () => {
     expect(() => parseDurationMs('30x', 'lease')).toThrow(
       `lease: must be milliseconds or a text like '90s', '30m', '48h' or '14d', not "30x"`,
     );
+  });
+
+  it('does not guess the unit of a text, in any option', () => {
+    const why = `lease: has no unit: "5000". Write '5000s' for seconds, or the number 5000 for milliseconds`;
+    expect(() => leaseMs('5000')).toThrow(why);
+    expect(leaseMs(5_000)).toBe(5_000);
   });
 
   it('never too short, and at most a millisecond too long', () => {
