@@ -67,7 +67,7 @@ export class Recurrence {
 }
 
 /** When what begins to recur now is due for the first time. */
-export function firstMsOf(repeat: DelayRepeat, nowMs: number): number {
+export function firstMsOf(repeat: StoredRepeat, nowMs: number): number {
   if ('every' in repeat) return nowMs + repeat.every;
   return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
 }

@@ -2,7 +2,7 @@ import type { DatabaseClock } from '../database/database-clock.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Declaration } from '../handlers/declaration.js';
-import { firstMsOf } from '../recurrence/recurrence.js';
+import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
 import { inLockOrder } from '../store/lock-order.js';
 import { RecurrenceStore } from '../store/recurrences/recurrence.store.js';
@@ -52,6 +52,17 @@ export class Declarations {
     return this.#task.stop();
   }
 
+  /**
+   * Says once more all that this node's code declares, for a test that has removed it: it is due as if the node had just
+   * started. What an attempt holds stays as it is.
+   *
+   * @param travelledMs how far the test's clock is ahead
+   */
+  async sayAgain(travelledMs: number): Promise<void> {
+    const { registry } = this;
+    await this.#store.declare(this.#rowsOf(registry.declarations(), { travelledMs }));
+  }
+
   async #say(): Promise<number> {
     try {
       await this.#sayAll();
@@ -74,16 +85,18 @@ export class Declarations {
   }
 
   async #declare(): Promise<void> {
-    const nowMs = this.clock.nowMs();
-    const rows = this.#left.map((declaration) => ({
-      declaration,
-      name: declaration.name,
-      key: declaration.key,
-      payload: declaration.payload,
-      repeat: JSON.stringify({ ...declaration.repeat, declared: true }),
-      firstMs: firstMsOf(declaration.repeat, nowMs),
-    }));
-    const left = await this.#store.declare(inLockOrder(rows).sorted);
+    const left = await this.#store.declare(this.#rowsOf(this.#left));
     this.#left = left.map(({ declaration }) => declaration);
+  }
+
+  #rowsOf(declarations: readonly Declaration[], found: Pick<StoredRepeat, 'travelledMs'> = {}) {
+    const nowMs = this.clock.nowMs();
+    const rows = declarations.map((declaration) => {
+      const { name, key, payload } = declaration;
+      const repeat: StoredRepeat = { ...declaration.repeat, declared: true, ...found };
+      const firstMs = firstMsOf(repeat, nowMs);
+      return { declaration, name, key, payload, repeat: JSON.stringify(repeat), firstMs };
+    });
+    return inLockOrder(rows).sorted;
   }
 }

@@ -10,6 +10,7 @@ import type { InFlight } from '../settlement/in-flight.js';
 import type { Runner } from '../store/wire/runner.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { within } from '../tasks/within.js';
+import type { Declarations } from './declarations.js';
 
 /** After so long what is left to do is counted again. */
 const COUNTED_EVERY_MS = 1_000;
@@ -28,6 +29,7 @@ interface Parts {
   inFlight: InFlight;
   acknowledger: Acknowledger;
   clock: DatabaseClock;
+  declarations: Declarations;
 }
 
 /**
@@ -73,6 +75,14 @@ export class ManualRuns {
     if (this.#isOver) throw new DelayShutdownError();
     if (heldMs < Infinity) for (const { id } of wakes) intake.disarm(id);
     return heldMs;
+  }
+
+  /**
+   * Makes what the code declares to recur stand again.
+   * @param travelledMs how far the test's clock is ahead
+   */
+  async declare(travelledMs: number): Promise<void> {
+    await this.parts.declarations.sayAgain(travelledMs);
   }
 
   /** The application is closing. */

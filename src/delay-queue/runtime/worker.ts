@@ -110,12 +110,13 @@ export class Worker {
       acknowledger,
     );
     tellOfPlaces({ freed: acknowledger.freed, hints, blocks, nodes, notifier: parts.notifier });
-    const on = { ...claims, intake, clock, blocks };
+    const declarations = new Declarations(connections, options, registry, clock, events);
+    this.#declarations = declarations;
+    const on = { ...claims, intake, clock, blocks, declarations };
     const runs = { ...on, dispatcher: this.#dispatcher, loader: this.#loader };
     this.manual = isManual(options) ? new ManualRuns(runs, connections) : undefined;
     this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
     this.#pruners = prunersOf(nodeStore, options.historyKeepMs, events);
-    this.#declarations = new Declarations(connections, options, registry, clock, events);
     this.#store = nodeStore;
     this.#acknowledger = acknowledger;
     this.#listener = listener;

@@ -128,8 +128,8 @@ export class DelayTesting {
   }
 
   /**
-   * Cancels all there is, dead letters and what a `@RepeatDelay` declares, too: for a test that wants to begin
-   * with nothing. History stays. What is declared comes back with the next start of an application.
+   * Cancels all there is, dead letters and what recurs, too: for a test that wants to begin as with a new application.
+   * What a `@RepeatDelay` of it declares stands again, at its next instant. History and pauses stay.
    */
   async clear(): Promise<void> {
     await this.#travel.clear();

@@ -87,11 +87,12 @@ export class TimeTravel {
     });
   }
 
-  /** Cancels all that no attempt holds, dead letters too. */
+  /** Cancels all that no attempt holds, dead letters too. What is declared begins anew. */
   clear(): Promise<void> {
     return this.#alone(async (manual) => {
       await this.#refuseOthers(manual);
       await this.tested.producer.matching.change('cancel', {}, {});
+      await manual.declare(travelledOf(manual).ms);
     });
   }
 

@@ -45,11 +45,37 @@ it.each<[string, Repeats]>([
 const expectedOf = ({ every, ...repeat }: Repeats): object =>
   every === undefined ? repeat : { every: 86_400_000, catchUp: 'each' };
 
-it('what the code declares is gone after clear, until an application starts', async () => {
-  const before = await start({ every: '24h' });
-  await before.testing.clear();
-  expect(await before.testing.advance('96h')).toEqual([]);
-  await before.stop();
-  const { testing } = await start({ every: '24h' });
+it('what the code declares begins anew with clear, whatever has become of it', async () => {
+  const { testing, delays, admin } = await start({ every: '24h' });
+  const first = (await delays.find(NAME, 'repeat'))!;
+  await testing.advance('5h');
+  await delays.reschedule(NAME, 'repeat', { after: '3s' });
+  await delays.schedule(NAME, null, { repeat: { every: '1h' }, key: 'mine' });
+  await testing.clear();
+  const found = await admin.list({});
+  expect(found).toMatchObject([{ name: NAME, key: 'repeat', state: 'scheduled', attempts: 0 }]);
+  expect(found[0]!.dueAt.getTime()).toBeGreaterThanOrEqual(first.dueAt.getTime());
+  await testing.clear();
+  await testing.expectScheduled(NAME, 'repeat', { dueIn: '24h' });
   expect(told(await testing.advance('25h'))).toEqual([`${NAME} repeat: completed`]);
+});
+
+it('what was removed stands again after clear', async () => {
+  const { testing, admin } = await start({ every: '24h' });
+  await admin.cancel({ repeating: true });
+  expect(await testing.advance('25h')).toEqual([]);
+  await testing.clear();
+  expect(told(await testing.advance('25h'))).toEqual([`${NAME} repeat: completed`]);
+});
+
+it("after clear a wall clock's instants are those of the test's clock", async () => {
+  const { testing, delays } = await start({ cron: '0 3 * * *', timeZone: 'Asia/Tokyo' });
+  await testing.advance('7h');
+  await testing.clear();
+  const { dueAt } = (await delays.find(NAME, 'repeat'))!;
+  const aheadMs = testing.now().getTime() - Date.now();
+  // To the second: what was let pass is known to the millisecond.
+  const there = new Date(Math.round((dueAt.getTime() + aheadMs) / 1_000) * 1_000);
+  expect(there.toISOString()).toMatch(/T18:00:00/);
+  expect(told(await testing.advance('24h'))).toEqual([`${NAME} repeat: completed`]);
 });
