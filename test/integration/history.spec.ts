@@ -79,6 +79,7 @@ describe('what ended is told', () => {
         attempts: 1,
         node: NODE_NAME,
         error: null,
+        attemptLog: [],
       },
     ]);
     expect(Number(told[0]?.createdAt)).toBeLessThanOrEqual(Number(dueAt));
