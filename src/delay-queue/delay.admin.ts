@@ -5,10 +5,11 @@ import type {
   Counts,
   DelayFilter,
   DelayTarget,
+  GroupStatsOptions,
   MatchingOptions,
   PageOptions,
 } from './delay/selection.js';
-import type { DelayStats, KeyStory } from './delay/stats.js';
+import type { DelayStats, GroupStats, KeyStory } from './delay/stats.js';
 import type {
   CancelOptions,
   CancelResult,
@@ -20,17 +21,16 @@ import type {
 import { cancellingOf } from './producer/abort/cancelling.js';
 import { targetsOf } from './producer/arguments.js';
 import {
-  changeOptionsOf,
   filterOf,
   pageOf,
   pausableOf,
   pauseOptionsOf,
+  topGroupsOf,
 } from './producer/selection-arguments.js';
 import { Producer } from './producer/producer.js';
-import type { ManyVerb } from './store/many.store.js';
 import { checkKey } from './validation/names.js';
 import { checkKnownOptions } from './validation/known-options.js';
-import { type MoveTo, parseRescheduleTo } from './validation/when.js';
+import { parseRescheduleTo } from './validation/when.js';
 
 /**
  * For those who look after the delays of an application: a page for its support, a script after an incident.
@@ -86,6 +86,22 @@ export class DelayAdmin {
     return await this.producer.matching.stats(options);
   }
 
+  /**
+   * Counts what matches for each group of a name: `limit` groups (1 to 1,000, 100 if not said), those with the most
+   * `overdue` first, or the most of what `orderBy` says.
+   *
+   * With `group` or `groupPrefix` it reads what these groups have, with `state: 'dead'` the dead letters, else the
+   * whole table. Delays without a group are left out.
+   * @returns what there is of each group, and whether it is paused
+   */
+  async groupStats(
+    filter: DelayFilter = {},
+    options: GroupStatsOptions = {},
+  ): Promise<GroupStats[]> {
+    const which = filterOf(filter, { mayBeEmpty: true });
+    return await this.producer.matching.groupStats(which, topGroupsOf(options), options);
+  }
+
   /** Removes delays that no attempt holds, dead letters too; of a list, with `running: 'abort'`, those that run, too. */
   cancel(targets: readonly DelayTarget[], options?: CancelOptions): Promise<CancelResult[]>;
   cancel(
@@ -97,10 +113,9 @@ export class DelayAdmin {
     options: CancelOptions = {},
   ): Promise<unknown> {
     if (Array.isArray(which)) {
-      const cancelling = cancellingOf(options);
-      return await this.producer.cancels.list(targetsOf(which), cancelling);
+      return await this.producer.cancels.list(targetsOf(which), cancellingOf(options));
     }
-    return await this.#change('cancel', which, options);
+    return await this.producer.matching.changeGiven('cancel', which, options);
   }
 
   /** Moves delays that no attempt holds to another time, with all their attempts. */
@@ -120,7 +135,7 @@ export class DelayAdmin {
     options: InTransaction = {},
   ): Promise<unknown> {
     const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
-    return await this.#change('reschedule', which, options, move);
+    return await this.producer.matching.changeGiven('reschedule', which, options, move);
   }
 
   /** Makes delays due now that wait for their due time or for their next attempt. Attempts stay counted. */
@@ -133,7 +148,7 @@ export class DelayAdmin {
     which: readonly DelayTarget[] | DelayFilter,
     options: InTransaction = {},
   ): Promise<unknown> {
-    return await this.#change('runNow', which, options);
+    return await this.producer.matching.changeGiven('runNow', which, options);
   }
 
   /** Makes dead letters due now, with all their attempts. */
@@ -143,7 +158,7 @@ export class DelayAdmin {
     which: readonly DelayTarget[] | DelayFilter,
     options: InTransaction = {},
   ): Promise<unknown> {
-    return await this.#change('retryDead', which, options);
+    return await this.producer.matching.changeGiven('retryDead', which, options);
   }
 
   /** Removes dead letters for good. */
@@ -159,7 +174,7 @@ export class DelayAdmin {
     which: readonly DelayTarget[] | DelayFilter,
     options: InTransaction = {},
   ): Promise<unknown> {
-    return await this.#change('discardDead', which, options);
+    return await this.producer.matching.changeGiven('discardDead', which, options);
   }
 
   /**
@@ -170,7 +185,6 @@ export class DelayAdmin {
    * ```ts
    * await this.admin.pause('sms.send', { reason: 'the provider is down', for: '2h' });
    * ```
-   *
    * @returns the pause
    */
   async pause(name: DelayName, options: PauseOptions = {}): Promise<DelayPause> {
@@ -182,19 +196,5 @@ export class DelayAdmin {
   async resume(name: DelayName, options: ResumeOptions = {}): Promise<DelayPause | null> {
     const given = checkKnownOptions(options, 'options', ['group', 'manager']);
     return await this.producer.pausing.resume(pausableOf(name, given), options);
-  }
-
-  async #change(
-    verb: ManyVerb,
-    which: readonly DelayTarget[] | DelayFilter,
-    options: InTransaction,
-    to?: MoveTo,
-  ): Promise<unknown> {
-    if (Array.isArray(which)) {
-      checkKnownOptions(options, 'options', ['manager']);
-      return await this.producer.many.change(verb, targetsOf(which), options, to);
-    }
-    const filter = filterOf(which, { mayBeEmpty: false });
-    return await this.producer.matching.change(verb, filter, changeOptionsOf(options), to);
   }
 }

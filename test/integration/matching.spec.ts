@@ -27,18 +27,18 @@ async function fill(): Promise<void> {
   await node.dataSource.query(
     `INSERT INTO delay_queue.delay
        (name, key, due_at, wake_at, created_at, attempts, leased_until, leased_by, last_error, payload,
-        headers)
+        headers, group_id)
      VALUES
        ('order.close', 'shop-1/a', $1, $1, now(), 0, NULL, NULL, NULL, '{"n":1}',
-         '{"campaign":"autumn","lang":"de"}'),
+         '{"campaign":"autumn","lang":"de"}', 'eu-1'),
        ('order.close', 'shop-1/b', $2, $2, now(), 1, NULL, NULL, 'Error: no answer', '{"n":2}',
-         '{"campaign":"autumn"}'),
+         '{"campaign":"autumn"}', 'eu-10'),
        ('order.close', 'shop-2/a', $3, $3, now(), 1, now() + interval '1 day', 'other', NULL, '{"n":3}',
-         '{"lang":"autumn","campaign":""}'),
-       ('order.close', 'shop-2/b', $1, 'infinity', now(), 3, NULL, NULL, 'ECONNREFUSED', '{"n":4}', NULL),
+         '{"lang":"autumn","campaign":""}', 'eu'),
+       ('order.close', 'shop-2/b', $1, 'infinity', now(), 3, NULL, NULL, 'ECONNREFUSED', '{"n":4}', NULL, 'eu_1'),
        ('order.rate',  'shop-1/a', $2, $2, now(), 0, NULL, NULL, NULL, '{"n":5}',
-         '{"lang":"de","campaign":"autumn","a \\"b\\" ü":"c"}'),
-       ('order.rate',  NULL,       $3, 'infinity', now(), 3, NULL, NULL, '100% of_it', '{"n":6}', NULL)`,
+         '{"lang":"de","campaign":"autumn","a \\"b\\" ü":"c"}', 'us-1'),
+       ('order.rate',  NULL,       $3, 'infinity', now(), 3, NULL, NULL, '100% of_it', '{"n":6}', NULL, NULL)`,
     [inHours(1), inHours(2), inHours(3)],
   );
 }
@@ -50,6 +50,11 @@ const FILTERS: [filter: DelayFilter, matches: number[]][] = [
   [{ key: 'shop-1/a' }, [1, 5]],
   [{ keyPrefix: 'shop-1/' }, [1, 2, 5]],
   [{ keyPrefix: 'shop%' }, []],
+  [{ group: 'eu-1' }, [1]],
+  [{ groupPrefix: 'eu-1' }, [1, 2]],
+  [{ groupPrefix: 'eu_' }, [4]],
+  [{ groupPrefix: 'e%' }, []],
+  [{ groupPrefix: 'eu', state: 'dead' }, [4]],
   [{ headers: { campaign: 'autumn' } }, [1, 2, 5]],
   [{ headers: { campaign: 'autumn', lang: 'de' } }, [1, 5]],
   [{ headers: { campaign: 'aut' } }, []],
@@ -114,6 +119,8 @@ describe('by a filter', () => {
     ['an unknown state', { state: 'done' }, 'filter.state'],
     ['a key that is a number', { key: 1 }, 'filter.key'],
     ['an empty prefix', { keyPrefix: '' }, 'filter.keyPrefix'],
+    ['an empty prefix of groups', { groupPrefix: '' }, 'filter.groupPrefix'],
+    ['a prefix that no group has', { groupPrefix: 'x'.repeat(256) }, 'filter.groupPrefix'],
     ['no headers', { headers: {} }, 'filter.headers'],
     ['headers in a list', { headers: ['autumn'] }, 'filter.headers'],
     ['a header that is no text', { headers: { campaign: 7 } }, 'filter.headers.campaign'],

@@ -154,6 +154,18 @@ describe('in full tables', () => {
     ).toBeLessThan(100);
   });
 
+  it('what each of many nodes runs is counted in one reading of the table', async () => {
+    const client = await filled();
+    await client.query(`
+      INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)
+      SELECT 'node ' || n, '{}', false, now(), now() + interval '1 hour' FROM generate_series(1, 8) n`);
+    const { rows } = await client.query<{ pages: number }>(
+      `SELECT (pg_relation_size('delay_queue.delay') / current_setting('block_size')::int)::int AS pages`,
+    );
+    const plans = await plansOf(client, (store, runner) => store.nodeStats(runner, 30_000));
+    expect(plans).toBeLessThan(rows[0]!.pages * 2);
+  });
+
   let client: Promise<Client> | undefined;
   const filled = (): Promise<Client> =>
     (client ??= file.connect().then(async (connected) => {

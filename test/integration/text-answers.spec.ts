@@ -45,6 +45,10 @@ const OTHERS: Record<string, unknown[][]> = {
   listSql: [['true']],
   idsSql: [['true']],
   countSql: [['true']],
+  groupStatsSql: [
+    ['true', 'overdue'],
+    ['true', 'oldestOverdueMs'],
+  ],
 };
 /** Those that are built with nothing but that. */
 const NO_OPTIONS = new Set([
@@ -55,6 +59,7 @@ const NO_OPTIONS = new Set([
   'listSql',
   'idsSql',
   'countSql',
+  'groupStatsSql',
 ]);
 
 type Build = (...options: unknown[]) => string;

@@ -20,6 +20,8 @@ export interface DelayFilter<N extends DelayName = DelayName> {
   keyPrefix?: string;
   /** That group, of any name. */
   group?: string;
+  /** Groups that begin so. */
+  groupPrefix?: string;
   /** Carries all of these, with these texts; at least one. It may carry others, too. */
   headers?: DelayHeaders;
   /** That state: `scheduled`, `running`, `retrying` or `dead`; or one of several. */
@@ -40,6 +42,18 @@ export interface PageOptions extends InTransaction {
   limit?: number;
   /** The `id` of the last delay of the page before. */
   after?: string;
+}
+
+/** What the groups of `groupStats` are ordered by: `total`, or a field of theirs. */
+export type GroupOrder =
+  'total' | 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue' | 'oldestOverdueMs';
+
+/** Which groups `groupStats` answers: those with the most, first. Equal ones follow by name and group. */
+export interface GroupStatsOptions extends InTransaction {
+  /** Default `overdue`. */
+  orderBy?: GroupOrder;
+  /** 1 to 1,000. Default 100. */
+  limit?: number;
 }
 
 /** What a call by a filter has done: how many matched, and how many of these got each verdict. */

@@ -1,9 +1,8 @@
 import type { DelayInfo, DelayRecord } from './delay.js';
 import type { DelayPause } from './pause.js';
 
-/** Delays of one name, and who is there to run them. */
-export interface NameStats {
-  name: string;
+/** How many delays are in each state. */
+export interface DelayCounts {
   scheduled: number;
   running: number;
   retrying: number;
@@ -12,8 +11,21 @@ export interface NameStats {
   overdue: number;
   /** For how long the first of these has been due, in milliseconds; `null` when there is none. */
   oldestOverdueMs: number | null;
+}
+
+/** Delays of one name, and who is there to run them. */
+export interface NameStats extends DelayCounts {
+  name: string;
   /** Live nodes that serve the name. With delays and without a node, nothing will happen. */
   nodes: number;
+}
+
+/** Delays of one group of a name. */
+export interface GroupStats extends DelayCounts {
+  name: string;
+  group: string;
+  /** No delay of it begins: the name is paused, or this group of it. */
+  paused: boolean;
 }
 
 /** A live node. */

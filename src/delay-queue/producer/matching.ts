@@ -1,14 +1,17 @@
 import type { DelayInfo, DelayName, InTransaction } from '../delay/delay.js';
-import type { Counts, MatchingOptions } from '../delay/selection.js';
-import type { DelayStats, KeyStory } from '../delay/stats.js';
+import type { Counts, DelayFilter, DelayTarget, MatchingOptions } from '../delay/selection.js';
+import type { DelayStats, GroupStats, KeyStory } from '../delay/stats.js';
 import type { Payloads } from '../payloads/payloads.js';
 import type { ManyVerb, TargetList } from '../store/many.store.js';
-import { type Page, SelectionStore } from '../store/selection.store.js';
+import { type Page, SelectionStore, type TopGroups } from '../store/selection.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import type { RowFilter } from '../store/sql/parts/filter.js';
 import type { FoundRow } from '../store/wire/delay-rows.js';
+import { checkKnownOptions } from '../validation/known-options.js';
 import type { MoveTo } from '../validation/when.js';
+import { targetsOf } from './arguments.js';
 import { HISTORY_MAX, infoOf, infosOf, recordOf, statsOf } from './results.js';
+import { changeOptionsOf, filterOf } from './selection-arguments.js';
 import type { Transactions } from './transaction/transactions.js';
 import type { ManyWrites } from './many-writes.js';
 import type { Pausing } from './pausing.js';
@@ -65,6 +68,30 @@ export class Matching {
     const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
     const names = await this.#selection.nameStats(runner);
     return statsOf(names, nodes, await this.pausing.list(options));
+  }
+
+  async groupStats(
+    filter: RowFilter,
+    top: TopGroups,
+    options: InTransaction,
+  ): Promise<GroupStats[]> {
+    const { runner } = this.transactions.of(options, 'read');
+    return await this.#selection.groupStats(runner, filter, top);
+  }
+
+  /** Changes a list of delays, or those that match a filter, as its caller gives them. */
+  async changeGiven(
+    verb: ManyVerb,
+    which: readonly DelayTarget[] | DelayFilter,
+    options: InTransaction,
+    to?: MoveTo,
+  ): Promise<unknown> {
+    if (Array.isArray(which)) {
+      checkKnownOptions(options, 'options', ['manager']);
+      return await this.many.change(verb, targetsOf(which), options, to);
+    }
+    const filter = filterOf(which, { mayBeEmpty: false });
+    return await this.change(verb, filter, changeOptionsOf(options), to);
   }
 
   /**

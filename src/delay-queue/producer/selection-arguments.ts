@@ -1,7 +1,7 @@
 import type { LiveState } from '../delay/delay.js';
-import type { MatchingOptions } from '../delay/selection.js';
+import type { GroupOrder, MatchingOptions } from '../delay/selection.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
-import type { Page } from '../store/selection.store.js';
+import type { Page, TopGroups } from '../store/selection.store.js';
 import type { RowFilter } from '../store/sql/parts/filter.js';
 import { within } from '../validation/blame.js';
 import { checkHeaders } from '../validation/headers.js';
@@ -15,8 +15,10 @@ import type { Pausable } from '../store/limits/pause.store.js';
 import { parseDurationMs } from '../validation/duration.js';
 
 const STATES: readonly LiveState[] = ['scheduled', 'running', 'retrying', 'dead'];
+const GROUP_ORDERS: readonly GroupOrder[] = ['total', ...STATES, 'overdue', 'oldestOverdueMs'];
 const NAMES_MAX = 100;
 const KEY_LENGTH_MAX = 255;
+const GROUP_LENGTH_MAX = 255;
 const ERROR_LENGTH_MAX = 1_000;
 const REASON_LENGTH_MAX = 1_000;
 const PAGE_MAX = 1_000;
@@ -32,6 +34,7 @@ const PARSERS: Parsers = {
   key: ['key', checkKey],
   keyPrefix: ['keyPrefix', (value) => checkText(value, 'keyPrefix', KEY_LENGTH_MAX)],
   group: ['group', checkGroup],
+  groupPrefix: ['groupPrefix', (value) => checkText(value, 'groupPrefix', GROUP_LENGTH_MAX)],
   headers: ['headers', checkWantedHeaders],
   states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
   dueFrom: ['dueFrom', (value) => instantOf(value, 'dueFrom')],
@@ -67,6 +70,18 @@ export function pageOf(options: unknown): Page {
     limit: checkInteger(limit, 'limit', 1, PAGE_MAX),
     behindId: after === undefined ? 0 : checkAfter(after),
   };
+}
+
+/** @throws DelayInvalidError naming the field */
+export function topGroupsOf(options: unknown): TopGroups {
+  const names = ['orderBy', 'limit', 'manager'];
+  const { orderBy = 'overdue', limit = PAGE_DEFAULT } = checkKnownOptions(
+    options,
+    'options',
+    names,
+  );
+  const by = oneOf(GROUP_ORDERS, orderBy, 'orderBy');
+  return { by, limit: checkInteger(limit, 'limit', 1, PAGE_MAX) };
 }
 
 /** @throws DelayInvalidError naming the argument */
@@ -133,10 +148,12 @@ function checkRepeating(value: unknown): boolean {
   throw new DelayInvalidError('repeating', `must be true or false, not ${shown(value)}`);
 }
 
-function checkState(value: unknown): LiveState {
-  const known = STATES.find((state) => state === value);
+const checkState = (value: unknown): LiveState => oneOf(STATES, value, 'state');
+
+function oneOf<Word extends string>(words: readonly Word[], value: unknown, field: string): Word {
+  const known = words.find((word) => word === value);
   if (known !== undefined) return known;
-  throw new DelayInvalidError('state', `must be one of ${STATES.join(', ')}, not ${shown(value)}`);
+  throw new DelayInvalidError(field, `must be one of ${words.join(', ')}, not ${shown(value)}`);
 }
 
 /** One, or a list of them. */

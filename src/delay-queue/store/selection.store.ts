@@ -1,3 +1,5 @@
+import type { GroupOrder } from '../delay/selection.js';
+import { groupStatsSql } from './sql/delays/group-stats.sql.js';
 import { countSql, idsSql, listSql } from './sql/delays/find.sql.js';
 import { historyOfKeySql } from './sql/history/read.sql.js';
 import { nameStatsSql, nodeStatsSql } from './sql/nodes/stats.sql.js';
@@ -15,6 +17,9 @@ import {
 } from './wire/answers.js';
 import type { FoundRow, HistoryRow } from './wire/delay-rows.js';
 import {
+  type GroupStatsAnswer,
+  groupStatsOf,
+  type GroupStatsRow,
   type NameStatsAnswer,
   nameStatsOf,
   type NameStatsRow,
@@ -27,6 +32,12 @@ import { given, type Runner } from './wire/runner.js';
 /** Of rows in the order of their ids. */
 export interface Page {
   behindId: number;
+  limit: number;
+}
+
+/** The groups that have the most of that. */
+export interface TopGroups {
+  by: GroupOrder;
   limit: number;
 }
 
@@ -73,6 +84,19 @@ export class SelectionStore {
   async nameStats(runner: Runner): Promise<NameStatsRow[]> {
     const rows = await runner.query<NameStatsAnswer>(nameStatsSql(this.#tables), []);
     return rows.map(nameStatsOf);
+  }
+
+  async groupStats(
+    runner: Runner,
+    filter: RowFilter,
+    { by, limit }: TopGroups,
+  ): Promise<GroupStatsRow[]> {
+    const { sql, parameters } = this.#where(filter, 2);
+    const rows = await runner.query<GroupStatsAnswer>(groupStatsSql(this.#tables, sql, by), [
+      limit,
+      ...parameters,
+    ]);
+    return rows.map(groupStatsOf);
   }
 
   /** @param aliveMs for how long a node counts as alive of which nobody can tell */

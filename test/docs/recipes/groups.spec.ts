@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
-import { DelayAdmin, type DelayPause } from 'nestjs-delay-queue';
+import { DelayAdmin, type DelayPause, type GroupStats } from 'nestjs-delay-queue';
 import { until } from '../../support/until.js';
 import { Recipe } from './recipe.js';
 
@@ -18,6 +18,12 @@ interface Support {
   providerIsBack(): Promise<DelayPause | null>;
 }
 
+interface Tenants {
+  late(): Promise<GroupStats[]>;
+  hurt(): Promise<GroupStats[]>;
+  of(shopId: string): Promise<GroupStats[]>;
+}
+
 let recipe: Recipe | undefined;
 
 afterEach(async () => {
@@ -31,6 +37,7 @@ describe('groups-limits-and-pauses.md', () => {
     const { Receipts } = await recipe.load<{ Receipts: Type<Receipts> }>('receipts.ts');
     const { Messages } = await recipe.load<{ Messages: Type }>('messages.ts');
     const { Support } = await recipe.load<{ Support: Type<Support> }>('support.ts');
+    const { Tenants } = await recipe.load<{ Tenants: Type<Tenants> }>('tenants.ts');
     const { Provider } = await recipe.load<{ Provider: Type<Provider> }>('provider.ts');
     const sent: string[] = [];
     const running = new Set<string | null>();
@@ -44,7 +51,7 @@ describe('groups-limits-and-pauses.md', () => {
       },
     };
     const provided = { provide: Provider, useValue: provider };
-    const app = await recipe.start([Receipts, Messages, Support, provided]);
+    const app = await recipe.start([Receipts, Messages, Support, Tenants, provided]);
     const support = app.get(Support);
     await support.shopIsClosed('shop-7');
     await support.providerIsDown();
@@ -54,6 +61,18 @@ describe('groups-limits-and-pauses.md', () => {
     const admin = app.get(DelayAdmin);
     expect(await admin.runNow({ name: 'message.send' })).toMatchObject({ due: 6 });
     expect((await admin.stats()).pauses).toHaveLength(2);
+    const tenants = app.get(Tenants);
+    const late = await until(
+      () => tenants.late(),
+      (groups) => groups.every(({ overdue }) => overdue > 0),
+    );
+    expect(late.map(({ group, overdue, paused }) => [group, overdue, paused])).toEqual([
+      ['shop-8', 3, true],
+      ['shop-9', 2, true],
+      ['shop-7', 1, true],
+    ]);
+    expect(await tenants.of('shop-8')).toMatchObject([{ name: 'message.send', scheduled: 3 }]);
+    expect(await tenants.hurt()).toEqual([]);
     expect(sent).toEqual([]);
     expect(await support.providerIsBack()).toMatchObject({ reason: 'the provider is down' });
     await until(

@@ -1,8 +1,6 @@
-import type { AsText } from './answers.js';
+import { type AsText, numberOf } from './answers.js';
 
-/** Delays of one name. */
-export interface NameStatsRow {
-  name: string;
+interface CountsRow {
   scheduled: number;
   running: number;
   retrying: number;
@@ -10,6 +8,12 @@ export interface NameStatsRow {
   overdue: number;
   oldestOverdueMs: number | null;
 }
+
+/** Delays of one name. */
+export type NameStatsRow = CountsRow & { name: string };
+
+/** Delays of one group of a name. */
+export type GroupStatsRow = NameStatsRow & { group: string; paused: boolean };
 
 /** A node that lives; instants in milliseconds since 1970. */
 export interface NodeStatsRow {
@@ -20,19 +24,34 @@ export interface NodeStatsRow {
   running: number;
 }
 
-export type NameStatsAnswer = AsText<
-  'name' | 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue',
+type CountsAnswer = AsText<
+  'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue',
   'oldest_overdue_ms'
 >;
 
-export const nameStatsOf = (row: NameStatsAnswer): NameStatsRow => ({
-  name: row.name,
+const countsOf = (row: CountsAnswer): CountsRow => ({
   scheduled: Number(row.scheduled),
   running: Number(row.running),
   retrying: Number(row.retrying),
   dead: Number(row.dead),
   overdue: Number(row.overdue),
-  oldestOverdueMs: row.oldest_overdue_ms === null ? null : Number(row.oldest_overdue_ms),
+  oldestOverdueMs: numberOf(row.oldest_overdue_ms),
+});
+
+export type NameStatsAnswer = CountsAnswer & AsText<'name'>;
+
+export const nameStatsOf = (row: NameStatsAnswer): NameStatsRow => ({
+  name: row.name,
+  ...countsOf(row),
+});
+
+export type GroupStatsAnswer = NameStatsAnswer & AsText<'group_id' | 'paused'>;
+
+export const groupStatsOf = (row: GroupStatsAnswer): GroupStatsRow => ({
+  name: row.name,
+  group: row.group_id,
+  ...countsOf(row),
+  paused: row.paused === 'true',
 });
 
 export type NodeStatsAnswer = AsText<'id' | 'names' | 'started_ms' | 'seen_ms' | 'running'>;

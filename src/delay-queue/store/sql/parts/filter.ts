@@ -7,6 +7,7 @@ export interface RowFilter {
   key?: string;
   keyPrefix?: string;
   group?: string;
+  groupPrefix?: string;
   /** An object of texts, as JSON text: all that it has to carry. */
   headers?: string;
   states?: readonly LiveState[];
@@ -28,7 +29,7 @@ const STATE = stateAt('(SELECT now FROM clock)');
 
 type Condition<Value> = (value: Value) => [sql: (parameter: string) => string, parameter: string];
 
-/** A key that begins so is not before it: an index can begin there. */
+/** A key or a group that begins so is not before it: an index can begin there. */
 const CONDITIONS: { [Field in keyof RowFilter]-?: Condition<NonNullable<RowFilter[Field]>> } = {
   names: (names) => [(given) => `d.name = ANY (${given}::text[])`, texts(names)],
   key: (key) => [(given) => `d.key = ${given}::text`, key],
@@ -37,6 +38,10 @@ const CONDITIONS: { [Field in keyof RowFilter]-?: Condition<NonNullable<RowFilte
     prefix,
   ],
   group: (group) => [(given) => `d.group_id = ${given}::text`, group],
+  groupPrefix: (prefix) => [
+    (given) => `d.group_id >= ${given}::text AND starts_with(d.group_id, ${given}::text)`,
+    prefix,
+  ],
   headers: (json) => [(given) => `d.headers @> ${given}::jsonb`, json],
   states: (states) => [
     (given) =>

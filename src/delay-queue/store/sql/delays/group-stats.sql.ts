@@ -1,0 +1,32 @@
+import type { GroupOrder } from '../../../delay/selection.js';
+import { clock } from '../parts/clock.js';
+import { COUNTED, COUNTS, COUNTS_AS_TEXT } from '../parts/counts.js';
+import { isPaused } from '../pauses/pauses.sql.js';
+import type { Tables } from '../../tables/schema.js';
+
+/**
+ * How many delays each group of a name has in each state, those with the most first. Parameters: limit; then those of the
+ * condition. Delays without a group are nobody's, and index `delay_group` does not know of them.
+ *
+ * @param where on `d`
+ */
+export const groupStatsSql = (tables: Tables, where: string, by: GroupOrder): string => {
+  const column = by === 'oldestOverdueMs' ? 'oldest_overdue_ms' : by;
+  const order = `c.${column} DESC NULLS LAST, c.name, c.group_id`;
+  return `
+WITH ${clock()},
+delays AS (
+  SELECT d.name, d.group_id, ${COUNTED}
+  FROM ${tables.delay} d, clock
+  WHERE d.group_id IS NOT NULL AND ${where}
+),
+counted AS (
+  SELECT c.* FROM (SELECT name, group_id, ${COUNTS} FROM delays GROUP BY name, group_id) c
+  ORDER BY ${order}
+  LIMIT $1::int
+)
+SELECT c.name, c.group_id, ${COUNTS_AS_TEXT},
+       (SELECT ${isPaused(tables)} FROM clock, (VALUES (c.name, c.group_id)) AS d(name, group_id))::text AS paused
+FROM counted c
+ORDER BY ${order}`;
+};

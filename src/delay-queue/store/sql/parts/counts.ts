@@ -1,0 +1,19 @@
+import { epochMs, wakeOf } from '../../tables/schema.js';
+import { stateAt } from './filter.js';
+
+/** What is counted of a delay `d`, as columns of its own; there is a `clock`. */
+export const COUNTED = `${stateAt('clock.now')} AS state,
+         CASE WHEN ${wakeOf('d')} <= clock.now THEN ${wakeOf('d')} END AS overdue_since`;
+
+/** How many of a group of such rows are in each state, and those whose wake is past: nobody has begun them. */
+export const COUNTS = `count(*) AS total,
+         count(*) FILTER (WHERE state = 'scheduled') AS scheduled,
+         count(*) FILTER (WHERE state = 'running') AS running,
+         count(*) FILTER (WHERE state = 'retrying') AS retrying,
+         count(*) FILTER (WHERE state = 'dead') AS dead,
+         count(overdue_since) AS overdue,
+         ${epochMs('(SELECT now FROM clock) - min(overdue_since)')} AS oldest_overdue_ms`;
+
+/** These counts of a row `c`, as texts. */
+export const COUNTS_AS_TEXT = `c.scheduled::text AS scheduled, c.running::text AS running, c.retrying::text AS retrying,
+       c.dead::text AS dead, c.overdue::text AS overdue, c.oldest_overdue_ms::text AS oldest_overdue_ms`;
