@@ -8,12 +8,14 @@ import { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { WheelService } from '../wheel/wheel.service.js';
 import { AttemptStore } from '../store/attempt.store.js';
+import { NodeStore } from '../store/node.store.js';
 import type { ProducersEngine } from '../producer/producer-parts.js';
 import { AfterCommit } from '../producer/transaction/after-commit.js';
 import { Announcer, type WrittenAt } from '../intake/announcer.js';
 import { EngineConnections } from '../database/engine-connections.js';
 import { Notifier } from '../cluster/notifier.js';
 import { Nodes } from '../cluster/nodes.js';
+import { UnservedNames } from '../cluster/unserved-names.js';
 import { type Findings, preflight, startError } from '../database/preflight.js';
 import { SessionProof } from '../cluster/session-probe.js';
 import { AbortRequests } from './abort-requests.js';
@@ -30,6 +32,7 @@ export class Engine implements ProducersEngine {
   #connections: EngineConnections | undefined;
   #notifier: Notifier | undefined;
   #announcer: Announcer | undefined;
+  #unserved: UnservedNames | undefined;
   #aborts: AbortRequests | undefined;
   #worker: Worker | undefined;
   #proof: SessionProof | undefined;
@@ -71,6 +74,7 @@ export class Engine implements ProducersEngine {
    * @param certain whether it surely stands: a savepoint may have taken it back
    */
   announce(wake: Wake, written: WrittenAt, certain: boolean): void {
+    this.#unserved?.written(wake.name);
     this.#announcer?.announce(wake, written, certain ? 'read' : 'told');
   }
 
@@ -100,6 +104,7 @@ export class Engine implements ProducersEngine {
     const unfinished = (await this.#worker?.drain()) ?? 0;
     await this.#notifier?.drain();
     await this.#proof?.stop();
+    await this.#unserved?.stop();
     this.afterCommit.stop();
     await this.#connections?.close();
     this.events.emit('stopped', { node: this.options.nodeName, unfinished });
@@ -134,6 +139,10 @@ export class Engine implements ProducersEngine {
     this.afterCommit.start();
     this.#notifier = notifier;
     this.#announcer = new Announcer(nodes, notifier, options.horizonMs, worker?.intake);
+    if (!isManual(options)) {
+      const nodeStore = new NodeStore(connections, options.schema, options.nodeName);
+      this.#unserved = new UnservedNames(nodeStore, names, options, events);
+    }
     const store = new AttemptStore(connections, options.schema, 'nothing', options.nodeName);
     this.#aborts = new AbortRequests(store, notifier, worker?.inFlight, events);
     const listens = (await worker?.start()) ?? false;

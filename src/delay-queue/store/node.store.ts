@@ -12,6 +12,7 @@ import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
 import { tablesOf } from './tables/schema.js';
 import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
 import { leaveSql } from './sql/nodes/leave.sql.js';
+import { unservedSql } from './sql/nodes/unserved.sql.js';
 import { loadSql } from './sql/wakes/load.sql.js';
 import { pruneSql } from './sql/history/prune.sql.js';
 import { forgetQuotasSql } from './sql/limits/claim-limited.sql.js';
@@ -32,6 +33,7 @@ export class NodeStore {
       load: { usual: loadSql(tables), withGroups: loadSql(tables, true) },
       sweep: { usual: sweepSql(tables), withGroups: sweepSql(tables, true) },
       leave: leaveSql(tables),
+      unserved: unservedSql(tables),
       prune: pruneSql(tables),
       forgetNodes: forgetNodesSql(tables),
       forgetPauses: forgetPausesSql(tables),
@@ -85,6 +87,18 @@ export class NodeStore {
 
   leave(): Promise<unknown> {
     return this.runner.query(this.#sql.leave, [this.nodeName]);
+  }
+
+  /**
+   * Which of these names no live node serves.
+   * @param aliveMs for how long a node counts as alive of which nobody can tell
+   */
+  async unserved(names: readonly string[], aliveMs: number): Promise<string[]> {
+    const rows = await this.runner.query<{ name: string }>(this.#sql.unserved, [
+      texts(names),
+      aliveMs,
+    ]);
+    return rows.map(({ name }) => name);
   }
 
   async prune(keepMs: number, limit: number): Promise<number> {

@@ -1,0 +1,105 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { type DelayNode, plainHandler } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
+import { Stage } from './support/stage.js';
+
+let stage: Stage;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await stage.close();
+});
+
+const QUICK = { loadEvery: '100ms', horizon: '1s' } as const;
+const LATER = { after: '1h' } as const;
+
+/** Only schedules; what it is advised of names goes into the list. */
+async function startProducer(): Promise<DelayNode & { advice: string[] }> {
+  const node = await stage.start({ options: { ...QUICK, worker: false } });
+  const advice: string[] = [];
+  node.events.on('advice', ({ message }) => advice.push(message));
+  return { ...node, advice };
+}
+
+const startServing = (name: `test.${string}`): Promise<DelayNode> =>
+  stage.start({ options: QUICK, providers: [plainHandler(name, () => {})] });
+
+/** Resolves when that node is told that nobody serves the name. */
+const toldOf = (node: DelayNode, name: string): Promise<unknown> =>
+  node.next('advice', ({ message }) =>
+    message.startsWith(`no live node has a handler of ${name},`),
+  );
+
+it('tells once of a name that was scheduled here and that no live node serves', async () => {
+  await startServing('test.served');
+  await (await startServing('test.left')).stop();
+  const producer = await startProducer();
+  const { delays, advice } = producer;
+  const told = Promise.all([toldOf(producer, 'test.nobody'), toldOf(producer, 'test.left')]);
+  await delays.scheduleMany([
+    { name: 'test.served', payload: null, ...LATER },
+    { name: 'test.left', payload: null, ...LATER },
+    { name: 'test.nobody', payload: null, ...LATER },
+  ]);
+  await told;
+  const toldOfAnother = toldOf(producer, 'test.another');
+  await delays.schedule('test.nobody', null, LATER);
+  await delays.schedule('test.another', null, LATER);
+  await toldOfAnother;
+  expect(advice.map((message) => String(/ of (test\.\w+),/.exec(message)?.[1])).toSorted()).toEqual(
+    ['test.another', 'test.left', 'test.nobody'],
+  );
+});
+
+it('asks once for a name, not for each of its delays, and never of what the node serves', async () => {
+  const unserved = jest.spyOn(NodeStore.prototype, 'unserved');
+  const node = await startServing('test.own');
+  const told = toldOf(node, 'test.first');
+  for (let n = 0; n < 5; n += 1) {
+    await node.delays.schedule('test.own', null, LATER);
+    await node.delays.schedule('test.first', null, LATER);
+  }
+  await told;
+  const toldOfB = toldOf(node, 'test.second');
+  await node.delays.schedule('test.first', null, LATER);
+  await node.delays.schedule('test.second', null, LATER);
+  await toldOfB;
+  expect(unserved.mock.calls.map(([names]) => names)).toEqual([['test.first'], ['test.second']]);
+});
+
+it('says nothing of what a transaction took back', async () => {
+  const unserved = jest.spyOn(NodeStore.prototype, 'unserved');
+  const producer = await startProducer();
+  const told = toldOf(producer, 'test.committed');
+  const rolledBack = producer.dataSource.transaction(async (manager) => {
+    await producer.delays.schedule('test.undone', null, { ...LATER, manager });
+    throw new Error('undone');
+  });
+  await expect(rolledBack).rejects.toThrow('undone');
+  await producer.delays.schedule('test.committed', null, LATER);
+  await told;
+  expect(unserved.mock.calls.map(([names]) => names)).toEqual([['test.committed']]);
+});
+
+it('asks again at the next write when the database gave no answer', async () => {
+  const producer = await startProducer();
+  const { delays } = producer;
+  const unserved = jest.spyOn(NodeStore.prototype, 'unserved');
+  await stage.sql('ALTER TABLE delay_queue.node RENAME TO away');
+  await delays.schedule('test.first', null, LATER);
+  await until(
+    () => unserved.mock.results.length,
+    (asked) => asked === 1,
+  );
+  await expect(unserved.mock.results[0]?.value).rejects.toThrow('does not exist');
+  await stage.sql('ALTER TABLE delay_queue.away RENAME TO node');
+  const told = toldOf(producer, 'test.first');
+  await delays.schedule('test.first', null, LATER);
+  await told;
+  expect(unserved).toHaveBeenCalledTimes(2);
+});
