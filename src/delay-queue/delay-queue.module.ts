@@ -28,6 +28,7 @@ import { DelayLog } from './delay.log.js';
 import { DelayService } from './delay.service.js';
 import { DelayTrace } from './delay.trace.js';
 import { Engine } from './runtime/engine.js';
+import { ListedTasks } from './runtime/listed-tasks.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
 import { Invoker } from './handlers/invocation/invoker.js';
@@ -103,6 +104,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       HandlerExplorer,
       HandlerRegistry,
       Invoker,
+      ListedTasks,
       NestEnhancers,
       WheelAlarm,
       WheelService,

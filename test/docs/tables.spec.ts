@@ -7,6 +7,7 @@ import { declarationOf } from '../../src/delay-queue/handlers/declaration.js';
 import { handlerSettings } from '../../src/delay-queue/handlers/handler-settings.js';
 import { resolveOptions } from '../../src/delay-queue/options/resolve-options.js';
 import { filterOf } from '../../src/delay-queue/producer/selection-arguments.js';
+import { tasksOf } from '../../src/delay-queue/runtime/listed-tasks.js';
 import { wordsOf } from './compile.js';
 import { coded, prose, readDocument, ROOT, tableUnder } from './documents.js';
 
@@ -78,6 +79,13 @@ const RANGES = Object.keys(CHECKS).flatMap((heading) =>
     ];
   }),
 );
+
+it('docs/operations.md lists exactly the recurring tasks of a worker, in their order', () => {
+  const OPERATIONS = readDocument('docs/operations.md');
+  const rows = tableUnder(OPERATIONS, 'Recurring tasks in SchedulerRegistry').slice(1);
+  const names = tasksOf({ worker: true }).map((duty) => `delay-queue:${duty}`);
+  expect(firstColumn(rows)).toEqual(names);
+});
 
 describe('docs/api.md', () => {
   it('has the tables that the code says', async () => {

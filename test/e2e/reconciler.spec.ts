@@ -1,5 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { Logger } from '@nestjs/common';
+import { SchedulerRegistry } from '@nestjs/schedule';
 import { DelayService } from 'nestjs-delay-queue';
 import { ReconcilerService } from '../../src/shop/reconciler/reconciler.service.js';
 import { RunningShop } from './support/running-shop.js';
@@ -24,6 +25,14 @@ describe('the reconciler', () => {
     await loseDelay(justOverdue.id);
     expect(await reconcile()).toEqual([]);
     await shop.act(justOverdue.id, 'cancel');
+  });
+
+  it('stands in SchedulerRegistry beside the tasks of the delay queue', () => {
+    const registry = shop.app.get(SchedulerRegistry);
+    expect(registry.getCronJobs().size).toBe(1);
+    expect(registry.getIntervals()).toEqual(
+      expect.arrayContaining(['delay-queue:load', 'delay-queue:sweep']),
+    );
   });
 
   it('says aloud that a close was lost or given up, and closes the order', async () => {

@@ -20,7 +20,7 @@ const OF_THE_SHOP = [
 ];
 
 /** Its libraries find the Nest of this project. */
-const OF_NEST_12 = ['integration/cls-transactional'];
+const OF_NEST_12 = ['integration/cls-transactional', 'integration/scheduler-registry'];
 
 const shell = process.platform === 'win32';
 execFileSync('npm', ['ci', '--loglevel', 'error'], { cwd: STACK, stdio: 'inherit', shell });

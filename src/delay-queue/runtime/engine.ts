@@ -19,6 +19,7 @@ import { UnservedNames } from '../cluster/unserved-names.js';
 import { type Findings, preflight, startError } from '../database/preflight.js';
 import { SessionProof } from '../cluster/session-probe.js';
 import { AbortRequests } from './abort-requests.js';
+import { tasksOf, ListedTasks } from './listed-tasks.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
 import { Worker } from './worker.js';
 
@@ -43,6 +44,7 @@ export class Engine implements ProducersEngine {
     private readonly registry: HandlerRegistry,
     private readonly wheel: WheelService,
     private readonly events: DelayEvents,
+    private readonly listed: ListedTasks,
   ) {
     this.afterCommit = new AfterCommit(dataSource);
   }
@@ -101,6 +103,7 @@ export class Engine implements ProducersEngine {
 
   /** Ends well, handlers in flight first; harmless when nothing was started. */
   async stop(): Promise<void> {
+    this.listed.remove();
     const unfinished = (await this.#worker?.drain()) ?? 0;
     await this.#notifier?.drain();
     await this.#proof?.stop();
@@ -160,6 +163,7 @@ export class Engine implements ProducersEngine {
       });
     }
     if (worker === undefined) this.#proveSessions(connections);
+    else this.listed.add(tasksOf(options));
     events.emit('ready', {
       node: options.nodeName,
       names,
