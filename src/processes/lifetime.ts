@@ -1,4 +1,5 @@
 import { explain } from '../terminal/explain.js';
+import { whenNpmEnds } from './npm.js';
 
 /** `npm start` turns one Ctrl+C into two signals, the terminal's and its own, at the same moment. */
 const SECOND_SIGNAL_AFTER_MS = 500;
@@ -12,7 +13,7 @@ export class Lifetime {
   }
 
   /**
-   * Starts, and stops on the first Ctrl+C or SIGTERM; gives up on the second. Not Nest's
+   * Starts, and stops on the first Ctrl+C or SIGTERM, or with npm; gives up on the second signal. Not Nest's
    * `enableShutdownHooks()`: that one ends the process by the signal as soon as the application is
    * closed, before the database is, and with an exit code that says it was killed.
    */
@@ -44,9 +45,11 @@ export class Lifetime {
       await this.#closeAll();
       process.exit(0);
     };
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => void stop().catch((error: unknown) => this.fail(error)));
-    }
+    const stopOrFail = (): void => void stop().catch((error: unknown) => this.fail(error));
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, stopOrFail);
+    whenNpmEnds(() => {
+      if (firstAtMs === undefined) stopOrFail();
+    });
   }
 
   async #closeAll(): Promise<void> {
