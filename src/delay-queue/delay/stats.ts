@@ -33,6 +33,7 @@ export interface NodeStats {
   name: string;
   /** The names that it serves. */
   names: string[];
+  /** The first heartbeat of the process that has this name now. */
   startedAt: Date;
   /** Its last heartbeat. */
   seenAt: Date;

@@ -69,3 +69,22 @@ it('a name may be used again, after a goodbye and after a kill without one', asy
   await ends;
   expect(advice).toEqual([]);
 });
+
+it('a node that has the name of an earlier one started when its own process did', async () => {
+  await stage.sql(
+    `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at, instance)
+     VALUES ('again', '{test.a}', true, '2020-01-01', '2020-01-02', 'killed'),
+            ('as of 0.1', '{test.a}', true, '2020-01-01', '2020-01-02', NULL)`,
+  );
+  const [{ began }] = (await stage.sql<{ began: Date }>('SELECT clock_timestamp() AS began')) as [
+    { began: Date },
+  ];
+  const node = await start('again');
+  await start('as of 0.1');
+  const startedAt = async (): Promise<Date[]> =>
+    (await node.admin.stats()).nodes.map((each) => each.startedAt);
+  const first = await startedAt();
+  expect(first.map((at) => at >= began)).toEqual([true, true]);
+  await loads(5);
+  expect(await startedAt()).toEqual(first);
+});

@@ -31,6 +31,8 @@ beat AS (
   SELECT $1::text, $2::text[], $10::bool, clock.now, clock.now, $12::text FROM clock
   ON CONFLICT (id) DO UPDATE
   SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at,
+      started_at = CASE WHEN ${node}.instance = excluded.instance THEN ${node}.started_at
+                        ELSE excluded.started_at END,
       instance = excluded.instance
 ),
 page AS MATERIALIZED (
