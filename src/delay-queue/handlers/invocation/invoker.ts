@@ -49,8 +49,11 @@ export class Invoker {
     return contextId;
   }
 
-  private resolve(wrapper: InstanceWrapper, contextId: ContextId): Promise<object> {
-    return this.moduleRef.resolve<object>(wrapper.token, contextId, { strict: false });
+  /** In its own module: another one may provide another class for the same token. */
+  private resolve({ token, host }: InstanceWrapper, contextId: ContextId): Promise<object> {
+    const ofHost = host?.providers.get(ModuleRef)?.instance as ModuleRef | undefined;
+    if (ofHost !== undefined) return ofHost.resolve<object>(token, contextId, { strict: true });
+    return this.moduleRef.resolve<object>(token, contextId, { strict: false });
   }
 }
 
