@@ -51,7 +51,7 @@ describe.each(['transactional', 'transactional batch'] as const)('in a %s', (kin
     expect(answer).toMatchObject({ state: 'running', states: [] });
   });
 
-  it("`manager: 'own'` is committed whatever becomes of the handler, ctx.manager is not", async () => {
+  it("`manager: 'own'`, or the pool's, is committed whatever becomes of the handler, ctx.manager is not", async () => {
     const { delays } = acting;
     const { end } = await acting.fire(
       kind,
@@ -59,6 +59,8 @@ describe.each(['transactional', 'transactional batch'] as const)('in a %s', (kin
         const item = { name: 'test.a', payload: { n: 1 }, ...LATER } as const;
         await delays.schedule('test.a', { n: 1 }, { ...LATER, key: 'own', manager: 'own' });
         await delays.scheduleMany([{ ...item, key: 'own many' }], { manager: 'own' });
+        const { manager: pools } = acting.dataSource;
+        await delays.schedule('test.a', { n: 1 }, { ...LATER, key: "pool's", manager: pools });
         await delays.schedule('test.a', { n: 1 }, { ...LATER, key: 'joined', manager });
         throw new Error('after the writes');
       },
@@ -67,6 +69,7 @@ describe.each(['transactional', 'transactional batch'] as const)('in a %s', (kin
     expect(end.event).toBe('dead');
     expect(await delays.find('test.a', 'own')).toMatchObject({ state: 'scheduled' });
     expect(await delays.find('test.a', 'own many')).toMatchObject({ state: 'scheduled' });
+    expect(await delays.find('test.a', "pool's")).toMatchObject({ state: 'scheduled' });
     expect(await delays.find('test.a', 'joined')).toBeNull();
   });
 
@@ -96,6 +99,24 @@ describe('everywhere else', () => {
     expect(await delays.find('test.a', KEY, own)).toMatchObject({ state: 'scheduled' });
     expect(await delays.cancel('test.a', KEY, own)).toMatchObject({ verdict: 'cancelled' });
     expect(await delays.history('test.a', KEY, own)).toHaveLength(1);
+  });
+
+  it('the manager of the pool names no transaction: what it writes stands beside one that is rolled back', async () => {
+    const { delays, dataSource } = acting;
+    const rolledBack = dataSource.transaction(async (manager) => {
+      const { manager: pools } = dataSource;
+      const answer = await delays.schedule(
+        'test.a',
+        { n: 1 },
+        { ...LATER, key: KEY, manager: pools },
+      );
+      expect(answer).toMatchObject({ verdict: 'scheduled' });
+      await delays.schedule('test.a', { n: 1 }, { ...LATER, key: 'joined', manager });
+      throw new Error('rolled back');
+    });
+    await expect(rolledBack).rejects.toThrow('rolled back');
+    expect(await delays.find('test.a', KEY)).toMatchObject({ state: 'scheduled' });
+    expect(await delays.find('test.a', 'joined')).toBeNull();
   });
 
   it('the manager of a runner that was released is refused', async () => {

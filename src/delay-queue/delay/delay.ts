@@ -111,7 +111,7 @@ export type DelayHeaders = Readonly<Record<string, string>>;
 
 /**
  * Which transaction a call is part of. With an EntityManager it lives and dies with that one. Left out, or
- * `'own'`, it is a transaction of its own; inside a transactional handler a write may not leave it out.
+ * `'own'`, it is a transaction of its own, and so it is with `dataSource.manager`, which is in none; inside a transactional handler a write may not leave it out.
  */
 export interface InTransaction {
   manager?: EntityManager | 'own';
