@@ -6,6 +6,11 @@ import {
   OnDelay,
   type OnDelayOptions,
   type PayloadCodec,
+  type PayloadIssue,
+  type PayloadOwner,
+  type PayloadSchema,
+  type SchemaIssue,
+  type SchemaResult,
 } from 'nestjs-delay-queue';
 import { z } from 'zod';
 
@@ -28,7 +33,7 @@ const found = ({ payload }: DelayInfo<'types.parsed'>): unknown => {
   return payload.at.length;
 };
 
-/** `tsc` is the judge here, as in `types.spec.ts`. */
+/** `tsc` is the judge here, as in `handlers.spec.ts`. */
 describe('types of payloads', () => {
   it('a schema makes what the handlers of its name get', () => {
     const right: DelayQueueOptions = {
@@ -84,5 +89,27 @@ describe('types of payloads', () => {
       decode: (encoded) => encoded,
     };
     expect([codec, wrong]).toBeDefined();
+  });
+
+  it('any schema of Standard Schema will do, and nothing less', () => {
+    const issue: SchemaIssue = { message: 'no number', path: ['items', { key: 0 }] };
+    const results: SchemaResult<number>[] = [{ value: 1 }, { issues: [issue] }];
+    const schema: PayloadSchema<number> = {
+      '~standard': { version: 1, vendor: 'own', validate: () => results[0] ?? { issues: [] } },
+    };
+    const owner: PayloadOwner = { name: 'a', key: null };
+    const issueFound: PayloadIssue = { path: 'payload.n', message: 'no number' };
+    // @ts-expect-error -- what is wrong?
+    const issueWrong: SchemaIssue = { path: ['n'] };
+    // @ts-expect-error -- what it makes is a number
+    const resultWrong: SchemaResult<number> = { value: '1' };
+    // @ts-expect-error -- another version
+    const schemaWrong: PayloadSchema = { '~standard': { ...schema['~standard'], version: 2 } };
+    // @ts-expect-error -- without a key it is null
+    const ownerWrong: PayloadOwner = { name: 'a' };
+    // @ts-expect-error -- the path is one text
+    const issueFoundWrong: PayloadIssue = { path: ['n'], message: 'no number' };
+    expect([schema, owner, issueFound, issueWrong, resultWrong, schemaWrong]).toHaveLength(6);
+    expect([ownerWrong, issueFoundWrong]).toHaveLength(2);
   });
 });

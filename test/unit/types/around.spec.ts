@@ -7,7 +7,7 @@ import {
   OnDelay,
 } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import '../support/delay-payloads.js';
+import '../../support/delay-payloads.js';
 
 const traced: AroundFunction = async (call, next) => {
   await next();
@@ -22,7 +22,7 @@ const changing: AroundFunction = (call, next) => {
   return next();
 };
 
-/** `tsc` is the judge here, as in `types.spec.ts`. */
+/** `tsc` is the judge here, as in `handlers.spec.ts`. */
 describe('types of around', () => {
   it('a function, an object with one, or a list, of the module and of a handler', () => {
     class Tenants {
@@ -56,5 +56,15 @@ describe('types of around', () => {
 
   it('what it sees cannot be changed', () => {
     expect(changing).toBeDefined();
+  });
+
+  it('a class, or what answers nothing, is none', () => {
+    // @ts-expect-error -- it says when it has ended, by a promise
+    const sync: AroundFunction = (_call, next) => void next();
+    // @ts-expect-error -- no method around
+    const object: DelayAround = { aroundd: traced };
+    // @ts-expect-error -- there is always one
+    const none: DelayCall['delays'] = [];
+    expect([sync, object, none]).toHaveLength(3);
   });
 });

@@ -1,0 +1,7 @@
+/** True only of one and the same type. */
+// oxlint-disable typescript/no-unnecessary-type-parameters -- how one asks the compiler
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends <T>() => T extends B ? 1 : 2 ? true : false;
+
+/** Compiles only if `answer` says whether both are the same type. */
+export const same = <A, B>(answer: Same<A, B>): boolean => answer;
