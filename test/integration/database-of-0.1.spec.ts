@@ -19,6 +19,8 @@ const SHAPE = `
             FROM pg_class WHERE relnamespace = 'delay_queue'::regnamespace AND relkind = 'r'
   UNION ALL SELECT conrelid::regclass || ' ' || pg_get_constraintdef(oid)
             FROM pg_constraint WHERE connamespace = 'delay_queue'::regnamespace
+  UNION ALL SELECT regexp_replace(pg_get_functiondef(oid), '"|\\s', '', 'g')
+            FROM pg_proc WHERE pronamespace = 'delay_queue'::regnamespace
   ORDER BY 1`;
 
 const databases: TestDatabase[] = [];

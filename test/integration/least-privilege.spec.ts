@@ -135,6 +135,16 @@ it.each(NEEDED.filter((right) => right !== 'DELETE'))(
   },
 );
 
+it('where nobody may execute functions unless it is said, a node does not start until it is said', async () => {
+  await owner.query('REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA delay_queue FROM PUBLIC');
+  const setup = { url: urlFor(role), providers: [plain] };
+  const error = await refusedStart(setup);
+  expect(error).toMatchObject({ code: 'DELAY_CONFIG' });
+  expect(String(error)).toContain('GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA "delay_queue"');
+  await owner.query(`GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA delay_queue TO ${role}`);
+  node = await startNode(setup);
+});
+
 it('none is too much: without DELETE nothing ends', async () => {
   await revoke('DELETE');
   const options = { drainTimeout: '100ms' } as const;

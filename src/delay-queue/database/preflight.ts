@@ -2,6 +2,7 @@ import { DelayConfigError } from '../delay/delay.errors.js';
 import { texts } from '../store/wire/arrays.js';
 import type { Runner } from '../store/wire/runner.js';
 import { PERMISSION_DENIED, sqlStateOf } from '../store/sql-state.js';
+import { functionsOf } from '../store/tables/functions.js';
 import { tablesOf } from '../store/tables/schema.js';
 
 const SERVER_VERSION_MIN = 140_000;
@@ -29,6 +30,8 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
     replica: string;
     read_only: string;
     missing: string | null;
+    functions_missing: string | null;
+    forbidden: string | null;
     guarded: string | null;
     limits: string | null;
   }>(
@@ -38,12 +41,21 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
             current_setting('transaction_read_only') AS read_only,
             (SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name
              WHERE to_regclass(name) IS NULL) AS missing,
+            (SELECT string_agg(name, ', ') FROM unnest($4::text[]) AS name
+             WHERE to_regprocedure(name) IS NULL) AS functions_missing,
+            (SELECT string_agg(name, ', ') FROM unnest($4::text[]) AS name
+             WHERE NOT has_function_privilege(to_regprocedure(name), 'EXECUTE')) AS forbidden,
             (SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name
              WHERE row_security_active(to_regclass(name))) AS guarded,
             (SELECT string_agg(name || ' = ' || setting || ' ms', ', ' ORDER BY name)
              FROM pg_settings WHERE name = ANY ($2::text[])
                AND setting::bigint BETWEEN 1 AND $3::int) AS limits`,
-    [texts(Object.values(tables)), texts(LIMITS), LIMIT_MS_MIN],
+    [
+      texts(Object.values(tables)),
+      texts(LIMITS),
+      LIMIT_MS_MIN,
+      texts(functionsOf(tablesOf(schema))),
+    ],
   );
   if (found === undefined) throw new DelayConfigError('the database gave no answer');
   if (Number(found.version) < SERVER_VERSION_MIN) {
@@ -65,11 +77,18 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
         'ALTER ROLE … SET default_transaction_isolation, and choose another level per transaction',
     );
   }
-  if (found.missing) {
+  const missing = found.missing ?? found.functions_missing;
+  if (missing) {
     throw new DelayConfigError(
-      `${found.missing} not found: add ...delayQueueMigrations(` +
+      `${missing} not found: add ...delayQueueMigrations(` +
         `${schema === 'delay_queue' ? '' : `{ schema: '${schema}' }`}) to the DataSource's ` +
         'migrations and run them, or set the option schema',
+    );
+  }
+  if (found.forbidden) {
+    throw new DelayConfigError(
+      `the role of the application may not execute ${found.forbidden}: ` +
+        `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${tablesOf(schema).schema}`,
     );
   }
   if (found.guarded) {

@@ -97,10 +97,8 @@ export class Worker {
     const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
     this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
     this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
-    const [limited, blocks] = [
-      new LimitStore(connections, schema, kept, nodeName),
-      new LimitBlocks(),
-    ];
+    const limited = new LimitStore(connections, schema, kept, nodeName);
+    const blocks = new LimitBlocks();
     this.#dispatcher = new Dispatcher(
       intake,
       new Reservations(places, new BatchPace(registry), blocks, intake),

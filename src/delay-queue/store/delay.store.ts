@@ -11,6 +11,7 @@ import type { FoundRow, HistoryRow, OwnAttempt, Placed, NewDelay } from './wire/
 import type { Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
+import { cancelOneSql } from './sql/delays/cancel-one.sql.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { findSql } from './sql/delays/find.sql.js';
 import { historySql } from './sql/history/read.sql.js';
@@ -40,7 +41,7 @@ export class DelayStore {
 
   constructor(
     schema: string,
-    kept: HistoryKept,
+    private readonly kept: HistoryKept,
     readonly nodeName: string,
     private readonly heldMaxMs = HELD_MAX_MS,
   ) {
@@ -55,6 +56,7 @@ export class DelayStore {
         'at once': moveOnSql(tables, kept, 'at once'),
       },
       cancelWaiting: cancelWaitingSql(tables, kept),
+      cancelOne: cancelOneSql(tables),
       cancel: new KeyLook((lockWait) => cancelSql(tables, kept, lockWait)),
       reschedule: new KeyLook((lockWait) => rescheduleSql(tables, lockWait)),
       find: findSql(tables),
@@ -137,10 +139,10 @@ export class DelayStore {
     own?: OwnAttempt,
   ): Promise<Placed<'cancelled' | 'running' | 'absent'>> {
     if (runner.transaction !== undefined) {
-      const [gone] = await runner.query<PlacedRow>(this.#sql.cancelWaiting, [
-        texts([name]),
-        texts([key]),
-      ]);
+      const [gone] =
+        runner.transaction === 'callers'
+          ? await runner.query<PlacedRow>(this.#sql.cancelOne, [name, key, this.kept])
+          : await runner.query<PlacedRow>(this.#sql.cancelWaiting, [texts([name]), texts([key])]);
       if (gone) return placedOf(gone, 'cancelled') as Placed<'cancelled'>;
     }
     const parameters = [texts([name]), texts([key]), own?.id ?? null, own?.epoch ?? null];

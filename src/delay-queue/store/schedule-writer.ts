@@ -4,7 +4,10 @@ import { numbers } from './wire/arrays.js';
 import type { LockWait } from './sql/parts/lock-wait.js';
 import { KeyLook } from './key-look.js';
 import {
+  columnsOf,
   insert,
+  type InsertedRow,
+  scheduled,
   type InsertSql,
   takenColumns,
   placedOf,
@@ -18,6 +21,7 @@ import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import type { Tables } from './tables/schema.js';
 import { scheduleTakenSql } from './sql/delays/schedule-taken.sql.js';
+import { scheduleOneSql } from './sql/delays/schedule-one.sql.js';
 import { scheduleNewSql } from './sql/delays/schedule-new.sql.js';
 import { scheduleUndoSql } from './sql/delays/schedule-undo.sql.js';
 import { untilStable } from './stable-look.js';
@@ -40,13 +44,14 @@ export class ScheduleWriter {
       ),
       placeAllAgain: bySays((says) => scheduleTakenSql(tables, kept, 'waits', 'all or none', says)),
       unplace: scheduleUndoSql(tables),
+      one: scheduleOneSql(tables),
     };
   }
 
   /** @throws DelayConflictError, DelayUnstableError, DelayInvalidError for what the code declares; nothing was written then */
   async one(runner: Runner, newDelay: NewDelay): Promise<Placed> {
     const placed = await untilStable(async () => {
-      const [inserted] = await insert(runner, this.#insertFor(runner), [newDelay]);
+      const inserted = await this.#insertOne(runner, newDelay);
       if (inserted) return inserted;
       const row = await this.#sql.placeAgain[saysOf([newDelay])].look(
         runner,
@@ -112,6 +117,17 @@ export class ScheduleWriter {
       results[open[position] as number] = placedOf(row);
     }
     return true;
+  }
+
+  async #insertOne(runner: Runner, newDelay: NewDelay): Promise<Placed | undefined> {
+    if (runner.transaction !== 'callers' || saysOf([newDelay]) !== 'when') {
+      return (await insert(runner, this.#insertFor(runner), [newDelay]))[0];
+    }
+    const { name, key, payload, to, maxAttempts, group, headers } = newDelay;
+    const { afterMs, at } = columnsOf(to);
+    const parameters = [name, key, payload, afterMs, at, maxAttempts, group, headers];
+    const [row] = await runner.query<InsertedRow>(this.#sql.one, parameters);
+    return row && scheduled(row);
   }
 
   async #takeBack(runner: Runner, ids: readonly number[]): Promise<void> {

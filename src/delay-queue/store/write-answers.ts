@@ -129,7 +129,7 @@ export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
 /** What a row begins with: the default of its column. */
 const EPOCH_FIRST = 0;
 
-type InsertedRow = AsText<'id' | 'due_ms' | 'now_us'>;
+export type InsertedRow = AsText<'id' | 'due_ms' | 'now_us'>;
 type KeyedRow = InsertedRow & AsText<'name', 'key'>;
 
 /** Runs a `place` statement: inserts what can be inserted; a hole where the key was taken. */
@@ -164,7 +164,8 @@ export async function insertAll(
 const inOrder = (rows: readonly InsertedRow[]): Placed[] =>
   rows.map(scheduled).toSorted((a, b) => a.id - b.id);
 
-function scheduled(row: InsertedRow): Placed {
+/** Of a delay that was inserted. */
+export function scheduled(row: InsertedRow): Placed {
   const dueMs = Number(row.due_ms);
   const nowMs = msOfUs(row.now_us);
   return {

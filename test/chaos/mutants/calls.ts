@@ -50,6 +50,11 @@ export const CALLS: Record<string, Mutant> = {
         [`DELETE FROM "delay_queue".delay d USING free f WHERE ${isRowOf('f')} RETURNING f.*`]:
           'SELECT f.* FROM free f',
       });
+      surgery.rewrite('cancelOne', {
+        '"delay_queue".cancel_one($1::text, $2::text, $3::text)': `(
+          SELECT d.id::text AS id, (date_part('epoch', d.due_at) * 1e3)::bigint::text AS due_ms FROM "delay_queue".delay d
+          WHERE d.name = $1::text AND d.key = $2::text AND d.leased_by IS NULL AND $3::text <> '') gone`,
+      });
       surgery.rewrite('cancelWaiting', {
         'DELETE FROM "delay_queue".delay WHERE id': 'SELECT * FROM "delay_queue".delay WHERE id',
         '\n  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error, attempt_log':

@@ -8,6 +8,8 @@ import {
   resumeSql,
 } from '../../../src/delay-queue/store/sql/pauses/pauses.sql.js';
 import { exhaustedSql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
+import { cancelOneSql } from '../../../src/delay-queue/store/sql/delays/cancel-one.sql.js';
+import { scheduleOneSql } from '../../../src/delay-queue/store/sql/delays/schedule-one.sql.js';
 import {
   cancelSql,
   cancelWaitingSql,
@@ -45,6 +47,7 @@ const patiently = (build: (lockWait: LockWait) => string): readonly string[] => 
 export const STATEMENTS = {
   bury: [exhaustedSql(tables)],
   cancel: patiently((lockWait) => cancelSql(tables, 'attempts', lockWait)),
+  cancelOne: [cancelOneSql(tables)],
   cancelWaiting: [cancelWaitingSql(tables, 'attempts')],
   claim: [claimSql(tables, 'attempts')],
   claimLimited: [claimLimitedSql(tables, 'attempts')],
@@ -74,6 +77,7 @@ export const STATEMENTS = {
     scheduleKeylessSql(tables, 'recurring'),
     scheduleAllNewSql(tables, 'recurring'),
   ],
+  placeOne: [scheduleOneSql(tables)],
   placeAgain: [
     ...patiently((lockWait) => scheduleTakenSql(tables, 'attempts', lockWait)),
     scheduleTakenSql(tables, 'attempts', 'waits', 'all or none'),

@@ -85,6 +85,7 @@ describe('mutants of the engine', () => {
         { ...placement, key: 'l', onConflict: 'replace' },
       ]),
       clients.place(runner, [grouped]),
+      clients.place(runner, [grouped, { ...grouped, key: 'l' }]),
       clients.place(runner, [recurring]),
       clients.place(runner, [recurring, { ...recurring, key: 'l' }]),
       clients.cancel(runner, 'a', 'k'),

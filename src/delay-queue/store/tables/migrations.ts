@@ -2,6 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { DelayConfigError } from '../../delay/delay.errors.js';
 import { atStart } from '../../validation/blame.js';
 import { checkSchema } from '../../validation/names.js';
+import { createFunctions, functionsOf } from './functions.js';
 import { tablesOf, type Tables } from './schema.js';
 
 /** A class TypeORM accepts in `DataSourceOptions.migrations`. */
@@ -34,7 +35,8 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
         await runner.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [
           `nestjs-delay-queue migrations ${schema}`,
         ]);
-        for (const statement of createStatements(tables)) await runner.query(statement);
+        const statements = [...createStatements(tables), ...createFunctions(tables)];
+        for (const statement of statements) await runner.query(statement);
       });
     }
 
@@ -48,6 +50,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
         if (found?.live === 'true') {
           throw new DelayConfigError(`${tables.delay} still holds live delays; cancel them first`);
         }
+        await runner.query(`DROP FUNCTION ${functionsOf(tables).join(', ')}`);
         await runner.query(
           `DROP TABLE ${[
             tables.delay,

@@ -1,0 +1,33 @@
+import type { Tables } from './schema.js';
+
+/** A function of the schema that cancels one delay. A later version of it gets another name: nodes of this one still call it. */
+export const CANCEL_ONE = 'cancel_one';
+
+export const cancelOneSignature = ({ schema }: Pick<Tables, 'schema'>): string =>
+  `${schema}.${CANCEL_ONE}(text, text, text)`;
+
+/** As `cancelWaiting`, of one delay, in a caller's transaction: see `schedule-one`. */
+export const createCancelOne = (tables: Tables): string => `
+CREATE OR REPLACE FUNCTION ${tables.schema}.${CANCEL_ONE}(
+  _name text, _key text, _history text, OUT id text, OUT due_ms text
+) RETURNS SETOF record LANGUAGE plpgsql SET enable_seqscan = off AS $function$
+DECLARE
+  _gone ${tables.delay};
+BEGIN
+  DELETE FROM ${tables.delay} d
+  WHERE d.id = (SELECT f.id FROM ${tables.delay} f
+                WHERE f.name = _name AND f.key = _key AND f.leased_by IS NULL FOR UPDATE SKIP LOCKED)
+  RETURNING d.* INTO _gone;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  IF _history <> 'nothing' THEN
+    INSERT INTO ${tables.history} (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, error, attempt_log)
+    VALUES (_gone.id, clock_timestamp(), _gone.due_at, _gone.created_at, _gone.epoch, _gone.attempts,
+            CASE WHEN _gone.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, _gone.name, _gone.key,
+            _gone.last_error, CASE WHEN _history = 'attempts' THEN _gone.attempt_log END);
+  END IF;
+  id := _gone.id::text;
+  due_ms := (date_part('epoch', _gone.due_at) * 1e3)::bigint::text;
+  RETURN NEXT;
+END $function$`;

@@ -1,0 +1,35 @@
+import type { Tables } from './schema.js';
+
+/** A function of the schema that schedules one delay. A later version of it gets another name: nodes of this one still call it. */
+export const SCHEDULE_ONE = 'schedule_one';
+
+export const scheduleOneSignature = ({ schema }: Pick<Tables, 'schema'>): string =>
+  `${schema}.${SCHEDULE_ONE}(text, text, text, float8, timestamptz, int, text, jsonb)`;
+
+/**
+ * As `schedule-new`, for one delay that does not recur, in a caller's transaction. Nearly all that a statement of one
+ * row costs is its planning, and there it cannot be prepared: behind a pooler the next transaction has another
+ * session. What stands in a function is planned once for each session of the server (docs/adr/0040).
+ *
+ * A table of no rows looks as quick as an index, and its plan may be kept: so no plan reads the whole table.
+ */
+export const createScheduleOne = (tables: Tables): string => `
+CREATE OR REPLACE FUNCTION ${tables.schema}.${SCHEDULE_ONE}(
+  _name text, _key text, _payload text, _after_ms float8, _at timestamptz, _max_attempts int, _group_id text,
+  _headers jsonb, OUT id text, OUT due_ms text, OUT now_us text
+) RETURNS SETOF record LANGUAGE plpgsql SET enable_seqscan = off AS $function$
+DECLARE
+  _now timestamptz := clock_timestamp();
+  _whole timestamptz := date_trunc('milliseconds', _now + interval '999 microseconds');
+  _due timestamptz := COALESCE(_at, _whole + _after_ms * interval '1 millisecond');
+BEGIN
+  IF _key IS NOT NULL AND EXISTS (SELECT FROM ${tables.delay} t WHERE t.name = _name AND t.key = _key) THEN
+    RETURN;
+  END IF;
+  RETURN QUERY
+  INSERT INTO ${tables.delay} AS d (name, key, payload, due_at, wake_at, created_at, max_attempts, group_id, headers)
+  VALUES (_name, _key, _payload::jsonb, _due, GREATEST(_due, _whole), _now, _max_attempts, _group_id, _headers)
+  ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
+  RETURNING d.id::text, (date_part('epoch', d.due_at) * 1e3)::bigint::text,
+            (date_part('epoch', _now) * 1e6)::bigint::text;
+END $function$`;
