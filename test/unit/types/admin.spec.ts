@@ -3,12 +3,16 @@ import type {
   CancelResult,
   Counts,
   DelayAdmin,
+  DelayCounts,
   DelayFilter,
   DelayInfo,
   DelayPause,
   DelayStats,
   DelayTarget,
   DiscardDeadResult,
+  GroupOrder,
+  GroupStats,
+  GroupStatsOptions,
   KeyStory,
   MatchingOptions,
   NameStats,
@@ -32,6 +36,7 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   const count: number = await admin.count(FILTER);
   const story: KeyStory = await admin.story('k');
   const stats: DelayStats = await admin.stats({ manager: 'own' });
+  const groups: GroupStats[] = await admin.groupStats({}, { orderBy: 'total', limit: 5 });
   const cancelled: CancelResult[] = await admin.cancel(LIST, { running: 'abort' });
   const gone: Counts<'cancelled' | 'running'> = await admin.cancel(FILTER, { signal });
   const moved: RescheduleResult[] = await admin.reschedule(LIST, { extendBy: '1h' });
@@ -48,7 +53,7 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   const discardedAll: number = (await admin.discardDead(FILTER)).discarded;
   const pause: DelayPause = await admin.pause('test.a', { group: 'g', reason: 'why', for: '2h' });
   const ended: DelayPause | null = await admin.resume('test.a', { group: 'g' });
-  const reads = [listed, count, story.history[0]?.endedAt, stats.names[0]?.overdue];
+  const reads = [listed, count, story.history[0]?.endedAt, stats.names[0]?.overdue, groups];
   const counts = [gone.matched, movedAll.rescheduled, dueAll.due, retriedAll, discardedAll];
   return [reads, counts, cancelled, moved, due, retried, discarded, pause, ended];
 }
@@ -64,6 +69,8 @@ async function wrongCalls(admin: DelayAdmin, signal: AbortSignal) {
   await admin.story('test.a', 'k');
   // @ts-expect-error -- of all
   await admin.stats({ name: 'test.a' });
+  // @ts-expect-error -- it is ordered by one field
+  await admin.groupStats({}, { orderBy: ['total'] });
   // @ts-expect-error -- by a filter nothing that runs is aborted
   await admin.cancel(FILTER, { running: 'abort' });
   // @ts-expect-error -- a list is one transaction: it has no progress
@@ -108,15 +115,25 @@ describe('types of DelayAdmin', () => {
   });
 
   it('say what is read', () => {
-    const asked = (stats: DelayStats, name: NameStats, node: NodeStats, { delays }: KeyStory) => {
+    const asked = (
+      stats: DelayStats,
+      name: NameStats,
+      counts: DelayCounts,
+      node: NodeStats,
+      { delays }: KeyStory,
+    ) => {
       // @ts-expect-error -- there may be none
       const first: string = stats.names[0].name;
+      // @ts-expect-error -- counts are of no name
+      const counted: string = counts.name;
       // @ts-expect-error -- there may be none that is overdue
       const oldestMs: number = name.oldestOverdueMs;
+      // @ts-expect-error -- counted of one group, whose name is not in it
+      const group: GroupStats = { name: 'test.a', paused: false, ...counts };
       // @ts-expect-error -- a node serves many
       const served: string = node.names;
       // @ts-expect-error -- what lives has no end
-      return [first, oldestMs, served, delays.map(({ endedAt }) => endedAt)];
+      return [first, counted, oldestMs, group, served, delays.map(({ endedAt }) => endedAt)];
     };
     // @ts-expect-error -- what was not found has no key
     const story: KeyStory = { delays: [] };
@@ -126,14 +143,27 @@ describe('types of DelayAdmin', () => {
   });
 
   it('say what a call may be given', () => {
-    const given: [PageOptions, MatchingOptions<'due'>, PauseOptions, ResumeOptions] = [
+    const given: [
+      PageOptions,
+      GroupStatsOptions,
+      GroupOrder,
+      MatchingOptions<'due'>,
+      PauseOptions,
+      ResumeOptions,
+    ] = [
       { limit: 100 },
+      { orderBy: 'dead', limit: 1 },
+      'oldestOverdueMs',
       { onProgress: ({ matched, due }) => void (matched - due) },
       { until: new Date() },
       {},
     ];
     // @ts-expect-error -- a number
     const page: PageOptions = { limit: '100' };
+    // @ts-expect-error -- the limit is a number
+    const top: GroupStatsOptions = { limit: '5' };
+    // @ts-expect-error -- nobody counts the names
+    const order: GroupOrder = 'name';
     // @ts-expect-error -- a verdict of another call
     const matching: MatchingOptions<'due'> = { onProgress: ({ retried }) => void retried };
     // @ts-expect-error -- either of them
@@ -144,7 +174,7 @@ describe('types of DelayAdmin', () => {
     const target: DelayTarget = { key: 'k' };
     // @ts-expect-error -- no state of what lives
     const state: DelayFilter = { state: 'completed' };
-    expect([...given, page, matching, pause, resume, target, state]).toHaveLength(10);
+    expect([...given, page, top, order, matching, pause, resume, target, state]).toHaveLength(14);
   });
 
   it('headers are texts by name', () => {
