@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { cancelOneSql } from '../../src/delay-queue/store/sql/delays/cancel-one.sql.js';
-import { scheduleOneSql } from '../../src/delay-queue/store/sql/delays/schedule-one.sql.js';
+import { cancelOneSql } from '../../src/delay-queue/store/tables/cancel-one.function.js';
+import { scheduleOneSql } from '../../src/delay-queue/store/tables/schedule-one.function.js';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 

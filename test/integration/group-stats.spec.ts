@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { DelayFilter, GroupStats, GroupStatsOptions } from 'nestjs-delay-queue';
-import { groupStatsSql } from '../../src/delay-queue/store/sql/delays/group-stats.sql.js';
+import { groupStatsSql } from '../../src/delay-queue/store/sql/stats/group-stats.sql.js';
 import { matching, type RowFilter } from '../../src/delay-queue/store/sql/parts/filter.js';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
 import { type Plan, explain } from '../support/explain.js';

@@ -11,7 +11,7 @@ import type { FoundRow, HistoryRow, OwnAttempt, Placed, NewDelay } from './wire/
 import type { Runner } from './wire/runner.js';
 import { tablesOf } from './tables/schema.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
-import { cancelOneSql } from './sql/delays/cancel-one.sql.js';
+import { cancelOneSql } from './tables/cancel-one.function.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { findSql } from './sql/delays/find.sql.js';
 import { historySql } from './sql/history/read.sql.js';

@@ -21,7 +21,7 @@ import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import type { Tables } from './tables/schema.js';
 import { scheduleTakenSql } from './sql/delays/schedule-taken.sql.js';
-import { scheduleOneSql } from './sql/delays/schedule-one.sql.js';
+import { scheduleOneSql } from './tables/schedule-one.function.js';
 import { scheduleNewSql } from './sql/delays/schedule-new.sql.js';
 import { scheduleUndoSql } from './sql/delays/schedule-undo.sql.js';
 import { untilStable } from './stable-look.js';

@@ -1,8 +1,8 @@
 import type { GroupOrder } from '../delay/selection.js';
-import { groupStatsSql } from './sql/delays/group-stats.sql.js';
+import { groupStatsSql } from './sql/stats/group-stats.sql.js';
 import { countSql, idsSql, listSql } from './sql/delays/find.sql.js';
 import { historyOfKeySql } from './sql/history/read.sql.js';
-import { nameStatsSql, nodeStatsSql } from './sql/nodes/stats.sql.js';
+import { nameStatsSql, nodeStatsSql } from './sql/stats/stats.sql.js';
 import { anyNameOf, matching, type RowFilter } from './sql/parts/filter.js';
 import { tablesOf, type Tables } from './tables/schema.js';
 import {

@@ -8,8 +8,8 @@ import {
   resumeSql,
 } from '../../../src/delay-queue/store/sql/pauses/pauses.sql.js';
 import { exhaustedSql } from '../../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
-import { cancelOneSql } from '../../../src/delay-queue/store/sql/delays/cancel-one.sql.js';
-import { scheduleOneSql } from '../../../src/delay-queue/store/sql/delays/schedule-one.sql.js';
+import { cancelOneSql } from '../../../src/delay-queue/store/tables/cancel-one.function.js';
+import { scheduleOneSql } from '../../../src/delay-queue/store/tables/schedule-one.function.js';
 import {
   cancelSql,
   cancelWaitingSql,

@@ -1,7 +1,7 @@
 import type { Tables } from './schema.js';
 
 /** A function of the schema that cancels one delay. A later version of it gets another name: nodes of this one still call it. */
-export const CANCEL_ONE = 'cancel_one';
+const CANCEL_ONE = 'cancel_one';
 
 export const cancelOneSignature = ({ schema }: Pick<Tables, 'schema'>): string =>
   `${schema}.${CANCEL_ONE}(text, text, text)`;
@@ -31,3 +31,10 @@ BEGIN
   due_ms := (date_part('epoch', _gone.due_at) * 1e3)::bigint::text;
   RETURN NEXT;
 END $function$`;
+
+/**
+ * Removes the delay of (name, key) if it waits, and nobody holds it. Parameters: name, key, what history keeps. Answers
+ * no row when there was none.
+ */
+export const cancelOneSql = ({ schema }: Tables): string =>
+  `SELECT id, due_ms FROM ${schema}.${CANCEL_ONE}($1::text, $2::text, $3::text)`;

@@ -1,7 +1,7 @@
 import type { Tables } from './schema.js';
 
 /** A function of the schema that schedules one delay. A later version of it gets another name: nodes of this one still call it. */
-export const SCHEDULE_ONE = 'schedule_one';
+const SCHEDULE_ONE = 'schedule_one';
 
 export const scheduleOneSignature = ({ schema }: Pick<Tables, 'schema'>): string =>
   `${schema}.${SCHEDULE_ONE}(text, text, text, float8, timestamptz, int, text, jsonb)`;
@@ -33,3 +33,11 @@ BEGIN
   RETURNING d.id::text, (date_part('epoch', d.due_at) * 1e3)::bigint::text,
             (date_part('epoch', _now) * 1e6)::bigint::text;
 END $function$`;
+
+/**
+ * Inserts a delay; a key that is taken is left alone, and answers no row. Parameters: name, key, payload, after_ms, at,
+ * max_attempts, group, headers; all but the first and the third may be null, one of after_ms and at is.
+ */
+export const scheduleOneSql = ({ schema }: Tables): string =>
+  `SELECT id, due_ms, now_us FROM ${schema}.${SCHEDULE_ONE}(
+  $1::text, $2::text, $3::text, $4::float8, $5::timestamptz, $6::int, $7::text, $8::jsonb)`;

@@ -1,5 +1,5 @@
 import { epochMs, wakeOf } from '../../tables/schema.js';
-import { stateAt } from './filter.js';
+import { stateAt } from '../parts/filter.js';
 
 /** What is counted of a delay `d`, as columns of its own; there is a `clock`. */
 export const COUNTED = `${stateAt('clock.now')} AS state,

@@ -1,6 +1,6 @@
 import type { GroupOrder } from '../../../delay/selection.js';
 import { clock } from '../parts/clock.js';
-import { COUNTED, COUNTS, COUNTS_AS_TEXT } from '../parts/counts.js';
+import { COUNTED, COUNTS, COUNTS_AS_TEXT } from './counts.js';
 import { isPaused } from '../pauses/pauses.sql.js';
 import type { Tables } from '../../tables/schema.js';
 

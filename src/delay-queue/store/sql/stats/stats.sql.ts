@@ -1,7 +1,7 @@
 import { clock } from '../parts/clock.js';
-import { COUNTED, COUNTS, COUNTS_AS_TEXT } from '../parts/counts.js';
+import { COUNTED, COUNTS, COUNTS_AS_TEXT } from './counts.js';
 import { epochMs, type Tables } from '../../tables/schema.js';
-import { isPresent } from './presence.sql.js';
+import { isPresent } from '../nodes/presence.sql.js';
 
 /**
  * How many delays each name has in each state, and those whose wake is past: nobody has begun them. Reads the whole
