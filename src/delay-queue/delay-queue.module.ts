@@ -20,6 +20,7 @@ import {
   GIVEN_OPTIONS,
   RESOLVED_OPTIONS,
 } from './options/delay-queue.options.js';
+import { checkAsyncOptions, checkModuleOptions } from './options/module-options.js';
 import { resolveOptions } from './options/resolve-options.js';
 import { DelayConfigError } from './delay/delay.errors.js';
 import { DelayEvents } from './delay/delay.events.js';
@@ -149,11 +150,13 @@ export class DelayQueueModule
 
   /** @param options all optional; beside them `isGlobal` and `dataSource` */
   static override forRoot(options: DelayQueueModuleOptions = {}): DynamicModule {
+    checkModuleOptions(options);
     return super.forRoot(options);
   }
 
   /** `isGlobal` and `dataSource` stand beside the factory, which answers {@link DelayQueueOptions}. */
   static override forRootAsync(options: DelayQueueModuleAsyncOptions): DynamicModule {
+    checkAsyncOptions(options);
     return super.forRootAsync(options);
   }
 

@@ -54,7 +54,7 @@ function tokensOf(choice: DataSourceChoice | undefined): InjectionToken[] {
   if (typeof choice === 'symbol') return [choice];
   if (typeof choice === 'function') return [choice];
   throw new DelayConfigError(
-    `dataSource: must be a name or an injection token, not ${shown(choice)}`,
+    `DelayQueueModule: dataSource: must be a name or an injection token, not ${shown(choice)}`,
   );
 }
 

@@ -8,7 +8,7 @@ import { atStart } from '../validation/blame.js';
 import { limitsOf } from './limits.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkMaxAttempts, checkName } from '../validation/names.js';
-import { shown } from '../validation/shown.js';
+import { isClass, shown } from '../validation/shown.js';
 import {
   backoffMs,
   functionPolicy,
@@ -102,7 +102,7 @@ function backoffPolicy(
 
 /** The function's answer is checked each time. */
 function isBackoffFunction(backoff: unknown): backoff is BackoffFunction {
-  return typeof backoff === 'function';
+  return typeof backoff === 'function' && !isClass(backoff);
 }
 
 function checkTransactional(value: unknown = false): boolean {

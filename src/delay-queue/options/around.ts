@@ -1,6 +1,7 @@
 import type { AroundFunction } from '../delay/contexts.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
-import { shown } from '../validation/shown.js';
+import { readable } from '../validation/blame.js';
+import { isClass, shown } from '../validation/shown.js';
 
 /** Of the module, and as many of a handler. */
 const AROUNDS_MAX = 20;
@@ -11,6 +12,10 @@ const AROUNDS_MAX = 20;
  * @throws DelayInvalidError naming the item
  */
 export function parseAround(value: unknown): AroundFunction[] {
+  return readable('around', () => aroundsOf(value));
+}
+
+function aroundsOf(value: unknown): AroundFunction[] {
   if (!Array.isArray(value)) return [aroundOf(value, 'around')];
   if (value.length > AROUNDS_MAX) {
     throw new DelayInvalidError('around', `must be at most ${AROUNDS_MAX}, not ${value.length}`);
@@ -40,7 +45,3 @@ function aroundOf(value: unknown, field: string): AroundFunction {
 
 const hasAround = (value: unknown): value is { around: AroundFunction } =>
   typeof value === 'object' && value !== null && typeof Reflect.get(value, 'around') === 'function';
-
-/** To call one throws, and not before the first attempt. */
-const isClass = (value: object): boolean =>
-  /^class\b/.test(Function.prototype.toString.call(value));

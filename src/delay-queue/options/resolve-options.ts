@@ -7,10 +7,11 @@ import { checkInteger } from '../validation/integer.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkMaxAttempts, checkSchema } from '../validation/names.js';
 import { PAYLOAD_BYTES_MAX } from '../validation/payload.js';
-import { shown } from '../validation/shown.js';
+import { isClass, shown } from '../validation/shown.js';
 import { parseAround } from './around.js';
 import { checkCodec } from '../payloads/payload-codec.js';
 import { Payloads } from '../payloads/payloads.js';
+import { MODULE_EXTRAS } from './module-options.js';
 import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
 import { parseEnhancers } from './enhancers.js';
 import type { DelayQueueOptions, ResolvedOptions } from './delay-queue.options.js';
@@ -93,11 +94,18 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
 /** An option that is `undefined` counts as left out: `{ lease: process.env.LEASE }`. */
 function withDefaults(options: unknown): Record<string, unknown> {
   const known = [...Object.keys(DEFAULTS), ...Object.keys(WITHOUT_DEFAULT)];
-  const given = Object.entries(checkKnownOptions(options, 'options', known));
+  const given = checkKnownOptions(options, 'options', [...known, ...MODULE_EXTRAS]);
+  const extra = MODULE_EXTRAS.find((name) => name in given);
+  if (extra !== undefined) {
+    throw new DelayInvalidError(
+      `options.${extra}`,
+      'stands beside the factory of forRootAsync, not in what it answers',
+    );
+  }
   return {
     ...DEFAULTS,
     nodeName: defaultNodeName(),
-    ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+    ...given,
   };
 }
 
@@ -117,8 +125,9 @@ function checkWorker(value: unknown): boolean | 'manual' {
 }
 
 function checkResolveManager(value: unknown): (() => unknown) | undefined {
-  if (value === undefined || typeof value === 'function')
+  if (value === undefined || (typeof value === 'function' && !isClass(value))) {
     return value as (() => unknown) | undefined;
+  }
   throw new DelayInvalidError(
     'resolveManager',
     `must be a function that answers an EntityManager or undefined, not ${shown(value)}`,

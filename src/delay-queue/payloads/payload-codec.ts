@@ -1,5 +1,6 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { encodePayload } from '../validation/payload.js';
+import { readable } from '../validation/blame.js';
 import { shown } from '../validation/shown.js';
 import { DelayCodecError } from './payload.errors.js';
 import { isPromise } from './schema-check.js';
@@ -109,14 +110,16 @@ function attempted<T>(work: () => T, failed: (error: unknown) => never): T {
 
 /** @throws DelayInvalidError */
 export function checkCodec(value: unknown): PayloadCodec | undefined {
-  if (value === undefined || isCodec(value)) return value;
+  if (value === undefined || readable('codec', () => isCodec(value))) {
+    return value as PayloadCodec | undefined;
+  }
   throw new DelayInvalidError(
     'codec',
     `must be an object with the methods encode and decode, not ${shown(value)}`,
   );
 }
 
-const isCodec = (value: unknown): value is PayloadCodec =>
+const isCodec = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
   ['encode', 'decode'].every((method) => typeof Reflect.get(value, method) === 'function');

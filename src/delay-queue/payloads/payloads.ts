@@ -2,7 +2,7 @@ import { DelayInvalidError } from '../delay/delay.errors.js';
 import { encodePayload } from '../validation/payload.js';
 import { checkName } from '../validation/names.js';
 import { readable, within } from '../validation/blame.js';
-import { shown } from '../validation/shown.js';
+import { builtInKind, shown } from '../validation/shown.js';
 import {
   decoded,
   encoded,
@@ -32,13 +32,7 @@ export class Payloads {
 
   /** @throws DelayInvalidError naming the option */
   expectAll(schemas: unknown): void {
-    if (typeof schemas !== 'object' || schemas === null || Array.isArray(schemas)) {
-      throw new DelayInvalidError(
-        'payloads',
-        `must be an object of schemas, not ${shown(schemas)}`,
-      );
-    }
-    for (const [name, schema] of readable('payloads', () => Object.entries(schemas))) {
+    for (const [name, schema] of readable('payloads', () => entriesOf(schemas))) {
       within('payloads', () => this.expect(checkName(name), schema, name));
     }
   }
@@ -125,4 +119,10 @@ export class Payloads {
   #encoded(json: string, owner: PayloadOwner): string | Promise<string> {
     return this.codec === undefined ? json : encoded(this.codec, json, owner, this.bytesMax);
   }
+}
+
+function entriesOf(schemas: unknown): [name: string, schema: unknown][] {
+  const isObject = typeof schemas === 'object' && schemas !== null && !Array.isArray(schemas);
+  if (isObject && builtInKind(schemas) === undefined) return Object.entries(schemas);
+  throw new DelayInvalidError('payloads', `must be an object of schemas, not ${shown(schemas)}`);
 }

@@ -1,5 +1,6 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { pathStep } from '../validation/plain-values.js';
+import { readable } from '../validation/blame.js';
 import { shown } from '../validation/shown.js';
 import { DelayPayloadError, type PayloadIssue } from './payload.errors.js';
 import type { PayloadSchema, SchemaIssue, SchemaResult } from './payload-schema.js';
@@ -10,7 +11,7 @@ const MESSAGE_LENGTH_MAX = 200;
 
 /** @throws DelayInvalidError */
 export function checkSchemaOption(value: unknown, field: string): PayloadSchema {
-  if (isSchema(value)) return value;
+  if (readable(field, () => isSchema(value))) return value as PayloadSchema;
   throw new DelayInvalidError(
     field,
     `must be a schema of Standard Schema v1, as Zod, Valibot or ArkType make them, not ${shown(value)}`,
@@ -18,7 +19,7 @@ export function checkSchemaOption(value: unknown, field: string): PayloadSchema 
 }
 
 /** Some libraries make functions of them. */
-function isSchema(value: unknown): value is PayloadSchema {
+function isSchema(value: unknown): boolean {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   const standard: unknown = Reflect.get(value, '~standard');
   if (typeof standard !== 'object' || standard === null) return false;

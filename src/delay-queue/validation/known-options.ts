@@ -1,6 +1,6 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { readable } from './blame.js';
-import { cut, shown } from './shown.js';
+import { builtInKind, cut, shown } from './shown.js';
 
 /**
  * The options that are given, each read once. An unknown name is refused: if a misspelt option were ignored,
@@ -15,14 +15,32 @@ export function checkKnownOptions(
   field: string,
   known: readonly string[],
 ): Record<string, unknown> {
-  return readable(field, () => read(options, field, known));
+  return readable(field, () => {
+    refuseUnknown(options, field, known);
+    return readOptions(options, field, known);
+  });
 }
 
-function read(options: unknown, field: string, known: readonly string[]): Record<string, unknown> {
-  if (!isRecord(options)) {
-    throw new DelayInvalidError(field, `must be an object, not ${shown(options)}`);
-  }
-  for (const name of Object.keys(options)) {
+/**
+ * Some of the options that are given, each read once; others may stand beside them.
+ *
+ * @returns a copy without those that are `undefined`
+ * @throws DelayInvalidError for what is no object of options
+ */
+export function readOptions(
+  options: unknown,
+  field: string,
+  names: readonly string[],
+): Record<string, unknown> {
+  return readable(field, () => {
+    const record = recordOf(options, field);
+    const given = names.map((name): [string, unknown] => [name, record[name]]);
+    return Object.fromEntries(given.filter(([, value]) => value !== undefined));
+  });
+}
+
+function refuseUnknown(options: unknown, field: string, known: readonly string[]): void {
+  for (const name of Object.keys(recordOf(options, field))) {
     if (known.includes(name)) continue;
     const suggestion = nearest(name, known);
     throw new DelayInvalidError(
@@ -32,16 +50,13 @@ function read(options: unknown, field: string, known: readonly string[]): Record
         : `is not an option; did you mean ${suggestion}?`,
     );
   }
-  const given: Record<string, unknown> = {};
-  for (const name of known) {
-    const value = options[name];
-    if (value !== undefined) given[name] = value;
-  }
-  return given;
 }
 
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+/** Of a promise, a Date or a Map no option would be read: it would count as all defaults. */
+function recordOf(value: unknown, field: string): Record<string, unknown> {
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (isObject && builtInKind(value) === undefined) return value as Record<string, unknown>;
+  throw new DelayInvalidError(field, `must be an object, not ${shown(value)}`);
 }
 
 /** Long names are cut, because the distance costs the product of both lengths. */

@@ -1,3 +1,13 @@
+import {
+  isAnyArrayBuffer,
+  isDate,
+  isMap,
+  isNativeError,
+  isPromise,
+  isRegExp,
+  isSet,
+} from 'node:util/types';
+
 const SHOWN_LENGTH_MAX = 40;
 
 /** A refused value, short enough for an error message; objects are named by kind only. */
@@ -14,7 +24,7 @@ export function shown(value: unknown): string {
     case 'object':
       return value === null ? 'null' : kindOf(value);
     default:
-      return `a ${typeof value}`;
+      return isClass(value) ? 'a class' : `a ${typeof value}`;
   }
 }
 
@@ -24,8 +34,27 @@ export const cut = (name: string): string =>
 
 function kindOf(value: object): string {
   try {
-    return Array.isArray(value) ? 'an array' : 'an object';
+    return Array.isArray(value) ? 'an array' : (builtInKind(value) ?? 'an object');
   } catch {
     return 'a revoked proxy';
   }
 }
+
+/** By what they are inside: they may come from another realm, and a proxy of one is none. */
+const BUILT_IN: readonly [kind: string, isOfIt: (value: unknown) => boolean][] = [
+  ['a Promise', isPromise],
+  ['a Date', isDate],
+  ['a Map', isMap],
+  ['a Set', isSet],
+  ['a RegExp', isRegExp],
+  ['an Error', isNativeError],
+  ['binary data', (value) => ArrayBuffer.isView(value) || isAnyArrayBuffer(value)],
+];
+
+/** What an object is that nobody means to be one of options: `a Promise`; undefined for all others. */
+export const builtInKind = (value: object): string | undefined =>
+  BUILT_IN.find(([, isOfIt]) => isOfIt(value))?.[0];
+
+/** To call one throws, and not before it is called. */
+export const isClass = (value: unknown): boolean =>
+  typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
