@@ -1,21 +1,7 @@
-import { neverLosesALease } from './fences.js';
 import type { Mutant } from './mutant.js';
 
 /** Mutants of what recurs, and of what history keeps of attempts. */
 export const RECURRENCES: Record<string, Mutant> = {
-  'recurs-by-id': {
-    about: 'moves a row that recurs on, whoever has it by then',
-    faults: ['pause', 'pause-short', 'half-open'],
-    seconds: 30,
-    blamedBy: 12,
-    apply: (surgery) => {
-      neverLosesALease(surgery);
-      surgery.rewrite('recur', {
-        'd.id = i.id AND d.epoch = i.epoch': 'd.id = i.id',
-        'THEN d.leased_by = $9::text': 'THEN $9::text IS NOT NULL',
-      });
-    },
-  },
   'skips-an-instant': {
     about: 'goes on to the next but one instant after a failure',
     faults: ['kill', 'crash'],
