@@ -10,7 +10,7 @@ import type { LostClaims } from '../settlement/lost-claims.js';
 import type { ClaimRequest, ClaimedRow } from '../store/wire/attempt-rows.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { LimitLeft, LimitStore, Rule } from '../store/limits/limit.store.js';
-import type { LimitBlocks } from './limit-blocks.js';
+import type { LimitBlocks } from './places/limit-blocks.js';
 import { groupText } from '../store/wire/wakes.js';
 import { retryPauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';

@@ -3,11 +3,11 @@ import type { Intake } from '../intake/intake.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
 import { groupText } from '../store/wire/wakes.js';
 import { Trigger } from '../tasks/trigger.js';
+import type { WaitingCalls } from './waiting-calls.js';
 import type { Attempt } from './call/attempt.js';
 import { Call } from './call/call.js';
 import type { Claimed, Claimer } from './claimer.js';
-import type { Executor } from './executor.js';
-import type { Reservation, Reservations } from './reservations.js';
+import type { Reservation, Reservations } from './places/reservations.js';
 import type { Unclaimed } from './unclaimed.js';
 
 /** Claims on their way at once: one runs while the next one's rows are coming due. */
@@ -29,7 +29,7 @@ export class Dispatcher {
     private readonly reservations: Reservations,
     private readonly claimer: Claimer,
     private readonly unclaimed: Unclaimed,
-    private readonly executor: Executor,
+    private readonly calls: WaitingCalls,
     private readonly acknowledger: Acknowledger,
   ) {
     const claimSoon = (): void => this.#turn.trigger();
@@ -43,6 +43,7 @@ export class Dispatcher {
     this.intake.shut();
     this.claimer.stop();
     this.#turn.stop();
+    this.calls.stop();
     await this.whenAnswered();
   }
 
@@ -108,7 +109,7 @@ export class Dispatcher {
     }
     const [first] = attempts;
     if (first === undefined) reservation.release();
-    else this.executor.run(new Call(first.handler, attempts, reservation));
+    else this.calls.begin(new Call(first.handler, attempts, reservation), reservation);
   }
 }
 

@@ -17,7 +17,7 @@ import { Attempt } from './call/attempt.js';
 import { Call } from './call/call.js';
 import { extrasOf } from './call/extras.js';
 import { DeathReports } from './death-reports.js';
-import type { ConcurrencyLimits } from './concurrency-limits.js';
+import type { ConcurrencyLimits } from './places/concurrency-limits.js';
 import { Executor } from './executor.js';
 import type { FencedParts } from './transaction/fenced-transaction.js';
 

@@ -7,7 +7,7 @@ import type { WheelService } from '../wheel/wheel.service.js';
 import type { Attempt } from './call/attempt.js';
 import type { Call } from './call/call.js';
 import { invoke } from './call/invoke.js';
-import type { ConcurrencyLimits } from './concurrency-limits.js';
+import type { ConcurrencyLimits } from './places/concurrency-limits.js';
 import { BeginRest } from './transaction/begin-rest.js';
 import { FencedTransaction, type FencedParts } from './transaction/fenced-transaction.js';
 
@@ -45,6 +45,12 @@ export class Executor {
     else this.#plainly(call);
   }
 
+  /** Reports what became of a call, and gives its place away. */
+  end(call: Call, outcome: Outcome, atOnce = false): void {
+    call.end(outcome, this.#report);
+    call.place.release(atOnce);
+  }
+
   close(): void {
     this.#deadlines.close();
   }
@@ -56,8 +62,7 @@ export class Executor {
       const timeout = this.#deadlines.set(endsAtMs, () => call.timeOut());
       this.#await(call, { outcome, timeout });
     } else {
-      call.end(outcome, this.#report);
-      call.place.release();
+      this.end(call, outcome, true);
     }
   }
 
@@ -101,10 +106,7 @@ export class Executor {
   #end(call: Call, running: Running, outcome: Outcome): void {
     running.timeout?.off();
     if (outcome.kind === 'unbegun') this.#unbegun(call, running, outcome.error);
-    else {
-      call.end(outcome, this.#report);
-      call.place.release();
-    }
+    else this.end(call, outcome);
   }
 
   /** While one waits for its connection, and for a while after, another would do no better. */

@@ -118,6 +118,11 @@ export class Intake {
     return this.#queue.sizeOf(name);
   }
 
+  /** Whether stalled delays of that name are due. */
+  hasStalled(name: string): boolean {
+    return this.#queue.hasStalled(name);
+  }
+
   /**
    * Takes what one claim asks for: each entry that is admitted. What is taken stays known until it is
    * forgotten, or looked at again.

@@ -6,8 +6,8 @@ import { Turns } from './turns.js';
 export type Taken = 'stalled' | 'healthy' | 'nothing';
 
 /**
- * What is due and not yet claimed. Only what has a free place is taken out, so that leases and
- * attempts do not age in here. Stalled delays, whose earlier attempt ended without a word, have a lane of
+ * What is due and not yet claimed. Only what has a free place is taken out, or what will
+ * have one within a moment, so that leases and attempts do not age in here. Stalled delays, whose earlier attempt ended without a word, have a lane of
  * their own: they are taken one by one. The names of a lane take turns, so do the groups of a name, and the lanes.
  */
 export class ReadyQueue {
@@ -22,6 +22,10 @@ export class ReadyQueue {
   /** Healthy entries of that name. */
   sizeOf(name: string): number {
     return this.#healthy.sizeOf(name);
+  }
+
+  hasStalled(name: string): boolean {
+    return this.#stalled.sizeOf(name) > 0;
   }
 
   /** Whether there is room for more of that name, if so many are enough, but not of some of its groups. */

@@ -1,7 +1,7 @@
 import type { DatabaseClock } from '../database/database-clock.js';
 import { DelayShutdownError } from '../delay/delay.errors.js';
 import type { Dispatcher } from '../execution/dispatcher.js';
-import type { LimitBlocks } from '../execution/limit-blocks.js';
+import type { LimitBlocks } from '../execution/places/limit-blocks.js';
 import type { Intake } from '../intake/intake.js';
 import type { Loader } from '../intake/loader.js';
 import type { ResolvedOptions } from '../options/delay-queue.options.js';

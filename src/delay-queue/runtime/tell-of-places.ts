@@ -1,7 +1,7 @@
 import type { Hint } from '../cluster/hint.js';
 import type { Nodes } from '../cluster/nodes.js';
 import type { Notifier } from '../cluster/notifier.js';
-import type { LimitBlocks } from '../execution/limit-blocks.js';
+import type { LimitBlocks } from '../execution/places/limit-blocks.js';
 import type { HeldClaim } from '../settlement/held-claim.js';
 import type { Signal } from '../tasks/signal.js';
 

@@ -5,15 +5,15 @@ import type { Notifier } from '../cluster/notifier.js';
 import { DatabaseClock } from '../database/database-clock.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import type { DelayEvents } from '../delay/delay.events.js';
-import { BatchPace } from '../execution/batch-pace.js';
+import { WaitingCalls } from '../execution/waiting-calls.js';
 import { DyingDelays } from '../execution/dying-delays.js';
 import { Claimer } from '../execution/claimer.js';
-import { ConcurrencyLimits } from '../execution/concurrency-limits.js';
+import { ConcurrencyLimits } from '../execution/places/concurrency-limits.js';
 import { Dispatcher } from '../execution/dispatcher.js';
 import { Executor } from '../execution/executor.js';
-import { handlersShareOf } from '../execution/pool-share.js';
-import { LimitBlocks } from '../execution/limit-blocks.js';
-import { Reservations } from '../execution/reservations.js';
+import { handlersShareOf } from '../execution/places/pool-share.js';
+import { LimitBlocks } from '../execution/places/limit-blocks.js';
+import { Reservations } from '../execution/places/reservations.js';
 import { IsolationLevel } from '../execution/transaction/isolation-level.js';
 import { Unclaimed } from '../execution/unclaimed.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
@@ -99,12 +99,13 @@ export class Worker {
     this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
     const limited = new LimitStore(connections, schema, kept, nodeName);
     const blocks = new LimitBlocks();
+    const reservations = new Reservations(places, registry, options, blocks, intake);
     this.#dispatcher = new Dispatcher(
       intake,
-      new Reservations(places, new BatchPace(registry), blocks, intake),
+      reservations,
       new Claimer(store, limited, blocks, registry, clock, intake, acknowledger, lost, events),
       new Unclaimed(store, registry, intake, lost, this.#dying, acknowledger.waits, events),
-      this.#executor,
+      new WaitingCalls(reservations, this.#executor, inFlight),
       acknowledger,
     );
     tellOfPlaces({ freed: acknowledger.freed, hints, blocks, nodes, notifier: parts.notifier });

@@ -1,6 +1,6 @@
 import { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
 import { Call } from '../../../src/delay-queue/execution/call/call.js';
-import { NextClaim } from '../../../src/delay-queue/execution/next-claim.js';
+import { NextClaim } from '../../../src/delay-queue/execution/places/next-claim.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { CROWDED, removesWhatIsThere } from './fences.js';
 import { believeInTheLease, fenceBatchesTooLate } from './late-fences.js';

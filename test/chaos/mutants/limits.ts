@@ -1,5 +1,5 @@
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import { LimitBlocks } from '../../../src/delay-queue/execution/limit-blocks.js';
+import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
 import { isPaused } from '../../../src/delay-queue/store/sql/pauses/pauses.sql.js';
 import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
 import { CROWDED } from './fences.js';

@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { BatchPace } from '../../../src/delay-queue/execution/batch-pace.js';
-import { LimitBlocks } from '../../../src/delay-queue/execution/limit-blocks.js';
-import { NextClaim } from '../../../src/delay-queue/execution/next-claim.js';
+import { ClaimAhead } from '../../../src/delay-queue/execution/places/claim-ahead.js';
+import { BatchPace } from '../../../src/delay-queue/execution/places/batch-pace.js';
+import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
+import { NextClaim } from '../../../src/delay-queue/execution/places/next-claim.js';
 import type { Entry } from '../../../src/delay-queue/intake/entry.js';
 import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
-import { ConcurrencyLimits } from '../../../src/delay-queue/execution/concurrency-limits.js';
+import { ConcurrencyLimits } from '../../../src/delay-queue/execution/places/concurrency-limits.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
@@ -42,9 +43,13 @@ function claimFor(...handlers: Partial<Handler>[]): Setting {
   const limits = new ConcurrencyLimits(registry, 5, new DelayEvents());
   const pace = new BatchPace(registry);
   const ready = new ReadyQueue();
-  const intake = { waiting: (name: string) => ready.sizeOf(name) };
+  const intake = {
+    waiting: (name: string) => ready.sizeOf(name),
+    hasStalled: (name: string) => ready.hasStalled(name),
+  };
   const blocks = new LimitBlocks();
-  const parts = { limits, pace, blocks, intake };
+  const ahead = new ClaimAhead(registry, 500);
+  const parts = { limits, pace, blocks, ahead, intake };
   return { limits, pace, blocks, ready, next: new NextClaim(parts, NOW_MS) };
 }
 
@@ -57,13 +62,16 @@ function claim({ next, ready }: Setting, entries: readonly Entry[]): void {
 const entries = (count: number, name = 'a'): Entry[] =>
   Array.from({ length: count }, () => entry(name));
 
-const sizes = ({ calls }: NextClaim): number[] => calls.map((call) => call.length);
+const sizes = ({ calls }: NextClaim): number[] => calls.map((call) => call.entries.length);
 
 it('a batch takes one place, and the next begins when it is full', () => {
   const setting = claimFor({ name: 'a', batch: 3, concurrency: 2 });
   const due = entries(8);
   claim(setting, due);
-  expect(setting.next.calls).toEqual([due.slice(0, 3), due.slice(3, 6)]);
+  expect(setting.next.calls.map((call) => call.entries)).toEqual([
+    due.slice(0, 3),
+    due.slice(3, 6),
+  ]);
   expect(setting.ready.sizeOf('a')).toBe(2);
   setting.limits.release('a');
   expect(setting.limits.acquire('a')).toBe(true);
@@ -137,7 +145,9 @@ it('what failed before has a call of its own, whether it comes first, between or
   const due = kinds.map((failed) => entry('a', failed));
   for (const each of due) expect(next.admit(each)).toBe('yes');
   const healthy = due.filter(({ failed }) => !failed);
-  expect(next.calls.filter((call) => call.length > 1)).toEqual([healthy]);
+  expect(next.calls.map((call) => call.entries).filter(({ length }) => length > 1)).toEqual([
+    healthy,
+  ]);
   expect(sizes(next).toSorted((a, b) => a - b)).toEqual([1, 1, 1, 3]);
 });
 

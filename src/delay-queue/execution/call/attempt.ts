@@ -29,13 +29,13 @@ export class Attempt implements HeldClaim {
   /**
    * @param leaseEndsAtMs `performance.now()` at which the lease ends, counted from before the claim
    * was sent: never later than the database thinks
-   * @param latenessMs start minus due on the database's clock
+   * @param latenessMs start minus due on the database's clock; one that waits for a place begins later
    */
   constructor(
     readonly row: ClaimedRow,
     readonly handler: Handler,
     public leaseEndsAtMs: number,
-    readonly latenessMs: number,
+    public latenessMs: number,
     readonly occurrence: Occurrence | null = null,
   ) {
     this.id = row.id;

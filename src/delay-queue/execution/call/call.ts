@@ -12,9 +12,9 @@ import type { Attempt } from './attempt.js';
 import { eachOfBatch, type Stopping } from './outcome-of.js';
 import { Stop } from './stop.js';
 
-/** The place that a call takes while it runs. */
+/** The place that a call takes while it runs; `atOnce`: its handler returned no promise, so nothing else ran meanwhile. */
 export interface Place {
-  release(): void;
+  release(atOnce?: boolean): void;
 }
 
 /**
@@ -114,14 +114,14 @@ export class Call implements ActingCall, Holder {
   }
 
   /**
-   * Somebody cancels the delay of that attempt. Only a transaction can be cut: what a plain handler still does, nobody
-   * can take back, so it is told to give up, and the result is its own. When COMMIT is on its way it is too late.
+   * Somebody cancels the delay of that attempt. A transaction can be cut, and so can what was not called; a plain handler
+   * is told to give up, and the result is its own. When COMMIT is on its way it is too late.
    */
   abort(attempt: Attempt): void {
     if (this.over || attempt.committing || !this.#open.includes(attempt)) return;
     this.#stop.abort(attempt, () => {
-      const isTooLate = this.#open.some(({ committing }) => committing);
-      if (this.handler.transactional && !isTooLate) this.#cut({ kind: 'aborted' });
+      if (this.called && !this.handler.transactional) return;
+      if (!this.#open.some(({ committing }) => committing)) this.#cut({ kind: 'aborted' });
     });
   }
 

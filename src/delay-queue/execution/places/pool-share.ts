@@ -1,6 +1,6 @@
-import { DelayConfigError } from '../delay/delay.errors.js';
-import type { DelayEvents } from '../delay/delay.events.js';
-import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import { DelayConfigError } from '../../delay/delay.errors.js';
+import type { DelayEvents } from '../../delay/delay.events.js';
+import type { HandlerRegistry } from '../../handlers/handler.registry.js';
 
 /**
  * How many connections of the application's pool its transactional handlers may hold together, one each. A fifth

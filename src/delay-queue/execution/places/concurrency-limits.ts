@@ -1,7 +1,7 @@
-import type { DelayEvents } from '../delay/delay.events.js';
-import type { HandlerLimits } from '../handlers/limits.js';
-import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import { Signal } from '../tasks/signal.js';
+import type { DelayEvents } from '../../delay/delay.events.js';
+import type { HandlerLimits } from '../../handlers/limits.js';
+import type { HandlerRegistry } from '../../handlers/handler.registry.js';
+import { Signal } from '../../tasks/signal.js';
 
 /** Handlers of one name that outlived their timeout and still run, at most, before it rests. */
 const LINGERING_MAX = 1_000;

@@ -1,6 +1,6 @@
-import { Signal } from '../tasks/signal.js';
-import type { LimitLeft } from '../store/limits/limit.store.js';
-import { groupText } from '../store/wire/wakes.js';
+import { Signal } from '../../tasks/signal.js';
+import type { LimitLeft } from '../../store/limits/limit.store.js';
+import { groupText } from '../../store/wire/wakes.js';
 
 /**
  * When nothing was heard for so long, a claim looks whether there is a place again: whoever had it died, or the hint

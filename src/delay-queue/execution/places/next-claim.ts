@@ -1,7 +1,8 @@
-import type { HandlerLimits, Limit } from '../handlers/limits.js';
-import { groupText } from '../store/wire/wakes.js';
-import type { Entry } from '../intake/entry.js';
-import type { Admit } from '../intake/line.js';
+import type { HandlerLimits, Limit } from '../../handlers/limits.js';
+import { groupText } from '../../store/wire/wakes.js';
+import type { Entry } from '../../intake/entry.js';
+import type { Admit } from '../../intake/line.js';
+import type { ClaimAhead } from './claim-ahead.js';
 import type { BatchPace } from './batch-pace.js';
 import type { ConcurrencyLimits } from './concurrency-limits.js';
 import type { HeldBy, LimitBlocks } from './limit-blocks.js';
@@ -10,8 +11,9 @@ interface Parts {
   limits: ConcurrencyLimits;
   blocks: LimitBlocks;
   pace: BatchPace;
+  ahead: ClaimAhead;
   /** What is due, whoever asks to be admitted included. */
-  intake: { waiting(name: string): number };
+  intake: { waiting(name: string): number; hasStalled(name: string): boolean };
 }
 
 const mostOf = ({ concurrency, burst }: Limit): number =>
@@ -31,9 +33,18 @@ class Asked {
   }
 }
 
+/** Entries of one call. */
+interface Asking {
+  entries: [Entry, ...Entry[]];
+  /** Else it is claimed ahead of one. */
+  hasPlace: boolean;
+}
+
 /** Puts together what one claim asks for: which entries travel in which call, one place per call. */
 export class NextClaim {
-  readonly calls: Entry[][] = [];
+  readonly calls: Asking[] = [];
+  /** How many more of a name may be claimed ahead of their places. */
+  readonly #room = new Map<string, number>();
   /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
   pauseLeftMs = Infinity;
   /** Of which kind of names the first one was. */
@@ -70,7 +81,7 @@ export class NextClaim {
   }
 
   #hasPlace(entry: Entry): boolean {
-    const { limits, pace } = this.parts;
+    const { limits, pace, ahead } = this.parts;
     const shares = pace.shares(entry);
     const open = shares ? this.#open.get(entry.name) : undefined;
     if (open !== undefined) {
@@ -78,11 +89,25 @@ export class NextClaim {
       if (open.length === pace.batchOf(entry.name)) this.#open.delete(entry.name);
       return true;
     }
-    if ((shares && !this.#isWorthACall(entry.name)) || !limits.acquire(entry.name)) return false;
-    const call = [entry];
-    this.calls.push(call);
+    if (shares && !this.#isWorthACall(entry.name)) return false;
+    if (!this.#room.has(entry.name) && ahead.isTurnOfOthers(entry.name)) return false;
+    const hasPlace = limits.acquire(entry.name);
+    if (!hasPlace && !this.#mayWait(entry)) return false;
+    const entries: Asking['entries'] = [entry];
+    this.calls.push({ entries, hasPlace });
     pace.began(entry, this.nowMs);
-    if (shares) this.#open.set(entry.name, call);
+    if (shares) this.#open.set(entry.name, entries);
+    return true;
+  }
+
+  #mayWait(entry: Entry): boolean {
+    const { ahead, intake } = this.parts;
+    // Who waits would have the places for which stalled ones take turns.
+    if (!ahead.mayWait(entry) || intake.hasStalled(entry.name)) return false;
+    const room = this.#room.get(entry.name) ?? ahead.roomFor(entry.name);
+    this.#room.set(entry.name, room - 1);
+    if (room <= 0) return false;
+    ahead.ask(entry.name);
     return true;
   }
 

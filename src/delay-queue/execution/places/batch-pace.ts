@@ -1,6 +1,6 @@
-import type { HandlerRegistry } from '../handlers/handler.registry.js';
-import type { Entry } from '../intake/entry.js';
-import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import type { HandlerRegistry } from '../../handlers/handler.registry.js';
+import type { Entry } from '../../intake/entry.js';
+import { type Growth, pauseMs } from '../../tasks/growing-pause.js';
 
 /** The first is between a name's first call and its second, unless that one is full before. */
 const PAUSE: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };

@@ -1,0 +1,234 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import type { ScheduleItem } from 'nestjs-delay-queue';
+import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
+import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
+import { Stage } from './support/stage.js';
+
+/** Delays of quick handlers are claimed before there is a place for them. */
+const NAME = 'test.work';
+const CONCURRENCY = 2;
+const MANY = 60;
+
+/** In the order in which they are due: a list is written in that of its keys. */
+const KEYS = Array.from({ length: MANY }, (_, n) => `k${n + 10}`);
+/** One that waits, behind others. */
+const WAITS_AT = 4;
+const WAITS = KEYS[WAITS_AT] as string;
+
+let stage: Stage;
+let node: DelayNode;
+let held: Promise<void> | undefined;
+let open: () => void;
+/** Keys in the order in which their handlers were called. */
+let begun: (string | null)[];
+let most: number;
+/** How many each claim got. */
+let claims: number[];
+/** When a delay was claimed last. */
+let askedAtMs: Map<number, number>;
+let claimedAhead: Promise<void>;
+
+beforeEach(async () => {
+  stage = await Stage.open();
+  [begun, most, claims, held] = [[], 0, [], undefined];
+  askedAtMs = new Map();
+  const ahead = signal();
+  claimedAhead = ahead.promise;
+  // oxlint-disable-next-line typescript/unbound-method -- called with its own store below
+  const { claim } = AttemptStore.prototype;
+  jest.spyOn(AttemptStore.prototype, 'claim').mockImplementation(async function watched(
+    this: AttemptStore,
+    requests,
+  ) {
+    for (const { id } of requests) askedAtMs.set(id, performance.now());
+    const rows = await claim.call(this, requests);
+    claims.push(rows.length);
+    if (rows.length > CONCURRENCY && rows.some(({ key }) => key === WAITS)) ahead.resolve();
+    return rows;
+  });
+});
+
+afterEach(async () => {
+  open();
+  await stage.close();
+  jest.restoreAllMocks();
+});
+
+/** A node whose handlers were quick so far. From now on those that begin wait until `open`. */
+async function startQuick(options: object = {}): Promise<void> {
+  let now = 0;
+  const handler = plainHandler(
+    NAME,
+    async ({ key }) => {
+      now += 1;
+      most = Math.max(most, now);
+      begun.push(key);
+      await held;
+      now -= 1;
+    },
+    { concurrency: CONCURRENCY },
+  );
+  node = await stage.start({ providers: [handler], options });
+  await runSome();
+  const gate = signal();
+  [held, open] = [gate.promise, gate.resolve];
+  [begun, claims] = [[], []];
+}
+
+/** Runs some until it is known how long they take: then more than have a place are claimed at once. */
+async function runSome(): Promise<void> {
+  const some = KEYS.slice(0, 10).map(() => ({ name: NAME, payload: null, after: 0 }) as const);
+  while (Math.max(...claims) <= WAITS_AT) {
+    await node.delays.scheduleMany(some);
+    await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+  }
+}
+
+const schedule = (more: Partial<ScheduleItem> = {}): Promise<unknown> =>
+  node.delays.scheduleMany(
+    KEYS.map((key) => {
+      const item = { name: NAME, payload: null, key, after: 0 } as const;
+      return (key === WAITS ? { ...item, ...more } : item) as ScheduleItem;
+    }),
+  );
+
+const counts = (): Promise<{ leased: number; spent: number; claimed: number }[]> =>
+  stage.sql(
+    `SELECT count(leased_by)::int AS leased, sum(attempts)::int AS spent,
+            count(*) FILTER (WHERE epoch > 0)::int AS claimed
+     FROM delay_queue.delay`,
+  );
+
+it('quick handlers: many for each claim, each in its turn, and no more at a time than may run', async () => {
+  await startQuick();
+  open();
+  await schedule();
+  await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+  expect(begun).toEqual(KEYS);
+  expect(most).toBe(CONCURRENCY);
+  // Two at a time it would be thirty.
+  expect(claims.length).toBeLessThan(MANY / CONCURRENCY / 2);
+});
+
+describe('handlers that are suddenly slow', () => {
+  it('give back what waits for them, no attempt is spent, and nobody waits for them any more', async () => {
+    await startQuick();
+    await schedule();
+    await claimedAhead;
+    await until(counts, ([row]) => row?.leased === CONCURRENCY);
+    const [after] = await counts();
+    expect(after?.spent).toBe(CONCURRENCY);
+    expect(after?.claimed).toBeGreaterThan(CONCURRENCY);
+    const asked = claims.length;
+    const completed = node.next('completed');
+    open();
+    await completed;
+    // What comes then is claimed for a place that is free.
+    await until(
+      () => claims.length,
+      (length) => length > asked,
+    );
+    expect(claims[asked]).toBeLessThanOrEqual(CONCURRENCY);
+    await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+    expect(new Set(begun).size).toBe(MANY);
+    expect(begun).toHaveLength(MANY);
+    expect(most).toBe(CONCURRENCY);
+  });
+
+  it('leave what waits to another node', async () => {
+    await startQuick();
+    await schedule();
+    await claimedAhead;
+    const there: (string | null)[] = [];
+    await stage.start({ providers: [plainHandler(NAME, ({ key }) => void there.push(key))] });
+    await until(counts, ([row]) => row?.leased === CONCURRENCY && row.spent === CONCURRENCY);
+    await stage.until(`SELECT id FROM delay_queue.delay`, (left) => left.length === CONCURRENCY);
+    expect(there).toHaveLength(MANY - CONCURRENCY);
+    expect(begun).toHaveLength(CONCURRENCY);
+  });
+});
+
+it('a node that stops gives back what waits: no handler was called, no attempt is spent', async () => {
+  await startQuick({ drainTimeout: '100ms' });
+  await schedule();
+  await claimedAhead;
+  await node.stop();
+  expect(await counts()).toEqual([{ leased: 0, spent: 0, claimed: expect.any(Number) }]);
+  expect(begun).toHaveLength(CONCURRENCY);
+});
+
+it('one that waits is cancelled by an abort, and never begins', async () => {
+  await startQuick();
+  await schedule();
+  await claimedAhead;
+  const heard = signal();
+  // oxlint-disable-next-line typescript/unbound-method -- called with its own object below
+  const { abort } = InFlight.prototype;
+  jest.spyOn(InFlight.prototype, 'abort').mockImplementation(function watched(
+    this: InFlight,
+    aborted,
+  ) {
+    abort.call(this, aborted);
+    heard.resolve();
+  });
+  const cancelled = node.delays.cancel(NAME, WAITS, { running: 'abort' });
+  await Promise.race([heard.promise, cancelled]);
+  open();
+  expect(await cancelled).toMatchObject({ verdict: 'cancelled' });
+  await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+  expect(begun).toHaveLength(MANY - 1);
+  expect(begun).not.toContain(WAITS);
+});
+
+it('whoever has one attempt alone goes before the others that wait', async () => {
+  await startQuick();
+  await schedule({ maxAttempts: 1 });
+  await claimedAhead;
+  open();
+  await until(
+    () => begun.length,
+    (length) => length === MANY,
+  );
+  expect(begun.indexOf(WAITS)).toBe(CONCURRENCY);
+});
+
+it('who waits begins later than it was claimed, and says so', async () => {
+  await startQuick();
+  await schedule();
+  await claimedAhead;
+  const claimedAtMs = performance.now();
+  const completed = node.next('completed', ({ key }) => key === KEYS[CONCURRENCY]);
+  await until(
+    () => performance.now() - claimedAtMs,
+    (waitedMs) => waitedMs > 20,
+  );
+  const waitedMs = performance.now() - claimedAtMs;
+  open();
+  expect((await completed).latenessMs).toBeGreaterThan(waitedMs);
+});
+
+it('after the process stood still for longer than a lease nothing begins under it', async () => {
+  const leaseMs = 1_000;
+  const heldForMs: number[] = [];
+  let blocksAt = 0;
+  const handler = plainHandler(
+    NAME,
+    async ({ id }) => {
+      heldForMs.push(performance.now() - (askedAtMs.get(Number(id)) ?? 0));
+      // One of those that waited: others wait behind it.
+      if (heldForMs.length !== blocksAt) return;
+      const endsAtMs = performance.now() + leaseMs * 1.2;
+      while (performance.now() < endsAtMs);
+    },
+    { concurrency: CONCURRENCY },
+  );
+  open = () => {};
+  node = await stage.start({ providers: [handler], options: { lease: leaseMs } });
+  await runSome();
+  blocksAt = heldForMs.length + CONCURRENCY + 1;
+  await schedule();
+  await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+  expect(Math.max(...heldForMs)).toBeLessThan(leaseMs);
+});
