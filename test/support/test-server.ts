@@ -1,10 +1,8 @@
-import { randomBytes } from 'node:crypto';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import {
   startEmbeddedPostgres,
   type EmbeddedPostgres,
 } from '../../src/embedded-postgres/embedded-postgres.js';
+import { serverFolder } from './server-folder.js';
 
 /** Lost with a crash of the machine, and that is fine here: no waiting for the disk. */
 export const UNDURABLE = {
@@ -19,7 +17,7 @@ export async function openTestServer(): Promise<Pick<EmbeddedPostgres, 'url' | '
   const url = process.env.TEST_DATABASE_URL;
   if (url) return { url, stop: async () => {} };
   return startEmbeddedPostgres({
-    dataDir: join(tmpdir(), `delay-queue-test-${randomBytes(5).toString('hex')}`),
+    dataDir: serverFolder('delay-queue-test'),
     settings: UNDURABLE,
     temporary: true,
     log: (line) => process.stderr.write(`${line}\n`),

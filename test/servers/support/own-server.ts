@@ -1,6 +1,4 @@
-import { randomBytes } from 'node:crypto';
 import { chmod, chown, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { delayQueueMigrations } from 'nestjs-delay-queue';
@@ -11,6 +9,7 @@ import { openDataFolder, type DataFolder } from '../../../src/embedded-postgres/
 import { HOST } from '../../../src/embedded-postgres/free-port.js';
 import { initialize, SETTINGS_FILE } from '../../../src/embedded-postgres/initialize.js';
 import { run } from '../../../src/embedded-postgres/program.js';
+import { serverFolder } from '../../support/server-folder.js';
 import { Leashed } from './leashed.js';
 import { quietPort } from './quiet-port.js';
 
@@ -164,5 +163,4 @@ export class OwnServer {
   }
 }
 
-const newPath = (): string =>
-  join(tmpdir(), `delay-queue-server-${randomBytes(5).toString('hex')}`);
+const newPath = (): string => serverFolder('delay-queue-server');
