@@ -8,10 +8,9 @@ import { existsSync, readFileSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { isMainThread } from 'node:worker_threads';
-import { transformSync } from '@swc/core';
+import { compiled } from './compiled.mjs';
 import { patchSource } from './source-patches.mjs';
 import { stackParent } from './stack.mjs';
-import { SWC_OPTIONS } from './swc-options.mjs';
 
 const inLibrary = (file) => new URL(`../src/delay-queue/${file}`, import.meta.url).href;
 
@@ -40,12 +39,8 @@ export function resolve(specifier, context, nextResolve) {
 export function load(url, context, nextLoad) {
   if (!url.endsWith('.ts') || url.includes('/node_modules/')) return nextLoad(url, context);
   const filename = fileURLToPath(url);
-  const { code } = transformSync(patchSource(readFileSync(filename, 'utf8'), filename), {
-    ...SWC_OPTIONS,
-    filename,
-    swcrc: false,
-  });
-  return { format: 'module', source: code, shortCircuit: true };
+  const source = compiled(patchSource(readFileSync(filename, 'utf8'), filename), filename);
+  return { format: 'module', source, shortCircuit: true };
 }
 
 // Off the main thread this file is loaded once more, for its hooks.
