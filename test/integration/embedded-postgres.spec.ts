@@ -1,15 +1,15 @@
 import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Client } from 'pg';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
 import { NodeProcess } from '../support/node-process.js';
+import { serverFolder } from '../support/server-folder.js';
 
 type Report = { url?: string; keeperPid?: number; log?: string };
 
@@ -21,7 +21,8 @@ let parent: string;
 let dataDir: string;
 
 async function emptyFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'embedded-postgres-'));
+  const folder = serverFolder('embedded-postgres');
+  await mkdir(folder);
   // Root runs Postgres as another user, who has to get in.
   await chmod(folder, 0o755);
   return folder;
