@@ -60,7 +60,7 @@ export class WaitingCalls {
     }
   }
 
-  /** A handler that returns no promise frees its place while this runs: it begins the next here, not one in the other. */
+  /** A handler that returns no promise frees its place while this runs: the next begins in this loop, not inside of the first. */
   #beginNext(name: string): void {
     const line = this.#lines.get(name);
     if (line === undefined || this.#beginning.has(name)) return;
@@ -114,7 +114,7 @@ export class WaitingCalls {
     const lateMs = performance.now() - WAITS_MAX_MS;
     for (const [name, line] of this.#lines) {
       for (const waiting of line) {
-        if (waiting.sinceMs > lateMs) break;
+        if (waiting.sinceMs > lateMs) continue;
         this.reservations.ahead.isSlow(name);
         this.#leave(waiting, GIVEN_BACK);
       }

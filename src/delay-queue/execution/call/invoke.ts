@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { runAs } from '../../producer/transaction/handler-context.js';
 import type { PayloadReader } from '../../payloads/payloads.js';
 import type { Outcome } from '../../settlement/outcome.js';
@@ -35,7 +36,9 @@ function handled(
     const { handler } = call;
     const handle = (): unknown => handler.invoke(work, ctx);
     const isBare = handler.around.length === 0;
-    const result: unknown = runAs(call, isBare ? handle : () => surrounded(call, work, handle));
+    const result: unknown = inOwnContext(() =>
+      runAs(call, isBare ? handle : () => surrounded(call, work, handle)),
+    );
     if (!mayBePromise(result)) return COMPLETED;
     return Promise.resolve(result).then(
       () => COMPLETED,
@@ -48,3 +51,7 @@ function handled(
 
 const mayBePromise = (result: unknown): boolean =>
   (typeof result === 'object' && result !== null) || typeof result === 'function';
+
+/** What a handler does to its async context (`enterWith`) ends with it: the next one begins in the same turn. */
+const inOwnContext = <Result>(handle: () => Result): Result =>
+  new AsyncResource('DelayCall', { requireManualDestroy: true }).runInAsyncScope(handle);
