@@ -73,8 +73,9 @@ describe.each(['transactional', 'plain'] as const)('a %s batch', (kind) => {
         .toSorted(),
     ).toEqual(['a', 'c']);
     expect(calls.slice(1).flatMap(([, attempts]) => attempts)).toEqual([1, 1]);
-    expect(two.told.filter(([, key]) => key === 'b')).toEqual([['aborted', 'b']]);
-    expect(two.told.filter(([, key]) => key === 'a')).toEqual([
+    const told = await two.toldOf(5);
+    expect(told.filter(([, key]) => key === 'b')).toEqual([['aborted', 'b']]);
+    expect(told.filter(([, key]) => key === 'a')).toEqual([
       ['released', 'a'],
       ['completed', 'a'],
     ]);
@@ -113,7 +114,7 @@ it('a plain batch may end some of its delays and give up the others', async () =
     [KEYS, [1, 1, 1]],
     [['c'], [1]],
   ]);
-  expect(two.told).toEqual(
+  expect(await two.toldOf(4)).toEqual(
     expect.arrayContaining([
       ['completed', 'a'],
       ['aborted', 'b'],

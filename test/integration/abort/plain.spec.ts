@@ -42,7 +42,7 @@ it('a plain attempt that gives up is cancelled, when it has ended', async () => 
   expect(await cancel(ABORT)).toMatchObject({ verdict: 'cancelled' });
   expect(hasEnded).toBe(true);
   expect(await two.ends(NAME, KEY)).toEqual(['cancelled']);
-  expect(two.told).toEqual([['aborted', KEY]]);
+  expect(await two.toldOf(1)).toEqual([['aborted', KEY]]);
 });
 
 it.each([
@@ -64,7 +64,7 @@ it('one that ends its work all the same is absent: nothing is taken back from it
   });
   expect(await cancel(ABORT)).toEqual({ verdict: 'absent' });
   expect(await two.effects()).toEqual([KEY]);
-  expect(two.told).toEqual([['completed', KEY]]);
+  expect(await two.toldOf(1)).toEqual([['completed', KEY]]);
 });
 
 it('one that does not heed its signal is running, and goes on as if nobody had asked', async () => {
@@ -92,7 +92,7 @@ it('one that gives up when nobody waits any more runs again, and has spent no at
   goOn.resolve();
   await completed;
   expect(attempts).toEqual([1, 1]);
-  expect(two.told.map(([event]) => event)).toEqual(['aborted', 'completed']);
+  expect((await two.toldOf(2)).map(([event]) => event)).toEqual(['aborted', 'completed']);
 });
 
 it('one that was aborted and outlives its timeout has failed as usual', async () => {

@@ -19,7 +19,7 @@ async function isCancelled(): Promise<void> {
   expect(await two.effects()).toEqual([]);
   expect(await two.ends(NAME, KEY)).toEqual(['cancelled']);
   expect(await two.sql('SELECT id FROM delay_queue.delay')).toEqual([]);
-  expect(two.told).toEqual([['aborted', KEY]]);
+  expect(await two.toldOf(1)).toEqual([['aborted', KEY]]);
 }
 
 /** From the other node, or from the one that runs it. */
@@ -117,7 +117,7 @@ describe.each(['asks', 'runs'] as const)('a transactional attempt, and the node 
     expect(await cancelled).toEqual({ verdict: 'absent' });
     expect(await two.effects()).toEqual([KEY]);
     expect(await two.ends(NAME, KEY)).toEqual(['completed']);
-    expect(two.told).toEqual([['completed', KEY]]);
+    expect(await two.toldOf(1)).toEqual([['completed', KEY]]);
   });
 
   it('is absent when it has committed', async () => {
@@ -139,6 +139,6 @@ it('a transactional attempt that waits for a connection is cancelled: its handle
   await two.until('SELECT 1 FROM delay_queue.delay WHERE leased_by IS NOT NULL', hasRows);
   expect(await two.asks.delays.cancel(NAME, KEY, ABORT)).toMatchObject({ verdict: 'cancelled' });
   await Promise.all(held.map((runner) => runner.release()));
-  expect(two.told).toEqual([['aborted', KEY]]);
+  expect(await two.toldOf(1)).toEqual([['aborted', KEY]]);
   expect(calls).toBe(0);
 });

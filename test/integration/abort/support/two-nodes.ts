@@ -65,6 +65,19 @@ export class TwoNodes {
     return this.#stage.start({ providers, options, poolMax });
   }
 
+  /**
+   * Waits for so many events. A cancel may be answered before the node that ran the attempt has
+   * read the answer to its own write, and tells only then.
+   *
+   * @returns what was told
+   */
+  toldOf(atLeast: number): Promise<TwoNodes['told']> {
+    return until(
+      () => this.told,
+      ({ length }) => length >= atLeast,
+    );
+  }
+
   sql<Row extends QueryResultRow>(text: string, parameters?: unknown[]): Promise<Row[]> {
     return this.#stage.sql<Row>(text, parameters);
   }
