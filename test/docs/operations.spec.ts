@@ -5,6 +5,7 @@ import { Client, type QueryResult } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type DelayNode, plainHandler, startNode } from '../support/delay-node.js';
 import { OtherNode } from '../support/other-node.js';
+import { until } from '../support/until.js';
 import { wordsOf } from './compile.js';
 import { codeBlocks, section } from './documents.js';
 import { adapted, blocksUnder, dropRoles, OPERATIONS } from './operations-sql.js';
@@ -111,8 +112,12 @@ async function completedUntil(key: string): Promise<void> {
     options: { lease: '1s' },
     providers: [plainHandler('order.close' as 'test.a', () => {})],
   });
-  const seen = node.next('completed', (event) => event.key === key);
-  await seen;
+  // It may have done so before its start was over.
+  await until(
+    () =>
+      client.query(`SELECT FROM delay_queue.history WHERE key = $1 AND state = 'completed'`, [key]),
+    ({ rowCount }) => rowCount === 1,
+  );
 }
 
 const all = codeBlocks(OPERATIONS, 'sql').map(({ line, code }) => ({ line, code }));

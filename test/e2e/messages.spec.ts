@@ -89,7 +89,10 @@ describe('what the buyer is told', () => {
     const delivered = () =>
       shop.sql<unknown[]>(`SELECT FROM sample_message WHERE order_id = $1`, [id]);
     await shop.time.advance('1s');
-    expect(await messagesOf(shop, id)).toMatchObject([{ state: 'WAITING', attempts: 1 }]);
+    // The pause after a failure is 0.8 to 1 s: it may have been sent twice by now.
+    const [message] = await messagesOf(shop, id);
+    expect(message).toMatchObject({ state: 'WAITING' });
+    expect(message?.attempts).toBeGreaterThan(0);
     expect(await delivered()).toHaveLength(1);
     await shop.sql(`DROP TRIGGER lose ON outbox; DROP FUNCTION lose()`);
     await shop.time.advance('5m');

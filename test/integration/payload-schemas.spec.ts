@@ -265,7 +265,7 @@ describe.each(['test.batch', 'test.fenced-batch'] as const)('%s', (name) => {
 describe('a schema', () => {
   it('that the payload does not fit hides it from no @OnDeadDelay', async () => {
     await stored('test.dying', 'k', { lost: true });
-    const dead = node.next('dead');
+    const dead = node.next('dead', ({ name }) => name === 'test.dying');
     await node.admin.runNow([{ name: 'test.dying', key: 'k' }]);
     expect((await dead).error).toContain('DelayPayloadError');
     expect(seen).toEqual([{ lost: true }]);

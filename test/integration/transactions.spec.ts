@@ -71,11 +71,11 @@ describe('a delay written in the transaction of the caller', () => {
   });
 
   it('still fires when the cancel that held it past its due time is rolled back', async () => {
-    await node.delays.schedule(ARMED, null, { after: 100, key: 'let go' });
+    await node.delays.schedule(ARMED, null, { after: '1s', key: 'let go' });
     const transaction = await node.begin();
     await node.delays.cancel(ARMED, 'let go', { manager: transaction.manager });
     const beside = completion('later');
-    await node.delays.schedule(ARMED, null, { after: 200, key: 'later' });
+    await node.delays.schedule(ARMED, null, { after: '1100ms', key: 'later' });
     await beside;
     const done = completion('let go');
     await transaction.rollback();

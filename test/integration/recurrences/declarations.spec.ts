@@ -89,7 +89,7 @@ describe('at the start', () => {
     );
     const after = await until(
       () => find(node),
-      (delay) => ran.length > 0 && delay?.state === 'scheduled',
+      (delay) => ran.length > 0 && delay!.dueAt > ran[0]! && delay!.state === 'scheduled',
     );
     expect(after!.dueAt.getTime() - ran[0]!.getTime()).toBe(7_200_000);
   });
