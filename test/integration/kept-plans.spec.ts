@@ -198,8 +198,11 @@ describe('a call of one delay', () => {
     const TIMES = 10;
     await client.query('BEGIN');
     await client.query(`PREPARE "${name}" AS ${sql}`);
+    await client.query('SAVEPOINT whole');
     for (let time = 0; time < TIMES; time += 1) {
       await client.query(executionOf({ [name]: [sql, parameters] }, name));
+      // What was removed is there again.
+      await client.query('ROLLBACK TO whole');
     }
     const { rows } = await client.query<{ kept: number }>(
       'SELECT generic_plans::int AS kept FROM pg_prepared_statements WHERE name = $1',

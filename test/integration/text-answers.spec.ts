@@ -71,6 +71,11 @@ const statements = new Map<string, Set<string>>();
 
 beforeAll(async () => {
   client = await database.connect();
+  // The one that the parameters name: a removal that finds none is an error.
+  await client.query(
+    `INSERT INTO delay_queue.delay (id, name, payload, due_at, wake_at, created_at, epoch)
+     OVERRIDING SYSTEM VALUE VALUES (1, 'test.a', '{}', now(), now(), now(), 1)`,
+  );
   const files = await readdir(FOLDER, { recursive: true });
   for (const file of files.filter((name) => name.endsWith('.ts'))) {
     const exported = (await import(new URL(file, FOLDER).href)) as Record<string, unknown>;

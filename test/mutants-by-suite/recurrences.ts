@@ -142,11 +142,11 @@ export const RECURRENCES: Readonly<Record<string, NamedMutant>> = {
     about: 'moves a row on after the transaction of its handler, and not in it',
     patches: [
       patch(
-        'execution/transaction/fenced-transaction.ts',
-        'const rows = await this.parts.store.recur(items, this.#session.statements);',
-        `setTimeout(() => void this.parts.store.recur(items).catch(() => {}), 100);
-    if (items.length > 0) return recurring.map(({ id }) => id);
-    const rows = await this.parts.store.recur(items, this.#session.statements);`,
+        'execution/transaction/removal.ts',
+        'const rows = await this.store.recur(items, runner);',
+        `setTimeout(() => void this.store.recur(items).catch(() => {}), 100);
+    if (items.length > 0) return this.#recurring.map(({ id }) => id);
+    const rows = await this.store.recur(items, runner);`,
       ),
     ],
     tests: ['integration/recurrences/nodes'],

@@ -1,6 +1,6 @@
 import type { DataSource } from 'typeorm';
 import type { Client, ClientBase } from 'pg';
-import type { Runner } from '../store/wire/runner.js';
+import type { Runner, SessionRunner } from '../store/wire/runner.js';
 import {
   callersConfig,
   type ConnectionConfig,
@@ -72,10 +72,12 @@ export class EngineConnections implements Runner {
   }
 
   /** Statements of the engine on a connection of the application's, as it lends one to a handler. */
-  on(client: ClientBase): Runner {
+  on(client: ClientBase): SessionRunner {
+    const prepared = this.#preparedForFences;
     return {
-      query: <Row>(sql: string, parameters: unknown[]) =>
-        this.#preparedForFences.run<Row>(client, sql, parameters),
+      query: (sql, parameters) => prepared.run(client, sql, parameters),
+      queryBehind: (first, sql, parameters) => prepared.runBehind(client, first, sql, parameters),
+      queryBefore: (last, sql, parameters) => prepared.runBefore(client, last, sql, parameters),
     };
   }
 

@@ -1,7 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { ClientBase } from 'pg';
+import type { ClientBase, QueryResult } from 'pg';
 import { isStatementGone } from '../store/sql-state.js';
+import type { SharedTrip } from '../store/wire/runner.js';
 import { bring, type SessionSettings } from './session-settings.js';
+
+type Answer<Row> = QueryResult<Row & object>;
 
 /**
  * Statements that are parsed and planned once per connection: for a claim of one row, planning is
@@ -10,6 +13,8 @@ import { bring, type SessionSettings } from './session-settings.js';
  */
 export class PreparedStatements {
   readonly #sessions = new WeakSet<ClientBase>();
+  /** The statements that a session has run by their names. */
+  readonly #known = new WeakMap<ClientBase, Set<string>>();
   readonly #names = new Map<string, string>();
   #isOn = false;
 
@@ -37,8 +42,71 @@ export class PreparedStatements {
       return (await client.query<Row & object>(sql, parameters)).rows;
     }
     const prepared = { name: this.#nameOf(sql), text: sql, values: parameters };
+    const { rows } = await this.#sent(client.query<Row & object>(prepared));
+    this.#statementsOf(client).add(sql);
+    return rows;
+  }
+
+  /**
+   * The statement behind one that has no parameters, START TRANSACTION: in one round trip, on a session that has run
+   * the statement by its name.
+   */
+  async runBehind<Row>(
+    client: ClientBase,
+    first: string,
+    sql: string,
+    parameters: unknown[],
+  ): Promise<SharedTrip<Row>> {
+    const execution = this.#executionOf(client, sql, parameters);
+    if (execution === undefined) {
+      const other = await client.query(first);
+      return { other, rows: await this.run<Row>(client, sql, parameters) };
+    }
+    const [other, { rows }] = await this.#together<Row>(client, first, execution);
+    return { other, rows };
+  }
+
+  /** The same before one, COMMIT: the server leaves that out when the statement fails. */
+  async runBefore<Row>(
+    client: ClientBase,
+    last: string,
+    sql: string,
+    parameters: unknown[],
+  ): Promise<SharedTrip<Row>> {
+    const execution = this.#executionOf(client, sql, parameters);
+    if (execution === undefined) {
+      const rows = await this.run<Row>(client, sql, parameters);
+      return { rows, other: await client.query(last) };
+    }
+    const [{ rows }, other] = await this.#together<Row>(client, execution, last);
+    return { rows, other };
+  }
+
+  /** A text of two statements has two answers, and no parameters: EXECUTE has them as literals. */
+  #together<Row>(
+    client: ClientBase,
+    ...texts: [string, string]
+  ): Promise<[Answer<Row>, Answer<Row>]> {
+    const answers: Promise<unknown> = client.query(texts.join('; '));
+    return this.#sent(answers as Promise<[Answer<Row>, Answer<Row>]>);
+  }
+
+  #executionOf(client: ClientBase, sql: string, parameters: unknown[]): string | undefined {
+    if (!this.#areTaken(client) || !this.#statementsOf(client).has(sql)) return undefined;
+    if (!parameters.every((parameter) => typeof parameter === 'string')) return undefined;
+    const literals = parameters.map((parameter) => client.escapeLiteral(parameter));
+    return `EXECUTE ${client.escapeIdentifier(this.#nameOf(sql))} (${literals.join(', ')})`;
+  }
+
+  #statementsOf(client: ClientBase): Set<string> {
+    let statements = this.#known.get(client);
+    if (statements === undefined) this.#known.set(client, (statements = new Set()));
+    return statements;
+  }
+
+  async #sent<Answers>(answer: Promise<Answers>): Promise<Answers> {
     try {
-      return (await client.query<Row & object>(prepared)).rows;
+      return await answer;
     } catch (error) {
       // Other code sends DISCARD ALL or DEALLOCATE on sessions that it shares with us.
       if (isStatementGone(error)) this.#isOn = false;

@@ -59,13 +59,13 @@ export class DelayUnstableError extends DelayError {
   }
 }
 
-/** Postgres answered `ROLLBACK` to `COMMIT`: an error in it was swallowed; nothing of it was written. */
+/** A transaction could not be committed, since an error in it was swallowed: nothing of it was written. */
 export class DelayRolledBackError extends DelayError {
   readonly code = 'DELAY_ROLLED_BACK';
 
   constructor() {
     super(
-      'Postgres answered ROLLBACK to COMMIT: a statement of the transaction had failed, and nothing of it was written',
+      'the transaction was rolled back, and nothing of it was written: a statement in it had failed, and its error was swallowed',
     );
   }
 }

@@ -1,5 +1,4 @@
 import type { HistoryKept } from '../delay/attempts.js';
-import { NO_MAXIMUM, NO_MS } from './wire/arrays.js';
 import {
   type ExhaustedAnswer,
   exhaustedOf,
@@ -16,7 +15,7 @@ import {
   type RetryAnswer,
   retriedOf,
 } from './wire/answers.js';
-import { flags, numbers, texts } from './wire/arrays.js';
+import { type Fence, fencesOf, flags, NO_MAXIMUM, NO_MS, numbers, texts } from './wire/arrays.js';
 import type {
   ExhaustedRow,
   ClaimedRow,
@@ -35,6 +34,7 @@ import {
   type Recurring,
 } from './wire/recurring.js';
 import { given, type Runner } from './wire/runner.js';
+import { isClaimLost } from './sql-state.js';
 import { tablesOf } from './tables/schema.js';
 import { exhaustedSql } from './sql/attempts/exhausted.sql.js';
 import { claimDyingSql, claimSql } from './sql/attempts/claim.sql.js';
@@ -102,28 +102,40 @@ export class AttemptStore {
 
   /**
    * Ids that were removed; the others are locked, or no longer this attempt's.
-   * @param fenced of the transaction whose fence holds the rows, if there is one
+   * @param fenced of the transaction whose fence holds the rows, if there is one: without its one row it is aborted
    */
   async complete(items: readonly Completion[], fenced?: Runner): Promise<number[]> {
-    const rows = await (fenced ?? this.runner).query<IdAnswer>(
-      ...(fenced !== undefined && items.length === 1
-        ? this.#completingOne(items[0] as Completion)
-        : this.#completing(items)),
-    );
     const ids = items.map((item) => item.id);
+    const [one, ...others] = items;
+    if (fenced !== undefined && one !== undefined && others.length === 0 && one.movedOn !== true) {
+      return (await this.#completeOne(one, fenced)) ? ids : [];
+    }
+    const rows = await (fenced ?? this.runner).query<IdAnswer>(
+      this.#sql.complete,
+      this.#completing(items),
+    );
     if (rows.length === 0) return ids;
     const left = new Set(rows.map(idOf));
     return ids.filter((id) => !left.has(id));
   }
 
-  #completingOne({ id, epoch, latenessMs }: Completion): [sql: string, parameters: unknown[]] {
+  async #completeOne({ id, epoch, latenessMs }: Completion, fenced: Runner): Promise<boolean> {
     const line = this.kept === 'nothing' ? [] : [String(latenessMs)];
-    return [this.#sql.completeOne, [String(id), String(epoch), ...line]];
+    const how: Parameters<Runner['query']> = [
+      this.#sql.completeOne,
+      [String(id), String(epoch), ...line],
+    ];
+    try {
+      await (fenced.queryLast?.(...how) ?? fenced.query(...how));
+      return true;
+    } catch (error) {
+      if (isClaimLost(error)) return false;
+      throw error;
+    }
   }
 
-  #completing(items: readonly Completion[]): [sql: string, parameters: unknown[]] {
-    const latenessesMs = numbers(items.map((item) => item.latenessMs));
-    return [this.#sql.complete, [...fencesOf(items), latenessesMs]];
+  #completing(items: readonly Completion[]): unknown[] {
+    return [...fencesOf(items), numbers(items.map((item) => item.latenessMs))];
   }
 
   async retry(items: readonly Retry[], runner: Runner = this.runner): Promise<RetriedRow[]> {
@@ -185,14 +197,3 @@ export class AttemptStore {
     return fencedOf(given(row));
   }
 }
-
-/** A claim that a statement asks for or proves. */
-interface Fence {
-  id: number;
-  epoch: number;
-}
-
-const fencesOf = (items: readonly Fence[]): [ids: string, epochs: string] => [
-  numbers(items.map((item) => item.id)),
-  numbers(items.map((item) => item.epoch)),
-];

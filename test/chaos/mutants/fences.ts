@@ -1,4 +1,7 @@
+import { DelayRolledBackError } from 'nestjs-delay-queue';
+import type { QueryResult } from 'pg';
 import { Executor } from '../../../src/delay-queue/execution/executor.js';
+import { AttemptSession } from '../../../src/delay-queue/execution/transaction/attempt-session.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { believeInTheLease, fenceTooLate } from './late-fences.js';
 import type { Mutant } from './mutant.js';
@@ -69,9 +72,9 @@ export const FENCES: Record<string, Mutant> = {
             const epochs = new Map(rows.map(({ id, epoch }) => [id, epoch]));
             // What its own handler has just moved on to another time stays where it is.
             const own = items.map((item) => {
-              const { id, epoch, latenessMs } = item;
-              const present = 'movedOn' in item && item.movedOn ? epoch : (epochs.get(id) ?? epoch);
-              return { id, latenessMs, epoch: present };
+              const { id, epoch, latenessMs, movedOn } = item;
+              const present = movedOn === true ? epoch : (epochs.get(id) ?? epoch);
+              return { id, latenessMs, epoch: present, movedOn };
             });
             return original.call(this, own, runner);
           },
@@ -121,7 +124,7 @@ export const FENCES: Record<string, Mutant> = {
     about: 'takes a transaction that Postgres has aborted for one that did its work',
     faults: [],
     seconds: 12,
-    apply: (surgery) =>
+    apply: (surgery) => {
       surgery.wrap(
         AttemptStore.prototype,
         'complete',
@@ -135,7 +138,19 @@ export const FENCES: Record<string, Mutant> = {
               return items.map(({ id }) => id);
             }
           },
-      ),
+      );
+      surgery.wrap(
+        AttemptSession.prototype,
+        'commit',
+        (original) =>
+          async function believing(this: AttemptSession, ...how) {
+            return await original.call(this, ...how).catch((error: unknown) => {
+              if (error instanceof DelayRolledBackError) return COMMITTED;
+              throw error;
+            });
+          },
+      );
+    },
   },
   'believes-a-late-result': {
     about: 'acknowledges what a handler did after its lease was lost',
@@ -150,6 +165,8 @@ export const FENCES: Record<string, Mutant> = {
 };
 
 const LATER_MS = 100;
+
+const COMMITTED: QueryResult = { command: 'COMMIT', rowCount: null, oid: 0, fields: [], rows: [] };
 
 /**
  * Nothing in the process notices that a lease is over, as if its timers were late: what is left is
@@ -169,6 +186,7 @@ export function neverLosesALease(surgery: Surgery): void {
 
 /** Takes the removal in a transaction for complete, whatever it reports. */
 export function removesWhatIsThere(surgery: Surgery): void {
+  surgery.rewrite('completeOne', { 'CASE WHEN EXISTS (SELECT FROM gone)': 'CASE WHEN true' });
   surgery.wrap(
     AttemptStore.prototype,
     'complete',

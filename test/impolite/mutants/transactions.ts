@@ -85,14 +85,16 @@ export const TRANSACTIONS: Record<string, Mutant> = {
     tests: ['integration/handlers-transaction/after-the-end'],
   },
   'believes-its-own-commit': {
-    about: 'takes an attempt for committed although the server answered ROLLBACK',
+    about: 'takes an attempt for committed although Postgres has rolled it back',
     hole: '`completed`, and COMMIT had been answered by ROLLBACK',
     patches: [
       patch(
-        'execution/transaction/server-answers.ts',
-        `  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
+        'execution/transaction/attempt-session.ts',
+        `      throw isInFailedTransaction(error) ? new DelayRolledBackError() : error;
 `,
-        '',
+        `      if (isInFailedTransaction(error)) return { command: 'COMMIT' } as QueryResult;
+      throw error;
+`,
       ),
     ],
     kinds: ['callers'],

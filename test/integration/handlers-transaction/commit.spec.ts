@@ -1,5 +1,7 @@
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Delay, TransactionalDelayBatchContext } from 'nestjs-delay-queue';
 import type { EntitySubscriberInterface } from 'typeorm';
+import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { type ActingContext, ActingNode, NAMES } from '../../support/acting-node.js';
 import { fencedHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
@@ -50,7 +52,7 @@ it.each<[what: string, error: RegExp, fails: (ctx: ActingContext) => Promise<unk
   ],
   [
     'swallows an SQL error',
-    /current transaction is aborted/,
+    /^DelayRolledBackError: the transaction was rolled back/,
     ({ manager }) => manager!.query(INSERT, [1]).catch(() => {}),
   ],
   [
@@ -73,6 +75,23 @@ it.each<[what: string, error: RegExp, fails: (ctx: ActingContext) => Promise<unk
   expect(await effects()).toEqual([]);
   const rows = await acting.sql('SELECT name FROM delay_queue.delay');
   expect(rows).toEqual([{ name: NAMES.transactional }]);
+});
+
+it('a batch handler that postpones all and swallows an SQL error hears of it, though nothing is removed', async () => {
+  const { end } = await acting.fire(
+    'transactional batch',
+    async (ctx, delay) => {
+      await ctx.manager!.query(INSERT, [1]);
+      await ctx.manager!.query(INSERT, [1]).catch(() => {});
+      (ctx as TransactionalDelayBatchContext).postpone(delay as Delay, '1h');
+    },
+    ONCE,
+  );
+  expect(end).toMatchObject({
+    event: 'dead',
+    error: expect.stringMatching(/^DelayRolledBackError/),
+  });
+  expect(await effects()).toEqual([]);
 });
 
 it('a handler that swallows an SQL error of a savepoint goes on and commits', async () => {
@@ -117,7 +136,7 @@ describe('where a subscriber of the application', () => {
     const { end } = await acting.fire('transactional', writes);
     expect(end).toMatchObject({
       event: 'retrying',
-      error: expect.stringMatching(/^DelayRolledBackError: Postgres answered ROLLBACK to COMMIT/),
+      error: expect.stringMatching(/^DelayRolledBackError: the transaction was rolled back/),
     });
     await until(
       () => acting.ends.map(({ event }) => event),
@@ -138,6 +157,25 @@ describe('where a subscriber of the application', () => {
     expect(end.event).toBe('completed');
     expect(await effects()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
   });
+});
+
+it('the transaction is read committed where the application has chosen another level for its own', async () => {
+  const levels: unknown[] = [];
+  const handler = fencedHandler('test.chosen-level', async (_, { manager }) => {
+    const [row] = await manager.query<[unknown]>(
+      `SELECT current_setting('transaction_isolation') AS level`,
+    );
+    levels.push(row);
+  });
+  const { url } = acting.dataSource.options as PostgresDataSourceOptions;
+  const database = { url, isolationLevel: 'SERIALIZABLE', extra: { max: 3 } } as const;
+  const node = await acting.start({ providers: [handler], database });
+  for (const key of ['first', 'later']) {
+    const completed = node.next('completed', (event) => event.key === key);
+    await node.delays.schedule('test.chosen-level', null, { after: 0, key });
+    await completed;
+  }
+  expect(levels).toEqual([{ level: 'read committed' }, { level: 'read committed' }]);
 });
 
 it('the transaction is read committed, also where two find out at once that sessions begin with another level', async () => {

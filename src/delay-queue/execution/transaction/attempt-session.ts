@@ -1,12 +1,19 @@
-import type { PoolClient } from 'pg';
-import type { QueryRunner } from 'typeorm';
+import type { PoolClient, QueryResult } from 'pg';
+import type { DataSourceOptions, QueryRunner } from 'typeorm';
 import type { EngineConnections } from '../../database/engine-connections.js';
 import { endSessionSql } from '../../store/sql/attempts/fence.sql.js';
-import type { Runner } from '../../store/wire/runner.js';
+import { DelayRolledBackError } from '../../delay/delay.errors.js';
+import { isInFailedTransaction } from '../../store/sql-state.js';
+import type { Runner, SessionRunner } from '../../store/wire/runner.js';
+import { clientSending } from './client-with.js';
+import { committed } from './server-answers.js';
 import type { TransactionGuard } from './transaction-guard.js';
 
 /** What ends a session that does not answer is sent over a connection of its own. */
 export type SessionsEngine = Runner & Pick<EngineConnections, 'on'>;
+
+const START = 'START TRANSACTION';
+const COMMIT = 'COMMIT';
 
 /** A session as the server knows it: the process, and when its transaction began. */
 export interface ServerSession {
@@ -40,8 +47,79 @@ export class AttemptSession {
   }
 
   /** Past the handler's guard, and past TypeORM, which would send each text anew. */
-  get statements(): Runner {
+  get statements(): SessionRunner {
     return this.engine.on(this.client);
+  }
+
+  /**
+   * Begins the transaction, with what the engine sends first: in one round trip, unless the transaction names
+   * its level, which it has to do before all else.
+   *
+   * @param first sends one statement, or none
+   */
+  async begin<Answer>(
+    level: DataSourceOptions['isolationLevel'],
+    first: (runner: Runner) => Promise<Answer>,
+  ): Promise<Answer> {
+    if (level !== undefined) {
+      await this.runner.startTransaction(level);
+      return await first(this.statements);
+    }
+    let answered: { with: Answer } | undefined;
+    const { client, statements, runner } = this;
+    const start = async (): Promise<QueryResult> => {
+      let started: QueryResult | undefined;
+      const answer = await first({
+        query: async <Row>(sql: string, parameters: unknown[]) => {
+          const { other, rows } = await statements.queryBehind<Row>(START, sql, parameters);
+          started = other;
+          return rows;
+        },
+      });
+      answered = { with: answer };
+      return started ?? (await client.query(START));
+    };
+    const connect = runner.connect.bind(runner);
+    const connected = Promise.resolve(clientSending(client, START, start));
+    // Through TypeORM, whose subscribers hear of it.
+    runner.connect = () => connected;
+    try {
+      await runner.startTransaction();
+    } finally {
+      runner.connect = connect;
+    }
+    return answered === undefined ? await first(statements) : answered.with;
+  }
+
+  /**
+   * Sends COMMIT, with the last statement if the engine's work allows it.
+   *
+   * @param work what the engine does before
+   * @param committing is called when COMMIT is about to be sent
+   * @throws DelayRolledBackError
+   */
+  async commit(
+    work: (runner: Runner) => Promise<void>,
+    committing: () => void,
+  ): Promise<QueryResult> {
+    const { client, statements } = this;
+    let answer: QueryResult | undefined;
+    const runner: Runner = {
+      query: (sql, parameters) => statements.query(sql, parameters),
+      queryLast: async <Row>(sql: string, parameters: unknown[]) => {
+        committing();
+        const { rows, other } = await statements.queryBefore<Row>(COMMIT, sql, parameters);
+        answer = other;
+        return rows;
+      },
+    };
+    try {
+      await work(runner);
+      if (answer === undefined) committing();
+      return committed(answer ?? (await client.query(COMMIT)));
+    } catch (error) {
+      throw isInFailedTransaction(error) ? new DelayRolledBackError() : error;
+    }
   }
 
   /** With the errors that the guard means, once there is one. */

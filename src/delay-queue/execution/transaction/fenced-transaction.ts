@@ -1,13 +1,12 @@
+import type { QueryResult } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
 import { DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
 import type { AttemptStore } from '../../store/attempt.store.js';
 import type { Outcome } from '../../settlement/outcome.js';
-import { recurringOf, UNREADABLE } from '../../settlement/recurrences.js';
-import { wakeOfRecurred } from '../../store/wire/recurring.js';
-import type { Attempt } from '../call/attempt.js';
 import type { Call } from '../call/call.js';
 import { AttemptSession, type SessionsEngine } from './attempt-session.js';
 import type { IsolationLevel } from './isolation-level.js';
+import { Removal } from './removal.js';
 import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
@@ -74,10 +73,6 @@ export class FencedTransaction {
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
       // Cut, and its handler resolved all the same: it has been decided otherwise.
       if (this.call.over) return await this.#rollback(LOST);
-      if (!(await this.#removeRows())) {
-        return await this.#rollback({ kind: 'failed', error: new DelayLeaseLostError() });
-      }
-      if (this.call.over) return await this.#rollback(LOST);
       return await this.#commit();
     } catch (error) {
       return await this.#rollback({ kind: 'failed', error });
@@ -85,7 +80,7 @@ export class FencedTransaction {
   }
 
   async #guarded(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
-    const guard = new TransactionGuard(this.#runner, this.#session.client);
+    const guard = new TransactionGuard(this.#runner, this.#session.client, this.#removeAndCommit);
     this.#session.guard = guard;
     this.call.manager = this.#runner.manager;
     const outcome = await handle();
@@ -98,15 +93,11 @@ export class FencedTransaction {
 
   /** @returns whether the transaction holds at least one of its rows */
   async #beginFenced(): Promise<boolean> {
-    const { store, isolation } = this.parts;
+    if (this.#isTooLate) return false;
+    const { store, isolation, dataSource } = this.parts;
     const { stated } = isolation;
-    await this.#runner.startTransaction(stated);
-    if (this.call.over) return false;
-    if (this.#leaseLeftMs <= 0) return false;
-    const fence = await store.fence(
-      this.#session.statements,
-      this.call.attempts,
-      this.#leaseLeftMs,
+    const fence = await this.#session.begin(stated ?? dataSource.options.isolationLevel, (runner) =>
+      store.fence(runner, this.call.attempts, this.#leaseLeftMs),
     );
     // By what this transaction named: another one may have found out meanwhile.
     if (!fence.isReadCommitted && stated === undefined) {
@@ -116,60 +107,36 @@ export class FencedTransaction {
     }
     this.#session.known = fence;
     // Once more: the answer may have waited longer than the lease, and the session have ended.
-    if (this.call.over || this.#leaseLeftMs <= 0) return false;
+    if (this.#isTooLate) return false;
     return this.call.keepOnly(new Set(fence.ids));
   }
 
-  /**
-   * The last statement. It throws when the handler swallowed an SQL error, for then the transaction
-   * is aborted and COMMIT would silently roll back.
-   */
-  async #removeRows(): Promise<boolean> {
-    const { completing } = this.call;
-    const removed = new Set([
-      ...(await this.#goOn(completing)),
-      ...(await this.#complete(completing)),
-    ]);
-    for (const attempt of completing) {
-      // It stood where it was: a move to another time was rolled back to a savepoint.
-      if (removed.has(attempt.id)) attempt.movedOn = false;
-      else if (!attempt.movedOn) return false;
-    }
-    return true;
+  get #isTooLate(): boolean {
+    return this.call.over || this.#leaseLeftMs <= 0;
   }
 
-  async #complete(attempts: readonly Attempt[]): Promise<number[]> {
-    const once = attempts.filter(({ occurrence }) => occurrence === null);
-    if (once.length === 0) return [];
-    return await this.parts.store.complete(once, this.#session.statements);
-  }
-
-  /** @throws when nobody can say where: then the attempt has failed */
-  async #goOn(attempts: readonly Attempt[]): Promise<number[]> {
-    const recurring = attempts.filter(({ occurrence }) => occurrence !== null);
-    if (recurring.length === 0) return [];
-    const items = recurring.map((attempt) => {
-      const item = recurringOf(attempt, attempt.ends);
-      if (item === undefined) throw new Error(UNREADABLE);
-      return item;
-    });
-    const rows = await this.parts.store.recur(items, this.#session.statements);
-    const byId = new Map(rows.map((row) => [row.id, row]));
-    for (const attempt of recurring) {
-      const row = byId.get(attempt.id);
-      attempt.goesOn = row && wakeOfRecurred(row);
-    }
-    return [...byId.keys()];
-  }
+  /** In place of TypeORM's COMMIT: the rows are removed by the same text, or shortly before. */
+  readonly #removeAndCommit = (): Promise<QueryResult> => {
+    const removal = new Removal(this.parts.store, this.call);
+    return this.#session.commit(
+      (runner) => removal.run(runner),
+      () => {
+        // Cut meanwhile: it has been decided otherwise.
+        if (this.call.over) throw new DelayLeaseLostError();
+        this.call.committing(true);
+      },
+    );
+  };
 
   async #commit(): Promise<Outcome> {
-    this.call.committing(true);
     try {
       await this.#session.byEngine(() => this.#runner.commitTransaction());
       return { kind: 'completed' };
     } catch (error) {
       // The server said so: nobody need look whether it was committed after all.
-      if (error instanceof DelayRolledBackError) this.call.committing(false);
+      if (error instanceof DelayRolledBackError || error instanceof DelayLeaseLostError) {
+        this.call.committing(false);
+      }
       // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
       return await this.#rollback({ kind: 'failed', error });
     }

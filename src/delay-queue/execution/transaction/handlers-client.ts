@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import { DelayInvalidError, DelayTransactionOverError } from '../../delay/delay.errors.js';
+import { clientWith } from './client-with.js';
 import { transactionEndIn } from '../../producer/transaction/transaction-end.js';
 
 /** Why a handler may not end the transaction, or give away the connection, that it was given. */
@@ -157,17 +158,6 @@ export class HandlersClient {
     if (next !== undefined) this.#send(next);
     else this.#onQuiet?.();
   }
-}
-
-/** The same client with some methods replaced. */
-export function clientWith(client: PoolClient, methods: Record<string, unknown>): PoolClient {
-  return new Proxy(client, {
-    get(target, name) {
-      if (typeof name === 'string' && Object.hasOwn(methods, name)) return methods[name];
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
-    },
-  });
 }
 
 function forbidden(): never {

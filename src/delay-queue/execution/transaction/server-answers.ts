@@ -5,10 +5,9 @@ import { DelayError, DelayRolledBackError } from '../../delay/delay.errors.js';
  * After an error in the transaction the server answers ROLLBACK to a COMMIT, and no error.
  * @throws DelayRolledBackError
  */
-export async function commit(client: PoolClient): Promise<QueryResult> {
-  const result = await client.query('COMMIT');
-  if (result.command !== 'COMMIT') throw new DelayRolledBackError();
-  return result;
+export function committed(answer: QueryResult): QueryResult {
+  if (answer.command !== 'COMMIT') throw new DelayRolledBackError();
+  return answer;
 }
 
 /** TypeORM wraps whatever a client throws. */

@@ -1,9 +1,10 @@
-import type { PoolClient } from 'pg';
+import type { PoolClient, QueryResult } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import { DelayInvalidError, DelayTransactionOverError } from '../../delay/delay.errors.js';
 import { EngineSide } from '../../producer/transaction/handler-context.js';
-import { clientWith, HandlersClient, NOT_THE_HANDLERS } from './handlers-client.js';
-import { commit, isOutsideTransaction, rethrow } from './server-answers.js';
+import { clientSending } from './client-with.js';
+import { HandlersClient, NOT_THE_HANDLERS } from './handlers-client.js';
+import { isOutsideTransaction, rethrow } from './server-answers.js';
 
 /**
  * Stands between a handler and the transaction that it was given. The handler may write, and may begin
@@ -25,10 +26,14 @@ export class TransactionGuard {
   #isOver = false;
   #release: () => Promise<void> = () => Promise.resolve();
 
-  /** @param client that of the runner */
+  /**
+   * @param client that of the runner
+   * @param commit in place of TypeORM's COMMIT, by which it decides what is sent with it
+   */
   constructor(
     private readonly runner: QueryRunner,
     private readonly client: PoolClient,
+    private readonly commit: () => Promise<QueryResult>,
   ) {
     this.#handlers = new HandlersClient(client);
     this.#guardStatements();
@@ -104,7 +109,7 @@ export class TransactionGuard {
     const query = runner.query.bind(runner) as (...all: unknown[]) => Promise<unknown>;
     const stream = runner.stream.bind(runner);
     // Made once: each `resolve` of a Proxy asks it whether it is a promise.
-    const ofEngine = Promise.resolve(clientWith(this.client, { query: this.#queryOrCommit }));
+    const ofEngine = Promise.resolve(clientSending(this.client, 'COMMIT', this.commit));
     const ofHandler = Promise.resolve(this.#handlers.facade);
     const own = {
       connect: () => {
@@ -148,13 +153,6 @@ export class TransactionGuard {
       },
     });
   }
-
-  /** A COMMIT has worked when the server says COMMIT. */
-  readonly #queryOrCommit = (...all: unknown[]): unknown => {
-    const { client } = this;
-    const query = client.query.bind(client) as unknown as (...all: unknown[]) => unknown;
-    return all[0] === 'COMMIT' ? commit(client) : query(...all);
-  };
 
   #of<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#isEngine ? work().catch(rethrow) : this.#ofHandler(work);

@@ -37,3 +37,14 @@ export const instantOrNull = (column: string): string => `NULLIF(${column}, '-in
 
 export const NO_MAXIMUM = 0;
 export const maximumOrNull = (column: string): string => `NULLIF(${column}, 0)`;
+
+/** A claim that a statement asks for or proves. */
+export interface Fence {
+  id: number;
+  epoch: number;
+}
+
+export const fencesOf = (items: readonly Fence[]): [ids: string, epochs: string] => [
+  numbers(items.map((item) => item.id)),
+  numbers(items.map((item) => item.epoch)),
+];

@@ -67,6 +67,8 @@ export interface Completion {
   id: number;
   epoch: number;
   latenessMs: number;
+  /** Its own handler may have moved it on to another time: then it is right that the row is not there. */
+  movedOn?: boolean;
 }
 
 /** An attempt that ended while its delay stays. */

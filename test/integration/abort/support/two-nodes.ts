@@ -97,16 +97,19 @@ export class TwoNodes {
     return (await this.asks.delays.history(name, key)).map(({ state }) => state);
   }
 
-  /** From now on that method of the store waits, once it has its answer, until it may go on. */
+  /** From now on the fence of attempts waits once it has its answer, and their removal before it is sent. */
   hold(method: 'fence' | 'complete'): { reached: Signal<void>; goOn: Signal<void> } {
     const [reached, goOn] = [signal(), signal()];
     const original = AttemptStore.prototype[method] as (...all: unknown[]) => Promise<unknown>;
-    const held = async function held(this: AttemptStore, ...all: unknown[]): Promise<unknown> {
-      const answer = await original.apply(this, all);
-      // Without a runner it is not that of a transactional attempt.
-      if (method === 'complete' && all[1] === undefined) return answer;
+    const wait = async (): Promise<void> => {
       reached.resolve();
       await goOn.promise;
+    };
+    const held = async function held(this: AttemptStore, ...all: unknown[]): Promise<unknown> {
+      // Without a runner it is not that of a transactional attempt.
+      if (method === 'complete' && all[1] !== undefined) await wait();
+      const answer = await original.apply(this, all);
+      if (method === 'fence') await wait();
       return answer;
     };
     AttemptStore.prototype[method] = held as never;

@@ -38,7 +38,7 @@ beforeEach(() => {
     },
   };
   const parts = {
-    dataSource: { createQueryRunner: () => runner },
+    dataSource: { options: {}, createQueryRunner: () => runner },
     store: {
       fence: async () => ({ pid: 42, began: 'now', isReadCommitted: true, ids: [1] }),
       complete: async () => {

@@ -43,8 +43,9 @@ SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
 
 /**
  * The same for one row, in the transaction whose fence holds it. Parameters: id, epoch, and lateness_ms where
- * history is kept. Its plan is kept on
- * sessions that are told nothing of plans, see `fence`: with arrays each was planned anew, for 300 µs.
+ * history is kept. It fails when there is no such row, by a text that is no number: whoever sends COMMIT with it, in
+ * one text, must not have that COMMIT take place. Its plan is kept on sessions that are told nothing of plans,
+ * see `fence`: with arrays each was planned anew, for 300 µs.
  */
 export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
@@ -59,7 +60,10 @@ gone AS (
   error: 'NULL',
   attemptLog: endedAttempt('g', "'completed'"),
 })}
-SELECT $1::bigint::text AS id WHERE NOT EXISTS (SELECT FROM gone)`;
+SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1::bigint END)::int::text AS done`;
+
+/** What its error says: no text of a number. */
+export const CLAIM_LOST = 'delay-queue: lost the claim of delay';
 
 const REMOVED: Record<HistoryKept, string> = {
   nothing: 'd.id, d.epoch',

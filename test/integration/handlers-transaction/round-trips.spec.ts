@@ -1,0 +1,91 @@
+import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Client } from 'pg';
+import { type ActingContext, ActingNode, KEY, NAMES } from '../../support/acting-node.js';
+import { INSERT } from './ways.js';
+
+/** One attempt after the other: all are on one session of the pool. */
+const acting = new ActingNode();
+
+type Query = (this: Client, asked: unknown, ...rest: unknown[]) => unknown;
+
+/** What was sent, by the session on which it was sent. */
+let sent: Map<Client, string[]>;
+
+const textOf = (asked: unknown): string =>
+  typeof asked === 'string' ? asked : String((asked as { text: unknown }).text);
+
+beforeAll(async () => {
+  await acting.sql('CREATE TABLE effect (n int UNIQUE)');
+  // That session has run the engine's statements by their names then.
+  for (const _ of ['may be before names are used', 'with names']) {
+    await acting.fire('transactional', () => {});
+  }
+});
+
+beforeEach(() => {
+  sent = new Map();
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const query = Client.prototype.query as unknown as Query;
+  const heard: Query = function heard(asked, ...rest) {
+    sent.set(this, [...(sent.get(this) ?? []), textOf(asked)]);
+    return query.call(this, asked, ...rest);
+  };
+  jest.spyOn(Client.prototype, 'query').mockImplementation(heard);
+});
+
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await acting.sql('TRUNCATE effect');
+});
+
+const insert = ({ manager }: ActingContext): Promise<unknown> => manager!.query(INSERT, [1]);
+
+const effects = (): Promise<unknown[]> => acting.sql('SELECT n FROM effect');
+
+/** All that went over the session of the handler. */
+const ofHandler = (): string[] =>
+  [...sent.values()].find((texts) => texts.some((text) => text.includes(INSERT))) ?? [];
+
+const BEGINS = /^START TRANSACTION; EXECUTE "delay-queue [0-9a-f]+" \('\d+', '\d+', '\d+'\)$/;
+const ENDS = /^EXECUTE "delay-queue [0-9a-f]+" \('\d+', '\d+', '[\d.]+'\); COMMIT$/;
+
+describe('a transactional attempt', () => {
+  it('adds two round trips to those of its handler', async () => {
+    const { end } = await acting.fire('transactional', insert);
+    expect(end.event).toBe('completed');
+    expect(ofHandler()).toEqual([
+      expect.stringMatching(BEGINS),
+      INSERT,
+      expect.stringMatching(ENDS),
+    ]);
+    expect(await effects()).toEqual([{ n: 1 }]);
+    expect(await acting.states('transactional')).toContain('completed');
+  });
+
+  it('commits nothing when its row is not there any more', async () => {
+    const { end } = await acting.fire(
+      'transactional',
+      async (ctx) => {
+        await insert(ctx);
+        await ctx.manager!.query('DELETE FROM delay_queue.delay');
+      },
+      { maxAttempts: 1 },
+    );
+    expect(ofHandler().at(-2)).toMatch(ENDS);
+    expect(ofHandler().at(-1)).toBe('ROLLBACK');
+    expect(end).toMatchObject({
+      event: 'dead',
+      error: expect.stringMatching(/^DelayLeaseLostError/),
+    });
+    expect(await effects()).toEqual([]);
+    await acting.delays.cancel(NAMES.transactional, KEY);
+  });
+
+  it('loses no attempt to an application that forgets what its sessions have prepared', async () => {
+    await acting.dataSource.query('DISCARD ALL');
+    const { end } = await acting.fire('transactional', insert);
+    expect(ofHandler().slice(0, 2)).toEqual(['DISCARD ALL', expect.stringMatching(BEGINS)]);
+    expect(end).toMatchObject({ event: 'completed', attempt: 1 });
+    expect(await effects()).toEqual([{ n: 1 }]);
+  });
+});
