@@ -19,6 +19,7 @@ export const SCENARIOS = [
   'shop',
   'lateness',
   'commit',
+  'attempt',
   'plans',
   'churn',
   'idle',

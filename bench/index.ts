@@ -23,6 +23,7 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   shop: () => import('./shop.js'),
   lateness: () => import('./lateness.js'),
   commit: () => import('./commit.js'),
+  attempt: () => import('./attempt.js'),
   plans: () => import('./plans.js'),
   churn: () => import('./churn.js'),
   idle: () => import('./idle.js'),
