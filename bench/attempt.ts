@@ -79,7 +79,10 @@ const VARIANTS: readonly Variant[] = [
         query: async (...how) => (await prepared.runBehind<never>(session, START, ...how)).rows,
       };
       const last: Runner = {
-        query: async (...how) => (await prepared.runBefore<never>(session, COMMIT, ...how)).rows,
+        query: async (...how) => {
+          const { rows } = await prepared.runBefore<never>(session, COMMIT, ...how, () => {});
+          return rows;
+        },
       };
       return async (id) => {
         await store.fence(first, [{ id, epoch: 1 }], LEASE_MS);

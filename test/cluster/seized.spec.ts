@@ -80,34 +80,48 @@ describe('a handler that blocks the event loop of its process', () => {
 
 describe('a transactional attempt that stands still with the order in its hands', () => {
   it.each([
-    ['because its event loop is blocked', (): unknown => undefined],
-    ['because its process is paused', (): unknown => seized.kill('SIGSTOP')],
-  ])('%s: the order is free while it still does, and its close is undone', async (_, stop) => {
-    await cluster.sql(
-      `CREATE TABLE held_order AS SELECT 'k'::text AS id, 'UNPAID'::text AS status`,
-    );
-    const { delays } = await cluster.producer();
-    await delays.schedule('test.fenced', null, { after: 0, key: 'k' });
-    await seized.waitFor((message) => message.seized === 'k');
-    await stop();
+    ['because its event loop is blocked', 0, (): unknown => undefined],
+    // Its session has run the statements before: the removal is sent with COMMIT.
+    [
+      'because its event loop is blocked, on a session that ran attempts before',
+      2,
+      (): unknown => undefined,
+    ],
+    ['because its process is paused', 0, (): unknown => seized.kill('SIGSTOP')],
+  ])(
+    '%s: the order is free while it still does, and its close is undone',
+    async (_, runs, stop) => {
+      await cluster.sql(
+        `CREATE TABLE held_order AS SELECT 'k'::text AS id, 'UNPAID'::text AS status`,
+      );
+      const { delays } = await cluster.producer();
+      for (let run = 0; run < runs; run += 1) {
+        const key = `before-${run}`;
+        await delays.schedule('test.fenced', null, { after: 0, key });
+        await seized.waitFor((message) => message.event === 'completed' && message.key === key);
+      }
+      await delays.schedule('test.fenced', null, { after: 0, key: 'k' });
+      await seized.waitFor((message) => message.seized === 'k');
+      await stop();
 
-    // Waits for the lock of the order, which nothing but the end of that session sets free.
-    const payer = await cluster.session();
-    const paid = await payer.query(
-      `UPDATE held_order SET status = 'PAID' WHERE id = 'k' AND status = 'UNPAID'`,
-    );
-    expect(paid.rowCount).toBe(1);
-    expect(seized.messages.filter(({ event }) => event)).toEqual([]);
+      // Waits for the lock of the order, which nothing but the end of that session sets free.
+      const payer = await cluster.session();
+      const paid = await payer.query(
+        `UPDATE held_order SET status = 'PAID' WHERE id = 'k' AND status = 'UNPAID'`,
+      );
+      expect(paid.rowCount).toBe(1);
+      expect(seized.messages.filter(({ event, key }) => event && key === 'k')).toEqual([]);
 
-    const heir = { does: 'note', fenced: true, timeout: '2s' } as const;
-    await cluster.worker('heir', { serves: { 'test.fenced': heir } });
-    await cluster.quiet();
-    letGo();
-    await seized.kill('SIGCONT');
-    await seized.waitFor(({ event, key }) => event === 'lost' && key === 'k');
-    expect(await cluster.sql('SELECT status FROM held_order')).toEqual([{ status: 'PAID' }]);
-    expect((await cluster.ledger()).map(({ node, attempt }) => ({ node, attempt }))).toEqual([
-      { node: 'heir', attempt: 2 },
-    ]);
-  });
+      const heir = { does: 'note', fenced: true, timeout: '2s' } as const;
+      await cluster.worker('heir', { serves: { 'test.fenced': heir } });
+      await cluster.quiet();
+      letGo();
+      await seized.kill('SIGCONT');
+      await seized.waitFor(({ event, key }) => event === 'lost' && key === 'k');
+      expect(await cluster.sql('SELECT status FROM held_order')).toEqual([{ status: 'PAID' }]);
+      expect((await cluster.ledger()).map(({ node, attempt }) => ({ node, attempt }))).toEqual([
+        { node: 'heir', attempt: 2 },
+      ]);
+    },
+  );
 });

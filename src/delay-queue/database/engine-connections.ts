@@ -77,7 +77,7 @@ export class EngineConnections implements Runner {
     return {
       query: (sql, parameters) => prepared.run(client, sql, parameters),
       queryBehind: (first, sql, parameters) => prepared.runBehind(client, first, sql, parameters),
-      queryBefore: (last, sql, parameters) => prepared.runBefore(client, last, sql, parameters),
+      queryBefore: (...all) => prepared.runBefore(client, ...all),
     };
   }
 

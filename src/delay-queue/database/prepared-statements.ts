@@ -66,18 +66,25 @@ export class PreparedStatements {
     return { other, rows };
   }
 
-  /** The same before one, COMMIT: the server leaves that out when the statement fails. */
+  /**
+   * The same before one, COMMIT: the server leaves that out when the statement fails.
+   *
+   * @param sending is called when `last` is about to be sent: on a trip of its own not before the answer
+   */
   async runBefore<Row>(
     client: ClientBase,
     last: string,
     sql: string,
     parameters: unknown[],
+    sending: () => void,
   ): Promise<SharedTrip<Row>> {
     const execution = this.#executionOf(client, sql, parameters);
     if (execution === undefined) {
       const rows = await this.run<Row>(client, sql, parameters);
+      sending();
       return { rows, other: await client.query(last) };
     }
+    sending();
     const [{ rows }, other] = await this.#together<Row>(client, execution, last);
     return { rows, other };
   }

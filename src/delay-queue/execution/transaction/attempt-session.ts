@@ -107,8 +107,8 @@ export class AttemptSession {
     const runner: Runner = {
       query: (sql, parameters) => statements.query(sql, parameters),
       queryLast: async <Row>(sql: string, parameters: unknown[]) => {
-        committing();
-        const { rows, other } = await statements.queryBefore<Row>(COMMIT, sql, parameters);
+        const all = [COMMIT, sql, parameters, committing] as const;
+        const { rows, other } = await statements.queryBefore<Row>(...all);
         answer = other;
         return rows;
       },

@@ -1,12 +1,13 @@
 import type { QueryResult } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
-import { DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
+import { DelayLeaseLostError } from '../../delay/delay.errors.js';
 import type { AttemptStore } from '../../store/attempt.store.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Call } from '../call/call.js';
 import { AttemptSession, type SessionsEngine } from './attempt-session.js';
 import type { IsolationLevel } from './isolation-level.js';
 import { Removal } from './removal.js';
+import { isRolledBack } from './server-answers.js';
 import { TransactionGuard } from './transaction-guard.js';
 
 export interface FencedParts {
@@ -134,9 +135,7 @@ export class FencedTransaction {
       return { kind: 'completed' };
     } catch (error) {
       // The server said so: nobody need look whether it was committed after all.
-      if (error instanceof DelayRolledBackError || error instanceof DelayLeaseLostError) {
-        this.call.committing(false);
-      }
+      if (isRolledBack(error)) this.call.committing(false);
       // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
       return await this.#rollback({ kind: 'failed', error });
     }

@@ -1,5 +1,6 @@
 import type { PoolClient, QueryResult } from 'pg';
-import { DelayError, DelayRolledBackError } from '../../delay/delay.errors.js';
+import { DelayError, DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
+import { isIdleSessionEnded } from '../../store/sql-state.js';
 
 /**
  * After an error in the transaction the server answers ROLLBACK to a COMMIT, and no error.
@@ -9,6 +10,12 @@ export function committed(answer: QueryResult): QueryResult {
   if (answer.command !== 'COMMIT') throw new DelayRolledBackError();
   return answer;
 }
+
+/** Whether a COMMIT that failed with this error has certainly not happened. */
+export const isRolledBack = (error: unknown): boolean =>
+  error instanceof DelayRolledBackError ||
+  error instanceof DelayLeaseLostError ||
+  isIdleSessionEnded(error);
 
 /** TypeORM wraps whatever a client throws. */
 export function rethrow(error: unknown): never {

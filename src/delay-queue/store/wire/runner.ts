@@ -26,8 +26,16 @@ export interface SharedTrip<Row> {
 export interface SessionRunner extends Runner {
   /** @param first has no parameters: START TRANSACTION */
   queryBehind<Row>(first: string, sql: string, parameters: unknown[]): Promise<SharedTrip<Row>>;
-  /** @param last has no parameters, and is not run when the statement fails: COMMIT */
-  queryBefore<Row>(last: string, sql: string, parameters: unknown[]): Promise<SharedTrip<Row>>;
+  /**
+   * @param last has no parameters, and is not run when the statement fails: COMMIT
+   * @param sending is called when `last` is about to be sent, and stops it by an error
+   */
+  queryBefore<Row>(
+    last: string,
+    sql: string,
+    parameters: unknown[],
+    sending: () => void,
+  ): Promise<SharedTrip<Row>>;
 }
 
 /** The one row of a statement that always answers one. */
