@@ -1,5 +1,4 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Client } from 'pg';
 import { OURS } from './adapters/ours.js';
 import { type Bench, interleaved } from './bench.js';
 import { setVacuums } from './churn-settings.js';
@@ -16,6 +15,7 @@ import {
 import { figure, type Table } from './report/table.js';
 import { percentile } from './report/statistics.js';
 import { connect } from './server/bench-server.js';
+import { holdSnapshot } from './server/held-snapshot.js';
 
 /** Statistics are that old at most, and so is what a phase begins or ends with. */
 const STATISTICS_MS = 1_100;
@@ -113,13 +113,6 @@ async function fill(
     [lines],
   );
   await client.end();
-}
-
-async function holdSnapshot(url: string): Promise<Client> {
-  const client = await connect(url);
-  await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-  await client.query('SELECT 1 FROM delay_queue.delay LIMIT 1');
-  return client;
 }
 
 /** Watches from now on; `stop` answers after how many seconds it was over. */

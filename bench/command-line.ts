@@ -1,6 +1,7 @@
 import { parseArgs } from 'node:util';
 import { type HandlerKind, HANDLERS } from './adapters/adapter.js';
 import { VACUUM_NAMES, type VacuumName } from './churn-settings.js';
+import type { Ahead } from './endurance/delays.js';
 import { listed, UsageError, whole, wholes, words } from './option-values.js';
 
 export { UsageError } from './option-values.js';
@@ -22,6 +23,7 @@ export const SCENARIOS = [
   'attempt',
   'plans',
   'churn',
+  'endurance',
   'idle',
 ] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
@@ -74,6 +76,10 @@ const OPTIONS = {
   'idle-pending': { type: 'string', default: '100000' },
   'idle-seconds': { type: 'string', default: '30' },
   'limit-seconds': { type: 'string', default: '60' },
+  'endurance-rate': { type: 'string', default: '2000' },
+  'endurance-seconds': { type: 'string', default: '1800' },
+  ahead: { type: 'string', default: '60,600' },
+  'hold-snapshot': { type: 'boolean', default: false },
 } as const;
 
 /** Sizes of a run; the defaults are those of the published figures. */
@@ -135,6 +141,11 @@ export interface Settings {
   churnRate: number;
   churnSeconds: number;
   churnKeepSeconds: number;
+  /** Delays per second of `endurance`, for how long, how far ahead, and whether a snapshot is held in the middle. */
+  enduranceRate: number;
+  enduranceSeconds: number;
+  ahead: Ahead;
+  holdsSnapshot: boolean;
 }
 
 /** @returns `'help'` when that is what was asked for. @throws UsageError */
@@ -187,11 +198,21 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
     churnRate: wholeOf('churn-rate', 1),
     churnSeconds: wholeOf('churn-seconds', 3),
     churnKeepSeconds: wholeOf('churn-keep', 1),
+    enduranceRate: wholeOf('endurance-rate', 1),
+    enduranceSeconds: wholeOf('endurance-seconds', 6),
+    ahead: aheadOf(wholesOf('ahead', 1)),
+    holdsSnapshot: values['hold-snapshot'],
   };
 }
 
+/** @throws UsageError */
+function aheadOf([fromS, toS]: readonly number[]): Ahead {
+  if (fromS !== undefined && toS !== undefined && fromS < toS) return { fromS, toS };
+  throw new UsageError('--ahead takes two numbers of seconds, the smaller one first.');
+}
+
 /** Options that always have a text. */
-type Counted = Exclude<keyof typeof OPTIONS, 'json' | 'help' | 'seconds'>;
+type Counted = Exclude<keyof typeof OPTIONS, 'json' | 'help' | 'seconds' | 'hold-snapshot'>;
 
 function parse(args: string[]) {
   try {

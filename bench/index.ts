@@ -26,6 +26,7 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   attempt: () => import('./attempt.js'),
   plans: () => import('./plans.js'),
   churn: () => import('./churn.js'),
+  endurance: () => import('./endurance.js'),
   idle: () => import('./idle.js'),
 };
 

@@ -29,6 +29,8 @@ churn     --churn fillfactor,vacuum (default: fillfactor) --churn-waiting 20000
           --fillfactors 100,90,70,50
           fillfactor: --churn-count 200000
           vacuum: --vacuums ${VACUUM_NAMES.join()} --churn-rate 1000 --churn-seconds 60 --churn-keep 15
+endurance --endurance-seconds 1800 --endurance-rate 2000 --ahead 60,600 (seconds)
+          --hold-snapshot (in the middle third)
 idle      --idle-pending 100000 (or 100000,1000000) --idle-seconds 30
 
 npm run bench -- --charts FILE[,FILE …] [--charts-into docs/performance]
