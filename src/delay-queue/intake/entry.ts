@@ -21,6 +21,28 @@ export interface Entry extends Wake {
   heard?: [wake: Wake, source: Source] | undefined;
 }
 
+/** @param handle of the wheel, if it stands there */
+export const entryOf = (
+  { id, epoch, name, group, wakeMs, stalled, failed }: Wake,
+  place: Entry['place'],
+  handle: number,
+  told: boolean,
+): Entry => ({
+  // Written out: a copy by spreading costs as much as all else that is done for an entry.
+  id,
+  epoch,
+  name,
+  group,
+  wakeMs,
+  stalled,
+  failed,
+  place,
+  handle,
+  timesNotClaimed: 0,
+  told,
+  heard: undefined,
+});
+
 /**
  * Whether a wake says more of a row than what is known of it. A row that says less than an entry that was only
  * told is an old page, or that entry never was: to look earlier does no harm.

@@ -4,7 +4,7 @@ import type { DatabaseClock } from '../database/database-clock.js';
 import { Moment } from '../tasks/moment.js';
 import type { WheelChannel } from '../wheel/wheel.channel.js';
 import type { WheelService } from '../wheel/wheel.service.js';
-import { type Entry, isBetter, type Source } from './entry.js';
+import { type Entry, entryOf, isBetter, type Source } from './entry.js';
 
 /** What is not in the wheel has no handle there. */
 const NO_HANDLE = 0;
@@ -126,31 +126,17 @@ export class ReadAhead {
     return this.#told >= this.entriesMax / TOLD_SHARE;
   }
 
-  #add({ id, epoch, name, group, wakeMs, stalled, failed }: Wake, told: boolean): boolean {
-    const deadlineMs = this.clock.toMonotonicMs(wakeMs);
+  #add(wake: Wake, told: boolean): boolean {
+    const deadlineMs = this.clock.toMonotonicMs(wake.wakeMs);
     if (told && this.#isToldFull) return false;
     if (this.#entries.size >= this.entriesMax && (told || !this.#dropFarthest(deadlineMs))) {
       return false;
     }
     const isOverdue = deadlineMs <= performance.now();
-    const handle = isOverdue ? NO_HANDLE : this.#channel.add(deadlineMs, id);
+    const handle = isOverdue ? NO_HANDLE : this.#channel.add(deadlineMs, wake.id);
     if (handle === undefined) return false;
-    // Written out: a copy by spreading costs as much as the rest of this.
-    const entry: Entry = {
-      id,
-      epoch,
-      name,
-      group,
-      wakeMs,
-      stalled,
-      failed,
-      place: isOverdue ? 'due' : 'wheel',
-      handle,
-      timesNotClaimed: 0,
-      told,
-      heard: undefined,
-    };
-    this.#entries.set(id, entry);
+    const entry = entryOf(wake, isOverdue ? 'due' : 'wheel', handle, told);
+    this.#entries.set(wake.id, entry);
     if (told) this.#told += 1;
     if (isOverdue) {
       this.#overdue.push(entry);
@@ -168,11 +154,23 @@ export class ReadAhead {
     return true;
   }
 
+  /** Not before what is due in the wheel, which came earlier and may have an earlier wake: on a busy node it is late itself. */
   #tellOverdue(): void {
     this.#turn = undefined;
-    const due = this.#overdue.filter(({ place }) => place === 'due');
-    this.#overdue = [];
-    due.sort((a, b) => a.wakeMs - b.wakeMs);
+    if (this.#channel.turn()) this.#turn = setImmediate(this.#onTurn);
+    else this.#tell([], Infinity);
+  }
+
+  /** @param untilMs what was overdue when it came is told of with the others up to this wake */
+  #tell(due: Entry[], untilMs: number): void {
+    if (this.#overdue.length > 0) {
+      const later: Entry[] = [];
+      for (const entry of this.#overdue) {
+        if (entry.place === 'due') (entry.wakeMs <= untilMs ? due : later).push(entry);
+      }
+      this.#overdue = later;
+      due.sort((a, b) => a.wakeMs - b.wakeMs);
+    }
     if (due.length > 0) this.onDue(due);
   }
 
@@ -195,6 +193,6 @@ export class ReadAhead {
       const entry = this.#entries.get(id);
       if (entry?.place === 'wheel') due.push(entry);
     }
-    if (due.length > 0) this.onDue(due);
+    this.#tell(due, due.at(-1)?.wakeMs ?? -Infinity);
   }
 }

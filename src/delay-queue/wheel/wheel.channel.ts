@@ -25,6 +25,12 @@ export interface WheelChannel {
    * @returns its tag; `undefined` when nothing was dropped
    */
   evictFarthest(afterMs: number): number | undefined;
+  /**
+   * Lets expire what is due, now and not when the wheel wakes: of all channels, as each turn does.
+   *
+   * @returns whether more is due here than fits into one turn
+   */
+  turn(): boolean;
   /** Drops all entries; the callback is not called again. */
   close(): void;
 }
@@ -43,6 +49,7 @@ export class Channel implements WheelChannel {
     capacity: number,
     originMs: number,
     private readonly wakeBy: (deadlineMs: number) => void,
+    private readonly turnAll: () => number,
     private readonly onClose: (channel: Channel) => void,
   ) {
     this.wheel = new TimingWheel({ capacity, originMs, ticksPerMs: TICKS_PER_MS });
@@ -75,6 +82,12 @@ export class Channel implements WheelChannel {
   evictFarthest(afterMs: number): number | undefined {
     const index = this.#closed ? NO_INDEX : this.wheel.evictFarthest(afterMs);
     return index === NO_INDEX ? undefined : this.#tags[index];
+  }
+
+  turn(): boolean {
+    if (this.#closed) return false;
+    const nowMs = this.turnAll();
+    return this.wheel.nextExpiry() <= nowMs;
   }
 
   close(): void {

@@ -123,6 +123,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
       capacity,
       this.nowMs(),
       (deadlineMs) => this.#sleep.wakeBy(deadlineMs),
+      () => this.#turn(),
       (closed) => {
         this.#channels.splice(this.#channels.indexOf(closed), 1);
         this.#arm();
@@ -144,7 +145,8 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     for (const channel of this.#channels.slice()) channel.close();
   }
 
-  #turn(): void {
+  /** @returns until when it looked */
+  #turn(): number {
     const nowMs = this.nowMs();
     const due: { channel: Channel; tags: number[] }[] = [];
     for (const channel of this.#channels) {
@@ -155,6 +157,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     for (const { channel, tags } of due) {
       if (!channel.closed) this.#run('a channel of the wheel', () => channel.onExpired(tags));
     }
+    return nowMs;
   }
 
   #run(what: string, fn: () => unknown): void {

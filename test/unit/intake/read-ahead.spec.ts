@@ -13,6 +13,8 @@ class Wheel {
   readonly deadlines = new Map<number, { deadlineMs: number; id: number }>();
   full = false;
   closed = false;
+  /** On the database's clock: what a turn finds due. */
+  turnsAtMs = -Infinity;
   #handle = 0;
   #onExpired: (ids: readonly number[]) => void = () => {};
 
@@ -34,6 +36,10 @@ class Wheel {
         if (far === undefined || far[1].deadlineMs <= afterMs) return undefined;
         this.deadlines.delete(far[0]);
         return far[1].id;
+      },
+      turn: () => {
+        this.passTo(this.turnsAtMs);
+        return false;
       },
       close: () => (this.closed = true),
     };
@@ -209,6 +215,17 @@ describe('ReadAhead', () => {
     own.close();
     await settled();
     expect(turns).toHaveLength(1);
+  });
+
+  it('tells of what fell due in the wheel before what was overdue when it came', async () => {
+    const fromMs = performance.now() - BEHIND_MS;
+    readAhead.arm(wake(1, fromMs + 10), 'read');
+    while (performance.now() - BEHIND_MS < fromMs + 20);
+    wheel.turnsAtMs = fromMs + 20;
+    readAhead.arm(wake(3, fromMs + 20), 'read');
+    readAhead.arm(wake(2, fromMs), 'read');
+    await settled();
+    expect(dueIds()).toEqual([2, 1, 3]);
   });
 
   it('lends the AsyncLocalStorage of whoever announced something overdue to nobody', async () => {
