@@ -76,13 +76,16 @@ describe('a delay that becomes a dead letter', () => {
   it('by its timeout, whose transaction still holds the row', async () => {
     const never = signal();
     const handler = fencedHandler(NAME, () => never.promise, { maxAttempts: 1, timeout: 100 });
+    const causes: unknown[] = [];
     const node = await mortal.start(async (delay, ctx) => {
-      expect(ctx.cause).toBeInstanceOf(DelayTimeoutError);
+      // Its time is as short as the handler's: on a busy machine it is called again, and without the cause.
+      causes.push(ctx.cause);
       await note(delay, ctx);
     }, handler);
     const dead = node.next('dead');
     await schedule(node);
     await dead;
+    expect(causes[0]).toBeInstanceOf(DelayTimeoutError);
     expect(await mortal.effects()).toMatchObject([{ key: KEY }]);
     never.resolve();
   });
