@@ -1,7 +1,4 @@
-import { type ChildProcess, fork } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
 import { ITEMS } from './adapters/adapter.js';
 import { OURS, prepare } from './adapters/ours.js';
@@ -10,12 +7,14 @@ import { look, type State } from './churn-watch.js';
 import { FILL, ITEMS_MAX } from './endurance/delays.js';
 import type { NodeEnd, NodePart } from './endurance/node.js';
 import { Traffic } from './endurance/traffic.js';
+import { ForkedNode } from './processes/forked-node.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';
 import { percentile } from './report/statistics.js';
 import { connect } from './server/bench-server.js';
 import { holdSnapshot } from './server/held-snapshot.js';
-import { stopLater } from './shutdown.js';
 import { openSite } from './site.js';
+
+const NODE = new URL('./endurance/node.js', import.meta.url);
 
 /** Of half an hour each is five minutes. */
 const PARTS = 6;
@@ -113,19 +112,19 @@ async function measure(bench: Bench): Promise<Run> {
 
   // With room for what comes while a part is written down.
   const most = [enduranceRate * ahead.toS, enduranceRate * enduranceSeconds * 2];
-  const node = await EnduringNode.start([site.url, ...most.map(String)]);
+  const node = await ForkedNode.start(NODE, [site.url, ...most]);
   const traffic = await Traffic.open(site.url, enduranceRate, ahead);
   await pause(beginsAtMs - performance.now());
   traffic.start();
   await pause(WARM_UP_S * 1_000);
-  await node.part();
+  await node.ask('part');
   const parts: Part[] = [];
   let snapshot: Client | undefined;
   for (let index = 0; index < PARTS; index += 1) {
     if (holdsSnapshot && index === HELD.at(0)) snapshot = await holdSnapshot(site.url);
     const [pages, cpuSeconds] = [await pagesTouched(client), await cpu.seconds()];
     await pause((enduranceSeconds * 1_000) / PARTS);
-    const told = await node.part();
+    const told = await node.ask<NodePart>('part');
     parts.push({
       ...told,
       state: await look(client),
@@ -136,7 +135,8 @@ async function measure(bench: Bench): Promise<Run> {
     if (index === HELD.at(-1)) await snapshot?.end();
   }
   await traffic.stop();
-  const { handled, twice } = await node.end();
+  const { handled, twice } = await node.ask<NodeEnd>('end');
+  await node.kill();
   const { rows } = await client.query<{ all: number; left: number }>(
     `SELECT count(*)::int AS all,
             count(*) FILTER (WHERE due_at < now() - $1::int * interval '1 s')::int AS left
@@ -159,57 +159,4 @@ async function pagesTouched(client: Client): Promise<number> {
      FROM pg_statio_user_tables WHERE schemaname = 'delay_queue' AND relname = 'delay'`,
   );
   return rows[0]?.pages ?? Number.NaN;
-}
-
-class EnduringNode {
-  readonly #forget: () => Promise<void>;
-
-  static async start(args: readonly string[]): Promise<EnduringNode> {
-    const path = fileURLToPath(new URL('./endurance/node.js', import.meta.url));
-    const child = fork(path, args, {
-      serialization: 'advanced',
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
-    const node = new EnduringNode(child);
-    await node.#next();
-    return node;
-  }
-
-  private constructor(private readonly child: ChildProcess) {
-    this.#forget = stopLater(() => this.#kill());
-  }
-
-  async part(): Promise<NodePart> {
-    this.child.send('part');
-    return await this.#next<NodePart>();
-  }
-
-  async end(): Promise<NodeEnd> {
-    this.child.send('end');
-    const told = await this.#next<NodeEnd>();
-    await this.#forget();
-    return told;
-  }
-
-  /** @throws when the process ends before it says anything */
-  async #next<Told>(): Promise<Told> {
-    const over = new AbortController();
-    const { signal } = over;
-    const ended = once(this.child, 'exit', { signal }).then(([code]) => {
-      throw new Error(`the node ended with ${String(code)}`);
-    });
-    try {
-      const [told] = await Promise.race([once(this.child, 'message', { signal }), ended]);
-      return told as Told;
-    } finally {
-      ended.catch(() => {});
-      over.abort();
-    }
-  }
-
-  async #kill(): Promise<void> {
-    const exited = once(this.child, 'exit');
-    this.child.kill('SIGKILL');
-    await exited;
-  }
 }

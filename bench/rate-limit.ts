@@ -1,14 +1,11 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { Client } from 'pg';
 import { OURS, prepare } from './adapters/ours.js';
 import { type Bench, interleaved } from './bench.js';
+import { ForkedNode } from './processes/forked-node.js';
 import { type Kept, keptOf } from './rate-limit/rates.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';
 import { connect } from './server/bench-server.js';
-import { stopLater } from './shutdown.js';
 import { openSite } from './site.js';
 
 const MAX_PER_SECOND = 100;
@@ -73,7 +70,7 @@ async function measure(bench: Bench, seconds: number): Promise<Kept> {
   const client = await connect(site.url);
   await client.query(RECORD);
   await client.query(FILL, [backlogOf(seconds)]);
-  const nodes = await Promise.all(Array.from({ length: NODES }, () => LimitedNode.start(site.url)));
+  const nodes = await Promise.all(Array.from({ length: NODES }, () => start(site.url)));
   const crashesMs: number[] = [];
   const partMs = (seconds * 1_000) / (CRASHES + 1);
   for (let crash = 0; crash < CRASHES; crash += 1) {
@@ -81,7 +78,7 @@ async function measure(bench: Bench, seconds: number): Promise<Kept> {
     crashesMs.push(await nowMs(client));
     await nodes[crash]?.kill();
     await pause(Math.min(BACK_AFTER_MS, partMs / 2));
-    nodes[crash] = await LimitedNode.start(site.url);
+    nodes[crash] = await start(site.url);
   }
   await pause(partMs);
   await Promise.all(nodes.map((node) => node.kill()));
@@ -104,37 +101,5 @@ const nowMs = async (client: Client): Promise<number> =>
     )
   ).rows[0]?.now ?? Number.NaN;
 
-class LimitedNode {
-  readonly #child;
-  readonly #forget;
-
-  static async start(url: string): Promise<LimitedNode> {
-    const node = new LimitedNode(url);
-    const ended = once(node.#child, 'exit').then(([code]) => {
-      throw new Error(`a node ended with ${String(code)} before it had started`);
-    });
-    // Later it is killed, and nobody listens any more.
-    ended.catch(() => {});
-    await Promise.race([once(node.#child, 'message'), ended]);
-    return node;
-  }
-
-  private constructor(url: string) {
-    const path = fileURLToPath(new URL('./rate-limit/node.js', import.meta.url));
-    this.#child = fork(path, [url, String(MAX_PER_SECOND)], {
-      stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-    });
-    this.#forget = stopLater(() => this.#kill());
-  }
-
-  /** As a crash does it. */
-  async kill(): Promise<void> {
-    await this.#forget();
-  }
-
-  async #kill(): Promise<void> {
-    const exited = once(this.#child, 'exit');
-    this.#child.kill('SIGKILL');
-    await exited;
-  }
-}
+const start = (url: string): Promise<ForkedNode> =>
+  ForkedNode.start(new URL('./rate-limit/node.js', import.meta.url), [url, MAX_PER_SECOND]);
