@@ -157,7 +157,7 @@ export class ReadAhead {
   /** Not before what is due in the wheel, which came earlier and may have an earlier wake: on a busy node it is late itself. */
   #tellOverdue(): void {
     this.#turn = undefined;
-    if (this.#channel.turn()) this.#turn = setImmediate(this.#onTurn);
+    if (this.#channel.turn()) this.#turn ??= setImmediate(this.#onTurn);
     else this.#tell([], Infinity);
   }
 

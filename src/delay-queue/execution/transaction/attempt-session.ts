@@ -107,8 +107,12 @@ export class AttemptSession {
     const runner: Runner = {
       query: (sql, parameters) => statements.query(sql, parameters),
       queryLast: async <Row>(sql: string, parameters: unknown[]) => {
-        const all = [COMMIT, sql, parameters, committing] as const;
-        const { rows, other } = await statements.queryBefore<Row>(...all);
+        const { rows, other } = await statements.queryBefore<Row>(
+          COMMIT,
+          sql,
+          parameters,
+          committing,
+        );
         answer = other;
         return rows;
       },
