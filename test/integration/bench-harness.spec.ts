@@ -1,0 +1,106 @@
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import { NodeProcess } from '../support/node-process.js';
+import { until } from '../support/until.js';
+
+interface Record {
+  kind: string;
+  system: string;
+  metric?: string;
+  value?: number;
+  event_tables?: string[];
+}
+
+/** What the contract wants of every adapter. */
+const REQUIRED = [
+  'claim_p50_ms',
+  'claim_p95_ms',
+  'claim_p99_ms',
+  'enqueue_rate',
+  'completion_rate',
+  'queue_depth',
+];
+
+const MANIFEST = JSON.parse(
+  readFileSync(new URL('../../bench/harness/adapter.json', import.meta.url), 'utf8'),
+) as { system: string; event_tables: string[]; event_indexes: string[] };
+
+let database: TestDatabase;
+let client: Client;
+
+beforeEach(async () => {
+  database = await createEmptyDatabase();
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+});
+
+afterEach(async () => {
+  await client.end();
+  await database.drop();
+});
+
+const start = (env: { [name: string]: string }): NodeProcess =>
+  NodeProcess.start('bench/harness/index.ts', {
+    env: { DATABASE_URL: database.url, SCENARIO: 'long_horizon', SAMPLE_EVERY_S: '1', ...env },
+  });
+
+/** What it has told by whole lines; all else on its output is a log. */
+const told = ({ output }: NodeProcess): Record[] =>
+  output
+    .slice(0, output.lastIndexOf('\n') + 1)
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => JSON.parse(line) as Record);
+
+const valuesOf = (harness: NodeProcess, metric: string): number[] =>
+  told(harness).flatMap((each) => (each.metric === metric ? [each.value ?? Number.NaN] : []));
+
+it('adds jobs, works on them, tells what the contract asks for, and ends on SIGTERM', async () => {
+  const harness = start({ PRODUCER_RATE: '200', WORKER_COUNT: '8', JOB_PAYLOAD_BYTES: '256' });
+  await until(
+    () => valuesOf(harness, 'completion_rate'),
+    (rates) => rates.some((rate) => rate > 0),
+    { tell: () => harness.output },
+  );
+  const [descriptor, ...samples] = told(harness);
+  expect(descriptor).toMatchObject({ kind: 'descriptor', event_tables: MANIFEST.event_tables });
+  expect(new Set(samples.map(({ system }) => system))).toEqual(new Set([MANIFEST.system]));
+  expect(samples.map(({ metric }) => metric)).toEqual(expect.arrayContaining(REQUIRED));
+  expect(Math.max(...valuesOf(harness, 'claim_p99_ms'))).toBeGreaterThan(0);
+
+  const names = [...MANIFEST.event_tables, ...MANIFEST.event_indexes];
+  const { rows } = await client.query<{ missing: string }>(
+    'SELECT name AS missing FROM unnest($1::text[]) AS name WHERE to_regclass(name) IS NULL',
+    [names],
+  );
+  expect(rows).toEqual([]);
+
+  await harness.kill('SIGTERM');
+  expect(await harness.exited).toEqual({ code: 0, signal: null });
+});
+
+it('keeps as many jobs waiting as it is told to', async () => {
+  const harness = start({
+    PRODUCER_MODE: 'depth-target',
+    TARGET_DEPTH: '40',
+    PRODUCER_BATCH_MAX: '16',
+    WORKER_COUNT: '1',
+    JOB_WORK_MS: '200',
+  });
+  await until(
+    () => valuesOf(harness, 'queue_depth'),
+    (depths) => depths.some((depth) => depth >= 39),
+    { tell: () => harness.output },
+  );
+  expect(Math.max(...valuesOf(harness, 'queue_depth'))).toBeLessThanOrEqual(40);
+  await harness.kill('SIGTERM');
+  await harness.exited;
+});
+
+it('says which variable is not what the contract says', async () => {
+  const harness = start({ PRODUCER_RATE: 'fast' });
+  expect(await harness.exited).toMatchObject({ code: 1 });
+  expect(harness.output).toBe("PRODUCER_RATE is a number from 0, not 'fast'.\n");
+});
