@@ -134,7 +134,7 @@ export class DelayAdmin {
     to: RescheduleTo,
     options: InTransaction = {},
   ): Promise<unknown> {
-    const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
+    const move = parseRescheduleTo(to);
     return await this.producer.matching.changeGiven('reschedule', which, options, move);
   }
 

@@ -78,10 +78,7 @@ export class DelayService {
 
   /**
    * Schedules up to 10,000 delays, all or none.
-   *
-   * In one statement or, where keys are taken, a few.
-   *
-   * @returns one result per item, in the order of the items
+   * @returns one result per item, in their order
    * @throws DelayInvalidError also for a key that stands twice; DelayConflictError
    */
   async scheduleMany(
@@ -104,13 +101,10 @@ export class DelayService {
   }
 
   /**
-   * Cancels up to 10,000 delays, by name and key or by id, in one transaction.
+   * Cancels up to 10,000 delays, by name and key or by id, none twice, in one transaction.
    *
    * With `running: 'abort'` and without a `manager`, what runs is cancelled in transactions of its own, when it has ended.
-   *
-   * @param targets by name and key, or by id; none twice
    * @returns one result per target, in their order: one may be `cancelled` and the next `running`
-   * @throws DelayInvalidError, DelayUnstableError
    */
   async cancelMany(
     targets: readonly DelayTarget[],
@@ -132,7 +126,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<RescheduleResult> {
     const target = nameAndKeyOf(name, key, options);
-    const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
+    const move = parseRescheduleTo(to);
     return await this.producer.reschedule(target, move, options);
   }
 
@@ -143,7 +137,7 @@ export class DelayService {
     options: InTransaction = {},
   ): Promise<RescheduleResult[]> {
     checkKnownOptions(options, 'options', ['manager']);
-    const move = parseRescheduleTo(checkKnownOptions(to, 'to', ['after', 'at', 'extendBy']));
+    const move = parseRescheduleTo(to);
     return await this.producer.many.change('reschedule', targetsOf(targets), options, move);
   }
 

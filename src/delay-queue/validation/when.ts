@@ -2,6 +2,7 @@ import { isDate } from 'node:util/types';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { readable } from './blame.js';
 import { parseDurationMs } from './duration.js';
+import { checkKnownOptions } from './known-options.js';
 import { shown } from './shown.js';
 
 /** `after` counts from the database's clock, so the database adds it. */
@@ -32,9 +33,10 @@ export function parseWhen(when: unknown): DueTime {
     : { kind: 'at', iso: instantOf(value, 'at') };
 }
 
-/** The same for a `reschedule`, which knows `extendBy` too. */
+/** The same for a `reschedule`, which knows `extendBy` too, and nothing beside them. */
 export function parseRescheduleTo(to: unknown): MoveTo {
-  const [field, value] = onlyOneOf(to, ['after', 'at', 'extendBy']);
+  const fields = ['after', 'at', 'extendBy'] as const;
+  const [field, value] = onlyOneOf(checkKnownOptions(to, 'to', fields), fields);
   return field === 'extendBy'
     ? { kind: 'extend', ms: parseDurationMs(value, 'extendBy') }
     : parseWhen({ [field]: value });
