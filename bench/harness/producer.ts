@@ -27,10 +27,9 @@ export class Producer {
     const { batchMax, batchMs } = this.environment;
     while (!stop.aborted) {
       const count = Math.min(batchMax, await this.#due());
-      const waitMs = count === 0 ? batchMs : await this.#add(count);
+      if (count > 0) await this.#add(count);
       // A full batch is followed by the next one at once: more is owed.
-      if (waitMs > 0 && count < batchMax)
-        await pause(waitMs, null, { signal: stop }).catch(() => {});
+      if (count < batchMax) await pause(batchMs, null, { signal: stop }).catch(() => {});
     }
   }
 
@@ -46,20 +45,18 @@ export class Producer {
     return Math.floor(this.#credit);
   }
 
-  /** Answers for how long to wait then. */
-  async #add(count: number): Promise<number> {
+  async #add(count: number): Promise<void> {
     const startedAtMs = performance.now();
     try {
       await this.delays.scheduleMany(this.jobs.next(count));
     } catch (error) {
       process.stderr.write(`adding ${count} jobs: ${String(error)}\n`);
       await pause(AFTER_FAILURE_MS);
-      return 0;
+      return;
     }
     if (this.environment.mode === 'fixed') this.#credit -= count;
     this.jobs.scheduled += count;
     const tookMs = performance.now() - startedAtMs;
     for (let n = 0; n < count; n += 1) this.jobs.added.note(tookMs);
-    return this.environment.batchMs;
   }
 }

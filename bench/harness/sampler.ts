@@ -29,21 +29,25 @@ export class Sampler {
   /** At each full `SAMPLE_EVERY_S` of the clock, so that those of all systems lie over each other. */
   async run(stop: AbortSignal): Promise<void> {
     const everyMs = this.environment.sampleEveryS * 1_000;
-    let [scheduled, completed, atMs] = [
-      this.jobs.scheduled,
-      this.jobs.completed,
-      performance.now(),
-    ];
+    let last = this.#counted();
     for (;;) {
-      await pause(everyMs - (Date.now() % everyMs), null, { signal: stop }).catch(() => {});
+      // One more: a timer may ring a millisecond early.
+      const waitMs = everyMs - (Date.now() % everyMs) + 1;
+      await pause(waitMs, null, { signal: stop }).catch(() => {});
       if (stop.aborted) return;
-      const seconds = (performance.now() - atMs) / 1_000;
+      const now = this.#counted();
+      const seconds = (now.atMs - last.atMs) / 1_000;
       this.#sample(
-        (this.jobs.scheduled - scheduled) / seconds,
-        (this.jobs.completed - completed) / seconds,
+        (now.scheduled - last.scheduled) / seconds,
+        (now.completed - last.completed) / seconds,
       );
-      [scheduled, completed, atMs] = [this.jobs.scheduled, this.jobs.completed, performance.now()];
+      last = now;
     }
+  }
+
+  #counted(): { scheduled: number; completed: number; atMs: number } {
+    const { scheduled, completed } = this.jobs;
+    return { scheduled, completed, atMs: performance.now() };
   }
 
   #sample(scheduledPerSecond: number, completedPerSecond: number): void {
