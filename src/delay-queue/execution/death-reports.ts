@@ -4,10 +4,9 @@ import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { Handler } from '../handlers/handler.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
-import { failed } from '../settlement/endings.js';
 import { deadEvent, endOf } from '../settlement/end-events.js';
 import type { DyingClaim, HeldClaim } from '../settlement/held-claim.js';
-import type { Outcome } from '../settlement/outcome.js';
+import { failed, type Outcome } from '../settlement/outcome.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Completion, DyingRow } from '../store/wire/attempt-rows.js';
 import type { Runner } from '../store/wire/runner.js';
@@ -73,6 +72,10 @@ export class DeathReports {
   /** What becomes of the delay; that it is no dead letter yet costs it no attempt, and gives it none. */
   report(claim: HeldClaim, outcome: Outcome): void {
     claim.durationMs = performance.now() - claim.calledAtMs;
+    this.acknowledger.commits.known(claim, outcome, this.#report);
+  }
+
+  readonly #report = (claim: HeldClaim, outcome: Outcome): void => {
     const { error, cause } = this.#deathOf(claim.handler);
     if (outcome.kind === 'lost') return void this.events.emit('lost', claim.event);
     if (outcome.kind === 'completed') {
@@ -85,11 +88,9 @@ export class DeathReports {
     const waitMs = waitAfter(claim, outcome);
     this.acknowledger.putOff(claim, { waitMs, error }, (result) => {
       if (result === 'written') this.#tell(claim, outcome, waitMs);
-      // Its connection broke at COMMIT, and the epoch has moved: it was committed.
-      else if (claim.committing) this.events.emit('dead', deadEvent(claim, error, cause));
       else this.events.emit('lost', claim.event);
     });
-  }
+  };
 
   #tell(claim: HeldClaim, outcome: Outcome, waitMs: number): void {
     if (outcome.kind === 'released' || outcome.kind === 'aborted') {

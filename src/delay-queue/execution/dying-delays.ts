@@ -1,4 +1,3 @@
-import { setTimeout as pauseFor } from 'node:timers/promises';
 import { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Handler } from '../handlers/handler.js';
@@ -9,7 +8,7 @@ import type { InFlight } from '../settlement/in-flight.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { DyingRow, LookedRow } from '../store/wire/attempt-rows.js';
-import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
+import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
 import { Moment } from '../tasks/moment.js';
 import { Trouble } from '../tasks/trouble.js';
 import { within } from '../tasks/within.js';
@@ -23,9 +22,6 @@ import type { FencedParts } from './transaction/fenced-transaction.js';
 
 /** Delays without an attempt left that wait here; of what is beyond, a sweep tells again. */
 const WAITING_MAX = 1_000;
-
-/** The transaction of the last attempt may hold the row until its session has ended. */
-const LOCKED: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0.5 };
 
 /** A delay whose `@OnDeadDelay` is to be called. */
 interface Dying {
@@ -150,7 +146,8 @@ export class DyingDelays {
     if (row !== undefined) {
       this.#run(row, { ...handler, leaseMs }, held, askedAtMs + leaseMs);
       over('claimed');
-    } else if (isOurs) this.#again(dying, pauseMs(LOCKED, dying.tries + 1));
+    } // The transaction of the last attempt may hold it until its session has ended.
+    else if (isOurs) this.#again(dying, lockedPauseMs(dying.tries + 1));
     else {
       over('gone');
       this.#free();
@@ -178,7 +175,7 @@ export class DyingDelays {
     this.#free();
     if (dying.held === undefined) return dying.over('gone');
     const later = { ...dying, tries: dying.tries + 1 };
-    void pauseFor(waitMs, undefined, { ref: false }).then(() => this.#add(later));
+    void rest(waitMs).then(() => this.#add(later));
   }
 
   /** As after a failed attempt: a delay without another one is found by the next node that claims it. */

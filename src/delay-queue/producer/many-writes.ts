@@ -1,7 +1,7 @@
 import type { HistoryKept } from '../delay/attempts.js';
 import type { EntityManager } from 'typeorm';
 import type { InTransaction } from '../delay/delay.js';
-import { inLockOrder } from '../store/lock-order.js';
+import { inLockOrder } from '../store/wire/lock-order.js';
 import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../store/many.store.js';
 import type { RowFilter } from '../store/sql/parts/filter.js';
 import type { Runner } from '../store/wire/runner.js';

@@ -10,7 +10,7 @@ import type { DelayInfo, DelayName, DelayRecord, InTransaction } from '../delay/
 import { BatchStore } from '../store/batch.store.js';
 import { DelayStore } from '../store/delay.store.js';
 import { isPromise } from '../payloads/schema-check.js';
-import { inLockOrder } from '../store/lock-order.js';
+import { inLockOrder } from '../store/wire/lock-order.js';
 import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { MoveTo } from '../validation/when.js';
 import { AllOrNone } from './all-or-none.js';

@@ -4,7 +4,7 @@ import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Declaration } from '../handlers/declaration.js';
 import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
-import { inLockOrder } from '../store/lock-order.js';
+import { inLockOrder } from '../store/wire/lock-order.js';
 import { RecurrenceStore } from '../store/recurrences/recurrence.store.js';
 import type { Runner } from '../store/wire/runner.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';

@@ -82,7 +82,7 @@ export class Worker {
     const clock = new DatabaseClock();
     const lost = new LostClaims();
     const { inFlight } = this;
-    const acknowledger = new Acknowledger(store, events);
+    const acknowledger = new Acknowledger(store, connections, events);
     const listener = new HintListener(connections, schema, nodeName, events);
     const { hints } = listener;
     const claims = { inFlight, acknowledger, lost };

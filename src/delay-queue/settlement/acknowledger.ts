@@ -1,10 +1,11 @@
 import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { AttemptStore } from '../store/attempt.store.js';
+import type { Runner } from '../store/wire/runner.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { HeldClaim } from './held-claim.js';
-import { ABORTED, type Ending, failed, GIVE_BACK, postponed, RELEASED } from './endings.js';
-import type { Outcome } from './outcome.js';
+import { ABORTED, failed, GIVE_BACK, postponed, RELEASED } from './outcome.js';
+import type { Ending, Outcome } from './outcome.js';
 import type { Batcher } from './batcher.js';
 import { batchersOf } from './batchers.js';
 import { DyingClaims } from './dying-claims.js';
@@ -12,6 +13,7 @@ import { deadEvent, endOf } from './end-events.js';
 import { InFlight } from './in-flight.js';
 import { COMPLETED, recurringOf, UNREADABLE } from './recurrences.js';
 import { Signal } from '../tasks/signal.js';
+import { UnansweredCommits } from './unanswered-commits.js';
 
 /** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
 export class Acknowledger {
@@ -25,23 +27,31 @@ export class Acknowledger {
   /** Attempts that ended and are not written down: their rows are still theirs. */
   readonly unwritten = new InFlight();
   readonly dying = new DyingClaims(this.unwritten);
+  readonly commits: UnansweredCommits;
+  readonly #all;
 
   constructor(
     store: AttemptStore,
+    runner: Runner,
     private readonly events: DelayEvents,
   ) {
     this.batchers = batchersOf(store, this.waits, this.wrote, events);
+    this.commits = new UnansweredCommits(runner, this.unwritten, events);
+    this.#all = [...Object.values(this.batchers), this.dying, this.commits];
   }
 
   /** Attempts that ended and are not written down yet. */
   get size(): number {
-    const { completions, retries, recurrences } = this.batchers;
-    return completions.size + retries.size + recurrences.size + this.dying.size;
+    return this.#all.reduce((size, each) => size + each.size, 0);
   }
 
   /** Takes over an attempt whose outcome is decided. */
   report(attempt: HeldClaim, outcome: Outcome): void {
     attempt.durationMs = performance.now() - attempt.calledAtMs;
+    this.commits.known(attempt, outcome, this.#report);
+  }
+
+  readonly #report = (attempt: HeldClaim, outcome: Outcome): void => {
     switch (outcome.kind) {
       case 'completed':
         return this.#complete(attempt);
@@ -55,12 +65,10 @@ export class Acknowledger {
       }
       case 'discarded':
         return this.#deadLetter(attempt, outcome.reason);
-      case 'postponed': {
-        const { waitMs } = outcome;
-        return this.#retry(attempt, postponed(waitMs), () =>
-          this.events.emit('postponed', { ...endOf(attempt), waitMs }),
+      case 'postponed':
+        return this.#retry(attempt, postponed(outcome.waitMs), () =>
+          this.events.emit('postponed', { ...endOf(attempt), waitMs: outcome.waitMs }),
         );
-      }
       case 'unbegun':
         return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});
       case 'released':
@@ -70,7 +78,7 @@ export class Acknowledger {
       case 'lost':
         this.events.emit('lost', attempt.event);
     }
-  }
+  };
 
   /**
    * Gives back a claimed row whose handler was not called.
@@ -96,13 +104,12 @@ export class Acknowledger {
 
   /** Resolves when everything is written down, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
-    const all = [...Object.values(this.batchers), this.dying];
-    await Promise.all(all.map((each) => each.whenEmpty(withinMs)));
+    await Promise.all(this.#all.map((each) => each.whenEmpty(withinMs)));
   }
 
   /** What is not written down by now never is: the leases of those rows will end. */
   close(): void {
-    for (const each of Object.values(this.batchers)) each.close();
+    for (const each of [...Object.values(this.batchers), this.commits]) each.close();
   }
 
   #complete(attempt: HeldClaim): void {
@@ -155,8 +162,9 @@ export class Acknowledger {
   #recur(attempt: HeldClaim): void {
     const item = recurringOf(attempt, COMPLETED);
     if (item === undefined) return this.#deadLetter(attempt, new Error(UNREADABLE));
-    const completed = (): unknown => this.events.emit('completed', endOf(attempt));
-    this.#write(attempt, this.batchers.recurrences, item, completed);
+    this.#write(attempt, this.batchers.recurrences, item, () =>
+      this.events.emit('completed', endOf(attempt)),
+    );
   }
 
   #retry(attempt: HeldClaim, ending: Ending, onWritten: () => unknown): void {
@@ -186,9 +194,7 @@ export class Acknowledger {
   }
 
   #notWritten(attempt: HeldClaim): void {
-    // The attempt was cut, or its connection broke, at COMMIT; the row is gone: it was committed.
-    if (attempt.committing) this.events.emit('completed', endOf(attempt));
-    else if (attempt.movedOn) this.events.emit('superseded', endOf(attempt));
+    if (attempt.movedOn) this.events.emit('superseded', endOf(attempt));
     else this.events.emit('lost', attempt.event);
   }
 }

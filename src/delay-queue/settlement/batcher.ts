@@ -1,15 +1,11 @@
-import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { LookedRow } from '../store/wire/attempt-rows.js';
-import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
+import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
 import { Moment } from '../tasks/moment.js';
 import type { Trouble } from '../tasks/trouble.js';
 import { within } from '../tasks/within.js';
 
 /** Rows of one statement. */
 const BATCH_MAX = 500;
-
-/** A row that somebody holds is tried again after pauses that double from the first to the last. */
-const LOCKED: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };
 
 /** What a batcher needs from outside. */
 export interface BatcherParts<Item> {
@@ -60,7 +56,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     this.#enqueue({ item, tell, timesLocked: 0, unsure: false });
   }
 
-  /** Resolves when all is written, or after `withinMs`. */
+  /** Resolves when all is written, or after `withinMs`. At shutdown this keeps the process alive, and no pause does. */
   async whenEmpty(withinMs: number): Promise<void> {
     if (this.#open > 0) await within(this.#empty.next, withinMs);
   }
@@ -94,7 +90,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
         this.#limit = Math.max(1, Math.floor(batch.length / 2));
         this.#failures += 1;
         this.parts.trouble.failed(error);
-        await pause(retryPauseMs(this.#failures));
+        await rest(retryPauseMs(this.#failures));
       }
     }
     this.#flushing = false;
@@ -137,7 +133,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   #locked(pending: Pending<Item>): void {
     pending.timesLocked += 1;
-    void pause(pauseMs(LOCKED, pending.timesLocked)).then(() => this.#enqueue(pending));
+    void rest(lockedPauseMs(pending.timesLocked)).then(() => this.#enqueue(pending));
   }
 
   #tell(pending: Pending<Item>, result: 'written' | 'gone'): void {
@@ -146,6 +142,3 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     if (this.#open === 0) this.#empty.happens();
   }
 }
-
-/** Keeps no process alive: at shutdown `whenEmpty` does, as long as it waits. */
-const pause = (ms: number): Promise<void> => pauseFor(ms, undefined, { ref: false });

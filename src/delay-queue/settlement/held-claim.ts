@@ -24,8 +24,8 @@ export interface HeldClaim {
   leaseEndsAtMs: number;
   /** The handler scheduled its own key: the row moved on under this claim. */
   readonly movedOn: boolean;
-  /** COMMIT is on its way: whatever is heard of it, it may have happened. */
-  readonly committing: boolean;
+  /** The transaction whose COMMIT is on its way: whatever is heard of it, it may have happened. */
+  readonly committingIn: string | undefined;
   /** What the handler still does counts no more: the result is decided. */
   readonly over: boolean;
   readonly holder: Holder;

@@ -4,7 +4,7 @@ import type { Retry } from '../store/wire/attempt-rows.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { Signal } from '../tasks/signal.js';
 import { Batcher, type BatcherParts } from './batcher.js';
-import type { Ending } from './endings.js';
+import type { Ending } from './outcome.js';
 import type { HeldClaim } from './held-claim.js';
 
 /** How an occurrence ended. */

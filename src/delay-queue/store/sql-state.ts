@@ -30,16 +30,13 @@ const INVALID_SQL_STATEMENT_NAME = '26000';
 /** A statement of the transaction has failed, and none is run any more. */
 const IN_FAILED_SQL_TRANSACTION = '25P02';
 
-/** `idle_in_transaction_session_timeout` has run out: Postgres ended the session while its transaction was open. */
-const IDLE_IN_TRANSACTION_SESSION_TIMEOUT = '25P03';
-
-export const isIdleSessionEnded = (error: unknown): boolean =>
-  sqlStateOf(error) === IDLE_IN_TRANSACTION_SESSION_TIMEOUT;
-
 export const isInFailedTransaction = (error: unknown): boolean =>
   sqlStateOf(error) === IN_FAILED_SQL_TRANSACTION;
 
 export const isStatementGone = (error: unknown): boolean =>
   sqlStateOf(error) === INVALID_SQL_STATEMENT_NAME;
+
+/** What a function was given makes no sense here. */
+export const INVALID_PARAMETER_VALUE = '22023';
 
 const SQLSTATE = /^[0-9A-Z]{5}$/;

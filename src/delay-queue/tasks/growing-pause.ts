@@ -1,3 +1,5 @@
+import { setTimeout as pauseFor } from 'node:timers/promises';
+
 /** How pauses grow from one try to the next. */
 export interface Growth {
   firstMs: number;
@@ -30,4 +32,17 @@ const RETRY: Growth = { firstMs: 100, factor: 2, lastMs: 5_000, jitter: 0.5 };
 /** How long the engine waits after so many failures in a row, in milliseconds. */
 export function retryPauseMs(failures: number): number {
   return pauseMs(RETRY, failures);
+}
+
+/** What somebody holds for a moment is looked at again after pauses that double from the first to the last. */
+const LOCKED: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };
+
+/** How long to wait for what was found locked so many times, in milliseconds. */
+export function lockedPauseMs(times: number): number {
+  return pauseMs(LOCKED, times);
+}
+
+/** Waits, and keeps no process alive by that. */
+export function rest(ms: number): Promise<void> {
+  return pauseFor(ms, undefined, { ref: false });
 }

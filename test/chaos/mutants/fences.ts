@@ -97,6 +97,7 @@ export const FENCES: Record<string, Mutant> = {
             Promise.resolve({
               pid: 0,
               began: '',
+              transaction: '0',
               isReadCommitted: true,
               ids: claims.map(({ id }) => id),
             }),

@@ -23,7 +23,7 @@ export class Attempt implements HeldClaim {
   ends: OccurrenceEnd = COMPLETED;
   calledAtMs = Number.NaN;
   durationMs = Number.NaN;
-  committing = false;
+  committingIn: string | undefined;
   over = false;
 
   /**
@@ -42,6 +42,10 @@ export class Attempt implements HeldClaim {
     this.epoch = row.epoch;
     this.name = row.name;
     this.key = row.key;
+  }
+
+  get isCommitting(): boolean {
+    return this.committingIn !== undefined;
   }
 
   get event(): AttemptEvent {

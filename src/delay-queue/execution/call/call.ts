@@ -60,9 +60,9 @@ export class Call implements ActingCall, Holder {
     return said === undefined ? this.#open : this.#open.filter((attempt) => !said.has(attempt));
   }
 
-  /** COMMIT is on its way: whatever is heard of it, it may have happened to those whose removal is in it. */
-  committing(isCommitting: boolean): void {
-    for (const attempt of this.completing) attempt.committing = isCommitting;
+  /** COMMIT of that transaction may have happened to those whose removal is in it; undefined: it has not. */
+  committing(transaction: string | undefined): void {
+    for (const attempt of this.completing) attempt.committingIn = transaction;
   }
 
   /** `performance.now()` at which the first of its leases ends. */
@@ -118,10 +118,10 @@ export class Call implements ActingCall, Holder {
    * is told to give up, and the result is its own. When COMMIT is on its way it is too late.
    */
   abort(attempt: Attempt): void {
-    if (this.over || attempt.committing || !this.#open.includes(attempt)) return;
+    if (this.over || attempt.isCommitting || !this.#open.includes(attempt)) return;
     this.#stop.abort(attempt, () => {
       if (this.called && !this.handler.transactional) return;
-      if (!this.#open.some(({ committing }) => committing)) this.#cut({ kind: 'aborted' });
+      if (!this.#open.some(({ isCommitting }) => isCommitting)) this.#cut({ kind: 'aborted' });
     });
   }
 

@@ -15,10 +15,11 @@ export type SessionsEngine = Runner & Pick<EngineConnections, 'on'>;
 const START = 'START TRANSACTION';
 const COMMIT = 'COMMIT';
 
-/** A session as the server knows it: the process, and when its transaction began. */
+/** A session as the server knows it: the process, its transaction, and when that began. */
 export interface ServerSession {
   pid: number;
   began: string;
+  transaction: string;
 }
 
 /** The session of the application's pool that a transactional call runs on, from connect to release. */

@@ -124,7 +124,7 @@ export class FencedTransaction {
       () => {
         // Cut meanwhile: it has been decided otherwise.
         if (this.call.over) throw new DelayLeaseLostError();
-        this.call.committing(true);
+        this.call.committing(this.#session.known?.transaction);
       },
     );
   };
@@ -135,7 +135,7 @@ export class FencedTransaction {
       return { kind: 'completed' };
     } catch (error) {
       // The server said so: nobody need look whether it was committed after all.
-      if (isRolledBack(error)) this.call.committing(false);
+      if (isRolledBack(error)) this.call.committing(undefined);
       // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
       return await this.#rollback({ kind: 'failed', error });
     }

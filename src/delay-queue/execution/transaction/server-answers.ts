@@ -1,6 +1,5 @@
 import type { PoolClient, QueryResult } from 'pg';
 import { DelayError, DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
-import { isIdleSessionEnded } from '../../store/sql-state.js';
 
 /**
  * After an error in the transaction the server answers ROLLBACK to a COMMIT, and no error.
@@ -13,9 +12,7 @@ export function committed(answer: QueryResult): QueryResult {
 
 /** Whether a COMMIT that failed with this error has certainly not happened. */
 export const isRolledBack = (error: unknown): boolean =>
-  error instanceof DelayRolledBackError ||
-  error instanceof DelayLeaseLostError ||
-  isIdleSessionEnded(error);
+  error instanceof DelayRolledBackError || error instanceof DelayLeaseLostError;
 
 /** TypeORM wraps whatever a client throws. */
 export function rethrow(error: unknown): never {

@@ -1,7 +1,7 @@
 import { DelayShutdownError, DelayUnavailableError } from '../../delay/delay.errors.js';
 import type { Answer, BatchStore, Move, NameAndKey } from '../../store/batch.store.js';
 import type { DelayStore } from '../../store/delay.store.js';
-import { inLockOrder } from '../../store/lock-order.js';
+import { inLockOrder } from '../../store/wire/lock-order.js';
 import type { Placed, NewDelay } from '../../store/wire/delay-rows.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { keyText } from '../../store/wire/delay-rows.js';

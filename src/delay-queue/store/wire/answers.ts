@@ -113,13 +113,14 @@ export const exhaustedOf = ({ id, attempts, ...row }: ExhaustedAnswer): Exhauste
   attempts: Number(attempts),
 });
 
-export type FenceAnswer = AsText<'pid' | 'began_us' | 'isolation' | 'ids'>;
+export type FenceAnswer = AsText<'pid' | 'began_us' | 'transaction' | 'isolation' | 'ids'>;
 
-export const fencedOf = ({ pid, began_us: began, isolation, ids }: FenceAnswer): FenceRow => ({
-  pid: Number(pid),
-  began,
-  isReadCommitted: isolation === 'read committed',
-  ids: JSON.parse(ids) as number[],
+export const fencedOf = (answer: FenceAnswer): FenceRow => ({
+  pid: Number(answer.pid),
+  began: answer.began_us,
+  transaction: answer.transaction,
+  isReadCommitted: answer.isolation === 'read committed',
+  ids: JSON.parse(answer.ids) as number[],
 });
 
 type WakeTuple = [

@@ -49,6 +49,8 @@ export interface FenceRow {
   pid: number;
   /** When its transaction began: microseconds since 1970. */
   began: string;
+  /** Its number, to ask for what became of it. */
+  transaction: string;
   isReadCommitted: boolean;
   ids: number[];
 }

@@ -70,8 +70,8 @@ describe('what is said of one delay', () => {
 
   it('takes it out of the transaction’s COMMIT', () => {
     call.say('1', FAILED);
-    call.committing(true);
-    expect(attempts.map(({ committing }) => committing)).toEqual([false, true, true]);
+    call.committing('7');
+    expect(attempts.map(({ isCommitting }) => isCommitting)).toEqual([false, true, true]);
   });
 
   it.each<unknown>(['4', '', 2, null, undefined, {}])('is refused of %p', (id) => {

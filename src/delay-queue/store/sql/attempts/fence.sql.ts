@@ -3,8 +3,8 @@ import { fencedRow } from '../parts/row-of.js';
 
 /**
  * First statement of a transactional call: proves the claims and holds the rows until the end, in
- * id order. Parameters: ids[], epochs[], idle_ms. Answers one row: the session, its
- * transaction's isolation, and the ids whose claim still holds.
+ * id order. Parameters: ids[], epochs[], idle_ms. Answers one row: the session, its transaction
+ * with its isolation, and the ids whose claim still holds.
  *
  * FOR UPDATE and not DELETE: a delete here would make every `schedule` of that key wait for the
  * handler. `is_local`: the timeout ends with the transaction; a process that is paused in it loses
@@ -29,7 +29,7 @@ export const fenceOneSql = ({ delay }: Tables): string =>
 const proof = (ids: string): string => `
 SELECT set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
        pg_backend_pid()::text AS pid, ${presentEpochUs('transaction_timestamp()')}::text AS began_us,
-       current_setting('transaction_isolation') AS isolation,
+       pg_current_xact_id()::text AS transaction, current_setting('transaction_isolation') AS isolation,
        ${ids} AS ids`;
 
 /**
