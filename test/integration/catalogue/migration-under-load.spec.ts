@@ -1,25 +1,13 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
+import { EFFECT_TABLE, stageOfEach } from '../engine/support/stage-of-each.js';
 
-const DELAYS = 1_000;
-const DEPLOYS = 6;
+const DELAYS = 300;
+const DEPLOYS = 3;
 
-let stage: Stage;
-let sources: DataSource[];
-
-beforeEach(async () => {
-  sources = [];
-  stage = await Stage.open();
-  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
-});
-
-afterEach(async () => {
-  await Promise.all(sources.map((source) => source.destroy()));
-  await stage.close();
-});
+const stage = stageOfEach({ tables: EFFECT_TABLE });
 
 /** What a starting node does first; its table of migrations is its own, so that it has some to run. */
 async function migrate(migrationsTableName: string): Promise<void> {
@@ -29,9 +17,9 @@ async function migrate(migrationsTableName: string): Promise<void> {
     migrations: delayQueueMigrations(),
     migrationsTableName,
   });
-  sources.push(source);
   await source.initialize();
   await runMigrations(source);
+  await source.destroy();
 }
 
 const HANDLERS = [
@@ -52,7 +40,7 @@ const scheduleAll = ({ delays }: DelayNode, prefix: string, spreadMs: number) =>
   );
 
 async function allDoneByTheirFirstAttempt(count: number): Promise<void> {
-  await stage.until('SELECT FROM delay_queue.delay LIMIT 1', (rows) => rows.length === 0);
+  await stage.noneLeft();
   expect(
     await stage.sql(
       'SELECT state, attempts, count(*)::int AS count FROM delay_queue.history GROUP BY 1, 2',
@@ -68,7 +56,7 @@ it('others migrate again while a node works, and a newer version adds to its tab
   const node = await stage.start({ providers: HANDLERS });
   const troubles: unknown[] = [];
   node.events.on('trouble', (trouble) => troubles.push(trouble));
-  await scheduleAll(node, 'k', 2_000);
+  await scheduleAll(node, 'k', 1_000);
   await Promise.all(Array.from({ length: DEPLOYS }, (_, n) => migrate(`migrations_${n}`)));
   // In one transaction, as a migration does it: the table of delays before that of history, which
   // is the order of every statement of ours.

@@ -1,38 +1,20 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
+import { EFFECT_TABLE, stageOfEach } from '../engine/support/stage-of-each.js';
 
 /** All nodes were down for a while. */
-const OVERDUE = 20_000;
-const FEW = 200;
+const OVERDUE = 6_000;
+const FEW = 100;
 const CLAIM_BATCH = 300;
 const CONCURRENCY = 40;
 const SWEEP_PAGE = 2_000;
-const REQUESTS = 20;
+const REQUESTS = 10;
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
+const stage = stageOfEach({
+  tables: `CREATE TABLE request (key text NOT NULL); ${EFFECT_TABLE}`,
 });
-
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
-});
-
-/** Overdue since `fromSecondsAgo`, one after another. */
-const overdue = (name: string, count: number, fromSecondsAgo: number) =>
-  stage.sql(
-    `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
-     SELECT $1, 'k' || n, 'null', at, at, at
-     FROM generate_series(1, $2::int) AS n,
-          LATERAL (SELECT date_trunc('milliseconds', clock_timestamp())
-                          - $3::int * interval '1 second' + n * interval '1 ms' AS at) AS due`,
-    [name, count, fromSecondsAgo],
-  );
 
 /** What an application does meanwhile; answers how much of it was done before `over`. */
 async function requestsUntil(node: DelayNode, over: () => boolean): Promise<number> {
@@ -49,13 +31,11 @@ async function requestsUntil(node: DelayNode, over: () => boolean): Promise<numb
   return served;
 }
 
-it('20,000 overdue at the start: bounded batches, fair between names, and the application goes on', async () => {
-  await stage.sql('CREATE TABLE request (key text NOT NULL)');
-  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
-  await overdue('test.many', OVERDUE - 2 * FEW, 3_600);
+it('thousands overdue at the start: bounded batches, fair between names, and the application goes on', async () => {
+  await stage.overdue('test.many', OVERDUE - 2 * FEW, { secondsAgo: 3_600 });
   // Behind all of them, so that whoever goes by age alone comes to these last.
-  await overdue('test.few', FEW, 60);
-  await overdue('test.fenced', FEW, 60);
+  await stage.overdue('test.few', FEW);
+  await stage.overdue('test.fenced', FEW);
   await stage.sql('ANALYZE delay_queue.delay');
 
   const claim = jest.spyOn(AttemptStore.prototype, 'claim');
@@ -82,8 +62,8 @@ it('20,000 overdue at the start: bounded batches, fair between names, and the ap
         count('test.many');
       }),
       plainHandler('test.few', () => count('test.few')),
-      fencedHandler('test.fenced', async ({ key }, { manager }) => {
-        await manager.query('INSERT INTO effect VALUES ($1)', [key]);
+      fencedHandler('test.fenced', async ({ id }, { manager }) => {
+        await manager.query('INSERT INTO effect VALUES ($1)', [id]);
         count('test.fenced');
       }),
       plainHandler('test.later', () => {}),
@@ -107,7 +87,7 @@ it('20,000 overdue at the start: bounded batches, fair between names, and the ap
     expect(manyBefore.get(name)).toBeLessThan(OVERDUE / 2);
   }
 
-  await stage.until(`SELECT FROM delay_queue.delay LIMIT 1`, (rows) => rows.length === 0);
+  await stage.noneLeft();
   expect(ran.get('test.many')).toBe(OVERDUE - 2 * FEW);
   expect(
     await stage.sql(`SELECT count(*)::int AS lines, count(DISTINCT key)::int AS keys FROM effect`),

@@ -1,35 +1,30 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { type DelayNode, fencedHandler, plainHandler } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
 import { until } from '../../support/until.js';
+import { HastyClient } from '../engine/support/hasty-client.js';
+import { EFFECT_TABLE, stageOfEach } from '../engine/support/stage-of-each.js';
 
 /** How often each kind of statement is refused before it is let through. */
 const REFUSALS = 3;
 
-let stage: Stage;
-let sessions: Client[];
+const stage = stageOfEach({ tables: EFFECT_TABLE });
 
-beforeEach(async () => {
-  sessions = [];
-  stage = await Stage.open();
-  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
-});
-
-afterEach(async () => {
-  await Promise.all(sessions.map((client) => client.end()));
-  await stage.close();
-});
-
-async function session(): Promise<Client> {
+/** Does it with a session of its own. */
+async function withSession(work: (session: Client) => Promise<void>): Promise<void> {
   const client = new Client({ connectionString: stage.url });
-  sessions.push(client);
   await client.connect();
-  return client;
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
 }
 
 const startNode = (): Promise<DelayNode> =>
   stage.start({
+    // Its limits are a tenth: whoever waits for a lock is given up after 1 s by the server, after 1.5 s by its client.
+    database: { url: stage.url, extra: { max: 20, Client: HastyClient } },
     options: { maxAttempts: 20, lease: '2s', timeout: '2s' },
     providers: [
       plainHandler('test.plain', () => {}),
@@ -54,7 +49,7 @@ function troublesOf({ events }: DelayNode): string[] {
 }
 
 async function allDone(count: number): Promise<void> {
-  await stage.until('SELECT id FROM delay_queue.delay', (rows) => rows.length === 0);
+  await stage.noneLeft();
   const [done] = await stage.sql<{ completed: number }>(
     `SELECT count(*) FILTER (WHERE state = 'completed')::int AS completed FROM delay_queue.history`,
   );
@@ -81,25 +76,29 @@ async function refuseFirst(code: string): Promise<void> {
     EXECUTE FUNCTION refuse('refused_ends')`);
 }
 
-describe('statements of the engine that the server refuses', () => {
-  it.each([
-    ['40001', 'serialization failure'],
-    ['57014', 'statement timeout'],
-  ])('%s (%s): are tried again until they pass, and everything is done once', async (code) => {
+it.each([
+  ['40001', 'serialization failure'],
+  ['57014', 'statement timeout'],
+])(
+  'statements that the server refuses with %s (%s) are tried again until they pass, and everything is done once',
+  async (code) => {
     await refuseFirst(code);
     const node = await startNode();
     const troubles = troublesOf(node);
     await node.delays.schedule('test.plain', null, { after: 0, key: 'plain' });
     await allDone(1);
-    const refused = (during: string): string[] =>
-      Array.from({ length: REFUSALS }, () => `${during} ${code}`);
     // What was refused was not committed, so no attempt was spent on it.
-    expect(troubles.filter((trouble) => trouble.startsWith('claim'))).toEqual([
-      ...refused('claim'),
-      'claim works',
-    ]);
-    expect(troubles.filter((trouble) => trouble === `acknowledge ${code}`)).toHaveLength(REFUSALS);
     expect(await stage.sql('SELECT attempts FROM delay_queue.history')).toEqual([{ attempts: 1 }]);
+    await until(
+      () => troubles,
+      (told) => told.includes('acknowledge works'),
+    );
+    for (const during of ['claim', 'acknowledge']) {
+      expect(troubles.filter((trouble) => trouble.startsWith(during))).toEqual([
+        ...Array.from({ length: REFUSALS }, () => `${during} ${code}`),
+        `${during} works`,
+      ]);
+    }
 
     // A transactional attempt whose last statement is refused rolls back as a whole.
     await stage.sql('ALTER SEQUENCE refused_ends RESTART');
@@ -109,62 +108,58 @@ describe('statements of the engine that the server refuses', () => {
     expect(
       await stage.sql(`SELECT attempts FROM delay_queue.history WHERE key = 'fenced'`),
     ).toEqual([{ attempts: REFUSALS + 1 }]);
-  });
-});
+  },
+);
 
-/** Of the engine's own sessions; what the database says is for others. */
-const LIMIT = '57014';
+it('a table is locked for long, and the database sets limits: the node keeps its own, says so and goes on', () =>
+  withSession(async (locker) => {
+    await stage.set({ lock_timeout: '200ms', statement_timeout: '200ms' });
+    const node = await startNode();
+    const troubles = troublesOf(node);
+    await node.delays.scheduleMany(
+      (['test.plain', 'test.fenced'] as const).map((name) => {
+        return { name, payload: null, key: name, after: 1_000 };
+      }),
+    );
+    await locker.query('BEGIN; LOCK TABLE delay_queue.delay IN SHARE MODE');
+    // Of the engine's own sessions; what the database says is for others.
+    await until(
+      () => troubles,
+      (told) => told.includes('claim 57014'),
+    );
+    // Whom nobody waits for any more does not wait for the lock either.
+    const waiting = await stage.sql(
+      `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'delay_queue.delay'::regclass`,
+    );
+    expect(waiting.length).toBeLessThanOrEqual(CONNECTIONS);
+    await locker.query('COMMIT');
+    await allDone(2);
+    expect(await stage.sql('SELECT key FROM effect')).toEqual([{ key: 'test.fenced' }]);
+  }));
 
-it('a table is locked for long, and the database sets limits: the node keeps its own, says so and goes on', async () => {
-  const locker = await session();
-  await stage.set({ lock_timeout: '200ms', statement_timeout: '200ms' });
-  const node = await startNode();
-  const troubles = troublesOf(node);
-  await node.delays.scheduleMany(
-    (['test.plain', 'test.fenced'] as const).map((name) => {
-      return { name, payload: null, key: name, after: 1_000 };
-    }),
-  );
-  await locker.query('BEGIN');
-  await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
-  await until(
-    () => troubles,
-    (told) => told.includes(`claim ${LIMIT}`),
-  );
-  // Whom nobody waits for any more does not wait for the lock either.
-  const waiting = await stage.sql(
-    `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'delay_queue.delay'::regclass`,
-  );
-  expect(waiting.length).toBeLessThanOrEqual(CONNECTIONS);
-  await locker.query('COMMIT');
-  await allDone(2);
-  expect(await stage.sql('SELECT key FROM effect')).toEqual([{ key: 'test.fenced' }]);
-});
-
-it('crossed locks: the engine loses the deadlock and goes on', async () => {
-  const locker = await session();
-  // So that it is the engine's wait that finds the circle, and not ours.
-  await locker.query(`SET deadlock_timeout = '60s'`);
-  const node = await startNode();
-  const troubles = troublesOf(node);
-  await locker.query('BEGIN');
-  await locker.query('LOCK TABLE delay_queue.history IN SHARE MODE');
-  await node.delays.schedule('test.plain', null, { after: 0, key: 'k' });
-  // Its acknowledgement has the table of delays and waits for that of history.
-  await stage.until<{ waits: number }>(
-    `SELECT count(*)::int AS waits FROM pg_locks
-     WHERE NOT granted AND relation = 'delay_queue.history'::regclass`,
-    ([row]) => row?.waits === 1,
-  );
-  await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
-  await until(
-    () => troubles,
-    (told) => told.includes('acknowledge 40P01'),
-  );
-  await locker.query('COMMIT');
-  await allDone(1);
-  expect(await stage.sql('SELECT attempts FROM delay_queue.history')).toEqual([{ attempts: 1 }]);
-});
+it('crossed locks: the engine loses the deadlock and goes on', () =>
+  withSession(async (locker) => {
+    // So that it is the engine's wait that finds the circle, and not ours.
+    await locker.query(`SET deadlock_timeout = '60s'`);
+    const node = await stage.start({ providers: [plainHandler('test.plain', () => {})] });
+    const troubles = troublesOf(node);
+    await locker.query('BEGIN; LOCK TABLE delay_queue.history IN SHARE MODE');
+    await node.delays.schedule('test.plain', null, { after: 0, key: 'k' });
+    // Its acknowledgement has the table of delays and waits for that of history.
+    await stage.until<{ waits: number }>(
+      `SELECT count(*)::int AS waits FROM pg_locks
+       WHERE NOT granted AND relation = 'delay_queue.history'::regclass`,
+      ([row]) => row?.waits === 1,
+    );
+    await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
+    await until(
+      () => troubles,
+      (told) => told.includes('acknowledge 40P01'),
+    );
+    await locker.query('COMMIT');
+    await allDone(1);
+    expect(await stage.sql('SELECT attempts FROM delay_queue.history')).toEqual([{ attempts: 1 }]);
+  }));
 
 it('a handler that succeeded does not run again while its result cannot be written', async () => {
   await stage.sql(`
@@ -180,11 +175,11 @@ it('a handler that succeeded does not run again while its result cannot be writt
   });
   const completed = node.next('completed');
   await node.delays.schedule('test.plain', null, { after: 0 });
-  // Held for more than two leases, by renewals alone.
+  // Held for more than one lease, by renewals alone.
   await stage.until<{ heldMs: number }>(
     `SELECT extract(epoch FROM leased_until - due_at)::float8 * 1000 AS "heldMs"
      FROM delay_queue.delay`,
-    ([row]) => (row?.heldMs ?? 0) > 3 * leaseMs,
+    ([row]) => (row?.heldMs ?? 0) > 2 * leaseMs,
   );
   await stage.sql('DROP TRIGGER refuse ON delay_queue.history');
   expect(await completed).toMatchObject({ attempt: 1 });

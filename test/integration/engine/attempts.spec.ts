@@ -1,71 +1,41 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
-import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
-import { Stage } from './support/stage.js';
+import { plainHandler, type Signal, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
+import { intercept } from './support/intercept.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
-let stage: Stage;
+let gate: Signal<void> | undefined;
+const stage = stageOfEach({ release: () => gate?.resolve() });
 
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
-});
-
-/** A row as a process leaves it that was killed in its `attempts`-th attempt. */
-const crashed = (name: string, attempts: number, maxAttempts: number | null) =>
-  stage.sql(
+it('a row whose process died runs again, and that counts; without attempts left a claim buries it unrun', async () => {
+  // As a process leaves it that was killed in its `attempts`-th attempt.
+  await stage.sql(
     `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at, attempts,
                                     epoch, max_attempts, leased_by, leased_until)
-     SELECT $1, 'k', 'null', at, at, at, $2::int, $2::int, $3, 'killed', at + interval '1 second'
-     FROM (SELECT date_trunc('seconds', clock_timestamp()) - interval '1 minute' AS at) AS due`,
-    [name, attempts, maxAttempts],
+     SELECT 'test.' || key, key, 'null', at, at, at, attempts, attempts, max_attempts, 'killed',
+            at + interval '1 second'
+     FROM date_trunc('seconds', clock_timestamp() - interval '1 minute') AS at,
+          (VALUES ('three', 3, NULL), ('ten', 3, 3), ('left', 2, 3)) AS t (key, attempts, max_attempts)`,
   );
-
-it.each([
-  ["the handler's", null],
-  ["schedule's", 3],
-])(
-  'a claim that meets a row without attempts left (%s) buries it unrun',
-  async (_, maxAttempts) => {
-    await crashed('test.plain', 3, maxAttempts);
-    await crashed('test.fenced', 3, maxAttempts);
-    const ran: string[] = [];
-    const options = { maxAttempts: maxAttempts === null ? 3 : 10 };
-    const node = await stage.start({
-      providers: [
-        plainHandler('test.plain', ({ key }) => void ran.push(key ?? ''), options),
-        fencedHandler('test.fenced', ({ key }) => void ran.push(key ?? ''), options),
-      ],
-    });
-    await stage.until<{ wake: string }>(
-      'SELECT wake_at::text AS wake FROM delay_queue.delay',
-      (rows) => rows.every(({ wake }) => wake === 'infinity'),
-    );
-    for (const name of ['test.plain', 'test.fenced'] as const) {
-      const found = await node.delays.find(name, 'k');
-      expect(found).toMatchObject({ state: 'dead', attempts: 3, wakeAt: null });
-      expect(found?.lastError).toContain('no attempt is left');
-    }
-    expect(ran).toEqual([]);
-  },
-);
-
-it('a row whose process died with attempts left runs again, and that counts', async () => {
-  await crashed('test.plain', 2, null);
-  const attempts: number[] = [];
-  const node = await stage.start({
-    providers: [
-      plainHandler('test.plain', ({ attempt }) => void attempts.push(attempt), { maxAttempts: 3 }),
-    ],
+  const ran: unknown[] = [];
+  const handlerOf = (name: `test.${string}`, maxAttempts: number) =>
+    plainHandler(name, ({ key, attempt }) => void ran.push(`${key}/${attempt}`), { maxAttempts });
+  const { delays } = await stage.start({
+    providers: [handlerOf('test.three', 3), handlerOf('test.ten', 10), handlerOf('test.left', 10)],
   });
-  await stage.until('SELECT id FROM delay_queue.delay', (rows) => rows.length === 0);
-  expect(attempts).toEqual([3]);
-  expect(await node.delays.history('test.plain', 'k')).toMatchObject([
+  await stage.until<{ wake: string }>(
+    'SELECT wake_at::text AS wake FROM delay_queue.delay',
+    (rows) => rows.every(({ wake }) => wake === 'infinity'),
+  );
+  for (const key of ['three', 'ten']) {
+    const found = await delays.find(`test.${key}`, key);
+    expect(found).toMatchObject({ state: 'dead', attempts: 3, wakeAt: null });
+    expect(found?.lastError).toContain('no attempt is left');
+  }
+  expect(ran).toEqual(['left/3']);
+  expect(await delays.history('test.left', 'left')).toMatchObject([
     { state: 'completed', attempts: 3 },
   ]);
 });
@@ -75,7 +45,7 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
     const claim = jest.spyOn(AttemptStore.prototype, 'claim');
     let runs = 0;
     const node = await stage.start({ providers: [plainHandler('test.plain', () => void runs++)] });
-    await node.delays.schedule('test.plain', null, { after: '2s', key: 'k' });
+    await node.delays.schedule('test.plain', null, { after: '1s', key: 'k' });
     // Behind the back of every node: nothing tells the wheel.
     await stage.sql(`UPDATE delay_queue.delay SET wake_at = wake_at + interval '1 hour'`);
     await until(
@@ -89,11 +59,8 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
   it('and takes nothing that moved on, but finds it where it is now', async () => {
     const claim = jest.spyOn(AttemptStore.prototype, 'claim');
     const node = await stage.start({ providers: [plainHandler('test.plain', () => {})] });
-    const warm = node.next('completed');
-    await node.delays.schedule('test.plain', null, { after: 0, key: 'warm' });
-    await warm;
     const completed = node.next('completed');
-    const { id } = await node.delays.schedule('test.plain', null, { after: '2s', key: 'k' });
+    const { id } = await node.delays.schedule('test.plain', null, { after: '1s', key: 'k' });
     await stage.sql('UPDATE delay_queue.delay SET epoch = 7');
     await completed;
     // A load that comes in between teaches the wheel the new epoch; with the old one nothing is got.
@@ -110,54 +77,43 @@ describe('a claim looks at the row again, whatever the wheel believes', () => {
 });
 
 it('a page that was read before a claim, and is heard of after it, leads to no second one', async () => {
-  const [read, begun, release, offered, gate] = [signal(), signal(), signal(), signal(), signal()];
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const { claim } = AttemptStore.prototype;
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const { sweep } = NodeStore.prototype;
-  const claimed = jest
-    .spyOn(AttemptStore.prototype, 'claim')
-    .mockImplementation(async function afterTheRead(this: AttemptStore, requests) {
-      await read.promise;
-      return claim.call(this, requests);
-    });
-  const swept = jest
-    .spyOn(NodeStore.prototype, 'sweep')
-    .mockImplementationOnce(async function heardLate(this: NodeStore, ...parameters) {
-      const page = await sweep.apply(this, parameters);
+  const [read, begun, heard, offered] = [signal(), signal(), signal(), signal()];
+  const { promise: end } = (gate = signal());
+  const claimed = intercept(AttemptStore.prototype, 'claim', async ({ real }) => {
+    await read.promise;
+    return real();
+  });
+  let page: unknown;
+  intercept(
+    NodeStore.prototype,
+    'sweep',
+    async ({ real }) => {
+      const swept = await real();
+      page = swept;
       read.resolve();
-      await release.promise;
+      await heard.promise;
       setImmediate(offered.resolve);
-      return page;
-    });
-  try {
-    // Due, and late enough for the load to bring it too.
-    await stage.sql(
-      `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
-       SELECT 'test.read', 'null', at, at, at FROM clock_timestamp() AS at`,
-    );
-    const node = await stage.start({
-      providers: [
-        plainHandler('test.read', () => {
-          begun.resolve();
-          return gate.promise;
-        }),
-        plainHandler('test.next', () => {}),
-      ],
-    });
-    await begun.promise;
-    release.resolve();
-    await offered.promise;
-    const completed = node.next('completed');
-    await node.delays.schedule('test.next', null, { after: 0 });
-    await completed;
-    expect(await swept.mock.results[0]?.value).toMatchObject({ wakes: [{ id: 1, epoch: 0 }] });
-    expect(claimed.mock.calls.map(([requests]) => requests.map(({ id }) => id))).toEqual([
-      [1],
-      [2],
-    ]);
-  } finally {
-    release.resolve();
-    gate.resolve();
-  }
+      return swept;
+    },
+    1,
+  );
+  // Due, and late enough for the load to bring it too.
+  await stage.overdue('test.read', 1, { secondsAgo: 0 });
+  const node = await stage.start({
+    providers: [
+      plainHandler('test.read', () => {
+        begun.resolve();
+        return end;
+      }),
+      plainHandler('test.next', () => {}),
+    ],
+  });
+  await begun.promise;
+  heard.resolve();
+  await offered.promise;
+  const completed = node.next('completed');
+  await node.delays.schedule('test.next', null, { after: 0 });
+  await completed;
+  expect(page).toMatchObject({ wakes: [{ id: 1, epoch: 0 }] });
+  expect(claimed.calls.map(([requests]) => requests.map(({ id }) => id))).toEqual([[1], [2]]);
 });

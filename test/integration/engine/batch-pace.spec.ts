@@ -1,77 +1,48 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import type { Type } from '@nestjs/common';
-import type { OnDelayBatchOptions } from 'nestjs-delay-queue';
-import { batchHandler, fencedBatchHandler, type Signal, signal } from '../../support/delay-node.js';
+import { beforeEach, expect, it } from '@jest/globals';
+import type { DelayService } from 'nestjs-delay-queue';
+import { batchHandler, type Signal, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { Stage } from './support/stage.js';
+import { batchOf, keys, keysOf } from './support/batch-stage.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
-const KINDS = { plain: batchHandler, transactional: fencedBatchHandler };
-
-let stage: Stage;
 let goOn: Signal<void>;
 /** What each call got, in the order in which they began; none ends before `goOn`. */
 let calls: string[][];
 
-beforeEach(async () => {
-  stage = await Stage.open();
-  goOn = signal();
-  calls = [];
+const stage = stageOfEach({ release: () => goOn.resolve() });
+
+beforeEach(() => {
+  [goOn, calls] = [signal(), []];
 });
 
-afterEach(async () => {
-  goOn.resolve();
-  await stage.close();
-});
-
-const slowHandler = (kind: keyof typeof KINDS, options: OnDelayBatchOptions): Type =>
-  KINDS[kind](
-    'test.batch',
-    (delays) => {
-      calls.push(delays.map(({ key }) => key ?? ''));
-      return goOn.promise;
-    },
-    options,
-  );
-
-const untilGone = (): Promise<unknown> => {
-  goOn.resolve();
-  return stage.until(`SELECT id FROM delay_queue.delay`, (rows) => rows.length === 0);
-};
-
-const keys = (count: number): string[] => Array.from({ length: count }, (_, n) => `k${n}`);
-
-for (const kind of ['plain', 'transactional'] as const) {
-  it(`a slow ${kind} batch handler does not hold up what is due later while slots are free`, async () => {
-    const handler = slowHandler(kind, { batch: 200, concurrency: 6 });
-    const { delays } = await stage.start({ providers: [handler] });
-    for (const key of keys(6)) {
-      await delays.schedule('test.batch', null, { key, after: 0 });
-      await until(
-        () => calls.flat(),
-        (begun) => begun.includes(key),
-      );
-    }
-    expect(calls).toEqual(keys(6).map((key) => [key]));
-    await untilGone();
-  });
-
-  it(`a burst that comes bit by bit fits into the slots of a slow ${kind} batch handler`, async () => {
-    const handler = slowHandler(kind, { batch: 1_000, concurrency: 10 });
-    const { delays } = await stage.start({ providers: [handler] });
-    await delays.scheduleMany(
-      keys(500).map((key, index) => ({
-        name: 'test.batch',
-        payload: null,
-        key,
-        after: 200 + index,
-      })),
-    );
-    // No call ends before all have begun: more than ten calls would never get there.
-    await until(
-      () => calls.flat().length,
-      (begun) => begun === 500,
-    );
-    await untilGone();
-    expect(calls.flat().toSorted()).toEqual(keys(500).toSorted());
-  });
+async function startSlow(concurrency: number): Promise<DelayService> {
+  const run = (delays: Parameters<typeof keysOf>[0]): Promise<void> => {
+    calls.push(keysOf(delays));
+    return goOn.promise;
+  };
+  const handler = batchHandler('test.batch', run, { batch: 1_000, concurrency });
+  return (await stage.start({ providers: [handler] })).delays;
 }
+
+it('a slow batch handler does not hold up what is due later while slots are free', async () => {
+  const delays = await startSlow(6);
+  for (const key of keys(6)) {
+    await delays.scheduleMany(batchOf([key]));
+    await until(
+      () => calls.flat(),
+      (begun) => begun.includes(key),
+    );
+  }
+  expect(calls).toEqual(keys(6).map((key) => [key]));
+});
+
+it('a burst that comes bit by bit fits into the slots of a slow batch handler', async () => {
+  const delays = await startSlow(10);
+  await delays.scheduleMany(batchOf(keys(400), 200, 1));
+  // No call ends before all have begun: more than ten calls would never get there.
+  await until(
+    () => calls.flat(),
+    ({ length }) => length === 400,
+  );
+  expect(calls.flat().toSorted()).toEqual(keys(400).toSorted());
+});

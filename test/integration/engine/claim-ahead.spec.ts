@@ -1,11 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { beforeEach, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
 import { ClaimAhead } from '../../../src/delay-queue/execution/places/claim-ahead.js';
 import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { Stage } from './support/stage.js';
+import { intercept } from './support/intercept.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
 /** Delays of quick handlers are claimed before there is a place for them. */
 const NAME = 'test.work';
@@ -18,7 +19,6 @@ const KEYS = Array.from({ length: MANY }, (_, n) => `k${n + 10}`);
 const WAITS_AT = 4;
 const WAITS = KEYS[WAITS_AT] as string;
 
-let stage: Stage;
 let node: DelayNode;
 let held: Promise<void> | undefined;
 let open: () => void;
@@ -31,31 +31,21 @@ let claims: number[];
 let askedAtMs: Map<number, number>;
 let claimedAhead: Promise<(string | null)[]>;
 
-beforeEach(async () => {
-  stage = await Stage.open();
-  [begun, most, claims, held] = [[], 0, [], undefined];
+const stage = stageOfEach({ release: () => open() });
+
+beforeEach(() => {
+  [begun, most, claims, held, open] = [[], 0, [], undefined, () => {}];
   askedAtMs = new Map();
   const ahead = signal<(string | null)[]>();
   claimedAhead = ahead.promise;
-  // oxlint-disable-next-line typescript/unbound-method -- called with its own store below
-  const { claim } = AttemptStore.prototype;
-  jest.spyOn(AttemptStore.prototype, 'claim').mockImplementation(async function watched(
-    this: AttemptStore,
-    requests,
-  ) {
+  intercept(AttemptStore.prototype, 'claim', async ({ real, given: [requests] }) => {
     for (const { id } of requests) askedAtMs.set(id, performance.now());
-    const rows = await claim.call(this, requests);
+    const rows = await real();
     claims.push(rows.length);
     const keys = rows.map(({ key }) => key);
     if (keys.length > CONCURRENCY && keys.includes(WAITS)) ahead.resolve(keys);
     return rows;
   });
-});
-
-afterEach(async () => {
-  open();
-  await stage.close();
-  jest.restoreAllMocks();
 });
 
 /** A node whose handlers were quick so far. From now on those that begin wait until `open`. */
@@ -73,19 +63,11 @@ async function startQuick(options: object = {}): Promise<void> {
     { concurrency: CONCURRENCY },
   );
   // However busy the machine is: as quick as they are meant to be.
-  // oxlint-disable-next-line typescript/unbound-method -- called with its own object below
-  const { took } = ClaimAhead.prototype;
-  const quick = jest.spyOn(ClaimAhead.prototype, 'took').mockImplementation(function cap(
-    this: ClaimAhead,
-    name,
-    _,
-    atOnce,
-  ) {
-    took.call(this, name, 0.1, atOnce);
-  });
+  intercept(ClaimAhead.prototype, 'took', ({ real, given: [name, ms, atOnce] }) =>
+    real(name, held === undefined ? 0.1 : ms, atOnce),
+  );
   node = await stage.start({ providers: [handler], options });
   await runSome();
-  quick.mockRestore();
   const gate = signal();
   [held, open] = [gate.promise, gate.resolve];
   [begun, claims] = [[], []];
@@ -96,7 +78,7 @@ async function runSome(): Promise<void> {
   const some = KEYS.slice(0, 10).map(() => ({ name: NAME, payload: null, after: 0 }) as const);
   while (Math.max(...claims) <= WAITS_AT) {
     await node.delays.scheduleMany(some);
-    await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+    await stage.noneLeft();
   }
 }
 
@@ -129,49 +111,33 @@ it('quick handlers: many for each claim, each in its turn, and no more at a time
   await startQuick();
   open();
   await schedule();
-  await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+  await stage.noneLeft();
   expect(begun).toEqual(KEYS);
   expect(most).toBe(CONCURRENCY);
   // Two at a time it would be thirty.
   expect(claims.length).toBeLessThan(MANY / CONCURRENCY / 2);
 });
 
-describe('handlers that are suddenly slow', () => {
-  it('give back what waits for them, no attempt is spent, and nobody waits for them any more', async () => {
-    await startQuick();
-    await schedule();
-    await waiting();
-    await until(counts, ([row]) => row?.leased === CONCURRENCY);
-    const [after] = await counts();
-    expect(after?.spent).toBe(CONCURRENCY);
-    expect(after?.claimed).toBeGreaterThan(CONCURRENCY);
-    const asked = claims.length;
-    const completed = node.next('completed');
-    open();
-    await completed;
-    // What comes then is claimed for a place that is free.
-    await until(
-      () => claims.length,
-      (length) => length > asked,
-    );
-    expect(claims[asked]).toBeLessThanOrEqual(CONCURRENCY);
-    await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
-    expect(new Set(begun).size).toBe(MANY);
-    expect(begun).toHaveLength(MANY);
-    expect(most).toBe(CONCURRENCY);
-  });
-
-  it('leave what waits to another node', async () => {
-    await startQuick();
-    await schedule();
-    await waiting();
-    const there: (string | null)[] = [];
-    await stage.start({ providers: [plainHandler(NAME, ({ key }) => void there.push(key))] });
-    await until(counts, ([row]) => row?.leased === CONCURRENCY && row.spent === CONCURRENCY);
-    await stage.until(`SELECT id FROM delay_queue.delay`, (left) => left.length === CONCURRENCY);
-    expect(there).toHaveLength(MANY - CONCURRENCY);
-    expect(begun).toHaveLength(CONCURRENCY);
-  });
+it('handlers that are suddenly slow give back what waits for them, no attempt is spent, and nobody waits for them any more', async () => {
+  await startQuick();
+  await schedule();
+  await waiting();
+  const [after] = await until(counts, ([row]) => row?.leased === CONCURRENCY);
+  expect(after?.spent).toBe(CONCURRENCY);
+  expect(after?.claimed).toBeGreaterThan(CONCURRENCY);
+  const asked = claims.length;
+  const completed = node.next('completed');
+  open();
+  await completed;
+  // What comes then is claimed for a place that is free.
+  await until(
+    () => claims.length,
+    (length) => length > asked,
+  );
+  expect(claims[asked]).toBeLessThanOrEqual(CONCURRENCY);
+  await stage.noneLeft();
+  expect(begun.toSorted()).toEqual(KEYS);
+  expect(most).toBe(CONCURRENCY);
 });
 
 it('a node that stops gives back what waits: no handler was called, no attempt is spent', async () => {
@@ -188,51 +154,34 @@ it('one that waits is cancelled by an abort, and never begins', async () => {
   await schedule();
   await waiting();
   const heard = signal();
-  // oxlint-disable-next-line typescript/unbound-method -- called with its own object below
-  const { abort } = InFlight.prototype;
-  jest.spyOn(InFlight.prototype, 'abort').mockImplementation(function watched(
-    this: InFlight,
-    aborted,
-  ) {
-    abort.call(this, aborted);
+  intercept(InFlight.prototype, 'abort', ({ real }) => {
+    real();
     heard.resolve();
   });
   const cancelled = node.delays.cancel(NAME, WAITS, { running: 'abort' });
   await Promise.race([heard.promise, cancelled]);
   open();
   expect(await cancelled).toMatchObject({ verdict: 'cancelled' });
-  await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
-  expect(begun).toHaveLength(MANY - 1);
-  expect(begun).not.toContain(WAITS);
+  await stage.noneLeft();
+  expect(begun.toSorted()).toEqual(KEYS.filter((key) => key !== WAITS));
 });
 
-it('whoever has one attempt alone goes before the others that wait', async () => {
+it('who waits begins later than it was claimed, and says so; whoever has one attempt alone goes first', async () => {
   await startQuick();
   await schedule({ maxAttempts: 1 });
-  await waiting();
-  open();
-  await until(
-    () => begun.length,
-    (length) => length === MANY,
-  );
-  // Of two claims the later may be answered first: then it did not wait at all.
-  expect(begun.indexOf(WAITS)).toBeLessThanOrEqual(CONCURRENCY);
-});
-
-it('who waits begins later than it was claimed, and says so', async () => {
-  await startQuick();
-  await schedule();
   const keys = await waiting();
   const claimedAtMs = performance.now();
   const waits = keys.find((key) => !begun.includes(key));
   const completed = node.next('completed', ({ key }) => key === waits);
-  await until(
+  const waitedMs = await until(
     () => performance.now() - claimedAtMs,
-    (waitedMs) => waitedMs > 20,
+    (ms) => ms > 20,
   );
-  const waitedMs = performance.now() - claimedAtMs;
   open();
   expect((await completed).latenessMs).toBeGreaterThan(waitedMs);
+  await stage.noneLeft();
+  // Of two claims the later may be answered first: then it did not wait at all.
+  expect(begun.indexOf(WAITS)).toBeLessThanOrEqual(CONCURRENCY);
 });
 
 it('after the process stood still for longer than a lease nothing begins under it', async () => {
@@ -250,11 +199,10 @@ it('after the process stood still for longer than a lease nothing begins under i
     },
     { concurrency: CONCURRENCY },
   );
-  open = () => {};
   node = await stage.start({ providers: [handler], options: { lease: leaseMs } });
   await runSome();
   blocksAt = heldForMs.length + CONCURRENCY + 1;
   await schedule();
-  await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+  await stage.noneLeft();
   expect(Math.max(...heldForMs)).toBeLessThan(leaseMs);
 });

@@ -1,111 +1,82 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { plainHandler, signal } from '../../support/delay-node.js';
+import { expect, it } from '@jest/globals';
+import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { Stage } from './support/stage.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
-/** One group's sale: far more than a node keeps in its ready queue, and than a sweep reads at once. */
-const BIG = 20_000;
+/** One group's sale: more than a node keeps in its ready queue, and than a sweep reads at once. */
+const BIG = 12_000;
 const SMALL = 10;
 /** What a sweep reads before it looks past those, and what was claimed until then. */
 const BEGUN_MAX = 6_000;
 
-/** Delays of one name, due so many seconds ago. Parameters: how many, group, seconds. */
-const INSERT = `
-  INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
-  SELECT 'test.sale', 'null', at, at, at, $2
-  FROM generate_series(1, $1::int), LATERAL (SELECT now() - $3 * interval '1 second' AS at) AS due`;
+const stage = stageOfEach();
 
-let stage: Stage;
-/** The groups, in the order in which their delays ran. */
-let ran: (string | null)[];
+const scheduleGroup = ({ delays }: DelayNode, group: string, count = 1): Promise<unknown> =>
+  delays.scheduleMany(
+    Array.from(
+      { length: count },
+      () => ({ name: 'test.sale', payload: null, after: 0, group }) as const,
+    ),
+  );
 
-beforeEach(async () => {
-  stage = await Stage.open();
-  ran = [];
-});
-
-afterEach(() => stage.close());
-
-const handler = (concurrency = 2) =>
-  plainHandler(
+it('the groups of a name run in turn, also behind the backlog of another, and those that come later', async () => {
+  await stage.overdue('test.sale', BIG, { group: 'big' });
+  for (const group of ['small', null]) {
+    await stage.overdue('test.sale', SMALL, { group, secondsAgo: 30 });
+  }
+  /** The groups, in the order in which their delays ran. */
+  const ran: (string | null)[] = [];
+  const begunBefore = async (group: string | null): Promise<number> => {
+    await until(
+      () => ran.filter((one) => one === group).length,
+      (count) => count === SMALL,
+    );
+    return ran.lastIndexOf(group);
+  };
+  const handler = plainHandler(
     'test.sale',
     async ({ group }) => {
       await new Promise(setImmediate);
       ran.push(group);
     },
-    { concurrency },
+    { concurrency: 2 },
   );
-
-const ranOf = (group: string | null): Promise<number> =>
-  until(
-    () => ran.filter((one) => one === group).length,
-    (count) => count >= SMALL,
+  const node = await stage.start({ providers: [handler] });
+  const atFirst = Promise.all([begunBefore('small'), begunBefore(null)]);
+  await until(
+    () => ran.length,
+    (length) => length > 100,
   );
+  const before = ran.length;
+  await scheduleGroup(node, 'later', SMALL);
+  expect((await begunBefore('later')) - before).toBeLessThan(BEGUN_MAX);
+  expect(Math.max(...(await atFirst))).toBeLessThan(BEGUN_MAX);
+});
 
-const begunBefore = (group: string | null): number => ran.lastIndexOf(group) + 1 - SMALL;
-
-describe('the groups of a name', () => {
-  it.each(['small', null])(
-    'run in turn, also behind the backlog of another at the start: %s',
-    async (group) => {
-      await stage.sql(INSERT, [BIG, 'big', 60]);
-      await stage.sql(INSERT, [SMALL, group, 30]);
-      await stage.start({ providers: [handler()] });
-      await ranOf(group);
-      expect(begunBefore(group)).toBeLessThan(BEGUN_MAX);
+it('groups are served one after another where there is one place', async () => {
+  const gate = signal();
+  const taken: (string | null)[] = [];
+  const handler = plainHandler(
+    'test.sale',
+    async ({ group }) => {
+      taken.push(group);
+      await gate.promise;
     },
+    { concurrency: 1 },
   );
-
-  it('run in turn when they come while another runs', async () => {
-    await stage.sql(INSERT, [BIG, 'big', 60]);
-    const node = await stage.start({ providers: [handler()] });
-    await until(
-      () => ran.length,
-      (length) => length > 100,
-    );
-    const before = ran.length;
-    const items = Array.from({ length: SMALL }, () => ({
-      name: 'test.sale' as const,
-      payload: null,
-      after: 0,
-      group: 'small',
-    }));
-    await node.delays.scheduleMany(items);
-    await ranOf('small');
-    expect(ran.lastIndexOf('small') - before).toBeLessThan(BEGUN_MAX);
-  });
-
-  it('are served one after another where there is one place', async () => {
-    const gate = signal();
-    const taken: (string | null)[] = [];
-    const node = await stage.start({
-      providers: [
-        plainHandler(
-          'test.sale',
-          async ({ group }) => {
-            taken.push(group);
-            await gate.promise;
-          },
-          { concurrency: 1 },
-        ),
-        plainHandler('test.mark', () => {}),
-      ],
-    });
-    const first = node.next('started');
-    await node.delays.schedule('test.sale', null, { after: 0, group: 'a' });
-    await first;
-    for (const group of ['a', 'a', 'b', 'c', 'b']) {
-      await node.delays.schedule('test.sale', null, { after: 0, group });
-    }
-    // Who was scheduled before it is in the ready queue when it runs.
-    const marked = node.next('completed', ({ name }) => name === 'test.mark');
-    await node.delays.schedule('test.mark', null, { after: 0 });
-    await marked;
-    gate.resolve();
-    await until(
-      () => taken.length,
-      (length) => length === 6,
-    );
-    expect(taken).toEqual(['a', 'a', 'b', 'c', 'a', 'b']);
-  });
+  const node = await stage.start({ providers: [handler, plainHandler('test.mark', () => {})] });
+  const first = node.next('started');
+  await scheduleGroup(node, 'a');
+  await first;
+  for (const group of ['a', 'a', 'b', 'c', 'b']) await scheduleGroup(node, group);
+  // Who was scheduled before it is in the ready queue when it runs.
+  const marked = node.next('completed', ({ name }) => name === 'test.mark');
+  await node.delays.schedule('test.mark', null, { after: 0 });
+  await marked;
+  gate.resolve();
+  await until(
+    () => taken.length,
+    (length) => length === 6,
+  );
+  expect(taken).toEqual(['a', 'a', 'b', 'c', 'a', 'b']);
 });

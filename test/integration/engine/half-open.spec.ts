@@ -1,25 +1,19 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
 import { openProxy } from '../../chaos/proxy/proxy.js';
 import { fencedHandler, signal } from '../../support/delay-node.js';
-import { Stage } from './support/stage.js';
 import { until } from '../../support/until.js';
+import { HastyClient } from './support/hasty-client.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.sql('CREATE TABLE effect (attempt int NOT NULL)');
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach({ tables: 'CREATE TABLE effect (attempt int NOT NULL)' });
 
 it('a transaction on a connection that died silently is cut, and its connection leaves the pool', async () => {
   const proxy = await openProxy(stage.url);
   const began = signal();
   try {
     const node = await stage.start({
-      url: proxy.url,
+      database: { url: proxy.url, extra: { max: 20, Client: HastyClient } },
       options: { lease: '1s', timeout: '500ms' },
       providers: [
         fencedHandler('test.fenced', async ({ attempt }, { manager }) => {

@@ -1,18 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
 import { OnDelay } from 'nestjs-delay-queue';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { until } from '../../support/until.js';
-import { Stage } from './support/stage.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 const namesOf = (count: number): `test.${string}`[] =>
   Array.from({ length: count }, (_, n): `test.${string}` => `test.name-${n}`);
@@ -37,73 +31,61 @@ function handlerOfAll(names: readonly `test.${string}`[], run: (name: string) =>
   return ManyHandlers;
 }
 
-describe('the shares of a node', () => {
-  it.each([1, 32, 33, 2_000])(
-    'are told by a load and a sweep for %d names alike',
-    async (count) => {
-      const names = [...namesOf(count - 1), 'test.__proto__'];
-      const all = [...names, 'test.nobody'];
-      await overdue(all, 3_000);
-      const nodes = new Nodes('b', names);
-      // Of the even names there is another node.
-      nodes.update([['a', names.filter((_, at) => at % 2 === 0)]]);
-      const indexes: unknown[] = [];
-      const runner = {
-        query: <Row>(text: string, parameters: unknown[]) => {
-          const [, index] = /\$(\d+)::jsonb IS NULL/.exec(text) ?? [];
-          indexes.push(parameters[Number(index) - 1]);
-          return stage.sql(text, parameters) as Promise<Row[]>;
-        },
-      };
-      const store = new NodeStore(runner, 'delay_queue', 'b');
-      const rows = await stage.sql<{ id: string; name: string }>(
-        'SELECT id, name FROM delay_queue.delay',
-      );
-      const own = rows
-        .filter(({ id, name }) => nodes.owns(Number(id), name))
-        .map(({ id }) => Number(id));
-      expect(own.length).toBeLessThan(rows.length);
-      const load = {
-        horizonMs: 0,
-        limit: 5_000,
-        peersWithinMs: 0,
-        isPresent: false,
-        instance: 'i',
-      };
-      const sweep = { scan: 5_000, limit: 5_000, helpAfterMs: null, aheadMs: 0 };
-      const pages = [
-        await store.load(nodes.shares, { wakeMs: 0, id: 0 }, load),
-        await store.sweep(nodes.shares, null, sweep),
-      ];
-      for (const { wakes } of pages) expect(wakes.map(({ id }) => id)).toEqual(own);
-      // Many names are not looked through for each row.
-      expect(indexes.map((index) => index !== null)).toEqual([count > 32, count > 32]);
-      const helped = await store.sweep(nodes.shares, null, { ...sweep, helpAfterMs: 1_000 });
-      expect(helped.wakes.map(({ name }) => name)).not.toContain('test.nobody');
-      expect(helped.wakes).toHaveLength(rows.filter(({ name }) => name !== 'test.nobody').length);
-    },
-  );
-});
+it.each([1, 32, 33])(
+  'the shares of a node are told by a load and a sweep for %d names alike',
+  async (count) => {
+    const names = [...namesOf(count - 1), 'test.__proto__'];
+    await overdue([...names, 'test.nobody'], 3_000);
+    const nodes = new Nodes('b', names);
+    // Of the even names there is another node.
+    nodes.update([['a', names.filter((_, at) => at % 2 === 0)]]);
+    const indexes: unknown[] = [];
+    const runner = {
+      query: <Row>(text: string, parameters: unknown[]) => {
+        const [, index] = /\$(\d+)::jsonb IS NULL/.exec(text) ?? [];
+        indexes.push(parameters[Number(index) - 1]);
+        return stage.sql(text, parameters) as Promise<Row[]>;
+      },
+    };
+    const store = new NodeStore(runner, 'delay_queue', 'b');
+    const rows = await stage.sql<{ id: string; name: string }>(
+      'SELECT id, name FROM delay_queue.delay',
+    );
+    const own = rows
+      .filter(({ id, name }) => nodes.owns(Number(id), name))
+      .map(({ id }) => Number(id));
+    expect(own.length).toBeLessThan(rows.length);
+    const load = { horizonMs: 0, limit: 5_000, peersWithinMs: 0, isPresent: false, instance: 'i' };
+    const sweep = { scan: 5_000, limit: 5_000, helpAfterMs: null, aheadMs: 0 };
+    const pages = [
+      await store.load(nodes.shares, { wakeMs: 0, id: 0 }, load),
+      await store.sweep(nodes.shares, null, sweep),
+    ];
+    for (const { wakes } of pages) expect(wakes.map(({ id }) => id)).toEqual(own);
+    // Many names are not looked through for each row.
+    expect(indexes.map((index) => index !== null)).toEqual([count > 32, count > 32]);
+    const helped = await store.sweep(nodes.shares, null, { ...sweep, helpAfterMs: 1_000 });
+    expect(helped.wakes.map(({ name }) => name)).not.toContain('test.nobody');
+    expect(helped.wakes).toHaveLength(rows.filter(({ name }) => name !== 'test.nobody').length);
+  },
+);
 
-describe('ten thousand names', () => {
-  it('run on two nodes, the delays of each name once, in turn', async () => {
-    const names = namesOf(10_000);
-    const runs: string[] = [];
-    await overdue(names, names.length);
-    const run = (name: string): void => void runs.push(name);
-    for (const nodeName of ['a', 'b']) {
-      await stage.start({ providers: [handlerOfAll(names, run)], options: { nodeName } });
-    }
-    await until(
+it('a thousand names run on two nodes, the delays of each name once', async () => {
+  const names = namesOf(1_000);
+  const runs: string[] = [];
+  const ran = (count: number): Promise<number> =>
+    until(
       () => runs.length,
-      (count) => count === names.length,
+      (length) => length === count,
     );
-    expect(new Set(runs).size).toBe(names.length);
-    // What is new goes its way beside them.
-    await overdue(names, 2 * names.length);
-    await until(
-      () => runs.length,
-      (count) => count === 3 * names.length,
-    );
-  });
+  await overdue(names, names.length);
+  for (const nodeName of ['a', 'b']) {
+    const providers = [handlerOfAll(names, (name) => runs.push(name))];
+    await stage.start({ providers, options: { nodeName } });
+  }
+  await ran(names.length);
+  expect(new Set(runs).size).toBe(names.length);
+  // What is new goes its way beside them.
+  await overdue(names, 2 * names.length);
+  await ran(3 * names.length);
 });

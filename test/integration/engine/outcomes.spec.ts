@@ -1,94 +1,62 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
+import { describe, expect, it } from '@jest/globals';
+import { type DelayEventMap, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import { fencedHandler, plainHandler } from '../../support/delay-node.js';
-import { Stage } from './support/stage.js';
+import { OneNode } from '../../support/one-node.js';
 
-let stage: Stage;
+interface Acting {
+  attempt: number;
+  maxAttempts: number;
+}
 
-beforeEach(async () => {
-  stage = await Stage.open();
+/** What the handlers do: the plain one at once, the transactional one a moment later. */
+let act: (delay: Acting) => unknown;
+
+const node = new OneNode({
+  providers: [
+    plainHandler('test.plain', (delay) => act(delay) as void),
+    fencedHandler('test.fenced', async (delay) => {
+      await Promise.resolve();
+      await act(delay);
+    }),
+  ],
 });
 
-afterEach(() => stage.close());
+const NAMES = ['test.plain', 'test.fenced'] as const;
+type Name = (typeof NAMES)[number];
 
-const handlers = { plain: plainHandler, transactional: fencedHandler };
-const KINDS = ['plain', 'transactional'] as const;
+/** Has the handler do it, until its attempts have ended like that. */
+async function ends<Event extends 'completed' | 'dead' | 'postponed'>(
+  event: Event,
+  name: Name,
+  handle: typeof act,
+  maxAttempts = 10,
+): Promise<{ ended: DelayEventMap[Event][0]; dueAt: Date }> {
+  act = handle;
+  const ended = node.next(event);
+  const { dueAt } = await node.delays.schedule(name, null, { after: 0, key: 'k', maxAttempts });
+  return { ended: await ended, dueAt: dueAt! };
+}
 
-describe.each(KINDS)('a %s handler', (kind) => {
+describe.each(NAMES)('the handler of %s', (name) => {
   it('postpones: no attempt is spent, and due moves along', async () => {
-    const node = await stage.start({
-      providers: [
-        handlers[kind]('test.postpone', () => {
-          throw new PostponeDelay('1h');
-        }),
-      ],
+    const { ended, dueAt } = await ends('postponed', name, () => {
+      throw new PostponeDelay('1h');
     });
-    const postponed = node.next('postponed');
-    const { dueAt } = await node.delays.schedule('test.postpone', null, { after: 0, key: 'k' });
-    expect(await postponed).toMatchObject({ key: 'k', waitMs: 3_600_000 });
-    const found = await node.delays.find('test.postpone', 'k');
+    expect(ended).toMatchObject({ key: 'k', waitMs: 3_600_000 });
+    const found = await node.delays.find(name, 'k');
     expect(found).toMatchObject({ state: 'scheduled', attempts: 0, lastError: null });
     expect(found!.dueAt.getTime() - dueAt.getTime()).toBeGreaterThanOrEqual(3_600_000);
     expect(found!.wakeAt).toEqual(found!.dueAt);
   });
 
-  it('that postpones by something that is no duration has failed', async () => {
-    const node = await stage.start({
-      providers: [
-        handlers[kind](
-          'test.postpone',
-          () => {
-            throw new PostponeDelay('soon');
-          },
-          { maxAttempts: 1 },
-        ),
-      ],
-    });
-    const dead = node.next('dead');
-    await node.delays.schedule('test.postpone', null, { after: 0, key: 'k' });
-    expect(await dead).toMatchObject({ error: expect.stringContaining('not "soon"') });
-  });
-
-  it.each([
-    ['a reason', 'no such order', 'no such order'],
-    ['a reason Postgres cannot store', 'a\0b\uD800', 'a\uFFFDb\uFFFD'],
-    ['no text', undefined as never, 'undefined'],
-  ])(
-    'discards with %s: a dead letter at once, whatever attempts are left',
-    async (_, reason, text) => {
-      const node = await stage.start({
-        providers: [
-          handlers[kind]('test.discard', ({ key }) => {
-            if (key === 'k') throw new DiscardDelay(reason);
-          }),
-        ],
-      });
-      const dead = node.next('dead');
-      await node.delays.schedule('test.discard', null, { after: 0, key: 'k' });
-      expect(await dead).toMatchObject({ key: 'k', attempt: 1, error: text });
-      const found = await node.delays.find('test.discard', 'k');
-      expect(found).toMatchObject({ state: 'dead', attempts: 1, lastError: text });
-    },
-  );
-
-  it('gets its first attempt counted before it runs, up to what schedule said', async () => {
+  it('gets each attempt counted before it runs, up to what schedule said', async () => {
     const seen: unknown[] = [];
-    const node = await stage.start({
-      providers: [
-        handlers[kind](
-          'test.fail',
-          async ({ attempt, maxAttempts }) => {
-            const [row] = await stage.sql('SELECT attempts FROM delay_queue.delay');
-            seen.push({ attempt, maxAttempts, stored: row?.['attempts'] });
-            throw new Error('no');
-          },
-          { maxAttempts: 7 },
-        ),
-      ],
-    });
-    const dead = node.next('dead');
-    await node.delays.schedule('test.fail', null, { after: 0, key: 'k', maxAttempts: 2 });
-    await dead;
+    const fails = async ({ attempt, maxAttempts }: Acting): Promise<never> => {
+      const [row] = await node.sql('SELECT attempts FROM delay_queue.delay');
+      seen.push({ attempt, maxAttempts, stored: row?.['attempts'] });
+      throw new Error('no');
+    };
+    await ends('dead', name, fails, 2);
     expect(seen).toEqual([
       { attempt: 1, maxAttempts: 2, stored: 1 },
       { attempt: 2, maxAttempts: 2, stored: 2 },
@@ -106,8 +74,11 @@ Object.defineProperty(hostile, 'message', {
     throw new Error('from a getter');
   },
 });
+const TEN_MEGABYTES = new Error('x'.repeat(10_000_000));
 
-const THROWN: [what: string, thrown: unknown, stored: unknown][] = [
+const discarded = (reason?: string) => new DiscardDelay(reason as string);
+
+const THROWN: [what: string, thrown: unknown, stored: unknown, maxAttempts?: number][] = [
   ['null', null, 'null'],
   ['undefined', undefined, 'undefined'],
   ['a string', 'just text', 'just text'],
@@ -118,43 +89,26 @@ const THROWN: [what: string, thrown: unknown, stored: unknown][] = [
   ['an error with a lone surrogate', new Error('a\uD800b'), 'Error: a\uFFFDb'],
   ['an error whose message cannot be read', hostile, expect.any(String)],
   ['a revoked proxy', revoked, expect.any(String)],
-  [
-    'an error of ten megabytes',
-    new Error('x'.repeat(10_000_000)),
-    expect.stringMatching(/^Error: x+…$/),
-  ],
+  ['an error of ten megabytes', TEN_MEGABYTES, expect.stringMatching(/^Error: x+…$/)],
+  ['a postponement by no duration', new PostponeDelay('soon'), expect.stringContaining('"soon"')],
+  // At once, whatever attempts are left.
+  ['a reason to discard', discarded('no such order'), 'no such order', 10],
+  ['one that Postgres cannot store', discarded('a\0b\uD800'), 'a\uFFFDb\uFFFD', 10],
+  ['none', discarded(), 'undefined', 10],
 ];
 
-describe('whatever a handler throws', () => {
-  it.each(THROWN)('%s: fails the attempt, and the others go on', async (_, thrown, stored) => {
-    const node = await stage.start({
-      providers: [
-        plainHandler(
-          'test.sync',
-          ({ key }) => {
-            if (key === 'bad') throw thrown;
-          },
-          { maxAttempts: 1 },
-        ),
-        fencedHandler(
-          'test.async',
-          async ({ key }) => {
-            await Promise.resolve();
-            if (key === 'bad') throw thrown;
-          },
-          { maxAttempts: 1 },
-        ),
-      ],
-    });
-    for (const name of ['test.sync', 'test.async'] as const) {
-      const dead = node.next('dead', (event) => event.name === name);
-      await node.delays.schedule(name, null, { after: 0, key: 'bad' });
-      await dead;
-      const error = (await node.delays.find(name, 'bad'))?.lastError;
-      expect(error).toEqual(stored);
-      const good = node.next('completed', (event) => event.name === name);
-      await node.delays.schedule(name, null, { after: 0, key: 'good' });
-      await good;
+it.each(THROWN)(
+  'whatever a handler throws: %s makes a dead letter, and the others go on',
+  async (_, thrown, stored, maxAttempts = 1) => {
+    for (const name of NAMES) {
+      const throws = (): never => {
+        throw thrown;
+      };
+      const { ended } = await ends('dead', name, throws, maxAttempts);
+      expect(ended).toMatchObject({ attempt: 1, error: stored });
+      const found = await node.delays.find(name, 'k');
+      expect(found).toMatchObject({ state: 'dead', attempts: 1, lastError: stored });
+      await ends('completed', name, () => {});
     }
-  });
-});
+  },
+);

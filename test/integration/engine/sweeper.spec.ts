@@ -10,7 +10,7 @@ import type { SweptPage } from '../../../src/delay-queue/store/wire/wakes.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
-import { INSERT_OVERDUE } from './support/overdue.js';
+import { insertOverdue } from './support/overdue.js';
 
 const ROWS = 40;
 const NAME = 'test.shared';
@@ -50,7 +50,7 @@ beforeEach(async () => {
   database = await createTestDatabase();
   client = new Client({ connectionString: database.url });
   await client.connect();
-  await client.query(INSERT_OVERDUE, [ROWS, NAME]);
+  await client.query(...insertOverdue(NAME, ROWS));
   store = new SeenStore(clientRunner(client), 'delay_queue', 'b');
   nodes = new Nodes('b', [NAME]);
   room = Infinity;
@@ -117,7 +117,7 @@ describe('Sweeper', () => {
   });
 
   it('drops what it read past a name that fills its room, too', async () => {
-    await client.query(INSERT_OVERDUE, [5_000, NAME]);
+    await client.query(...insertOverdue(NAME, 5_000));
     room = 1;
     start();
     await store.answered();
@@ -161,7 +161,7 @@ describe('Sweeper', () => {
     start();
     await store.answered();
     expect(offered).toHaveLength(ROWS);
-    await client.query(INSERT_OVERDUE, [1, NAME]);
+    await client.query(...insertOverdue(NAME, 1));
     jest.advanceTimersByTime(14_999);
     await settled();
     expect(store.helpsAfterMs).toHaveLength(1);
@@ -171,7 +171,7 @@ describe('Sweeper', () => {
   });
 
   it('passes by a name that fills its room as often', async () => {
-    await client.query(INSERT_OVERDUE, [5_000, NAME]);
+    await client.query(...insertOverdue(NAME, 5_000));
     room = 1;
     start();
     const first = await passes();

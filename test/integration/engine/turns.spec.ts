@@ -1,25 +1,19 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
+import { describe, expect, it } from '@jest/globals';
+import { fencedHandler, plainHandler, type Signal, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { INSERT_OVERDUE } from './support/overdue.js';
-import { Stage } from './support/stage.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
 type Name = `test.${string}`;
 
 /** A pool that leaves two connections to transactional handlers. */
 const POOL = 3;
-const EACH = 150;
+const EACH = 60;
 
 /** Two claims travel at once, so that two names may begin in another order than they were taken in. */
 const AHEAD_MAX = 3;
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+let gate: Signal<void> | undefined;
+const stage = stageOfEach({ release: () => gate?.resolve() });
 
 const namesOf = (count: number): Name[] =>
   Array.from({ length: count }, (_, n): Name => `test.turn-${n}`);
@@ -37,10 +31,16 @@ function mostAhead(runs: readonly string[], names: readonly string[], each: numb
   return most;
 }
 
+const allRan = (runs: readonly string[], count: number): Promise<number> =>
+  until(
+    () => runs.length,
+    (length) => length === count,
+  );
+
 describe('transactional names that share a small pool', () => {
   it.each([3, 6])('run in turn: %d of them, with a backlog each', async (count) => {
     const names = namesOf(count);
-    for (const name of names) await stage.sql(INSERT_OVERDUE, [EACH, name]);
+    for (const name of names) await stage.overdue(name, EACH);
     const runs: string[] = [];
     await stage.start({
       poolMax: POOL,
@@ -48,82 +48,49 @@ describe('transactional names that share a small pool', () => {
         fencedHandler(name, async () => void runs.push(name), { concurrency: 2 }),
       ),
     });
-    await until(
-      () => runs.length,
-      (length) => length === EACH * count,
-    );
+    await allRan(runs, EACH * count);
     expect(mostAhead(runs, names, EACH)).toBeLessThanOrEqual(AHEAD_MAX);
   });
 
   it('hold up no plain name, which shares nothing with them', async () => {
-    const gate = signal();
+    const { promise } = (gate = signal());
     const names = namesOf(3);
-    for (const name of [...names, 'test.plain']) await stage.sql(INSERT_OVERDUE, [EACH, name]);
-    let held = 0;
-    let plain = 0;
+    for (const name of [...names, 'test.plain']) await stage.overdue(name, EACH);
+    const ran = { held: 0, plain: 0 };
+    const hold = (): Promise<void> => {
+      ran.held += 1;
+      return promise;
+    };
     await stage.start({
       poolMax: POOL,
       providers: [
-        ...names.map((name) =>
-          fencedHandler(name, () => ((held += 1), gate.promise), { concurrency: 2 }),
-        ),
-        plainHandler('test.plain', () => void (plain += 1)),
+        ...names.map((name) => fencedHandler(name, hold, { concurrency: 2 })),
+        plainHandler('test.plain', () => void (ran.plain += 1)),
       ],
     });
     await until(
-      () => [held, plain],
-      ([holding, ran]) => holding === POOL - 1 && ran === EACH,
+      () => ran,
+      ({ held, plain }) => held === POOL - 1 && plain === EACH,
     );
-    expect(held).toBe(POOL - 1);
-    gate.resolve();
   });
 });
 
-describe('stalled delays', () => {
-  const SUSPECTS = 20;
-
-  /** Attempts that ended without a word. */
-  const makeSuspects = (name: string): Promise<unknown> =>
-    stage.sql(
-      `UPDATE delay_queue.delay SET leased_by = 'dead', leased_until = wake_at, epoch = 1, attempts = 1
-       WHERE id IN (SELECT id FROM delay_queue.delay WHERE name = $1 LIMIT ${SUSPECTS})`,
-      [name],
-    );
-
-  it('of several names run in turn', async () => {
-    const names = namesOf(3);
-    for (const name of names) {
-      await stage.sql(INSERT_OVERDUE, [SUSPECTS, name]);
-      await makeSuspects(name);
-    }
-    const runs: string[] = [];
-    await stage.start({
-      providers: names.map((name) => plainHandler(name, () => void runs.push(name))),
-    });
-    await until(
-      () => runs.length,
-      (length) => length === SUSPECTS * names.length,
-    );
-    expect(mostAhead(runs, names, SUSPECTS)).toBe(1);
-  });
-
-  it('of one name take turns with its healthy delays where both want the only slot', async () => {
-    await stage.sql(INSERT_OVERDUE, [SUSPECTS * 2, 'test.one']);
-    await makeSuspects('test.one');
-    const runs: string[] = [];
-    await stage.start({
-      providers: [
-        plainHandler(
-          'test.one',
-          ({ attempt }) => void runs.push(attempt > 1 ? 'stalled' : 'healthy'),
-          { concurrency: 1 },
-        ),
-      ],
-    });
-    await until(
-      () => runs.length,
-      (length) => length === SUSPECTS * 2,
-    );
-    expect(mostAhead(runs, ['stalled', 'healthy'], SUSPECTS)).toBe(1);
-  });
+it('stalled delays of a name take turns with its healthy ones where both want the only slot', async () => {
+  const suspects = 20;
+  await stage.overdue('test.one', suspects * 2);
+  // Attempts that ended without a word.
+  await stage.sql(
+    `UPDATE delay_queue.delay SET leased_by = 'dead', leased_until = wake_at, epoch = 1, attempts = 1
+     WHERE id <= $1`,
+    [suspects],
+  );
+  const runs: string[] = [];
+  const handler = plainHandler(
+    'test.one',
+    ({ attempt }) => void runs.push(attempt > 1 ? 'stalled' : 'healthy'),
+    { concurrency: 1 },
+  );
+  await stage.start({ providers: [handler] });
+  await allRan(runs, suspects * 2);
+  expect(mostAhead(runs, ['stalled', 'healthy'], suspects)).toBe(1);
 });

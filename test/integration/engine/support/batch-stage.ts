@@ -23,6 +23,12 @@ export const keysOf = (delays: readonly { key: string | null }[]): string[] =>
 export const keys = (count: number): string[] =>
   Array.from({ length: count }, (_, n) => `k${n + 10}`);
 
+/** Delays of the handler under test, all due at once, or one after another from some time on. */
+export const batchOf = (of: readonly string[], fromMs = 0, apartMs = 0) =>
+  of.map(
+    (key, n) => ({ name: 'test.batch', payload: null, key, after: fromMs + n * apartMs }) as const,
+  );
+
 /**
  * A node whose only slot is taken by a first call, so that all that is scheduled meanwhile is due
  * when that call ends: what the next call gets is no matter of timing.
@@ -31,8 +37,8 @@ export async function startWith(
   stage: Stage,
   kind: Kind,
   run: Run,
-  options: OnDelayBatchOptions,
-): Promise<{ node: DelayNode; scheduleTogether: (keys: string[]) => Promise<void> }> {
+  options: Partial<OnDelayBatchOptions> = {},
+) {
   const begun = signal();
   const goOn = signal();
   const handler = KINDS[kind](
@@ -42,17 +48,17 @@ export async function startWith(
       begun.resolve();
       await goOn.promise;
     },
-    { concurrency: 1, ...options },
+    { concurrency: 1, batch: 10, ...options },
   );
-  const node = await stage.start({ providers: [handler] });
+  const node: DelayNode = await stage.start({ providers: [handler] });
   return {
     node,
-    async scheduleTogether(together) {
-      await node.delays.schedule('test.batch', null, { after: 0, key: 'first' });
+    /** @param meanwhile what else happens while the slot is taken */
+    async scheduleTogether(together: string[], meanwhile?: () => Promise<unknown>): Promise<void> {
+      await node.delays.scheduleMany(batchOf(['first']));
       await begun.promise;
-      await node.delays.scheduleMany(
-        together.map((key) => ({ name: 'test.batch', payload: null, key, after: 0 })),
-      );
+      await meanwhile?.();
+      await node.delays.scheduleMany(batchOf(together));
       // Due by the database's clock: what is claimed now is claimed together.
       await stage.until<{ due: boolean }>(
         `SELECT bool_and(wake_at <= clock_timestamp()) AS due FROM delay_queue.delay`,

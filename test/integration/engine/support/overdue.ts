@@ -1,5 +1,17 @@
-/** Delays of one name, due a minute ago. Parameters: how many, name. */
-export const INSERT_OVERDUE = `
-  INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
-  SELECT $2, 'null', at, at, at
-  FROM generate_series(1, $1::int), LATERAL (SELECT now() - interval '1 minute' AS at) AS due`;
+interface Overdue {
+  secondsAgo?: number;
+  group?: string | null;
+}
+
+/** Delays of one name that have been due for a while, all since the same moment: a text and its parameters. */
+export const insertOverdue = (
+  name: string,
+  count: number,
+  { secondsAgo = 60, group = null }: Overdue = {},
+): [sql: string, parameters: unknown[]] => [
+  `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
+   SELECT $1, 'null', at, at, at, $4
+   FROM generate_series(1, $2::int),
+        LATERAL (SELECT now() - $3::int * interval '1 second' AS at) AS due`,
+  [name, count, secondsAgo, group],
+];

@@ -3,6 +3,7 @@ import { Pool, type QueryResultRow } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../../support/database.js';
 import { type DelayNode, type NodeSetup, startNode } from '../../../support/delay-node.js';
 import { until } from '../../../support/until.js';
+import { insertOverdue } from './overdue.js';
 
 /** Retries come soon; nothing else is other than usual. */
 const QUICK: DelayQueueOptions = { backoff: { base: 5, jitter: 0 } };
@@ -56,6 +57,16 @@ export class Stage {
     accept: (rows: Row[]) => boolean,
   ): Promise<Row[]> {
     return until(() => this.sql<Row>(text), accept);
+  }
+
+  /** Resolves when no delay is left. */
+  async noneLeft(): Promise<void> {
+    await this.until('SELECT FROM delay_queue.delay LIMIT 1', (rows) => rows.length === 0);
+  }
+
+  /** Delays that were due long before any node looks. */
+  async overdue(...given: Parameters<typeof insertOverdue>): Promise<void> {
+    await this.sql(...insertOverdue(...given));
   }
 
   /** Harmless when it is closed already. */
