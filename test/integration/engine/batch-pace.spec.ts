@@ -15,11 +15,12 @@ beforeEach(() => {
   [goOn, calls] = [signal(), []];
 });
 
+const run = (delays: Parameters<typeof keysOf>[0]): Promise<void> => {
+  calls.push(keysOf(delays));
+  return goOn.promise;
+};
+
 async function startSlow(concurrency: number): Promise<DelayService> {
-  const run = (delays: Parameters<typeof keysOf>[0]): Promise<void> => {
-    calls.push(keysOf(delays));
-    return goOn.promise;
-  };
   const handler = batchHandler('test.batch', run, { batch: 1_000, concurrency });
   return (await stage.start({ providers: [handler] })).delays;
 }

@@ -9,7 +9,7 @@ const stage = stageOfEach({ tables: EFFECT_TABLE });
 /** The calls of a handler, as `key/attempt`. */
 let calls: string[][];
 const note = (delays: readonly { key: string | null; attempt: number }[]): void =>
-  void calls.push(delays.map(({ key, attempt }) => `${key}/${attempt}`).toSorted());
+  void calls.push(delays.map(({ key, attempt }): string => `${key}/${attempt}`).toSorted());
 const first = (count: number): string[] => keys(count).map((key) => `${key}/1`);
 
 it('a batch handler gets what is due at once in as few calls as its batch allows, each delay once', async () => {
@@ -18,7 +18,8 @@ it('a batch handler gets what is due at once in as few calls as its batch allows
   await scheduleTogether(keys(90));
   await untilLeft(stage, 0);
   expect(calls.flat().toSorted()).toEqual(first(90));
-  expect(calls.map(({ length }) => length).toSorted()).toEqual([10, 40, 40]);
+  expect(calls).toHaveLength(3);
+  expect(Math.max(...calls.map(({ length }) => length))).toBe(40);
   expect(await node.delays.history('test.batch', 'k10')).toMatchObject([
     { state: 'completed', attempts: 1 },
   ]);
@@ -51,7 +52,8 @@ describe.each(['plain', 'transactional'] as const)('a %s batch handler', (kind) 
       await untilLeft(stage, 1);
       expect(calls[0]).toEqual(first(5));
       const alone = attempt === 1 ? first(5) : [...first(5), 'k12/2'];
-      expect(calls.slice(1).toSorted()).toEqual(alone.toSorted().map((call) => [call]));
+      expect(calls.slice(1).flat().toSorted()).toEqual(alone.toSorted());
+      expect(calls.slice(1).every(({ length }) => length === 1)).toBe(true);
       expect(split.toSorted()).toEqual(keys(5).map((key) => `${key}: ${error}`));
       // Those of a transaction commit together, or not at all.
       const effects = await stage.sql<{ key: string }>('SELECT key FROM effect');

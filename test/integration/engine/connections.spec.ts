@@ -1,53 +1,43 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NestFactory } from '@nestjs/core';
-import { DelayConfigError, DelayService } from 'nestjs-delay-queue';
-import { appModule, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
-import { refusedStart } from './support/refused-start.js';
-import { Stage } from './support/stage.js';
+import { describe, expect, it } from '@jest/globals';
+import { DelayConfigError } from 'nestjs-delay-queue';
+import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
+import { refusedStart } from './support/refused-start.js';
+import { AdviceWatch } from './support/advice-watch.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
-let stage: Stage;
+const stage = stageOfEach();
 
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
-
-describe('an application that has taken every connection of its pool', () => {
-  it('does not keep plain handlers from being claimed, renewed and acknowledged', async () => {
-    const poolMax = 3;
-    const began = signal();
-    const end = signal();
-    const node = await stage.start({
-      poolMax,
-      options: { lease: '1s' },
-      providers: [
-        plainHandler(
-          'test.held',
-          async () => {
-            began.resolve();
-            await end.promise;
-          },
-          { timeout: '60s' },
-        ),
-      ],
-    });
-    await node.delays.schedule('test.held', null, { after: '1s', key: 'k' });
-    const runners = Array.from({ length: poolMax }, () => node.dataSource.createQueryRunner());
-    await Promise.all(runners.map((runner) => runner.connect()));
-    await began.promise;
-    const leaseEnd = (): Promise<{ ends: number }[]> =>
-      stage.sql(
-        `SELECT extract(epoch FROM leased_until)::float8 * 1000 AS ends FROM delay_queue.delay`,
-      );
-    const [first] = await leaseEnd();
-    await until(leaseEnd, ([row]) => row!.ends > first!.ends + 1_000);
-    const completed = node.next('completed');
-    end.resolve();
-    expect(await completed).toMatchObject({ attempt: 1 });
-    await Promise.all(runners.map((runner) => runner.release()));
+it('an application that has taken every connection of its pool does not keep plain handlers from being claimed, renewed and acknowledged', async () => {
+  const poolMax = 3;
+  const began = signal();
+  const end = signal();
+  const handler = plainHandler(
+    'test.held',
+    () => {
+      began.resolve();
+      return end.promise;
+    },
+    { timeout: '60s' },
+  );
+  const node = await stage.start({ poolMax, options: { lease: '1s' }, providers: [handler] });
+  await node.delays.schedule('test.held', null, { after: 200, key: 'k' });
+  const runners = Array.from({ length: poolMax }, () => node.dataSource.createQueryRunner());
+  await Promise.all(runners.map((runner) => runner.connect()));
+  await began.promise;
+  // Another one looks many times, and takes nothing.
+  await stage.start({
+    options: { loadEvery: '200ms' },
+    providers: [plainHandler('test.held', () => {})],
   });
+  const leaseEnd = (): Promise<{ ends: number }[]> =>
+    stage.sql(`SELECT extract(epoch FROM leased_until)::float8 AS ends FROM delay_queue.delay`);
+  const [first] = await leaseEnd();
+  await until(leaseEnd, ([row]) => row!.ends > first!.ends + 1);
+  const completed = node.next('completed');
+  end.resolve();
+  expect(await completed).toMatchObject({ attempt: 1 });
+  await Promise.all(runners.map((runner) => runner.release()));
 });
 
 describe('transactional handlers', () => {
@@ -84,7 +74,7 @@ describe('transactional handlers', () => {
     );
     expect(claimed).toEqual([{ count: poolMax - 1 }]);
     end.resolve();
-    await stage.until('SELECT id FROM delay_queue.delay', (rows) => rows.length === 0);
+    await stage.noneLeft();
     expect(seen.most).toBe(poolMax - 1);
   });
 
@@ -99,17 +89,14 @@ describe('transactional handlers', () => {
   });
 
   it('on a pool that cannot hold their concurrency are started with an advice', async () => {
-    const lines: string[] = [];
-    const note = (line: unknown): void => void lines.push(String(line));
-    const providers = [fencedHandler('test.fenced', () => {}, { concurrency: 5 })];
-    const app = await NestFactory.createApplicationContext(
-      appModule({ url: stage.url, poolMax: 2, providers }),
-      { logger: { log: note, warn: note, error: note }, abortOnError: false },
-    );
-    await app.get(DelayService).schedule('test.fenced', null, { after: 0 });
-    await stage.until('SELECT id FROM delay_queue.delay', (rows) => rows.length === 0);
-    await app.close();
-    expect(lines.join('\n')).toMatch(/concurrency 5 cannot be reached; the pool of 2 leaves 1/);
+    const handler = fencedHandler('test.fenced', () => {}, { concurrency: 5 });
+    const watch = new AdviceWatch();
+    const node = await stage.start({ poolMax: 2, providers: [handler, watch.provider] });
+    await node.delays.schedule('test.fenced', null, { after: 0 });
+    await stage.noneLeft();
+    expect(watch.advice).toEqual([
+      expect.stringMatching(/concurrency 5 cannot be reached; the pool of 2 leaves 1/),
+    ]);
   });
 });
 
@@ -141,7 +128,7 @@ describe('a node without handlers, which has no listener that would know whether
   });
 
   it('can be stopped while it does not know yet, and leaves no session behind', async () => {
-    for (let times = 0; times < 3; times += 1) {
+    for (let times = 0; times < 2; times += 1) {
       const node = await stage.start({});
       await node.stop();
       expect(await until(openSessions, (open) => open.length === 0)).toEqual([]);

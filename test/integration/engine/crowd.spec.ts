@@ -39,10 +39,11 @@ it('more delays than find room fall due at the same moment, and all run as soon 
   await node.delays.schedule('test.last', null, { after: '1ms' });
   await allDue.promise;
   opened.resolve();
-  await until(
+  const ran = until(
     () => seen.size,
     (size) => size === rows,
   );
+  await expect(ran).resolves.toBe(rows);
 });
 
 it('a backlog goes on when acknowledgements that were held up get through', async () => {

@@ -31,12 +31,16 @@ function holdNextClaim(): Promise<void> {
       await held.query('BEGIN');
       const store = new AttemptStore(clientRunner(held), 'delay_queue', 'ends', nodeName);
       await store.claim(requests);
-      const look = async ({ real }: { real: () => ReturnType<AttemptStore['lookAt']> }) => {
-        const rows = await real();
-        lookedAfter.resolve();
-        return rows;
-      };
-      intercept(AttemptStore.prototype, 'lookAt', look, 1);
+      intercept(
+        AttemptStore.prototype,
+        'lookAt',
+        async ({ real }) => {
+          const rows = await real();
+          lookedAfter.resolve();
+          return rows;
+        },
+        1,
+      );
       throw new Error('Query read timeout');
     },
     1,
@@ -55,11 +59,11 @@ async function startHeld(lease: '1s' | '10m', run: Run): Promise<{ node: DelayNo
   const lookedAfter = holdNextClaim();
   const { id } = await node.delays.schedule('test.late', null, { after: 0, key: 'k' });
   await lookedAfter;
-  return { node, id: id! };
+  return { node, id };
 }
 
 it.each(['10m', '1s'] as const)(
-  'it runs once its claim is committed, and is not buried: a lease of %s, which may be over by then',
+  'a delay runs once its claim is committed, and is not buried: a lease of %s, which may be over by then',
   async (lease) => {
     const attempts: number[] = [];
     const ends: string[] = [];

@@ -34,7 +34,7 @@ async function ends<Event extends 'completed' | 'dead' | 'postponed'>(
   act = handle;
   const ended = node.next(event);
   const { dueAt } = await node.delays.schedule(name, null, { after: 0, key: 'k', maxAttempts });
-  return { ended: await ended, dueAt: dueAt! };
+  return { ended: await ended, dueAt };
 }
 
 describe.each(NAMES)('the handler of %s', (name) => {

@@ -27,10 +27,11 @@ it('a node with nothing left of its own helps a busy one', async () => {
   await start('a', () => gate.promise, 1);
   await start('b', () => void (done += 1), ROWS);
   // All but the one that the busy node has claimed.
-  await until(
+  const helped = until(
     () => done,
     (count) => count === ROWS - 1,
   );
+  await expect(helped).resolves.toBe(ROWS - 1);
 });
 
 it('a node that learns of another leaves it its rows, those that it has just read among them', async () => {

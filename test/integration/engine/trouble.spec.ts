@@ -123,14 +123,14 @@ function atFirstCommit(
   return seen;
 }
 
-describe('a COMMIT of which nobody knows whether it happened', () => {
-  const happened = async (real: Commit): Promise<void> => {
-    await real();
-    throw connectionLost();
-  };
-  /** So does a subscriber of the application that throws before the commit. */
-  const didNot = () => Promise.reject(connectionLost());
+const happened = async (real: Commit): Promise<void> => {
+  await real();
+  throw connectionLost();
+};
+/** So does a subscriber of the application that throws before the commit. */
+const didNot = () => Promise.reject(connectionLost());
 
+describe('a COMMIT of which nobody knows whether it happened', () => {
   it.each([
     ['counts as done when the row is gone', happened, 1, []],
     ['is tried again when the row is still there', didNot, 2, ['retrying']],

@@ -68,10 +68,12 @@ describe('transactional names that share a small pool', () => {
         plainHandler('test.plain', () => void (ran.plain += 1)),
       ],
     });
-    await until(
+    const all = { held: POOL - 1, plain: EACH };
+    const reached = until(
       () => ran,
-      ({ held, plain }) => held === POOL - 1 && plain === EACH,
+      ({ held, plain }) => held === all.held && plain === all.plain,
     );
+    await expect(reached).resolves.toEqual(all);
   });
 });
 

@@ -54,7 +54,10 @@ export async function startWith(
   return {
     node,
     /** @param meanwhile what else happens while the slot is taken */
-    async scheduleTogether(together: string[], meanwhile?: () => Promise<unknown>): Promise<void> {
+    scheduleTogether: async (
+      together: string[],
+      meanwhile?: () => Promise<unknown>,
+    ): Promise<void> => {
       await node.delays.scheduleMany(batchOf(['first']));
       await begun.promise;
       await meanwhile?.();

@@ -3,6 +3,9 @@ import { jest } from '@jest/globals';
 // oxlint-disable-next-line typescript/no-explicit-any -- of whatever method
 type Method = (...given: any[]) => unknown;
 
+/** Of a property that is one. */
+type MethodOf<Self, Name extends keyof Self> = Self[Name] extends Method ? Self[Name] : never;
+
 /** A call of a method that somebody stands in front of. */
 interface Intercepted<Self, Real extends Method> {
   /** The method, on its object, with what it was given. */
@@ -22,9 +25,9 @@ type MethodsOf<Self> = {
 export function intercept<Self extends object, Name extends MethodsOf<Self>>(
   prototype: Self,
   name: Name,
-  act: (call: Intercepted<Self, Self[Name] & Method>) => ReturnType<Self[Name] & Method>,
+  act: (call: Intercepted<Self, MethodOf<Self, Name>>) => ReturnType<MethodOf<Self, Name>>,
   times = Infinity,
-): { calls: readonly Parameters<Self[Name] & Method>[] } {
+): { calls: readonly Parameters<MethodOf<Self, Name>>[] } {
   const current = prototype[name] as Method;
   // Somebody may stand there already: a second spy is the first one.
   const method = jest.isMockFunction(current)
