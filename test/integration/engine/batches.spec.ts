@@ -91,7 +91,7 @@ describe.each(['plain', 'transactional'] as const)('a %s batch handler', (kind) 
         refused.push(error);
       }
     };
-    let late = (): void => {};
+    let late: (() => void) | undefined;
     const { node, scheduleTogether } = await startWith(stage, kind, (delays, ctx) => {
       note(delays);
       for (const delay of delays) {
@@ -111,7 +111,7 @@ describe.each(['plain', 'transactional'] as const)('a %s batch handler', (kind) 
     expect(await retrying).toMatchObject({ key: 'k10', attempt: 1, error: 'Error: not yet' });
     expect(await dead).toMatchObject({ key: 'k12', attempt: 1, error: 'never' });
     await untilLeft(stage, 2);
-    trying(late);
+    trying(() => late?.());
     expect(calls).toEqual([first(5), ['k10/2']]);
     expect(await node.delays.find('test.batch', 'k11')).toMatchObject({
       state: 'scheduled',

@@ -1,21 +1,15 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { fencedHandler, plainHandler } from '../../support/delay-node.js';
-import { Stage } from './support/stage.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
 /** An application's own, as nestjs-cls has it. */
 const tenant = new AsyncLocalStorage<string>();
-const DELAYS = 30;
+const DELAYS = 10;
 
-let stage: Stage;
 let outside: (string | undefined)[];
 
-beforeEach(async () => {
-  stage = await Stage.open();
-  outside = [];
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 const enter = (): void => {
   outside.push(tenant.getStore());
@@ -30,10 +24,11 @@ it.each([
   ['that is async', plainHandler(NAME, async () => enter(), FEW)],
   ['that is transactional', fencedHandler(NAME, async () => enter(), FEW)],
 ])('what a handler %s enters ends with it: no other one sees it', async (_, provider) => {
+  outside = [];
   const node = await stage.start({ providers: [provider] });
   await node.delays.scheduleMany(
     Array.from({ length: DELAYS }, () => ({ name: NAME, payload: null, after: 0 }) as const),
   );
-  await stage.until('SELECT id FROM delay_queue.delay', (left) => left.length === 0);
+  await stage.noneLeft();
   expect(outside).toEqual(Array.from({ length: DELAYS }, () => undefined));
 });

@@ -1,17 +1,9 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { fencedHandler, plainHandler } from '../../support/delay-node.js';
-import { Stage } from './support/stage.js';
+import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
 
-/** A DataSource that is destroyed, and perhaps initialized again, under a node that runs. */
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
-});
-
-/** Fails when a connection is left open. */
-afterEach(() => stage.close());
+/** A DataSource that is destroyed, and perhaps initialized again, under a node that runs; none of its connections is left. */
+const stage = stageOfEach({ tables: EFFECT_TABLE });
 
 const providers = [
   plainHandler('test.plain', () => {}),
@@ -34,7 +26,7 @@ it('and initialized again goes on as before: what a transaction schedules is fir
     for (const name of ['test.plain', 'test.fenced'] as const) {
       const completed = node.next('completed', (delay) => delay.name === name);
       await dataSource.transaction((manager) =>
-        delays.schedule(name, null, { after: 500, key, manager }),
+        delays.schedule(name, null, { after: 300, key, manager }),
       );
       await completed;
     }

@@ -1,22 +1,16 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { DelayTimeoutError, DelayWheelFullError } from 'nestjs-delay-queue';
 import { plainHandler } from '../../support/delay-node.js';
-import { Stage } from './support/stage.js';
-import { until } from '../../support/until.js';
 import { makeSweepsRare } from '../../support/rare-sweeps.js';
+import { until } from '../../support/until.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
 makeSweepsRare();
 
 /** What may wait by default. */
 const TIMERS = 1_000_000;
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach();
 
 it('as many volatile timers as may wait take nothing from durable delays and the timeouts of handlers', async () => {
   const ran = new Set<string>();

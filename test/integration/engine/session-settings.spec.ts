@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Client, type ClientConfig } from 'pg';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { engineSettings } from '../../../src/delay-queue/database/session-settings.js';
-import { Injectable } from '@nestjs/common';
-import { DelayEvents } from 'nestjs-delay-queue';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { Stage } from './support/stage.js';
+import { AdviceWatch } from './support/advice-watch.js';
+import { intercept } from './support/intercept.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
 /** What an administrator may have set for a role or a database; each once hurt. */
 const HOSTILE: Record<string, string> = {
@@ -33,16 +33,7 @@ const OURS = { ...engineSettings(15_000), statement_timeout: '10s' } as Record<s
 /** Off on sessions that look for single rows. */
 const BY_KEY = 'enable_bitmapscan';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
-});
+const stage = stageOfEach();
 
 /** Every client that pools and listeners make. */
 class Witnessed extends Client {
@@ -115,30 +106,16 @@ it('each of our sessions brings its own, whatever the database says, also after 
   for (const client of sessions) expect(await settingsOf(client, names)).toEqual(expected);
 });
 
-const advice: string[] = [];
-
-@Injectable()
-class Watch {
-  constructor(events: DelayEvents) {
-    events.on('advice', ({ message }) => advice.push(message));
-  }
-}
-
 it('where sessions are not our own nothing is set on them, and limits that hurt are told', async () => {
   await stage.set({ statement_timeout: '4s', jit: 'on' });
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const query = EngineConnections.prototype.query;
   // As behind a pooler in transaction mode: what is said on the channel is not heard.
-  jest.spyOn(EngineConnections.prototype, 'query').mockImplementation(async function deaf<Row>(
-    this: EngineConnections,
-    sql: string,
-    parameters: unknown[],
-  ): Promise<Row[]> {
-    return sql.includes('pg_notify') ? [] : (query.call(this, sql, parameters) as never);
-  });
+  intercept(EngineConnections.prototype, 'query', async ({ real, given: [sql] }) =>
+    sql.includes('pg_notify') ? [] : real(),
+  );
+  const { advice, provider: watch } = new AdviceWatch();
   await stage.start({
     database: { url: stage.url, extra: { max: 5, Client: Witnessed } },
-    providers: [Watch, plainHandler('test.a', () => {})],
+    providers: [watch, plainHandler('test.a', () => {})],
   });
   expect(advice).toEqual([
     expect.stringContaining('LISTEN does not work'),

@@ -1,15 +1,8 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { fencedHandler, plainHandler } from '../../support/delay-node.js';
-import { Stage } from './support/stage.js';
+import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-  await stage.sql('CREATE TABLE effect (key text NOT NULL)');
-});
-
-afterEach(() => stage.close());
+const stage = stageOfEach({ tables: EFFECT_TABLE });
 
 it('a role that may wait for nothing and finds nothing by itself is enough to work with', async () => {
   // Longer than any statement of ours takes, on a machine that is not busy with ten other things.

@@ -85,8 +85,8 @@ describe('a transactional handler that never returns', () => {
 
   it('gives its connection back to the pool, however often it happens', async () => {
     const poolMax = 3;
-    const hang = (): Promise<void> => new Promise(() => {});
-    const handler = fencedHandler('test.stuck', hang, { timeout: 50, maxAttempts: 1 });
+    const options = { timeout: 50, maxAttempts: 1 };
+    const handler = fencedHandler('test.stuck', () => new Promise(() => {}), options);
     const node = await stage.start({ poolMax, providers: [handler] });
     const keys = Array.from({ length: poolMax * 2 }, (_, n) => `k${n}`);
     const dead = keys.map((key) => node.next('dead', (event) => event.key === key));

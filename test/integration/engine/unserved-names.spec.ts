@@ -1,19 +1,10 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
-import { Stage } from './support/stage.js';
+import { stageOfEach } from './support/stage-of-each.js';
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
-});
+const stage = stageOfEach();
 
 const QUICK = { loadEvery: '100ms', horizon: '1s' } as const;
 const LATER = { after: '1h' } as const;

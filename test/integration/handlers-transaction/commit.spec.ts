@@ -1,9 +1,9 @@
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, expect, it } from '@jest/globals';
 import type { Delay, TransactionalDelayBatchContext } from 'nestjs-delay-queue';
 import type { EntitySubscriberInterface } from 'typeorm';
 import type { PostgresDataSourceOptions } from 'typeorm/driver/postgres/PostgresDataSourceOptions.js';
 import { type ActingContext, ActingNode, NAMES } from '../../support/acting-node.js';
-import { fencedHandler } from '../../support/delay-node.js';
+import { type DelayNode, fencedHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { INSERT } from './ways.js';
 
@@ -78,19 +78,14 @@ it.each<[what: string, error: RegExp, fails: (ctx: ActingContext) => Promise<unk
 });
 
 it('a batch handler that postpones all and swallows an SQL error hears of it, though nothing is removed', async () => {
-  const { end } = await acting.fire(
-    'transactional batch',
-    async (ctx, delay) => {
-      await ctx.manager!.query(INSERT, [1]);
-      await ctx.manager!.query(INSERT, [1]).catch(() => {});
-      (ctx as TransactionalDelayBatchContext).postpone(delay as Delay, '1h');
-    },
-    ONCE,
-  );
-  expect(end).toMatchObject({
-    event: 'dead',
-    error: expect.stringMatching(/^DelayRolledBackError/),
-  });
+  const postpones = async (ctx: ActingContext, delay: unknown): Promise<void> => {
+    await ctx.manager!.query(INSERT, [1]);
+    await ctx.manager!.query(INSERT, [1]).catch(() => {});
+    (ctx as TransactionalDelayBatchContext).postpone(delay as Delay, '1h');
+  };
+  const { end } = await acting.fire('transactional batch', postpones, ONCE);
+  const error = expect.stringMatching(/^DelayRolledBackError/);
+  expect(end).toMatchObject({ event: 'dead', error });
   expect(await effects()).toEqual([]);
 });
 
@@ -104,99 +99,75 @@ it('a handler that swallows an SQL error of a savepoint goes on and commits', as
 });
 
 /** A COMMIT has worked when the server says COMMIT. */
-describe('where a subscriber of the application', () => {
-  let subscribers: EntitySubscriberInterface[] = [];
-  let told: string[] = [];
-
-  /** Tells how attempts end, and whether what was to happen after the commit happened. */
-  function subscribe(
-    beforeTransactionCommit: EntitySubscriberInterface['beforeTransactionCommit'],
-  ): void {
-    told = [];
-    subscribers = [
-      { beforeTransactionCommit },
-      {
-        afterTransactionCommit: () => void told.push('committed'),
-        afterTransactionRollback: () => void told.push('rolled back'),
-      },
-    ];
-    acting.dataSource.subscribers.push(...subscribers);
-  }
-
-  afterEach(() => {
-    acting.dataSource.subscribers.splice(-subscribers.length);
-  });
-
-  it('breaks the transaction at COMMIT, its attempt has not completed, and the next one does it once', async () => {
-    let commits = 0;
-    subscribe(async ({ queryRunner }) => {
+it('what a subscriber of the application writes at COMMIT is part of it; where it breaks the transaction, its attempt has not completed, and the next one does it once', async () => {
+  let commits = 0;
+  const told: string[] = [];
+  const subscriber: EntitySubscriberInterface = {
+    beforeTransactionCommit: async ({ queryRunner }) => {
       commits += 1;
-      if (commits === 1) await queryRunner.query('SELECT 1 / 0').catch(() => {});
-    });
-    const { end } = await acting.fire('transactional', writes);
-    expect(end).toMatchObject({
-      event: 'retrying',
-      error: expect.stringMatching(/^DelayRolledBackError: the transaction was rolled back/),
-    });
-    await until(
-      () => acting.ends.map(({ event }) => event),
-      (events) => events.includes('completed'),
-    );
-    expect(acting.ends).toMatchObject([{ attempt: 1 }, { event: 'completed', attempt: 2 }]);
-    expect(told).toEqual(['rolled back', 'committed']);
-    expect(await effects()).toEqual([{ n: 1 }]);
-    expect(await next()).not.toBeNull();
-  });
-
-  it('writes at COMMIT, that is part of it', async () => {
-    subscribe(async ({ queryRunner }) => {
       await queryRunner.query(INSERT, [2]);
       await queryRunner.manager.query(INSERT, [3]);
-    });
-    const { end } = await acting.fire('transactional', writes);
-    expect(end.event).toBe('completed');
-    expect(await effects()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+      if (commits === 1) await queryRunner.query('SELECT 1 / 0').catch(() => {});
+    },
+    afterTransactionCommit: () => void told.push('committed'),
+    afterTransactionRollback: () => void told.push('rolled back'),
+  };
+  acting.dataSource.subscribers.push(subscriber);
+  const { end } = await acting.fire('transactional', writes);
+  expect(end).toMatchObject({
+    event: 'retrying',
+    error: expect.stringMatching(/^DelayRolledBackError: the transaction was rolled back/),
   });
-});
-
-it('the transaction is read committed where the application has chosen another level for its own', async () => {
-  const levels: unknown[] = [];
-  const handler = fencedHandler('test.chosen-level', async (_, { manager }) => {
-    const [row] = await manager.query<[unknown]>(
-      `SELECT current_setting('transaction_isolation') AS level`,
-    );
-    levels.push(row);
-  });
-  const { url } = acting.dataSource.options as PostgresDataSourceOptions;
-  const database = { url, isolationLevel: 'SERIALIZABLE', extra: { max: 3 } } as const;
-  const node = await acting.start({ providers: [handler], database });
-  for (const key of ['first', 'later']) {
-    const completed = node.next('completed', (event) => event.key === key);
-    await node.delays.schedule('test.chosen-level', null, { after: 0, key });
-    await completed;
-  }
-  expect(levels).toEqual([{ level: 'read committed' }, { level: 'read committed' }]);
-});
-
-it('the transaction is read committed, also where two find out at once that sessions begin with another level', async () => {
-  const levels: unknown[] = [];
-  const handler = fencedHandler('test.level', async ({ attempt }, { manager }) => {
-    const [row] = await manager.query<[{ level: string }]>(
-      `SELECT current_setting('transaction_isolation') AS level`,
-    );
-    levels.push({ attempt, ...row });
-  });
-  const node = await acting.start({ providers: [handler], poolMax: 4 });
-  const everySession = [1, 2, 3, 4].map(() =>
-    node.dataSource.query(`SET default_transaction_isolation = 'serializable'`),
+  await until(
+    () => acting.ends.map(({ event }) => event),
+    (events) => events.includes('completed'),
   );
-  await Promise.all(everySession);
-  for (const keys of [['first', 'beside it'], ['later']]) {
+  acting.dataSource.subscribers.pop();
+  expect(acting.ends).toMatchObject([{ attempt: 1 }, { event: 'completed', attempt: 2 }]);
+  expect(told).toEqual(['rolled back', 'committed']);
+  expect(await effects()).toEqual([{ n: 1 }, { n: 2 }, { n: 3 }]);
+  expect(await next()).not.toBeNull();
+});
+
+/** What handlers see as the level of their transaction. */
+const levels: unknown[] = [];
+const levelled = fencedHandler('test.level', async ({ attempt }, { manager }) => {
+  const [row] = await manager.query<[{ level: string }]>(
+    `SELECT current_setting('transaction_isolation') AS level`,
+  );
+  levels.push({ attempt, ...row });
+});
+const READ_COMMITTED = { attempt: 1, level: 'read committed' };
+
+/** Those in a row run at once, one row after the other. */
+async function levelsOf(node: DelayNode, rows: string[][]): Promise<unknown[]> {
+  levels.length = 0;
+  for (const keys of rows) {
     const completed = keys.map((key) => node.next('completed', (event) => event.key === key));
     const item = { name: 'test.level', payload: null, after: 50 } as const;
     await node.delays.scheduleMany(keys.map((key) => ({ ...item, key })));
     await Promise.all(completed);
   }
-  const expected = { attempt: 1, level: 'read committed' };
-  expect(levels).toEqual([expected, expected, expected]);
+  await node.stop();
+  return levels;
+}
+
+it('the transaction is read committed where the application has chosen another level for its own', async () => {
+  const { url } = acting.dataSource.options as PostgresDataSourceOptions;
+  const database = { url, isolationLevel: 'SERIALIZABLE', extra: { max: 3 } } as const;
+  const node = await acting.start({ providers: [levelled], database });
+  expect(await levelsOf(node, [['first'], ['later']])).toEqual([READ_COMMITTED, READ_COMMITTED]);
+});
+
+it('the transaction is read committed, also where two find out at once that sessions begin with another level', async () => {
+  const node = await acting.start({ providers: [levelled], poolMax: 4 });
+  const everySession = [1, 2, 3, 4].map(() =>
+    node.dataSource.query(`SET default_transaction_isolation = 'serializable'`),
+  );
+  await Promise.all(everySession);
+  expect(await levelsOf(node, [['first', 'beside it'], ['later']])).toEqual([
+    READ_COMMITTED,
+    READ_COMMITTED,
+    READ_COMMITTED,
+  ]);
 });

@@ -1,6 +1,7 @@
 import { afterEach, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
 import { type ActingContext, ActingNode, KEY, NAMES } from '../../support/acting-node.js';
+import { until } from '../../support/until.js';
 import { INSERT } from './ways.js';
 
 /** One attempt after the other: all are on one session of the pool. */
@@ -87,5 +88,18 @@ describe('a transactional attempt', () => {
     expect(ofHandler().slice(0, 2)).toEqual(['DISCARD ALL', expect.stringMatching(BEGINS)]);
     expect(end).toMatchObject({ event: 'completed', attempt: 1 });
     expect(await effects()).toEqual([{ n: 1 }]);
+  });
+
+  it('fails where its handler makes the session forget that, and the next one works', async () => {
+    const { end } = await acting.fire('transactional', async ({ manager }, { attempt }) => {
+      if (attempt === 1) await manager!.query('DEALLOCATE ALL');
+      await manager!.query(INSERT, [2]);
+    });
+    expect(end).toMatchObject({ event: 'retrying', attempt: 1 });
+    await until(
+      () => acting.ends.filter(({ id, event }) => id === end.id && event === 'completed'),
+      ([completed]) => completed?.attempt === 2,
+    );
+    expect(await effects()).toEqual([{ n: 2 }]);
   });
 });
