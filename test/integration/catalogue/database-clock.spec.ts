@@ -1,39 +1,25 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { expect, it, jest } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler } from '../../support/delay-node.js';
-import { Stage } from '../engine/support/stage.js';
-import { until } from '../../support/until.js';
 import { makeSweepsRare } from '../../support/rare-sweeps.js';
+import { until } from '../../support/until.js';
+import { intercept } from '../engine/support/intercept.js';
+import { stageOfEach } from '../engine/support/stage-of-each.js';
 
 // Nothing is found because it is overdue.
 makeSweepsRare();
 
 const HOUR_MS = 3_600_000;
 
-let stage: Stage;
-
-beforeEach(async () => {
-  stage = await Stage.open();
-});
-
-afterEach(async () => {
-  jest.restoreAllMocks();
-  await stage.close();
-});
+const stage = stageOfEach();
 
 /** What nodes read is off by so much; the database itself, and so every claim, stays right. */
-function readClockOffBy(offMs: () => number): void {
-  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const load = NodeStore.prototype.load;
-  jest.spyOn(NodeStore.prototype, 'load').mockImplementation(async function (
-    this: NodeStore,
-    ...given
-  ) {
-    const page = await load.apply(this, given);
+const readClockOffBy = (offMs: () => number): unknown =>
+  intercept(NodeStore.prototype, 'load', async ({ real }) => {
+    const page = await real();
     return { ...page, nowMs: page.nowMs + offMs() };
   });
-}
 
 const options = { lease: '30m', loadEvery: '300ms', horizon: '50m' } as const;
 
@@ -56,7 +42,7 @@ it('a clock that is set back by an hour: what the node takes for due is not take
   const claim = jest.spyOn(AttemptStore.prototype, 'claim');
   const node = await stage.start({ options, providers: [plainHandler('test.timed', () => {})] });
   const completed = node.next('completed');
-  await node.delays.schedule('test.timed', null, { after: 1_500, key: 'k' });
+  await node.delays.schedule('test.timed', null, { after: 1_000, key: 'k' });
   // It asks, and is told how early that is.
   await until(
     () => claim.mock.calls.length,

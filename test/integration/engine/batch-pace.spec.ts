@@ -39,11 +39,11 @@ it('a slow batch handler does not hold up what is due later while slots are free
 
 it('a burst that comes bit by bit fits into the slots of a slow batch handler', async () => {
   const delays = await startSlow(10);
-  await delays.scheduleMany(batchOf(keys(400), 200, 1));
+  await delays.scheduleMany(batchOf(keys(500), 200, 3));
   // No call ends before all have begun: more than ten calls would never get there.
   await until(
     () => calls.flat(),
-    ({ length }) => length === 400,
+    ({ length }) => length === 500,
   );
-  expect(calls.flat().toSorted()).toEqual(keys(400).toSorted());
+  expect(calls.length).toBeLessThanOrEqual(10);
 });

@@ -36,6 +36,8 @@ it('a plain handler that outlives its timeout fails its attempt and frees its sl
       ),
     ],
   });
+  const lost: string[] = [];
+  node.events.on('lost', ({ key }) => lost.push(String(key)));
   /** Its only slot is free although those handlers still run. */
   const another = async (key: string): Promise<void> => {
     const completed = node.next('completed');
@@ -59,6 +61,7 @@ it('a plain handler that outlives its timeout fails its attempt and frees its sl
   late.rejects.reject(new Error('late'));
   await another('afterwards');
   expect(await stage.sql(ROWS)).toEqual(before);
+  expect(lost).toEqual([]);
   const failed = { attempts: 1, leased_by: null, last_error: expect.stringContaining('Timeout') };
   expect(before).toMatchObject([failed, failed]);
 });

@@ -78,12 +78,15 @@ it.each<[what: string, error: RegExp, fails: (ctx: ActingContext) => Promise<unk
 });
 
 it('a batch handler that postpones all and swallows an SQL error hears of it, though nothing is removed', async () => {
-  const postpones = async (ctx: ActingContext, delay: unknown): Promise<void> => {
-    await ctx.manager!.query(INSERT, [1]);
-    await ctx.manager!.query(INSERT, [1]).catch(() => {});
-    (ctx as TransactionalDelayBatchContext).postpone(delay as Delay, '1h');
-  };
-  const { end } = await acting.fire('transactional batch', postpones, ONCE);
+  const { end } = await acting.fire(
+    'transactional batch',
+    async (ctx, delay) => {
+      await ctx.manager!.query(INSERT, [1]);
+      await ctx.manager!.query(INSERT, [1]).catch(() => {});
+      (ctx as TransactionalDelayBatchContext).postpone(delay as Delay, '1h');
+    },
+    ONCE,
+  );
   const error = expect.stringMatching(/^DelayRolledBackError/);
   expect(end).toMatchObject({ event: 'dead', error });
   expect(await effects()).toEqual([]);
