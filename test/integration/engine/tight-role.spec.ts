@@ -38,7 +38,7 @@ it('a role that may wait for nothing and finds nothing by itself is enough to wo
     );
     await Promise.all(ends);
     // Longer than a session of that role may be idle, by the server's own clock.
-    await stage.sql('SELECT pg_sleep(1)');
+    await stage.sql('SELECT pg_sleep(0.7)');
   }
   expect(await delays.schedule('test.plain', null, { after: '1h', key: 'k' })).toMatchObject({
     verdict: 'scheduled',
