@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type DeclaredRow,
   RecurrenceStore,
@@ -20,6 +20,13 @@ beforeEach(async () => {
 
 afterEach(() => stage.close());
 
+const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
+  stage.sql(sql, parameters) as Promise<Row[]>;
+
+/** Of a process that has said nothing yet. */
+const storeOf = (node: string): RecurrenceStore =>
+  new RecurrenceStore({ query }, 'delay_queue', 'ends', node);
+
 /** A node that has joined. */
 async function joined(node: string, names = [NAME]): Promise<RecurrenceStore> {
   await stage.sql(
@@ -30,13 +37,6 @@ async function joined(node: string, names = [NAME]): Promise<RecurrenceStore> {
   return storeOf(node);
 }
 
-const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
-  stage.sql(sql, parameters) as Promise<Row[]>;
-
-/** Of a process that has said nothing yet. */
-const storeOf = (node: string): RecurrenceStore =>
-  new RecurrenceStore({ query }, 'delay_queue', 'ends', node);
-
 const every = (hours: number, key = KEY): DeclaredRow => ({
   name: NAME,
   key,
@@ -44,14 +44,6 @@ const every = (hours: number, key = KEY): DeclaredRow => ({
   repeat: JSON.stringify({ every: hours * 3_600_000, catchUp: 'latest', declared: true }),
   firstMs: Date.UTC(2040, 0, 1),
 });
-
-const hold = () =>
-  stage.sql(
-    `UPDATE delay_queue.delay
-     SET leased_by = 'somebody', leased_until = clock_timestamp() + interval '1 h'`,
-  );
-
-const free = () => stage.sql('UPDATE delay_queue.delay SET leased_by = NULL, leased_until = NULL');
 
 /** How many hours apart, by key. */
 async function stands(): Promise<Record<string, number>> {
@@ -61,75 +53,39 @@ async function stands(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ key, hours }) => [key, hours]));
 }
 
+/** What two nodes say while a run holds the row, which is free at the end. */
+async function held(
+  speak: (old: RecurrenceStore, newer: RecurrenceStore) => Promise<void>,
+  namesOfNewer = [NAME],
+): Promise<[old: RecurrenceStore, newer: RecurrenceStore]> {
+  const nodes = [await joined('old'), await joined('new', namesOfNewer)] as const;
+  await (await joined('first')).declare([every(1)]);
+  await stage.sql(
+    `UPDATE delay_queue.delay
+     SET leased_by = 'somebody', leased_until = clock_timestamp() + interval '1 h'`,
+  );
+  await speak(...nodes);
+  await stage.sql('UPDATE delay_queue.delay SET leased_by = NULL, leased_until = NULL');
+  return [...nodes];
+}
+
 it('of nodes that say the same at the same moment one inserts it, and none fails', async () => {
   const nodes = await Promise.all(['a', 'b', 'c', 'd'].map((node) => joined(node)));
   // So that they meet.
   await stage.sql(
     `CREATE FUNCTION slowly() RETURNS trigger LANGUAGE plpgsql AS
-       $$ BEGIN PERFORM pg_sleep(0.003); RETURN NEW; END $$`,
-  );
-  await stage.sql(
-    'CREATE TRIGGER slowly BEFORE INSERT ON delay_queue.delay FOR EACH ROW EXECUTE FUNCTION slowly()',
+       $$ BEGIN PERFORM pg_sleep(0.003); RETURN NEW; END $$;
+     CREATE TRIGGER slowly BEFORE INSERT ON delay_queue.delay FOR EACH ROW EXECUTE FUNCTION slowly()`,
   );
   for (let round = 0; round < 5; round += 1) {
     await stage.sql('TRUNCATE delay_queue.delay');
-    let open = [...nodes.keys()];
+    let open = nodes;
     while (open.length > 0) {
-      const left = await Promise.all(open.map((node) => nodes[node]!.declare([every(1)])));
+      const left = await Promise.all(open.map((node) => node.declare([every(1)])));
       open = open.filter((_, index) => left[index]!.length > 0);
     }
     expect(await stands()).toEqual({ [KEY]: 1 });
   }
-});
-
-it('what an older node could not say is not said after the word of a newer one', async () => {
-  const [old, newer] = [await joined('old'), await joined('new')];
-  await (await joined('first')).declare([every(1)]);
-  await hold();
-  const ofOld = await old.declare([every(2)]);
-  const ofNewer = await newer.declare([every(3)]);
-  expect([ofOld, ofNewer]).toEqual([[every(2)], [every(3)]]);
-  await free();
-  expect(await newer.declare(ofNewer)).toEqual([]);
-  // There is nothing left for it to say.
-  expect(await old.declare(ofOld)).toEqual([]);
-  expect(await stands()).toEqual({ [KEY]: 3 });
-});
-
-it('what a newer node has withdrawn does not come back by an older one', async () => {
-  const [old, newer] = [await joined('old'), await joined('new')];
-  await (await joined('first')).declare([every(1)]);
-  await hold();
-  const ofOld = await old.declare([every(2)]);
-  expect(await newer.declare([])).toEqual([]);
-  expect(await newer.withdraw([NAME], [])).toBe(1);
-  await free();
-  expect(await newer.withdraw([NAME], [])).toBe(0);
-  expect(await old.declare(ofOld)).toEqual([]);
-  expect(await stands()).toEqual({});
-});
-
-it('what a newer node declares is not withdrawn by an older one', async () => {
-  const [old, newer] = [await joined('old'), await joined('new')];
-  await (await joined('first')).declare([every(1)]);
-  await hold();
-  expect(await old.declare([])).toEqual([]);
-  expect(await old.withdraw([NAME], [])).toBe(1);
-  expect(await newer.declare([every(1)])).toEqual([]);
-  await free();
-  expect(await old.withdraw([NAME], [])).toBe(0);
-  expect(await stands()).toEqual({ [KEY]: 1 });
-});
-
-it('of names that the newer node does not serve the older one still has its say', async () => {
-  const [old, newer] = [await joined('old'), await joined('new', ['test.other'])];
-  await (await joined('first')).declare([every(1)]);
-  await hold();
-  const ofOld = await old.declare([every(2)]);
-  await newer.declare([]);
-  await free();
-  expect(await old.declare(ofOld)).toEqual([]);
-  expect(await stands()).toEqual({ [KEY]: 2 });
 });
 
 it('the first word of a node counts, also under the name of one that was there before', async () => {
@@ -140,4 +96,50 @@ it('the first word of a node counts, also under the name of one that was there b
   expect(await restarted.declare([every(3), every(1, 'z')])).toEqual([]);
   expect(await restarted.withdraw([NAME], [every(3)])).toBe(0);
   expect(await stands()).toEqual({ [KEY]: 3 });
+});
+
+describe('while a run holds the row', () => {
+  it('what an older node could not say is not said after the word of a newer one', async () => {
+    const [old, newer] = await held(async (before, after) => {
+      expect(await before.declare([every(2)])).toEqual([every(2)]);
+      expect(await after.declare([every(3)])).toEqual([every(3)]);
+    });
+    expect(await newer.declare([every(3)])).toEqual([]);
+    // There is nothing left for it to say.
+    expect(await old.declare([every(2)])).toEqual([]);
+    expect(await stands()).toEqual({ [KEY]: 3 });
+  });
+
+  it('what a newer node has withdrawn does not come back by an older one', async () => {
+    const [old, newer] = await held(async (before, after) => {
+      await before.declare([every(2)]);
+      await after.declare([]);
+      expect(await after.withdraw([NAME], [])).toBe(1);
+    });
+    expect(await newer.withdraw([NAME], [])).toBe(0);
+    expect(await old.declare([every(2)])).toEqual([]);
+    expect(await stands()).toEqual({});
+  });
+
+  it('what a newer node declares is not withdrawn by an older one', async () => {
+    const [old] = await held(async (before, after) => {
+      await before.declare([]);
+      expect(await before.withdraw([NAME], [])).toBe(1);
+      expect(await after.declare([every(1)])).toEqual([]);
+    });
+    expect(await old.withdraw([NAME], [])).toBe(0);
+    expect(await stands()).toEqual({ [KEY]: 1 });
+  });
+
+  it('of names that the newer node does not serve the older one still has its say', async () => {
+    const [old] = await held(
+      async (before, after) => {
+        await before.declare([every(2)]);
+        await after.declare([]);
+      },
+      ['test.other'],
+    );
+    expect(await old.declare([every(2)])).toEqual([]);
+    expect(await stands()).toEqual({ [KEY]: 2 });
+  });
 });
