@@ -1,84 +1,69 @@
 import { describe, expect, it } from '@jest/globals';
-import { once } from 'node:events';
-import type { CancelOptions, CancelResult, DelayContext } from 'nestjs-delay-queue';
-import type { EntityManager } from 'typeorm';
 import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
-import {
-  batchHandler,
-  fencedBatchHandler,
-  fencedHandler,
-  plainHandler,
-  signal,
-} from '../../support/delay-node.js';
-import { ABORT, TwoNodes, verdicts } from './support/two-nodes.js';
+import type { CancelOptions, CancelResult } from 'nestjs-delay-queue';
+import { NAMES } from '../../support/acting-node.js';
+import { signal } from '../../support/delay-node.js';
+import { ABORT, type Context, giveUp, KEY, TwoNodes, verdicts } from './support/two-nodes.js';
 
-const NAME = 'test.work';
-const KEY = 'k';
+const NAME = NAMES.transactional;
 
 const two = new TwoNodes();
 
-const giveUp = async ({ signal: aborted }: DelayContext): Promise<void> => {
-  await once(aborted, 'abort');
-  aborted.throwIfAborted();
-};
+/** A delay that runs, whose first attempt gives up when it is told to. */
+const running = (): Promise<void> =>
+  two.begin('transactional', (ctx, _, call) => (call === 1 ? giveUp(ctx) : undefined));
 
-/** A delay whose handler gives up when it is told to, and which runs. */
-async function running(): Promise<{ id: string; attempts: number[] }> {
-  const attempts: number[] = [];
-  const begun = signal();
-  await two.start([
-    fencedHandler(NAME, async ({ attempt }, ctx) => {
-      attempts.push(attempt);
-      await ctx.manager.query('INSERT INTO effect VALUES ($1)', [KEY]);
-      begun.resolve();
-      if (attempts.length === 1) await giveUp(ctx);
-    }),
-  ]);
-  const { id } = await two.asks.delays.schedule(NAME, null, { after: 0, key: KEY });
-  await begun.promise;
-  return { id, attempts };
+const UNDISTURBED = { told: [['completed', KEY]], calls: [[[KEY], [1]]] };
+
+/** What becomes of one that would give up if it were told to. */
+async function besides(disturb: () => Promise<unknown>): Promise<unknown> {
+  const goOn = signal();
+  await two.begin('plain', (ctx) => Promise.race([goOn.promise, giveUp(ctx)]));
+  await disturb();
+  goOn.resolve();
+  return { told: await two.toldOf(1), calls: two.calls };
 }
 
+const idAndEpoch = async (): Promise<{ id: string; epoch: number }> => {
+  const rows = await two.sql<{ id: string; epoch: number }>(
+    'SELECT id::text, epoch::int FROM delay_queue.delay',
+  );
+  return rows[0]!;
+};
+
 describe('in a transaction of its caller', () => {
-  it('a rollback leaves the delay as it was: it runs again, and has spent no attempt', async () => {
-    const { attempts } = await running();
-    const completed = two.runs.next('completed');
+  it('a rollback leaves all as it was: what ran runs again, and has spent no attempt', async () => {
+    await running();
+    const { delays, dataSource } = two.asks;
+    await delays.schedule(NAME, null, { after: '1h', key: 'waits' });
+    const slots = [KEY, 'waits'].map((key) => ({ name: NAME, key }));
     const told: CancelResult[] = [];
-    await expect(
-      two.asks.dataSource.transaction(async (manager) => {
-        told.push(await two.asks.delays.cancel(NAME, KEY, { ...ABORT, manager }));
-        throw new Error('changed its mind');
-      }),
-    ).rejects.toThrow('changed its mind');
-    expect(verdicts(told)).toEqual(['cancelled']);
-    await completed;
-    expect(attempts).toEqual([1, 1]);
+    const rolledBack = dataSource.transaction(async (manager) => {
+      told.push(...(await delays.cancelMany(slots, { ...ABORT, manager })));
+      throw new Error('changed its mind');
+    });
+    await expect(rolledBack).rejects.toThrow('changed its mind');
+    expect(verdicts(told)).toEqual(['cancelled', 'cancelled']);
+    expect(await two.toldOf(2)).toEqual([
+      ['aborted', KEY],
+      ['completed', KEY],
+    ]);
+    expect(two.calls.map(([, attempts]) => attempts)).toEqual([[1], [1]]);
     expect(await two.effects()).toEqual([KEY]);
+    expect(await delays.find(NAME, 'waits')).toMatchObject({ state: 'scheduled' });
   });
 
-  it.each(['REPEATABLE READ', 'SERIALIZABLE'] as const)(
-    '%s is refused, and what runs goes on',
-    async (isolation) => {
-      const goOn = signal();
-      const begun = signal();
-      await two.start([
-        plainHandler(NAME, async (_, ctx) => {
-          begun.resolve();
-          await Promise.race([goOn.promise, giveUp(ctx)]);
-        }),
-      ]);
-      await two.asks.delays.schedule(NAME, null, { after: 0, key: KEY });
-      await begun.promise;
-      const completed = two.runs.next('completed');
-      await expect(
-        two.asks.dataSource.transaction(isolation, (manager) =>
-          two.asks.delays.cancel(NAME, KEY, { ...ABORT, manager }),
+  it('with a snapshot it is refused, and what runs goes on', async () => {
+    const { delays, dataSource } = two.asks;
+    const ended = await besides(() =>
+      expect(
+        dataSource.transaction('REPEATABLE READ', (manager) =>
+          delays.cancel(NAMES.plain, KEY, { ...ABORT, manager }),
         ),
-      ).rejects.toMatchObject({ code: 'DELAY_INVALID', field: 'running' });
-      goOn.resolve();
-      await completed;
-    },
-  );
+      ).rejects.toMatchObject({ code: 'DELAY_INVALID', field: 'running' }),
+    );
+    expect(ended).toEqual(UNDISTURBED);
+  });
 });
 
 it('of many at a time one is told cancelled, and the others what the row says then', async () => {
@@ -88,129 +73,77 @@ it('of many at a time one is told cancelled, and the others what the row says th
       (n % 2 === 0 ? two.asks : two.runs).delays.cancel(NAME, KEY, ABORT),
     ),
   );
-  expect(verdicts(told).toSorted()).toEqual([...Array<string>(7).fill('absent'), 'cancelled']);
+  expect(verdicts(told).toSorted((a, b) => a.localeCompare(b))).toEqual([
+    ...Array<string>(7).fill('absent'),
+    'cancelled',
+  ]);
   expect(await two.effects()).toEqual([]);
 });
 
-describe('a list', () => {
-  it('answers for each: what waits, what runs, by key or id, and what is not there', async () => {
-    const { id } = await running();
-    const { delays, admin } = two.asks;
-    await delays.schedule(NAME, null, { after: '1h', key: 'waits' });
-    const keyless = await delays.schedule(NAME, null, { after: '1h' });
-    const targets = [
-      { name: NAME, key: 'waits' },
-      { id },
-      { name: NAME, key: 'x' },
-      { id: keyless.id },
-    ] as const;
-    expect(verdicts(await admin.cancel(targets, ABORT))).toEqual([
-      'cancelled',
-      'cancelled',
-      'absent',
-      'cancelled',
-    ]);
-    expect(await two.effects()).toEqual([]);
-  });
-
-  it('in a transaction is all of that transaction, in a rollback too', async () => {
-    await running();
-    const { delays, dataSource } = two.asks;
-    await delays.schedule(NAME, null, { after: '1h', key: 'waits' });
-    const targets = [
-      { name: NAME, key: KEY },
-      { name: NAME, key: 'waits' },
-    ] as const;
-    const completed = two.runs.next('completed');
-    const told: CancelResult[] = [];
-    await expect(
-      dataSource.transaction(async (manager) => {
-        told.push(...(await delays.cancelMany(targets, { ...ABORT, manager })));
-        throw new Error('changed its mind');
-      }),
-    ).rejects.toThrow('changed its mind');
-    expect(verdicts(told)).toEqual(['cancelled', 'cancelled']);
-    await completed;
-    expect(await delays.find(NAME, 'waits')).toMatchObject({ state: 'scheduled' });
-  });
+it('a list is answered for each: what waits, what runs, by key or id, and what is not there', async () => {
+  await running();
+  const { id } = await idAndEpoch();
+  const { delays, admin } = two.asks;
+  await delays.schedule(NAME, null, { after: '1h', key: 'waits' });
+  const keyless = await delays.schedule(NAME, null, { after: '1h' });
+  const targets = [
+    { name: NAME, key: 'waits' },
+    { id },
+    { name: NAME, key: 'x' },
+    { id: keyless.id },
+  ] as const;
+  const told = verdicts(await admin.cancel(targets, ABORT));
+  expect(told).toEqual(['cancelled', 'cancelled', 'absent', 'cancelled']);
+  expect(await two.effects()).toEqual([]);
 });
 
 describe('a handler that aborts', () => {
-  type Act = (ctx: DelayContext & { manager?: EntityManager }) => Promise<void>;
-
   it.each([
     ['plain', 'joined'],
-    ['transactional', 'joined'],
     ['transactional', 'own'],
-    ['plain batch', 'joined'],
     ['transactional batch', 'joined'],
-    ['transactional batch', 'own'],
   ] as const)('its own call (%s, %s) is told running at once, and goes on', async (kind, how) => {
     const told: CancelResult[] = [];
-    const act: Act = async ({ manager }) => {
+    await two.begin(kind, async ({ manager }: Context) => {
       const options: CancelOptions = { ...ABORT, manager: how === 'own' ? 'own' : manager };
-      told.push(await two.runs.delays.cancel(NAME, KEY, options));
-      told.push(...(await two.runs.delays.cancelMany([{ name: NAME, key: KEY }], options)));
-    };
-    const handlers = {
-      plain: plainHandler(NAME, (_, ctx) => act(ctx)),
-      transactional: fencedHandler(NAME, (_, ctx) => act(ctx)),
-      'plain batch': batchHandler(NAME, (_, ctx) => act(ctx), { batch: 2 }),
-      'transactional batch': fencedBatchHandler(NAME, (_, ctx) => act(ctx), { batch: 2 }),
-    };
-    await two.start([handlers[kind]]);
-    const completed = two.runs.next('completed');
-    await two.asks.delays.schedule(NAME, null, { after: 0, key: KEY });
-    expect(await completed).toMatchObject({ attempt: 1 });
+      const slot = { name: NAMES[kind], key: KEY };
+      told.push(await two.runs.delays.cancel(slot.name, KEY, options));
+      told.push(...(await two.runs.delays.cancelMany([slot], options)));
+    });
+    await two.isEmpty();
+    expect(two.calls).toEqual([[[KEY], [1]]]);
     expect(verdicts(told)).toEqual(['running', 'running']);
   });
 
   it('another one, which aborts it in turn: neither waits for ever, and what was cut runs again', async () => {
     const begun = { a: signal(), b: signal() };
     const done: string[] = [];
-    await two.start([
-      fencedHandler(NAME, async ({ key, attempt }, { manager }) => {
-        const [own, other] = key === 'a' ? (['a', 'b'] as const) : (['b', 'a'] as const);
-        expect(attempt).toBe(1);
-        if (done.includes(own)) return;
-        begun[own].resolve();
-        await begun[other].promise;
-        done.push(own);
-        await two.runs.delays.cancel(NAME, other, { ...ABORT, manager });
-      }),
-    ]);
-    const items = ['a', 'b'].map((key) => ({ name: NAME, payload: null, key, after: 0 }) as const);
-    await two.asks.delays.scheduleMany(items);
-    await two.until('SELECT id FROM delay_queue.delay', ({ length }) => length === 0);
-    expect(done.toSorted()).toEqual(['a', 'b']);
+    two.does(async ({ manager }, [delay]) => {
+      const [own, other] = delay!.key === 'a' ? (['a', 'b'] as const) : (['b', 'a'] as const);
+      if (done.includes(own)) return;
+      begun[own].resolve();
+      await begun[other].promise;
+      done.push(own);
+      await two.runs.delays.cancel(NAME, other, { ...ABORT, manager: manager! });
+    });
+    await two.schedule('transactional', 'a', 'b');
+    await two.isEmpty();
+    expect(new Set(done)).toEqual(new Set(['a', 'b']));
+    expect(new Set(two.calls.flatMap(([, attempts]) => attempts))).toEqual(new Set([1]));
   });
 });
 
 describe('what is asked', () => {
   it('of an earlier attempt is no matter of a later one', async () => {
-    const goOn = signal();
-    const { id } = await (async () => {
-      const begun = signal();
-      await two.start([
-        plainHandler(NAME, async (_, ctx) => {
-          begun.resolve();
-          await Promise.race([goOn.promise, giveUp(ctx)]);
-        }),
-      ]);
-      const scheduled = await two.asks.delays.schedule(NAME, null, { after: 0, key: KEY });
-      await begun.promise;
-      return scheduled;
-    })();
-    const [row] = await two.sql<{ epoch: number }>('SELECT epoch::int FROM delay_queue.delay');
-    const heard = two.heard();
-    for (const epoch of [row!.epoch - 1, row!.epoch + 1]) {
-      await two.sql(`SELECT pg_notify('delay_queue', $1)`, [`a[[${id},${epoch}]]`]);
-    }
-    await heard(2);
-    const completed = two.runs.next('completed');
-    goOn.resolve();
-    expect(await completed).toMatchObject({ attempt: 1 });
-    expect(two.told).toEqual([['completed', KEY]]);
+    const ended = await besides(async () => {
+      const { id, epoch } = await idAndEpoch();
+      const heard = two.asked(2, { running: false });
+      for (const other of [epoch - 1, epoch + 1]) {
+        await two.sql(`SELECT pg_notify('delay_queue', $1)`, [`a[[${id},${other}]]`]);
+      }
+      await heard;
+    });
+    expect(ended).toEqual(UNDISTURBED);
   });
 
   it('and not heard is asked again', async () => {
@@ -233,28 +166,29 @@ describe('what is asked', () => {
 
   it.each([
     [{ running: 'kill' }, 'running'],
-    [{ running: null }, 'running'],
-    [{ abortWithin: '1s' }, 'abortWithin'],
     [{ running: 'leave', abortWithin: '1s' }, 'abortWithin'],
     [{ running: 'abort', abortWithin: 0 }, 'abortWithin'],
     [{ running: 'abort', abortWithin: '2h' }, 'abortWithin'],
     [{ running: 'abort', manager: null }, 'manager'],
     [{ run: 'abort' }, 'options.run'],
   ])('in the wrong way is refused: %j', async (options, field) => {
-    await two.start([]);
     const { delays, admin } = two.asks;
     const wrong = options as CancelOptions;
-    const target = { name: NAME, key: KEY } as const;
-    const refused = { code: 'DELAY_INVALID', field };
-    await expect(delays.cancel(NAME, KEY, wrong)).rejects.toMatchObject(refused);
-    await expect(delays.cancelMany([target], wrong)).rejects.toMatchObject(refused);
-    await expect(admin.cancel([target], wrong)).rejects.toMatchObject(refused);
+    const slot = { name: NAME, key: KEY } as const;
+    for (const refused of [
+      delays.cancel(NAME, KEY, wrong),
+      delays.cancelMany([slot], wrong),
+      admin.cancel([slot], wrong),
+    ]) {
+      await expect(refused).rejects.toMatchObject({ code: 'DELAY_INVALID', field });
+    }
   });
 
   it('by a filter is refused: what it matches changes when it ends', async () => {
-    await two.start([]);
-    await expect(
-      two.asks.admin.cancel({ state: 'running' }, { running: 'abort' } as object),
-    ).rejects.toMatchObject({ code: 'DELAY_INVALID', field: 'options.running' });
+    const refused = two.asks.admin.cancel({ state: 'running' }, { running: 'abort' } as object);
+    await expect(refused).rejects.toMatchObject({
+      code: 'DELAY_INVALID',
+      field: 'options.running',
+    });
   });
 });

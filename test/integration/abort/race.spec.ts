@@ -1,42 +1,30 @@
 import { expect, it } from '@jest/globals';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Delay } from 'nestjs-delay-queue';
-import type { EntityManager } from 'typeorm';
 import { randomOf } from '../../../src/random.js';
-import { fencedBatchHandler, fencedHandler } from '../../support/delay-node.js';
+import { NAMES } from '../../support/acting-node.js';
 import { ABORT, TwoNodes } from './support/two-nodes.js';
 
-const KEYS = 300;
+const KEYS = 150;
 /** As long as a handler takes, or a key is waited for before it is aborted. */
 const TAKES_MS = 60;
+const WITHIN_MS = 500;
 
 const two = new TwoNodes();
 
-it.each(['test.alone', 'test.batch'] as const)(
+it.each(['transactional', 'transactional batch'] as const)(
   'whatever comes first, an abort or COMMIT (%s): cancelled means no effect, absent means one',
-  async (name) => {
-    const random = randomOf(`abort ${name}`);
-    const work = async (delays: Delay[], manager: EntityManager): Promise<void> => {
-      await pause(random.integer(0, TAKES_MS));
-      const keys = delays.map(({ key }) => key);
-      await manager.query('INSERT INTO effect SELECT unnest($1::text[])', [keys]);
-      await pause(random.integer(0, TAKES_MS / 4));
-    };
-    const providers = () => [
-      fencedHandler('test.alone', (delay, { manager }) => work([delay], manager)),
-      fencedBatchHandler('test.batch', (delays, { manager }) => work(delays, manager), {
-        batch: 5,
-      }),
-    ];
-    await two.start(providers());
-    await two.another(providers(), { nodeName: 'runs too' });
+  async (kind) => {
+    const random = randomOf(`abort ${kind}`);
+    const other = await two.another('runs too');
+    two.does(() => pause(random.integer(0, TAKES_MS)));
+    const name = NAMES[kind];
     const keys = Array.from({ length: KEYS }, (_, n) => `k${n}`);
     await two.asks.delays.scheduleMany(
-      keys.map((key) => ({ name, payload: null, key, after: random.integer(0, 1_000) })),
+      keys.map((key) => ({ name, payload: null, key, after: random.integer(0, WITHIN_MS) })),
     );
     const told = await Promise.all(
       keys.map(async (key) => {
-        await pause(random.integer(0, 1_000 + TAKES_MS));
+        await pause(random.integer(0, WITHIN_MS + TAKES_MS));
         const by = random.chance(0.5) ? two.asks : two.runs;
         const { verdict } = await by.delays.cancel(name, key, ABORT);
         return [key, verdict] as const;
@@ -52,5 +40,6 @@ it.each(['test.alone', 'test.batch'] as const)(
     expect(two.told.filter(([event]) => event === 'aborted')).not.toEqual([]);
     expect(new Set(told.map(([, verdict]) => verdict))).toEqual(new Set(['absent', 'cancelled']));
     expect(await two.sql('SELECT id FROM delay_queue.delay')).toEqual([]);
+    await other.stop();
   },
 );

@@ -1,19 +1,37 @@
-import { afterEach, beforeEach } from '@jest/globals';
-import type { CancelResult, DelayEventMap, DelayQueueOptions } from 'nestjs-delay-queue';
-import type { QueryResultRow } from 'pg';
+import { afterAll, afterEach, beforeAll } from '@jest/globals';
+import type {
+  CancelResult,
+  Delay,
+  DelayBatchContext,
+  DelayContext,
+  DelayEventMap,
+} from 'nestjs-delay-queue';
 import type { Provider } from '@nestjs/common';
+import type { QueryResultRow } from 'pg';
+import type { EntityManager } from 'typeorm';
 import { InFlight } from '../../../../src/delay-queue/settlement/in-flight.js';
 import { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
-import { type DelayNode, type Signal, signal } from '../../../support/delay-node.js';
+import { type Kind, NAMES } from '../../../support/acting-node.js';
+import {
+  batchHandler,
+  type DelayNode,
+  fencedBatchHandler,
+  fencedHandler,
+  plainHandler,
+  type Signal,
+  signal,
+} from '../../../support/delay-node.js';
 import { until } from '../../../support/until.js';
 import { Stage } from '../../engine/support/stage.js';
 
-export type AbortEvent = Extract<
-  keyof DelayEventMap,
-  'aborted' | 'completed' | 'dead' | 'lingering' | 'lost' | 'released' | 'retrying' | 'split'
->;
+export const KEY = 'k';
+/** Plain, and over after 500 ms, the only attempt. */
+export const SHORT = 'test.short';
+export const ABORT = { running: 'abort', abortWithin: '30s' } as const;
+/** No handler here ends that soon. */
+export const BRIEFLY = { running: 'abort', abortWithin: 300 } as const;
 
-const HEARD: readonly AbortEvent[] = [
+const HEARD = [
   'aborted',
   'completed',
   'dead',
@@ -22,47 +40,121 @@ const HEARD: readonly AbortEvent[] = [
   'released',
   'retrying',
   'split',
-];
+] as const satisfies (keyof DelayEventMap)[];
 
-/** A node that runs handlers, and one that has none and asks. One test's; `effect` counts what handlers did. */
+export type Context = DelayContext & Partial<DelayBatchContext> & { manager?: EntityManager };
+/** @param call the how manieth it is of the test */
+type Run = (ctx: Context, delays: Delay[], call: number) => Promise<unknown> | void;
+
+/** Resolves when the attempt is to end. */
+export const aborted = ({ signal: { aborted: isOver }, signal: of }: Context): Promise<unknown> =>
+  isOver ? Promise.resolve() : new Promise((resolve) => of.addEventListener('abort', resolve));
+
+/** What a handler does that gives up when it is told to. */
+export const giveUp = async (ctx: Context): Promise<void> => {
+  await aborted(ctx);
+  ctx.signal.throwIfAborted();
+};
+
+export const verdicts = (results: readonly CancelResult[]): string[] =>
+  results.map(({ verdict }) => verdict);
+
+/** A node that runs handlers of each kind, and one that has none and asks; for all tests of a file. */
 export class TwoNodes {
   #stage!: Stage;
+  #run: Run = () => {};
   #restores: (() => void)[] = [];
   runs!: DelayNode;
   asks!: DelayNode;
+  /** Of the handlers of this test: keys and attempts. */
+  calls: [keys: (string | null)[], attempts: number[]][] = [];
   /** What the node that runs has told of its attempts: event and key. */
-  told: [event: AbortEvent, key: string | null][] = [];
+  told: [event: (typeof HEARD)[number], key: string | null][] = [];
   readonly #unhandled: unknown[] = [];
   readonly #onUnhandled = (error: unknown): void => void this.#unhandled.push(error);
 
-  constructor() {
-    beforeEach(async () => {
-      this.told = [];
+  constructor({ poolMax = 20 } = {}) {
+    beforeAll(async () => {
       process.on('unhandledRejection', this.#onUnhandled);
       this.#stage = await Stage.open();
-      await this.sql('CREATE TABLE effect (key text, run text)');
+      await this.sql('CREATE TABLE effect (key text)');
+      this.runs = await this.another('runs', poolMax);
+      for (const event of HEARD) {
+        this.runs.events.on(event, ({ key }: { key: string | null }) => {
+          this.told.push([event, key]);
+        });
+      }
+      this.asks = await this.#stage.start({ options: { nodeName: 'asks', worker: false } });
     });
 
     afterEach(async () => {
-      await this.#stage.close();
       for (const restore of this.#restores.splice(0)) restore();
-      process.off('unhandledRejection', this.#onUnhandled);
-      // What nobody handled fails whichever test it belongs to.
+      await this.until(
+        'SELECT FROM delay_queue.delay WHERE leased_by IS NOT NULL',
+        (rows) => !hasRows(rows),
+      );
+      await this.sql('TRUNCATE delay_queue.delay, delay_queue.history, effect');
+      [this.calls, this.told] = [[], []];
+      // What nobody handled fails the test.
       const [error] = this.#unhandled.splice(0);
       if (error !== undefined) throw error;
     });
+
+    afterAll(async () => {
+      await this.#stage.close();
+      process.off('unhandledRejection', this.#onUnhandled);
+    });
   }
 
-  async start(providers: Provider[], options: DelayQueueOptions = {}, poolMax = 20): Promise<void> {
-    this.runs = await this.another(providers, { nodeName: 'runs', ...options }, poolMax);
-    for (const event of HEARD) {
-      this.runs.events.on(event, ({ key }: { key: string | null }) => this.told.push([event, key]));
-    }
-    this.asks = await this.another([], { nodeName: 'asks', worker: false });
+  /** One more node that runs the same handlers. */
+  another(nodeName: string, poolMax = 20): Promise<DelayNode> {
+    return this.#stage.start({ providers: this.#handlers(), options: { nodeName }, poolMax });
   }
 
-  another(providers: Provider[], options: DelayQueueOptions, poolMax = 20): Promise<DelayNode> {
-    return this.#stage.start({ providers, options, poolMax });
+  #handlers(): Provider[] {
+    const one = (delay: Delay, ctx: Context): Promise<void> => this.#call([delay], ctx);
+    const many = (delays: Delay[], ctx: Context): Promise<void> => this.#call(delays, ctx);
+    return [
+      plainHandler(NAMES.plain, one),
+      fencedHandler(NAMES.transactional, one),
+      batchHandler(NAMES['plain batch'], many, { batch: 5 }),
+      fencedBatchHandler(NAMES['transactional batch'], many, { batch: 5 }),
+      plainHandler(SHORT, one, { timeout: 500, maxAttempts: 1 }),
+    ];
+  }
+
+  /** A transactional handler has its effect first, so that there is something to lose; a plain one when it is through. */
+  async #call(delays: Delay[], ctx: Context): Promise<void> {
+    const keys = delays.map(({ key }) => key);
+    this.calls.push([keys, delays.map(({ attempt }) => attempt)]);
+    const call = this.calls.length;
+    const insert = ['INSERT INTO effect SELECT unnest($1::text[])', [keys]] as const;
+    await ctx.manager?.query(insert[0], [...insert[1]]);
+    await this.#run(ctx, delays, call);
+    if (ctx.manager === undefined) await this.sql(insert[0], [...insert[1]]);
+  }
+
+  /** From now on handlers do that. */
+  does(run: Run): void {
+    this.#run = run;
+  }
+
+  /** Schedules it, or all of them, for now. */
+  async schedule(kind: Kind, ...keys: string[]): Promise<void> {
+    const items = keys.map((key) => ({ name: NAMES[kind], payload: null, key, after: 0 }));
+    await this.asks.delays.scheduleMany(items);
+  }
+
+  /** A handler that does that has begun. Later calls end at once, unless `run` heeds which call it is in. */
+  async begin(kind: Kind, run: Run, keys: string[] = [KEY]): Promise<void> {
+    const begun = signal();
+    this.does(async (ctx, delays, call) => {
+      const ended = run(ctx, delays, call);
+      begun.resolve();
+      await ended;
+    });
+    await this.schedule(kind, ...keys);
+    await begun.promise;
   }
 
   /**
@@ -82,8 +174,13 @@ export class TwoNodes {
     return this.#stage.sql<Row>(text, parameters);
   }
 
-  until<Row extends QueryResultRow>(text: string, accept: (rows: Row[]) => boolean) {
+  until<Row extends QueryResultRow>(text: string, accept: (rows: Row[]) => boolean = hasRows) {
     return this.#stage.until<Row>(text, accept);
+  }
+
+  /** Resolves when nothing is left to run. */
+  async isEmpty(): Promise<void> {
+    await this.until('SELECT FROM delay_queue.delay', (rows) => !hasRows(rows));
   }
 
   /** The keys of which a handler's effect was committed. */
@@ -92,19 +189,19 @@ export class TwoNodes {
     return rows.map(({ key }) => key);
   }
 
-  /** How the delays of that key ended, the newest first. */
-  async ends(name: `test.${string}`, key: string): Promise<string[]> {
-    return (await this.asks.delays.history(name, key)).map(({ state }) => state);
+  /** How the delay of that key ended, the newest first. */
+  async ends(kind: Kind): Promise<string[]> {
+    return (await this.asks.delays.history(NAMES[kind], KEY)).map(({ state }) => state);
   }
 
   /** From now on the fence of attempts waits once it has its answer, and their removal before it is sent. */
   hold(method: 'fence' | 'complete'): { reached: Signal<void>; goOn: Signal<void> } {
     const [reached, goOn] = [signal(), signal()];
-    const original = AttemptStore.prototype[method] as (...all: unknown[]) => Promise<unknown>;
     const wait = async (): Promise<void> => {
       reached.resolve();
       await goOn.promise;
     };
+    const original = AttemptStore.prototype[method] as (...all: unknown[]) => Promise<unknown>;
     const held = async function held(this: AttemptStore, ...all: unknown[]): Promise<unknown> {
       // Without a runner it is not that of a transactional attempt.
       if (method === 'complete' && all[1] !== undefined) await wait();
@@ -119,44 +216,23 @@ export class TwoNodes {
     return { reached, goOn };
   }
 
-  /** @returns what resolves when a node has been asked so often to end attempts, whether it runs them or not */
-  heard(): (times: number) => Promise<number> {
+  /** Resolves when nodes have been asked so often to end attempts; `running`: such as run there. */
+  async asked(times = 1, { running = true } = {}): Promise<void> {
     // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
     const { abort } = InFlight.prototype;
-    let heard = 0;
-    InFlight.prototype.abort = function counted(claims): void {
-      heard += 1;
-      abort.call(this, claims);
-    };
-    this.#restores.push(() => {
-      InFlight.prototype.abort = abort;
-    });
-    return (times) =>
-      until(
-        () => heard,
-        (count) => count >= times,
-      );
-  }
-
-  /** Resolves when the node that runs has been asked to end an attempt that it runs. */
-  asked(): Promise<void> {
-    const asked = signal();
-    // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-    const { abort } = InFlight.prototype;
+    let asked = 0;
     InFlight.prototype.abort = function heard(claims): void {
-      if (claims.some(({ id, epoch }) => this.covers(id, epoch))) asked.resolve();
+      if (!running || claims.some(({ id, epoch }) => this.covers(id, epoch))) asked += 1;
       abort.call(this, claims);
     };
     this.#restores.push(() => {
       InFlight.prototype.abort = abort;
     });
-    return asked.promise;
+    await until(
+      () => asked,
+      (count) => count >= times,
+    );
   }
 }
 
-export const verdicts = (results: readonly CancelResult[]): string[] =>
-  results.map(({ verdict }) => verdict);
-
-export const hasRows = ({ length }: readonly unknown[]): boolean => length > 0;
-
-export const ABORT = { running: 'abort', abortWithin: '30s' } as const;
+const hasRows = ({ length }: readonly unknown[]): boolean => length > 0;
