@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayOutcomeUnknownError, DelayShutdownError } from 'nestjs-delay-queue';
-import { Client } from 'pg';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { type DelayNode, type NodeSetup, plainHandler } from '../../support/delay-node.js';
 import { OpenTransactions } from '../../support/open-transactions.js';
@@ -23,9 +22,8 @@ afterEach(async () => {
   await stage.close({ force: true });
 });
 
-const count = async (): Promise<number> =>
-  (await stage.sql<{ rows: number }>('SELECT count(*)::int AS rows FROM delay_queue.delay'))[0]!
-    .rows;
+/** How many delays there are. */
+const rows = async (): Promise<number> => (await stage.sql('SELECT FROM delay_queue.delay')).length;
 
 /** A node that knows, when it has started, whether its sessions are its own: it runs handlers. */
 const start = (setup: Omit<NodeSetup, 'url'> = {}): Promise<DelayNode> =>
@@ -36,39 +34,29 @@ const withoutOwnSessions = (): void =>
   void jest.spyOn(EngineConnections.prototype, 'callers', 'get').mockReturnValue(undefined);
 
 it('calls do not wait for a pool that is taken when sessions are the own ones', async () => {
-  const POOL = 3;
-  const { delays, dataSource } = await start({ poolMax: POOL });
-  await Promise.all(Array.from({ length: POOL }, () => transactions.begin(dataSource)));
-  expect(await delays.schedule(NAME, { n: 1 }, { ...FAR, key: 'k' })).toMatchObject({
-    verdict: 'scheduled',
-  });
-  expect(await delays.reschedule(NAME, 'k', FAR)).toMatchObject({ verdict: 'rescheduled' });
+  const { delays, dataSource } = await start({ poolMax: 2 });
+  for (let taken = 0; taken < 2; taken += 1) await transactions.begin(dataSource);
+  const { verdict } = await delays.schedule(NAME, { n: 1 }, { ...FAR, key: 'k' });
+  expect(verdict).toBe('scheduled');
   expect(await delays.cancel(NAME, 'k')).toMatchObject({ verdict: 'cancelled' });
 });
 
-it('calls that no connection comes free for are rejected by the shutdown, not forgotten', async () => {
+it('calls that no connection comes free for are rejected by the shutdown, and none begins after it', async () => {
   withoutOwnSessions();
   const node = await start({ poolMax: 2, options: { drainTimeout: 0 } });
+  const { delays } = node;
   // Whoever holds them gives them back when TypeORM closes, and not before.
-  for (const runner of [node.dataSource.createQueryRunner(), node.dataSource.createQueryRunner()]) {
-    await runner.connect();
-  }
-  const place = (key?: string) =>
-    node.delays.schedule(NAME, { n: 1 }, { ...FAR, ...(key ? { key } : {}) });
+  for (let taken = 0; taken < 2; taken += 1) await node.dataSource.createQueryRunner().connect();
   // In the pool's queue, behind that, and in the line of a key.
-  const calls = Array.from({ length: 600 }, (_, n) => place(n % 2 === 0 ? 'k' : undefined));
+  const calls = Array.from({ length: 600 }, (_, n) =>
+    delays.schedule(NAME, { n: 1 }, n % 2 === 0 ? { ...FAR, key: 'k' } : FAR),
+  );
   const settled = Promise.allSettled(calls);
   const stopped = node.stop();
   for (const result of await settled) {
     expect(result.status === 'rejected' && result.reason).toBeInstanceOf(DelayShutdownError);
   }
   await stopped;
-});
-
-it('no call begins once the application has shut down', async () => {
-  const node = await start();
-  const { delays } = node;
-  await node.stop();
   const slot = [NAME, 'k'] as const;
   for (const call of [
     delays.schedule(NAME, { n: 1 }, FAR),
@@ -96,42 +84,38 @@ describe.each(['sessions of its own', 'the pool of the application'])('on %s', (
     if (where === 'the pool of the application') withoutOwnSessions();
   });
 
-  it('a connection that is cut fails the calls of its statement, once, and no others', async () => {
-    const { delays } = await start({});
-    const lock = new Client({ connectionString: stage.url });
-    await lock.connect();
-    await lock.query('BEGIN; LOCK TABLE delay_queue.delay IN SHARE MODE');
-    const place = (n: number) => delays.schedule(NAME, { n }, FAR);
-    const together = Array.from({ length: 20 }, (_, n) => place(n));
+  it('a connection that is cut fails the calls of its statement, once, and no others; a shutdown answers what was called before', async () => {
+    const COUNT = 20;
+    const node = await start();
+    const { manager, rollback } = await transactions.begin(node.dataSource);
+    await manager.query('LOCK TABLE delay_queue.delay IN SHARE MODE');
+    const place = (n: number) => node.delays.schedule(NAME, { n }, FAR);
+    const together = Array.from({ length: COUNT }, (_, n) => place(n));
     const [blocked] = await stage.until<{ pid: number }>(
       'SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0',
-      (rows) => rows.length > 0,
+      ({ length }) => length > 0,
     );
-    const later = Array.from({ length: 20 }, (_, n) => place(100 + n));
+    const later = Array.from({ length: COUNT }, (_, n) => place(100 + n));
     await stage.sql('SELECT pg_terminate_backend($1)', [blocked?.pid]);
     const reasons = await Promise.all(
       together.map((call) => call.catch((error: unknown) => error)),
     );
-    expect(new Set(reasons).size).toBe(20);
+    expect(new Set(reasons).size).toBe(COUNT);
     for (const reason of reasons) {
       expect(reason).toBeInstanceOf(DelayOutcomeUnknownError);
       expect(reason).toMatchObject({ cause: { code: '57P01' } });
     }
-    await lock.query('ROLLBACK');
-    await lock.end();
+    await rollback();
     for (const { verdict } of await Promise.all(later)) expect(verdict).toBe('scheduled');
     // Nothing was tried again behind the back of those who have heard of a failure.
-    expect(await count()).toBe(20);
-  });
+    expect(await rows()).toBe(COUNT);
 
-  it('calls that were made before a shutdown are answered', async () => {
-    const node = await start({ poolMax: 2 });
-    const calls = Array.from({ length: 300 }, (_, n) =>
+    const last = Array.from({ length: 300 }, (_, n) =>
       node.delays.schedule(NAME, { n }, { ...FAR, key: `k${n % 100}` }),
     );
     await node.stop();
-    const answers = await Promise.all(calls);
+    const answers = await Promise.all(last);
     expect(answers.filter(({ verdict }) => verdict === 'scheduled')).toHaveLength(100);
-    expect(await count()).toBe(100);
+    expect(await rows()).toBe(COUNT + 100);
   });
 });

@@ -1,4 +1,4 @@
-import { afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { QueryFailedError } from 'typeorm';
 import { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
 import { signal } from '../../support/delay-node.js';
@@ -16,14 +16,13 @@ const keys = (count: number): string[] => Array.from({ length: count }, (_, n) =
 const keyOf = (n: number) => (n % 2 === 0 ? `k${n}` : undefined);
 const schedule = (key: string) => node.delays.schedule(NAME, { n: 1 }, { ...FAR, key });
 const turn = () => new Promise((resolve) => setImmediate(resolve));
+const isPoison = (n: number): boolean => n === 7 || n === 22;
 async function firstCaller(): Promise<void> {
   await node.delays.schedule('test.any', 'poison', FAR);
 }
 async function secondCaller(): Promise<void> {
-  await node.delays.schedule('test.any', 'poison', { ...FAR, key: 'k' });
+  await node.delays.schedule('test.any', 'poison', { ...FAR, key: 'poisoned' });
 }
-const stackOf = (result: PromiseSettledResult<void>): string | undefined =>
-  result.status === 'rejected' ? (result.reason as Error).stack : undefined;
 const verdictsOf = async (calls: Promise<{ verdict: string }>[]): Promise<string[]> =>
   (await Promise.all(calls)).map(({ verdict }) => verdict);
 
@@ -126,42 +125,31 @@ describe('a locked row holds up nobody but its own calls', () => {
   );
 });
 
-describe('one that the database refuses', () => {
-  beforeAll(() =>
-    node.sql(`ALTER TABLE delay_queue.delay ADD CHECK (payload::text NOT LIKE '%poison%')`),
+it('one that the database refuses fails alone among many, with an error of its own that leads to its caller', async () => {
+  await node.sql(`ALTER TABLE delay_queue.delay ADD CHECK (payload::text NOT LIKE '%poison%')`);
+  const settled = await Promise.allSettled([
+    ...keys(30).map((key, n) =>
+      node.delays.schedule('test.any', isPoison(n) ? 'poison' : 'fine', { ...FAR, key }),
+    ),
+    ...keys(30).map((_, n) =>
+      node.delays.schedule('test.any', isPoison(n) ? 'poison' : 'fine', FAR),
+    ),
+    firstCaller(),
+    secondCaller(),
+  ]);
+  const failed = settled.flatMap((result, n) =>
+    result.status === 'rejected' ? ([[n, result.reason as QueryFailedError]] as const) : [],
   );
-
-  it.each([true, false])('fails alone among many (with keys: %s)', async (keyed) => {
-    const settled = await Promise.allSettled(
-      keys(100).map((key, n) =>
-        node.delays.schedule('test.any', n % 40 === 7 ? 'poison' : 'fine', {
-          ...FAR,
-          ...(keyed ? { key } : {}),
-        }),
-      ),
-    );
-    const failed = settled.flatMap(({ status }, n) => (status === 'rejected' ? [n] : []));
-    expect(failed).toEqual([7, 47, 87]);
-    const [{ stored }] = (await node.sql(
-      `SELECT count(*)::int AS stored FROM delay_queue.delay WHERE payload = '"fine"'`,
-    )) as [{ stored: number }];
-    expect(stored).toBe(97);
-    for (const result of settled) {
-      if (result.status === 'fulfilled') continue;
-      const error = result.reason as QueryFailedError & { code: string };
-      expect(error).toBeInstanceOf(QueryFailedError);
-      expect(error.code).toBe('23514');
-      expect(JSON.stringify(error)).not.toContain('poison');
-    }
-  });
-
-  it('has an error of its own, whose stack leads to the caller', async () => {
-    const [first, second] = await Promise.allSettled([firstCaller(), secondCaller()]);
-    expect(stackOf(first)).toMatch(
-      /^QueryFailedError: .*violates check(.|\n)*at (async )?firstCaller/,
-    );
-    expect(stackOf(second)).toMatch(
-      /^QueryFailedError: .*violates check(.|\n)*at (async )?secondCaller/,
-    );
-  });
+  expect(failed.map(([n]) => n)).toEqual([7, 22, 37, 52, 60, 61]);
+  expect(await node.sql('SELECT FROM delay_queue.delay')).toHaveLength(56);
+  for (const [, error] of failed) {
+    expect(error).toBeInstanceOf(QueryFailedError);
+    expect(error).toMatchObject({ code: '23514' });
+    expect(JSON.stringify(error)).not.toContain('poison');
+  }
+  const stacks = failed.slice(-2).map(([, { stack }]) => stack);
+  expect(stacks).toEqual([
+    expect.stringMatching(/^QueryFailedError: .*violates check(.|\n)*at (async )?firstCaller/),
+    expect.stringMatching(/^QueryFailedError: .*violates check(.|\n)*at (async )?secondCaller/),
+  ]);
 });
