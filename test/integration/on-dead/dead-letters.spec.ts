@@ -1,174 +1,135 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayTimeoutError, DiscardDelay } from 'nestjs-delay-queue';
-import {
-  batchHandler,
-  fencedBatchHandler,
-  fencedHandler,
-  plainHandler,
-  signal,
-} from '../../support/delay-node.js';
-import { OtherNode } from '../../support/other-node.js';
-import { fails, KEY, Mortal, NAME, note, schedule } from './support/mortal.js';
+import { NAMES } from '../../support/acting-node.js';
+import { signal } from '../../support/delay-node.js';
+import { KEY, Mortal, note, SHORT } from './support/mortal.js';
 
-const mortal = new Mortal();
+let fits = true;
 
-const once = { maxAttempts: 1 };
-const no = (): Promise<void> => Promise.reject(new Error('no'));
+const node = new Mortal({
+  poolMax: 3,
+  options: {
+    payloads: {
+      [NAMES.plain]: {
+        '~standard': {
+          version: 1,
+          vendor: 'test',
+          validate: (value: unknown) => (fits ? { value } : { issues: [{ message: 'no longer' }] }),
+        },
+      },
+    },
+  },
+});
 
 describe('a delay that becomes a dead letter', () => {
-  it.each([
-    ['of a plain handler', () => plainHandler(NAME, no, once)],
-    ['of a transactional handler', () => fencedHandler(NAME, no, once)],
-    ['of a batch', () => batchHandler(NAME, no, { ...once, batch: 5 })],
-    [
-      'of a transactional batch',
-      () =>
-        fencedBatchHandler(
-          NAME,
-          ([delay], { fail }) => {
-            fail(delay!, new Error('no'));
-          },
-          { ...once, batch: 5 },
-        ),
-    ],
-  ])('%s: the method is called once, and its effects commit with that', async (_, handler) => {
-    const calls: unknown[] = [];
-    const node = await mortal.start(async (delay, ctx) => {
-      const { error, cause } = ctx;
-      calls.push({ ...delay, error, cause });
-      await note(delay, ctx);
-    }, handler());
-    const dead = node.next('dead');
-    const { id } = await schedule(node);
-    const told = await dead;
-    expect(told).toMatchObject({ id, key: KEY, attempt: 1, error: 'Error: no' });
-    expect(told.cause).toMatchObject({ message: 'no' });
-    expect(calls).toEqual([
-      expect.objectContaining({
-        id,
-        key: KEY,
-        payload: { n: 1 },
-        attempt: 1,
-        maxAttempts: 1,
-        error: 'Error: no',
-        cause: told.cause,
-      }),
-    ]);
-    expect(await mortal.effects()).toEqual([{ key: KEY, error: 'Error: no' }]);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({
-      state: 'dead',
-      attempts: 1,
-      lastError: 'Error: no',
-    });
-  });
+  it.each(['plain', 'transactional', 'plain batch', 'transactional batch'] as const)(
+    'of a %s handler: the method is called once, and its effects commit with that',
+    async (kind) => {
+      const calls: unknown[] = [];
+      node.gaveUp = async (delay, ctx) => {
+        calls.push({ ...delay, error: ctx.error, cause: ctx.cause });
+        await note(delay, ctx);
+      };
+      const started: unknown[] = [];
+      const listener = (event: unknown): void => void started.push(event);
+      node.events.on('started', listener);
+      const told = await node.dies(NAMES[kind]);
+      node.events.off('started', listener);
+      expect(told).toMatchObject({ key: KEY, attempt: 1, error: 'Error: no' });
+      const { id, cause } = told as { id: string; cause?: unknown };
+      expect(cause).toMatchObject({ message: 'no' });
+      const payload = { n: 1 };
+      const call = { id, key: KEY, payload, attempt: 1, maxAttempts: 1, error: 'Error: no', cause };
+      expect(calls).toEqual([expect.objectContaining(call)]);
+      // The method is no attempt: nobody hears of a start.
+      expect(started).toHaveLength(1);
+      expect(await node.effects()).toEqual([{ key: KEY, error: 'Error: no' }]);
+      expect(await node.find(kind)).toMatchObject({
+        state: 'dead',
+        attempts: 1,
+        lastError: 'Error: no',
+      });
+    },
+  );
 
   it('by DiscardDelay, with attempts left', async () => {
-    const handler = plainHandler(NAME, () => Promise.reject(new DiscardDelay('not wanted')));
-    const node = await mortal.start(note, handler);
-    const dead = node.next('dead');
-    await schedule(node);
-    await dead;
-    expect(await mortal.effects()).toEqual([{ key: KEY, error: 'not wanted' }]);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({ state: 'dead', attempts: 1 });
-    expect(await node.delays.retryDead(NAME, KEY)).toMatchObject({ verdict: 'retried' });
+    node.handle = () => Promise.reject(new DiscardDelay('not wanted'));
+    await node.dies(NAMES.plain, { maxAttempts: 10 });
+    expect(await node.effects()).toEqual([{ key: KEY, error: 'not wanted' }]);
+    expect(await node.find('plain')).toMatchObject({ state: 'dead', attempts: 1 });
+    expect(await node.delays.retryDead(NAMES.plain, KEY)).toMatchObject({ verdict: 'retried' });
   });
 
   it('by its timeout, whose transaction still holds the row', async () => {
     const never = signal();
-    const handler = fencedHandler(NAME, () => never.promise, { maxAttempts: 1, timeout: 100 });
     const causes: unknown[] = [];
-    const node = await mortal.start(async (delay, ctx) => {
+    node.handle = () => never.promise;
+    node.gaveUp = async (delay, ctx) => {
       // Its time is as short as the handler's: on a busy machine it is called again, and without the cause.
       causes.push(ctx.cause);
       await note(delay, ctx);
-    }, handler);
-    const dead = node.next('dead');
-    await schedule(node);
-    await dead;
+    };
+    await node.dies(SHORT);
     expect(causes[0]).toBeInstanceOf(DelayTimeoutError);
-    expect(await mortal.effects()).toMatchObject([{ key: KEY }]);
+    expect(await node.effects()).toMatchObject([{ key: KEY }]);
     never.resolve();
   });
 
-  it('because its process died at the last attempt', async () => {
-    const node = await mortal.stage.start({ options: { worker: false } });
-    const { id } = await schedule(node);
-    await new OtherNode(node.dataSource).claimAndDie(id);
-    await mortal.start(
-      note,
-      plainHandler(NAME, () => {}, { maxAttempts: 1 }),
-    );
-    await mortal.dead(1);
-    expect(await mortal.effects()).toEqual([
-      { key: KEY, error: expect.stringContaining('no attempt is left') },
-    ]);
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({ attempts: 1 });
-  });
-
-  it('whose process died while the method ran', async () => {
-    const node = await mortal.stage.start({ options: { worker: false } });
-    const { id } = await schedule(node);
-    const other = new OtherNode(node.dataSource);
-    const { epoch } = await other.claimAndDie(id);
-    const request = { id: Number(id), epoch, leaseMs: 0, maxAttempts: 1 };
-    expect(await other.store.claimDying(request, true)).toMatchObject({ attempts: 1 });
-    await mortal.start(
-      note,
-      plainHandler(NAME, () => {}, { maxAttempts: 1 }),
-    );
-    await mortal.dead(1);
-    expect(await mortal.effects()).toHaveLength(1);
+  it('by its payload, which does not fit its schema any more: the method gets it as it was given', async () => {
+    const seen: unknown[] = [];
+    node.gaveUp = async (delay, ctx) => {
+      seen.push(delay.payload);
+      await note(delay, ctx);
+    };
+    await node.admin.pause(NAMES.plain);
+    const dead = node.dies(NAMES.plain);
+    await node.until('SELECT FROM delay_queue.delay', ({ length }) => length === 1);
+    fits = false;
+    await node.admin.resume(NAMES.plain);
+    await dead;
+    fits = true;
+    expect(seen).toEqual([{ n: 1 }]);
+    const error: unknown = expect.stringContaining('no longer');
+    expect(await node.effects()).toEqual([{ key: KEY, error }]);
+    expect(node.attempts).toBe(0);
   });
 
   it('on whose session the method is ended: it is called again', async () => {
-    let calls = 0;
-    const node = await mortal.start(async (delay, ctx) => {
-      calls += 1;
+    node.gaveUp = async (delay, ctx) => {
       await note(delay, ctx);
-      if (calls > 1) return;
+      if (node.calls > 1) return;
       const [row] = await ctx.manager.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
-      await mortal.stage.sql('SELECT pg_terminate_backend($1)', [row!.pid]);
+      await node.sql('SELECT pg_terminate_backend($1)', [row!.pid]);
       await ctx.manager.query('SELECT 1');
-    }, fails());
-    const dead = node.next('dead');
-    await schedule(node);
-    await dead;
-    expect(calls).toBe(2);
-    expect(await mortal.effects()).toHaveLength(1);
+    };
+    await node.dies(NAMES.plain);
+    expect(node.calls).toBe(2);
+    expect(await node.effects()).toHaveLength(1);
   });
 
   it('with very many at a time, in a pool that is small', async () => {
-    const node = await mortal.start(note, fails({ concurrency: 50 }), 3);
-    const keys = Array.from({ length: 200 }, (_, n) => `k${n}`);
-    await node.delays.scheduleMany(
-      keys.map((key) => ({ name: NAME, payload: null, key, after: 0 })),
+    const keys = Array.from({ length: 60 }, (_, n) => `k${n + 10}`);
+    const item = { name: NAMES.plain, payload: null, after: 0, maxAttempts: 1 } as const;
+    await node.delays.scheduleMany(keys.map((key) => ({ ...item, key })));
+    await node.until(
+      `SELECT FROM delay_queue.delay WHERE wake_at = 'infinity'`,
+      ({ length }) => length === keys.length,
     );
-    await mortal.dead(keys.length);
-    expect((await mortal.effects()).map(({ key }) => key)).toEqual(keys.toSorted());
+    expect((await node.effects()).map(({ key }) => key)).toEqual(keys);
   });
 
   it('or not: its method may schedule the key again, and the row lives on', async () => {
-    const node = await mortal.start(async (delay, ctx) => {
+    node.gaveUp = async (delay, ctx) => {
       await note(delay, ctx);
-      const { verdict } = await node.delays.schedule(
-        NAME,
-        { n: 2 },
-        {
-          after: '7d',
-          key: KEY,
-          manager: ctx.manager,
-        },
-      );
+      const options = { after: '7d', key: KEY, manager: ctx.manager } as const;
+      const { verdict } = await node.delays.schedule(NAMES.plain, { n: 2 }, options);
       expect(verdict).toBe('scheduled');
-    }, fails());
+    };
     const superseded = node.next('superseded');
-    const { id } = await schedule(node);
+    const options = { after: 0, key: KEY, maxAttempts: 1 };
+    const { id } = await node.delays.schedule(NAMES.plain, { n: 1 }, options);
     expect(await superseded).toMatchObject({ id });
-    expect(await node.delays.find(NAME, KEY)).toMatchObject({
-      id,
-      state: 'scheduled',
-      payload: { n: 2 },
-    });
-    expect(await mortal.effects()).toHaveLength(1);
+    expect(await node.find('plain')).toMatchObject({ id, state: 'scheduled', payload: { n: 2 } });
+    expect(await node.effects()).toHaveLength(1);
   });
 });

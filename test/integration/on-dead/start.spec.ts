@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Injectable, Scope, type Type } from '@nestjs/common';
 import {
   type DeadDelayContext,
@@ -6,55 +6,59 @@ import {
   DelayConfigError,
   OnDeadDelay,
 } from 'nestjs-delay-queue';
+import { createTestDatabase } from '../../support/database.js';
 import { fencedHandler, plainHandler } from '../../support/delay-node.js';
+import { OneNode } from '../../support/one-node.js';
 import { refusedStart } from '../engine/support/refused-start.js';
-import { Stage } from '../engine/support/stage.js';
 
-let stage: Stage;
+const seen: unknown[] = [];
 
-beforeEach(async () => {
-  stage = await Stage.open();
-});
+@Injectable({ scope: Scope.REQUEST })
+class Scoped {
+  readonly #called = seen.length;
 
-afterEach(() => stage.close());
-
-const handler = (): Type => plainHandler('test.a', () => {});
-
-class First {
-  @OnDeadDelay('test.a')
-  gaveUp(): void {}
+  @OnDeadDelay('test.b')
+  gaveUp(delay: Delay<'test.b'>, { error }: DeadDelayContext): void {
+    seen.push([this.#called, delay.key, error]);
+  }
 }
 
-class Second {
-  @OnDeadDelay('test.a')
-  gaveUp(): void {}
-}
+const fails = plainHandler('test.b', () => Promise.reject(new Error('no')), { maxAttempts: 1 });
+const node = new OneNode({ providers: [fails, Scoped] });
 
-class Lone {
-  @OnDeadDelay('test.lone')
-  gaveUp(): void {}
-}
+const methodOf = (name: string): Type => {
+  class GivesUp {
+    @OnDeadDelay(name as 'test.a')
+    gaveUp(): void {}
+  }
+  return GivesUp;
+};
 
-class Nameless {
-  @OnDeadDelay('no name' as 'test.a')
-  gaveUp(): void {}
-}
+const PLAIN = plainHandler('test.a', () => {});
+const FENCED = fencedHandler('test.a', () => {});
+const FIRST = methodOf('test.a');
 
-it.each<[what: string, providers: () => Type[], message: RegExp]>([
-  ['two of one name', () => [First, handler(), Second], /First\.gaveUp and Second\.gaveUp/],
-  ['one without a handler', () => [Lone], /Lone\.gaveUp: .*test\.lone, which has no @OnDelay/],
-  ['one of what is no name', () => [Nameless], /Nameless\.gaveUp/],
-])('%s stops the start', async (_, providers, message) => {
-  const error = await refusedStart({ url: stage.url, providers: providers() });
+it.each<[what: string, providers: Type[], message: RegExp, poolMax: number]>([
+  [
+    'two of one name',
+    [FIRST, PLAIN, methodOf('test.a')],
+    /GivesUp\.gaveUp and GivesUp\.gaveUp/,
+    20,
+  ],
+  [
+    'one without a handler',
+    [methodOf('test.lone')],
+    /GivesUp\.gaveUp: .*test\.lone, which has no/,
+    20,
+  ],
+  ['one of what is no name', [methodOf('no name')], /GivesUp\.gaveUp/, 20],
+  ['a pool of 1', [FIRST, PLAIN], /@OnDeadDelay need a pool of at least 2/, 1],
+  ['a pool of 2 of transactions', [FIRST, FENCED], /@OnDeadDelay need a pool of at least 3/, 2],
+])('%s stops the start', async (_, providers, message, poolMax) => {
+  const database = await createTestDatabase();
+  const error = await refusedStart({ url: database.url, providers, poolMax });
+  await database.drop();
   expect(error).toBeInstanceOf(DelayConfigError);
-  expect((error as Error).message).toMatch(message);
-});
-
-it.each([
-  [1, () => handler(), /@OnDeadDelay need a pool of at least 2/],
-  [2, () => fencedHandler('test.a', () => {}), /@OnDeadDelay need a pool of at least 3/],
-])('a pool of %d that has no connection for it stops the start', async (poolMax, of, message) => {
-  const error = await refusedStart({ url: stage.url, providers: [First, of()], poolMax });
   expect((error as Error).message).toMatch(message);
 });
 
@@ -69,21 +73,9 @@ it('a static method is refused by the decorator', () => {
 });
 
 it('a request-scoped provider gets an instance for each call', async () => {
-  const seen: unknown[] = [];
-  @Injectable({ scope: Scope.REQUEST })
-  class Scoped {
-    readonly #called = seen.length;
-
-    @OnDeadDelay('test.a')
-    gaveUp(delay: Delay<'test.a'>, { error }: DeadDelayContext): void {
-      seen.push([this.#called, delay.key, error]);
-    }
-  }
-  const fails = plainHandler('test.a', () => Promise.reject(new Error('no')), { maxAttempts: 1 });
-  const node = await stage.start({ providers: [fails, Scoped] });
   for (const key of ['x', 'y']) {
     const dead = node.next('dead');
-    await node.delays.schedule('test.a', { n: 1 }, { after: 0, key });
+    await node.delays.schedule('test.b', { text: '' }, { after: 0, key });
     await dead;
   }
   expect(seen).toEqual([

@@ -1,29 +1,47 @@
-import { expect, it } from '@jest/globals';
-import { OnDeadDelay } from 'nestjs-delay-queue';
-import { startTested, told } from '../testing/support/tested.js';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { plainHandler } from '../../support/delay-node.js';
 import { OtherNode } from '../../support/other-node.js';
-import { fails, KEY, Mortal, NAME, note, schedule } from './support/mortal.js';
+import { Stage } from '../engine/support/stage.js';
+import { startTested, told } from '../testing/support/tested.js';
+import { gaveUpBy, KEY } from './support/mortal.js';
 
-const mortal = new Mortal();
+const NAME = 'test.mortal';
 
-class GivesUp {
-  @OnDeadDelay(NAME)
-  async gaveUp(...all: Parameters<typeof note>): Promise<void> {
-    await note(...all);
-  }
-}
+let stage: Stage;
 
-it('in a test, a delay has died when time travel says so', async () => {
-  const { testing, ...node } = await startTested(mortal.stage, { providers: [GivesUp, fails()] });
-  await schedule(node);
-  expect(told(await testing.drain())).toEqual([`${NAME} ${KEY}: dead`]);
-  expect(await mortal.effects()).toHaveLength(1);
+beforeEach(async () => {
+  stage = await Stage.open();
 });
 
-it('so has one whose process died before', async () => {
-  const { testing, ...node } = await startTested(mortal.stage, { providers: [GivesUp, fails()] });
-  const { id } = await schedule(node);
-  await new OtherNode(node.dataSource).claimAndDie(id);
-  await testing.drain();
-  expect(await mortal.effects()).toHaveLength(1);
+afterEach(() => stage.close());
+
+it.each<[string, error: string, before: (other: OtherNode, id: string) => Promise<unknown>]>([
+  ['when time travel says so', 'Error: no', () => Promise.resolve()],
+  [
+    'whose process died at the last attempt',
+    'no attempt is left',
+    (other, id) => other.claimAndDie(id),
+  ],
+  [
+    'whose process died while the method ran',
+    'no attempt is left',
+    async (other, id) => {
+      const { epoch } = await other.claimAndDie(id);
+      const request = { id: Number(id), epoch, leaseMs: 0, maxAttempts: 1 };
+      expect(await other.store.claimDying(request, true)).toMatchObject({ attempts: 1 });
+    },
+  ],
+])('in a test, a delay has died %s', async (_, error, before) => {
+  const errors: string[] = [];
+  const { testing, delays, dataSource } = await startTested(stage, {
+    providers: [
+      plainHandler(NAME, () => Promise.reject(new Error('no')), { maxAttempts: 1 }),
+      gaveUpBy(NAME, async (_delay, ctx) => errors.push(ctx.error)),
+    ],
+  });
+  const { id } = await delays.schedule(NAME, null, { after: 0, key: KEY });
+  await before(new OtherNode(dataSource), id);
+  expect(told(await testing.drain())).toEqual([`${NAME} ${KEY}: dead`]);
+  expect(errors).toEqual([expect.stringContaining(error)]);
+  expect(await delays.find(NAME, KEY)).toMatchObject({ state: 'dead', attempts: 1 });
 });
