@@ -9,7 +9,7 @@ import {
 import { delayCallOf, DelayGuardError, OnDelay } from 'nestjs-delay-queue';
 import { defer } from 'rxjs';
 import { signal } from '../../support/delay-node.js';
-import { enhancedNode } from './stage.js';
+import { enhancedNode, handled } from './stage.js';
 
 const tenant = new AsyncLocalStorage<string>();
 const write = (line: string, host: ArgumentsHost): Promise<unknown> =>
@@ -19,34 +19,26 @@ const stage = enhancedNode();
 const { node } = stage;
 
 describe('enhancers and the end of an attempt', () => {
-  it('an interceptor that waits longer than the attempt lasts calls no handler any more', async () => {
+  it('an interceptor or a pipe that takes longer than the attempt lasts calls no handler any more', async () => {
     const over = signal();
     const late = signal<unknown>();
     stage.its.interceptor = (_, next) =>
       defer(async () => {
         await over.promise;
-        const called = new Promise<void>((resolve, reject) => {
-          next.handle().subscribe({ error: reject, complete: resolve });
-        });
-        await called.then(() => late.resolve('called'), late.resolve);
+        await handled(next).then(() => late.resolve('called'), late.resolve);
       });
-    const retrying = node.next('retrying');
-    await stage.schedule('test.short');
-    expect(await retrying).toMatchObject({ cause: { code: 'DELAY_TIMEOUT' } });
+    const failed = await stage.fire('retrying', 'test.short', 'interceptor');
+    expect(failed).toMatchObject({ cause: { code: 'DELAY_TIMEOUT' } });
     over.resolve();
     expect(await late.promise).toMatchObject({ code: 'DELAY_TIMEOUT' });
-    expect(stage.its.log).toEqual([]);
-  });
 
-  it('a pipe that takes longer than the attempt lasts calls no handler any more', async () => {
-    const over = signal();
+    const piped = signal();
     const ended = signal<Error>();
-    stage.its.pipe = () => over.promise;
+    stage.its.interceptor = (_, next) => next.handle();
+    stage.its.pipe = () => piped.promise;
     stage.its.filter = (error) => ended.resolve(error);
-    const retrying = node.next('retrying');
-    await stage.schedule('test.short');
-    await retrying;
-    over.resolve();
+    await stage.fire('retrying', 'test.short', 'pipe');
+    piped.resolve();
     expect(await ended.promise).toMatchObject({ code: 'DELAY_TIMEOUT' });
     expect(stage.its.log).toEqual([]);
   });
@@ -60,22 +52,16 @@ describe('enhancers and the end of an attempt', () => {
     stage.its.interceptor = (context, next) =>
       defer(async () => {
         await write('interceptor', context);
-        await new Promise<void>((resolve, reject) => {
-          next.handle().subscribe({ error: reject, complete: resolve });
-        });
+        await handled(next);
       });
     stage.its.filter = (_, host) => write('filter', host);
     stage.its.handle = async ({ key }, { manager }) => {
       await manager?.query(`INSERT INTO note VALUES ('handler')`);
       if (key === 'fails') throw new Error('fails');
     };
-    const retrying = node.next('retrying');
-    await stage.schedule('test.fenced', 'fails');
-    await retrying;
+    await stage.fire('retrying', 'test.fenced', 'fails');
     expect(await node.sql('SELECT * FROM note')).toEqual([]);
-    const completed = node.next('completed');
-    await stage.schedule('test.fenced', 'works');
-    await completed;
+    await stage.fire('completed', 'test.fenced', 'works');
     const lines = await node.sql<{ line: string }>('SELECT * FROM note');
     expect(lines.map(({ line }) => line)).toEqual(['guard', 'interceptor', 'handler']);
   });
@@ -107,9 +93,8 @@ describe('enhancers and the end of an attempt', () => {
   it('@OnDeadDelay is called as it is: no guard keeps a delay from its end', async () => {
     stage.its.guard = () => false;
     stage.its.pipe = () => 'piped';
-    const dead = node.next('dead');
-    await stage.schedule('test.last', 'k', 'as it was');
-    expect(await dead).toMatchObject({ cause: expect.any(DelayGuardError) });
+    const dead = await stage.fire('dead', 'test.last', 'k', 'as it was');
+    expect(dead).toMatchObject({ cause: expect.any(DelayGuardError) });
     expect(stage.its.log).toEqual(['dead k "as it was"']);
   });
 
@@ -132,15 +117,13 @@ describe('enhancers and the end of an attempt', () => {
   it('an interceptor that has ended calls no handler any more', async () => {
     const late = signal<unknown>();
     stage.its.interceptor = (_, next) => {
-      const handled = next.handle();
+      const call = next.handle();
       setImmediate(() =>
-        handled.subscribe({ error: late.resolve, complete: () => late.resolve('called') }),
+        call.subscribe({ error: late.resolve, complete: () => late.resolve('called') }),
       );
       throw new Error('gave up');
     };
-    const retrying = node.next('retrying');
-    await stage.schedule('test.plain');
-    expect(await retrying).toMatchObject({ error: 'Error: gave up' });
+    expect(await stage.fire('retrying')).toMatchObject({ error: 'Error: gave up' });
     expect(await late.promise).toMatchObject({
       message: expect.stringContaining('called too late'),
     });

@@ -13,6 +13,7 @@ import {
   type AroundFunction,
   type Delay,
   type DelayContext,
+  type DelayEventMap,
   OnDeadDelay,
   OnDelay,
   type TransactionalDelayContext,
@@ -84,16 +85,30 @@ export function enhancedNode() {
     }
   }
 
-  const node = new OneNode({
-    providers: [Handlers],
-    options: { enhancers: 'own' },
-  });
+  const node = new OneNode({ providers: [Handlers], options: { enhancers: 'own' } });
+  const schedule = (name: `test.${string}`, key = 'k', payload: string | null = null) =>
+    node.delays.schedule(name, payload, { after: 0, key });
   return {
     node,
+    schedule,
     get its() {
       return its;
     },
-    schedule: (name: `test.${string}`, key = 'k', payload: string | null = null) =>
-      node.delays.schedule(name, payload, { after: 0, key }),
+    /** Schedules it for now; resolves when its attempt has ended so. */
+    async fire<End extends 'completed' | 'retrying' | 'dead'>(
+      end: End,
+      name: `test.${string}` = 'test.plain',
+      ...more: [key?: string, payload?: string]
+    ): Promise<DelayEventMap[End][0]> {
+      const ended = node.next(end);
+      await schedule(name, ...more);
+      return ended;
+    },
   };
 }
+
+/** The handler, to its end; for an interceptor that waits for it. */
+export const handled = (next: CallHandler): Promise<void> =>
+  new Promise((resolve, reject) => {
+    next.handle().subscribe({ error: reject, complete: resolve });
+  });

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DelayTimeoutError, DiscardDelay } from 'nestjs-delay-queue';
 import { NAMES } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
+import type { Json } from '../../support/delay-payloads.js';
 import { KEY, Mortal, note, SHORT } from './support/mortal.js';
 
 let fits = true;
@@ -14,7 +15,8 @@ const node = new Mortal({
         '~standard': {
           version: 1,
           vendor: 'test',
-          validate: (value: unknown) => (fits ? { value } : { issues: [{ message: 'no longer' }] }),
+          validate: (value: unknown) =>
+            fits ? { value: value as Json } : { issues: [{ message: 'no longer' }] },
         },
       },
     },

@@ -86,7 +86,7 @@ export class Mortal extends OneNode {
       if (error !== undefined) throw error;
     });
 
-    afterAll(() => process.off('unhandledRejection', this.#onUnhandled));
+    afterAll(() => void process.off('unhandledRejection', this.#onUnhandled));
     this.handle = () => Promise.reject(new Error('no'));
   }
 
