@@ -1,10 +1,11 @@
 import { describe } from '@jest/globals';
-import { type Actor, caller, COMMIT, node, ROLLBACK, SNAPSHOT } from './support/actor.js';
+import { type Actor, caller, COMMIT, node, ROLLBACK, SNAPSHOT, time } from './support/actor.js';
 import {
   type Act,
   cancel,
   claim,
   complete,
+  expire,
   fail,
   failForGood,
   fence,
@@ -109,11 +110,28 @@ const MANY: Scenario[] = [
   },
 ];
 
+/** A lease runs out while its node writes, and somebody sweeps. */
+const late = (holder: Actor, other: Actor): Scenario => ({
+  before: 'running',
+  actors: [holder, time(expire()), other],
+});
+
+const LATE: Scenario[] = [
+  // By the name in the lease, nothing could be told: only by the epoch.
+  ...[complete(), fail(), failForGood(), renew()].map((act) =>
+    late(node(HOLDER, act, COMMIT), node('the same', sweep(), {}, HOLDER)),
+  ),
+  // Another node runs the delay to its end; a wheel has an entry for the end of the lease.
+  late(node(HOLDER, [renew(), complete()]), node('second', [sweep(), complete()])),
+  late(node(HOLDER, [renew(), complete()]), node('second', claim())),
+];
+
 describe('two sessions', () => {
   inEveryOrder([
     ...MEETINGS.flatMap(([before, left, right]) =>
       left.flatMap((one) => right.map((other) => ({ before, actors: [one, other] }))),
     ),
     ...MANY,
+    ...LATE,
   ]);
 });
