@@ -93,13 +93,6 @@ describe.each(['test.plain', 'test.fenced'] as const)('an occurrence of %s', (na
       { state: 'discarded', attempts: 1, error: 'not today' },
     ]);
   });
-
-  it('that fails once is tried again, and ends as completed', async () => {
-    fails = () => {
-      if (calls === 1) throw new Error('once');
-    };
-    expect(await runs(name)).toMatchObject([{ state: 'completed', attempts: 2, error: null }]);
-  });
 });
 
 it('one whose process died at its last attempt is told as dead, and the next one comes', async () => {

@@ -57,14 +57,6 @@ it('is listed, goes on to recur with another payload, is moved once, and ends by
   expect(await find()).toBeNull();
 });
 
-it('a call takes back what find has answered', async () => {
-  await schedule(1, { ...TOKYO, catchUp: 'each' });
-  const { repeat } = (await find())!;
-  await node.delays.cancel(NAME, KEY);
-  await schedule(1, repeat!);
-  expect((await find())?.repeat).toEqual(repeat);
-});
-
 it('keeps its place among the calls of its key, and is gone with its transaction', async () => {
   const { manager, rollback } = await node.begin();
   const calls = [
