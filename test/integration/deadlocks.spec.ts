@@ -21,7 +21,7 @@ const item = (key: string): ScheduleItem => ({
 
 it('callers of scheduleMany and cancel, each on its own, never hear of a deadlock', async () => {
   const KEYS = ['a', 'b', 'c', 'd', 'e', 'f'];
-  const ROUNDS = 40;
+  const ROUNDS = 15;
   const stage = await Stage.open();
   // A second for each deadlock to be noticed would make this a slow test.
   await stage.set({ deadlock_timeout: '5ms' });

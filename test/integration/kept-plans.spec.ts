@@ -1,13 +1,11 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { type Client, escapeLiteral } from 'pg';
+import type { Client } from 'pg';
 import {
   bring,
   callersSettings,
   engineSettings,
   type SessionSettings,
 } from '../../src/delay-queue/database/session-settings.js';
-import { completeOneSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { fenceOneSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { pruneSql } from '../../src/delay-queue/store/sql/history/prune.sql.js';
 import { loadSql } from '../../src/delay-queue/store/sql/wakes/load.sql.js';
 import { sweepSql } from '../../src/delay-queue/store/sql/wakes/sweep.sql.js';
@@ -20,7 +18,7 @@ import {
   statementsById,
   statementsByKey,
 } from '../support/bulk-statements.js';
-import { explain } from '../support/explain.js';
+import { executionOf, explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
 
@@ -47,22 +45,6 @@ const BY_WAKE: Statements = {
 const OF_ENGINE: Statements = { ...BY_ID, ...BY_WAKE, prune: [pruneSql(tables), [0, COUNT]] };
 const OF_CALLERS: Statements = { ...BY_KEY, keyless: keylessStatement(COUNT) };
 
-function executionOf(statements: Statements, name: string): string {
-  const [, parameters] = statements[name] ?? ['', []];
-  return `EXECUTE "${name}" (${parameters.map(literalOf).join(', ')})`;
-}
-
-function literalOf(value: unknown): string {
-  if (value === null) return 'NULL';
-  return escapeLiteral(
-    Array.isArray(value) ? `{${value.map(itemOf).join()}}` : JSON.stringify(value),
-  );
-}
-
-/** JSON within JSON is how an array's literal has texts. */
-const itemOf = (item: unknown): string =>
-  typeof item === 'string' ? JSON.stringify(item) : (JSON.stringify(item) ?? '');
-
 interface Sessions {
   engine: Client;
   callers: Client;
@@ -76,9 +58,9 @@ function sessionsFrom(before: string): Sessions {
   const prepared = async (settings: SessionSettings, statements: Statements): Promise<Client> => {
     const client = await database.connect();
     await bring(client, settings);
-    for (const [name, [sql]] of Object.entries(statements)) {
+    for (const [name, [sql, parameters]] of Object.entries(statements)) {
       await client.query(`PREPARE "${name}" AS ${sql}`);
-      await explain(client, executionOf(statements, name), []);
+      await explain(client, executionOf(name, parameters), []);
     }
     return client;
   };
@@ -116,7 +98,7 @@ describe.each([
       for (const change of changes) await sessions.filler.query(change);
     });
 
-    it('is made once for all parameters', async () => {
+    it('each is made once for all parameters', async () => {
       for (const [client, statements] of [
         [sessions.engine, OF_ENGINE],
         [sessions.callers, OF_CALLERS],
@@ -128,30 +110,25 @@ describe.each([
       }
     });
 
-    // Every stock server older than 18 would, where it can at all: a plan without sequential scans
-    // is dear there by definition.
-    it('none is compiled', async () => {
-      for (const [client, statements] of [
-        [sessions.engine, OF_ENGINE],
-        [sessions.callers, OF_CALLERS],
-      ] as const) {
-        for (const name of Object.keys(statements)) {
-          const { compiles } = await explain(client, executionOf(statements, name), []);
-          expect([name, compiles]).toEqual([name, false]);
-        }
-      }
-    });
+    const planOf = async (session: 'engine' | 'callers', name: string): Promise<Plan> => {
+      const statements = session === 'engine' ? OF_ENGINE : OF_CALLERS;
+      const plan = await explain(sessions[session], executionOf(name, statements[name]![1]), []);
+      // Every stock server older than 18 would, where it can at all: a plan without sequential scans
+      // is dear there by definition.
+      expect(plan.compiles).toBe(false);
+      return plan;
+    };
 
     it.each(Object.keys(BY_ID))('%s uses the primary key', async (name) => {
-      expectById(await explain(sessions.engine, executionOf(OF_ENGINE, name), []), COUNT);
+      expectById(await planOf('engine', name), COUNT);
     });
 
     it.each(Object.keys(BY_KEY))('%s finds its rows by their keys', async (name) => {
-      expectByKey(await explain(sessions.callers, executionOf(OF_CALLERS, name), []), COUNT);
+      expectByKey(await planOf('callers', name), COUNT);
     });
 
     it('an insert without keys reads nothing', async () => {
-      const plan = await explain(sessions.callers, executionOf(OF_CALLERS, 'keyless'), []);
+      const plan = await planOf('callers', 'keyless');
       expect(plan.waysInto('delay')).toEqual([]);
       expect(plan.buffers).toBeLessThan(60 + COUNT * 25);
     });
@@ -159,7 +136,7 @@ describe.each([
     it.each(Object.keys(BY_WAKE))(
       '%s walks the index of wakes between its bounds',
       async (name) => {
-        const plan = await explain(sessions.engine, executionOf(OF_ENGINE, name), []);
+        const plan = await planOf('engine', name);
         for (const way of plan.waysInto('delay'))
           expect(way).toMatch(/^Index( Only)? Scan delay_wake$/);
         expect(plan.waysInto('delay')).toContain('Index Scan delay_wake');
@@ -173,44 +150,9 @@ describe.each([
     );
 
     it('prune reads from the old end', async () => {
-      const plan = await explain(sessions.engine, executionOf(OF_ENGINE, 'prune'), []);
+      const plan = await planOf('engine', 'prune');
       expect(plan.waysInto('history')[0]).toBe('Index Scan history_pkey');
       expect(plan.buffers).toBeLessThan(COUNT * 30);
     });
-  });
-});
-
-/** As Postgres decides it where nobody says which plans to keep: on the application's sessions. */
-describe('a call of one delay', () => {
-  const database = fileDatabase();
-  let client: Client;
-  beforeAll(async () => {
-    client = await database.connect();
-    await fillDelays(client);
-  });
-
-  it.each([
-    ['fence', fenceOneSql(tables), [1, 0, 1_000]],
-    ['removal', completeOneSql(tables, 'ends'), [1, 0, 1]],
-    ['removal that keeps attempts', completeOneSql(tables, 'attempts'), [1, 0, 1]],
-    ['removal without history', completeOneSql(tables, 'nothing'), [1, 0]],
-  ])('%s is planned for the first times alone', async (name, sql, parameters) => {
-    const TIMES = 10;
-    await client.query('BEGIN');
-    await client.query(`PREPARE "${name}" AS ${sql}`);
-    await client.query('SAVEPOINT whole');
-    for (let time = 0; time < TIMES; time += 1) {
-      await client.query(executionOf({ [name]: [sql, parameters] }, name));
-      // What was removed is there again.
-      await client.query('ROLLBACK TO whole');
-    }
-    const { rows } = await client.query<{ kept: number }>(
-      'SELECT generic_plans::int AS kept FROM pg_prepared_statements WHERE name = $1',
-      [name],
-    );
-    const plan = await explain(client, executionOf({ [name]: [sql, parameters] }, name), []);
-    await client.query('ROLLBACK');
-    expect(rows).toEqual([{ kept: TIMES - 5 }]);
-    expect(plan.waysInto('delay')).toEqual(['Index Scan delay_pkey']);
   });
 });

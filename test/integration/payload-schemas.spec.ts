@@ -1,11 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import {
-  type Delay,
-  DelayInvalidError,
-  DelayPayloadError,
-  OnDeadDelay,
-  OnDelay,
-} from 'nestjs-delay-queue';
+import { type Delay, DelayPayloadError, OnDeadDelay, OnDelay } from 'nestjs-delay-queue';
 import { z } from 'zod';
 import {
   batchHandler,
@@ -14,17 +8,15 @@ import {
   plainHandler,
   signal,
 } from '../support/delay-node.js';
-import type { Json } from '../support/delay-payloads.js';
 import { OneNode } from '../support/one-node.js';
 
 const LATER = { after: '1h' } as const;
 
 /** Old rows have the amount as a text of euros, new ones in cents. */
-const Old = z
-  .object({ euros: z.string() })
-  .transform(({ euros }) => ({ cents: Number(euros) * 100 }));
-const Current = z.object({ cents: z.number().int() });
-const Amount = z.union([Current, Old]);
+const Amount = z.union([
+  z.object({ cents: z.number().int() }),
+  z.object({ euros: z.string() }).transform(({ euros }) => ({ cents: Number(euros) * 100 })),
+]);
 
 /** Holds back what an asynchronous schema answers. */
 let answered = signal();
@@ -37,36 +29,24 @@ const Known = z.object({ id: z.string() }).refine(
 );
 
 const Items = z.object({ items: z.array(z.object({ price: z.number() })) });
-const Broken = {
-  '~standard': {
-    version: 1,
-    vendor: 'test',
-    validate: () => {
-      throw new RangeError('the schema is broken');
-    },
-  },
-} as const;
+const validate = (): never => {
+  throw new RangeError('the schema is broken');
+};
+const Broken = { '~standard': { version: 1, vendor: 'test', validate } } as const;
 
 let seen: unknown[];
+const take = ({ payload }: { payload: unknown }): void => void seen.push(payload);
 
 class Dying {
   @OnDelay('test.dying', { payload: Amount })
   on(): void {}
 
   @OnDeadDelay('test.dying')
-  gaveUp({ payload }: Delay<'test.dying'>): void {
-    seen.push(payload);
+  gaveUp(delay: Delay<'test.dying'>): void {
+    take(delay);
   }
 }
 
-class Decorated {
-  @OnDelay('test.decorated', { payload: Amount })
-  on({ payload }: Delay<'test.decorated'>): void {
-    seen.push(payload);
-  }
-}
-
-const take = ({ payload }: { payload: unknown }): void => void seen.push(payload);
 const takeAll = (delays: { key: string | null }[]): void =>
   void seen.push(delays.length > 0, ...delays.map(({ key }) => key));
 
@@ -76,9 +56,7 @@ const node = new OneNode({
     fencedHandler('test.fenced', take),
     batchHandler('test.batch', takeAll, { batch: 10 }),
     fencedBatchHandler('test.fenced-batch', takeAll, { batch: 10 }),
-    plainHandler('test.known', take),
     plainHandler('test.broken', take, { backoff: { base: '1m' } }),
-    Decorated,
     Dying,
   ],
   options: {
@@ -89,7 +67,7 @@ const node = new OneNode({
       'test.fenced-batch': Amount,
       'test.known': Known,
       'test.broken': Broken,
-      'test.produced': Items,
+      'test.items': Items,
     },
   },
 });
@@ -104,105 +82,87 @@ beforeEach(() => {
 const stored = (name: string, key: string, payload: unknown): Promise<unknown> =>
   node.sql(
     `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
-     VALUES ($1, $2, $3, clock_timestamp() + '1 h', clock_timestamp() + '1 h', clock_timestamp())`,
+     SELECT $1, $2, $3, at, at, at FROM (SELECT clock_timestamp() + '1 h' AS at) AS later`,
     [name, key, JSON.stringify(payload)],
   );
 
-const priced = (key: string, price: number | string) => ({
-  name: 'test.produced' as const,
-  key,
-  payload: { items: [{ price }] },
-  ...LATER,
-});
+const payloads = async (): Promise<unknown[]> =>
+  (await node.sql('SELECT payload FROM delay_queue.delay ORDER BY id')).map(
+    ({ payload }) => payload,
+  );
 
-const rows = () => node.sql('SELECT key, payload FROM delay_queue.delay ORDER BY key');
+const knowing = (...ids: string[]) =>
+  ids.map((id) => ({ name: 'test.known', payload: { id }, ...LATER }) as const);
 
-describe('schedule', () => {
-  it('refuses what does not fit, with the path, before anything is written', async () => {
-    const wrong = node.delays.schedule('test.produced', { items: [{ price: '1' }] }, LATER);
-    await expect(wrong).rejects.toBeInstanceOf(DelayInvalidError);
-    await expect(wrong).rejects.toMatchObject({
-      field: 'payload.items[0].price',
-      why: expect.stringContaining('expected number'),
-    });
-    await expect(node.delays.schedule('test.decorated', {}, LATER)).rejects.toThrow('payload');
-    expect(await rows()).toEqual([]);
-  });
+describe('what does not fit is refused with its path, before anything is written:', () => {
+  const [good, bad] = [1, 'x'].map((price) => ({
+    name: 'test.items' as const,
+    payload: { items: [{ price }, { price: 2 }, {}] },
+    ...LATER,
+  }));
+  good!.payload.items.pop();
 
-  it('tells of all that does not fit', async () => {
-    const items: Json[] = [{ price: '1' }, { price: 2 }, { cost: 3 }];
-    await expect(node.delays.schedule('test.produced', { items }, LATER)).rejects.toMatchObject({
-      field: 'payload.items[0].price',
-      why: expect.stringContaining('; payload.items[2].price: '),
-    });
-  });
-
-  it('of many names the item, and writes none of them', async () => {
-    await expect(
-      node.delays.scheduleMany([priced('a', 1), priced('b', 'x')]),
-    ).rejects.toMatchObject({
-      field: 'items[1].payload.items[0].price',
-    });
-    expect(await rows()).toEqual([]);
-  });
-
-  it('stores what was given, and the handler gets what the schema makes of it, once', async () => {
-    await node.delays.schedule('test.plain', { euros: '12' }, { ...LATER, key: 'k' });
-    expect(await rows()).toEqual([{ key: 'k', payload: { euros: '12' } }]);
-    expect(await node.delays.find('test.plain', 'k')).toMatchObject({ payload: { euros: '12' } });
-    const completed = node.next('completed');
-    await node.admin.runNow({ name: 'test.plain' });
-    await completed;
-    expect(seen).toEqual([{ cents: 1_200 }]);
-  });
-
-  it('a schema that throws is heard, and nothing is written', async () => {
-    await expect(node.delays.schedule('test.broken', 1, LATER)).rejects.toThrow(RangeError);
-    expect(await rows()).toEqual([]);
+  it.each<[what: string, call: () => Promise<unknown>, field: string, why: string]>([
+    [
+      'all of it is told',
+      () => node.delays.schedule('test.items', bad!.payload, LATER),
+      'payload.items[0].price',
+      '; payload.items[2].price: ',
+    ],
+    [
+      'by the schema of a handler',
+      () => node.delays.schedule('test.dying', {}, LATER),
+      'payload',
+      '',
+    ],
+    [
+      'one of many',
+      () => node.delays.scheduleMany([good!, bad!]),
+      'items[1].payload.items[0].price',
+      'expected number',
+    ],
+    [
+      'by an asynchronous schema',
+      () => node.delays.schedule('test.known', { id: 'unknown' }, LATER),
+      'payload.id',
+      'is not known',
+    ],
+    [
+      'one of many by an asynchronous schema',
+      () => node.delays.scheduleMany(knowing('a', 'unknown')),
+      'items[1].payload.id',
+      'is not known',
+    ],
+  ])('%s', async (_, call, field, why) => {
+    const refusal = { code: 'DELAY_INVALID', field, why: expect.stringContaining(why) };
+    await expect(call()).rejects.toMatchObject(refusal);
+    expect(await payloads()).toEqual([]);
   });
 });
 
 describe('an asynchronous schema', () => {
-  it('refuses as a synchronous one, also one of many', async () => {
-    const item = (id: string) => ({ name: 'test.known', payload: { id }, ...LATER }) as const;
-    const refusal = { field: 'payload.id', why: 'is not known' };
-    await expect(
-      node.delays.schedule('test.known', { id: 'unknown' }, LATER),
-    ).rejects.toMatchObject(refusal);
-    await expect(node.delays.scheduleMany([item('a'), item('unknown')])).rejects.toMatchObject({
-      ...refusal,
-      field: 'items[1].payload.id',
-    });
-    expect(await rows()).toEqual([]);
-    await node.delays.scheduleMany([item('a'), item('b')]);
-    expect(await rows()).toMatchObject([{ payload: { id: 'a' } }, { payload: { id: 'b' } }]);
-  });
-
-  it('takes the payload as it was when the call was made', async () => {
+  it('takes payloads as they were when the call was made, many in their order', async () => {
     answered = signal();
     const payload = { id: 'before' };
     const scheduled = node.delays.schedule('test.known', payload, LATER);
     payload.id = 'after';
     answered.resolve();
     await scheduled;
-    expect(await rows()).toMatchObject([{ payload: { id: 'before' } }]);
+    await node.delays.scheduleMany(knowing('a', 'b'));
+    expect(await payloads()).toEqual([{ id: 'before' }, { id: 'a' }, { id: 'b' }]);
   });
 
   it('that answers when the transaction of the call is over: refused, nothing is written', async () => {
-    const runner = node.dataSource.createQueryRunner();
-    const { manager } = runner;
-    await runner.startTransaction();
+    const { manager, rollback } = await node.begin();
     answered = signal();
-    const item = { name: 'test.known', payload: { id: 'a' }, ...LATER } as const;
     const calls = [
       node.delays.schedule('test.known', { id: 'a' }, { ...LATER, manager }),
-      node.delays.scheduleMany([item, item], { manager }),
+      node.delays.scheduleMany(knowing('a', 'b'), { manager }),
     ];
-    await runner.rollbackTransaction();
+    await rollback();
     answered.resolve();
     for (const call of calls) await expect(call).rejects.toMatchObject({ field: 'manager' });
-    await runner.release();
-    expect(await rows()).toEqual([]);
+    expect(await payloads()).toEqual([]);
   });
 
   it('whose refusal nobody waits for, because another was first, ends no process', async () => {
@@ -218,8 +178,19 @@ describe('an asynchronous schema', () => {
   });
 });
 
-describe.each(['test.plain', 'test.fenced', 'test.decorated'] as const)('%s', (name) => {
-  it('what no longer fits is a dead letter at once, with the issues, and calls no handler', async () => {
+describe.each(['test.plain', 'test.fenced'] as const)('%s', (name) => {
+  it('gets what the schema makes, once, of what was given, which is what is stored', async () => {
+    const payload = { euros: '12' };
+    await node.delays.schedule(name, payload, { ...LATER, key: 'k' });
+    expect(await payloads()).toEqual([payload]);
+    expect(await node.delays.find(name, 'k')).toMatchObject({ payload });
+    const completed = node.next('completed');
+    await node.admin.runNow({ name });
+    await completed;
+    expect(seen).toEqual([{ cents: 1_200 }]);
+  });
+
+  it('is not called for what no longer fits: a dead letter at once, with the issues', async () => {
     await stored(name, 'k', { cents: 'many' });
     const dead = node.next('dead');
     await node.admin.runNow([{ name, key: 'k' }]);
@@ -231,50 +202,39 @@ describe.each(['test.plain', 'test.fenced', 'test.decorated'] as const)('%s', (n
     expect(await node.delays.find(name, 'k')).toMatchObject({ state: 'dead', lastError: error });
     expect(seen).toEqual([]);
   });
-
-  it('an older shape is brought up to date by the schema', async () => {
-    await stored(name, 'k', { euros: '3' });
-    const completed = node.next('completed');
-    await node.admin.runNow([{ name, key: 'k' }]);
-    await completed;
-    expect(seen).toEqual([{ cents: 300 }]);
-  });
 });
 
-describe.each(['test.batch', 'test.fenced-batch'] as const)('%s', (name) => {
-  it('loses only those that do not fit', async () => {
-    for (const key of ['a', 'b', 'c']) {
-      await stored(name, key, key === 'b' ? { wrong: true } : { cents: 1 });
-    }
-    const dead = node.next('dead');
-    await node.admin.runNow({ name });
-    expect(await dead).toMatchObject({ key: 'b', attempt: 1 });
-    await node.until('SELECT key FROM delay_queue.delay', (left) => left.length === 1);
-    expect(new Set(seen)).toEqual(new Set(['a', 'c', true]));
-  });
-
-  it('of which none fits calls no handler', async () => {
-    for (const key of ['a', 'b']) await stored(name, key, { wrong: true });
-    await node.admin.runNow({ name });
-    const dead = `SELECT key FROM delay_queue.delay WHERE wake_at = 'infinity'`;
-    await node.until(dead, (left) => left.length === 2);
-    expect(seen).toEqual([]);
-  });
+it.each([
+  ['test.batch', ['a', 'c', true]],
+  ['test.fenced-batch', ['a', 'c', true]],
+  ['test.batch', []],
+  ['test.fenced-batch', []],
+] as const)('%s is called with those that fit, if any: %j', async (name, called) => {
+  for (const key of ['a', 'b', 'c']) {
+    const fits = key !== 'b' && called.length > 0;
+    await stored(name, key, fits ? { cents: 1 } : { wrong: true });
+  }
+  await node.admin.runNow({ name });
+  await node.until(
+    `SELECT wake_at = 'infinity' AS is_dead FROM delay_queue.delay`,
+    (left) => left.length === (called.length > 0 ? 1 : 3) && left.every((row) => row['is_dead']),
+  );
+  expect(new Set(seen)).toEqual(new Set(called));
 });
 
-describe('a schema', () => {
-  it('that the payload does not fit hides it from no @OnDeadDelay', async () => {
-    await stored('test.dying', 'k', { lost: true });
-    const dead = node.next('dead', ({ name }) => name === 'test.dying');
-    await node.admin.runNow([{ name: 'test.dying', key: 'k' }]);
-    expect((await dead).error).toContain('DelayPayloadError');
-    expect(seen).toEqual([{ lost: true }]);
-  });
+it('a schema that the payload does not fit hides it from no @OnDeadDelay', async () => {
+  await stored('test.dying', 'k', { lost: true });
+  const dead = node.next('dead');
+  await node.admin.runNow([{ name: 'test.dying', key: 'k' }]);
+  expect((await dead).error).toContain('DelayPayloadError');
+  expect(seen).toEqual([{ lost: true }]);
+});
 
-  it('that throws when the delay runs is a failure that is tried again', async () => {
-    await stored('test.broken', 'k', 1);
-    const retrying = node.next('retrying');
-    await node.admin.runNow([{ name: 'test.broken', key: 'k' }]);
-    expect(await retrying).toMatchObject({ error: 'RangeError: the schema is broken' });
-  });
+it('a schema that throws is heard by the caller; when the delay runs, it is tried again', async () => {
+  await expect(node.delays.schedule('test.broken', 1, LATER)).rejects.toThrow(RangeError);
+  expect(await payloads()).toEqual([]);
+  await stored('test.broken', 'k', 1);
+  const retrying = node.next('retrying');
+  await node.admin.runNow([{ name: 'test.broken', key: 'k' }]);
+  expect(await retrying).toMatchObject({ error: 'RangeError: the schema is broken' });
 });

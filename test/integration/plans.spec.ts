@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
-import { fenceSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
+import { completeOneSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { fenceOneSql, fenceSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
 import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { findSql } from '../../src/delay-queue/store/sql/delays/find.sql.js';
 import { retryDeadSql } from '../../src/delay-queue/store/sql/delays/retry-dead.sql.js';
@@ -20,7 +21,7 @@ import {
   statementsById,
   statementsByKey,
 } from '../support/bulk-statements.js';
-import { explain, type Plan } from '../support/explain.js';
+import { executionOf, explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { fillDelays, FUTURE, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
 
@@ -39,7 +40,7 @@ beforeAll(async () => {
   await fillDelays(client);
 });
 
-describe.each([1, BATCH, 5_000])('about %d rows', (count) => {
+describe.each([1, 5_000])('about %d rows', (count) => {
   const [byId, byKey] = [statementsById(count), statementsByKey(count)];
 
   it.each(Object.keys(byId))('%s uses the primary key', async (name) => {
@@ -73,21 +74,45 @@ it.each([
   expect(plan.buffers).toBeLessThan(20);
 });
 
-describe('history', () => {
-  it('of a key is found by its own index', async () => {
-    const plan = await explain(client, historySql(tables), [SERVED, 'key 5', 100]);
-    expect(plan.waysInto('history')).toEqual(['Index Scan history_key']);
-    expect(plan.buffers).toBeLessThan(20);
-  });
+it('history of a key is found by its own index', async () => {
+  const plan = await explain(client, historySql(tables), [SERVED, 'key 5', 100]);
+  expect(plan.waysInto('history')).toEqual(['Index Scan history_key']);
+  expect(plan.buffers).toBeLessThan(20);
+});
 
-  it('is pruned from its old end, and nothing else is looked at', async () => {
-    const none = await explain(client, pruneSql(tables), [365 * 86_400_000, BATCH]);
-    expect(none.waysInto('history')[0]).toBe('Index Scan history_pkey');
-    expect(none.buffers).toBeLessThan(30);
-    const some = await explain(client, pruneSql(tables), [0, BATCH]);
-    expect(some.waysInto('history')).toEqual(['Index Scan history_pkey', 'Tid Scan undefined']);
-    expect(some.buffers).toBeLessThan(BATCH * 20);
-  });
+it('history is pruned from its old end, and nothing else is looked at', async () => {
+  const none = await explain(client, pruneSql(tables), [365 * 86_400_000, BATCH]);
+  expect(none.waysInto('history')[0]).toBe('Index Scan history_pkey');
+  expect(none.buffers).toBeLessThan(30);
+  const some = await explain(client, pruneSql(tables), [0, BATCH]);
+  expect(some.waysInto('history')).toEqual(['Index Scan history_pkey', 'Tid Scan undefined']);
+  expect(some.buffers).toBeLessThan(BATCH * 20);
+});
+
+/** As Postgres decides it where nobody says which plans to keep: on the application's sessions. */
+it.each([
+  ['fence', fenceOneSql(tables), [1, 0, 1_000]],
+  ['removal', completeOneSql(tables, 'ends'), [1, 0, 1]],
+  ['removal that keeps attempts', completeOneSql(tables, 'attempts'), [1, 0, 1]],
+  ['removal without history', completeOneSql(tables, 'nothing'), [1, 0]],
+])('%s of one delay is planned for the first times alone', async (name, sql, parameters) => {
+  const TIMES = 10;
+  await client.query('BEGIN');
+  await client.query(`PREPARE "${name}" AS ${sql}`);
+  await client.query('SAVEPOINT whole');
+  for (let time = 0; time < TIMES; time += 1) {
+    await client.query(executionOf(name, parameters));
+    // What was removed is there again.
+    await client.query('ROLLBACK TO whole');
+  }
+  const { rows } = await client.query<{ kept: number }>(
+    'SELECT generic_plans::int AS kept FROM pg_prepared_statements WHERE name = $1',
+    [name],
+  );
+  const plan = await explain(client, executionOf(name, parameters), []);
+  await client.query('ROLLBACK');
+  expect(rows).toEqual([{ kept: TIMES - 5 }]);
+  expect(plan.waysInto('delay')).toEqual(['Index Scan delay_pkey']);
 });
 
 it('a claim is a HOT update: it writes no indexed column and finds room on the page', async () => {
@@ -151,16 +176,8 @@ describe('of the rows in the order of their wakes', () => {
 
   const sweep = (fromMs: number | null, scan: number, limit: number): Promise<Plan> => {
     const cursor = fromMs === null ? null : Date.now() + fromMs;
-    return explain(client, sweepSql(tables), [
-      ...SHARES,
-      cursor,
-      0,
-      scan,
-      limit,
-      null,
-      1_000,
-      null,
-    ]);
+    const page = [cursor, 0, scan, limit, null, 1_000, null];
+    return explain(client, sweepSql(tables), [...SHARES, ...page]);
   };
 
   // A page of 8 KiB holds dozens of rows; without bounds it would be thousands of pages.

@@ -1,4 +1,4 @@
-import type { Client } from 'pg';
+import { type Client, escapeLiteral } from 'pg';
 
 /** One node of an executed plan, with the few facts that tests look at. */
 export interface PlanNode {
@@ -74,3 +74,16 @@ function planOf({ Plan: root, JIT }: Explained): Plan {
 }
 
 const flattened = (raw: Raw): Raw[] => [raw, ...(raw.Plans ?? []).flatMap(flattened)];
+
+/** The execution of a prepared statement, for `explain`. */
+export const executionOf = (name: string, parameters: readonly unknown[]): string =>
+  `EXECUTE "${name}" (${parameters.map(literalOf).join(', ')})`;
+
+function literalOf(value: unknown): string {
+  if (value === null) return 'NULL';
+  // JSON within JSON is how an array's literal has texts.
+  const text = Array.isArray(value)
+    ? `{${value.map((item) => JSON.stringify(item)).join()}}`
+    : JSON.stringify(value);
+  return escapeLiteral(text);
+}
