@@ -1,29 +1,13 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import type { OnConflict, ScheduleResult } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type DelayNode, startNode } from '../support/delay-node.js';
+import { OneNode } from '../support/one-node.js';
 
 /** A key that is taken: the one that is due earlier, or later, stays. */
 const NAME = 'test.kept';
-const HOUR_MS = 3_600_000;
-const at = (hours: number): Date => new Date(Date.UTC(2040, 0, 1) + hours * HOUR_MS);
+const at = (hours: number): Date => new Date(Date.UTC(2040, 0, 1, hours));
 
-let database: TestDatabase;
-let node: DelayNode;
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  node = await startNode({ url: database.url });
-});
-
-afterAll(async () => {
-  await node.stop();
-  await database.drop();
-});
-
-let keys = 0;
-const newKey = (): string => `k${(keys += 1)}`;
+const node = new OneNode({ options: { worker: false } });
 
 type Schedule = (key: string, hours: number, onConflict: OnConflict) => Promise<ScheduleResult>;
 
@@ -38,7 +22,7 @@ const WAYS: Record<string, Schedule> = {
     node.dataSource.transaction((manager) => one(manager)(...given)),
   scheduleMany: async (key, hours, onConflict) => {
     const item = { name: NAME, payload: hours, at: at(hours), key, onConflict } as const;
-    const [, result] = await node.delays.scheduleMany([{ ...item, key: newKey() }, item]);
+    const [, result] = await node.delays.scheduleMany([{ ...item, key: `beside ${key}` }, item]);
     return result as ScheduleResult;
   },
 };
@@ -52,21 +36,16 @@ describe.each(Object.entries(WAYS))('in %s', (_way, schedule) => {
     ['later', 5, 'kept', 5],
     ['later', 6, 'replaced', 6],
   ] as const)('%s, due %i hours on beside 5: %s', async (onConflict, hours, verdict, stays) => {
-    const key = newKey();
-    const { id } = await schedule(key, 5, onConflict);
-    expect(await schedule(key, hours, onConflict)).toEqual({ verdict, id, dueAt: at(stays) });
+    const { id } = await schedule('k', 5, onConflict);
+    expect(await schedule('k', hours, onConflict)).toEqual({ verdict, id, dueAt: at(stays) });
     const payload = verdict === 'kept' ? 5 : hours;
-    expect(await node.delays.find(NAME, key)).toMatchObject({ payload, dueAt: at(stays) });
+    expect(await node.delays.find(NAME, 'k')).toMatchObject({ payload, dueAt: at(stays) });
   });
 
   it('a dead letter is revived, whenever it was due', async () => {
-    const key = newKey();
-    await schedule(key, 5, 'later');
-    await node.dataSource.query(
-      `UPDATE delay_queue.delay SET wake_at = 'infinity', attempts = 1 WHERE key = $1`,
-      [key],
-    );
-    expect(await schedule(key, 1, 'later')).toMatchObject({ verdict: 'scheduled', dueAt: at(1) });
+    await schedule('k', 5, 'later');
+    await node.sql(`UPDATE delay_queue.delay SET wake_at = 'infinity', attempts = 1`);
+    expect(await schedule('k', 1, 'later')).toMatchObject({ verdict: 'scheduled', dueAt: at(1) });
   });
 });
 
@@ -74,11 +53,8 @@ it.each([
   ['earlier', Math.min],
   ['later', Math.max],
 ] as const)('of many callers at once the one that is due %s stays', async (onConflict, wins) => {
-  const key = newKey();
-  const hours = Array.from({ length: 60 }, () => Math.ceil(Math.random() * 1_000));
+  const hours = Array.from({ length: 30 }, () => Math.ceil(Math.random() * 1_000));
   const ways = Object.values(WAYS);
-  await Promise.all(
-    hours.map((hour, index) => (ways[index % ways.length] as Schedule)(key, hour, onConflict)),
-  );
-  expect(await node.delays.find(NAME, key)).toMatchObject({ payload: wins(...hours) });
+  await Promise.all(hours.map((hour, index) => ways[index % ways.length]!('k', hour, onConflict)));
+  expect(await node.delays.find(NAME, 'k')).toMatchObject({ payload: wins(...hours) });
 });
