@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DelayName, PauseOptions } from 'nestjs-delay-queue';
 import { type DelayNode, plainHandler } from '../support/delay-node.js';
+import { OneNode } from '../support/one-node.js';
 import { until } from '../support/until.js';
 import { Stage } from './engine/support/stage.js';
 
@@ -8,32 +9,20 @@ const NAME = 'test.paused';
 const NOW = { after: 0 } as const;
 
 let stage: Stage;
-let nodes: DelayNode[];
+let first: DelayNode;
+let second: DelayNode;
 /** Name and group of each, in the order in which they ran. */
 let ran: string[];
 
-beforeEach(async () => {
-  stage = await Stage.open();
-  ran = [];
-  nodes = [await startNode(), await startNode()];
-});
-
-afterEach(() => stage.close());
-
 const startNode = (): Promise<DelayNode> =>
   stage.start({
-    providers: ([NAME, 'test.other', 'test.mark'] as const).map((name) =>
-      plainHandler(name, (delay) => {
-        ran.push(delay.group === null ? delay.name : `${delay.name} ${delay.group}`);
-      }),
+    providers: ([NAME, 'test.mark'] as const).map((name) =>
+      plainHandler(name, ({ group }) => void ran.push(group === null ? name : `${name} ${group}`)),
     ),
   });
 
-const first = (): DelayNode => nodes[0] as DelayNode;
-const second = (): DelayNode => nodes[1] as DelayNode;
-
 const schedule = (name: DelayName, group?: string): Promise<unknown> =>
-  first().delays.schedule(name, null, { ...NOW, ...(group !== undefined && { group }) });
+  first.delays.schedule(name, null, { ...NOW, ...(group !== undefined && { group }) });
 
 const runs = (what: string, times = 1): Promise<unknown> =>
   until(
@@ -43,26 +32,38 @@ const runs = (what: string, times = 1): Promise<unknown> =>
 
 /** Both nodes have begun what was due by now: who could run, ran. */
 async function bothHaveClaimed(): Promise<void> {
-  const marks = 40;
   const before = ran.filter((one) => one === 'test.mark').length;
-  for (let n = 0; n < marks; n += 1) await schedule('test.mark');
-  await runs('test.mark', before + marks);
+  for (let n = 0; n < 20; n += 1) await schedule('test.mark');
+  await runs('test.mark', before + 20);
 }
 
 describe('a pause', () => {
-  it('of a name holds on all nodes, and ends on all', async () => {
-    const pause = await second().admin.pause(NAME, { reason: 'the provider is down' });
+  beforeEach(async () => {
+    stage = await Stage.open();
+    ran = [];
+    [first, second] = [await startNode(), await startNode()];
+  });
+
+  afterEach(() => stage.close());
+
+  it('of a name holds on all nodes, and what waits may be moved and cancelled, until it ends on all', async () => {
+    const pause = await second.admin.pause(NAME, { reason: 'the provider is down' });
     expect(pause).toMatchObject({ name: NAME, group: null, reason: 'the provider is down' });
     expect(pause.until).toBeNull();
     for (let n = 0; n < 20; n += 1) await schedule(NAME);
-    await schedule('test.other');
+    await first.delays.schedule(NAME, null, { key: 'k', after: '1h' });
+    const moved = { verdict: 'rescheduled' };
+    expect(await first.delays.reschedule(NAME, 'k', NOW)).toMatchObject(moved);
     await bothHaveClaimed();
-    expect(ran).toContain('test.other');
     expect(ran).not.toContain(NAME);
-    expect((await first().admin.stats()).pauses).toEqual([pause]);
-    expect(await first().admin.resume(NAME)).toEqual(pause);
+    expect(await first.admin.stats()).toMatchObject({
+      pauses: [pause],
+      names: expect.arrayContaining([expect.objectContaining({ name: NAME, overdue: 21 })]),
+    });
+    expect(await first.delays.cancel(NAME, 'k')).toMatchObject({ verdict: 'cancelled' });
+    expect(await first.admin.resume(NAME)).toEqual(pause);
     await runs(NAME, 20);
-    expect(await first().admin.resume(NAME)).toBeNull();
+    expect(await first.admin.resume(NAME)).toBeNull();
   });
 
   it('is known to the database: a node that has not heard of it claims nothing', async () => {
@@ -75,86 +76,74 @@ describe('a pause', () => {
     await runs(`${NAME} us`);
     await bothHaveClaimed();
     expect(ran).not.toContain(`${NAME} eu`);
-    await first().admin.resume(NAME, { group: 'eu' });
+    await first.admin.resume(NAME, { group: 'eu' });
     await runs(`${NAME} eu`);
   });
 
   it('of a group leaves the other groups alone, however many wait', async () => {
-    await first().admin.pause(NAME, { group: 'big' });
+    const WAITING = 12_000;
+    await first.admin.pause(NAME, { group: 'big' });
     await stage.sql(
       `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
        SELECT '${NAME}', 'null', at, at, at, 'big'
-       FROM generate_series(1, 15000), LATERAL (SELECT now() - interval '1 minute' AS at) AS due`,
+       FROM generate_series(1, ${WAITING}), LATERAL (SELECT now() - interval '1 minute' AS at) AS due`,
     );
     // A node that begins finds them all overdue.
-    nodes.push(await startNode());
+    await startNode();
     await schedule(NAME, 'small');
     await schedule(NAME);
     await runs(`${NAME} small`);
     await runs(NAME);
     await bothHaveClaimed();
     expect(ran).not.toContain(`${NAME} big`);
-    await second().admin.resume(NAME, { group: 'big' });
-    await runs(`${NAME} big`, 15_000);
+    await second.admin.resume(NAME, { group: 'big' });
+    await runs(`${NAME} big`, WAITING);
   });
 
   it('ends by itself', async () => {
-    const { pausedAt, until: end } = await first().admin.pause(NAME, { for: '1s' });
+    const { pausedAt, until: end } = await first.admin.pause(NAME, { for: '1s' });
     expect(end?.getTime()).toBeGreaterThanOrEqual(pausedAt.getTime() + 1_000);
     await schedule(NAME);
     await bothHaveClaimed();
-    const paused = (await first().admin.stats()).pauses.length;
+    const paused = (await first.admin.stats()).pauses.length;
     // On a slow machine it may be over by now.
     expect(ran.includes(NAME)).toBe(paused === 0);
     await runs(NAME);
-    await first().admin.pause(NAME, { until: new Date(0) });
+    await first.admin.pause(NAME, { until: new Date(0) });
     await schedule(NAME);
     await runs(NAME, 2);
   });
 
-  it('stands and falls with the transaction of its caller', async () => {
-    const call = first().dataSource.transaction(async (manager) => {
-      await first().admin.pause(NAME, { manager });
-      throw new Error('no');
-    });
-    await expect(call).rejects.toThrow('no');
-    await schedule(NAME);
-    await runs(NAME);
-    await first().dataSource.transaction(async (manager) => {
-      await first().admin.pause(NAME, { manager });
-    });
-    await schedule(NAME);
-    await bothHaveClaimed();
-    expect(ran.filter((one) => one === NAME)).toHaveLength(1);
-  });
-
   it('survives a restart, and a second call changes it', async () => {
-    const { pausedAt } = await first().admin.pause(NAME, { reason: 'a' });
-    await Promise.all(nodes.map((node) => node.stop()));
-    nodes = [await startNode()];
+    const { pausedAt } = await first.admin.pause(NAME, { reason: 'a' });
+    await Promise.all([first.stop(), second.stop()]);
+    first = await startNode();
     await schedule(NAME);
     await bothHaveClaimed();
     expect(ran).not.toContain(NAME);
-    expect(await first().admin.pause(NAME, { reason: 'b' })).toMatchObject({
-      pausedAt,
-      reason: 'b',
-    });
-    await first().admin.resume(NAME);
+    const changed = { pausedAt, reason: 'b' };
+    expect(await first.admin.pause(NAME, { reason: 'b' })).toMatchObject(changed);
+    await first.admin.resume(NAME);
     await runs(NAME);
   });
+});
 
-  it('lets what waits for later be due, moved and cancelled', async () => {
-    await first().admin.pause(NAME);
-    const options = { key: '1', after: '1h' } as const;
-    await first().delays.schedule(NAME, null, options);
-    expect(await first().delays.reschedule(NAME, '1', NOW)).toMatchObject({
-      verdict: 'rescheduled',
-    });
-    await bothHaveClaimed();
-    expect(await first().admin.stats()).toMatchObject({
-      names: expect.arrayContaining([expect.objectContaining({ name: NAME, overdue: 1 })]),
-    });
-    expect(await first().delays.cancel(NAME, '1')).toMatchObject({ verdict: 'cancelled' });
+describe('the call', () => {
+  const node = new OneNode({ options: { worker: false } });
+
+  afterEach(() => node.sql('TRUNCATE delay_queue.pause'));
+
+  it('stands and falls with the transaction of its caller', async () => {
+    for (const [end, count] of [
+      ['rollback', 0],
+      ['commit', 1],
+    ] as const) {
+      const transaction = await node.begin();
+      await node.admin.pause(NAME, { manager: transaction.manager });
+      expect((await node.admin.stats()).pauses).toEqual([]);
+      await transaction[end]();
+      expect((await node.admin.stats()).pauses).toHaveLength(count);
+    }
   });
 
   it.each<[unknown, string]>([
@@ -164,19 +153,19 @@ describe('a pause', () => {
     [{ for: '1h', until: new Date() }, 'until'],
     [{ until: 'tomorrow' }, 'until'],
     [{ untill: new Date() }, 'untill'],
-  ])('%j is refused', async (options, field) => {
-    const call = first().admin.pause(NAME, options as PauseOptions);
+  ])('with %j is refused', async (options, field) => {
+    const call = node.admin.pause(NAME, options as PauseOptions);
     await expect(call).rejects.toMatchObject({ field: expect.stringContaining(field) });
   });
 
-  it('is one of a thousand, at most', async () => {
-    await stage.sql(
+  it('makes a thousand pauses, at most', async () => {
+    await node.sql(
       `INSERT INTO delay_queue.pause
        SELECT now(), 'infinity', 'test.x', 'g' || n FROM generate_series(1, 1000) n`,
     );
-    await expect(first().admin.pause(NAME)).rejects.toMatchObject({ field: 'name' });
-    await first().admin.resume('test.x', { group: 'g1' });
-    await first().admin.pause(NAME);
-    await first().admin.pause(NAME, { reason: 'again' });
+    await expect(node.admin.pause(NAME)).rejects.toMatchObject({ field: 'name' });
+    await node.admin.resume('test.x', { group: 'g1' });
+    await node.admin.pause(NAME);
+    await node.admin.pause(NAME, { reason: 'again' });
   });
 });

@@ -1,0 +1,81 @@
+import { beforeAll, expect, it } from '@jest/globals';
+import type { Client } from 'pg';
+import { SelectionStore } from '../../src/delay-queue/store/selection.store.js';
+import type { RowFilter } from '../../src/delay-queue/store/sql/parts/filter.js';
+import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
+import { explain, type Plan } from '../support/explain.js';
+import { fileDatabase } from '../support/file-database.js';
+import { FUTURE, fillDelays } from '../support/full-tables.js';
+
+/** What `DelayAdmin` reads of full tables. */
+const GROUPS = 1_000;
+const EACH = 20;
+
+const database = fileDatabase();
+let client: Client;
+const TOP = { by: 'overdue', limit: 100 } as const;
+const store = new SelectionStore('delay_queue');
+
+beforeAll(async () => {
+  client = await database.connect();
+  await client.query(`
+    INSERT INTO delay_queue.delay (name, group_id, payload, due_at, wake_at, created_at)
+    SELECT 'test.full', 'm-' || lpad((n % ${GROUPS})::text, 4, '0'), '{}', at, at, now()
+    FROM generate_series(1, ${GROUPS * EACH}) n, LATERAL (SELECT now() + n * interval '1 s') t(at);
+    INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)
+    SELECT 'node ' || n, '{}', false, now(), now() + interval '1 hour' FROM generate_series(1, 8) n`);
+  await fillDelays(client);
+});
+
+/** Plans of the statements of that call. */
+async function plansOf(call: (runner: Runner) => Promise<unknown>): Promise<Plan[]> {
+  const plans: Plan[] = [];
+  await call({
+    query: async <Row>(sql: string, parameters: unknown[]): Promise<Row[]> => {
+      plans.push(await explain(client, sql, parameters));
+      return [];
+    },
+  });
+  return plans;
+}
+
+async function pagesOf(call: (runner: Runner) => Promise<unknown>): Promise<number> {
+  return (await plansOf(call)).reduce((total, { buffers }) => total + buffers, 0);
+}
+
+it.each<[what: string, filter: RowFilter]>([
+  ['a key of any name', { key: 'key 7000' }],
+  ['few keys of any name', { keyPrefix: 'key 7000' }],
+  ['a key of a name', { names: ['test.served'], key: 'key 7000' }],
+  ['dead letters', { states: ['dead'] }],
+])('%s are found without reading all', async (_what, filter) => {
+  const page = { behindId: 0, limit: 100 };
+  const pages = await pagesOf((runner) => store.list(runner, filter, page));
+  expect(pages).toBeLessThan(FUTURE / 500);
+});
+
+it('the history of a key is found without reading all', async () => {
+  const pages = await pagesOf((runner) => store.historyOf(runner, 'key 7', 100));
+  expect(pages).toBeLessThan(100);
+});
+
+it('what each of many nodes runs is counted in one reading of the table', async () => {
+  const { rows } = await client.query<{ pages: number }>(
+    `SELECT (pg_relation_size('delay_queue.delay') / current_setting('block_size')::int)::int AS pages`,
+  );
+  const pages = await pagesOf((runner) => store.nodeStats(runner, 30_000));
+  expect(pages).toBeLessThan(rows[0]!.pages * 2);
+});
+
+it.each<[what: string, filter: RowFilter, groups: number]>([
+  ['one group', { group: 'm-0500' }, 1],
+  ['the last groups', { groupPrefix: 'm-099' }, 10],
+  ['dead letters', { states: ['dead'] }, 0],
+])('groupStats read of %s no other row', async (_what, filter, groups) => {
+  const [plan] = await plansOf((runner) => store.groupStats(runner, filter, TOP));
+  const scans = plan!.scansOf('delay');
+  expect(scans.map(({ type }) => type)).not.toContain('Seq Scan');
+  const read = scans.reduce((total, { rows }) => total + rows, 0);
+  expect(read).toBeLessThanOrEqual(groups * EACH);
+  expect(plan!.buffers).toBeLessThan(groups * EACH * 1.2 + 50);
+});
