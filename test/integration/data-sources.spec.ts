@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import {
   type DynamicModule,
   Global,
+  type INestApplicationContext,
   Injectable,
   Module,
   type ModuleMetadata,
@@ -55,7 +56,7 @@ const queue = (options: DelayQueueModuleOptions = {}): DynamicModule =>
   DelayQueueModule.forRoot(options);
 
 /** A module of the application's own that provides a DataSource, as Nest's documentation shows it. */
-function ownModule(token: string | symbol | typeof DataSource): DynamicModule {
+function ownModule(token: Token): DynamicModule {
   @Module({})
   class DatabaseModule {}
   return {
@@ -79,54 +80,54 @@ function ownModule(token: string | symbol | typeof DataSource): DynamicModule {
 
 const global = (module: DynamicModule): DynamicModule => ({ ...module, global: true });
 
-/** Starts it, and has a delay scheduled in a transaction of that DataSource fire. */
-async function firesIn(
-  root: DynamicModule,
-  token: string | symbol | typeof DataSource,
-): Promise<string> {
-  const nest = await NestFactory.createApplicationContext(root, {
-    logger: false,
-    abortOnError: false,
-  });
-  try {
-    const completed = new Promise((resolve) => nest.get(DelayEvents).once('completed', resolve));
-    const delays = nest.get(DelayService, { strict: false });
-    await nest
-      .get<DataSource>(token, { strict: false })
-      .transaction((manager) => delays.schedule('test.fenced', 1, { after: 0, manager }));
-    await completed;
-    return 'fired';
-  } finally {
-    await nest.close();
-  }
-}
+const start = (root: DynamicModule): Promise<INestApplicationContext> =>
+  NestFactory.createApplicationContext(root, { logger: false, abortOnError: false });
 
-describe('the delays live in the DataSource that is chosen', () => {
-  it.each([
-    ['the default one', [undefined], undefined, DataSource],
-    ['a named one', ['jobs'], 'jobs', 'jobsDataSource'],
-    ['a named one beside the default one', [undefined, 'jobs'], 'jobs', 'jobsDataSource'],
-  ])('%s of TypeOrmModule', async (_, names, dataSource, token) => {
-    const root = app(...names.map(typeOrm), queue(dataSource ? { dataSource } : {}));
-    expect(await firesIn(root, token)).toBe('fired');
-  });
+type Token = string | symbol | typeof DataSource;
 
-  it.each([['DATA_SOURCE'], [Symbol('of a test')], [DataSource]])(
-    'one that a module of the application provides as %p, without @nestjs/typeorm',
-    async (token) => {
-      const dataSource = token === DataSource ? {} : { dataSource: token };
-      expect(await firesIn(app(global(ownModule(token)), queue(dataSource)), token)).toBe('fired');
-    },
-  );
+const DATA_SOURCE = Symbol('of a test');
 
-  it('one of a module that only forRootAsync imports', async () => {
-    const asynchronous = DelayQueueModule.forRootAsync({
-      imports: [ownModule('DATA_SOURCE')],
-      dataSource: 'DATA_SOURCE',
-      useFactory: () => ({}),
-    });
-    expect(await firesIn(app(asynchronous), 'DATA_SOURCE')).toBe('fired');
-  });
+/** As a name of TypeOrmModule, as a module of the application provides it, or only for forRootAsync. */
+it.each<[what: string, token: Token, root: () => DynamicModule]>([
+  ['the default one', DataSource, () => app(typeOrm(), queue())],
+  ['a named one', 'jobsDataSource', () => app(typeOrm('jobs'), queue({ dataSource: 'jobs' }))],
+  [
+    'a named one beside the default one',
+    'jobsDataSource',
+    () => app(typeOrm(), typeOrm('jobs'), queue({ dataSource: 'jobs' })),
+  ],
+  [
+    'one under a name of its own, without @nestjs/typeorm',
+    'DATA_SOURCE',
+    () => app(global(ownModule('DATA_SOURCE')), queue({ dataSource: 'DATA_SOURCE' })),
+  ],
+  [
+    'one under a symbol',
+    DATA_SOURCE,
+    () => app(global(ownModule(DATA_SOURCE)), queue({ dataSource: DATA_SOURCE })),
+  ],
+  ['one under its class', DataSource, () => app(global(ownModule(DataSource)), queue())],
+  [
+    'one of a module that only forRootAsync imports',
+    'DATA_SOURCE',
+    () =>
+      app(
+        DelayQueueModule.forRootAsync({
+          imports: [ownModule('DATA_SOURCE')],
+          dataSource: 'DATA_SOURCE',
+          useFactory: () => ({}),
+        }),
+      ),
+  ],
+])('the delays live in the DataSource that is chosen: %s', async (_, token, root) => {
+  const nest = await start(root());
+  const completed = new Promise((resolve) => nest.get(DelayEvents).once('completed', resolve));
+  const delays = nest.get(DelayService, { strict: false });
+  await nest
+    .get<DataSource>(token, { strict: false })
+    .transaction((manager) => delays.schedule('test.fenced', 1, { after: 0, manager }));
+  expect(await completed).toMatchObject({ name: 'test.fenced' });
+  await nest.close();
 });
 
 /** Somewhere in the application, that is provided under the token. */
@@ -149,53 +150,51 @@ Reflect.set(OtherModule, Symbol.for('nestjs-delay-queue:module'), true);
 
 const COPIES = /two different copies of typeorm.*npm ls typeorm/;
 
-describe('a start is refused, and the error says what to do:', () => {
-  it.each<[what: string, says: string | RegExp, root: () => DynamicModule]>([
-    [
-      'there are only named DataSources',
-      "forRoot({ dataSource: 'jobs' })",
-      () => app(typeOrm('jobs'), queue()),
-    ],
-    [
-      'there is none of that name',
-      /job is not there.*dataSource: 'jobs'/,
-      () => app(typeOrm('jobs'), queue({ dataSource: 'job' })),
-    ],
-    ['there is none at all', 'Import TypeOrmModule.forRoot()', () => app(queue())],
-    [
-      'its module keeps it to itself',
-      /DATA_SOURCE is not there.*@Global\(\)/,
-      () => app(ownModule('DATA_SOURCE'), queue({ dataSource: 'DATA_SOURCE' })),
-    ],
-    [
-      'what is provided under the token is something else',
-      'what is provided as DB is no DataSource of TypeORM',
-      () => app(providing('DB', { useValue: { url: '' } }), queue({ dataSource: 'DB' })),
-    ],
-    [
-      'it is of another copy of TypeORM',
-      COPIES,
-      () => app(providing(OtherCopy, { useClass: OtherCopy }), queue()),
-    ],
-    [
-      'two copies of this package are in one application',
-      'npm ls nestjs-delay-queue',
-      () => app(typeOrm(), queue(), OtherModule),
-    ],
-    [
-      'the bare class is imported',
-      /imported without forRoot\(\).*export DelayQueueModule/,
-      () => app(typeOrm(), ordersModule(DelayQueueModule)),
-    ],
-  ])('%s', async (_, says, root) => {
-    const error = await refusedApp(root());
-    expect(error).toBeInstanceOf(DelayConfigError);
-    expect((error as Error).message).toMatch(says);
-  });
+it.each<[what: string, says: string | RegExp, root: () => DynamicModule]>([
+  [
+    'there are only named DataSources',
+    "forRoot({ dataSource: 'jobs' })",
+    () => app(typeOrm('jobs'), queue()),
+  ],
+  [
+    'there is none of that name',
+    /job is not there.*dataSource: 'jobs'/,
+    () => app(typeOrm('jobs'), queue({ dataSource: 'job' })),
+  ],
+  ['there is none at all', 'Import TypeOrmModule.forRoot()', () => app(queue())],
+  [
+    'its module keeps it to itself',
+    /DATA_SOURCE is not there.*@Global\(\)/,
+    () => app(ownModule('DATA_SOURCE'), queue({ dataSource: 'DATA_SOURCE' })),
+  ],
+  [
+    'what is provided under the token is something else',
+    'what is provided as DB is no DataSource of TypeORM',
+    () => app(providing('DB', { useValue: { url: '' } }), queue({ dataSource: 'DB' })),
+  ],
+  [
+    'it is of another copy of TypeORM',
+    COPIES,
+    () => app(providing(OtherCopy, { useClass: OtherCopy }), queue()),
+  ],
+  [
+    'two copies of this package are in one application',
+    'npm ls nestjs-delay-queue',
+    () => app(typeOrm(), queue(), OtherModule),
+  ],
+  [
+    'the bare class is imported',
+    /imported without forRoot\(\).*export DelayQueueModule/,
+    () => app(typeOrm(), ordersModule(DelayQueueModule)),
+  ],
+])('a start is refused, and the error says what to do: %s', async (_, says, root) => {
+  const error = await refusedApp(root());
+  expect(error).toBeInstanceOf(DelayConfigError);
+  expect((error as Error).message).toMatch(says);
+});
 
-  it('the option is neither a name nor a token', () => {
-    expect(() => queue({ dataSource: 5 as never })).toThrow(/dataSource: must be a name/);
-  });
+it('an option that is neither a name nor a token is refused', () => {
+  expect(() => queue({ dataSource: 5 as never })).toThrow(/dataSource: must be a name/);
 });
 
 @Injectable()
@@ -216,7 +215,7 @@ it('with isGlobal: false those modules get the services that import the one with
   })
   class DelaysModule {}
   const root = app(typeOrm(), ordersModule(DelaysModule));
-  const nest = await NestFactory.createApplicationContext(root, { logger: false });
+  const nest = await start(root);
   const { delays } = nest.get(Orders, { strict: false });
   expect(await delays.cancel('test.a', 'nobody')).toEqual({ verdict: 'absent' });
   await nest.close();

@@ -30,9 +30,8 @@ async function emptyFolder(): Promise<string> {
 
 beforeAll(async () => {
   used = await emptyFolder();
-  await (
-    await startEmbeddedPostgres({ dataDir: join(used, 'postgres'), settings: SETTINGS })
-  ).stop();
+  dataDir = join(used, 'postgres');
+  await (await start()).stop();
 });
 
 beforeEach(async () => {
@@ -95,28 +94,37 @@ describe('the embedded Postgres', () => {
     expect(second.url).toBe(first.url);
     expect(await ask(second.url, 'SELECT answer FROM kept')).toEqual([42]);
     expect(told).toEqual([`Making a Postgres in ${dataDir}, this one time`]);
-    expect(await ask(second.url, 'SHOW listen_addresses')).toEqual(['127.0.0.1']);
-    expect(await ask(second.url, 'SHOW unix_socket_directories')).toEqual(['']);
+    const listens = `SELECT current_setting('listen_addresses'), current_setting('unix_socket_directories')`;
+    expect(await ask(second.url, listens)).toEqual(['127.0.0.1', '']);
     const wrong = new URL(second.url);
     wrong.password = 'guessed';
     await expect(connect(wrong.href)).rejects.toMatchObject({ code: '28P01' });
     await second.stop();
   });
 
-  test('says what to do when its folder cannot be written', async () => {
-    dataDir = join(parent, 'a-file', 'postgres');
-    await writeFile(join(parent, 'a-file'), '');
-    await expect(start()).rejects.toThrow(
+  test.each<[what: string, spoil: () => Promise<void>, says: RegExp]>([
+    [
+      'its folder cannot be written',
+      async () => {
+        dataDir = join(parent, 'a-file', 'postgres');
+        await writeFile(join(parent, 'a-file'), '');
+      },
       /cannot write into .*a-file \(E\w+\)\. Make it writable, /,
-    );
-  });
-
-  test('says what to do when its password is lost, and starts no server that nobody can enter', async () => {
-    await rm(join(dataDir, 'password'));
-    await expect(start()).rejects.toThrow(
+    ],
+    [
+      'its password is lost: nobody could enter the server',
+      () => rm(join(dataDir, 'password')),
       /password cannot be read \(ENOENT: .*password\)\. Put it back, move .* away to begin anew/,
-    );
-    expect(existsSync(join(dataDir, 'data', 'postmaster.pid'))).toBe(false);
+    ],
+    [
+      'its data are of another version',
+      () => writeFile(join(dataDir, 'data', 'PG_VERSION'), '9\n'),
+      /holds data of Postgres 9.*Move it away.*DATABASE_URL/s,
+    ],
+  ])('starts no server, and says what to do, when %s', async (_, spoil, says) => {
+    await spoil();
+    await expect(start()).rejects.toThrow(says);
+    expect(existsSync(pidFile())).toBe(false);
   });
 
   test('serves two users, and stops only with the last of them, however that ends', async () => {
@@ -138,14 +146,16 @@ describe('the embedded Postgres', () => {
     await serverStopped();
   });
 
-  test('can be left and joined at the same moment', async () => {
-    let leaving = await start();
-    for (let round = 0; round < 3; round++) {
-      const [joined] = await Promise.all([start(), leaving.stop()]);
+  test('can be left and joined at the same moment; a temporary folder goes with the last user', async () => {
+    const join = () => startEmbeddedPostgres({ dataDir, settings: SETTINGS, temporary: true });
+    let leaving = await join();
+    for (let round = 0; round < 2; round++) {
+      const [joined] = await Promise.all([join(), leaving.stop()]);
       expect(await ask(joined.url, 'SELECT 1')).toEqual([1]);
       leaving = joined;
     }
     await leaving.stop();
+    expect(existsSync(dataDir)).toBe(false);
   });
 
   test('adopts a server that lost its keeper', async () => {
@@ -171,42 +181,19 @@ describe('the embedded Postgres', () => {
     expect(await user.process.exited).toEqual({ code: 0, signal: null });
   });
 
-  test('starts although its pid file names a process that is something else', async () => {
+  test('starts although its pid file names another process, on another port when its own is in use', async () => {
     const first = await start();
     const content = await readFile(pidFile(), 'utf8');
     const pid = await serverPid();
     await first.stop();
     await writeFile(pidFile(), content.replace(String(pid), String(process.pid)));
-
-    const second = await start();
-    expect(await ask(second.url, 'SELECT 1')).toEqual([1]);
-    await second.stop();
-  });
-
-  test('takes another port when its own is in use', async () => {
-    const first = await start();
-    await first.stop();
     const squatter = createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
     await once(squatter, 'listening');
 
     const second = await start();
+    expect(await ask(second.url, 'SELECT 1')).toEqual([1]);
     expect(new URL(second.url).port).not.toBe(new URL(first.url).port);
     await second.stop();
     squatter.close();
-  });
-
-  test('says what to do about data of another version', async () => {
-    await writeFile(join(dataDir, 'data', 'PG_VERSION'), '9\n');
-    await expect(start()).rejects.toThrow(/holds data of Postgres 9.*Move it away.*DATABASE_URL/s);
-  });
-
-  test('removes a temporary folder with its last user', async () => {
-    const temporary = await startEmbeddedPostgres({
-      dataDir,
-      settings: SETTINGS,
-      temporary: true,
-    });
-    await temporary.stop();
-    expect(existsSync(dataDir)).toBe(false);
   });
 });

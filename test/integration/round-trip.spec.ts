@@ -86,7 +86,7 @@ it('a payload is what went in, where it replaces another and where a dead letter
       }
       await node.sql('TRUNCATE delay_queue.delay');
     }),
-    { numRuns: 60, examples: [[NUMBERS]] },
+    { numRuns: 25, examples: [[NUMBERS]] },
   );
 });
 
@@ -100,7 +100,7 @@ it('a handler gets what went in', async () => {
       await all;
       expect(results.map(({ id }) => received.get(id))).toEqual(payloads.map(withoutNegativeZero));
     }),
-    { numRuns: 20 },
+    { numRuns: 10 },
   );
 });
 
@@ -120,7 +120,7 @@ it('dueAt is the stored due time to the millisecond, whatever the duration', asy
       for (const { id, dueAt } of results) expect(dueMs.get(id)).toBe(dueAt.getTime());
       await node.sql('TRUNCATE delay_queue.delay');
     }),
-    { numRuns: 25 },
+    { numRuns: 15 },
   );
 });
 
@@ -136,7 +136,7 @@ it('the wake that is told of what was inserted is the one that stands in the row
   const none = { key: null, maxAttempts: null, group: null, headers: null };
   const item = { name: 'test.a', payload: 'null', ...none } as const;
   const placements = wishes.map((to) => ({ ...item, to, onConflict: 'replace' as const }));
-  for (let round = 0; round < 20; round += 1) {
+  for (let round = 0; round < 5; round += 1) {
     const placed = await store.place(runnerOn(node.dataSource), placements);
     const rows = await node.sql<{ id: string; due: string; wake: string }>(
       `SELECT id::text, (extract(epoch FROM due_at) * 1000)::text AS due,

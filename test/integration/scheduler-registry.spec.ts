@@ -3,7 +3,6 @@ import {
   type DynamicModule,
   type INestApplicationContext,
   Injectable,
-  type OnModuleInit,
   type Provider,
   Scope,
 } from '@nestjs/common';
@@ -72,6 +71,15 @@ async function start({
 const listed = (app: INestApplicationContext): string[] =>
   app.get(SchedulerRegistry).getIntervals();
 
+const completion = (app: INestApplicationContext): Promise<unknown> =>
+  new Promise((resolve) => app.get(DelayEvents).once('completed', resolve));
+
+async function runsDelays(app: INestApplicationContext): Promise<void> {
+  const completed = completion(app);
+  await app.get(DelayService).schedule('test.noop', null, { after: 0 });
+  expect(await completed).toMatchObject({ name: 'test.noop' });
+}
+
 /** It is called once more from now on. */
 async function comesAgain(spied: { mock: { calls: unknown[] } }): Promise<void> {
   const before = spied.mock.calls.length;
@@ -81,26 +89,19 @@ async function comesAgain(spied: { mock: { calls: unknown[] } }): Promise<void> 
   );
 }
 
-describe.each(['first', 'last'] as const)('with ScheduleModule imported %s', (schedule) => {
-  it('tasks are listed while they run', async () => {
-    const app = await start({ schedule });
-    const registry = app.get(SchedulerRegistry);
-    expect(listed(app)).toEqual(TASKS);
-    expect([registry.getTimeouts(), registry.getCronJobs().size]).toEqual([[], 0]);
-    await open.pop()!.close();
-    expect(listed(app)).toEqual([]);
-    expect(advice).toEqual([]);
-  });
-
-  it('a handler in flight at the shutdown keeps its lease, and completes', async () => {
+it.each(['first', 'last'] as const)(
+  'with ScheduleModule %s, tasks are listed while they run; what is in flight at the end keeps its lease',
+  async (schedule) => {
     const [begun, goOn] = [signal(), signal()];
     const held = plainHandler('test.held', () => {
       begun.resolve();
       return goOn.promise;
     });
-    const app = await start({ schedule, providers: [held], options: { lease: '1s' } });
-    const delays = app.get(DelayService);
-    await delays.schedule('test.held', null, { after: 0, key: 'k' });
+    const app = await start({ schedule, providers: [held] });
+    const registry = app.get(SchedulerRegistry);
+    expect(listed(app)).toEqual(TASKS);
+    expect([registry.getTimeouts(), registry.getCronJobs().size]).toEqual([[], 0]);
+    await app.get(DelayService).schedule('test.held', null, { after: 0, key: 'k' });
     await begun.promise;
     const closed = open.pop()!.close();
     await until(
@@ -111,12 +112,13 @@ describe.each(['first', 'last'] as const)('with ScheduleModule imported %s', (sc
     const renew = jest.spyOn(AttemptStore.prototype, 'renew');
     await comesAgain(renew);
     await comesAgain(renew);
-    const ends = new Promise((resolve) => app.get(DelayEvents).once('completed', resolve));
+    const completed = completion(app);
     goOn.resolve();
-    expect(await ends).toMatchObject({ name: 'test.held', attempt: 1 });
+    expect(await completed).toMatchObject({ name: 'test.held', attempt: 1 });
     await closed;
-  });
-});
+    expect(advice).toEqual([]);
+  },
+);
 
 it('an entry that is deleted, or cleared, is no longer listed, and its task goes on', async () => {
   const app = await start({});
@@ -128,9 +130,7 @@ it('an entry that is deleted, or cleared, is no longer listed, and its task goes
   expect(listed(app)).toEqual([]);
   await comesAgain(jest.spyOn(NodeStore.prototype, 'load'));
   await comesAgain(jest.spyOn(NodeStore.prototype, 'sweep'));
-  const ends = new Promise((resolve) => app.get(DelayEvents).once('completed', resolve));
-  await app.get(DelayService).schedule('test.noop', null, { after: 0 });
-  expect(await ends).toMatchObject({ name: 'test.noop' });
+  await runsDelays(app);
 });
 
 it.each([
@@ -156,17 +156,12 @@ function clearedInterval(): NodeJS.Timeout {
 
 it("a name that is taken stays the application's, which is told so", async () => {
   const own = clearedInterval();
-  class Taking implements OnModuleInit {
-    constructor(private readonly registry: SchedulerRegistry) {}
-
-    onModuleInit(): void {
-      this.registry.addInterval('delay-queue:sweep', own);
-    }
-  }
   const taking = {
-    provide: Taking,
+    provide: 'taking',
     inject: [SchedulerRegistry],
-    useFactory: (registry: SchedulerRegistry) => new Taking(registry),
+    useFactory: (registry: SchedulerRegistry) => ({
+      onModuleInit: () => registry.addInterval('delay-queue:sweep', own),
+    }),
   };
   const app = await start({ providers: [noop, taking] });
   expect(listed(app).toSorted()).toEqual(TASKS.toSorted());
@@ -231,9 +226,6 @@ describe('classes of that name', () => {
     expect(advice).toEqual(
       TASKS.map((name) => expect.stringMatching(`does not list ${name}, .*: .*out of order`)),
     );
-    const ends = new Promise((resolve) => app.get(DelayEvents).once('completed', resolve));
-    await app.get(DelayService).schedule('test.noop', null, { after: 0 });
-    expect(await ends).toMatchObject({ name: 'test.noop' });
-    await open.pop()!.close();
+    await runsDelays(app);
   });
 });
