@@ -41,22 +41,20 @@ async function made(source: DataSource): Promise<object[]> {
   );
 }
 
-const tablesIn = async (source: DataSource, schema: string): Promise<string[]> =>
-  (
-    await source.query(
-      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = $1
-       ORDER BY table_name`,
-      [schema],
-    )
-  ).map(({ name }: { name: string }) => name);
+async function tablesIn(source: DataSource, schema: string): Promise<string[]> {
+  const rows: { name: string }[] = await source.query(
+    `SELECT relname AS name FROM pg_class
+     WHERE relkind = 'r' AND relnamespace = to_regnamespace($1) ORDER BY 1`,
+    [schema],
+  );
+  return rows.map(({ name }) => name);
+}
 
 const TABLES = ['delay', 'history', 'node', 'pause', 'permit', 'quota'];
 
-const TEN = Array.from({ length: 10 }, (_, n) => n);
-
 describe('nodes that start on one database at the same moment', () => {
   it('run the migrations together on an empty one', async () => {
-    const nodes = await Promise.all(TEN.map(() => open()));
+    const nodes = await Promise.all([1, 2, 3, 4, 5, 6].map(() => open()));
     await Promise.all(nodes.map((source) => runMigrations(source)));
     const [source] = nodes as [DataSource];
     expect(await tablesIn(source, 'delay_queue')).toEqual(TABLES);
@@ -69,7 +67,7 @@ describe('nodes that start on one database at the same moment', () => {
     'may even run them by TypeORM alone once its own table exists, in the mode %s',
     async (migrationsTransactionMode) => {
       await (await open({ migrations: [] })).runMigrations();
-      const nodes = await Promise.all([1, 2, 3, 4].map(() => open({ migrationsTransactionMode })));
+      const nodes = await Promise.all([1, 2, 3].map(() => open({ migrationsTransactionMode })));
       await Promise.all(nodes.map((source) => source.runMigrations()));
       const [first] = nodes as [DataSource];
       expect(await tablesIn(first, 'delay_queue')).toEqual(TABLES);
@@ -159,24 +157,18 @@ describe('in the DataSource of the application', () => {
     expect(await tablesIn(source, 'delay_queue')).toEqual([]);
   });
 
-  it.each([undefined, 'delay_queue'])(
-    'synchronize: true changes nothing, with its schema set to %s',
-    async (schema) => {
-      const first = await open();
-      const before = await filled(first);
-      for (let round = 0; round < 2; round += 1) {
-        const source = await open({ synchronize: true, entities: [Note], schema });
-        await source.synchronize();
-        await expectKept(first, before);
-      }
-    },
-  );
-
-  it('dropSchema: true drops none of our tables, and their migration is not in the way of the next start', async () => {
+  it.each<[what: string, options: object]>([
+    ['synchronize: true', { synchronize: true, entities: [Note] }],
+    [
+      'synchronize: true, with its schema set to ours',
+      { synchronize: true, entities: [Note], schema: 'delay_queue' },
+    ],
+    ['dropSchema: true', { dropSchema: true, synchronize: true, migrationsRun: true }],
+  ])('%s changes none of them, and the next start is fine', async (_, options) => {
     const first = await open();
     const before = await filled(first);
     for (let round = 0; round < 2; round += 1) {
-      await open({ dropSchema: true, synchronize: true, migrationsRun: true });
+      await open(options);
       await expectKept(first, before);
     }
   });

@@ -35,22 +35,20 @@ const WITHIN: [kind: Kind, within: (ctx: ActingContext) => { manager: EntityMana
 ];
 
 describe.each(WITHIN)('a %s handler with a transaction of its own making', (kind, within) => {
-  it('that commits the move is superseded', async () => {
-    const { end } = await acting.fire(kind, (ctx) =>
-      within(ctx).manager.transaction((inner) => moveOn(kind, inner)),
-    );
-    expect(end.event).toBe('superseded');
-    expect(await acting.states(kind)).toEqual(['superseded']);
-    expect(await found(kind)).toMatchObject({ payload: 'second', attempts: 0 });
-  });
-
-  it('that rolls the move back completes', async () => {
-    const { end } = await acting.fire(kind, (ctx) =>
-      rolledBack(within(ctx), (inner) => moveOn(kind, inner)),
-    );
-    expect(end.event).toBe('completed');
-    expect(await acting.states(kind)).toEqual(['completed']);
-    expect(await found(kind)).toBeNull();
+  it.each([
+    ['commits', 'superseded', { payload: 'second', attempts: 0 }],
+    ['rolls back', 'completed', undefined],
+  ])('that %s the move is %s', async (how, event, left) => {
+    const { end } = await acting.fire(kind, (ctx) => {
+      const work = (inner: EntityManager): Promise<void> => moveOn(kind, inner);
+      return how === 'commits'
+        ? within(ctx).manager.transaction(work)
+        : rolledBack(within(ctx), work);
+    });
+    expect(end.event).toBe(event);
+    expect(await acting.states(kind)).toEqual([event]);
+    const row = await found(kind);
+    expect(row ?? undefined).toEqual(left && expect.objectContaining(left));
   });
 });
 

@@ -89,26 +89,21 @@ describe.each(WAYS)('a %s handler', (kind, managerOf) => {
     expect(await row()).toMatchObject({ raised: 2, payload: 'again' });
   });
 
-  it('that schedules its own key twice: the last word counts, and there is one row', async () => {
+  it.each([
+    ['schedules its own key twice: the last word counts', 'replaced', ['superseded']],
+    ['schedules its own key and cancels it: no row', 'cancelled', ['cancelled', 'superseded']],
+  ])('that %s', async (_, verdict, states) => {
     const { end, answer } = await acting.fire(kind, async (ctx) => [
       await schedule('second', ctx),
-      await schedule('third', ctx, 5),
+      await (verdict === 'cancelled' ? cancel(ctx) : schedule('third', ctx, 5)),
     ]);
-    expect(answer.map(({ verdict }) => verdict)).toEqual(['scheduled', 'replaced']);
-    expect(await row()).toMatchObject({ raised: 3, payload: 'third', max_attempts: 5 });
+    expect(answer.map((one) => one.verdict)).toEqual(['scheduled', verdict]);
+    const third = { raised: 3, payload: 'third', max_attempts: 5 };
+    expect(await row()).toEqual(
+      verdict === 'cancelled' ? undefined : expect.objectContaining(third),
+    );
     expect(end.event).toBe('superseded');
-    expect(await acting.states(kind)).toEqual(['superseded']);
-  });
-
-  it('that schedules its own key and then cancels it ends without a row', async () => {
-    const { end, answer } = await acting.fire(kind, async (ctx) => {
-      await schedule('second', ctx);
-      return cancel(ctx);
-    });
-    expect(answer).toMatchObject({ verdict: 'cancelled' });
-    expect(await row()).toBeUndefined();
-    expect(end.event).toBe('superseded');
-    expect(await acting.states(kind)).toEqual(['cancelled', 'superseded']);
+    expect(await acting.states(kind)).toEqual(states);
   });
 
   it('that schedules its own key among many gets the results in order', async () => {

@@ -57,20 +57,21 @@ describe.each(['transactional', 'transactional batch'] as const)('in a %s', (kin
       kind,
       async ({ manager }) => {
         const item = { name: 'test.a', payload: { n: 1 }, ...LATER } as const;
-        await delays.schedule('test.a', { n: 1 }, { ...LATER, key: 'own', manager: 'own' });
+        const schedule = (key: string, its: EntityManager | 'own' | undefined) =>
+          delays.schedule('test.a', { n: 1 }, { ...LATER, key, manager: its });
+        await schedule('own', 'own');
         await delays.scheduleMany([{ ...item, key: 'own many' }], { manager: 'own' });
-        const { manager: pools } = acting.dataSource;
-        await delays.schedule('test.a', { n: 1 }, { ...LATER, key: "pool's", manager: pools });
-        await delays.schedule('test.a', { n: 1 }, { ...LATER, key: 'joined', manager });
+        await schedule("pool's", acting.dataSource.manager);
+        await schedule('joined', manager);
         throw new Error('after the writes');
       },
       ONCE,
     );
     expect(end.event).toBe('dead');
-    expect(await delays.find('test.a', 'own')).toMatchObject({ state: 'scheduled' });
-    expect(await delays.find('test.a', 'own many')).toMatchObject({ state: 'scheduled' });
-    expect(await delays.find('test.a', "pool's")).toMatchObject({ state: 'scheduled' });
     expect(await delays.find('test.a', 'joined')).toBeNull();
+    for (const key of ['own', 'own many', "pool's"]) {
+      expect(await delays.find('test.a', key)).toMatchObject({ state: 'scheduled' });
+    }
   });
 
   it('its manager is refused once the handler has ended, and its context means nothing', async () => {
@@ -88,53 +89,36 @@ describe.each(['transactional', 'transactional batch'] as const)('in a %s', (kin
   });
 });
 
-describe('everywhere else', () => {
-  it("'own' is what is meant without a manager", async () => {
-    const { delays } = acting;
-    const own = { manager: 'own' } as const;
-    const options = { ...LATER, key: KEY, ...own };
-    expect(await delays.schedule('test.a', { n: 1 }, options)).toMatchObject({
-      verdict: 'scheduled',
-    });
-    expect(await delays.find('test.a', KEY, own)).toMatchObject({ state: 'scheduled' });
-    expect(await delays.cancel('test.a', KEY, own)).toMatchObject({ verdict: 'cancelled' });
-    expect(await delays.history('test.a', KEY, own)).toHaveLength(1);
-  });
+it("'own', and the manager of the pool, are what is meant without a manager", async () => {
+  const { delays, dataSource } = acting;
+  for (const manager of ['own', dataSource.manager] as const) {
+    const options = { ...LATER, key: KEY, manager };
+    const scheduled = { verdict: 'scheduled' };
+    expect(await delays.schedule('test.a', { n: 1 }, options)).toMatchObject(scheduled);
+    expect(await delays.find('test.a', KEY, { manager })).toMatchObject({ state: 'scheduled' });
+    const cancelled = { verdict: 'cancelled' };
+    expect(await delays.cancel('test.a', KEY, { manager })).toMatchObject(cancelled);
+    expect(await delays.history('test.a', KEY, { manager })).not.toEqual([]);
+  }
+  expect(await delays.history('test.a', KEY)).toHaveLength(2);
+});
 
-  it('the manager of the pool names no transaction: what it writes stands beside one that is rolled back', async () => {
-    const { delays, dataSource } = acting;
-    const rolledBack = dataSource.transaction(async (manager) => {
-      const { manager: pools } = dataSource;
-      const answer = await delays.schedule(
-        'test.a',
-        { n: 1 },
-        { ...LATER, key: KEY, manager: pools },
-      );
-      expect(answer).toMatchObject({ verdict: 'scheduled' });
-      await delays.schedule('test.a', { n: 1 }, { ...LATER, key: 'joined', manager });
-      throw new Error('rolled back');
-    });
-    await expect(rolledBack).rejects.toThrow('rolled back');
-    expect(await delays.find('test.a', KEY)).toMatchObject({ state: 'scheduled' });
-    expect(await delays.find('test.a', 'joined')).toBeNull();
-  });
+it('the manager of a runner that was released is refused', async () => {
+  const runner = acting.dataSource.createQueryRunner();
+  await runner.connect();
+  await runner.release();
+  const call = acting.delays.cancel('test.a', KEY, { manager: runner.manager });
+  await expect(call).rejects.toEqual(refusal);
+});
 
-  it('the manager of a runner that was released is refused', async () => {
-    const runner = acting.dataSource.createQueryRunner();
-    await runner.connect();
-    await runner.release();
-    const call = acting.delays.cancel('test.a', KEY, { manager: runner.manager });
-    await expect(call).rejects.toEqual(refusal);
-  });
-
-  it("a plain handler needs not say anything, and 'own' means its own row as well", async () => {
-    const { delays } = acting;
-    const { answer } = await acting.fire('plain', async () => [
-      await delays.schedule('test.a', { n: 1 }, LATER),
-      await delays.schedule(NAMES.plain, 'again', { ...LATER, key: KEY, manager: 'own' }),
-    ]);
-    expect(answer).toMatchObject([{ verdict: 'scheduled' }, { verdict: 'scheduled' }]);
-  });
+it("a plain handler needs not say anything, and 'own' means its own row as well", async () => {
+  const { delays } = acting;
+  const { answer, end } = await acting.fire('plain', async () => [
+    await delays.schedule('test.a', { n: 1 }, LATER),
+    await delays.schedule(NAMES.plain, 'again', { ...LATER, key: KEY, manager: 'own' }),
+  ]);
+  expect(answer).toMatchObject([{ verdict: 'scheduled' }, { verdict: 'scheduled' }]);
+  expect(end.event).toBe('superseded');
 });
 
 /** An async context says where a callback was made, not on whose behalf it runs. */
