@@ -17,9 +17,10 @@ const RETRY = {
 /** Beyond 32 bits, as of a delay that recurs each second for 70 years. */
 const EPOCH = 70 * 366 * 86_400 * 2;
 
+const KEY = 'k';
+
 const node = new OneNode();
 let worker: OtherNode;
-let key = 0;
 
 beforeAll(async () => {
   worker = new OtherNode(node.dataSource);
@@ -27,15 +28,14 @@ beforeAll(async () => {
 });
 
 /** A claim that was overtaken: the second one of the same row has the next epoch. */
-async function overtaken(): Promise<{ old: ClaimedRow; fresh: ClaimedRow }> {
-  key += 1;
-  const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: String(key) });
+async function overtaken(key = KEY): Promise<{ old: ClaimedRow; fresh: ClaimedRow }> {
+  const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, key });
   const old = await new OtherNode(node.dataSource, 'paused-node').claimAndDie(id);
   return { old, fresh: await worker.claim(id) };
 }
 
 const rowOf = async ({ id }: { id: number }): Promise<Record<string, unknown> | undefined> =>
-  (await node.dataSource.query('SELECT * FROM delay_queue.delay WHERE id = $1', [id]))[0];
+  (await node.sql('SELECT * FROM delay_queue.delay WHERE id = $1', [id]))[0];
 
 describe('an attempt whose row was claimed again', () => {
   it('changes nothing by any of its writes', async () => {
@@ -57,22 +57,19 @@ describe('an attempt whose row was claimed again', () => {
     await new OtherNode(manager).fence(fresh);
   });
 
-  it('does not end the fresh one, though both stand in one batch', async () => {
-    for (const both of [
-      ({ old, fresh }: { old: ClaimedRow; fresh: ClaimedRow }) => [old, fresh],
-      ({ old, fresh }: { old: ClaimedRow; fresh: ClaimedRow }) => [fresh, old],
-    ]) {
+  it.each(['old', 'fresh'] as const)(
+    'does not end the fresh one, though both stand in one batch, the %s one first',
+    async (first) => {
       const claims = await overtaken();
-      const dead = { ...RETRY, waitMs: null, error: 'Error: stale' };
-      const endings = both(claims).map(({ id, epoch }) =>
-        epoch === claims.old.epoch ? { id, epoch, ...dead } : { id, epoch, ...RETRY },
-      );
-      expect(await worker.store.retry(endings)).toHaveLength(1);
+      const dead = { ...claims.old, ...RETRY, waitMs: null, error: 'Error: stale' };
+      const endings = [dead, { ...claims.fresh, ...RETRY }];
+      const batch = first === 'old' ? endings : endings.toReversed();
+      expect(await worker.store.retry(batch)).toHaveLength(1);
       const row = await rowOf(claims.fresh);
       expect(row).toMatchObject({ last_error: 'Error: no', epoch: String(claims.fresh.epoch + 1) });
       expect(row?.['wake_at']).toBeInstanceOf(Date);
-    }
-  });
+    },
+  );
 
   it('gives the lateness of the fresh one to history, though both stand in one batch', async () => {
     const { old, fresh } = await overtaken();
@@ -80,7 +77,7 @@ describe('an attempt whose row was claimed again', () => {
       { ...old, latenessMs: 111 },
       { ...fresh, latenessMs: 222 },
     ]);
-    const [record] = await node.delays.history('test.a', String(key));
+    const [record] = await node.delays.history('test.a', KEY);
     expect(record).toMatchObject({ state: 'completed', latenessMs: 222, node: worker.name });
   });
 
@@ -114,51 +111,39 @@ it('an attempt past its lease is not renewed under a limit: its place may be tak
 });
 
 it('an attempt past its lease does not cancel itself; anybody else may', async () => {
-  key += 1;
-  const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: String(key) });
+  const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: 0, key: KEY });
   const { epoch } = await worker.claimAndDie(id);
   const store = new DelayStore('delay_queue', 'ends', worker.name);
   const runner = runnerOn(node.dataSource);
   const own = { id: Number(id), epoch, latenessMs: 0 };
-  expect(await store.cancel(runner, 'test.a', String(key), own)).toMatchObject({
-    verdict: 'running',
-  });
-  expect(await store.cancel(runner, 'test.a', String(key))).toMatchObject({ verdict: 'cancelled' });
+  const [running, cancelled] = [{ verdict: 'running' }, { verdict: 'cancelled' }];
+  expect(await store.cancel(runner, 'test.a', KEY, own)).toMatchObject(running);
+  expect(await store.cancel(runner, 'test.a', KEY)).toMatchObject(cancelled);
 });
 
-describe('a batch', () => {
-  it('leaves out the row that somebody holds, and waits for nobody', async () => {
-    const claims = [
-      (await overtaken()).fresh,
-      (await overtaken()).fresh,
-      (await overtaken()).fresh,
-    ];
-    const [first, held, last] = claims as [ClaimedRow, ClaimedRow, ClaimedRow];
-    const { manager, rollback } = await node.begin();
-    await new OtherNode(manager).fence(held);
-    const renewed = new Set(await worker.store.renew(claims, 60_000));
-    expect(renewed).toEqual(new Set([first.id, last.id]));
-    const endings = claims.map(({ id, epoch }) => ({ id, epoch, ...RETRY }));
-    const settled = await worker.store.retry(endings.slice(0, 2));
-    expect(settled.map(({ id }) => id)).toEqual([first.id]);
-    const completions = [held, last].map(({ id, epoch }) => ({ id, epoch, latenessMs: 1 }));
-    expect(await worker.store.complete(completions)).toEqual([last.id]);
-    await rollback();
-    expect(await worker.store.complete(completions)).toEqual([held.id]);
-  });
+it('a batch leaves out the row that somebody holds, and waits for nobody', async () => {
+  const [first, held, last] = [
+    (await overtaken('a')).fresh,
+    (await overtaken('b')).fresh,
+    (await overtaken('c')).fresh,
+  ] as const;
+  const { manager, rollback } = await node.begin();
+  await new OtherNode(manager).fence(held);
+  const renewed = await worker.store.renew([first, held, last], 60_000);
+  expect(renewed.toSorted()).toEqual([first.id, last.id]);
+  const settled = await worker.store.retry([first, held].map((claim) => ({ ...claim, ...RETRY })));
+  expect(settled.map(({ id }) => id)).toEqual([first.id]);
+  const completions = [held, last].map((claim) => ({ ...claim, latenessMs: 1 }));
+  expect(await worker.store.complete(completions)).toEqual([last.id]);
+  await rollback();
+  expect(await worker.store.complete(completions)).toEqual([held.id]);
 });
 
-describe('a claim', () => {
-  it('is never early: a row a millisecond before its wake is not taken', async () => {
-    const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: '1h' });
-    const request = { id: Number(id), epoch: EPOCH, leaseMs: 1_000, maxAttempts: 9 };
-    expect(await worker.store.claim([request])).toEqual([]);
-    await node.dataSource.query(
-      `UPDATE delay_queue.delay SET wake_at = clock_timestamp() WHERE id = $1`,
-      [id],
-    );
-    expect(await worker.store.claim([request])).toMatchObject([
-      { id: Number(id), epoch: EPOCH + 1 },
-    ]);
-  });
+it('a claim is never early: a row before its wake is not taken', async () => {
+  const { id } = await node.delays.schedule('test.a', { n: 1 }, { after: '1h' });
+  const request = { id: Number(id), epoch: EPOCH, leaseMs: 1_000, maxAttempts: 9 };
+  expect(await worker.store.claim([request])).toEqual([]);
+  await node.sql(`UPDATE delay_queue.delay SET wake_at = clock_timestamp()`);
+  const claimed = { id: Number(id), epoch: EPOCH + 1 };
+  expect(await worker.store.claim([request])).toMatchObject([claimed]);
 });

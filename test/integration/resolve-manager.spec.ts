@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import type { DelayService } from 'nestjs-delay-queue';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource, type EntityManager } from 'typeorm';
 import { ActingNode, KEY, NAMES } from '../support/acting-node.js';
 
@@ -61,16 +60,21 @@ describe('without a manager', () => {
     expect(await keys()).toEqual(['two']);
   });
 
-  it.each<[string, (delays: DelayService) => Promise<unknown>]>([
-    ['cancel', (delays) => delays.cancel('test.a', 'k')],
-    ['cancelMany', (delays) => delays.cancelMany([{ name: 'test.a', key: 'k' }])],
-    ['reschedule', (delays) => delays.reschedule('test.a', 'k', { after: '2h' })],
-    ['DelayAdmin.cancel', () => node.admin.cancel({ name: 'test.a' })],
-  ])('%s is undone with it', async (_, change) => {
+  it('whatever changes a delay is undone with it', async () => {
     await later('k');
     const before = await node.delays.find('test.a', 'k');
-    await undone(() => change(node.delays));
-    expect(await node.delays.find('test.a', 'k')).toEqual(before);
+    for (const change of [
+      () => node.delays.cancel('test.a', 'k'),
+      () => node.delays.cancelMany([{ name: 'test.a', key: 'k' }]),
+      () => node.delays.reschedule('test.a', 'k', { after: '2h' }),
+      () => node.admin.cancel({ name: 'test.a' }),
+    ]) {
+      await undone(change);
+      expect([change.toString(), await node.delays.find('test.a', 'k')]).toEqual([
+        change.toString(),
+        before,
+      ]);
+    }
   });
 
   it('and without a transaction around it, it is one of its own', async () => {
@@ -112,35 +116,27 @@ describe('without a manager', () => {
   });
 });
 
-describe('a transaction of another DataSource', () => {
-  let other: DataSource;
-
-  afterEach(() => other.destroy());
-
-  it('is refused: the two could not commit together', async () => {
-    const { options } = node.dataSource;
-    other = await new DataSource({ ...options, entities: [], migrations: [] }).initialize();
-    await other.transaction(async (manager) => {
-      await expect(host.with(manager, () => later('k'))).rejects.toMatchObject({
-        field: 'manager',
-        why: expect.stringContaining('another DataSource'),
-      });
+it('a transaction of another DataSource is refused: the two could not commit together', async () => {
+  const { options } = node.dataSource;
+  const other = await new DataSource({ ...options, entities: [], migrations: [] }).initialize();
+  await other.transaction(async (manager) => {
+    await expect(host.with(manager, () => later('k'))).rejects.toMatchObject({
+      field: 'manager',
+      why: expect.stringContaining('another DataSource'),
     });
   });
+  await other.destroy();
 });
 
-describe('what the caller says wins', () => {
-  it("`manager: 'own'` stays outside", async () => {
-    await undone(() => later('own', 'own'));
-    expect(await keys()).toEqual(['own']);
+it("what the caller says wins: `manager: 'own'` stays outside, a manager is the one that is meant", async () => {
+  const transaction = await node.begin();
+  await undone(async () => {
+    await later('own', 'own');
+    await later('named', transaction.manager);
   });
-
-  it('a manager is the one that is meant', async () => {
-    const transaction = await node.begin();
-    await undone(() => later('named', transaction.manager));
-    await transaction.commit();
-    expect(await keys()).toEqual(['named']);
-  });
+  expect(await keys()).toEqual(['own']);
+  await transaction.commit();
+  expect(await keys()).toEqual(['named', 'own']);
 });
 
 describe('inside a handler', () => {
