@@ -54,18 +54,11 @@ it.each([
   async (_, taken) => {
     await node.delays.scheduleMany(taken.map(item));
     const holder = await node.begin();
-    await node.delays.schedule(
-      'test.a',
-      { n: 1 },
-      { after: '1h', key: 'm', manager: holder.manager },
-    );
-    const many = async (...keys: string[]): Promise<void> => {
-      const { manager, commit, rollback } = await node.begin();
-      await node.delays.scheduleMany(keys.map(item), { manager }).then(commit, async (error) => {
-        await rollback();
-        throw error;
-      });
-    };
+    await node.delays.scheduleMany([item('m')], { manager: holder.manager });
+    const many = (...keys: string[]): Promise<unknown> =>
+      node.dataSource.transaction((manager) =>
+        node.delays.scheduleMany(keys.map(item), { manager }),
+      );
     // Written as they come, each would have its first key, and both wait for the middle one.
     const calls = Promise.allSettled([many('a', 'm', 'b'), many('b', 'm', 'a')]);
     await node.until(
@@ -107,14 +100,12 @@ describe('two transactions that take two keys in opposite orders', () => {
       node.delays.scheduleMany(keys.map(item), { manager });
     await many(first, 'a', 'b');
     await many(second, 'c', 'd');
-    const cross = async (transaction: OpenTransaction, ...keys: string[]): Promise<void> => {
-      try {
-        await many(transaction, ...keys);
-      } catch (error) {
+    // Whoever is refused lets the other one go on.
+    const cross = (transaction: OpenTransaction, ...keys: string[]) =>
+      many(transaction, ...keys).catch(async (error: unknown) => {
         await transaction.rollback();
         throw error;
-      }
-    };
+      });
     const answers = await Promise.allSettled([cross(first, 'c', 'd'), cross(second, 'a', 'b')]);
     const refused = answers.filter((answer) => answer.status === 'rejected');
     expect(refused).toHaveLength(1);

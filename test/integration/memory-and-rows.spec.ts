@@ -15,7 +15,7 @@ makeSweepsRare();
  */
 const NAME = 'test.armed';
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m', lease: '1h' } as const;
-const SOON = 400;
+const SOON = 700;
 
 const node = new OneNode({ providers: [plainHandler(NAME, () => {})], options: ARMED_ONLY });
 

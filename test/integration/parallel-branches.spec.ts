@@ -24,6 +24,14 @@ afterEach(() => node.sql('TRUNCATE ledger'));
 const schedule = (key: string, manager?: EntityManager) =>
   node.delays.schedule(NAME, { n: 1 }, { ...LATER, key, manager });
 
+const item = (key?: string, onConflict?: 'error'): ScheduleItem => ({
+  name: NAME,
+  payload: { n: 2 },
+  ...LATER,
+  key,
+  onConflict,
+});
+
 const note = (manager: EntityManager, entry: string | number): Promise<unknown> =>
   manager.query('INSERT INTO ledger VALUES ($1)', [String(entry)]);
 
@@ -99,16 +107,10 @@ describe('calls and writes that run in parallel in one transaction', () => {
     await schedule('taken');
     const other = await held('taken');
     const { manager, commit } = await node.begin();
-    const items: ScheduleItem[] = ['new', 'replaced', 'taken', 'z'].map((key) => ({
-      name: NAME,
-      payload: { n: 2 },
-      ...LATER,
-      key,
-      onConflict: key === 'taken' ? 'error' : 'replace',
-    }));
-    const many = node.delays.scheduleMany([...items, { name: NAME, payload: { n: 2 }, ...LATER }], {
-      manager,
-    });
+    const many = node.delays.scheduleMany(
+      [item('new'), item('replaced'), item('taken', 'error'), item('z'), item()],
+      { manager },
+    );
     await other.isMet();
     const beside = Promise.all(
       [1, 2, 3].flatMap((n) => [note(manager, n), schedule(`beside ${n}`, manager)]),
@@ -137,13 +139,8 @@ describe('calls and writes that run in parallel in one transaction', () => {
       await schedule('taken');
       const other = await held('taken');
       const { manager, commit } = await node.begin();
-      const many = node.delays.scheduleMany(
-        [
-          { name: NAME, payload: { n: 2 }, ...LATER, key: 'mine' },
-          { name: NAME, payload: { n: 2 }, ...LATER, key: 'taken', onConflict: 'error' },
-        ],
-        { manager },
-      );
+      const items = [item('mine'), item('taken', 'error')];
+      const many = node.delays.scheduleMany(items, { manager });
       await other.blocksSomebody();
       const beside = call(manager);
       await other.rollback();
@@ -158,20 +155,13 @@ describe('calls and writes that run in parallel in one transaction', () => {
     const { manager, commit } = await node.begin();
     const answers = await Promise.all([
       schedule('a', manager),
-      node.delays.cancel(NAME, 'a', { manager }),
-      node.delays.scheduleMany([{ name: NAME, payload: { n: 2 }, ...LATER, key: 'a' }], {
-        manager,
-      }),
+      cancel('a', manager),
+      node.delays.scheduleMany([item('a')], { manager }),
       schedule('a', manager),
-      node.delays.reschedule(NAME, 'a', { after: '2h' }, { manager }),
+      reschedule('a', manager),
     ]);
-    expect(verdicts(answers.flat())).toEqual([
-      'scheduled',
-      'cancelled',
-      'scheduled',
-      'replaced',
-      'rescheduled',
-    ]);
+    const inTurn = ['scheduled', 'cancelled', 'scheduled', 'replaced', 'rescheduled'];
+    expect(verdicts(answers.flat())).toEqual(inTurn);
     await commit();
     expect(await liveKeys()).toEqual(['a']);
   });

@@ -9,6 +9,7 @@ import { makeSweepsRare } from '../support/rare-sweeps.js';
 makeSweepsRare();
 const ARMED_ONLY = { horizon: '1h', loadEvery: '59m' } as const;
 const ARMED = 'test.armed';
+const ITEM = { name: ARMED, payload: null, after: 0 } as const;
 
 const node = new OneNode({ providers: [plainHandler(ARMED, () => {})], options: ARMED_ONLY });
 const arm = jest.spyOn(Engine.prototype, 'announce');
@@ -28,15 +29,13 @@ const keys = async (): Promise<unknown[]> =>
 
 describe('a delay written in the transaction of the caller', () => {
   it('is armed by the commit, and not by the end of a savepoint', async () => {
-    const transaction = await node.begin();
-    const { manager } = transaction;
+    const { manager, commit } = await node.begin();
     await soon('one', manager);
-    const items = [{ name: ARMED, payload: null, after: 0, key: 'many' }] as const;
-    await node.delays.scheduleMany([...items], { manager });
+    await node.delays.scheduleMany([{ ...ITEM, key: 'many' }], { manager });
     await manager.transaction((inner) => inner.transaction((nested) => soon('nested', nested)));
     expect(arm).not.toHaveBeenCalled();
     const done = Promise.all(['one', 'many', 'nested'].map(completion));
-    await transaction.commit();
+    await commit();
     expect(arm).toHaveBeenCalledTimes(3);
     await done;
   });
@@ -55,17 +54,15 @@ describe('a delay written in the transaction of the caller', () => {
   it('is forgotten by the rollback: the next transaction of that query runner arms nothing', async () => {
     await later('stays');
     arm.mockClear();
-    const runner = node.dataSource.createQueryRunner();
-    await runner.startTransaction();
-    const { manager } = runner;
+    const { manager, commit } = await node.begin();
+    const runner = manager.queryRunner!;
     await soon('gone', manager);
-    await node.delays.scheduleMany([{ name: ARMED, payload: 1, after: 0 }], { manager });
+    await node.delays.scheduleMany([ITEM], { manager });
     await node.delays.reschedule('test.a', 'stays', { after: 0 }, { manager });
     await runner.rollbackTransaction();
     await runner.startTransaction();
     await runner.query('SELECT 1');
-    await runner.commitTransaction();
-    await runner.release();
+    await commit();
     expect(arm).not.toHaveBeenCalled();
     expect(await keys()).toEqual(['stays']);
   });
@@ -74,8 +71,8 @@ describe('a delay written in the transaction of the caller', () => {
     await node.delays.schedule(ARMED, null, { after: '1s', key: 'let go' });
     const transaction = await node.begin();
     await node.delays.cancel(ARMED, 'let go', { manager: transaction.manager });
-    const beside = completion('later');
-    await node.delays.schedule(ARMED, null, { after: '1100ms', key: 'later' });
+    const beside = completion('beside');
+    await node.delays.schedule(ARMED, null, { after: '1100ms', key: 'beside' });
     await beside;
     const done = completion('let go');
     await transaction.rollback();
@@ -139,7 +136,7 @@ describe('a call and the end of its transaction', () => {
                        TRUNCATE late; INSERT INTO late VALUES (1)`);
       const { manager } = await node.begin();
       const queryRunner = manager.queryRunner!;
-      for (let turns = 0; turns < 20; turns += 1) {
+      for (let turns = 0; turns < 12; turns += 1) {
         await manager.query('INSERT INTO late VALUES (1)');
         const committed = Promise.allSettled([
           how === 'by TypeORM' ? queryRunner.commitTransaction() : manager.query('/* a */ commit'),
