@@ -1,5 +1,5 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { expect, it } from '@jest/globals';
+import { createTestDatabase } from '../support/database.js';
 import { NodeProcess } from '../support/node-process.js';
 
 interface Told {
@@ -7,24 +7,14 @@ interface Told {
   failures: string[];
 }
 
-let database: TestDatabase;
-
-beforeEach(async () => {
-  database = await createTestDatabase();
-});
-
-afterEach(() => database.drop());
-
-describe('@nestjs-cls/transactional', () => {
-  it('delays live and die with @Transactional methods, those of handlers too', async () => {
-    const file = 'test/integration/fixtures/cls-application.ts';
-    const env = { CLS_URL: database.url };
-    const application = NodeProcess.start<Told>(file, { env });
-    const { keys, failures } = await application.waitFor((message) => 'keys' in message);
-    await application.exited;
-    expect(failures).toEqual(['rolled back', 'rolled back']);
-    expect(keys.toSorted()).toEqual(
-      ['alone', 'alone in a context', 'own', 'placed', 'works of test.handled'].toSorted(),
-    );
-  });
+it('@nestjs-cls/transactional: delays live and die with @Transactional methods, those of handlers too', async () => {
+  const database = await createTestDatabase();
+  const file = 'test/integration/fixtures/cls-application.ts';
+  const application = NodeProcess.start<Told>(file, { env: { CLS_URL: database.url } });
+  const { keys, failures } = await application.waitFor((message) => 'keys' in message);
+  await application.exited;
+  await database.drop();
+  expect(failures).toEqual(['rolled back', 'rolled back']);
+  const kept = ['alone', 'alone in a context', 'own', 'placed', 'works of test.handled'];
+  expect(keys.toSorted()).toEqual(kept);
 });

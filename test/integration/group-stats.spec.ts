@@ -75,16 +75,9 @@ describe('groupStats', () => {
     expect(namesOf(two)).toEqual(order.slice(0, 2));
   });
 
-  it.each<[DelayFilter, string[]]>([
-    [{ name: 'order.rate' }, [RATE_EU, RATE_US]],
-    [{ group: 'eu-1' }, [EU_1, RATE_EU]],
-    [{ groupPrefix: 'eu-', name: 'order.close' }, [EU_1, EU_2]],
-    [{ groupPrefix: '_' }, []],
-  ])('of %j alone', async (filter, found) => {
-    expect(namesOf(await node.admin.groupStats(filter))).toEqual(found);
-  });
-
   it('counts only what matches', async () => {
+    const close = { groupPrefix: 'eu-', name: 'order.close' };
+    expect(namesOf(await node.admin.groupStats(close))).toEqual([EU_1, EU_2]);
     const found = { group: 'eu-2', retrying: 0, dead: 2 };
     expect(await node.admin.groupStats({ state: 'dead' })).toMatchObject([found]);
   });
