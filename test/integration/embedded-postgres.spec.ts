@@ -147,10 +147,10 @@ describe('the embedded Postgres', () => {
   });
 
   test('can be left and joined at the same moment; a temporary folder goes with the last user', async () => {
-    const join = () => startEmbeddedPostgres({ dataDir, settings: SETTINGS, temporary: true });
-    let leaving = await join();
+    const come = () => startEmbeddedPostgres({ dataDir, settings: SETTINGS, temporary: true });
+    let leaving = await come();
     for (let round = 0; round < 2; round++) {
-      const [joined] = await Promise.all([join(), leaving.stop()]);
+      const [joined] = await Promise.all([come(), leaving.stop()]);
       expect(await ask(joined.url, 'SELECT 1')).toEqual([1]);
       leaving = joined;
     }

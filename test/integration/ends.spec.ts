@@ -32,8 +32,9 @@ const node = new OneNode({
   logger: ['error', 'warn'],
 });
 
+const keep = (line: string): void => void lines.push(line);
+
 beforeAll(() => {
-  const keep = (line: string): void => void lines.push(line);
   Logger.overrideLogger({ log: () => {}, warn: keep, error: keep });
 });
 

@@ -76,7 +76,7 @@ describe('groupStats', () => {
   });
 
   it('counts only what matches', async () => {
-    const close = { groupPrefix: 'eu-', name: 'order.close' };
+    const close = { groupPrefix: 'eu-', name: 'order.close' } as const;
     expect(namesOf(await node.admin.groupStats(close))).toEqual([EU_1, EU_2]);
     const found = { group: 'eu-2', retrying: 0, dead: 2 };
     expect(await node.admin.groupStats({ state: 'dead' })).toMatchObject([found]);

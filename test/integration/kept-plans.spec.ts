@@ -85,6 +85,15 @@ describe.each([
 ])('plans made for %s', (_, before) => {
   const sessions = sessionsFrom(before);
 
+  const planOf = async (session: 'engine' | 'callers', name: string): Promise<Plan> => {
+    const statements = session === 'engine' ? OF_ENGINE : OF_CALLERS;
+    const plan = await explain(sessions[session], executionOf(name, statements[name]![1]), []);
+    // Every stock server older than 18 would, where it can at all: a plan without sequential scans
+    // is dear there by definition.
+    expect(plan.compiles).toBe(false);
+    return plan;
+  };
+
   describe.each([
     ['when it is full', []],
     // Whoever has a plan makes it anew.
@@ -109,15 +118,6 @@ describe.each([
         expect(rows).toEqual([{ kept: Object.keys(statements).length, custom: 0 }]);
       }
     });
-
-    const planOf = async (session: 'engine' | 'callers', name: string): Promise<Plan> => {
-      const statements = session === 'engine' ? OF_ENGINE : OF_CALLERS;
-      const plan = await explain(sessions[session], executionOf(name, statements[name]![1]), []);
-      // Every stock server older than 18 would, where it can at all: a plan without sequential scans
-      // is dear there by definition.
-      expect(plan.compiles).toBe(false);
-      return plan;
-    };
 
     it.each(Object.keys(BY_ID))('%s uses the primary key', async (name) => {
       expectById(await planOf('engine', name), COUNT);

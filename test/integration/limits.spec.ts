@@ -39,6 +39,11 @@ async function run({ group }: { group: string | null }): Promise<void> {
   done += 1;
 }
 
+const failsFirst = ({ attempt }: { attempt: number }): void => {
+  if (attempt === 1) throw new Error('no');
+  done += 1;
+};
+
 type Limits = Pick<OnDelayOptions, 'global' | 'perGroup'>;
 
 const startNode = (limits: Limits, make = plainHandler): Promise<DelayNode> =>
@@ -56,7 +61,7 @@ async function twoNodes(limits: Limits, make = plainHandler): Promise<DelayNode>
 }
 
 const schedule = (node: DelayNode, count: number, group?: string): Promise<unknown> => {
-  const item = { name: NAME, payload: null, after: 0, ...(group !== undefined && { group }) };
+  const item = { name: NAME, payload: null, after: 0, group } as const;
   return node.delays.scheduleMany(Array.from({ length: count }, () => item));
 };
 
@@ -103,10 +108,6 @@ describe('global concurrency', () => {
       `INSERT INTO delay_queue.permit (id, epoch, name, group_id)
        SELECT n, 1, '${NAME}', '' FROM generate_series(1, 50) AS n`,
     );
-    const failsFirst = ({ attempt }: { attempt: number }): void => {
-      if (attempt === 1) throw new Error('no');
-      done += 1;
-    };
     const limits = { global: { concurrency: 1 } };
     const node = await stage.start({ providers: [plainHandler(NAME, failsFirst, limits)] });
     await schedule(node, 3);
@@ -182,10 +183,9 @@ describe('concurrency per group', () => {
       },
       (size) => size === count,
     );
-    const item = { name: NAME as 'test.limited' };
-    const groups = [...'abc'];
+    const groups = ['a', 'b', 'c'];
     const items = Array.from({ length: 20 }, (_, n) =>
-      groups.map((group) => ({ ...item, payload: 10 + n, after: n, group })),
+      groups.map((group) => ({ name: NAME, payload: 10 + n, after: n, group }) as const),
     );
     await delays.scheduleMany(items.flat());
     await areDone(60);

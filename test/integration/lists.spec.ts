@@ -86,6 +86,9 @@ const CALLS: [name: string, call: Call, verdicts: Record<State, string>][] = [
 
 const rows = () => node.sql('SELECT * FROM delay_queue.delay ORDER BY id');
 
+const told = (results: readonly Verdict[]): string[] =>
+  results.map(({ verdict, id }) => (id === undefined ? verdict : `${verdict} ${id}`));
+
 describe.each(CALLS)('%s', (_name, call, verdicts) => {
   it.each(['key', 'id'] as const)(
     'answers each of its list by %s; is undone with the transaction of its caller',
@@ -97,9 +100,6 @@ describe.each(CALLS)('%s', (_name, call, verdicts) => {
       const expected = STATES.toReversed().map((state) =>
         verdicts[state] === 'absent' ? NONE.dead : `${verdicts[state]} ${ids[state]}`,
       );
-      const told = (results: readonly Verdict[]): string[] =>
-        results.map(({ verdict, id }) => (id === undefined ? verdict : `${verdict} ${id}`));
-
       const before = await rows();
       const transaction = await node.begin();
       expect(told(await call(targets, transaction.manager))).toEqual([...expected, 'absent']);
@@ -161,21 +161,22 @@ describe('beside others', () => {
   const scheduled = () =>
     node.delays.scheduleMany(KEYS.map((target) => ({ ...target, payload: null, ...LATER })));
 
+  const inTransaction = () =>
+    node.dataSource.transaction(async (manager) => {
+      const runner = manager.queryRunner!;
+      let statements = 0;
+      const query = runner.query.bind(runner);
+      runner.query = (...given: [string]) => {
+        statements += 1;
+        return query(...given);
+      };
+      const results = await node.delays.cancelMany(shuffled(), { manager });
+      expect(statements).toBe(1);
+      return results;
+    });
+
   it('callers with the same keys in any order get every key once, by one statement, and none is a deadlock', async () => {
     await scheduled();
-    const inTransaction = () =>
-      node.dataSource.transaction(async (manager) => {
-        const runner = manager.queryRunner!;
-        let statements = 0;
-        const query = runner.query.bind(runner);
-        runner.query = (...given: [string]) => {
-          statements += 1;
-          return query(...given);
-        };
-        const results = await node.delays.cancelMany(shuffled(), { manager });
-        expect(statements).toBe(1);
-        return results;
-      });
     const all = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>
         index % 2 === 0 ? node.delays.cancelMany(shuffled()) : inTransaction(),

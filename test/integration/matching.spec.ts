@@ -132,18 +132,18 @@ describe('by a filter', () => {
   });
 });
 
+const many = (count: number) =>
+  node.delays.scheduleMany(
+    Array.from({ length: count }, (_, index) => ({
+      name: 'order.close' as const,
+      payload: { orderId: `${index}` },
+      key: `k${index}`,
+      at: inHours(1),
+    })),
+  );
+
 describe('of many', () => {
   const KEYS = { name: 'order.close', keyPrefix: 'k' } as const;
-
-  const many = (count: number) =>
-    node.delays.scheduleMany(
-      Array.from({ length: count }, (_, index) => ({
-        name: 'order.close' as const,
-        payload: { orderId: `${index}` },
-        key: `k${index}`,
-        at: inHours(1),
-      })),
-    );
 
   it('pages reach each once, whatever is removed between them', async () => {
     await many(25);

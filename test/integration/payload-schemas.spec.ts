@@ -8,6 +8,7 @@ import {
   plainHandler,
   signal,
 } from '../support/delay-node.js';
+import type { Json } from '../support/delay-payloads.js';
 import { OneNode } from '../support/one-node.js';
 
 const LATER = { after: '1h' } as const;
@@ -94,18 +95,17 @@ const payloads = async (): Promise<unknown[]> =>
 const knowing = (...ids: string[]) =>
   ids.map((id) => ({ name: 'test.known', payload: { id }, ...LATER }) as const);
 
+const priced = (...items: Json[]) =>
+  ({ name: 'test.items', payload: { items }, ...LATER }) as const;
+
 describe('what does not fit is refused with its path, before anything is written:', () => {
-  const [good, bad] = [1, 'x'].map((price) => ({
-    name: 'test.items' as const,
-    payload: { items: [{ price }, { price: 2 }, {}] },
-    ...LATER,
-  }));
-  good!.payload.items.pop();
+  const good = priced({ price: 1 });
+  const bad = priced({ price: 'x' }, { price: 2 }, {});
 
   it.each<[what: string, call: () => Promise<unknown>, field: string, why: string]>([
     [
       'all of it is told',
-      () => node.delays.schedule('test.items', bad!.payload, LATER),
+      () => node.delays.schedule('test.items', bad.payload, LATER),
       'payload.items[0].price',
       '; payload.items[2].price: ',
     ],
@@ -117,7 +117,7 @@ describe('what does not fit is refused with its path, before anything is written
     ],
     [
       'one of many',
-      () => node.delays.scheduleMany([good!, bad!]),
+      () => node.delays.scheduleMany([good, bad]),
       'items[1].payload.items[0].price',
       'expected number',
     ],

@@ -29,7 +29,9 @@ it('10,000 items are accepted in full, in order, keyed and keyless ones of sever
     return { name, payload: { n }, after: `${(n % 5) + 1}h`, key };
   });
   const taken = items.filter(({ key }) => key !== undefined).slice(0, 40);
-  await node.delays.scheduleMany(taken.map((one) => ({ ...one, payload: { n: -1 } })));
+  await node.delays.scheduleMany(
+    taken.map((one) => ({ ...one, payload: { n: -1 } }) as ScheduleItem),
+  );
   const results = await node.delays.scheduleMany(items);
   // Each result names the row that holds the payload of its item.
   const byId = new Map((await rows()).map((row) => [row.id, row]));

@@ -58,26 +58,33 @@ describe('another caller', () => {
     }
   });
 
-  it.each(VERBS)('whose key is new and not committed, as %s meets it', async (verb) => {
-    for (const [how, schedules] of [
-      ['commit', ANSWERS.waiting[verb]],
-      ['rollback', 'scheduled'],
-    ] as const) {
+  it.each(['cancel', 'reschedule'] as const)(
+    'whose key is new and not committed: it is absent for %s, at once',
+    async (verb) => {
       const other = await node.begin();
-      const { id } = await schedule(how, other.manager);
-      const answer = act(node.delays, verb, how);
-      if (verb === 'cancel' || verb === 'reschedule') {
-        // At once, and not when it ends.
-        expect(await answer).toEqual({ verdict: 'absent' });
-        continue;
+      await schedule('new', other.manager);
+      expect(await act(node.delays, verb, 'new')).toEqual({ verdict: 'absent' });
+    },
+  );
+
+  it.each(['replace', 'keep', 'error'] as const)(
+    'whose key is new and not committed: %s waits for its end',
+    async (verb) => {
+      for (const [how, verdict] of [
+        ['commit', ANSWERS.waiting[verb]],
+        ['rollback', 'scheduled'],
+      ] as const) {
+        const other = await node.begin();
+        const { id } = await schedule(how, other.manager);
+        const answer = act(node.delays, verb, how);
+        await other.blocksSomebody();
+        await other.end(how);
+        expect(await answer).toMatchObject({ verdict });
+        const { id: lives } = (await node.delays.find('test.a', how)) ?? {};
+        expect(lives === id).toBe(how === 'commit');
       }
-      await other.blocksSomebody();
-      await other.end(how);
-      expect(await answer).toMatchObject({ verdict: schedules });
-      const { id: lives } = (await node.delays.find('test.a', how)) ?? {};
-      expect(lives === id).toBe(how === 'commit');
-    }
-  });
+    },
+  );
 
   it('who cancels and schedules again and again: nobody finds the key absent, nobody makes a second one', async () => {
     const key = 'busy';
