@@ -5,3 +5,6 @@ type Same<A, B> =
 
 /** Compiles only if `answer` says whether both are the same type. */
 export const same = <A, B>(answer: Same<A, B>): boolean => answer;
+
+/** Compiles only if the value is of that type. */
+export const fits = <T>(value: T): T => value;
