@@ -1,31 +1,44 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import { RecurringTask } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
-import { signal } from '../../support/delay-node.js';
-import { Trigger } from '../../../src/delay-queue/tasks/trigger.js';
-import { LATE, within } from '../../../src/delay-queue/tasks/within.js';
 import * as fc from 'fast-check';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { type Growth, pauseMs } from '../../../src/delay-queue/tasks/growing-pause.js';
+import { RecurringTask } from '../../../src/delay-queue/tasks/recurring-task.js';
+import { Trigger } from '../../../src/delay-queue/tasks/trigger.js';
+import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
+import { LATE, within } from '../../../src/delay-queue/tasks/within.js';
+import { signal } from '../../support/delay-node.js';
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
-describe('RecurringTask', () => {
-  let runs: number;
+let runs: number;
+
+/** @returns how often what is tried has run meanwhile, the turns after it included */
+const runsIn = async (ms: number): Promise<number> => {
+  const before = runs;
+  jest.advanceTimersByTime(ms);
+  await new Promise(setImmediate);
+  return runs - before;
+};
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'] });
+  runs = 0;
+});
+
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe('a recurring task', () => {
   let run: () => Promise<number>;
-  let troubles: unknown[];
-  let recovered: number;
+  let told: string[];
   let task: RecurringTask;
 
   beforeEach(() => {
-    jest.useFakeTimers();
-    runs = 0;
-    troubles = [];
-    recovered = 0;
-    run = async () => 1_000;
+    told = [];
     const events = new DelayEvents();
-    events.on('trouble', ({ error }) => troubles.push(error));
-    events.on('recovered', () => (recovered += 1));
+    events.on('trouble', () => told.push('trouble'));
+    events.on('recovered', () => told.push('recovered'));
     task = new RecurringTask(
       () => {
         runs += 1;
@@ -35,17 +48,13 @@ describe('RecurringTask', () => {
     );
   });
 
-  afterEach(async () => {
-    await task.stop();
-    jest.useRealTimers();
-  });
+  afterEach(() => task.stop());
 
-  it('asked to run now, runs at once, and right after the present run, but never twice at a time', async () => {
+  it('asked to run now, runs at once, or right after the present run, never twice at a time', async () => {
     const gate = signal<number>();
     run = () => gate.promise;
     task.start();
     await pass(0);
-    task.runNow();
     task.runNow();
     await pass(10_000);
     expect(runs).toBe(1);
@@ -64,10 +73,10 @@ describe('RecurringTask', () => {
     // Up to 5 s each once grown: far fewer than with the first pause of 0.1 s.
     expect(runs).toBeGreaterThan(10);
     expect(runs).toBeLessThan(40);
-    expect(troubles).toHaveLength(runs);
+    expect(told).toEqual(Array(runs).fill('trouble'));
     run = async () => 1_000;
     await pass(5_000);
-    expect(recovered).toBe(1);
+    expect(told.slice(told.indexOf('recovered'))).toEqual(['recovered']);
   });
 
   it('stops with its present run, and does not begin another', async () => {
@@ -86,36 +95,19 @@ describe('RecurringTask', () => {
   });
 });
 
-describe('Trigger', () => {
-  let runs: number;
+describe('a trigger', () => {
   let trigger: Trigger;
 
   beforeEach(() => {
-    jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'] });
-    runs = 0;
     trigger = new Trigger(() => (runs += 1));
   });
-
-  afterEach(() => {
-    trigger.stop();
-    jest.useRealTimers();
-  });
-
-  /** @returns how often it has worked meanwhile, the turns after it included */
-  const runsIn = async (ms: number): Promise<number> => {
-    const before = runs;
-    jest.advanceTimersByTime(ms);
-    await new Promise(setImmediate);
-    return runs - before;
-  };
 
   it('works once for all who ask in a turn, and again in the next', async () => {
     for (let asked = 0; asked < 3; asked += 1) trigger.trigger();
     expect(runs).toBe(0);
     expect(await runsIn(0)).toBe(1);
     trigger.trigger();
-    expect(await runsIn(0)).toBe(1);
-    expect(await runsIn(10_000)).toBe(0);
+    expect([await runsIn(0), await runsIn(10_000)]).toEqual([1, 0]);
   });
 
   it('forgets an earlier time for a later one, a sooner one, and for none', async () => {
@@ -139,90 +131,61 @@ describe('Trigger', () => {
   });
 
   it('does nothing more once it is stopped', async () => {
-    trigger.trigger();
-    trigger.triggerIn(10);
-    trigger.pauseFor(20);
+    const ask = (): void => {
+      trigger.trigger();
+      trigger.triggerIn(10);
+      trigger.pauseFor(20);
+    };
+    ask();
     trigger.stop();
-    expect(jest.getTimerCount()).toBe(0);
-    trigger.trigger();
-    trigger.triggerIn(10);
-    trigger.pauseFor(20);
+    ask();
     expect(jest.getTimerCount()).toBe(0);
     expect(await runsIn(10_000)).toBe(0);
   });
 });
 
-describe('within', () => {
-  beforeEach(() => {
-    jest.useFakeTimers();
-  });
-
-  afterEach(() => {
-    jest.useRealTimers();
-  });
-
-  const never = new Promise<never>(() => {});
-
-  it('is late after that time, and not before', async () => {
-    let answer: unknown;
-    void within(never, 1_000).then((said) => (answer = said));
-    await jest.advanceTimersByTimeAsync(999);
-    expect(answer).toBeUndefined();
-    await jest.advanceTimersByTimeAsync(1);
-    expect(answer).toBe(LATE);
-    expect(jest.getTimerCount()).toBe(0);
-  });
-
-  it('work that fails too late is nobody’s unhandled rejection', async () => {
-    const unhandled = jest.fn();
-    process.on('unhandledRejection', unhandled);
-    const work = signal();
-    const answer = within(work.promise, 10);
-    await jest.advanceTimersByTimeAsync(10);
-    expect(await answer).toBe(LATE);
-    work.reject(new Error('too late'));
-    jest.useRealTimers();
-    await new Promise(setImmediate);
-    process.off('unhandledRejection', unhandled);
-    expect(unhandled).not.toHaveBeenCalled();
-  });
+it('what is late is told so in time, and is nobody’s unhandled rejection later', async () => {
+  const unhandled = jest.fn();
+  process.on('unhandledRejection', unhandled);
+  const work = signal();
+  const said: unknown[] = [];
+  void within(work.promise, 1_000).then((answer) => said.push(answer));
+  await pass(999);
+  expect(said).toEqual([]);
+  await pass(1);
+  expect(said).toEqual([LATE]);
+  work.reject(new Error('too late'));
+  await new Promise(setImmediate);
+  process.off('unhandledRejection', unhandled);
+  expect(unhandled).not.toHaveBeenCalled();
+  void within(Promise.resolve(), 1_000);
+  await pass(0);
+  expect(jest.getTimerCount()).toBe(0);
 });
 
-const doubling: Growth = { firstMs: 100, factor: 2, lastMs: 1_000, jitter: 0.5 };
+const fullMs = (growth: Growth, times: number): number => pauseMs(growth, times, () => 0);
 
-const growths: fc.Arbitrary<Growth> = fc.record({
-  firstMs: fc.integer({ min: 1, max: 10_000 }),
-  factor: fc.double({ min: 1, max: 100, noNaN: true }),
-  lastMs: fc.integer({ min: 10_000, max: 10_000_000 }),
-  jitter: fc.double({ min: 0, max: 1, noNaN: true }),
-});
-const times = fc.integer({ min: 1, max: 100_000 });
-const randoms = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+it('pauses grow from the first to the last, cut by no more than their random share', () => {
+  const doubling: Growth = { firstMs: 100, factor: 2, lastMs: 1_000, jitter: 0.5 };
+  const full = [1, 2, 3, 4, 5, 100_000].map((times) => fullMs(doubling, times));
+  expect(full).toEqual([100, 200, 400, 800, 1_000, 1_000]);
 
-const fullMs = (growth: Growth, time: number): number => pauseMs(growth, time, () => 0);
-
-describe('pauseMs', () => {
-  it('begins with the first and grows until the last', () => {
-    expect([1, 2, 3, 4, 5, 100_000].map((time) => fullMs(doubling, time))).toEqual([
-      100, 200, 400, 800, 1_000, 1_000,
-    ]);
-    fc.assert(
-      fc.property(growths, times, (growth, time) => {
-        expect(fullMs(growth, 1)).toBe(growth.firstMs);
-        expect(fullMs(growth, time + 1)).toBeGreaterThanOrEqual(fullMs(growth, time));
-      }),
-    );
+  const growths: fc.Arbitrary<Growth> = fc.record({
+    firstMs: fc.integer({ min: 1, max: 10_000 }),
+    factor: fc.double({ min: 1, max: 100, noNaN: true }),
+    lastMs: fc.integer({ min: 10_000, max: 10_000_000 }),
+    jitter: fc.double({ min: 0, max: 1, noNaN: true }),
   });
-
-  it('is never above the last, and cut by no more than its random share', () => {
-    fc.assert(
-      fc.property(growths, times, randoms, (growth, time, random) => {
-        const waitMs = pauseMs(growth, time, () => random);
-        const longestMs = fullMs(growth, time);
-        expect(longestMs).toBeLessThanOrEqual(growth.lastMs);
-        expect(waitMs).toBeLessThanOrEqual(longestMs);
-        expect(waitMs).toBeGreaterThanOrEqual(longestMs * (1 - growth.jitter));
-      }),
-    );
-  });
+  const random = fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true });
+  const given = fc.tuple(growths, fc.integer({ min: 1, max: 100_000 }), random);
+  fc.assert(
+    fc.property(given, ([growth, times, part]) => {
+      const longestMs = fullMs(growth, times);
+      expect(longestMs).toBeLessThanOrEqual(fullMs(growth, times + 1));
+      expect(longestMs).toBeLessThanOrEqual(growth.lastMs);
+      const waitMs = pauseMs(growth, times, () => part);
+      expect(waitMs).toBeLessThanOrEqual(longestMs);
+      expect(waitMs).toBeGreaterThanOrEqual(longestMs * (1 - growth.jitter));
+    }),
+  );
 });
