@@ -5,7 +5,7 @@ import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
 
 const claim = (id: number, epoch: number): HeldClaim => ({ id, epoch }) as HeldClaim;
 
-describe('InFlight', () => {
+describe('claims in flight', () => {
   let inFlight: InFlight;
 
   beforeEach(() => {
@@ -17,28 +17,22 @@ describe('InFlight', () => {
     jest.useRealTimers();
   });
 
-  it('covers a claim and all before it, not those after it', () => {
-    inFlight.add(claim(1, 3));
+  it('cover what was read of them and before, and stand beside the next of their delay', () => {
+    const [earlier, later] = [claim(1, 2), claim(1, 3)];
+    for (const each of [earlier, later]) inFlight.add(each);
     expect([2, 3, 4].map((epoch) => inFlight.covers(1, epoch))).toEqual([true, true, false]);
     expect(inFlight.covers(2, 3)).toBe(false);
-  });
-
-  it('keeps the claim of a delay that moved on beside its next one', () => {
-    const [earlier, later] = [claim(1, 1), claim(1, 2)];
-    inFlight.add(earlier);
-    inFlight.add(later);
-    expect(new Set(inFlight.all())).toEqual(new Set([earlier, later]));
+    expect(inFlight.all()).toEqual([later, earlier]);
     inFlight.delete(earlier);
     expect(inFlight.all()).toEqual([later]);
     inFlight.delete(later);
     expect(inFlight.size).toBe(0);
   });
 
-  it('is waited for until the last claim is gone, by everybody who waits', async () => {
+  it('are waited for until the last is gone, by everybody who waits', async () => {
     await inFlight.whenIdle(60_000);
     const [one, other] = [claim(1, 1), claim(2, 1)];
-    inFlight.add(one);
-    inFlight.add(other);
+    for (const each of [one, other]) inFlight.add(each);
     let idle = 0;
     const waits = [60_000, 120_000].map((ms) => inFlight.whenIdle(ms).then(() => (idle += 1)));
     inFlight.delete(one);
@@ -50,27 +44,23 @@ describe('InFlight', () => {
   });
 });
 
-describe('claims without an answer', () => {
-  it('are forgotten when they are told to be, and when their row has gone on', () => {
-    const lost = new LostClaims();
-    lost.add(1, 5);
-    lost.add(2, 5);
-    lost.forget(1);
-    expect(lost.has(1, 5)).toBe(false);
-    expect(lost.has(2, 6)).toBe(false);
-    expect(lost.has(2, 5)).toBe(false);
-  });
-
-  it('are of the latest claim of a row', () => {
-    const lost = new LostClaims();
-    lost.add(1, 5);
-    lost.add(1, 7);
-    expect([lost.has(1, 5), lost.has(1, 7)]).toEqual([false, true]);
-  });
-
-  it('are so many at most: the oldest go', () => {
-    const lost = new LostClaims();
-    for (let id = 1; id <= 20_001; id += 1) lost.add(id, 1);
-    expect([lost.has(1, 1), lost.has(2, 1), lost.has(20_001, 1)]).toEqual([false, true, true]);
-  });
+it('claims without an answer are remembered until their row goes on, the latest, so many at most', () => {
+  const lost = new LostClaims();
+  for (const [id, epoch] of [
+    [1, 5],
+    [2, 5],
+    [3, 5],
+    [3, 7],
+  ] as const)
+    lost.add(id, epoch);
+  lost.forget(1);
+  expect([lost.has(1, 5), lost.has(2, 5), lost.has(3, 5), lost.has(3, 7)]).toEqual([
+    false,
+    true,
+    false,
+    true,
+  ]);
+  expect([lost.has(2, 6), lost.has(2, 5)]).toEqual([false, false]);
+  for (let id = 4; id <= 20_003; id += 1) lost.add(id, 1);
+  expect([lost.has(3, 7), lost.has(4, 1), lost.has(20_003, 1)]).toEqual([false, true, true]);
 });

@@ -29,7 +29,7 @@ describe('a payload', () => {
   it.each<[string, unknown, bytes: number]>([
     ['UTF-8, not characters', 'ä', 4],
     ['what is escaped', '\n'.repeat(10), 22],
-    ['the separators of jsonb', [1, 2], 6],
+    ['the separators of jsonb', [10, 20], 8],
     ['those of objects', { a: 1, b: 2 }, 16],
     ['numbers without exponents', { n: [5e-324] }, 335],
   ])('is as large as Postgres writes it: %s', (_, payload, bytes) => {
