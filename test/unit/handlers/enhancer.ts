@@ -1,4 +1,5 @@
 import {
+  applyDecorators,
   type CallHandler,
   type CanActivate,
   Catch,
@@ -10,6 +11,10 @@ import {
   type Provider,
   Scope,
   type Type,
+  UseFilters,
+  UseGuards,
+  UseInterceptors,
+  UsePipes,
 } from '@nestjs/common';
 import type { Delay, DelayEnhancers } from 'nestjs-delay-queue';
 import type { Observable } from 'rxjs';
@@ -50,6 +55,10 @@ export function enhancer(word: string, scope = Scope.DEFAULT): Type {
   return Enhancer;
 }
 
+/** On a class or a method: as guard, interceptor, pipe and filter. */
+export const Enhanced = (by: Type) =>
+  applyDecorators(UseGuards(by), UseInterceptors(by), UsePipes(by), UseFilters(by));
+
 /** What was called, in order, when the handler of that name is. */
 export async function calledBy(
   providers: Provider[],
@@ -58,8 +67,9 @@ export async function calledBy(
 ): Promise<unknown[]> {
   const registry = await explored([Diary, ...providers], { controllers, options: { enhancers } });
   const delay: Delay = { ...DELAY, payload };
-  await (async () => registry.get(name)?.invoke(delay, CTX))().catch((error: Error) => {
+  const handler = registry.get(name);
+  await (async () => handler?.invoke(delay, CTX))().catch((error: Error) => {
     calls.push(error.message);
   });
-  return [...calls];
+  return calls.splice(0);
 }

@@ -1,23 +1,27 @@
-import { Injectable, type DynamicModule, type Provider, type Type } from '@nestjs/common';
+import { afterEach } from '@jest/globals';
+import type { DynamicModule, Provider, Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
+import type { DelayContext } from '../../../src/delay-queue/delay/contexts.js';
+import type { Delay } from '../../../src/delay-queue/delay/delay.js';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
+import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { Invoker } from '../../../src/delay-queue/handlers/invocation/invoker.js';
+import { NestEnhancers } from '../../../src/delay-queue/handlers/invocation/nest-enhancers.js';
 import {
   type DelayQueueOptions,
   RESOLVED_OPTIONS,
 } from '../../../src/delay-queue/options/delay-queue.options.js';
 import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import type { Delay } from '../../../src/delay-queue/delay/delay.js';
-import type { DelayContext } from '../../../src/delay-queue/delay/contexts.js';
-import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
-import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { NestEnhancers } from '../../../src/delay-queue/handlers/invocation/nest-enhancers.js';
-import { Invoker } from '../../../src/delay-queue/handlers/invocation/invoker.js';
-import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
 import '../../support/delay-payloads.js';
 
-/** What the handlers of a test saw, in order. */
+/** What was called in a test, in order. */
 export const calls: unknown[] = [];
+
+afterEach(() => {
+  calls.length = 0;
+});
 
 /** The registry of an application with these providers. */
 export async function explored(
@@ -29,7 +33,6 @@ export async function explored(
     options?: DelayQueueOptions;
   } = {},
 ): Promise<HandlerRegistry> {
-  const options = resolveOptions({ lease: '1m', timeout: '20s', ...more.options });
   const app = await Test.createTestingModule({
     imports: [DiscoveryModule, ...(more.imports ?? [])],
     controllers: more.controllers ?? [],
@@ -39,7 +42,7 @@ export async function explored(
       Invoker,
       NestEnhancers,
       { provide: DelayEvents, useValue: more.events ?? new DelayEvents() },
-      { provide: RESOLVED_OPTIONS, useValue: options },
+      { provide: RESOLVED_OPTIONS, useValue: resolveOptions({ lease: '1m', ...more.options }) },
       ...providers,
     ],
   }).compile();
@@ -48,27 +51,10 @@ export async function explored(
   return app.get(HandlerRegistry);
 }
 
-@Injectable()
-export class Timers {
-  readonly label = 'timers';
-
-  @OnDelay('test.a')
-  a(delay: Delay<'test.a'>, ctx: DelayContext): void {
-    calls.push([this.label, delay, ctx]);
-  }
-
-  @OnDelay('test.b', { transactional: true, timeout: '2m', concurrency: 3, maxAttempts: 1 })
-  @OnDelay('test.c')
-  async several(): Promise<void> {
-    await Promise.reject(new Error('late'));
-  }
-
-  @OnDelay('test.sync')
-  throwsAtOnce(): void {
-    throw new Error('at once');
-  }
-
-  notAHandler(): void {}
+/** What the start says that does not come about with these providers. */
+export async function refusalOf(...given: Parameters<typeof explored>): Promise<string> {
+  const error: unknown = await explored(...given).catch((thrown: unknown) => thrown);
+  return error instanceof Error ? `${Reflect.get(error, 'code')} ${error.message}` : 'it starts';
 }
 
 export const DELAY: Delay = {

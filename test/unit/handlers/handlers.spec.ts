@@ -1,18 +1,52 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
-import { Controller, Inject, Injectable, Scope } from '@nestjs/common';
-import { calls, CTX, DELAY, explored, Timers } from './explored.js';
-import { REQUEST } from '@nestjs/core';
-import type { Delay } from '../../../src/delay-queue/delay/delay.js';
-import type { DelayBatchRequest } from '../../../src/delay-queue/handlers/invocation/delay-request.js';
-import ts from 'typescript';
 import { runInThisContext } from 'node:vm';
-import { DelayConfigError, OnDelay } from 'nestjs-delay-queue';
+import { describe, expect, it } from '@jest/globals';
+import { Controller, Inject, Injectable, Module, Scope, type Type } from '@nestjs/common';
+import { REQUEST } from '@nestjs/core';
+import {
+  type Delay,
+  type DelayBatchRequest,
+  DelayConfigError,
+  type DelayRequest,
+  OnDeadDelay,
+  OnDelay,
+  OnDelayEvent,
+  RepeatDelay,
+} from 'nestjs-delay-queue';
+import ts from 'typescript';
+import { calls, CTX, DELAY, explored, refusalOf } from './explored.js';
 
-describe('HandlerExplorer', () => {
-  it('finds the decorated methods, with the defaults of the module', async () => {
-    const registry = await explored([Timers]);
-    expect(registry.names().toSorted()).toEqual(['test.a', 'test.b', 'test.c', 'test.sync']);
-    expect(registry.all()).toHaveLength(4);
+/** A class with one handler. */
+function handlerOf(name: `test.${string}`, options: object = {}): Type {
+  class Handler {
+    @OnDelay(name, options)
+    on(): void {
+      calls.push(name);
+    }
+  }
+  return Handler;
+}
+
+/** What tracing and transaction decorators do. */
+const wrap: MethodDecorator = (_target, _name, descriptor) => {
+  const method = descriptor.value as () => void;
+  const wrapper = () => calls.push('wrapper') && method();
+  descriptor.value = wrapper as never;
+};
+
+describe('what is found at start', () => {
+  it('is each decorated method, with the defaults of the module', async () => {
+    class Timers {
+      @OnDelay('test.a')
+      a(): void {}
+
+      @OnDelay('test.b', { transactional: true })
+      @OnDelay('test.c')
+      several(): void {}
+
+      notAHandler(): void {}
+    }
+    const registry = await explored([Timers], { options: { timeout: '20s' } });
+    expect(registry.names().toSorted()).toEqual(['test.a', 'test.b', 'test.c']);
     expect(registry.get('test.a')).toMatchObject({
       name: 'test.a',
       transactional: false,
@@ -22,118 +56,61 @@ describe('HandlerExplorer', () => {
       maxAttempts: 10,
       place: 'Timers.a (RootTestModule)',
     });
+    expect(registry.get('test.b')?.transactional).toBe(true);
     expect(registry.get('test.unknown')).toBeUndefined();
   });
 
-  it('finds handlers of controllers, factories and values, and aliases only once', async () => {
-    @Controller()
-    class Http {
-      @OnDelay('test.http')
-      on(): void {}
-    }
-    class Made {
-      @OnDelay('test.made')
-      on(): void {}
-    }
-    class Given {
-      @OnDelay('test.given')
-      on(): void {}
-    }
-    const given = new Given();
-    const registry = await explored(
-      [
-        { provide: 'MADE', useFactory: () => new Made() },
-        { provide: 'ALIAS', useExisting: 'MADE' },
-        { provide: 'BY_HAND', useFactory: (made: Made) => made, inject: ['MADE'] },
-        { provide: 'GIVEN', useValue: given },
-        { provide: 'NOTHING', useValue: null },
-        { provide: 'TEXT', useValue: 'text' },
-        { provide: 'BARE', useValue: Object.create(null) },
-      ],
-      { controllers: [Http] },
-    );
+  it('stands in controllers, factories and values, too, and in aliases only once', async () => {
+    const [Http, Made, Given] = ['http', 'made', 'given'].map((name) => handlerOf(`test.${name}`));
+    Controller()(Http!);
+    const providers = [
+      { provide: 'MADE', useFactory: () => new Made!() },
+      { provide: 'ALIAS', useExisting: 'MADE' },
+      { provide: 'BY_HAND', useFactory: (made: object) => made, inject: ['MADE'] },
+      { provide: 'GIVEN', useValue: new Given!() },
+      { provide: 'NOTHING', useValue: null },
+      { provide: 'TEXT', useValue: 'text' },
+      { provide: 'BARE', useValue: Object.create(null) },
+    ];
+    const registry = await explored(providers, { controllers: [Http!] });
     expect(registry.names().toSorted()).toEqual(['test.given', 'test.http', 'test.made']);
   });
 
-  it('two handlers of one name are an error that names both places', async () => {
-    class Others {
-      @OnDelay('test.a')
-      again(): void {}
-    }
-    const act = explored([Timers, Others]);
-    await expect(act).rejects.toThrow(DelayConfigError);
-    await expect(act).rejects.toThrow(
-      'two handlers for the delay test.a: Timers.a (RootTestModule) and Others.again (RootTestModule)',
-    );
-  });
-
   it.each<[object, string]>([
-    [{ concurrency: 0 }, 'concurrency: must be a whole number from 1 to 10000, not 0'],
-    [{ timeout: '30x' }, 'timeout: must be milliseconds or a text'],
-    [{ backoff: { base: '1h' } }, 'backoff.base: must not exceed backoff.max'],
-    [{ transactional: 'yes' }, 'transactional: must be true or false, not "yes"'],
-    [{ batch: 0 }, 'batch: must be a whole number from 1 to 1000, not 0'],
     [{ batch: 1_001 }, 'batch: must be a whole number from 1 to 1000, not 1001'],
-    [{ batch: '200' }, 'batch: must be a whole number from 1 to 1000, not "200"'],
-    [{ enhancers: true }, `enhancers: must be 'own' (of the handler's class and method), 'all'`],
-    [{ transactionl: true }, 'options.transactionl: is not an option; did you mean transactional?'],
-  ])('unusable options %j name class and method', async (options, why) => {
-    class Wrong {
-      @OnDelay('test.wrong', options)
-      on(): void {}
-    }
-    await expect(explored([Wrong])).rejects.toThrow(
-      new DelayConfigError(`Wrong.on: ${why}`).message,
-    );
-  });
-
-  it('a static method cannot handle', () => {
-    expect(() => {
-      class Wrong {
-        @OnDelay('test.static')
-        static on(): void {}
-      }
-      return Wrong;
-    }).toThrow(DelayConfigError);
+    [{ backoff: { base: '1h' } }, 'backoff.base: must not exceed backoff.max'],
+    [{ timeout: '25d' }, 'timeout: must be from 1ms to 24d'],
+  ])('has options within their bounds: %j', async (options, why) => {
+    const refusal = await refusalOf([handlerOf('test.wrong', options)]);
+    expect(refusal).toContain(`DELAY_CONFIG Handler.on: ${why}`);
   });
 });
 
-describe('a handler that the explorer found', () => {
-  afterEach(() => {
-    calls.length = 0;
-  });
-
-  it('invokes the method on its instance, with both arguments', async () => {
-    const registry = await explored([Timers]);
-    await registry.get('test.a')?.invoke(DELAY, CTX);
-    expect(calls).toEqual([['timers', DELAY, CTX]]);
-  });
-
-  it('a request-scoped provider of a batch handler gets one instance for the whole batch', async () => {
-    @Injectable({ scope: Scope.REQUEST })
-    class Visit {
-      constructor(@Inject(REQUEST) readonly request: DelayBatchRequest) {}
+describe('a method that is decorated', () => {
+  it.each([
+    ['@OnDelay', OnDelay('test.a')],
+    ['@OnDeadDelay', OnDeadDelay('test.a')],
+    ['@OnDelayEvent', OnDelayEvent('dead')],
+    ['@RepeatDelay', RepeatDelay('test.c', { every: '1h', payload: null })],
+  ] as [string, MethodDecorator][])('with %s is not static', (name, decorate) => {
+    class Wrong {
+      static on(): void {}
     }
-    @Injectable()
-    class Scoped {
-      constructor(readonly visit: Visit) {}
-
-      @OnDelay('test.scoped', { batch: 10 })
-      on(delays: Delay<'test.scoped'>[]): void {
-        calls.push({ delays, request: this.visit.request });
-      }
-    }
-    const registry = await explored([Visit, { provide: 'SCOPED', useClass: Scoped }]);
-    const delays = [DELAY, { ...DELAY, id: '8' }];
-    await registry.get('test.scoped')?.invoke(delays, CTX);
-    await registry.get('test.scoped')?.invoke([DELAY], CTX);
-    expect(calls).toEqual([
-      { delays, request: { delays, ctx: CTX } },
-      { delays: [DELAY], request: { delays: [DELAY], ctx: CTX } },
-    ]);
+    const act = () => decorate(Wrong, 'on', Object.getOwnPropertyDescriptor(Wrong, 'on')!);
+    expect(act).toThrow(DelayConfigError);
+    expect(act).toThrow(`on: ${name} stands on an ordinary method`);
   });
 
-  it('a decorator above that wraps the method does not lose the handler', async () => {
+  it('as a standard one says which options of the compiler are missing', () => {
+    const source = `(OnDelay) => { class Orders { @OnDelay('order.close') close() {} } return Orders; }`;
+    const compilerOptions = { target: ts.ScriptTarget.ES2022, experimentalDecorators: false };
+    const { outputText } = ts.transpileModule(source, { compilerOptions });
+    const define = runInThisContext(outputText) as (decorator: unknown) => unknown;
+    expect(() => define(OnDelay)).toThrow(DelayConfigError);
+    expect(() => define(OnDelay)).toThrow(/^close: .*"experimentalDecorators": true/);
+  });
+
+  it('and wrapped, as tracing does, is called through its wrapper', async () => {
     class Wrapped {
       @wrap
       @OnDelay('test.wrapped')
@@ -147,24 +124,91 @@ describe('a handler that the explorer found', () => {
   });
 });
 
-/** What tracing and transaction decorators do. */
-function wrap(
-  _target: object,
-  _name: string,
-  descriptor: TypedPropertyDescriptor<() => void>,
-): void {
-  const method = descriptor.value;
-  descriptor.value = function wrapper(this: unknown): void {
-    calls.push('wrapper');
-    method?.call(this);
-  };
-}
+it('a request-scoped provider of a batch handler gets one instance for the whole batch', async () => {
+  @Injectable({ scope: Scope.REQUEST })
+  class Visit {
+    constructor(@Inject(REQUEST) readonly request: DelayBatchRequest) {}
+  }
+  @Injectable()
+  class Scoped {
+    constructor(readonly visit: Visit) {}
 
-it('@OnDelay compiled as a standard decorator says which options of the compiler are missing', () => {
-  const source = `(OnDelay) => { class Orders { @OnDelay('order.close') close() {} } return Orders; }`;
-  const compilerOptions = { target: ts.ScriptTarget.ES2022, experimentalDecorators: false };
-  const { outputText } = ts.transpileModule(source, { compilerOptions });
-  const define = runInThisContext(outputText) as (decorator: unknown) => unknown;
-  expect(() => define(OnDelay)).toThrow(DelayConfigError);
-  expect(() => define(OnDelay)).toThrow(/^close: .*"experimentalDecorators": true/);
+    @OnDelay('test.scoped', { batch: 10 })
+    on(delays: Delay<'test.scoped'>[]): void {
+      calls.push({ delays, request: this.visit.request });
+    }
+  }
+  const registry = await explored([Visit, { provide: 'SCOPED', useClass: Scoped }]);
+  const batches = [[DELAY, { ...DELAY, id: '8' }], [DELAY]];
+  for (const delays of batches) await registry.get('test.scoped')?.invoke(delays, CTX);
+  expect(calls).toEqual(batches.map((delays) => ({ delays, request: { delays, ctx: CTX } })));
+});
+
+describe('of two modules', () => {
+  @Module({})
+  class One {}
+  @Module({})
+  class Other {}
+
+  @Injectable({ scope: Scope.REQUEST })
+  class Mails {
+    constructor(
+      @Inject(REQUEST) private readonly request: DelayRequest,
+      @Inject('place') private readonly place: string,
+    ) {}
+
+    @OnDelay('test.mail')
+    on(): void {
+      calls.push(['mail', this.place, this.request.delay.id]);
+    }
+
+    @OnDeadDelay('test.mail')
+    dead(): void {
+      calls.push(['dead mail', this.place]);
+    }
+  }
+
+  @Injectable({ scope: Scope.TRANSIENT })
+  class Texts {
+    constructor(@Inject('place') private readonly place: string) {}
+
+    @OnDelay('test.text')
+    on(): void {
+      calls.push(['text', this.place]);
+    }
+  }
+
+  const HandlerToken = class {};
+
+  it.each([
+    ['a class', HandlerToken],
+    ['a text', 'HANDLER'],
+  ])('handlers under one token, %s, are each those of their module', async (_, provide) => {
+    const moduleOf = (module: Type, useClass: Type, scope: Scope) => ({
+      module,
+      providers: [
+        { provide, useClass, scope },
+        { provide: 'place', useValue: module.name },
+      ],
+    });
+    const imports = [moduleOf(One, Mails, Scope.REQUEST), moduleOf(Other, Texts, Scope.TRANSIENT)];
+    const registry = await explored([], { imports });
+    const mail = registry.get('test.mail');
+    await mail?.invoke(DELAY, CTX);
+    await registry.get('test.text')?.invoke(DELAY, CTX);
+    await mail?.onDead?.invoke(DELAY, { ...CTX, error: '', cause: undefined } as never);
+    expect(calls).toEqual([
+      ['mail', 'One', '7'],
+      ['text', 'Other'],
+      ['dead mail', 'One'],
+    ]);
+  });
+
+  it('one class is two handlers of one name, which is refused and names both', async () => {
+    const place = { provide: 'place', useValue: '' };
+    const imports = [One, Other].map((module) => ({ module, providers: [Texts, place] }));
+    expect(await refusalOf([], { imports })).toBe(
+      'DELAY_CONFIG two handlers for the delay test.text: Texts.on (One) and Texts.on (Other)',
+    );
+  });
 });

@@ -1,141 +1,76 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Type } from '@nestjs/common';
-import type { PayloadSchema, RepeatDelayOptions } from 'nestjs-delay-queue';
+import { OnDelay, type PayloadSchema, RepeatDelay } from 'nestjs-delay-queue';
 import { z } from 'zod';
-import { OnDelay } from '../../../src/delay-queue/handlers/on-delay.decorator.js';
-import { RepeatDelay } from '../../../src/delay-queue/handlers/repeat-delay.decorator.js';
-import { explored } from './explored.js';
+import type { Repeats } from '../../support/repeated.js';
+import { explored, refusalOf } from './explored.js';
 
-const HOURLY = { every: '1h', payload: null } as const;
-
-const NUMBER = z.object({ n: z.number().transform((n) => n * 2) });
-
-const checked = (payload: unknown, schema: PayloadSchema): Type => {
-  class Checked {
-    @RepeatDelay('test.daily', { every: '1h', payload } as RepeatDelayOptions)
-    @OnDelay('test.daily', { payload: schema as never })
-    run(): void {}
+/** A class with one handler of `test.daily`, which recurs so. */
+function recurring(all: Repeats[], { name = 'test.daily', schema = {} } = {}): Type {
+  class Reports {
+    @OnDelay('test.daily', schema)
+    daily(): void {}
   }
-  return Checked;
-};
-
-class Reports {
-  @RepeatDelay('test.daily', { cron: '0 3 * * *', timeZone: 'Europe/Berlin', payload: 'eu' })
-  @RepeatDelay('test.daily', { ...HOURLY, key: 'hourly', catchUp: 'none' })
-  @OnDelay('test.daily')
-  daily(): void {}
+  const method = Object.getOwnPropertyDescriptor(Reports.prototype, 'daily')!;
+  for (const repeat of all) {
+    const options = { payload: null, ...repeat };
+    RepeatDelay(name as 'test.daily', options as never)(Reports.prototype, 'daily', method);
+  }
+  return Reports;
 }
 
-const refused = async (...providers: Type[]): Promise<string> => {
-  const error: unknown = await explored(providers).catch((thrown: unknown) => thrown);
-  expect(error).toMatchObject({ code: 'DELAY_CONFIG' });
-  return (error as Error).message;
-};
-
-const declareStatic = (): unknown => {
-  class Static {
-    @RepeatDelay('test.daily', HOURLY)
-    static daily(): void {}
-  }
-  return Static;
-};
+const HOURLY = { every: '1h' } as const;
 
 describe('@RepeatDelay', () => {
   it('is found beside its handler, as often as it stands there', async () => {
-    const registry = await explored([Reports]);
+    const cron = { cron: '0 3 * * *', timeZone: 'Europe/Berlin' };
+    const hourly = { ...HOURLY, key: 'hourly', catchUp: 'none' as const };
+    const registry = await explored([recurring([hourly, { ...cron, payload: 'eu' }])]);
+    const name = 'test.daily';
     expect(registry.declarations()).toEqual([
-      {
-        name: 'test.daily',
-        key: 'repeat',
-        payload: '"eu"',
-        repeat: { cron: '0 3 * * *', timeZone: 'Europe/Berlin', catchUp: 'latest' },
-      },
-      {
-        name: 'test.daily',
-        key: 'hourly',
-        payload: 'null',
-        repeat: { every: 3_600_000, catchUp: 'none' },
-      },
+      { name, key: 'repeat', payload: '"eu"', repeat: { ...cron, catchUp: 'latest' } },
+      { name, key: 'hourly', payload: 'null', repeat: { every: 3_600_000, catchUp: 'none' } },
     ]);
   });
 
-  it('that is not acceptable is named with class, method and option', async () => {
-    class Wrong {
-      @RepeatDelay('test.daily', { cron: '0 3 * *', payload: null })
-      @OnDelay('test.daily')
-      daily(): void {}
-    }
-    expect(await refused(Wrong)).toMatch(/^Wrong\.daily: cron: must have five fields/);
+  it.each<[string, Type, RegExp]>([
+    ['that is not acceptable', recurring([{ cron: '0 3 * *' }]), /: cron: must have five fields/],
+    [
+      'without a handler of that name beside it',
+      recurring([HOURLY], { name: 'test.other' }),
+      /: @RepeatDelay\('test\.other'\) stands beside/,
+    ],
+    [
+      'of a key that another has',
+      recurring([HOURLY, HOURLY]),
+      /key repeat: .* and Reports\.daily;/,
+    ],
+  ])('%s is refused, and named with class and method', async (_, provider, message) => {
+    const refusal = await refusalOf([provider]);
+    expect(refusal).toMatch(/^DELAY_CONFIG .*Reports\.daily/);
+    expect(refusal).toMatch(message);
   });
 
-  it('without a handler of that name beside it is refused', async () => {
-    class Lonely {
-      @RepeatDelay('test.other', HOURLY)
-      @OnDelay('test.daily')
-      daily(): void {}
-    }
-    expect(await refused(Lonely)).toMatch(/^Lonely\.daily: @RepeatDelay\('test\.other'\) stands/);
+  const number = z.object({ n: z.number().transform((n) => n * 2) });
+
+  it.each<[string, PayloadSchema]>([
+    ['synchronous', number],
+    ['asynchronous', number.refine(async () => true)],
+  ])('with a %s schema has a payload that fits, as it was given', async (_, payload) => {
+    const withPayload = (given: unknown) =>
+      recurring([{ ...HOURLY, payload: given }], { schema: { payload } });
+    const registry = await explored([withPayload({ n: 3 })]);
+    expect(registry.declarations()).toMatchObject([{ payload: '{"n":3}' }]);
+    const at = 'DELAY_CONFIG Reports.daily: payload';
+    expect(await refusalOf([withPayload({ n: '3' })])).toContain(`${at}.n: `);
+    expect(await refusalOf([withPayload(null)])).toContain(`${at}: `);
   });
 
-  it('of a key that another has is refused, and names both', async () => {
-    class Twice {
-      @RepeatDelay('test.daily', HOURLY)
-      @RepeatDelay('test.daily', { ...HOURLY, every: '2h' })
-      @OnDelay('test.daily')
-      daily(): void {}
-    }
-    expect(await refused(Twice)).toMatch(/key repeat: Twice\.daily and Twice\.daily/);
-  });
-
-  it('on a static method is refused', () => {
-    expect(declareStatic).toThrow('@RepeatDelay stands on an ordinary method');
-  });
-
-  it('takes one interval, and the payload of its name', () => {
-    class Types {
-      // @ts-expect-error -- an interval is missing
-      @RepeatDelay('test.a', { payload: { n: 1 } })
-      // @ts-expect-error -- both at once
-      @RepeatDelay('test.a', { every: '1h', cron: '* * * * *', payload: { n: 1 } })
-      // @ts-expect-error -- the payload is missing
-      @RepeatDelay('test.a', { every: '1h' })
-      // @ts-expect-error -- a payload of another name
-      @RepeatDelay('test.a', { every: '1h', payload: { text: '' } })
-      @RepeatDelay('test.a', { every: '1h', payload: { n: 1 } })
-      typed(): void {}
-    }
-    expect(Types).toBeDefined();
-  });
-
-  describe.each([
-    ['synchronous', NUMBER],
-    ['asynchronous', NUMBER.refine(async () => true)],
-  ])('with a %s schema', (_, schema) => {
-    it.each([
-      ['of another shape', { n: '3' }, /^Checked\.run: payload\.n: /],
-      ['that is left out', null, /^Checked\.run: payload: /],
-    ])(
-      'a payload %s is refused, and names class, method and path',
-      async (__, payload, message) => {
-        expect(await refused(checked(payload, schema))).toMatch(message);
-      },
-    );
-
-    it('a payload that fits is declared as it was given', async () => {
-      const registry = await explored([checked({ n: 3 }, schema)]);
-      expect(registry.declarations()).toMatchObject([{ payload: '{"n":3}' }]);
-    });
-  });
-
-  it('a payload that the codec cannot encode stops the start with its error', async () => {
+  it('with a payload that the codec cannot encode stops the start', async () => {
     const codec = {
-      encode: async (): Promise<string> => {
-        throw new Error('no key');
-      },
+      encode: (): Promise<string> => Promise.reject(new Error('no key')),
       decode: (json: string) => json,
     };
-    await expect(explored([Reports], { options: { codec } })).rejects.toMatchObject({
-      code: 'DELAY_CODEC',
-    });
+    expect(await refusalOf([recurring([HOURLY])], { options: { codec } })).toMatch(/^DELAY_CODEC /);
   });
 });

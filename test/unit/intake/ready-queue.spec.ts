@@ -1,71 +1,59 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
-import type { Admit } from '../../../src/delay-queue/intake/line.js';
 import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import type { Admit } from '../../../src/delay-queue/intake/line.js';
+import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
 
 let lastId = 0;
-const entry = (name: string, stalled = false, group: string | null = null): Entry => ({
-  failed: stalled,
+const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
   id: ++lastId,
   epoch: 0,
   name,
-  group,
+  group: null,
   wakeMs: 0,
-  stalled,
+  stalled: false,
+  failed: false,
   place: 'wheel',
   handle: 0,
   timesNotClaimed: 0,
+  ...more,
 });
 
-const fill = (queue: ReadyQueue, name: string, count: number): Entry[] =>
-  Array.from({ length: count }, () => {
-    const each = entry(name);
-    queue.push(each);
-    return each;
-  });
+/** @returns who is left out for each of them */
+const push = (queue: ReadyQueue, count: number, name: string, more: Partial<Entry> = {}) =>
+  Array.from({ length: count }, () => queue.push(entry(name, more)));
 
-const admits =
-  (hasPlace: (entry: Entry) => boolean): Admit =>
-  (each) =>
-    hasPlace(each) ? 'yes' : 'no';
-
-const ANYBODY = admits(() => true);
-
-/** What a take takes; everybody has a place who is not refused one. */
-const takeFrom = (
-  queue: ReadyQueue,
-  limit: number,
-  hasPlace: (entry: Entry) => boolean = () => true,
-): Entry[] => {
+/** Admits whom `hasPlace` has a place for, into a list. */
+function admitting(hasPlace: (entry: Entry) => boolean = () => true) {
   const taken: Entry[] = [];
-  const seat = (each: Entry): boolean => hasPlace(each) && taken.push(each) > 0;
-  expect(queue.take(limit, admits(seat), false)).toBe(taken.length > 0 ? 'healthy' : 'nothing');
+  const admit: Admit = (each) => (hasPlace(each) && taken.push(each) > 0 ? 'yes' : 'no');
+  return { admit, taken };
+}
+
+const takeFrom = (queue: ReadyQueue, limit: number, hasPlace?: (entry: Entry) => boolean) => {
+  const { admit, taken } = admitting(hasPlace);
+  expect(queue.take(limit, admit, false)).toBe(taken.length > 0 ? 'healthy' : 'nothing');
   return taken;
 };
 
-const ofGroup = (group: string | null, count: number, queue: ReadyQueue): (Entry | undefined)[] =>
-  Array.from({ length: count }, () => queue.push(entry('a', false, group)));
-
-const takenGroups = (queue: ReadyQueue, limit: number): (string | null)[] =>
+const groupsFrom = (queue: ReadyQueue, limit: number) =>
   takeFrom(queue, limit).map(({ group }) => group);
 
 describe('groups of a name', () => {
   it('take turns, and those without a group are one', () => {
     const queue = new ReadyQueue();
-    ofGroup('big', 5, queue);
-    ofGroup(null, 2, queue);
-    ofGroup('small', 1, queue);
-    expect(takenGroups(queue, 4)).toEqual(['big', null, 'small', 'big']);
-    ofGroup('late', 1, queue);
-    expect(takenGroups(queue, 9)).toEqual([null, 'big', 'late', 'big', 'big']);
+    push(queue, 5, 'a', { group: 'big' });
+    push(queue, 2, 'a');
+    push(queue, 1, 'a', { group: 'small' });
+    expect(groupsFrom(queue, 4)).toEqual(['big', null, 'small', 'big']);
+    push(queue, 1, 'a', { group: 'late' });
+    expect(groupsFrom(queue, 9)).toEqual([null, 'big', 'late', 'big', 'big']);
     expect(queue.size).toBe(0);
   });
 
   it('that have no place are passed, and what is put back is the first of its group', () => {
     const queue = new ReadyQueue();
-    ofGroup('full', 2, queue);
-    ofGroup('free', 2, queue);
+    for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
     const asked: Entry[] = [];
     const asking: Admit = (each) => {
       asked.push(each);
@@ -76,151 +64,140 @@ describe('groups of a name', () => {
     const [, first, , second] = asked as [Entry, Entry, Entry, Entry];
     for (const each of [second, first]) queue.putBack(each);
     expect(queue.size).toBe(4);
-    expect(takenGroups(queue, 9)).toEqual(['full', 'free', 'full', 'free']);
-    expect(queue.size).toBe(0);
+    const taken = takeFrom(queue, 9);
+    expect(taken.map(({ group }) => group)).toEqual(['full', 'free', 'full', 'free']);
+    expect([taken[1], taken[3]]).toEqual([first, second]);
   });
 
   it('find room in a line that another has filled, which leaves its newest out', () => {
     const queue = new ReadyQueue();
-    expect(ofGroup('big', 10_000, queue).filter((out) => out !== undefined)).toEqual([]);
-    expect(ofGroup('big', 1, queue)).toMatchObject([{ group: 'big', id: lastId }]);
+    const big = (count: number) => push(queue, count, 'a', { group: 'big' });
+    expect(big(10_000).filter((out) => out !== undefined)).toEqual([]);
+    expect(big(1)).toMatchObject([{ group: 'big', id: lastId }]);
     const last = lastId - 1;
-    expect(ofGroup('small', 2, queue)).toMatchObject([{ id: last }, { id: last - 1 }]);
+    const small = push(queue, 2, 'a', { group: 'small' });
+    expect(small).toMatchObject([{ id: last }, { id: last - 1 }]);
     expect(queue.size).toBe(10_000);
-    expect(takenGroups(queue, 4)).toEqual(['big', 'small', 'big', 'small']);
+    expect(groupsFrom(queue, 4)).toEqual(['big', 'small', 'big', 'small']);
     // Nobody has more than twice what the other has: who comes last stays outside.
-    ofGroup('other', 5_000, queue);
-    expect(ofGroup('other', 1, queue)).toMatchObject([{ group: 'other', id: lastId }]);
+    push(queue, 5_000, 'a', { group: 'other' });
+    expect(push(queue, 1, 'a', { group: 'other' })).toMatchObject([{ id: lastId }]);
   });
 });
 
-describe('ReadyQueue', () => {
-  it('drops what it is told to, from the middle of a line too, and says what', () => {
-    const queue = new ReadyQueue();
-    const [a1, a2, a3] = fill(queue, 'a', 3) as [Entry, Entry, Entry];
-    const [b1] = fill(queue, 'b', 1) as [Entry];
-    const stalled = entry('a', true);
-    queue.push(stalled);
-    a3.place = 'gone';
-    const dropped = queue.keepOnly((each) => each === a2 || each === stalled);
-    expect(dropped).toEqual([a1, b1]);
-    expect(queue.size).toBe(2);
-    expect(takeFrom(queue, 10)).toEqual([a2]);
-    expect(
-      queue.take(
-        1,
-        admits((each) => each === stalled),
-        true,
-      ),
-    ).toBe('stalled');
-    expect(queue.size).toBe(0);
-  });
-
-  it.each([3, 6])('serves %d names in turn, however often nobody had a slot', (count) => {
+describe('names', () => {
+  it.each([3, 6])('%d of them are served in turn, however often nobody had a place', (count) => {
     const names = Array.from({ length: count }, (_, n) => `name ${n}`);
-    // How often somebody asked in vain before a slot was free, and who could not take it.
-    const turn = fc.record({ inVain: fc.nat(4), full: fc.subarray(names) });
-    const turns = fc.array(
-      fc.oneof(
-        turn,
-        turn.map((each) => ({ ...each, full: [] as string[] })),
-      ),
-    );
+    const full = fc.oneof(fc.constant<string[]>([]), fc.subarray(names));
+    // How often somebody asked in vain before a place was free, and who could not take it.
+    const turns = fc.array(fc.record({ inVain: fc.nat(4), full }));
     fc.assert(
       fc.property(turns, (asked) => {
         const queue = new ReadyQueue();
-        for (const name of names) fill(queue, name, asked.length);
+        for (const name of names) push(queue, asked.length, name);
         const leastRecent = [...names];
-        for (const { inVain, full } of asked) {
-          for (let n = 0; n < inVain; n += 1) expect(takeFrom(queue, 500, () => false)).toEqual([]);
-          const [taken] = takeFrom(queue, 1, ({ name }) => !full.includes(name));
-          const next = leastRecent.find((name) => !full.includes(name));
-          expect(taken?.name).toBe(next);
-          if (next !== undefined)
-            leastRecent.push(...leastRecent.splice(leastRecent.indexOf(next), 1));
+        for (const turn of asked) {
+          for (let n = 0; n < turn.inVain; n += 1) takeFrom(queue, 500, () => false);
+          const hasPlace = (name: string): boolean => !turn.full.includes(name);
+          const [taken] = takeFrom(queue, 1, ({ name }) => hasPlace(name));
+          const next = leastRecent.findIndex(hasPlace);
+          expect(taken?.name).toBe(leastRecent[next]);
+          if (next >= 0) leastRecent.push(...leastRecent.splice(next, 1));
         }
       }),
     );
   });
 
-  it('gives each name as much of the slots as another, however many become free at once', () => {
+  it('get as many places as each other, however many become free at once', () => {
     const names = ['a', 'b', 'c', 'd'];
-    const slots = fc.array(fc.nat(7), { maxLength: 50 });
     fc.assert(
-      fc.property(slots, (freed) => {
+      fc.property(fc.array(fc.nat(7), { maxLength: 50 }), (freed) => {
         const queue = new ReadyQueue();
-        for (const name of names) fill(queue, name, 400);
-        const served = new Map(names.map((name) => [name, 0]));
+        for (const name of names) push(queue, 400, name);
+        const taken: Entry[] = [];
         for (const free of freed) {
           let left = free;
-          for (const { name } of takeFrom(queue, 500, () => left-- > 0)) {
-            served.set(name, (served.get(name) ?? 0) + 1);
-          }
-          const counts = [...served.values()];
-          expect(Math.max(...counts) - Math.min(...counts)).toBeLessThanOrEqual(1);
+          taken.push(...takeFrom(queue, 500, () => left-- > 0));
+          const served = names.map((name) => taken.filter((each) => each.name === name).length);
+          expect(Math.max(...served) - Math.min(...served)).toBeLessThanOrEqual(1);
         }
       }),
+      { numRuns: 50 },
     );
   });
 
-  it('forgets what is no longer ready', () => {
+  it('have a line each, with room of its own', () => {
     const queue = new ReadyQueue();
-    const entries = fill(queue, 'a', 5);
-    for (const each of entries.slice(0, 4)) each.place = 'gone';
-    expect(takeFrom(queue, 10)).toEqual(entries.slice(4));
-  });
-
-  it('bounds each line by itself: a name with very many takes nobody else the room', () => {
-    const queue = new ReadyQueue();
-    fill(queue, 'many', 10_000);
+    push(queue, 10_000, 'many');
     const refused = entry('many');
     expect(queue.push(refused)).toBe(refused);
     expect(refused.place).toBe('wheel');
-    expect(queue.push(entry('other'))).toBeUndefined();
-    expect(queue.push(entry('many', true))).toBeUndefined();
-    expect([queue.sizeOf('many'), queue.sizeOf('other'), queue.sizeOf('none')]).toEqual([
-      10_000, 1, 0,
-    ]);
+    expect(push(queue, 1, 'other')).toEqual([undefined]);
+    expect(push(queue, 1, 'many', { stalled: true })).toEqual([undefined]);
+    const sizes = ['many', 'other', 'none'].map((name) => queue.sizeOf(name));
+    expect(sizes).toEqual([10_000, 1, 0]);
     takeFrom(queue, 1, ({ name }) => name === 'many');
     expect(queue.push(refused)).toBeUndefined();
   });
 
-  it('bounds the lines of many names more tightly: their crowds leave room for others', () => {
+  it('that are many have shorter lines: their crowds leave room for others', () => {
     const queue = new ReadyQueue();
-    for (let n = 0; n < 20; n += 1) fill(queue, `crowd ${n}`, 10_000);
+    for (let n = 0; n < 20; n += 1) push(queue, 10_000, `crowd ${n}`);
     expect(queue.size).toBe(100_000 + 10 * 500);
-    expect(queue.push(entry('crowd 0'))).toMatchObject({ name: 'crowd 0' });
-    expect(queue.push(entry('other'))).toBeUndefined();
+    expect(push(queue, 1, 'crowd 0')).toMatchObject([{ name: 'crowd 0' }]);
+    expect(push(queue, 1, 'other')).toEqual([undefined]);
+  });
+});
+
+describe('what waits', () => {
+  it('is dropped when it is not wanted, from the middle of a line too, and named', () => {
+    const queue = new ReadyQueue();
+    const [a1, a2, gone, b1] = ['a', 'a', 'a', 'b'].map((name) => entry(name));
+    const stalled = entry('a', { stalled: true });
+    for (const each of [a1, a2, gone, b1, stalled]) queue.push(each!);
+    gone!.place = 'gone';
+    expect(queue.keepOnly((each) => each === a2 || each === stalled)).toEqual([a1, b1]);
+    expect(queue.size).toBe(2);
+    expect(takeFrom(queue, 10)).toEqual([a2]);
+    const { admit, taken } = admitting();
+    expect(queue.take(1, admit, true)).toBe('stalled');
+    expect(taken).toEqual([stalled]);
+    expect(queue.size).toBe(0);
   });
 
-  it('keeps stalled delays apart, one by one, and their names take turns', () => {
+  it('and is gone meanwhile is not taken', () => {
     const queue = new ReadyQueue();
-    for (const name of ['a', 'a', 'a', 'full', 'b']) queue.push(entry(name, true));
+    const entries = ['a', 'a', 'a'].map((name) => entry(name));
+    for (const each of entries) queue.push(each);
+    for (const each of entries.slice(0, 2)) each.place = 'gone';
+    expect(takeFrom(queue, 10)).toEqual([entries[2]]);
+  });
+});
+
+describe('stalled delays', () => {
+  const STALLED = { stalled: true };
+
+  it('are kept apart and taken one by one, and their names take turns', () => {
+    const queue = new ReadyQueue();
+    for (const name of ['a', 'a', 'a', 'full', 'b']) push(queue, 1, name, STALLED);
     expect(takeFrom(queue, 10)).toEqual([]);
-    const seated: string[] = [];
-    const unlessFull = ({ name }: Entry): boolean => name !== 'full' && seated.push(name) > 0;
-    while (queue.take(10, admits(unlessFull), true) === 'stalled');
-    expect(seated).toEqual(['a', 'b', 'a', 'a']);
-    expect(queue.take(10, ANYBODY, true)).toBe('stalled');
-    expect(queue.take(10, ANYBODY, true)).toBe('nothing');
+    const { admit, taken } = admitting(({ name }) => name !== 'full');
+    while (queue.take(10, admit, true) === 'stalled');
+    expect(taken.map(({ name }) => name)).toEqual(['a', 'b', 'a', 'a']);
+    expect(queue.size).toBe(1);
   });
 
-  it('lets stalled delays and the others take turns, whoever has a seat', () => {
+  it('and the others take turns, whoever has a place', () => {
     const queue = new ReadyQueue();
-    for (let n = 0; n < 3; n += 1) queue.push(entry('a', true));
-    fill(queue, 'a', 3);
-    const lanes = Array.from({ length: 7 }, () => queue.take(1, ANYBODY, true));
+    const { admit } = admitting();
+    push(queue, 3, 'a', STALLED);
+    push(queue, 3, 'a');
+    const lanes = Array.from({ length: 7 }, () => queue.take(1, admit, true));
     expect(lanes.join(' ')).toBe('stalled healthy stalled healthy stalled healthy nothing');
-    for (let n = 0; n < 2; n += 1) queue.push(entry('a', true));
-    fill(queue, 'b', 1);
-    expect(
-      queue.take(
-        1,
-        admits(({ name }) => name === 'b'),
-        true,
-      ),
-    ).toBe('healthy');
-    expect(queue.take(1, ANYBODY, false)).toBe('nothing');
-    expect(queue.take(1, ANYBODY, true)).toBe('stalled');
+    push(queue, 2, 'a', STALLED);
+    push(queue, 1, 'b');
+    expect(queue.take(1, admitting(({ name }) => name === 'b').admit, true)).toBe('healthy');
+    expect(queue.take(1, admit, false)).toBe('nothing');
+    expect(queue.take(1, admit, true)).toBe('stalled');
   });
 });

@@ -85,7 +85,9 @@ describe('a recurring task', () => {
     task.start();
     await pass(0);
     task.runNow();
-    const stopped = task.stop();
+    const stopped = task.stop().then(() => told.push('stopped'));
+    await pass(1_000);
+    expect(told).toEqual([]);
     gate.resolve(0);
     await stopped;
     task.runNow();
