@@ -5,26 +5,24 @@ import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.regis
 import type { Entry } from '../../../src/delay-queue/intake/entry.js';
 
 const CLAIM_BATCH = 500;
+const SIMPLE = { batch: null, limits: null, transactional: false, concurrency: 10, maxAttempts: 3 };
+
+/** By name, what is not simple about it. */
+const HANDLERS: Record<string, object> = {
+  a: {},
+  one: { concurrency: 1 },
+  batch: { batch: 5 },
+  fenced: { transactional: true },
+  limited: { limits: { all: { concurrency: 1, burst: 0 } } },
+  last: { maxAttempts: 1 },
+};
 
 let ahead: ClaimAhead;
 
-const SIMPLE = { batch: null, limits: null, transactional: false, concurrency: 10, maxAttempts: 3 };
-const entry = (odd: Partial<Entry> = {}): Entry =>
-  ({ name: 'a', failed: false, stalled: false, ...odd }) as Entry;
-
 beforeEach(() => {
   const registry = new HandlerRegistry();
-  const limits = { all: { concurrency: 1, burst: 0 } };
-  const odd = {
-    one: { concurrency: 1 },
-    b: { batch: 5 },
-    t: { transactional: true },
-    l: { limits },
-    m: { maxAttempts: 1 },
-  };
-  registry.add({ ...SIMPLE, name: 'a' } as Handler);
-  for (const [name, each] of Object.entries(odd)) {
-    registry.add({ ...SIMPLE, name, ...each } as unknown as Handler);
+  for (const [name, odd] of Object.entries(HANDLERS)) {
+    registry.add({ ...SIMPLE, name, ...odd } as Handler);
   }
   ahead = new ClaimAhead(registry, CLAIM_BATCH);
 });
@@ -34,23 +32,19 @@ const took = (ms: number, times = 1, atOnce = false): void => {
 };
 
 describe('how many may be claimed ahead', () => {
-  it('none before it is known how long a call takes', () => {
-    expect(ahead.roomFor('a')).toBe(0);
-  });
-
   it.each([
-    ['of ten milliseconds, at ten places: twenty', 10, 20],
-    ['of four milliseconds: fifty', 4, 50],
-    ['of nearly 20 ms: ten', 19, 10],
-    ['of 20 ms: none', 20, 0],
-    ['of seconds: none', 5_000, 0],
-    ['of next to nothing: those of one claim', 0.001, CLAIM_BATCH],
-  ])('calls %s', (_, ms, room) => {
+    [10, 20],
+    [19, 10],
+    [20, 0],
+    [0.001, CLAIM_BATCH],
+  ])('of calls that take %d ms, at ten places: %d', (ms, room) => {
+    // Nobody knows yet.
+    expect(ahead.roomFor('a')).toBe(0);
     took(ms);
     expect(ahead.roomFor('a')).toBe(room);
   });
 
-  it('calls that have the process for themselves run one at a time', () => {
+  it('of calls that have the process for themselves: those of one place', () => {
     took(1, 1, true);
     expect(ahead.roomFor('a')).toBe(20);
   });
@@ -67,10 +61,7 @@ describe('how many may be claimed ahead', () => {
 
   it('none until half of those that wait have begun: a claim for each would cost too much', () => {
     took(10);
-    for (let n = 0; n < 11; n += 1) {
-      ahead.ask('a');
-      ahead.answered('a');
-    }
+    for (let n = 0; n < 11; n += 1) ahead.ask('a');
     expect(ahead.roomFor('a')).toBe(0);
     ahead.remove('a');
     expect(ahead.roomFor('a')).toBe(10);
@@ -86,28 +77,22 @@ describe('how many may be claimed ahead', () => {
 });
 
 it('one at a time: a free place is for those whose claim is on its way', () => {
-  expect(ahead.isTurnOfOthers('one')).toBe(false);
+  const isTurnOfOthers = () => ['one', 'a'].map((name) => ahead.isTurnOfOthers(name));
+  expect(isTurnOfOthers()).toEqual([false, false]);
   for (const name of ['one', 'a']) ahead.ask(name);
-  expect(ahead.isTurnOfOthers('a')).toBe(false);
-  expect(ahead.isTurnOfOthers('one')).toBe(true);
+  expect(isTurnOfOthers()).toEqual([true, false]);
   ahead.answered('one');
-  expect(ahead.isTurnOfOthers('one')).toBe(false);
+  expect(isTurnOfOthers()).toEqual([false, false]);
 });
 
-describe('who may wait', () => {
-  it('delays whose handler takes one, without a transaction or limits', () => {
-    expect(ahead.mayWait(entry())).toBe(true);
-  });
-
-  it.each([
-    ['of a batch handler', { name: 'b' }],
-    ['in a transaction', { name: 't' }],
-    ['with limits on all nodes', { name: 'l' }],
-    ['with one attempt', { name: 'm' }],
-    ['of a name that nobody here runs', { name: 'x' }],
-    ['that failed before', { failed: true }],
-    ['whose attempt ended without a word', { stalled: true }],
-  ])('not those %s', (_, odd) => {
-    expect(ahead.mayWait(entry(odd))).toBe(false);
-  });
+it.each<[boolean, Partial<Entry>]>([
+  [true, { name: 'a' }],
+  [false, { name: 'a', failed: true }],
+  [false, { name: 'a', stalled: true }],
+  ...['batch', 'fenced', 'limited', 'last', 'unknown'].map((name): [boolean, { name: string }] => [
+    false,
+    { name },
+  ]),
+])('may wait: %p, of %j', (may, odd) => {
+  expect(ahead.mayWait({ failed: false, stalled: false, ...odd } as Entry)).toBe(may);
 });

@@ -10,37 +10,28 @@ let beginRest: BeginRest;
 beforeEach(() => {
   told = [];
   const events = new DelayEvents();
-  events.on('trouble', ({ during }) => told.push(`trouble ${during}`));
-  events.on('recovered', ({ during }) => told.push(`recovered ${during}`));
+  for (const event of ['trouble', 'recovered'] as const) {
+    events.on(event, ({ during }) => told.push(`${event} ${during}`));
+  }
   beginRest = new BeginRest(events);
 });
 
 it('calls that fail in a row rest for longer and longer, up to five seconds', () => {
   let nowMs = 0;
-  const rests: number[] = [];
   for (let n = 0; n < 12; n += 1) {
     const restMs = beginRest.failed(BROKEN, nowMs);
-    rests.push(restMs);
-    nowMs += restMs;
-  }
-  for (const [n, restMs] of rests.entries()) {
     const fullMs = Math.min(5_000, 100 * 2 ** n);
     expect(restMs).toBeGreaterThanOrEqual(fullMs / 2);
     expect(restMs).toBeLessThanOrEqual(fullMs);
+    // Who fails while others rest does so until these do.
+    expect(beginRest.failed(BROKEN, nowMs + 10)).toBeCloseTo(restMs - 10);
+    nowMs += restMs;
   }
 });
 
-it('calls that fail while others rest do so until these do', () => {
-  const restMs = beginRest.failed(BROKEN, 1_000);
-  expect(beginRest.failed(BROKEN, 1_010)).toBeCloseTo(restMs - 10);
-  expect(beginRest.failed(BROKEN, 1_020)).toBeCloseTo(restMs - 20);
-});
-
 it('one that begins ends the trouble, and the next failure is a first one', () => {
-  beginRest.failed(BROKEN, 0);
-  beginRest.failed(BROKEN, 10_000);
-  beginRest.worked();
-  beginRest.worked();
+  for (const nowMs of [0, 10_000]) beginRest.failed(BROKEN, nowMs);
+  for (let begun = 0; begun < 2; begun += 1) beginRest.worked();
   expect(beginRest.failed(BROKEN, 10_001)).toBeLessThanOrEqual(100);
   expect(told).toEqual(['trouble begin', 'trouble begin', 'recovered begin', 'trouble begin']);
 });
