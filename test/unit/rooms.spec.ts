@@ -6,91 +6,73 @@ import { fileURLToPath } from 'node:url';
 const ARCHITECTURE = new URL('../../docs/architecture.md', import.meta.url);
 const LIBRARY = fileURLToPath(new URL('../../src/delay-queue', import.meta.url));
 
-/** From the lowest, by room, the rooms that it may import: `depcruise` reads the same table (tools/rooms.mjs). */
+/** From the lowest, by room, the rooms that it may import: `depcruise` holds imports against the same table (tools/rooms.mjs). */
 const ROOMS = roomsOf(readFileSync(ARCHITECTURE, 'utf8'));
 
-function roomsOf(document: string): Record<string, readonly string[]> {
+function roomsOf(document: string): [room: string, needs: string[]][] {
   const [, table = ''] = /```text\n(delay:[^`]*)```/.exec(document) ?? [];
-  const lines = table.trim().split('\n');
-  const parts = lines.map((line) => line.split(':'));
-  return Object.fromEntries(
-    parts.map(([room, needs]) => [room!.trim(), needs!.split(' ').filter((need) => need !== '')]),
-  );
-}
-
-interface Import {
-  from: string;
-  to: string;
-}
-
-const IMPORTED = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
-
-/** Those of types count: who needs a type of another room knows that room. */
-function importsOf(file: string): Import[] {
-  const text = readFileSync(join(LIBRARY, file), 'utf8');
-  return [...text.matchAll(IMPORTED)].map(([, specifier]) => ({
-    from: file,
-    to: relative(LIBRARY, resolve(LIBRARY, dirname(file), specifier!)).replace(/\.js$/, '.ts'),
-  }));
+  return table
+    .trim()
+    .split('\n')
+    .map((line) => line.split(':') as [string, string])
+    .map(([room, needs]) => [room, needs.split(' ').filter((need) => need !== '')]);
 }
 
 const files = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' }).filter((file) =>
   file.endsWith('.ts'),
 );
-const imports = files.flatMap(importsOf);
+const textOf = (file: string): string => readFileSync(join(LIBRARY, file), 'utf8');
+
+const IMPORTED = /(?:from|import)\s*\(?\s*'(\.{1,2}\/[^']+)'/g;
+
+/** From where to where; those of types count: who needs a type of another room knows that room. */
+const imports = files.flatMap((from) =>
+  [...textOf(from).matchAll(IMPORTED)].map(([, specifier]) => {
+    return { from, to: relative(LIBRARY, resolve(LIBRARY, dirname(from), specifier!)) };
+  }),
+);
 
 const roomOf = (file: string): string => (file.includes(sep) ? file.split(sep)[0]! : 'the door');
 
-const linesOf = (file: string): number =>
-  readFileSync(join(LIBRARY, file), 'utf8').trimEnd().split('\n').length;
-
-/** Every circle's members, each circle once: what can be reached from itself. */
-function circlesOf(arrows: readonly Import[]): string[] {
-  const next = new Map<string, Set<string>>();
-  for (const { from, to } of arrows) {
-    if (from !== to) next.set(from, (next.get(from) ?? new Set()).add(to));
-  }
-  const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
-    [...(next.get(from) ?? [])].some(
-      (step) => step === to || (!seen.has(step) && reaches(step, to, seen.add(step))),
-    );
-  return [...next.keys()].filter((node) => reaches(node, node));
-}
+const linesOf = (file: string): number => textOf(file).trimEnd().split('\n').length;
 
 describe('the rooms of the library', () => {
-  it('are the folders of the library', () => {
+  it('are its folders', () => {
     const folders = new Set(files.map(roomOf).filter((room) => room !== 'the door'));
-    expect(Object.keys(ROOMS).toSorted()).toEqual([...folders].toSorted());
+    expect(new Set(ROOMS.map(([room]) => room))).toEqual(folders);
   });
 
-  it('stand in an order in which each needs only those before it', () => {
-    const order = Object.keys(ROOMS);
-    const forward = Object.entries(ROOMS).flatMap(([room, needs]) =>
-      needs.filter((need) => order.indexOf(need) >= order.indexOf(room)),
-    );
-    expect(forward).toEqual([]);
-  });
-
-  it('import all that the table says', () => {
+  it('stand in an order in which each needs only those before it, and imports all of them', () => {
+    const order = ROOMS.map(([room]) => room);
     const used = new Set(imports.map(({ from, to }) => `${roomOf(from)} ${roomOf(to)}`));
-    const idle = Object.entries(ROOMS).flatMap(([room, needs]) =>
-      needs.map((need) => `${room} ${need}`).filter((arrow) => !used.has(arrow)),
+    const wrong = ROOMS.flatMap(([room, needs]) =>
+      needs
+        .filter(
+          (need) => order.indexOf(need) >= order.indexOf(room) || !used.has(`${room} ${need}`),
+        )
+        .map((need) => `${room} ${need}`),
     );
-    expect(idle).toEqual([]);
+    expect(wrong).toEqual([]);
   });
 
   it('have no circle of folders inside them', () => {
-    const folders = imports.map(({ from, to }) => ({ from: dirname(from), to: dirname(to) }));
-    expect(circlesOf(folders)).toEqual([]);
+    const next = new Map<string, Set<string>>();
+    for (const { from, to } of imports.map((one) => ({
+      from: dirname(one.from),
+      to: dirname(one.to),
+    })))
+      if (from !== to) next.set(from, (next.get(from) ?? new Set()).add(to));
+    const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
+      [...(next.get(from) ?? [])].some(
+        (step) => step === to || (!seen.has(step) && reaches(step, to, seen.add(step))),
+      );
+    expect([...next.keys()].filter((folder) => reaches(folder, folder))).toEqual([]);
   });
 
-  it('have at most twelve files in a folder', () => {
-    const counts = new Map<string, number>();
-    for (const file of files) counts.set(dirname(file), (counts.get(dirname(file)) ?? 0) + 1);
-    expect([...counts].filter(([, count]) => count > 12)).toEqual([]);
-  });
-
-  it('have no file of more than two hundred lines', () => {
+  it('have at most twelve files in a folder, and two hundred lines in a file', () => {
+    const folders = new Set(files.map((file) => dirname(file)));
+    const filesIn = (folder: string) => files.filter((file) => dirname(file) === folder).length;
+    expect([...folders].filter((folder) => filesIn(folder) > 12)).toEqual([]);
     expect(files.filter((file) => linesOf(file) > 200)).toEqual([]);
   });
 });

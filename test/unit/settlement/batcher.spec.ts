@@ -50,6 +50,8 @@ describe('what has ended', () => {
     const early = [settled(1), settled(2)];
     await new Promise(setImmediate);
     const late = settled(3);
+    await new Promise(setImmediate);
+    expect(batches).toEqual([[1, 2]]);
     first.resolve();
     expect(await Promise.all([...early, late])).toEqual(['written', 'written', 'written']);
     expect(batches).toEqual([[1, 2], [3]]);

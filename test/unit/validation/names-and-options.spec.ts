@@ -28,6 +28,8 @@ describe('what is accepted', () => {
   });
 
   it('a key may be exactly what UTF-8 can carry there and back', () => {
+    const longest = ['x'.repeat(255), 'x'.repeat(256)];
+    expect(longest.map(accepted)).toEqual([longest[0], undefined]);
     const unit = fc.integer({ min: 0, max: 0xffff }).map((code) => String.fromCharCode(code));
     const long = fc.string({ unit: 'binary', minLength: 1, maxLength: 255 });
     fc.assert(
@@ -35,7 +37,6 @@ describe('what is accepted', () => {
         const survives = Buffer.from(key).toString() === key && !key.includes('\0');
         expect(accepted(key)).toBe(survives && key.length <= 255 ? key : undefined);
       }),
-      { examples: [['x'.repeat(255)], ['x'.repeat(256)]] },
     );
   });
 });

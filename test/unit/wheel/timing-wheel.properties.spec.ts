@@ -71,7 +71,7 @@ describe('a timing wheel beside a sorted list', () => {
         pair.advance(pair.nowMs + 2 ** 43);
         expect(pair.wheel.size).toBe(0);
       }),
-      { numRuns: 1_500 },
+      { numRuns: 700 },
     );
   });
 
@@ -91,7 +91,7 @@ describe('a timing wheel beside a sorted list', () => {
         const inTime = pair.fired.filter(({ wasPast }) => !wasPast);
         expect(inTime).toEqual(inTime.toSorted((a, b) => a.tickMs - b.tickMs || a.order - b.order));
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
   });
 
@@ -119,7 +119,7 @@ describe('a timing wheel beside a sorted list', () => {
         pair.advance(pair.nowMs + 2 ** 43);
         expect(pair.wheel.size).toBe(0);
       }),
-      { numRuns: 30 },
+      { numRuns: 12 },
     );
   });
 
@@ -149,7 +149,7 @@ describe('a timing wheel beside a sorted list', () => {
         expect(advances).toBeLessThanOrEqual(Math.ceil(timers / (cascadeLimit - 1)) + 1);
         while (pair.wheel.size > 0) pair.step(3_000);
       }),
-      { numRuns: 300 },
+      { numRuns: 100 },
     );
   });
 

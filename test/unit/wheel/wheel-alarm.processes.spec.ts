@@ -1,41 +1,39 @@
 import { execFile } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { compile, type Compiled } from './compiled.js';
+import { afterAll, expect, it } from '@jest/globals';
+import { buildSync } from 'esbuild';
 
-const run = promisify(execFile);
 /** Its name until Node 23.5. */
 const PERMISSION_MODEL = process.allowedNodeEnvironmentFlags.has('--permission')
   ? '--permission'
   : '--experimental-permission';
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
+/** Inside the project, from where packages are found. */
+const DATA = join(ROOT, '.data');
 
-describe('a process that may start no threads', () => {
-  let threadless: Compiled;
+mkdirSync(DATA, { recursive: true });
+const folder = mkdtempSync(join(DATA, 'compiled-'));
 
-  beforeAll(() => {
-    threadless = compile('test/unit/wheel/fixtures/threadless-process.ts');
-  });
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  afterAll(() => threadless.remove());
-
-  it('wakes its wheel by timeouts', async () => {
-    const { stdout } = await run(
-      process.execPath,
-      [
-        PERMISSION_MODEL,
-        '--allow-fs-read=*',
-        '--disable-warning=ExperimentalWarning',
-        threadless.path,
-      ],
-      { cwd: ROOT, timeout: 30_000 },
-    );
-    expect(stdout.split('\n')).toEqual([
-      expect.stringMatching(/^the wheel wakes by setTimeout alone: .*restricted/),
-      'the first timer',
-      'the second timer',
-      '',
-    ]);
-  });
+it('a process that may start no threads wakes its wheel by timeouts', async () => {
+  const outfile = join(folder, 'threadless-process.mjs');
+  // As one file of JavaScript: such a process may load no compiler.
+  const entryPoints = [join(ROOT, 'test/unit/wheel/fixtures/threadless-process.ts')];
+  buildSync({ entryPoints, outfile, bundle: true, packages: 'external', format: 'esm' });
+  const options = [PERMISSION_MODEL, '--allow-fs-read=*', '--disable-warning=ExperimentalWarning'];
+  const { stdout } = await promisify(execFile)(
+    process.execPath,
+    [...options, relative(ROOT, outfile)],
+    { cwd: ROOT, timeout: 30_000 },
+  );
+  expect(stdout.split('\n')).toEqual([
+    expect.stringMatching(/^the wheel wakes by setTimeout alone: .*restricted/),
+    'the first timer',
+    'the second timer',
+    '',
+  ]);
 });

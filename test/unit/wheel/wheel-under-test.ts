@@ -52,4 +52,9 @@ export class WheelUnderTest {
   passed(ms: number): Promise<void> {
     return new Promise((resolve) => this.wheel.after(ms, resolve));
   }
+
+  /** Lets nobody else work until then. */
+  busyUntil(ms: number): void {
+    while (this.wheel.nowMs() < ms);
+  }
 }

@@ -4,9 +4,9 @@ import {
   DelayInvalidError,
   DelayShutdownError,
 } from '../../../src/delay-queue/delay/delay.errors.js';
-import { NodeProcess } from '../../support/node-process.js';
 import type { WheelChannel } from '../../../src/delay-queue/wheel/wheel.channel.js';
-import { type Listener, WheelUnderTest } from './wheel-under-test.js';
+import { NodeProcess } from '../../support/node-process.js';
+import { WheelUnderTest } from './wheel-under-test.js';
 
 const test = new WheelUnderTest();
 
@@ -21,12 +21,7 @@ describe('a volatile timer', () => {
     const whole = Math.ceil(nowMs);
     nowMs = whole + 0.4;
     let ran = false;
-    const done = new Promise<void>((resolve) => {
-      test.wheel.after(5, () => {
-        ran = true;
-        resolve();
-      });
-    });
+    const done = test.passed(5).then(() => (ran = true));
     nowMs = whole + 5.39;
     const looked = clock.mock.calls.length;
     while (clock.mock.calls.length < looked + 6) await new Promise(setImmediate);
@@ -38,20 +33,16 @@ describe('a volatile timer', () => {
   it('does not run once cancelled, not even by its neighbour of the same turn', async () => {
     const ran: string[] = [];
     const early = test.wheel.after(1, () => void ran.push('early'));
-    expect(test.wheel.cancel(early)).toBe(true);
-    expect(test.wheel.cancel(early)).toBe(false);
-    let answer: boolean | undefined;
+    expect([test.wheel.cancel(early), test.wheel.cancel(early)]).toEqual([true, false]);
     const canceller = test.wheel.after(2, () => {
-      answer = test.wheel.cancel(neighbour);
+      ran.push(`cancelled: ${test.wheel.cancel(neighbour)}`);
     });
     const neighbour = test.wheel.after(2, () => void ran.push('neighbour'));
     const last = test.passed(2);
-    const startMs = test.wheel.nowMs();
-    while (test.wheel.nowMs() < startMs + 4);
+    test.busyUntil(test.wheel.nowMs() + 4);
     await last;
-    expect(answer).toBe(true);
     expect(test.wheel.cancel(canceller)).toBe(false);
-    expect(ran).toEqual([]);
+    expect(ran).toEqual(['cancelled: true']);
   });
 
   it.each<any>([-1, NaN, 'soon', undefined])('refuses %p', (ms) => {
@@ -60,7 +51,7 @@ describe('a volatile timer', () => {
     expect(after).toThrow(/^after: /);
   });
 
-  it('that throws or rejects is test.complaints and harms no other', async () => {
+  it('that throws or rejects is told of, and harms no other', async () => {
     test.wheel.after(2, () => {
       throw new Error('thrown');
     });
@@ -68,18 +59,12 @@ describe('a volatile timer', () => {
     test.wheel.after(2, () => {
       throw null;
     });
-    let ran = false;
-    test.wheel.after(2, () => void (ran = true));
     await test.passed(3);
     await test.passed(0);
-    expect(ran).toBe(true);
     // Who rejects is heard of a microtask later, perhaps in another turn.
     const complaints = test.complaints.map((line) => line.split(' failed: ')[1]);
-    expect(complaints.toSorted((a = '', b = '') => (a < b ? -1 : 1))).toEqual([
-      'Error: rejected',
-      'Error: thrown',
-      'null',
-    ]);
+    expect(complaints).toHaveLength(3);
+    expect(new Set(complaints)).toEqual(new Set(['Error: rejected', 'Error: thrown', 'null']));
   });
 
   it('sees the AsyncLocalStorage of whoever set it, and nobody else does', async () => {
@@ -100,19 +85,16 @@ describe('a volatile timer', () => {
     });
   });
 
-  it.each([0, 2 ** 24 + 1, '10'])(
-    'cannot be bounded by %p: the start says what would be right',
-    (capacity) => {
-      expect(() => test.renew(capacity as number)).toThrow(
-        /^WheelService: WHEEL_CAPACITY: must be a whole number from 1 to 16777216, not /,
-      );
-      test.renew();
-    },
-  );
+  it.each([0, 2 ** 24 + 1, '10'])('has no room for %p of them: the start says so', (capacity) => {
+    expect(() => test.renew(capacity as number)).toThrow(
+      /^WheelService: WHEEL_CAPACITY: must be a whole number from 1 to 16777216, not /,
+    );
+    test.renew();
+  });
 
-  it('that are as many as may be take no room of a channel, nor does one channel of another', async () => {
+  it('takes no room of a channel, nor does one channel of another', async () => {
     test.renew(1);
-    const [few, many] = [1, 5].map((capacity) => test.listen(capacity)) as [Listener, Listener];
+    const [few, many] = [test.listen(1), test.listen(5)];
     test.wheel.after('1m', () => {});
     const nowMs = test.wheel.nowMs();
     expect(few.channel.add(nowMs + 60_000, 0)).toBeDefined();
@@ -126,11 +108,11 @@ describe('a volatile timer', () => {
 describe('a channel', () => {
   it('hears of a moved entry once, at its new time, and never of a cancelled one', async () => {
     const { channel, next, heard } = test.listen();
-    const moved = channel.add(test.wheel.nowMs() + 50_000, 2 ** 53 - 1)!;
-    const cancelled = channel.add(test.wheel.nowMs() + 1, 2)!;
+    const nowMs = test.wheel.nowMs();
+    const moved = channel.add(nowMs + 50_000, 2 ** 53 - 1)!;
+    const cancelled = channel.add(nowMs + 1, 2)!;
     expect([channel.cancel(cancelled), channel.cancel(cancelled)]).toEqual([true, false]);
-    expect(channel.move(cancelled, 0)).toBe(false);
-    expect(channel.move(moved, test.wheel.nowMs() + 5)).toBe(true);
+    expect([channel.move(cancelled, 0), channel.move(moved, nowMs + 5)]).toEqual([false, true]);
     expect(await next()).toEqual([2 ** 53 - 1]);
     expect(channel.move(moved, 0)).toBe(false);
     await test.passed(1);
@@ -141,7 +123,7 @@ describe('a channel', () => {
     const { channel, next, heard } = test.listen();
     const startMs = test.wheel.nowMs();
     for (const aheadMs of [3, 1, 2, 1]) channel.add(startMs + aheadMs, aheadMs);
-    while (test.wheel.nowMs() < startMs + 5);
+    test.busyUntil(startMs + 5);
     expect(await next()).toEqual([1, 1, 2, 3]);
     expect(heard).toHaveLength(1);
   });
@@ -170,8 +152,7 @@ describe('a channel', () => {
 
   it('is not called any more once another of the same turn has closed it', async () => {
     const first = test.wheel.channel(() => second.channel.close());
-    const second = test.listen();
-    const third = test.listen();
+    const [second, third] = [test.listen(), test.listen()];
     for (const channel of [first, second.channel, third.channel]) channel.add(0, 1);
     await third.next();
     expect(second.heard).toEqual([]);
@@ -180,20 +161,16 @@ describe('a channel', () => {
 
   it('hears of a full slot in pieces, and others get their turn in between', async () => {
     const { channel, heard } = test.listen();
-    const deadlineMs = test.wheel.nowMs();
-    for (let tag = 0; tag < 5_000; tag++) channel.add(deadlineMs, tag);
+    const tags = Array.from({ length: 5_000 }, (_, tag) => tag);
+    for (const tag of tags) channel.add(0, tag);
     let turns = 0;
-    await new Promise<void>((resolve) => {
-      const count = () => {
-        turns++;
-        if (heard.flat().length < 5_000) setImmediate(count);
-        else resolve();
-      };
-      setImmediate(count);
-    });
+    while (heard.flat().length < tags.length) {
+      await new Promise(setImmediate);
+      turns += 1;
+    }
     expect(turns).toBeGreaterThan(2);
     expect(heard.length).toBeGreaterThan(2);
-    expect(heard.flat()).toEqual(Array.from({ length: 5_000 }, (_, tag) => tag));
+    expect(heard.flat()).toEqual(tags);
   });
 
   it('drops its own farthest when asked, never a volatile timer', () => {
@@ -202,11 +179,8 @@ describe('a channel', () => {
     test.wheel.after('1h', () => {});
     channel.add(nowMs + 100_000, 1);
     channel.add(nowMs + 200, 2);
-    expect(channel.evictFarthest(nowMs + 300_000)).toBeUndefined();
-    expect(channel.evictFarthest(nowMs + 300)).toBe(1);
-    expect(channel.evictFarthest(nowMs + 300)).toBeUndefined();
-    expect(channel.evictFarthest(nowMs)).toBe(2);
-    expect(channel.evictFarthest(nowMs)).toBeUndefined();
+    const evicted = [300_000, 300, 300, 0, 0].map((ms) => channel.evictFarthest(nowMs + ms));
+    expect(evicted).toEqual([undefined, 1, undefined, 2, undefined]);
   });
 });
 
@@ -224,7 +198,6 @@ describe('the one setTimeout', () => {
 
   it('lets a process end though a channel waits, and does not wait for others to wake', async () => {
     const quiet = NodeProcess.start('test/unit/wheel/fixtures/quiet-process.ts');
-    await quiet.waitForOutput(/channel 2/, 20_000);
     expect(await quiet.exited).toEqual({ code: 0, signal: null });
     expect(quiet.output).toBe('volatile\nchannel 2\n');
   });
@@ -238,26 +211,20 @@ describe('the one setTimeout', () => {
   });
 });
 
-describe('shutdown', () => {
-  it('cancels volatile timers first, while channels go on', async () => {
-    let ran = false;
-    const timer = test.wheel.after(1, () => void (ran = true));
-    const { channel, next } = test.listen();
-    test.wheel.beforeApplicationShutdown();
-    expect(test.wheel.cancel(timer)).toBe(false);
-    expect(() => test.wheel.after(1, () => {})).toThrow(DelayShutdownError);
-    channel.add(test.wheel.nowMs() + 5, 7);
-    expect(await next()).toEqual([7]);
-    expect(ran).toBe(false);
-  });
-
-  it('then stops altogether', async () => {
-    const { channel, heard } = test.listen();
-    channel.add(test.wheel.nowMs() + 1, 7);
-    test.wheel.onApplicationShutdown();
-    expect(channel.add(0, 8)).toBeUndefined();
-    expect(() => test.wheel.channel(() => {})).toThrow(DelayShutdownError);
-    await new Promise((resolve) => setTimeout(resolve, 10));
-    expect(heard).toEqual([]);
-  });
+it('shutdown cancels volatile timers first, while channels go on, and then stops altogether', async () => {
+  const ran: string[] = [];
+  const timer = test.wheel.after(1, () => void ran.push('volatile'));
+  const { channel, next, heard } = test.listen();
+  test.wheel.beforeApplicationShutdown();
+  expect(test.wheel.cancel(timer)).toBe(false);
+  expect(() => test.wheel.after(1, () => {})).toThrow(DelayShutdownError);
+  channel.add(test.wheel.nowMs() + 5, 7);
+  expect(await next()).toEqual([7]);
+  expect(ran).toEqual([]);
+  channel.add(test.wheel.nowMs() + 1, 8);
+  test.wheel.onApplicationShutdown();
+  expect(channel.add(0, 9)).toBeUndefined();
+  expect(() => test.wheel.channel(() => {})).toThrow(DelayShutdownError);
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(heard).toEqual([[7]]);
 });
