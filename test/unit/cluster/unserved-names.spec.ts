@@ -28,8 +28,8 @@ it('asks for all new names together, when who serves them has had the time of th
   expect(asked).toEqual([['a', 'b']]);
 });
 
-it('asks nobody once it is stopped, and takes no name', async () => {
-  names.written('a');
+it.each([[['a']], [[]]])('asks nobody once it is stopped, after %j', async (before) => {
+  for (const name of before) names.written(name);
   await names.stop();
   names.written('b');
   jest.runAllTimers();

@@ -63,4 +63,8 @@ it('claims without an answer are remembered until their row goes on, the latest,
   expect([lost.has(2, 6), lost.has(2, 5)]).toEqual([false, false]);
   for (let id = 4; id <= 20_003; id += 1) lost.add(id, 1);
   expect([lost.has(3, 7), lost.has(4, 1), lost.has(20_003, 1)]).toEqual([false, true, true]);
+  // Claimed again, it is the newest.
+  lost.add(4, 2);
+  lost.add(20_004, 1);
+  expect([lost.has(4, 2), lost.has(5, 1)]).toEqual([true, false]);
 });
