@@ -20,14 +20,15 @@ const UNFINISHED = 'POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 9\r\n\r\n';
 /** Each test ends only if the server has let go of all connections. */
 describe('the connections of a shop that stops', () => {
   let server: Server;
+  let port: number;
   const asked: ServerResponse[] = [];
   const clients: Socket[] = [];
   let connections: Connections;
 
   beforeEach(async () => {
     server = createServer((_, response) => void asked.push(response));
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    ({ port } = server.address() as AddressInfo);
     const host = { httpAdapter: { getHttpServer: () => server } };
     connections = new Connections(host as unknown as HttpAdapterHost);
     connections.onApplicationBootstrap();
@@ -40,19 +41,20 @@ describe('the connections of a shop that stops', () => {
     server.closeAllConnections();
   });
 
-  const port = (): number => (server.address() as AddressInfo).port;
+  const untilRead = (socket: Socket, count: number): Promise<number> =>
+    until(
+      () => socket.bytesRead,
+      (bytes) => bytes >= count,
+    );
 
   /** A client of whom the server has read that much. */
   async function client(sends: string): Promise<Socket> {
     const accepted = once(server, 'connection');
-    const socket = connect(port(), '127.0.0.1').on('error', () => {});
+    const socket = connect(port, '127.0.0.1').on('error', () => {});
     clients.push(socket);
     socket.write(sends);
     const [at] = (await accepted) as [Socket];
-    await until(
-      () => at.bytesRead,
-      (bytes) => bytes === sends.length,
-    );
+    await untilRead(at, sends.length);
     return socket;
   }
 
@@ -71,17 +73,14 @@ describe('the connections of a shop that stops', () => {
     asked[0]!.end();
     await once(socket, 'data');
     socket.write('GET / HTT');
-    await until(
-      () => asked[0]!.req.socket.bytesRead,
-      (bytes) => bytes > REQUEST.length,
-    );
+    await untilRead(asked[0]!.req.socket, REQUEST.length + 1);
     await connections.beforeApplicationShutdown();
     expect(asked[0]!.req.socket.destroyed).toBe(true);
   });
 
   it('wait for the answers to requests that came, and end with them though they were to be kept', async () => {
     const agent = new Agent({ keepAlive: true });
-    const question = get({ port: port(), host: '127.0.0.1', agent });
+    const question = get({ port, host: '127.0.0.1', agent });
     const answer = once(question, 'response');
     await until(
       () => asked.length,

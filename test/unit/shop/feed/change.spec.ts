@@ -13,30 +13,22 @@ const before = {
   happenings: [happening('b'), happening('a')],
 } as unknown as Feed;
 
-it('is nothing when only time has passed', () => {
-  expect(changeBetween(before, { ...before, serverNow: 'now' })).toBeNull();
-});
+const told = { serverNow: 'now', servedBy: 'shop-1' };
+const skus = [{ ...before.skus[0]!, stock: 8 }];
 
-it('holds new and different orders as whole cards, and new happenings', () => {
-  const after: Feed = {
-    ...before,
-    serverNow: 'now',
-    orders: [card(3), card(2), card(1, 'PAID')],
-    happenings: [happening('c'), happening('b')],
-  };
-  expect(changeBetween(before, after)).toEqual({
-    serverNow: 'now',
-    servedBy: 'shop-1',
-    orders: [card(3), card(1, 'PAID')],
-    happenings: [happening('c')],
-  });
-});
-
-it('holds everything else as a whole when something in it is different', () => {
-  const skus = [{ ...before.skus[0]!, stock: 8 }];
-  expect(changeBetween(before, { ...before, skus })).toEqual({
-    serverNow: 'then',
-    servedBy: 'shop-1',
-    skus,
-  });
+it.each<[what: string, after: Partial<Feed>, change: object | null]>([
+  ['nothing, when only time has passed', {}, null],
+  [
+    'new and different orders as whole cards',
+    { orders: [card(3), card(2), card(1, 'PAID')] },
+    { ...told, orders: [card(3), card(1, 'PAID')] },
+  ],
+  [
+    'new happenings',
+    { happenings: [happening('c'), happening('b')] },
+    { ...told, happenings: [happening('c')] },
+  ],
+  ['everything else as a whole', { skus }, { ...told, skus }],
+])('a change holds %s', (_, after, change) => {
+  expect(changeBetween(before, { ...before, serverNow: 'now', ...after })).toEqual(change);
 });
