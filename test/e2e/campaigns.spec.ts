@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayService } from 'nestjs-delay-queue';
 import { until } from '../support/until.js';
+import { atOnce, statusesOf } from './support/at-once.js';
 import {
-  batches,
   campaign,
   campaignWhen,
   isCompleted,
@@ -34,7 +34,7 @@ describe('campaigns', () => {
       counts: { total: 6, pending: 6, sending: 0, sent: 0, failed: 0 },
       messagesPerSecond: RATE,
     });
-    await shop.app.get(DelayService).reschedule('campaign.send', created.id, { after: 0 });
+    await shop.fallsDue('campaign.send', created.id);
     const completed = await campaignWhen(shop, created.id, isCompleted);
     expect(completed).toMatchObject({
       counts: { total: 6, pending: 0, sending: 0, sent: 6, failed: 0 },
@@ -43,11 +43,12 @@ describe('campaigns', () => {
       error: null,
     });
     expect(await reached(shop, created.id)).toEqual(everybody);
-    expect(await batches(shop)).toEqual([4, 2]);
-    const order = await shop.sql<{ recipient: string }[]>(
-      `SELECT recipient FROM campaign_recipient ORDER BY tried_at, id`,
+    const batches = await shop.sql(
+      `SELECT count(*)::int AS size FROM campaign_recipient GROUP BY tried_at ORDER BY tried_at`,
     );
-    expect(order.map(({ recipient }) => recipient)).toEqual(everybody);
+    expect(batches).toEqual([{ size: 4 }, { size: 2 }]);
+    const order = await shop.sql(`SELECT recipient FROM campaign_recipient ORDER BY tried_at, id`);
+    expect(order).toEqual(everybody.map((recipient) => ({ recipient })));
     await hasNoDelay(created.id);
   });
 
@@ -65,7 +66,7 @@ describe('campaigns', () => {
   });
 
   it('stop in the middle and go on with those who are left', async () => {
-    const { id } = await campaign(shop, people(12));
+    const { id } = await campaign(shop, people(10));
     await campaignWhen(shop, id, ({ counts }) => counts.sent >= RATE);
     expect(await act(id, 'stop')).toMatchObject({ status: 200, body: { state: 'STOPPED' } });
     // A batch may have been on its way.
@@ -74,33 +75,25 @@ describe('campaigns', () => {
     await hasNoDelay(id);
     expect((await reached(shop, id)).length).toBe(rest.counts.sent);
 
-    const clicks = await Promise.all(Array.from({ length: 6 }, () => act(id, 'resume')));
-    expect(new Set(clicks.map(({ status }) => status))).toEqual(new Set([200]));
-    await campaignWhen(shop, id, isCompleted);
-    expect(await reached(shop, id)).toEqual(people(12));
-    expect(await act(id, 'resume')).toMatchObject({ status: 200, body: { state: 'COMPLETED' } });
-    expect(await act(id, 'stop')).toMatchObject({ status: 409 });
-  });
-
-  it('whatever is clicked while they run, everybody is reached once', async () => {
-    const { id } = await campaign(shop, people(8));
-    for (let round = 0; round < 20; round += 1) {
+    expect(statusesOf(await atOnce(6, () => act(id, 'resume')))).toEqual([200]);
+    // Whatever is clicked while it runs.
+    for (let round = 0; round < 10; round += 1) {
       await Promise.all([act(id, 'stop'), act(id, 'resume'), act(id, 'stop')]);
       await act(id, 'resume');
       await shop.mustHold();
     }
     await campaignWhen(shop, id, isCompleted);
-    expect(await reached(shop, id)).toEqual(people(8));
+    expect(await reached(shop, id)).toEqual(people(10));
+    expect(await act(id, 'resume')).toMatchObject({ status: 200, body: { state: 'COMPLETED' } });
+    expect(await act(id, 'stop')).toMatchObject({ status: 409 });
   });
 
   it('a repeated request under an Idempotency-Key is one campaign', async () => {
     const at = new Date(Date.now() + HOUR_MS).toISOString();
     const request = { at, message: 'once', recipients: people(3) };
     const key = { 'Idempotency-Key': 'autumn-teas' };
-    const answers = await Promise.all(
-      Array.from({ length: 6 }, () => shop.post('/campaigns', request, key)),
-    );
-    expect(answers.map(({ status }) => status)).toEqual(Array(6).fill(201));
+    const answers = await atOnce(6, () => shop.post('/campaigns', request, key));
+    expect(statusesOf(answers)).toEqual([201]);
     expect(new Set(answers.map(({ body }) => body.id)).size).toBe(1);
     const other = await shop.post('/campaigns', { ...request, message: 'another' }, key);
     expect(other.status).toBe(422);
@@ -119,11 +112,10 @@ describe('campaigns', () => {
     });
   });
 
-  it('take 10,000 recipients of the longest kind, and not one more', async () => {
+  it('take 10,000 recipients of the longest kind', async () => {
     const crowd = Array.from({ length: 10_000 }, (_, n) => `${n}-`.padEnd(64, 'x'));
     const { counts } = await campaign(shop, crowd, { inMs: HOUR_MS });
     expect(counts.total).toBe(10_000);
-    await expect(campaign(shop, [...crowd, 'one more'])).rejects.toThrow(/400 .*recipients: /);
   });
 
   it('are of a merchant: its group, and none that is unknown', async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayService } from 'nestjs-delay-queue';
-import { Client } from 'pg';
 import type { OrderView } from '../../src/shop/orders/orders.schemas.js';
+import { whileOrderHeld } from './support/faults.js';
 import { RunningShop } from './support/running-shop.js';
 
 const HOUR_MS = 3_600_000;
@@ -12,6 +12,8 @@ const left = (order: OrderView) =>
   Object.fromEntries(order.dispute!.frozen.map(({ name, leftMs }) => [name, leftMs]));
 const now = ({ serverNow }: OrderView) => Date.parse(serverNow);
 
+const hasNo = (timer: string) => (order: OrderView) => !timers(order).includes(timer);
+
 describe('an order under dispute', () => {
   const shop = RunningShop.forAll({ smsAfterMs: HOUR_MS });
 
@@ -21,12 +23,8 @@ describe('an order under dispute', () => {
     const shipped = await shop.orderAfter('pay', 'ship');
     const { id } = shipped;
     const disputed = await dispute(id);
-    expect(disputed).toMatchObject({
-      status: 'SHIPPED',
-      autoConfirmAt: null,
-      delays: [],
-      dispute: REASON,
-    });
+    const stopped = { status: 'SHIPPED', autoConfirmAt: null, delays: [], dispute: REASON };
+    expect(disputed).toMatchObject(stopped);
     expect(Object.keys(left(disputed))).toEqual(['order.confirm', 'order.sms']);
     // What was left when it was frozen, between the answer before and the answer after.
     const dueMs = Date.parse(shipped.autoConfirmAt!);
@@ -45,20 +43,17 @@ describe('an order under dispute', () => {
     expect(released.timeline.map(({ event }) => event)).toEqual(
       expect.arrayContaining(['dispute opened', 'order.confirm cancelled', 'dispute released']),
     );
-    expect((await shop.act(id, 'confirm')).status).toBe('COMPLETED');
   });
 
   it('is rated by itself only after the release', async () => {
     const { id } = await shop.orderAfter('pay', 'ship', 'confirm');
-    const disputed = await dispute(id);
-    expect(Object.keys(left(disputed))).toEqual(['order.rate', 'order.sms']);
+    expect(Object.keys(left(await dispute(id)))).toEqual(['order.rate', 'order.sms']);
     // An attempt that comes all the same, as one that began before the dispute.
-    const delays = shop.app.get(DelayService);
-    await delays.schedule('order.rate', { orderId: id }, { after: 0, key: id });
-    await shop.orderWhen(id, (order) => timers(order).length === 0);
-    expect((await shop.order(id)).review).toBeNull();
+    const atOnce = { after: 0, key: id };
+    await shop.app.get(DelayService).schedule('order.rate', { orderId: id }, atOnce);
+    expect((await shop.orderWhen(id, hasNo('order.rate'))).review).toBeNull();
     await shop.act(id, 'release');
-    await delays.reschedule('order.rate', id, { after: 0 });
+    await shop.fallsDue('order.rate', id);
     await shop.orderWhen(id, ({ review }) => review?.source === 'automatic');
   });
 
@@ -76,7 +71,7 @@ describe('an order under dispute', () => {
     }
     expect(await shop.order(id)).toMatchObject({ status, extended: false, review: null });
     await shop.act(id, 'release');
-    for (const action of actions.slice(0, 1)) await shop.act(id, action, { stars: 1 });
+    await shop.act(id, actions[0]!, { stars: 1 });
   });
 
   it.each([{}, { reason: '   ' }, { reason: 'x'.repeat(501) }])(
@@ -88,33 +83,21 @@ describe('an order under dispute', () => {
       expect(answer.body.detail).toMatch(/^reason: /);
     },
   );
-});
 
-describe('a dispute about an order that is just being confirmed', () => {
-  const shop = RunningShop.forAll();
-
-  it('wins when it came first, and then the confirmation has its turn', async () => {
+  it('wins over a confirmation that came second, which has its turn after the release', async () => {
     const { id } = await shop.orderAfter('pay', 'ship');
-    const session = new Client({ connectionString: shop.database.url });
-    await session.connect();
-    try {
-      await session.query('BEGIN');
-      await session.query('SELECT FROM orders WHERE id = $1 FOR UPDATE', [id]);
-      const opening = shop.act(id, 'dispute', REASON);
+    const [opening] = await whileOrderHeld(shop, id, async () => {
+      const answer = shop.act(id, 'dispute', REASON);
       await shop.untilWaiting(1);
-      await shop.app.get(DelayService).reschedule('order.confirm', id, { after: 0 });
+      await shop.fallsDue('order.confirm', id);
       await shop.untilWaiting(2);
-      await session.query('COMMIT');
-      expect(left(await opening)).toEqual({ 'order.confirm': 0 });
-    } finally {
-      await session.end();
-    }
-    expect(await shop.orderWhen(id, ({ delays }) => delays.length === 0)).toMatchObject({
-      status: 'SHIPPED',
-      dispute: { frozen: [{ name: 'order.confirm', leftMs: 0 }] },
+      return [answer];
     });
+    expect(left(await opening)['order.confirm']).toBe(0);
+    const { status, dispute: still } = await shop.orderWhen(id, hasNo('order.confirm'));
+    expect([status, still?.frozen[0]]).toEqual(['SHIPPED', { name: 'order.confirm', leftMs: 0 }]);
     await shop.act(id, 'release');
-    await shop.orderWhen(id, ({ status }) => status === 'COMPLETED');
+    await shop.orderWhen(id, (order) => order.status === 'COMPLETED');
   });
 
   it('is not released while an attempt from before it may still be under way', async () => {
@@ -128,7 +111,7 @@ describe('a dispute about an order that is just being confirmed', () => {
         [id, by],
       );
     await lease('a node that hangs');
-    expect(left(await shop.act(id, 'dispute', REASON))).toHaveProperty(['order.confirm']);
+    expect(left(await dispute(id))).toHaveProperty(['order.confirm']);
     const early = await shop.post(`/orders/${id}/release`);
     expect(early.status).toBe(409);
     expect(early.body.detail).toContain('an attempt of its order.confirm is not over; try again');
@@ -136,8 +119,8 @@ describe('a dispute about an order that is just being confirmed', () => {
 
     // Its node comes to itself; what it finds is an order under dispute.
     await lease(null);
-    await shop.app.get(DelayService).reschedule('order.confirm', id, { after: 0 });
-    await shop.orderWhen(id, ({ delays }) => delays.length === 0);
+    await shop.fallsDue('order.confirm', id);
+    await shop.orderWhen(id, hasNo('order.confirm'));
     expect((await shop.act(id, 'release')).status).toBe('SHIPPED');
   });
 });

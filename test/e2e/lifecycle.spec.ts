@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { DelayService } from 'nestjs-delay-queue';
 import type { OrderView } from '../../src/shop/orders/orders.schemas.js';
-import { RunningShop } from './support/running-shop.js';
+import { atOnce, statusesOf } from './support/at-once.js';
+import { whileOrderHeld } from './support/faults.js';
+import { RunningShop, type Answer } from './support/running-shop.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -23,54 +25,51 @@ const ACTIONS: [action: string, path: string[]][] = [
 ];
 
 /** What must not change by asking again. */
-const lasting = ({ timeline, payments, autoConfirmAt, review, closeReason }: OrderView) => ({
+const lasting = ({
+  timeline,
+  payments,
+  autoConfirmAt,
+  review,
+  closeReason,
+  status,
+}: OrderView) => ({
   timeline: timeline.filter(({ event }) => !/^message|^order\.sms/.test(event)),
   payments,
   autoConfirmAt,
   review,
   closeReason,
+  status,
 });
-
-const names = (order: OrderView): string[] => order.delays.map(({ name }) => name);
 
 describe('what buyer and seller do', () => {
   const shop = RunningShop.forAll();
 
-  const post = (id: string, action: string) => shop.post(`/orders/${id}/${action}`, BODIES[action]);
+  const post = (id: string, action: string, body = BODIES[action]) =>
+    shop.post(`/orders/${id}/${action}`, body);
 
-  const orderAfter = async (path: string[]): Promise<string> => {
+  const orderAfter = async (...path: string[]): Promise<string> => {
     const { id } = await shop.place(await shop.newSku());
     for (const action of path) await shop.act(id, action, BODIES[action]);
     return id;
   };
 
-  it('cancelling closes the order, returns its stock and cancels its delay', async () => {
-    const sku = await shop.newSku();
-    const { id } = await shop.place(sku, 4);
-    expect(await shop.act(id, 'cancel')).toMatchObject({
-      status: 'CLOSED',
-      closeReason: 'cancelled by buyer',
-      delays: [],
-    });
-    expect(await shop.stockOf(sku)).toBe(10);
-  });
-
   it('extending moves the confirmation, confirming ends it and starts the time to rate, rating ends that', async () => {
-    const shipped = await shop.orderAfter('pay', 'ship');
-    const extended = await shop.act(shipped.id, 'extend');
-    const movedMs = Date.parse(extended.autoConfirmAt!) - Date.parse(shipped.autoConfirmAt!);
-    expect(movedMs).toBe(HOUR_MS);
-    expect(extended.extended).toBe(true);
-    expect(extended.delays).toMatchObject([
-      { name: 'order.confirm', dueAt: extended.autoConfirmAt },
-    ]);
-
-    const completed = await shop.act(shipped.id, 'confirm');
-    expect(completed.status).toBe('COMPLETED');
-    expect(names(completed)).toEqual(['order.rate']);
-
-    const rated = await shop.act(shipped.id, 'review', { stars: 4 });
+    const { id, autoConfirmAt } = await shop.orderAfter('pay', 'ship');
+    const extended = await shop.act(id, 'extend');
+    expect(Date.parse(extended.autoConfirmAt!)).toBe(Date.parse(autoConfirmAt!) + HOUR_MS);
+    expect(extended).toMatchObject({
+      extended: true,
+      delays: [{ name: 'order.confirm', dueAt: extended.autoConfirmAt }],
+    });
+    const completed = await shop.act(id, 'confirm');
+    expect(completed).toMatchObject({ status: 'COMPLETED', delays: [{ name: 'order.rate' }] });
+    const rated = await shop.act(id, 'review', { stars: 4 });
     expect(rated).toMatchObject({ review: { stars: 4, source: 'buyer' }, delays: [] });
+    // Each of them is fine again, also when the order has gone on since.
+    const answers = ['pay', 'ship', 'extend', 'confirm', 'review'].map((action) =>
+      post(id, action),
+    );
+    expect(statusesOf(await Promise.all(answers))).toEqual([200]);
   });
 
   it.each([
@@ -82,7 +81,7 @@ describe('what buyer and seller do', () => {
   ])(
     'an order that is %s refuses what is to come later with 409',
     async (status, path, allowed) => {
-      const { id } = await shop.orderAfter(...path);
+      const id = await orderAfter(...path);
       const fine = [...path, ...allowed, 'release'];
       for (const [action] of ACTIONS.filter(([name]) => !fine.includes(name))) {
         const answer = await post(id, action);
@@ -95,84 +94,73 @@ describe('what buyer and seller do', () => {
     },
   );
 
-  describe('asked for again, because no answer came,', () => {
-    it('is told of each action that there is', async () => {
-      const { body } = await shop.get('/docs/openapi.json');
-      const actions = Object.keys(body.paths)
-        .filter((path) => path.startsWith('/orders/{id}/'))
-        .map((path) => path.split('/').at(-1));
-      expect(new Set(actions)).toEqual(new Set(ACTIONS.map(([action]) => action)));
+  it('there is no action but those that are tried here', async () => {
+    const { body } = await shop.get('/docs/openapi.json');
+    const actions = Object.keys(body.paths)
+      .filter((path) => path.startsWith('/orders/{id}/'))
+      .map((path) => path.split('/').at(-1));
+    expect(new Set(actions)).toEqual(new Set(ACTIONS.map(([action]) => action)));
+  });
+
+  it.each(ACTIONS)(
+    '%s is answered 200 many times at once, and happens once; asked for again, it changes nothing',
+    async (action, path) => {
+      const id = await orderAfter(...path);
+      expect(statusesOf(await atOnce(8, () => post(id, action)))).toEqual([200]);
+      const first = await shop.order(id);
+      expect(first.payments.length).toBeLessThanOrEqual(1);
+      const events = first.timeline.map(({ at, event, detail }) => `${at} ${event} ${detail}`);
+      expect(new Set(events).size).toBe(events.length);
+      const again = await shop.act(id, action, BODIES[action]);
+      expect(lasting(again)).toEqual(lasting(first));
+    },
+  );
+
+  it('paying, cancelling and rating are other things than what somebody else did', async () => {
+    const paid = await shop.place(await shop.newSku());
+    await shop.callback(paid.id, paid.total);
+    expect(await post(paid.id, 'pay')).toMatchObject({ status: 409 });
+    expect((await shop.order(paid.id)).payments).toHaveLength(1);
+
+    const closed = await orderAfter();
+    await shop.fallsDue('order.close', closed);
+    await shop.orderWhen(closed, ({ status }) => status === 'CLOSED');
+    expect(await post(closed, 'cancel')).toMatchObject({
+      status: 409,
+      body: { detail: 'the order cannot be cancelled: it is CLOSED (not paid in time)' },
     });
 
-    it.each(ACTIONS)(
-      '%s is answered 200 with the order, unchanged; many times at once it happens once',
-      async (action, path) => {
-        const id = await orderAfter(path);
-        const answers = await Promise.all(Array.from({ length: 10 }, () => post(id, action)));
-        expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
-        const first = await shop.order(id);
-        expect(first.payments.length).toBeLessThanOrEqual(1);
-        const events = first.timeline.map(({ at, event, detail }) => `${at} ${event} ${detail}`);
-        expect(new Set(events).size).toBe(events.length);
-
-        const again = await shop.act(id, action, BODIES[action]);
-        expect(lasting(again)).toEqual(lasting(first));
-        expect(again.status).toBe(first.status);
-      },
-    );
-
-    it('each is fine also when the order has gone on since', async () => {
-      const path = ['pay', 'ship', 'extend', 'confirm', 'review'];
-      const id = await orderAfter(path);
-      for (const action of path) expect((await post(id, action)).status).toBe(200);
-    });
-
-    it('paying is another thing than paying what somebody else was paid for', async () => {
-      const { id, total } = await shop.place(await shop.newSku());
-      await shop.callback(id, total);
-      expect(await post(id, 'pay')).toMatchObject({ status: 409 });
-      expect((await shop.order(id)).payments).toHaveLength(1);
-    });
-
-    it('cancelling is another thing than cancelling what closed by itself', async () => {
-      const { id } = await shop.place(await shop.newSku());
-      await shop.app.get(DelayService).reschedule('order.close', id, { after: 0 });
-      await shop.orderWhen(id, ({ status }) => status === 'CLOSED');
-      const { status, body } = await post(id, 'cancel');
-      expect(status).toBe(409);
-      expect(body.detail).toBe('the order cannot be cancelled: it is CLOSED (not paid in time)');
-    });
-
-    it('rating is another thing than another rating', async () => {
-      const id = await orderAfter(['pay', 'ship', 'confirm', 'review']);
-      const { status, body } = await shop.post(`/orders/${id}/review`, { stars: 1 });
-      expect(status).toBe(409);
-      expect(body.detail).toBe('the order cannot be rated: it has a rating of 4 stars');
+    const rated = await orderAfter('pay', 'ship', 'confirm', 'review');
+    expect(await post(rated, 'review', { stars: 1 })).toMatchObject({
+      status: 409,
+      body: { detail: 'the order cannot be rated: it has a rating of 4 stars' },
     });
   });
-});
 
-it('the buyer rates while the automatic rating fires: one rating, and nobody fails', async () => {
-  const shop = await RunningShop.open({ rateAfterMs: 1_500 });
-  try {
-    const orders = await Promise.all(
-      Array.from({ length: 30 }, () => shop.orderAfter('pay', 'ship', 'confirm')),
-    );
-    const statuses = await Promise.all(
-      orders.map(async ({ id, delays }, i) => {
-        const dueAt = Date.parse(delays[0]?.dueAt ?? '');
-        await new Promise((done) => setTimeout(done, dueAt - Date.now() + (i % 7) - 3));
-        return (await shop.post(`/orders/${id}/review`, { stars: 1 })).status;
-      }),
-    );
-    expect(statuses.filter((status) => status !== 200 && status !== 409)).toEqual([]);
-    for (const { id } of orders) {
-      await shop.orderWhen(id, ({ review, delays }) => review !== null && delays.length === 0);
-    }
-    await shop.mustHold();
-    const byBuyers = await shop.sql<unknown[]>(`SELECT FROM review WHERE source = 'buyer'`);
-    expect(byBuyers).toHaveLength(statuses.filter((status) => status === 200).length);
-  } finally {
-    await shop.close();
-  }
+  it.each([
+    ['the buyer', 'the automatic rating'],
+    ['the automatic rating', 'the buyer'],
+  ] as const)(
+    '%s rates while %s has begun to: one rating, and nobody fails',
+    async (other, first) => {
+      const id = await orderAfter('pay', 'ship', 'confirm');
+      let rating: Promise<Answer> | undefined;
+      const rate = {
+        'the buyer': () => void (rating = post(id, 'review', { stars: 1 })),
+        'the automatic rating': () => shop.fallsDue('order.rate', id),
+      };
+      await whileOrderHeld(shop, id, async () => {
+        await rate[first]();
+        await shop.untilWaiting(1);
+        await rate[other]();
+        await shop.untilWaiting(2);
+      });
+      const { status } = (await rating)!;
+      expect([200, 409]).toContain(status);
+      const { review } = await shop.orderWhen(id, ({ delays }) => delays.length === 0);
+      expect(review!.source).toBe(status === 200 ? 'buyer' : 'automatic');
+      const [ended] = await shop.app.get(DelayService).history('order.rate', id);
+      expect(ended).toMatchObject({ state: 'completed', attempts: 1, error: null });
+    },
+  );
 });

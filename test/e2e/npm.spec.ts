@@ -1,70 +1,56 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import { createTestDatabase } from '../support/database.js';
 import { livingProcesses } from '../support/living-processes.js';
 import { until } from '../support/until.js';
 
 const ROOT = new URL('../../', import.meta.url);
-const shell = process.platform === 'win32';
+const LOADER = new URL('tools/swc-loader.mjs', ROOT).href;
+const MAIN = fileURLToPath(new URL('src/main.ts', ROOT));
 
-let database: TestDatabase;
-let folder: string;
+/** What `npm run start:prod` runs, but the sources, as nothing is built here. */
+const SCRIPTS = { start: `"${process.execPath}" --import ${LOADER} "${MAIN}" --prod` };
 
-beforeAll(async () => {
-  [database, folder] = [await createEmptyDatabase(), await mkdtemp(join(tmpdir(), 'npm-starts-'))];
-});
-
-afterAll(async () => {
-  await rm(folder, { recursive: true });
-  await database.drop({ force: true });
-});
-
-/** A package of its own, whose script is that of `npm start`: on the sources, as nothing is built here. */
-async function npmStart(flags: string) {
-  const loader = new URL('tools/swc-loader.mjs', ROOT).href;
-  const main = fileURLToPath(new URL('src/main.ts', ROOT));
-  const start = `"${process.execPath}" --import ${loader} "${main}" ${flags}`;
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ scripts: { start } }));
+it('a SIGTERM to npm ends the shop that it runs', async () => {
+  const database = await createTestDatabase();
+  const folder = await mkdtemp(join(tmpdir(), 'npm-starts-'));
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ scripts: SCRIPTS }));
   const npm = spawn('npm', ['start'], {
     cwd: folder,
     env: { ...process.env, DATABASE_URL: database.url, PORT: '0' },
     // A group of its own, to be ended whatever becomes of it.
     detached: true,
-    shell,
+    shell: process.platform === 'win32',
   });
   livingProcesses().add(npm);
   let output = '';
   for (const stream of [npm.stdout, npm.stderr]) {
     stream.on('data', (data: Buffer) => (output += data.toString()));
   }
-  return { npm, output: () => output };
-}
-
-it.each([
-  ['the shop and its processes', '', /The shop is open/],
-  ['the shop of one process', '--prod', /The shop listens on/],
-])('a SIGTERM to npm ends %s', async (_, flags, opened) => {
-  const { npm, output } = await npmStart(flags);
   // Whoever lives holds the output that all of them have inherited.
-  const allEnded = once(npm, 'close').then(() => 'ended');
-  let outcome = 'running';
+  let isOver = false;
+  const over = once(npm, 'close').then(() => (isOver = true));
   try {
-    await until(output, (text) => opened.test(text));
-    npm.kill('SIGTERM');
-    void allEnded.then((how) => (outcome = how));
-    const seen = await until(
-      () => outcome,
-      (how) => how === 'ended',
+    await until(
+      () => output,
+      (text) => text.includes('The shop listens on'),
     );
-    expect(seen).toBe('ended');
+    npm.kill('SIGTERM');
+    await until(
+      () => isOver,
+      (ended) => ended,
+    );
   } finally {
-    if (outcome === 'running') process.kill(-npm.pid!, 'SIGKILL');
-    await allEnded;
+    if (!isOver) process.kill(-npm.pid!, 'SIGKILL');
+    await over;
     livingProcesses().delete(npm);
+    await rm(folder, { recursive: true });
+    await database.drop({ force: true });
   }
+  expect(isOver).toBe(true);
 });

@@ -1,54 +1,56 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { DelayService } from 'nestjs-delay-queue';
 import { randomUUID } from 'node:crypto';
+import type { PaymentDetails } from '../../src/shop/payments/payments.schemas.js';
+import { until } from '../support/until.js';
+import { atOnce, statusesOf } from './support/at-once.js';
+import { refuseWrite } from './support/faults.js';
 import { RunningShop } from './support/running-shop.js';
+
+const isRefunded = ({ status }: PaymentDetails): boolean => status === 'REFUNDED';
 
 describe('money', () => {
   const shop = RunningShop.forAll();
 
   const newOrder = async () => shop.place(await shop.newSku());
 
-  /** All workers were down: the deadline is over and nobody has closed the order yet. */
-  const overdue = async () => {
-    const order = await newOrder();
-    await shop.sql(
-      `UPDATE orders SET pay_deadline = clock_timestamp() - interval '1 second' WHERE id = $1`,
-      [order.id],
-    );
-    return order;
+  const provider = (mood: unknown) => shop.send('PUT', '/sample-provider', JSON.stringify(mood));
+  const paymentWhen = (id: string, accept: (payment: PaymentDetails) => boolean) =>
+    until<PaymentDetails>(async () => (await shop.get(`/payments/${id}`)).body, accept);
+  const paidBack = (id: string) =>
+    shop.sql<{ amount: number }[]>(`SELECT amount FROM sample_refund WHERE payment_id = $1`, [id]);
+
+  /** Money for an order that is closed already. */
+  const payLate = async (): Promise<string> => {
+    const { id, total } = await shop.orderAfter('cancel');
+    return (await shop.callback(id, total)).body.paymentId;
   };
 
-  it('that a provider reports pays the order and cancels its close; reported again it changes nothing', async () => {
+  it('that a provider reports pays the order and cancels its close; reported again, also at once, it is kept once', async () => {
     const [{ id, total }, transaction] = [await newOrder(), randomUUID()];
     // As a provider may: more than the shop knows, and the id as it likes to write it.
     const report = { orderId: id.toUpperCase(), provider: 'test', transaction, amount: total };
-    const first = await shop.post('/payments/callback', { ...report, card: { brand: 'a card' } });
-    expect(first).toMatchObject({ status: 200, body: { status: 'CAPTURED', repeated: false } });
-    expect(await shop.order(id.toUpperCase())).toMatchObject({
-      id,
-      status: 'PAID',
-      payments: [{ status: 'CAPTURED', amount: total, provider: 'test' }],
-      delays: [],
-    });
-    expect(await shop.post('/payments/callback', { ...report, attempt: 2 })).toEqual({
-      status: 200,
-      body: { paymentId: first.body.paymentId, status: 'CAPTURED', repeated: true },
-    });
-    expect((await shop.order(id)).payments).toHaveLength(1);
-  });
-
-  it('that is reported many times at once is kept once', async () => {
-    const [{ id, total }, transaction] = [await newOrder(), randomUUID()];
-    const answers = await Promise.all(
-      Array.from({ length: 12 }, () => shop.callback(id, total, transaction)),
+    const answers = await atOnce(8, (attempt) =>
+      shop.post('/payments/callback', { ...report, card: { brand: 'a card' }, attempt }),
     );
-    expect(answers.every(({ status }) => status === 200)).toBe(true);
-    expect(answers.filter(({ body }) => !body.repeated)).toHaveLength(1);
-    expect((await shop.order(id)).payments).toMatchObject([{ status: 'CAPTURED' }]);
+    expect(statusesOf(answers)).toEqual([200]);
+    const { paymentId } = answers[0]!.body;
+    const receipt = { paymentId, status: 'CAPTURED' };
+    const firstOnes = answers.filter(({ body }) => !body.repeated);
+    expect(firstOnes.map(({ body }) => body)).toEqual([{ ...receipt, repeated: false }]);
+    expect(answers.at(-1)!.body).toMatchObject(receipt);
+    expect((await shop.post('/payments/callback', report)).body).toEqual({
+      ...receipt,
+      repeated: true,
+    });
+    const order = await shop.order(id.toUpperCase());
+    expect(order).toMatchObject({ id, status: 'PAID', delays: [] });
+    expect(order.payments).toMatchObject([{ status: 'CAPTURED', amount: total, provider: 'test' }]);
   });
 
   it('that two transactions bring at once is kept once and refunded once', async () => {
     const { id, total } = await newOrder();
-    await Promise.all([shop.callback(id, total), shop.callback(id, total)]);
+    await atOnce(2, () => shop.callback(id, total));
     const order = await shop.orderWhen(id, ({ payments }) =>
       payments.some(({ status }) => status === 'REFUNDED'),
     );
@@ -57,7 +59,12 @@ describe('money', () => {
   });
 
   it('that was already taken is kept for an overdue order, and no new money is taken for one', async () => {
-    const [taken, asked] = [await overdue(), await overdue()];
+    const [taken, asked] = [await newOrder(), await newOrder()];
+    // All workers were down: the deadline is over and nobody has closed the order yet.
+    await shop.sql(
+      `UPDATE orders SET pay_deadline = clock_timestamp() - interval '1 second' WHERE id = ANY ($1)`,
+      [[taken.id, asked.id]],
+    );
     expect((await shop.callback(taken.id, taken.total)).status).toBe(200);
     expect((await shop.order(taken.id)).status).toBe('PAID');
 
@@ -73,45 +80,44 @@ describe('money', () => {
   ])('of %s goes back, and the order can still be paid', async (_, difference) => {
     const [{ id, total }, transaction] = [await newOrder(), randomUUID()];
     const reason = `paid ${total + difference} instead of ${total}`;
-    const first = await shop.callback(id, total + difference, transaction);
-    expect(first.body).toMatchObject({ status: 'REFUND_PENDING', repeated: false, reason });
-    const again = await shop.callback(id, total + difference, transaction);
-    expect(again.body).toMatchObject({ paymentId: first.body.paymentId, repeated: true, reason });
+    const report = () => shop.callback(id, total + difference, transaction);
+    const { body: first } = await report();
+    expect(first).toMatchObject({ status: 'REFUND_PENDING', repeated: false, reason });
+    const { paymentId } = first;
+    expect((await report()).body).toMatchObject({ paymentId, repeated: true, reason });
     const order = await shop.orderWhen(id, ({ payments }) => payments[0]?.status === 'REFUNDED');
     expect(order).toMatchObject({ status: 'UNPAID', payments: [{ refundReason: reason }] });
     expect((await shop.act(id, 'pay')).status).toBe('PAID');
   });
 
   it('that comes too late, or a second time, or for nobody goes back, and the answer says why', async () => {
-    const cancelled = await shop.orderAfter('cancel');
-    const paid = await shop.orderAfter('pay');
-    const late = await shop.callback(cancelled.id, cancelled.total);
-    expect(late).toMatchObject({ status: 200, body: { reason: 'the order was closed' } });
-    const second = await shop.callback(paid.id, paid.total);
-    expect(second).toMatchObject({ status: 200, body: { reason: 'the order was paid already' } });
-
-    const unknown = randomUUID();
-    const { status, body } = await shop.callback(unknown, 500);
-    expect({ status, body }).toMatchObject({ status: 200, body: { reason: 'no such order' } });
-    await shop.paymentWhen(body.paymentId, 'REFUNDED');
-    const payment = (await shop.get(`/payments/${body.paymentId}`)).body;
-    expect(payment).toMatchObject({ orderId: unknown, amount: 500 });
+    const refunds: [orderId: string, reason: string][] = [
+      [(await shop.orderAfter('cancel')).id, 'the order was closed'],
+      [(await shop.orderAfter('pay')).id, 'the order was paid already'],
+      [randomUUID(), 'no such order'],
+    ];
+    for (const [orderId, reason] of refunds) {
+      const answer = await shop.callback(orderId, 1_000);
+      expect(answer).toMatchObject({ status: 200, body: { reason } });
+      const { paymentId } = answer.body;
+      await shop.paymentWhen(paymentId, 'REFUNDED');
+      const { body } = await shop.get(`/payments/${paymentId}`);
+      expect(body).toMatchObject({ orderId, amount: 1_000 });
+    }
   });
-});
 
-describe('a report under a transaction that is on record', () => {
-  const shop = RunningShop.forAll();
+  const conflictsOf = async (paymentId: string) =>
+    (await shop.get(`/payments/${paymentId}`)).body.conflicts;
 
-  const place = async () => shop.place(await shop.newSku());
-
-  it('for another order pays nothing, and is kept beside it', async () => {
-    const [one, other, transaction] = [await place(), await place(), randomUUID()];
+  it('under a transaction that is on record for another order pays nothing, and is kept beside it', async () => {
+    const [one, other, transaction] = [await newOrder(), await newOrder(), randomUUID()];
     const first = await shop.callback(one.id, one.total, transaction);
     const second = await shop.callback(other.id, other.total, transaction);
+    const { paymentId } = first.body;
     expect(second).toEqual({
       status: 200,
       body: {
-        paymentId: first.body.paymentId,
+        paymentId,
         status: 'CAPTURED',
         repeated: false,
         conflict: { orderId: one.id, amount: one.total },
@@ -120,8 +126,8 @@ describe('a report under a transaction that is on record', () => {
     });
     expect(await shop.order(other.id)).toMatchObject({ status: 'UNPAID', payments: [] });
     expect(await shop.order(one.id)).toMatchObject({ status: 'PAID', payments: [{}] });
-    const { body } = await shop.get(`/payments/${first.body.paymentId}`);
-    expect(body.conflicts).toMatchObject([{ orderId: other.id, amount: other.total }]);
+    const conflict = { orderId: other.id, amount: other.total };
+    expect(await conflictsOf(paymentId)).toMatchObject([conflict]);
     for (const { id } of [one, other]) {
       const { timeline } = await shop.order(id);
       const [line] = timeline.filter(({ event }) => event === 'payment report contradicted');
@@ -129,28 +135,85 @@ describe('a report under a transaction that is on record', () => {
     }
   });
 
-  it('of another amount is no repetition, and is kept once, however often it comes', async () => {
-    const [{ id, total }, transaction] = [await place(), randomUUID()];
+  it('under a transaction on record with another amount is no repetition, and is kept once, however often it comes', async () => {
+    const [{ id, total }, transaction] = [await newOrder(), randomUUID()];
     await shop.callback(id, total, transaction);
-    const answers = await Promise.all(
-      Array.from({ length: 8 }, () => shop.callback(id, 1, transaction)),
-    );
-    for (const { status, body } of answers) {
-      expect(status).toBe(200);
-      expect(body).toMatchObject({ repeated: false, conflict: { orderId: id, amount: total } });
-    }
+    const answers = await atOnce(8, () => shop.callback(id, 1, transaction));
+    expect(statusesOf(answers)).toEqual([200]);
+    const told = { repeated: false, conflict: { orderId: id, amount: total } };
+    for (const { body } of answers) expect(body).toMatchObject(told);
     expect((await shop.order(id)).payments).toMatchObject([{ amount: total }]);
-    const { body } = await shop.get(`/payments/${answers[0]!.body.paymentId}`);
-    expect(body.conflicts).toHaveLength(1);
+    expect(await conflictsOf(answers[0]!.body.paymentId)).toHaveLength(1);
   });
 
-  it('of two that contradict at once, one is the record and the other the conflict', async () => {
-    const [one, other, transaction] = [await place(), await place(), randomUUID()];
+  it('of two reports that contradict at once: one is the record and the other the conflict', async () => {
+    const [orders, transaction] = [[await newOrder(), await newOrder()], randomUUID()];
     const answers = await Promise.all(
-      [one, other].map(({ id, total }) => shop.callback(id, total, transaction)),
+      orders.map(({ id, total }) => shop.callback(id, total, transaction)),
     );
     expect(answers.filter(({ body }) => body.conflict)).toHaveLength(1);
-    const orders = await Promise.all([one, other].map(({ id }) => shop.order(id)));
-    expect(orders.map(({ status }) => status).toSorted()).toEqual(['PAID', 'UNPAID']);
+    const after = await Promise.all(orders.map(({ id }) => shop.order(id)));
+    expect(after.map(({ status }) => status).toSorted()).toEqual(['PAID', 'UNPAID']);
+  });
+
+  describe('that goes back', () => {
+    afterEach(() => provider({ refunds: 'work' }));
+
+    it('is tried again while the provider fails, also for a while, and is paid back once when it works again', async () => {
+      await provider({ refunds: 'fail' });
+      const id = await payLate();
+      const failing = await paymentWhen(id, ({ refundError }) => refundError !== null);
+      expect(failing).toMatchObject({ status: 'REFUND_PENDING', refundedAt: null });
+      expect(failing.refundError).toContain('the provider is out of order');
+      expect(failing.refund?.nextAt).not.toBeNull();
+      expect(await paidBack(id)).toEqual([]);
+
+      const { body } = await provider({ refunds: 'fail', for: '200ms' });
+      expect(body).toMatchObject({ refunds: 'fail', until: expect.any(String) });
+      const { amount, ...refunded } = await paymentWhen(id, isRefunded);
+      expect(refunded).toMatchObject({ refundError: null, refund: null });
+      expect(Date.parse(refunded.refundedAt!)).toBeGreaterThanOrEqual(Date.parse(body.until));
+      expect((await shop.get('/sample-provider')).body).toEqual({ refunds: 'work', until: null });
+      expect(await paidBack(id)).toEqual([{ amount }]);
+    });
+
+    it('that is refused waits for somebody who looks, and who may ask again and again', async () => {
+      await provider({ refunds: 'refuse' });
+      const id = await payLate();
+      const refused = await paymentWhen(id, ({ refund }) => refund?.state === 'dead');
+      expect(refused).toMatchObject({
+        status: 'REFUND_PENDING',
+        refundError: 'the provider refuses to pay this back',
+        refund: { state: 'dead', attempts: 1, nextAt: null },
+      });
+      const order = await shop.order(refused.orderId);
+      expect(order.delays).toMatchObject([{ name: 'payment.refund', state: 'dead' }]);
+
+      await provider({ refunds: 'work' });
+      const retry = () => shop.post(`/payments/${id.toUpperCase()}/refund`);
+      expect(statusesOf(await atOnce(8, retry))).toEqual([200]);
+      await paymentWhen(id, isRefunded);
+      expect(await retry()).toMatchObject({ status: 200, body: { status: 'REFUNDED' } });
+      expect(await paidBack(id)).toHaveLength(1);
+    });
+
+    it('is paid back once, though nobody wrote that down', async () => {
+      const letWrite = await refuseWrite(shop, 'UPDATE ON payment', `NEW.status = 'REFUNDED'`);
+      const id = await payLate();
+      await paymentWhen(id, ({ refundError }) => refundError !== null);
+      expect(await paidBack(id)).toHaveLength(1);
+      await shop.mustHold();
+      await letWrite();
+      await paymentWhen(id, isRefunded);
+      expect(await paidBack(id)).toHaveLength(1);
+    });
+
+    it('is none that an order keeps', async () => {
+      const { payments } = await shop.orderAfter('pay');
+      const answer = await shop.post(`/payments/${payments[0]!.id}/refund`);
+      expect(answer.status).toBe(409);
+      expect(answer.body.detail).toContain('it is kept for its order');
+      expect(await shop.app.get(DelayService).find('payment.refund', payments[0]!.id)).toBeNull();
+    });
   });
 });

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { createServer, type AddressInfo } from 'node:net';
 import { freePortOf, listenTrouble } from '../../src/processes/port.js';
 import { databaseNow } from '../../src/processes/reservation.js';
-import { createEmptyDatabase } from '../support/database.js';
 import { NodeProcess } from '../support/node-process.js';
+import { currentRun } from '../support/test-run.js';
 
 it('what is wrong with the settings is printed, a line for each, and nothing else', async () => {
   const shop = NodeProcess.start('src/main.ts', {
@@ -15,33 +15,30 @@ it('what is wrong with the settings is printed, a line for each, and nothing els
   expect(shop.output).toMatch(/^ORDER_RATE_AFTER: .*\nDATABASE_URL: .*\n$/);
 });
 
-it.each([
-  ['postgres', /^DATABASE_URL is no URL of a Postgres; /],
+const serverWith = (change: Partial<URL>): string =>
+  Object.assign(new URL(currentRun().serverUrl), change).href;
+
+it.each<[string, () => string, RegExp]>([
+  ['of no Postgres', () => 'postgres', /^DATABASE_URL is no URL of a Postgres; /],
   [
-    'postgresql://me:secret@127.0.0.1:1/shop',
+    'where nobody answers',
+    () => 'postgresql://me:secret@127.0.0.1:1/shop',
     /^No database answers at 127\.0\.0\.1:1 \(ECONNREFUSED\)\. Start it, /,
   ],
-])(
-  'a database that there is not, %s, is told in a line without its password',
-  async (url, line) => {
-    const message = await databaseNow(url).then(String, (error: Error) => error.message);
-    expect(message).toMatch(line);
-    expect(message).not.toMatch(/secret|\n/);
-  },
-);
-
-it('a server that does not let us in is told, and what would be right', async () => {
-  const database = await createEmptyDatabase();
-  const [elsewhere, nobody] = [new URL(database.url), new URL(database.url)];
-  elsewhere.pathname = '/nowhere';
-  nobody.username = 'nobody';
-  await expect(databaseNow(elsewhere.href)).rejects.toThrow(
+  [
+    'of no database',
+    () => serverWith({ pathname: '/nowhere' }),
     /^The server at \S+ has no database "nowhere"\. Create it, /,
-  );
-  await expect(databaseNow(nobody.href)).rejects.toThrow(
+  ],
+  [
+    'that does not let us in',
+    () => serverWith({ username: 'nobody' }),
     /^The server at \S+ does not let "nobody" in \(28\w+\)\. /,
-  );
-  await database.drop();
+  ],
+])('a URL %s is told in a line without its password', async (_, urlOf, line) => {
+  const message = await databaseNow(urlOf()).then(String, (error: Error) => error.message);
+  expect(message).toMatch(line);
+  expect(message).not.toMatch(/secret|\n/);
 });
 
 it('a port that cannot be had is told, and which one can', async () => {

@@ -34,10 +34,8 @@ describe('how the page looks', () => {
   });
 
   it.each([
-    ['light', 'en-GB', WIDE, 'Orders'],
-    ['dark', 'zh-CN', WIDE, '订单'],
+    ['light', 'zh-CN', WIDE, '订单'],
     ['dark', 'en-GB', PHONE, 'Orders'],
-    ['light', 'zh-CN', PHONE, '订单'],
   ] as const)(
     '%s, %s, %j: axe finds nothing, and nothing is wider',
     async (colorScheme, locale, viewport, title) => {
@@ -86,10 +84,8 @@ describe('how the page looks', () => {
     const visitor = await Visitor.come(browser, shop.url);
     await shop.sql(`UPDATE sku SET stock = stock - 1 WHERE sku = 'TEA-GREEN'`);
     await visitor.seesInvariants('broken');
-    await visitor.page
-      .getByRole('alert')
-      .filter({ hasText: /1 of \d+ invariants broken/ })
-      .waitFor();
+    const alert = visitor.page.getByRole('alert');
+    await alert.filter({ hasText: /1 of \d+ invariants broken/ }).waitFor();
     await shop.sql(`UPDATE sku SET stock = stock + 1 WHERE sku = 'TEA-GREEN'`);
     await visitor.seesInvariants('hold');
     await visitor.leave();

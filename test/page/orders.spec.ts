@@ -2,9 +2,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import type { Browser } from 'playwright-core';
 import { ORDERS_MAX } from '../../src/shop/feed/feed.js';
 import { RACE_TERMS } from '../../src/shop/races/races.js';
+import { atOnce } from '../e2e/support/at-once.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { until } from '../support/until.js';
 import { openBrowser, Visitor } from './support/visitor.js';
+
+/** More than the feed tells of. */
+const CROWD = ORDERS_MAX + 2;
 
 describe('the page', () => {
   const shop = RunningShop.forAll({ demo: true, payWithinMs: 1_200_000, rateAfterMs: 1_000 });
@@ -25,13 +29,10 @@ describe('the page', () => {
     return order!.id;
   };
 
-  it('has words while there is nothing to show', async () => {
-    await visitor.seesText('No order yet.');
-    await visitor.seesText('Fills as delays fire.');
-    await visitor.seesText('Nothing yet.');
-  });
+  const nothing = ['No order yet.', 'Fills as delays fire.', 'Nothing yet.'];
 
-  it('closes an order that nobody pays, and its stock is back', async () => {
+  it('has words while there is nothing to show; closes an order that nobody pays, and its stock is back', async () => {
+    for (const words of nothing) await visitor.seesText(words);
     await visitor.seesStock('Cup, white porcelain', '200 of 200');
     await shop.send('PATCH', '/merchants/tea-house', '{"payWithin":"2500ms"}');
     const no = await visitor.place();
@@ -47,24 +48,20 @@ describe('the page', () => {
 
   it('takes an order through a dispute to five stars that come by themselves, in the visitor’s language', async () => {
     const no = await visitor.place();
-    await visitor.act(no, 'Pay');
-    await visitor.sees(no, /Paid/);
-    await visitor.sees(no, /order\.close cancelled/);
-    await visitor.act(no, 'Dispute');
-    await visitor.sees(no, /Disputed/);
-    await visitor.seesText('The pot arrived broken');
+    const does = async (action: string, ...seen: RegExp[]): Promise<void> => {
+      await visitor.act(no, action);
+      for (const words of seen) await visitor.sees(no, words);
+    };
+    await does('Pay', /Paid/, /order\.close cancelled/);
+    await does('Dispute', /Disputed/, /The pot arrived broken/);
     await visitor.button('中文').click();
     await visitor.seesText('茶壶到货时已破损');
     expect(await visitor.page.getByText('The pot arrived broken').count()).toBe(0);
     await visitor.button('English').click();
-    await visitor.act(no, 'Release');
-    await visitor.sees(no, /dispute over/);
-    await visitor.act(no, 'Ship');
-    await visitor.sees(no, /confirms itself in/);
-    await visitor.act(no, 'Extend');
-    await visitor.sees(no, /time to confirm extended/);
-    await visitor.act(no, 'Confirm');
-    await visitor.sees(no, /Completed.*by itself/);
+    await does('Release', /dispute over/);
+    await does('Ship', /confirms itself in/);
+    await does('Extend', /time to confirm extended/);
+    await does('Confirm', /Completed.*by itself/);
     await visitor.order(no).getByRole('img', { name: '5 stars' }).waitFor();
   });
 
@@ -126,8 +123,8 @@ describe('the page', () => {
     expect(await focused()).toBe('Confirm');
   });
 
-  it('shows races that are paid or refunded, also when the refund fails for a while', async () => {
-    Object.assign(RACE_TERMS, { payWithinMs: 2_000 });
+  it('shows races that are paid or refunded, never both, also when the refund fails for a while', async () => {
+    Object.assign(RACE_TERMS, { payWithinMs: 1_500 });
     await visitor.button('Make refunds fail for 20 s').click();
     await visitor.seesText(/Refunds fail for another/);
     const lastMoment = await visitor.race('Pay at the last moment');
@@ -140,9 +137,31 @@ describe('the page', () => {
     await visitor.sees(afterClose, /Closed.*Refunded 2\.00/);
     await visitor.sees(lastMoment, /Paid.*waits to be shipped|Closed.*Refunded 2\.00/);
     await visitor.seesText(/All \d+ invariants hold/);
-    await visitor.page
-      .getByRole('img', { name: /delays fired\. Half were late by at most/ })
-      .waitFor();
+    const figures = /delays fired\. Half were late by at most/;
+    await visitor.page.getByRole('img', { name: figures }).waitFor();
+
+    for (const no of [lastMoment, afterClose, whilePaid]) {
+      const { status, payments, payDeadline, timeline } = await shop.order(await idOf(no));
+      const money = status === 'PAID' ? 'CAPTURED' : 'REFUNDED';
+      expect(payments).toMatchObject([{ status: money }]);
+      const afterDeadlineMs = (at: string) => Date.parse(at) - Date.parse(payDeadline);
+      // By the database's clock; how much after the instant it arrives is the machine's affair.
+      const capturedMs = afterDeadlineMs(payments[0]!.capturedAt);
+      expect(capturedMs).toBeGreaterThanOrEqual(no === lastMoment ? -10 : 0);
+      // The payment that had begun is kept.
+      const paid = timeline.find(({ event }) => event === 'order paid');
+      expect(no !== whilePaid || afterDeadlineMs(paid!.at) < 0).toBe(true);
+    }
+  });
+
+  it.each([
+    ['https://elsewhere.example', 403],
+    ['null', 403],
+    ['', 202], // its own
+  ])('a race started by a page of the origin %p is answered %i', async (origin, status) => {
+    const headers = { origin: origin || new URL(shop.url).origin };
+    const answer = await shop.send('POST', '/races/pay-after-the-close', undefined, headers);
+    expect(answer.status).toBe(status);
   });
 
   it('goes on without a reload when the shop was stopped and started: the countdown is right', async () => {
@@ -174,8 +193,8 @@ describe('the page', () => {
   it('shows what becomes of the visitor’s own orders while others crowd them out', async () => {
     const no = await visitor.place();
     const sku = await shop.newSku({ stock: 1_000 });
-    await Promise.all(Array.from({ length: 2 * ORDERS_MAX }, () => shop.place(sku)));
-    await visitor.order(no + 2 * ORDERS_MAX).waitFor();
+    await atOnce(CROWD, () => shop.place(sku));
+    await visitor.order(no + CROWD).waitFor();
     await shop.act(await idOf(no), 'cancel');
     await visitor.sees(no, /Closed.*cancelled by the buyer/);
     // Those of nobody here make room.

@@ -35,14 +35,5 @@ export async function reached(shop: RunningShop, id: string): Promise<string[]> 
 }
 
 /** `p-01` to `p-<count>`. */
-export const people = (count: number): string[] =>
-  Array.from({ length: count }, (_, index) => `p-${String(index + 1).padStart(2, '0')}`);
-
-/** How many were in each batch so far. */
-export const batches = async (shop: RunningShop): Promise<number[]> => {
-  const rows = await shop.sql<{ n: number }[]>(
-    `SELECT count(*)::int AS n FROM campaign_recipient
-     WHERE tried_at IS NOT NULL GROUP BY tried_at ORDER BY tried_at`,
-  );
-  return rows.map(({ n }) => n);
-};
+export const people = (count: number, family = 'p'): string[] =>
+  Array.from({ length: count }, (_, index) => `${family}-${String(index + 1).padStart(2, '0')}`);

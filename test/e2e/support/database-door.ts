@@ -9,7 +9,6 @@ export class DatabaseDoor implements TestDatabase {
   readonly #sockets = new Set<Socket>();
   #server: Server;
   #port = 0;
-  #isSilent = false;
 
   static async before(database: TestDatabase): Promise<DatabaseDoor> {
     const door = new DatabaseDoor(database);
@@ -44,12 +43,6 @@ export class DatabaseDoor implements TestDatabase {
     await closed;
   }
 
-  /** Nothing gets through any more, and nobody is told: as when the server's machine hangs. */
-  silence(): void {
-    this.#isSilent = true;
-    for (const socket of this.#sockets) socket.pause().unpipe();
-  }
-
   async drop(options?: { force?: boolean }): Promise<void> {
     await this.shut();
     await this.database.drop(options);
@@ -68,7 +61,7 @@ export class DatabaseDoor implements TestDatabase {
         this.#sockets.delete(one);
         other.destroy();
       });
-      if (!this.#isSilent) one.pipe(other);
+      one.pipe(other);
     }
   }
 }

@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { Test } from '@nestjs/testing';
+import { DelayService, type DelayName } from 'nestjs-delay-queue';
 import { DelayTesting } from 'nestjs-delay-queue/testing';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
@@ -210,6 +211,11 @@ export class RunningShop {
 
   callback(orderId: string, amount: number, transaction: string = randomUUID()): Promise<Answer> {
     return this.post('/payments/callback', { orderId, provider: 'test', transaction, amount });
+  }
+
+  /** The time of a delay that waits has come. */
+  fallsDue(name: DelayName, key: string): Promise<unknown> {
+    return this.app.get(DelayService).reschedule(name, key, { after: 0 });
   }
 
   /** Once so many sessions wait for what others have locked: those who came first are served first. */

@@ -3,6 +3,20 @@ import { NodeProcess, type Exit } from '../../support/node-process.js';
 import { until } from '../../support/until.js';
 import { FeedClient } from './feed-client.js';
 
+export const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+};
+
+export const untilDead = (pids: number[]): Promise<boolean> =>
+  until(
+    () => pids.some(isAlive),
+    (anyAlive) => !anyAlive,
+  );
+
 /** The shop as `npm start` runs it: a supervisor and its processes. */
 export class SupervisedShop {
   private constructor(
@@ -29,21 +43,42 @@ export class SupervisedShop {
     return (await fetch(`${this.url}/processes`)).json() as Promise<ProcessState[]>;
   }
 
-  async place(quantity = 1): Promise<string> {
-    const response = await fetch(`${this.url}/orders`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ items: [{ sku: 'TEA-SAMPLE', quantity }] }),
-    });
-    if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
-    return ((await response.json()) as { id: string }).id;
+  async names(): Promise<string[]> {
+    return (await this.processes()).map(({ name }) => name);
   }
 
-  /** A watcher of each process: connections go to them in turn. */
+  async pids(): Promise<number[]> {
+    return (await this.processes()).map(({ pid }) => pid!);
+  }
+
+  async post(path: string, body: object): Promise<{ id: string }> {
+    const response = await fetch(this.url + path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    if (response.status !== 201) throw new Error(`${response.status} ${await response.text()}`);
+    return response.json() as Promise<{ id: string }>;
+  }
+
+  async place(): Promise<string> {
+    return (await this.post('/orders', { items: [{ sku: 'TEA-SAMPLE', quantity: 1 }] })).id;
+  }
+
+  /** A watcher of each process: connections go to them in turn, but for one that is busy. */
   async watchBoth(): Promise<FeedClient[]> {
-    const watching = [await FeedClient.open(this.url), await FeedClient.open(this.url)];
-    for (const client of watching) await client.when(() => true);
-    return watching;
+    const one = await this.watch();
+    const { servedBy } = await one.when(() => true);
+    const other = await until(
+      async () => {
+        const client = await this.watch();
+        if ((await client.when(() => true)).servedBy !== servedBy) return client;
+        client.close();
+        return undefined;
+      },
+      (client) => client !== undefined,
+    );
+    return [one, other!];
   }
 
   /** A snapshot from whichever process lives. */

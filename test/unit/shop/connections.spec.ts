@@ -17,6 +17,12 @@ import { until } from '../../support/until.js';
 const REQUEST = 'GET / HTTP/1.1\r\nHost: shop\r\n\r\n';
 const UNFINISHED = 'POST / HTTP/1.1\r\nHost: shop\r\nContent-Length: 9\r\n\r\n';
 
+const untilRead = (socket: Socket, count: number): Promise<number> =>
+  until(
+    () => socket.bytesRead,
+    (bytes) => bytes >= count,
+  );
+
 /** Each test ends only if the server has let go of all connections. */
 describe('the connections of a shop that stops', () => {
   let server: Server;
@@ -40,12 +46,6 @@ describe('the connections of a shop that stops', () => {
     server.close();
     server.closeAllConnections();
   });
-
-  const untilRead = (socket: Socket, count: number): Promise<number> =>
-    until(
-      () => socket.bytesRead,
-      (bytes) => bytes >= count,
-    );
 
   /** A client of whom the server has read that much. */
   async function client(sends: string): Promise<Socket> {

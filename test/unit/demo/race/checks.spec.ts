@@ -20,28 +20,31 @@ const EARLY = 'no order was closed before its time';
 const TWICE = 'no order was closed twice, or although it is paid';
 const STOCK = 'stock is what open and paid orders leave';
 
+const paid = (orderId: string, status: 'CAPTURED' | 'REFUNDED', capturedAtMs: number) => {
+  return { orderId, transaction: `of ${orderId}`, amount: 500, status, capturedAtMs };
+};
+
+const closed = (id: string, no: number): Picture['orders'][0] => {
+  const times = { payDeadlineMs: DUE_MS, paidAtMs: null, closedAtMs: DUE_MS + 1 };
+  return { id, no, status: 'CLOSED', ...times };
+};
+
+const told = (id: string, status: 'CAPTURED' | 'REFUND_PENDING' | null): Ledger['orders'][0] => ({
+  id,
+  total: 500,
+  payDeadlineMs: DUE_MS,
+  home: 0,
+  items: [{ sku: SKU, quantity: 2 }],
+  payment: status && {
+    transaction: `of ${id}`,
+    amount: 500,
+    asked: 1,
+    answer: { paymentId: `p-${id}`, status, repeated: false },
+  },
+});
+
 /** Order 1001 was paid in time, 1002 too late, 1003 never; each holds two pieces. */
 function history(): History {
-  const told = (id: string, status: 'CAPTURED' | 'REFUND_PENDING' | null): Ledger['orders'][0] => ({
-    id,
-    total: 500,
-    payDeadlineMs: DUE_MS,
-    home: 0,
-    items: [{ sku: SKU, quantity: 2 }],
-    payment: status && {
-      transaction: `of ${id}`,
-      amount: 500,
-      asked: 1,
-      answer: { paymentId: `p-${id}`, status, repeated: false },
-    },
-  });
-  const paid = (orderId: string, status: 'CAPTURED' | 'REFUNDED', capturedAtMs: number) => {
-    return { orderId, transaction: `of ${orderId}`, amount: 500, status, capturedAtMs };
-  };
-  const closed = (id: string, no: number): Picture['orders'][0] => {
-    const times = { payDeadlineMs: DUE_MS, paidAtMs: null, closedAtMs: DUE_MS + 1 };
-    return { id, no, status: 'CLOSED', ...times };
-  };
   return {
     ledger: {
       closer: 'naive',
