@@ -189,6 +189,13 @@ describe('the feed', () => {
       name,
     ]);
     await lastOf(client, 'trouble');
+    // It is looked again and again, and told once.
+    const looks = jest.spyOn(shop.app.get(FeedReader), 'now');
+    await until(
+      () => looks.mock.calls.length,
+      (count) => count >= 2,
+    );
+    looks.mockRestore();
     await admin.query(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`);
     await admin.end();
     await lastOf(client, 'snapshot');

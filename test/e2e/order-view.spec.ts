@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { ORDER_DELAYS } from '../../src/shop/delays.js';
 import { ORDER_PICTURE } from '../../src/shop/orders/order-picture.sql.js';
+import type { OrderView } from '../../src/shop/orders/orders.schemas.js';
 import { explain } from '../support/explain.js';
 import { RunningShop } from './support/running-shop.js';
 
@@ -17,20 +18,17 @@ const REASON = 'it "broke" \\ 破れた 🍵';
  * deleted; a bigint as large as a number may be.
  */
 const ROWS = [
-  `INSERT INTO orders (id, status, total, merchant_id, pay_deadline, auto_confirm_at, extended,
-                       confirm_after_ms, rate_after_ms, placed_at, paid_at, shipped_at, extended_at,
-                       disputed_at)
-   SELECT id, 'SHIPPED', 1780, 'tea-house', '2086-01-01 00:30:00.999999+00', NULL, true,
-          315360000000, 172800000, '2086-01-01 05:30:00.0009+05:30', '2086-01-01 00:01:00+00',
+  `INSERT INTO orders (id, status, total, merchant_id, pay_deadline, extended, confirm_after_ms,
+                       rate_after_ms, placed_at, paid_at, shipped_at, extended_at, disputed_at)
+   SELECT id, 'SHIPPED', 1780, 'tea-house', '2086-01-01 00:30:00.999999+00', true, 315360000000,
+          172800000, '2086-01-01 05:30:00.0009+05:30', '2086-01-01 00:01:00+00',
           '2086-01-01 00:02:00+00', '2086-01-01 00:03:00+00', '2086-01-01 00:06:00+00'
    FROM unnest(ARRAY['${ID}', '${OTHER}']::uuid[]) AS id`,
   `INSERT INTO order_item (order_id, sku, name, price, quantity)
    VALUES ('${ID}', 'TEA-GREEN', 'Green tea', 890, 1), ('${ID}', 'CUP-WHITE', 'Cup', 445, 2)`,
   `INSERT INTO payment (id, order_id, provider, transaction, amount, status, refund_reason, captured_at)
-   VALUES ('${REFUSED}', '${ID}', 'card', 'tx-2', 5, 'REFUND_PENDING', 'paid already',
-           '2086-01-01 00:04:00+00'),
-          ('${KEPT}', '${ID}', 'card', 'tx-1', 1780, 'CAPTURED', NULL,
-           '2086-01-01 00:01:00.000001+00'),
+   VALUES ('${REFUSED}', '${ID}', 'card', 'tx-2', 5, 'REFUND_PENDING', 'twice', '2086-01-01 00:04:00+00'),
+          ('${KEPT}', '${ID}', 'card', 'tx-1', 1780, 'CAPTURED', NULL, '2086-01-01 00:01:00.000001+00'),
           ('${FOREIGN}', '${OTHER}', 'card', 'tx-3', 1780, 'CAPTURED', NULL, now())`,
   `INSERT INTO payment_conflict (id, payment_id, order_id, amount, reported_at)
    VALUES (gen_random_uuid(), '${KEPT}', '${OTHER}', 7, '2086-01-01 00:05:00+00'),
@@ -66,26 +64,29 @@ const ROWS = [
            '2086-01-01 00:04:09+00', 8999.96, 2, 'discarded', 'no such card')`,
 ];
 
-const at = (time: string, event: string, detail: string | null = null) => ({
-  at: `2086-01-01T00:${time}Z`,
-  event,
-  detail,
-});
+/** With the names of the two orders where they are told of. */
+const linesOf = ({ timeline }: OrderView): string[] =>
+  timeline.map(({ at, event, detail }) =>
+    `${at.replace('2086-01-01T', '')} ${event}: ${detail}`
+      .replaceAll(ID, 'this one')
+      .replaceAll(OTHER, 'the other'),
+  );
 
 describe('the view of an order', () => {
+  // Rows that nobody placed break the invariants.
   let shop: RunningShop;
-
   beforeAll(async () => {
     shop = await RunningShop.open();
-    for (const rows of ROWS) await shop.sql(rows);
   });
   afterAll(() => shop.close());
 
   it('tells of all that belongs to it, and of nothing that belongs to another', async () => {
-    const { serverNow: _, ...order } = (await shop.get(`/orders/${ID}`)).body;
+    for (const rows of ROWS) await shop.sql(rows);
+    const order: OrderView = (await shop.get(`/orders/${ID}`)).body;
+    const { serverNow: _, timeline: _timeline, ...now } = order;
     const dueAt = '2086-02-01T00:00:00.001Z';
     const kept = { provider: 'card', refundReason: null, refundError: null, refundedAt: null };
-    expect(order).toEqual({
+    expect(now).toEqual({
       id: ID,
       no: expect.any(Number),
       status: 'SHIPPED',
@@ -124,7 +125,7 @@ describe('the view of an order', () => {
           status: 'REFUND_PENDING',
           amount: 5,
           transaction: 'tx-2',
-          refundReason: 'paid already',
+          refundReason: 'twice',
           refundError: 'the card "is" gone',
           capturedAt: '2086-01-01T00:04:00.000Z',
         },
@@ -136,37 +137,25 @@ describe('the view of an order', () => {
         { name: 'order.sms', state: 'running', dueAt, attempts: 1 },
         { name: 'payment.refund', state: 'dead', dueAt, attempts: 3 },
       ],
-      timeline: [
-        at('00:00.000', 'order placed'),
-        at('01:00.000', 'order paid'),
-        at('01:00.000', 'payment captured', '1780 by card'),
-        at('01:00.000', 'order.close cancelled', 'due 2086-01-01T00:30:00.999Z'),
-        at('01:01.000', 'message sent', 'order.paid'),
-        at('01:02.000', 'message dropped', 'order.reminder'),
-        at('02:00.000', 'order shipped'),
-        at('03:00.000', 'time to confirm extended'),
-        at('04:00.000', 'payment captured', '5 by card'),
-        at(
-          '04:09.000',
-          'payment.refund discarded',
-          'due 2086-01-01T00:04:00.000Z, 9000.0 ms late, 2 attempts, no such card',
-        ),
-        at(
-          '05:00.000',
-          'payment report contradicted',
-          `tx-1 by card: 7 for order ${OTHER} reported, 1780 for order ${ID} on record`,
-        ),
-        at(
-          '05:01.000',
-          'payment report contradicted',
-          `tx-3 by card: 8 for order ${ID} reported, 1780 for order ${OTHER} on record`,
-        ),
-        at('05:30.000', 'dispute opened', 'late'),
-        at('05:40.000', 'dispute released'),
-        at('06:00.000', 'dispute opened', REASON),
-        at('10:00.000', 'order rated', '4 stars, automatic'),
-      ],
     });
+    expect(linesOf(order)).toEqual([
+      '00:00:00.000Z order placed: null',
+      '00:01:00.000Z order paid: null',
+      '00:01:00.000Z payment captured: 1780 by card',
+      '00:01:00.000Z order.close cancelled: due 2086-01-01T00:30:00.999Z',
+      '00:01:01.000Z message sent: order.paid',
+      '00:01:02.000Z message dropped: order.reminder',
+      '00:02:00.000Z order shipped: null',
+      '00:03:00.000Z time to confirm extended: null',
+      '00:04:00.000Z payment captured: 5 by card',
+      '00:04:09.000Z payment.refund discarded: due 2086-01-01T00:04:00.000Z, 9000.0 ms late, 2 attempts, no such card',
+      '00:05:00.000Z payment report contradicted: tx-1 by card: 7 for order the other reported, 1780 for order this one on record',
+      '00:05:01.000Z payment report contradicted: tx-3 by card: 8 for order this one reported, 1780 for order the other on record',
+      '00:05:30.000Z dispute opened: late',
+      '00:05:40.000Z dispute released: null',
+      `00:06:00.000Z dispute opened: ${REASON}`,
+      '00:10:00.000Z order rated: 4 stars, automatic',
+    ]);
   });
 
   it('tells of the newest 500 ends of its timers', async () => {
