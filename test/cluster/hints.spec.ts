@@ -1,17 +1,15 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { currentRun, onServer } from '../support/test-run.js';
 import { Cluster } from './support/cluster.js';
 import { IS_LISTENER } from '../support/listener.js';
 
-let cluster: Cluster;
+const cluster = new Cluster();
 
-beforeEach(async () => {
-  cluster = await Cluster.open();
-});
+const serves = { 'test.hinted': { does: 'note' } } as const;
 
-afterEach(() => cluster.close());
-
-const serves = { 'test.hinted': { does: 'note' as const } };
+/** A sweep is far away: only a hint, or a load, can be the reason why something fires. */
+const withLoads = (loadEvery: '59s' | '300ms') =>
+  ({ rareSweeps: true, options: { loadEvery, horizon: '60s', lease: '30m' } }) as const;
 
 const LISTENER = `application_name LIKE 'delay-queue worker%' AND ${IS_LISTENER}
                   AND datname = current_database()`;
@@ -25,17 +23,10 @@ async function connections(allowed: boolean): Promise<void> {
 }
 
 it('a process that only schedules is heard at once, and what it says to nobody is loaded', async () => {
-  // The next load is a minute away, and a sweep is an hour away: only the hint can be the reason.
-  const worker = await cluster.worker('worker', {
-    serves,
-    rareSweeps: true,
-    options: { loadEvery: '59s', horizon: '60s', lease: '30m' },
-  });
-  const producer = await cluster.worker('producer', { options: { worker: false } });
-  const schedule = async (key: string): Promise<void> => {
-    producer.send({ schedule: { name: 'test.hinted', key, afterMs: 200 } });
-    await producer.waitFor(({ scheduled }) => scheduled === key);
-  };
+  const worker = await cluster.worker('worker', serves, withLoads('59s'));
+  const producer = await cluster.producer();
+  const schedule = (key: string) =>
+    producer.delays.schedule('test.hinted', null, { after: 200, key });
   await schedule('heard');
   await cluster.quiet();
 
@@ -59,12 +50,8 @@ it('a process that only schedules is heard at once, and what it says to nobody i
 });
 
 it('a delay whose hint never comes is found by the loader', async () => {
-  await cluster.worker('worker', {
-    serves,
-    rareSweeps: true,
-    options: { loadEvery: '300ms', horizon: '60s', lease: '30m' },
-  });
-  // Written behind the back of every node: no hint, and no sweep for a quarter of an hour.
+  await cluster.worker('worker', serves, withLoads('300ms'));
+  // Written behind the back of every node.
   await cluster.sql(
     `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
      SELECT 'test.hinted', 'unheard', 'null', at, at, at

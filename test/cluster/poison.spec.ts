@@ -1,17 +1,13 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { Cluster } from './support/cluster.js';
+import { plainHandler, signal, startNode } from '../support/delay-node.js';
+import { until } from '../support/until.js';
 import type { Served } from './support/worker.protocol.js';
 
-const HEALTHY = 200;
-const MAX_ATTEMPTS = 3;
+const HEALTHY = 20;
+const MAX_ATTEMPTS = 2;
 
-let cluster: Cluster;
-
-beforeEach(async () => {
-  cluster = await Cluster.open();
-});
-
-afterEach(() => cluster.close());
+const cluster = new Cluster();
 
 it('a payload that kills its process ends as a dead letter, and its neighbours complete', async () => {
   const serves: Record<`test.${string}`, Served> = {
@@ -19,83 +15,64 @@ it('a payload that kills its process ends as a dead letter, and its neighbours c
     'test.plain': { does: 'note', maxAttempts: MAX_ATTEMPTS },
     'test.fenced': { does: 'note', fenced: true, timeout: '1s', maxAttempts: MAX_ATTEMPTS },
   };
-  const { delays } = await cluster.producer();
-  const healthy = Array.from({ length: HEALTHY }, (_, n) => ({
-    name: n % 2 === 0 ? ('test.plain' as const) : ('test.fenced' as const),
-    payload: n,
-    key: `h${n}`,
-    after: 0,
-  }));
-  await delays.scheduleMany(healthy.slice(0, HEALTHY / 2));
-  await delays.schedule('test.poison', null, { after: 0, key: 'p' });
-  await delays.scheduleMany(healthy.slice(HEALTHY / 2));
-
-  let deaths = 0;
-  for (let start = 0; ; start += 1) {
-    const worker = await cluster.worker(`n${start}`, { serves });
-    const over = await Promise.race([cluster.quiet().then(() => 'quiet'), worker.exited]);
-    if (over === 'quiet') {
-      await worker.kill();
-      break;
-    }
-    deaths += 1;
-    expect(over).toMatchObject({ signal: 'SIGKILL' });
-    expect(deaths).toBeLessThanOrEqual(MAX_ATTEMPTS);
+  await cluster.schedule('test.plain', HEALTHY);
+  await cluster.schedule('test.poison', 1);
+  await cluster.schedule('test.fenced', HEALTHY);
+  for (let death = 1; death <= MAX_ATTEMPTS; death += 1) {
+    const dying = await cluster.worker(`n${death}`, serves);
+    expect(await dying.exited).toMatchObject({ signal: 'SIGKILL' });
   }
-  expect(deaths).toBe(MAX_ATTEMPTS);
-  const left = await cluster.sql(
-    'SELECT name, attempts, wake_at::text AS wake, leased_by FROM delay_queue.delay',
-  );
-  expect(left).toEqual([
-    { name: 'test.poison', attempts: MAX_ATTEMPTS, wake: 'infinity', leased_by: null },
+  const survivor = await cluster.worker('survivor', serves);
+  await cluster.quiet();
+  await survivor.kill();
+
+  expect(
+    await cluster.sql(
+      'SELECT name, attempts, wake_at::text AS wake, leased_by FROM delay_queue.delay',
+    ),
+  ).toEqual([{ name: 'test.poison', attempts: MAX_ATTEMPTS, wake: 'infinity', leased_by: null }]);
+  expect(
+    await cluster.sql(
+      'SELECT name, state, count(*)::int AS count FROM delay_queue.history GROUP BY 1, 2 ORDER BY 1',
+    ),
+  ).toEqual([
+    { name: 'test.fenced', state: 'completed', count: HEALTHY },
+    { name: 'test.plain', state: 'completed', count: HEALTHY },
   ]);
-  const done = await cluster.sql(
-    'SELECT state, count(*)::int AS count FROM delay_queue.history GROUP BY state',
-  );
-  expect(done).toEqual([{ state: 'completed', count: HEALTHY }]);
-  const fenced = await cluster.sql(
-    `SELECT count(*)::int AS lines, count(DISTINCT key)::int AS delays
-     FROM ledger WHERE name = 'test.fenced'`,
-  );
-  expect(fenced).toEqual([{ lines: HEALTHY / 2, delays: HEALTHY / 2 }]);
+  expect([...(await cluster.timesDone('test.fenced')).values()]).toEqual(Array(HEALTHY).fill(1));
 });
 
 it('rows that come back from an expired lease run one at a time, apart from healthy ones', async () => {
-  const serves: Record<`test.${string}`, Served> = {
-    'test.held': { does: 'hold', concurrency: 8, timeout: '60s' },
+  const STALLED = 3;
+  await cluster.schedule('test.held', STALLED);
+  await cluster.sql(
+    `UPDATE delay_queue.delay SET attempts = 1, epoch = 1, leased_by = 'crashed', leased_until = wake_at`,
+  );
+  const begun: string[] = [];
+  const gates = new Map<string, () => void>();
+  const hold = async ({ key }: { key: string | null }): Promise<void> => {
+    const gate = signal();
+    gates.set(key!, gate.resolve);
+    begun.push(key!);
+    await gate.promise;
   };
-  const { delays } = await cluster.producer();
-  await delays.scheduleMany(
-    Array.from({ length: 6 }, (_, n) => ({
-      name: 'test.held' as const,
-      payload: null,
-      key: `s${n}`,
-      after: 0,
-    })),
-  );
-  const crashed = await cluster.worker('crashed', { serves });
-  for (let n = 0; n < 6; n += 1) await crashed.waitFor(({ holding }) => holding === `s${n}`);
-  await crashed.kill('SIGKILL');
-  await cluster.until<{ left: number }>(
-    `SELECT count(*)::int AS left FROM delay_queue.delay WHERE leased_until > clock_timestamp()`,
-    ([row]) => row?.left === 0,
-  );
-
-  const worker = await cluster.worker('next', { serves });
-  const seen: string[] = [];
-  for (let n = 0; n < 6; n += 1) {
-    const { holding } = await worker.waitFor(
-      (message) => message.holding?.startsWith('s') === true && !seen.includes(message.holding),
-    );
-    seen.push(holding!);
-    // A healthy one that comes meanwhile is served at once: the others wait for their turn, not
-    // for a slot.
-    await delays.schedule('test.held', null, { after: 0, key: `h${n}` });
-    await worker.waitFor((message) => message.holding === `h${n}`);
-    const held = worker.messages.filter((message) => message.holding?.startsWith('s'));
-    expect(held).toHaveLength(n + 1);
-    worker.send({ go: `h${n}` });
-    worker.send({ go: holding });
+  const node = await startNode({
+    url: cluster.url,
+    providers: [plainHandler('test.held', hold, { concurrency: 8 })],
+  });
+  try {
+    for (let n = 1; n <= STALLED; n += 1) {
+      // A healthy one that comes meanwhile is served at once: the others wait for their turn, not for a place.
+      await node.delays.schedule('test.held', null, { after: 0, key: `healthy-${n}` });
+      await until(
+        () => begun.length,
+        (length) => length === 2 * n,
+      );
+      expect(begun.filter((key) => key.startsWith('healthy'))).toHaveLength(n);
+      gates.get(begun.findLast((key) => !key.startsWith('healthy'))!)!();
+    }
+  } finally {
+    for (const go of gates.values()) go();
+    await node.stop();
   }
-  await cluster.quiet();
 });

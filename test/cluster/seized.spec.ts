@@ -2,126 +2,68 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { NodeProcess } from '../support/node-process.js';
-import { Cluster, SHORT } from './support/cluster.js';
-import type { SeizedMessage, SeizedSetup } from './support/seized.protocol.js';
+import { afterEach, expect, it } from '@jest/globals';
+import { Cluster } from './support/cluster.js';
+import type { Served } from './support/worker.protocol.js';
 
-let cluster: Cluster;
-let until: string;
-let seized: NodeProcess<SeizedMessage>;
+const until = join(tmpdir(), `delay-queue-seized-${randomBytes(5).toString('hex')}`);
+const cluster = new Cluster();
 
-beforeEach(async () => {
-  until = join(tmpdir(), `delay-queue-seized-${randomBytes(5).toString('hex')}`);
-  cluster = await Cluster.open();
-  const setup: SeizedSetup = {
-    url: cluster.url,
-    options: { ...SHORT, nodeName: 'seized' },
-    until,
-  };
-  seized = NodeProcess.start('test/cluster/fixtures/seized.ts', {
-    env: { SEIZED: JSON.stringify(setup) },
-  });
-  await seized.waitFor(({ ready }) => ready === true);
-});
+afterEach(() => rmSync(until, { force: true }));
 
-afterEach(async () => {
-  if (seized.running) await seized.kill('SIGKILL');
-  await cluster.close();
-  rmSync(until, { force: true });
-});
+const fenced: Served = { does: 'note', fenced: true, timeout: '2s' };
 
-const letGo = (): void => writeFileSync(until, '');
+const SERVED = {
+  'test.plain': { does: 'freed', timeout: '60s' },
+  'test.before': fenced,
+  // On a session that ran attempts before, the removal is sent with COMMIT.
+  'test.used': { ...fenced, does: 'freed' },
+  'test.fresh': { ...fenced, does: 'seize' },
+  'test.beside': { does: 'note' },
+} as const satisfies Record<string, Served>;
 
-const databaseMs = async (): Promise<number> => {
-  const [row] = await cluster.sql<{ ms: number }>(
-    'SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms',
-  );
-  return row!.ms;
-};
+/** They run when the event loop is blocked, and return at once when it is not any more. */
+const STUCK = ['test.plain', 'test.used', 'test.fresh'] as const;
 
-/** Delays that wait for this process find out here that it does not come. */
-async function overdueByASecond(key: string): Promise<void> {
-  await cluster.until(
-    `SELECT id FROM delay_queue.delay
-     WHERE key = $1 AND wake_at < clock_timestamp() - interval '1 second'`,
-    (rows) => rows.length === 1,
-    [key],
-  );
-}
-
-describe('a handler that blocks the event loop of its process', () => {
-  it('loses its lease, its result changes nothing, and what fires late says how late', async () => {
-    const { delays } = await cluster.producer();
-    await delays.schedule('test.plain', null, { after: 0, key: 'k' });
-    await seized.waitFor((message) => message.seized === 'k');
-    const { dueAt } = await delays.schedule('test.beside', null, { after: 100, key: 'beside' });
-    await overdueByASecond('beside');
-
-    await cluster.worker('heir', { serves: { 'test.plain': { does: 'note' } } });
-    // The other node takes the row over, and gets it done, while the first one still blocks.
-    await cluster.until<{ n: number }>(
-      `SELECT count(*)::int AS n FROM delay_queue.delay WHERE key = 'k'`,
-      ([row]) => row?.n === 0,
-    );
-    expect(seized.messages.filter(({ event }) => event)).toEqual([]);
-
-    const blockedUntilMs = await databaseMs();
-    letGo();
-    await seized.waitFor(({ event, key }) => event === 'lost' && key === 'k');
-    const { latenessMs } = await seized.waitFor(({ fired }) => fired === 'beside');
-    expect(latenessMs).toBeGreaterThanOrEqual(blockedUntilMs - dueAt.getTime());
+it('attempts whose event loop is blocked lose their leases and sessions, their results change nothing, and what fires late says how late', async () => {
+  const seized = await cluster.worker('seized', SERVED, { until });
+  const { delays } = await cluster.producer();
+  for (const key of ['1', '2']) {
+    await delays.schedule('test.before', null, { after: 0, key });
     await cluster.quiet();
-    expect(
-      await cluster.sql(`SELECT node, state, attempts FROM delay_queue.history WHERE key = 'k'`),
-    ).toEqual([{ node: 'heir', state: 'completed', attempts: 2 }]);
+  }
+  for (const name of STUCK) {
+    await delays.schedule(name, null, { after: 0, key: name });
+    await seized.waitFor(({ holding }) => holding === name);
+  }
+  await delays.schedule('test.beside', null, { after: 100, key: 'beside' });
+
+  // Others take all of it over while it still blocks: the sessions that held the rows are ended.
+  await cluster.worker('heir', {
+    'test.plain': { does: 'note' },
+    'test.used': fenced,
+    'test.fresh': fenced,
   });
-});
-
-describe('a transactional attempt that stands still with the order in its hands', () => {
-  it.each([
-    ['because its event loop is blocked', 0, (): unknown => undefined],
-    // Its session has run the statements before: the removal is sent with COMMIT.
-    [
-      'because its event loop is blocked, on a session that ran attempts before',
-      2,
-      (): unknown => undefined,
-    ],
-    ['because its process is paused', 0, (): unknown => seized.kill('SIGSTOP')],
-  ])(
-    '%s: the order is free while it still does, and its close is undone',
-    async (_, runs, stop) => {
-      await cluster.sql(
-        `CREATE TABLE held_order AS SELECT 'k'::text AS id, 'UNPAID'::text AS status`,
-      );
-      const { delays } = await cluster.producer();
-      for (let run = 0; run < runs; run += 1) {
-        const key = `before-${run}`;
-        await delays.schedule('test.fenced', null, { after: 0, key });
-        await seized.waitFor((message) => message.event === 'completed' && message.key === key);
-      }
-      await delays.schedule('test.fenced', null, { after: 0, key: 'k' });
-      await seized.waitFor((message) => message.seized === 'k');
-      await stop();
-
-      // Waits for the lock of the order, which nothing but the end of that session sets free.
-      const payer = await cluster.session();
-      const paid = await payer.query(
-        `UPDATE held_order SET status = 'PAID' WHERE id = 'k' AND status = 'UNPAID'`,
-      );
-      expect(paid.rowCount).toBe(1);
-      expect(seized.messages.filter(({ event, key }) => event && key === 'k')).toEqual([]);
-
-      const heir = { does: 'note', fenced: true, timeout: '2s' } as const;
-      await cluster.worker('heir', { serves: { 'test.fenced': heir } });
-      await cluster.quiet();
-      letGo();
-      await seized.kill('SIGCONT');
-      await seized.waitFor(({ event, key }) => event === 'lost' && key === 'k');
-      expect(await cluster.sql('SELECT status FROM held_order')).toEqual([{ status: 'PAID' }]);
-      expect((await cluster.ledger()).map(({ node, attempt }) => ({ node, attempt }))).toEqual([
-        { node: 'heir', attempt: 2 },
-      ]);
-    },
+  await cluster.until<{ key: string }>(
+    'SELECT key FROM delay_queue.delay',
+    (rows) => rows.length === 1 && rows[0]!.key === 'beside',
   );
+  const [blocked] = await cluster.sql<{ ms: number }>(
+    `SELECT extract(epoch FROM clock_timestamp() - due_at)::float8 * 1000 AS ms
+     FROM delay_queue.delay WHERE key = 'beside'`,
+  );
+  writeFileSync(until, '');
+  for (const name of STUCK) {
+    await seized.waitFor(({ event, key }) => event === 'lost' && key === name);
+  }
+  await cluster.quiet();
+
+  for (const name of STUCK) {
+    expect(await cluster.ends(name)).toEqual([{ node: 'heir', state: 'completed', attempts: 2 }]);
+  }
+  const ledger = await cluster.ledger();
+  const transactional = ledger.filter(({ name }) => name === 'test.used' || name === 'test.fresh');
+  expect(transactional.map(({ node }) => node)).toEqual(['heir', 'heir']);
+  const beside = ledger.find(({ key }) => key === 'beside');
+  expect(beside?.lateness_ms).toBeGreaterThanOrEqual(blocked!.ms);
 });

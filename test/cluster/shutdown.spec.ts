@@ -1,16 +1,10 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { Cluster } from './support/cluster.js';
 import type { Served } from './support/worker.protocol.js';
 import { IS_LISTENER } from '../support/listener.js';
 
-let cluster: Cluster;
-
-beforeEach(async () => {
-  cluster = await Cluster.open();
-});
-
-afterEach(() => cluster.close());
+const cluster = new Cluster();
 
 const held: Served = { does: 'hold', concurrency: 10, timeout: '60s' };
 
@@ -36,16 +30,17 @@ async function holdClaimsOf(key: string): Promise<Client> {
 }
 
 it('SIGTERM twice, during a claim, with handlers in flight: all of it is given back, no attempt is spent', async () => {
-  const leaving = await cluster.worker('leaving', {
-    serves: {
+  const leaving = await cluster.worker(
+    'leaving',
+    {
       'test.plain': held,
       'test.stubborn': { ...held, stubborn: true },
       'test.fenced': { ...held, stubborn: true, fenced: true },
       'test.claimed': held,
     },
     // A lease that would hold the rows back for a minute, were they not released.
-    options: { lease: '60s', drainTimeout: '500ms' },
-  });
+    { options: { lease: '60s', drainTimeout: '500ms' } },
+  );
   const { delays } = await cluster.producer();
   for (const name of ['test.plain', 'test.stubborn', 'test.fenced'] as const) {
     await delays.schedule(name, null, { after: 0, key: name });
@@ -83,10 +78,8 @@ it('SIGTERM twice, during a claim, with handlers in flight: all of it is given b
 });
 
 it('SIGTERM waits for a handler that ends in time, although it is sent twice', async () => {
-  const leaving = await cluster.worker('leaving', {
-    serves: { 'test.slow': { ...held, stubborn: true } },
-    options: { drainTimeout: '60s' },
-  });
+  const serves = { 'test.slow': { ...held, stubborn: true } };
+  const leaving = await cluster.worker('leaving', serves, { options: { drainTimeout: '60s' } });
   const { delays } = await cluster.producer();
   await delays.schedule('test.slow', null, { after: 0, key: 'k' });
   await leaving.waitFor(({ holding }) => holding === 'k');

@@ -1,101 +1,66 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { NodeProcess } from '../support/node-process.js';
+import { expect, it } from '@jest/globals';
 import { Cluster } from './support/cluster.js';
-import type { CalendarMessage, CalendarSetup } from './support/calendar.protocol.js';
 
 const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 /** Longer than any zone keeps one offset, so a wait of calendar days would be an hour off. */
-const STRETCH_MS = 200 * DAY_MS;
+const STRETCH_MS = 200 * 24 * HOUR_MS;
 
-/**
- * Zones with a change of the clocks: where, an instant an hour or two before it, and how the database writes and
- * reads times meanwhile, when nobody says otherwise.
- */
-const ZONES = [
-  {
-    zone: 'Europe/Berlin',
-    beforeMs: Date.UTC(2090, 9, 29, 0),
-    session: { timezone: 'UTC', datestyle: 'ISO, MDY', intervalstyle: 'postgres' },
-  },
-  {
-    zone: 'America/New_York',
-    beforeMs: Date.UTC(2090, 2, 12, 6),
-    session: { timezone: 'America/St_Johns', datestyle: 'SQL, DMY', intervalstyle: 'sql_standard' },
-  },
-  // By half an hour, and on the other side of the world.
-  {
-    zone: 'Australia/Lord_Howe',
-    beforeMs: Date.UTC(2090, 3, 1, 14),
-    session: { timezone: 'Asia/Kathmandu', datestyle: 'German', intervalstyle: 'iso_8601' },
-  },
-];
+/** Its clocks change by half an hour, on the other side of the world; an hour or two before that. */
+const ZONE = 'Australia/Lord_Howe';
+const BEFORE_MS = Date.UTC(2090, 3, 1, 14);
 
-let cluster: Cluster;
-let node: NodeProcess<CalendarMessage> | undefined;
+/** How the database writes and reads times meanwhile, when nobody says otherwise. */
+const SESSION = { timezone: 'Asia/Kathmandu', datestyle: 'German', intervalstyle: 'iso_8601' };
 
-beforeEach(async () => {
-  cluster = await Cluster.open();
-});
+const NAME = 'test.calendar';
+const cluster = new Cluster();
 
-afterEach(async () => {
-  if (node?.running) await node.kill('SIGKILL');
-  node = undefined;
-  await cluster.close();
-});
-
-/** For all sessions from now on; the cluster's own, opened before, stay as they are. */
-async function setSessions(settings: (typeof ZONES)[number]['session']): Promise<void> {
+it('a due time is an instant, whatever zones the database and the process keep, and across a change of the clocks', async () => {
   const [row] = await cluster.sql<{ name: string }>('SELECT current_database() AS name');
-  for (const [setting, value] of Object.entries(settings)) {
+  for (const [setting, value] of Object.entries(SESSION)) {
     await cluster.sql(`ALTER DATABASE ${row!.name} SET ${setting} = '${value}'`);
   }
-}
+  const worker = await cluster.worker('calendar', { [NAME]: { does: 'note' } }, {}, { TZ: ZONE });
+  const schedule = async (key: string, when: { afterMs: number } | { atMs: number }) => {
+    worker.send({ schedule: { name: NAME, key, ...when } });
+    const { dueAtMs, offset } = await worker.waitFor(({ scheduled }) => scheduled === key);
+    return { dueAtMs, offset };
+  };
 
-async function calendarIn(zone: string, instantsMs: number[]): Promise<CalendarMessage> {
-  const setup: CalendarSetup = { url: cluster.url, instantsMs, stretchMs: STRETCH_MS };
-  node = NodeProcess.start('test/cluster/fixtures/calendar.ts', {
-    env: { TZ: zone, CALENDAR: JSON.stringify(setup) },
-  });
-  const told = await node.waitFor(({ zone: itsZone }) => itsZone !== undefined);
-  expect(await node.exited).toEqual({ code: 0, signal: null });
-  return told;
-}
+  const instantsMs = [0, 1, 2, 3].map((hours) => BEFORE_MS + hours * HOUR_MS);
+  const answered = [];
+  for (const atMs of instantsMs) answered.push(await schedule(`at ${atMs}`, { atMs }));
+  expect(answered.map(({ dueAtMs }) => dueAtMs)).toEqual(instantsMs);
+  // The clocks really change between these instants, in the process that wrote them.
+  expect(new Set(answered.map(({ offset }) => offset)).size).toBe(2);
 
-const stored = async (): Promise<Map<string, { dueMs: number; createdMs: number }>> => {
-  const rows = await cluster.sql<{ key: string; dueMs: number; createdMs: number }>(
-    `SELECT key, (extract(epoch FROM due_at) * 1000)::float8 AS "dueMs",
-            (extract(epoch FROM created_at) * 1000)::float8 AS "createdMs"
-     FROM delay_queue.delay`,
+  const after = await schedule('after', { afterMs: STRETCH_MS });
+  await schedule('extended', { atMs: BEFORE_MS });
+  worker.send({ extend: { name: NAME, key: 'extended', byMs: STRETCH_MS } });
+  const extended = await worker.waitFor((message) => message.extended !== undefined);
+  expect(extended.dueAtMs).toBe(BEFORE_MS + STRETCH_MS);
+
+  const soon = await schedule('soon', { afterMs: 50 });
+  const [fired] = await cluster.until<{ dueMs: number; latenessMs: number }>(
+    `SELECT (extract(epoch FROM l.due) * 1000)::float8 AS "dueMs", l.lateness_ms AS "latenessMs"
+     FROM ledger l JOIN delay_queue.history h USING (key) WHERE l.due = h.due_at`,
+    ({ length }) => length === 1,
   );
-  return new Map(rows.map(({ key, ...times }) => [key, times]));
-};
+  expect(fired!.dueMs).toBe(soon.dueAtMs);
+  expect(fired!.latenessMs).toBeGreaterThanOrEqual(0);
+  expect(fired!.latenessMs).toBeLessThan(HOUR_MS / 2);
 
-it.each(ZONES)(
-  'a database that keeps $session.timezone, and a process in $zone: a due time is an instant',
-  async ({ zone, beforeMs, session }) => {
-    await setSessions(session);
-    const instantsMs = [0, 1, 2, 3].map((hours) => beforeMs + hours * HOUR_MS);
-    const told = await calendarIn(zone, instantsMs);
-    // The clocks really change between these instants, in the process that wrote them.
-    expect(told.zone).toBe(zone);
-    expect(new Set(told.offsets).size).toBe(2);
-
-    expect(told.at).toEqual(instantsMs);
-    expect(told.foundMs).toBe(instantsMs[0]);
-    expect(told.extendedMs).toBe(instantsMs[0]! + STRETCH_MS);
-    expect(told.firedMs).toBe(told.soonMs);
-    expect(told.historyMs).toBe(told.soonMs);
-    expect(told.latenessMs).toBeGreaterThanOrEqual(0);
-    expect(told.latenessMs).toBeLessThan(HOUR_MS / 2);
-
-    const rows = await stored();
-    expect(instantsMs.map((ms) => rows.get(`at ${ms}`)?.dueMs)).toEqual(instantsMs);
-    const { dueMs, createdMs } = rows.get('after')!;
-    expect(told.afterMs).toBe(dueMs);
-    // Whole milliseconds, rounded up.
-    expect(dueMs - createdMs - STRETCH_MS).toBeGreaterThanOrEqual(0);
-    expect(dueMs - createdMs - STRETCH_MS).toBeLessThan(1);
-  },
-);
+  const stored = await cluster.sql<{ key: string; dueMs: number; waitMs: number }>(
+    `SELECT key, (extract(epoch FROM due_at) * 1000)::float8 AS "dueMs",
+            (extract(epoch FROM due_at - created_at) * 1000)::float8 AS "waitMs"
+     FROM delay_queue.delay ORDER BY id`,
+  );
+  const dueMs = new Map(stored.map((each) => [each.key, each.dueMs]));
+  expect(instantsMs.map((ms) => dueMs.get(`at ${ms}`))).toEqual(instantsMs);
+  expect(dueMs.get('after')).toBe(after.dueAtMs);
+  // Whole milliseconds, rounded up.
+  const waitMs = stored.find(({ key }) => key === 'after')!.waitMs - STRETCH_MS;
+  expect(waitMs).toBeGreaterThanOrEqual(0);
+  expect(waitMs).toBeLessThan(1);
+});

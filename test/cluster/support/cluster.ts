@@ -1,3 +1,4 @@
+import { afterEach, beforeEach } from '@jest/globals';
 import type { DelayQueueOptions } from 'nestjs-delay-queue';
 import { Client, Pool, type QueryResultRow } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
@@ -17,43 +18,44 @@ export const SHORT: DelayQueueOptions = {
 
 export type Worker = NodeProcess<WorkerMessage> & { nodeName: string };
 
-/** Worker processes and a producer on one database, with a ledger of what was done. */
+/** Worker processes and a producer on one database, with a ledger of what was done; anew for each test of a file. */
 export class Cluster {
-  readonly #workers: Worker[] = [];
-  readonly #sessions: Client[] = [];
+  #workers: Worker[] = [];
+  #sessions: Client[] = [];
   #producer: Promise<DelayNode> | undefined;
+  #database!: TestDatabase;
+  #pool!: Pool;
 
-  static async open(): Promise<Cluster> {
-    const database = await createTestDatabase();
-    const cluster = new Cluster(database, new Pool({ connectionString: database.url, max: 4 }));
-    // Without a unique key: what was done twice must show.
-    await cluster.sql(`CREATE TABLE ledger (
-      delay_id bigint NOT NULL, name text NOT NULL, key text, node text, attempt int NOT NULL,
-      due timestamptz NOT NULL, lateness_ms float8 NOT NULL,
-      at timestamptz NOT NULL DEFAULT clock_timestamp())`);
-    return cluster;
-  }
+  /** @param create where else the database lies; it has our tables */
+  constructor(create: () => Promise<TestDatabase> = createTestDatabase) {
+    beforeEach(async () => {
+      this.#database = await create();
+      this.#pool = new Pool({ connectionString: this.url, max: 4 });
+      // Connections of the pool that a test kills say so here.
+      this.#pool.on('error', () => {});
+      // Without a unique key: what was done twice must show.
+      await this.sql(`CREATE TABLE ledger (
+        delay_id bigint NOT NULL, name text NOT NULL, key text, node text, attempt int NOT NULL,
+        due timestamptz NOT NULL, lateness_ms float8 NOT NULL,
+        at timestamptz NOT NULL DEFAULT clock_timestamp())`);
+    });
 
-  private constructor(
-    private readonly database: TestDatabase,
-    private readonly pool: Pool,
-  ) {
-    // Connections of the pool that a test kills say so here.
-    pool.on('error', () => {});
+    afterEach(() => this.#close());
   }
 
   get url(): string {
-    return this.database.url;
+    return this.#database.url;
   }
 
   /** Starts a worker and waits until it is ready. */
   async worker(
     nodeName: string,
-    setup: Omit<WorkerSetup, 'url'>,
+    serves: WorkerSetup['serves'],
+    setup: Partial<WorkerSetup> = {},
     env: Record<string, string> = {},
   ): Promise<Worker> {
     const options = { ...SHORT, ...setup.options, nodeName };
-    const asked: WorkerSetup = { ...setup, url: this.url, options };
+    const asked: WorkerSetup = { url: this.url, ...setup, serves, options };
     const worker = Object.assign(
       NodeProcess.start<WorkerMessage>('test/cluster/fixtures/worker.ts', {
         env: { ...env, CLUSTER_WORKER: JSON.stringify(asked) },
@@ -80,8 +82,21 @@ export class Cluster {
     return client;
   }
 
+  /** Schedules so many of that name, due within the time given. */
+  async schedule(name: `test.${string}`, count: number, spreadMs = 0): Promise<void> {
+    const { delays } = await this.producer();
+    await delays.scheduleMany(
+      Array.from({ length: count }, (_, n) => ({
+        name,
+        payload: null,
+        key: `${name}-${n}`,
+        after: (n * spreadMs) / count,
+      })),
+    );
+  }
+
   async sql<Row extends QueryResultRow>(text: string, parameters: unknown[] = []): Promise<Row[]> {
-    return (await this.pool.query<Row>(text, parameters)).rows;
+    return (await this.#pool.query<Row>(text, parameters)).rows;
   }
 
   /** Lines in the order in which they were written. */
@@ -106,6 +121,22 @@ export class Cluster {
     return until(() => this.sql<Row>(text, parameters), accept, { tell });
   }
 
+  /** How often each key was done, of those that were. */
+  async timesDone(name: string): Promise<Map<string, number>> {
+    const rows = await this.sql<{ key: string; times: number }>(
+      'SELECT key, count(*)::int AS times FROM ledger WHERE name = $1 GROUP BY key',
+      [name],
+    );
+    return new Map(rows.map(({ key, times }) => [key, times]));
+  }
+
+  /** How delays of that name ended, the first one first. */
+  ends(name: string): Promise<{ node: string; state: string; attempts: number }[]> {
+    const text =
+      'SELECT node, state, attempts FROM delay_queue.history WHERE name = $1 ORDER BY id';
+    return this.sql(text, [name]);
+  }
+
   /** Until no delay is left but dead letters. */
   async quiet(): Promise<void> {
     await this.until<{ left: number }>(
@@ -114,13 +145,12 @@ export class Cluster {
     );
   }
 
-  async close(): Promise<void> {
-    for (const worker of this.#workers) {
-      if (worker.running) await worker.kill('SIGKILL');
-    }
+  async #close(): Promise<void> {
+    for (const worker of this.#workers) if (worker.running) await worker.kill('SIGKILL');
     await (await this.#producer)?.stop();
     for (const session of this.#sessions) await session.end();
-    await this.pool.end();
-    await this.database.drop({ force: true });
+    await this.#pool.end();
+    await this.#database.drop({ force: true });
+    [this.#workers, this.#sessions, this.#producer] = [[], [], undefined];
   }
 }

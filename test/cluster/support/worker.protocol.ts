@@ -1,13 +1,19 @@
 import type { DelayQueueOptions, OnDelayOptions } from 'nestjs-delay-queue';
 import type { Repeats } from '../../support/repeated.js';
 
+/** Nobody catches what these do. */
+export type Fatal = 'die' | 'abort' | 'reject' | 'throw-later';
+
 /** What a worker does with the delays of one name, beside writing a line into the ledger. */
 export interface Served extends Pick<
   OnDelayOptions,
   'concurrency' | 'timeout' | 'maxAttempts' | 'backoff'
 > {
-  /** `note`: the line alone. `hold`: waits for the parent first. `die`: kills its own process. */
-  does: 'note' | 'hold' | 'die';
+  /**
+   * `note`: the line alone. `hold`: waits for the parent first. `die`, `abort`, `reject`, `throw-later`: ends its own
+   * process. `seize`: blocks the event loop until `WorkerSetup.until` exists; `freed`: waits until that is over.
+   */
+  does: 'note' | 'hold' | 'seize' | 'freed' | Fatal;
   /** The line is part of the attempt's own transaction. */
   fenced?: boolean;
   /** Its delay recurs. */
@@ -21,9 +27,10 @@ export interface WorkerSetup {
   url: string;
   serves?: Record<`test.${string}`, Served>;
   options?: DelayQueueOptions;
-  poolMax?: number;
   /** See `makeSweepsRare`. */
   rareSweeps?: boolean;
+  /** A file. */
+  until?: string;
 }
 
 /** What the parent tells a worker later. */
@@ -32,7 +39,9 @@ export interface Order {
   go?: string;
   /** Asks for `claims`. */
   count?: true;
-  schedule?: { name: `test.${string}`; key: string; afterMs: number };
+  schedule?: { name: `test.${string}`; key: string; afterMs?: number; atMs?: number };
+  /** Moves what was scheduled to a later time. */
+  extend?: { name: `test.${string}`; key: string; byMs: number };
 }
 
 /** What a worker tells. */
@@ -43,14 +52,15 @@ export interface WorkerMessage {
   attempt?: number;
   /** The signal of that key's attempt aborted. */
   aborted?: string;
-  /** A claim of so many rows is about to be sent. */
-  claiming?: number;
-  claims?: { statements: number; asked: number; got: number };
+  claims?: { asked: number; got: number };
   scheduled?: string;
+  extended?: string;
   id?: string;
   dueAtMs?: number;
   /** The worker's own wall clock. */
   nowMs?: number;
+  /** Minutes behind UTC of what was scheduled, in the worker's time zone. */
+  offset?: number;
   event?: string;
   key?: string;
 }
