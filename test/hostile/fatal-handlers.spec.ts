@@ -1,47 +1,36 @@
-import { afterEach, beforeEach, expect, it } from '@jest/globals';
-import { Stage } from '../integration/engine/support/stage.js';
-import { NodeProcess } from '../support/node-process.js';
-import type { FatalNodeMessage } from './fixtures/fatal-node.js';
+import { expect, it } from '@jest/globals';
+import { Cluster } from '../cluster/support/cluster.js';
+import type { Served } from '../cluster/support/worker.protocol.js';
+
+const cluster = new Cluster();
+
+const once = { timeout: 300, maxAttempts: 1 } as const;
 
 /** Node ends a process for what nobody catches, and so it should. The delay must not do it for ever. */
-let stage: Stage;
-let node: NodeProcess<FatalNodeMessage> | undefined;
+const FATAL: Record<`test.${string}`, Served> = {
+  'test.rejectionThatNobodyHandles': { does: 'reject', ...once },
+  'test.errorInListenerOfItsSignal': { does: 'throw-later', ...once },
+  'test.abort': { does: 'abort', ...once },
+};
+const NAMES = Object.keys(FATAL) as `test.${string}`[];
 
-beforeEach(async () => {
-  stage = await Stage.open();
+it('what nobody catches ends the process, and then it is a dead letter', async () => {
+  const { delays } = await cluster.producer();
+  for (const name of NAMES) await delays.schedule(name, null, { after: 0, key: 'k' });
+  await Promise.all(
+    NAMES.map(async (name) => {
+      const dying = await cluster.worker(name, { [name]: FATAL[name]! });
+      expect((await dying.exited).code).not.toBe(0);
+    }),
+  );
+  expect(
+    await cluster.sql('SELECT DISTINCT attempts, leased_by IS NULL AS free FROM delay_queue.delay'),
+  ).toEqual([{ attempts: 1, free: false }]);
+
+  const survivor = await cluster.worker('survivor', FATAL);
+  await cluster.quiet();
+  for (const name of NAMES) {
+    expect(await delays.find(name, 'k')).toMatchObject({ state: 'dead', attempts: 1 });
+  }
+  expect(await survivor.kill('SIGTERM')).toEqual({ code: 0, signal: null });
 });
-
-afterEach(async () => {
-  if (node?.running) await node.kill('SIGKILL');
-  await stage.close({ force: true });
-});
-
-async function startNode(): Promise<NodeProcess<FatalNodeMessage>> {
-  const env = { HOSTILE_URL: stage.url };
-  node = NodeProcess.start<FatalNodeMessage>('test/hostile/fixtures/fatal-node.ts', { env });
-  await node.waitFor(({ event }) => event === 'ready');
-  return node;
-}
-
-it.each(['a rejection that nobody handles', 'an error in a listener of its signal', 'an abort'])(
-  '%s ends the process twice, and then it is a dead letter',
-  async (key) => {
-    const producer = await stage.start({ options: { worker: false } });
-    await producer.delays.schedule('test.fatal', null, { after: 0, key });
-    for (const attempt of [1, 2]) {
-      const dying = await startNode();
-      const exit = await dying.exited;
-      expect(exit.code).not.toBe(0);
-      expect(await producer.delays.find('test.fatal', key)).toMatchObject({ attempts: attempt });
-    }
-    const survivor = await startNode();
-    await survivor.waitFor((told) => told.event === 'dead' && told.key === key);
-    expect(await producer.delays.find('test.fatal', key)).toMatchObject({
-      state: 'dead',
-      attempts: 2,
-    });
-    await producer.delays.schedule('test.fatal', null, { after: 0, key: 'healthy' });
-    await survivor.waitFor((told) => told.event === 'completed' && told.key === 'healthy');
-    expect(await survivor.kill('SIGTERM')).toEqual({ code: 0, signal: null });
-  },
-);

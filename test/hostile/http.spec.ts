@@ -1,88 +1,49 @@
-import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
-import { gzipSync } from 'node:zlib';
 import { RunningShop } from '../e2e/support/running-shop.js';
 import { ID, JSON_TYPE, problemIn } from '../e2e/support/answered.js';
 
-let shop: RunningShop;
+// oxlint-disable jest/expect-expect -- `isProblem` expects
 
-beforeAll(async () => {
-  shop = await RunningShop.open();
-});
-
-afterAll(async () => {
-  await shop.mustHold();
-  await shop.close();
-});
+const shop = RunningShop.forAll();
 
 const GOOD = '{"items":[{"sku":"CUP-WHITE","quantity":1}]}';
 const key = (value: string | string[]) => ({ ...JSON_TYPE, 'idempotency-key': value });
-const gzip = { ...JSON_TYPE, 'content-encoding': 'gzip' };
 const SOON = new Date(Date.now() + 3_600_000).toISOString();
 /** A campaign of a message of so many characters. */
 const campaign = (message: number, at = SOON, recipients = ['a']): string =>
   JSON.stringify({ at, message: 'x'.repeat(message), recipients });
-const items = (given: string): string => `{"items":[{"sku":"CUP-WHITE","quantity":1,${given}}]}`;
+const CROWD = campaign(
+  1,
+  SOON,
+  Array.from({ length: 10_001 }, (_, n) => `p${n}`),
+);
+const BELL = campaign(1).replace('"x"', String.raw`"a\u0007b"`);
 
 /** What the shop itself allows and refuses; what Express and zod refuse by themselves is theirs to test. */
-it.each<[string, string, string | Buffer, object, number, RegExp]>([
-  ['an order of 65 KB', '/orders', `{"items":"${'x'.repeat(66_000)}"}`, JSON_TYPE, 413, /./],
-  ['an order of 50 MB in gzip', '/orders', gzipSync(Buffer.alloc(5e7, ' ')), gzip, 413, /./],
-  ['a campaign of 65 KB', '/campaigns', campaign(66_000), JSON_TYPE, 400, /^message: /],
-  ['a campaign of 1.1 MB', '/campaigns', campaign(1_100_000), JSON_TYPE, 413, /./],
-  ['lists 30,000 deep', '/orders', '['.repeat(3e4) + ']'.repeat(3e4), JSON_TYPE, 400, /object/],
-  ['no JSON', '/orders', '{"items":', JSON_TYPE, 400, /./],
-  ['no UTF-8', '/orders', Buffer.from(items('"sku":"\xff"'), 'latin1'), JSON_TYPE, 400, /\.sku: /],
-  ['NUL in a SKU', '/orders', items('"sku":"A\\u0000"'), JSON_TYPE, 400, /^items\.0\.sku: /],
-  ['the SKU __proto__', '/orders', items('"sku":"__proto__"'), JSON_TYPE, 400, /"__proto__"/],
-  ['a quantity of 1e309', '/orders', items('"quantity":1e309'), JSON_TYPE, 400, /\.quantity: /],
-  [
-    '5,000 wrong lines',
-    '/orders',
-    `{"items":[${'0,'.repeat(4_999)}0]}`,
-    JSON_TYPE,
-    400,
-    /^items: /,
-  ],
-  ['a key of 256 characters', '/orders', GOOD, key('k'.repeat(256)), 400, /^Idempotency-Key: /],
-  ['a key with a blank', '/orders', GOOD, key('a b'), 400, /^Idempotency-Key: /],
-  ['two keys', '/orders', GOOD, key(['one', 'two']), 400, /^Idempotency-Key: /],
-])('%s is answered with what is wrong with it', async (_, path, body, headers, status, says) => {
-  const answer = await shop.sendAsItIs('POST', path, body, { ...headers });
+it.each<[string, string, string, number, RegExp, object?]>([
+  ['an order of 65 KB', 'POST /orders', `{"items":"${'x'.repeat(66_000)}"}`, 413, /./],
+  ['a campaign of 65 KB', 'POST /campaigns', campaign(66_000), 400, /^message: /],
+  ['a campaign of 1.1 MB', 'POST /campaigns', campaign(1_100_000), 413, /./],
+  ['a key of 256 characters', 'POST /orders', GOOD, 400, /^Idempotency-K/, key('k'.repeat(256))],
+  ['a key with a blank', 'POST /orders', GOOD, 400, /^Idempotency-Key: /, key('a b')],
+  ['two keys', 'POST /orders', GOOD, 400, /^Idempotency-Key: /, key(['one', 'two'])],
+  ['NUL in a SKU', 'POST /orders', '{"items":[{"sku":"A\\u0000"}]}', 400, /^items\.0\.sku: /m],
+  ['eleven years', 'PATCH /merchants/kiln', '{"payWithin":"3651d"}', 400, /^payWithin: /],
+  ['no time at all', 'PUT /sample-provider', '{"refunds":"fail","for":"0ms"}', 400, /^for: /],
+  ['an amount of 2^31', 'POST /payments/callback', '{"amount":2147483648}', 400, /^amount: /m],
+  ['a year 9999', 'POST /campaigns', campaign(1, '9999-12-31T23:59:59Z'), 400, /^at: /],
+  ['10,001 recipients', 'POST /campaigns', CROWD, 400, /^recipients: /m],
+  ['a bell in a message', 'POST /campaigns', BELL, 400, /^message: /m],
+  ['six stars', `POST /orders/${ID}/review`, '{"stars":6}', 400, /^stars: /m],
+  ['a line break', `POST /orders/${ID}/dispute`, '{"reason":"a\\nb"}', 400, /^reason: /m],
+])('%s: %s says what is wrong', async (_, route, body, status, says, headers = JSON_TYPE) => {
+  const [method, path] = route.split(' ') as [string, string];
+  const answer = await shop.sendAsItIs(method, path, body, { ...headers });
   const { detail, errors } = problemIn(answer, status);
   const lines = errors?.map(({ field, message }) => `${field}: ${message}`) ?? [detail];
   expect(lines.join('\n')).toMatch(says);
-});
-
-const TOO_MANY = campaign(
-  1,
-  undefined,
-  Array.from({ length: 10_001 }, (_, n) => `p${n}`),
-);
-
-/** What a column, a timer or a message could not hold. */
-it.each([
-  ['PATCH', '/merchants/kiln', 'payWithin', '{"payWithin":"3651d"}'],
-  ['PATCH', '/merchants/kiln', 'remindBefore', '{"remindBefore":"30m; DROP TABLE merchant"}'],
-  ['PUT', '/sample-provider', 'for', '{"refunds":"fail","for":"0ms"}'],
-  ['POST', '/payments/callback', 'amount', '{"amount":2147483648}'],
-  ['POST', '/payments/callback', 'transaction', `{"transaction":"${'t'.repeat(256)}"}`],
-  ['POST', '/campaigns', 'at', campaign(1, '9999-12-31T23:59:59Z')],
-  ['POST', '/campaigns', 'at', campaign(1, '0000-01-01T00:00:00Z')],
-  ['POST', '/campaigns', 'recipients', '{"recipients":["a b"]}'],
-  ['POST', '/campaigns', 'recipients', TOO_MANY],
-  ['POST', '/campaigns', 'message', '{"message":"a\\u0007b"}'],
-  ['POST', '/payments/callback', 'provider', '{"provider":"a\\r\\nb"}'],
-  ['POST', '/orders', 'items.0.sku', items('"sku":"CUP-WHITE\\n"')],
-  ['POST', `/orders/${ID}/review`, 'stars', '{"stars":6}'],
-  ['POST', `/orders/${ID}/dispute`, 'reason', '{"reason":"a\\nb"}'],
-])('%s %s: %s is out of range', async (method, path, field, body) => {
-  const answer = await shop.sendAsItIs(method, path, body, JSON_TYPE);
-  const { errors } = problemIn(answer, 400);
-  expect(errors).toContainEqual(
-    expect.objectContaining({ field: expect.stringMatching(new RegExp(`^${field}\\b`)) }),
-  );
 });
 
 const HOST = 'Host: shop\r\n';
@@ -109,26 +70,11 @@ function isProblem(answer: string, status: number): void {
 it.each([
   ['the hello of TLS', '\x16\x03\x01\0\xf2\x01\0\0\xee\x03\x03', 400],
   ['a header of 20 kB', `${POST}Idempotency-Key: ${'k'.repeat(20_000)}\r\n\r\n`, 431],
-  ['a length and chunks', `${POST}Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n`, 400],
-  ['a wrong chunk', `${POST}Transfer-Encoding: chunked\r\n\r\nxyz\r\n`, 400],
   ['an expectation', `${POST}Connection: close\r\nExpect: miracles\r\n\r\n`, 417],
 ])('a socket that brings %s is told so', async (_, bytes, status) => {
   const { socket, answer } = await socketToShop();
   socket.end(bytes, 'latin1');
   isProblem(await answer, status);
-  expect((await shop.get('/skus')).status).toBe(200);
-});
-
-it.each([
-  ['half of the headers', `${POST}Content-Le`],
-  ['half of a body', `${POST}Content-Length: ${GOOD.length}\r\n\r\n${GOOD.slice(0, 20)}`],
-  ['a whole order', `${POST}Content-Length: ${GOOD.length}\r\n\r\n${GOOD}`],
-  ['fifty requests at once', `GET /skus HTTP/1.1\r\n${HOST}\r\n`.repeat(50)],
-])('a socket that brings %s and goes away harms nobody', async (_, bytes) => {
-  const { socket, answer } = await socketToShop();
-  socket.write(bytes, () => socket.destroy());
-  await answer;
-  expect((await shop.get('/skus')).status).toBe(200);
 });
 
 it('a client that is too slow is answered 408, and may not keep its socket', async () => {
@@ -143,19 +89,24 @@ it('a client that is too slow is answered 408, and may not keep its socket', asy
   isProblem(said, 408);
 });
 
-it('what looks like SQL is a text like any other', async () => {
-  const { id, total } = await shop.place(await shop.newSku());
-  const fragment = `tx'); DROP TABLE payment; --`;
-  expect(await shop.callback(id, total, fragment)).toMatchObject({ status: 200 });
-  expect((await shop.order(id)).payments).toMatchObject([{ transaction: fragment }]);
+it('clients that go away in the middle harm nobody', async () => {
+  for (const bytes of [`${POST}Content-Length: 40\r\n\r\n${GOOD.slice(0, 20)}`, `${POST}Conte`]) {
+    const { socket, answer } = await socketToShop();
+    socket.write(bytes, () => socket.destroy());
+    await answer;
+  }
+  expect((await shop.get('/skus')).status).toBe(200);
 });
 
-it('keys that look like prototypes change nothing and pollute nothing', async () => {
+it('what looks like SQL, or like a prototype, is a text like any other', async () => {
   const sku = await shop.newSku({ price: 700 });
   const line = `{"sku":"${sku}","quantity":1,"__proto__":{"price":0},"constructor":{"prototype":{}}}`;
   const placed = await shop.send('POST', '/orders', `{"items":[${line}],"__proto__":{"total":0}}`);
   expect(placed).toMatchObject({ status: 201, body: { total: 700 } });
-  expect(({} as { admin?: unknown }).admin).toBeUndefined();
+  const fragment = `tx'); DROP TABLE payment; --`;
+  const { id } = placed.body;
+  expect(await shop.callback(id, 700, fragment)).toMatchObject({ status: 200 });
+  expect((await shop.order(id)).payments).toMatchObject([{ transaction: fragment }]);
 });
 
 it('a failure of the server says so, and nothing about its insides', async () => {

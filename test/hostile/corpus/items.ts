@@ -39,17 +39,12 @@ const refused = (field: RegExp, what: string, make: () => unknown): HostileItems
 
 export const ITEMS: readonly HostileItems[] = [
   refused(/^items$/, 'nothing', () => undefined),
-  refused(/^items$/, 'null', () => null),
-  refused(/^items$/, 'a text', () => 'items'),
   refused(/^items$/, 'an object with a length', () => ({ length: 1, 0: item() })),
-  refused(/^items$/, 'a Set', () => new Set([item()])),
-  refused(/^items$/, 'an iterable that throws', () => ({ [Symbol.iterator]: boom })),
   refused(/^items$/, 'a generator that throws in the middle', function* made() {
     yield item();
     boom();
   }),
   refused(/^items$/, '10,001 items', () => many(10_001)),
-  refused(/^items$/, '100,001 items', () => many(100_001)),
   refused(/^items$/, 'four billion items', () => Object.assign([], { length: 4e9 })),
   refused(
     /^items/,
@@ -63,17 +58,10 @@ export const ITEMS: readonly HostileItems[] = [
     return proxy;
   }),
   refused(/^items/, 'an array whose map throws', () => Forgetful.of(item(), item())),
-  refused(/^items\[0\]/, 'a hole in front', () => withHole(3, 0)),
   refused(/^items\[1\]/, 'a hole in the middle', () => withHole(3, 1)),
-  refused(/^items\[0\]/, 'nothing but holes', () => Object.assign([], { length: 3 })),
   refused(/^items\[1\]/, 'undefined for an item', () => [item(), undefined]),
   refused(/^items\[1\]/, 'null for an item', () => [item(), null]),
-  refused(/^items\[1\]/, 'a number for an item', () => [item(), 7]),
   refused(/^items\[1\]/, 'a list for an item', () => [item(), ['test.h', 1]]),
-  refused(/^items\[1\]/, 'an item that is a proxy and throws', () => [
-    item(),
-    new Proxy(item(), { ownKeys: boom }),
-  ]),
   refused(/^items\[1\]/, 'an item with a getter that throws', () => [
     item(),
     Object.defineProperty(item(), 'payload', { enumerable: true, get: boom }),

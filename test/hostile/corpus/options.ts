@@ -44,10 +44,7 @@ const repeat = (
 export const OPTIONS: readonly HostileOptions[] = [
   whole('no options', undefined),
   whole('null', null),
-  whole('a number', 5),
-  whole('a text', '5s'),
   whole('a list', []),
-  whole('a function', () => ({ after: 1 })),
   whole('a Map', new Map([['after', 1]])),
   whole('a proxy that throws', new Proxy({}, { ownKeys: boom }), 'options', 'cannot be read'),
   whole(
@@ -63,14 +60,9 @@ export const OPTIONS: readonly HostileOptions[] = [
     'is not an option',
   ),
   unknown('maxAttemps', 'did you mean maxAttempts?'),
-  unknown('max_attempts', 'did you mean maxAttempts?'),
   unknown('Key', 'did you mean key?'),
   unknown(
     'delayKey',
-    'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, repeat, manager',
-  ),
-  unknown(
-    'payload',
     'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, repeat, manager',
   ),
   // Its name would fill a screen.
@@ -79,16 +71,11 @@ export const OPTIONS: readonly HostileOptions[] = [
   attempts('no attempts', 0),
   attempts('half an attempt', 1.5),
   attempts('1,001 attempts', 1_001),
-  attempts('NaN attempts', NaN),
   attempts('attempts as a text', '3'),
-  attempts('null attempts', null),
   conflict('an unknown conflict', 'ignore'),
-  conflict('a conflict in capitals', 'KEEP'),
   conflict('a conflict that every object has', 'toString'),
   conflict('a conflict of null', null),
-  conflict('a list of a conflict', ['keep']),
   repeat('to recur as null', 'repeat', null, 'must be an object'),
-  repeat('to recur as a text', 'repeat', '1h', 'must be an object'),
   repeat('to recur in no way', 'repeat.every|cron', {}, 'exactly one of them'),
   repeat(
     'to recur in two ways',
@@ -96,10 +83,7 @@ export const OPTIONS: readonly HostileOptions[] = [
     { every: '1h', cron: '* * * * *' },
     'exactly one of them',
   ),
-  repeat('a period of no length', 'repeat.every', { every: 0 }, 'must be'),
   repeat('a period below the least', 'repeat.every', { every: '999ms' }, 'must be'),
-  repeat('a period of NaN', 'repeat.every', { every: NaN }, 'must be'),
-  repeat('a cron of six fields too few', 'repeat.cron', { cron: '' }, 'must'),
   repeat('a cron that nobody reads', 'repeat.cron', { cron: '61 * * * *' }, 'cron expression'),
   repeat('a cron that never comes', 'repeat.cron', { cron: '0 0 30 2 *' }, 'never comes'),
   repeat(
@@ -127,16 +111,12 @@ export const OPTIONS: readonly HostileOptions[] = [
     'did you mean timeZone?',
   ),
   repeat('to recur without a key', 'key', { every: '1h' }, 'needs one', { key: undefined }),
-  repeat('to recur with a key of null', 'key', { every: '1h' }, 'must be a text', { key: null }),
   repeat('to recur, after and at', 'at', { every: '1h' }, 'not both', {
     after: 1,
     at: new Date(0),
   }),
   repeat('to recur, the earlier one', 'onConflict', { every: '1h' }, 'replace, keep or error', {
     onConflict: 'earlier',
-  }),
-  repeat('to recur, the later one', 'onConflict', { every: '1h' }, 'replace, keep or error', {
-    onConflict: 'later',
   }),
   repeat('to recur, with a longest wait', 'maxWait', { every: '1h' }, 'due once', {
     after: '1m',

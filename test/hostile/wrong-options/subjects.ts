@@ -37,18 +37,8 @@ const onRepeat = (options: unknown): unknown =>
 
 const TEXTS = ['an empty text', 'a text', 'a long text'];
 const FUNCTIONS = ['a function'];
-const JSON_KINDS = [
-  'null',
-  'true',
-  'false',
-  'a negative number',
-  'a huge number',
-  ...TEXTS,
-  'an empty object',
-  'an object',
-  'an empty list',
-  'a list',
-];
+const OBJECTS = ['an empty object', 'an object'];
+const JSON_KINDS = ['null', 'true', 'false', 'a negative number', ...TEXTS, ...OBJECTS];
 
 const limitsIn = (option: string): Subject[] => [
   {
@@ -66,54 +56,24 @@ const limitsIn = (option: string): Subject[] => [
   },
 ];
 
-/** Options of `forRoot`. */
-export const MODULE: Subject = {
-  path: 'options',
-  where: OF_MODULE,
-  names: namesOf('DelayQueueOptions'),
-  check: resolveOptions,
-  takes: {
-    worker: ['true', 'false'],
-    nodeName: ['a text'],
-    history: ['false', 'an empty object'],
-    enhancers: ['false'],
-    backoff: ['an empty object'],
-    payloads: ['an empty object'],
-    around: [...FUNCTIONS, 'an empty list'],
-    resolveManager: FUNCTIONS,
-  },
-};
-
-/** Options of `@OnDelay`. */
-export const HANDLER: Subject = {
-  path: 'options',
-  where: OF_METHOD,
-  names: namesOf('OnDelayBatchOptions'),
-  check: onDelay,
-  takes: {
-    transactional: ['true', 'false'],
-    enhancers: ['false'],
-    backoff: [...FUNCTIONS, 'an empty object'],
-    around: [...FUNCTIONS, 'an empty list'],
-  },
-};
-
-/** Options of `@RepeatDelay`. */
-export const RECURRING: Subject = {
-  path: 'options',
-  where: OF_METHOD,
-  names: ['every', 'key', 'payload', 'catchUp'],
-  check: onRepeat,
-  beside: { every: '1h' },
-  takes: {
-    key: ['a text', 'a long text'],
-    payload: JSON_KINDS,
-  },
-};
-
 /** Every object of options that is looked at when an application starts. */
 export const SUBJECTS: readonly Subject[] = [
-  MODULE,
+  {
+    path: 'options',
+    where: OF_MODULE,
+    names: namesOf('DelayQueueOptions'),
+    check: resolveOptions,
+    takes: {
+      worker: ['true', 'false'],
+      nodeName: ['a text'],
+      history: ['false', 'an empty object'],
+      enhancers: ['false'],
+      backoff: ['an empty object'],
+      payloads: ['an empty object'],
+      around: [...FUNCTIONS, 'an empty list'],
+      resolveManager: FUNCTIONS,
+    },
+  },
   {
     path: 'options',
     where: OF_MODULE,
@@ -128,7 +88,7 @@ export const SUBJECTS: readonly Subject[] = [
     },
     takes: {
       isGlobal: ['true', 'false'],
-      dataSource: [...TEXTS, 'a symbol', ...FUNCTIONS, 'a class'],
+      dataSource: [...TEXTS, 'a symbol', ...FUNCTIONS],
     },
   },
   {
@@ -145,7 +105,18 @@ export const SUBJECTS: readonly Subject[] = [
     takesWhole: ['false'],
     takes: { attempts: ['true', 'false'] },
   },
-  HANDLER,
+  {
+    path: 'options',
+    where: OF_METHOD,
+    names: namesOf('OnDelayBatchOptions'),
+    check: onDelay,
+    takes: {
+      transactional: ['true', 'false'],
+      enhancers: ['false'],
+      backoff: [...FUNCTIONS, 'an empty object'],
+      around: [...FUNCTIONS, 'an empty list'],
+    },
+  },
   {
     path: 'backoff',
     where: OF_METHOD,
@@ -155,7 +126,17 @@ export const SUBJECTS: readonly Subject[] = [
   },
   ...limitsIn('global'),
   ...limitsIn('perGroup'),
-  RECURRING,
+  {
+    path: 'options',
+    where: OF_METHOD,
+    names: ['every', 'key', 'payload', 'catchUp'],
+    check: onRepeat,
+    beside: { every: '1h' },
+    takes: {
+      key: ['a text', 'a long text'],
+      payload: [...JSON_KINDS, 'an empty list'],
+    },
+  },
   {
     path: 'options',
     where: OF_METHOD,
@@ -169,9 +150,9 @@ export const SUBJECTS: readonly Subject[] = [
     names: ['useFactory', 'useClass', 'useExisting'],
     check: (options) => DelayQueueModule.forRootAsync(options as never),
     takes: {
-      useFactory: [...FUNCTIONS, 'a class'],
-      useClass: [...FUNCTIONS, 'a class'],
-      useExisting: [...TEXTS, 'a symbol', ...FUNCTIONS, 'a class'],
+      useFactory: FUNCTIONS,
+      useClass: FUNCTIONS,
+      useExisting: [...TEXTS, 'a symbol', ...FUNCTIONS],
     },
   },
 ];

@@ -2,8 +2,8 @@
 export interface WrongValue {
   kind: string;
   value: unknown;
-  /** How a message shows it: this, or this. */
-  shown: string;
+  /** How a message shows it. */
+  shown: RegExp;
 }
 
 const boom = (): never => {
@@ -16,36 +16,30 @@ const revoked = (): object => {
   return proxy;
 };
 
-const wrong = (kind: string, value: unknown, shown: string): WrongValue => ({ kind, value, shown });
+const wrong = (kind: string, value: unknown, shown: RegExp): WrongValue => ({ kind, value, shown });
 
 export const WRONG_VALUES: readonly WrongValue[] = [
-  wrong('null', null, 'null'),
-  wrong('true', true, 'true'),
-  wrong('false', false, 'false'),
-  wrong('no number', Number.NaN, 'NaN'),
-  wrong('a negative number', -1, '-1'),
-  wrong('a huge number', 2 ** 60, String(2 ** 60)),
-  wrong('infinity', Infinity, 'Infinity'),
-  wrong('an empty text', '', '""|has 0'),
-  wrong('a text', 'No such value!', '"No such value!"'),
-  wrong('a long text', 'x'.repeat(100), '100'),
-  wrong('a bigint', 5n, 'a bigint'),
-  wrong('a symbol', Symbol('s'), 'a symbol'),
-  wrong('a function', () => undefined, 'a function'),
-  wrong('a class', class Wrong {}, 'a class|a function'),
-  wrong('an empty list', [], 'an array'),
-  wrong('a list', [null], 'an array|null'),
-  wrong('an empty object', {}, 'an object|which limit|not undefined'),
-  wrong('an object', { nothingLikeIt: 1 }, 'an object|nothingLikeIt'),
-  wrong('a Date', new Date(0), 'a Date'),
-  wrong('a Map', new Map([['a', 1]]), 'a Map'),
-  wrong('a Set', new Set([1]), 'a Set'),
-  wrong('a promise', Promise.resolve({}), 'a Promise'),
-  wrong('a regular expression', /a/, 'RegExp'),
+  wrong('null', null, /null/),
+  wrong('true', true, /true/),
+  wrong('false', false, /false/),
+  wrong('no number', Number.NaN, /NaN/),
+  wrong('a negative number', -1, /-1/),
+  wrong('infinity', Infinity, /Infinity/),
+  wrong('an empty text', '', /""|has 0/),
+  wrong('a text', 'No such value!', /"No such value!"/),
+  wrong('a long text', 'x'.repeat(100), /100/),
+  wrong('a bigint', 5n, /a bigint/),
+  wrong('a symbol', Symbol('s'), /a symbol/),
+  wrong('a function', () => undefined, /a function/),
+  wrong('an empty list', [], /an array/),
+  wrong('an empty object', {}, /an object|which limit|not undefined/),
+  wrong('an object', { nothingLikeIt: 1 }, /an object|nothingLikeIt/),
+  wrong('a Date', new Date(0), /a Date/),
+  wrong('a promise', Promise.resolve({}), /a Promise/),
   wrong(
     'a proxy that throws',
     new Proxy({}, { get: boom, ownKeys: boom }),
-    'an object|cannot be read',
+    /an object|cannot be read/,
   ),
-  wrong('a revoked proxy', revoked(), 'a revoked proxy|cannot be read'),
+  wrong('a revoked proxy', revoked(), /a revoked proxy|cannot be read/),
 ];
