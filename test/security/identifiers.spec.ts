@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { DelayConfigError, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
@@ -7,7 +7,7 @@ import { refusedStart } from '../integration/engine/support/refused-start.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
 
-/** What comes from configuration and stands in SQL text: the schema. And what stands near it. */
+/** What comes from configuration and stands in SQL text: the schema. And what stands near it: a node's name. */
 let database: TestDatabase;
 let owner: Client;
 
@@ -30,62 +30,57 @@ const schemas = async (): Promise<string[]> => {
   return rows.map(({ name }) => name);
 };
 
+const INJECTED = `a"; DROP SCHEMA public CASCADE; --`;
+
+const NAMES = ['a.b', 'a\n', 'a\0b', 'schéma', 'Delay_Queue', '1st', '', 'x'.repeat(49)];
+const RESERVED = ['pg_mine', 'information_schema', 'public'];
+const NO_NAMES = [null, ['delay_queue'], { toString: () => 'delay_queue' }];
+
 const HOSTILE_SCHEMAS: unknown[] = [
-  'a"b',
-  `a"; DROP SCHEMA public CASCADE; --`,
-  `a'; SELECT pg_sleep(60); --`,
-  'a.b',
-  'a\n',
-  'a\0b',
-  'schéma',
-  'Delay_Queue',
-  '1st',
-  '',
-  'x'.repeat(49),
+  INJECTED,
   'x'.repeat(1_000_000),
-  'pg_mine',
-  'information_schema',
-  'public',
-  null,
-  ['delay_queue'],
-  { toString: () => 'delay_queue' },
+  ...NAMES,
+  ...RESERVED,
+  ...NO_NAMES,
 ];
 
-describe('a schema of another name is refused before any SQL:', () => {
-  it.each(HOSTILE_SCHEMAS.map((schema, number) => [number, schema] as const))(
-    'no. %i',
-    (_number, schema) => {
-      const options = { schema: schema as string };
-      expect(() => delayQueueMigrations(options)).toThrow(DelayConfigError);
-      expect(() => resolveOptions(options)).toThrow(DelayConfigError);
-      expect(() => resolveOptions(options)).toThrow(
-        /^DelayQueueModule: schema: must be [^\0]{1,200}$/,
-      );
-    },
-  );
-
-  it('and the application does not start', async () => {
-    const schema = `a"; DROP SCHEMA public CASCADE; --`;
-    const refused = await refusedStart({ url: database.url, options: { schema } });
-    expect(refused).toBeInstanceOf(DelayConfigError);
-    expect(await schemas()).toEqual(['public']);
-  });
+it('a schema of another name is refused before any SQL', async () => {
+  for (const schema of HOSTILE_SCHEMAS) {
+    const options = { schema: schema as string };
+    expect(() => delayQueueMigrations(options)).toThrow(DelayConfigError);
+    expect(() => resolveOptions(options)).toThrow(DelayConfigError);
+    expect(() => resolveOptions(options)).toThrow(
+      /^DelayQueueModule: schema: must be [^\0]{1,200}$/,
+    );
+  }
+  const refused = await refusedStart({ url: database.url, options: { schema: INJECTED } });
+  expect(refused).toBeInstanceOf(DelayConfigError);
+  expect(await schemas()).toEqual(['public']);
 });
 
-/** Words of SQL are names like any other, because the name is quoted everywhere. */
-const ODD_SCHEMAS = ['select', '_', 'x'.repeat(48)];
+const INJECTING = `-c statement_timeout=1 '"; DROP SCHEMA public CASCADE; --`.padEnd(80, `'"`);
 
-describe('a schema may be called', () => {
-  it.each(ODD_SCHEMAS)('%s, and everything works in it', async (schema) => {
+/** Words of SQL are names like any other, because the name is quoted everywhere. */
+it.each(['select', 'x'.repeat(48)])(
+  'a schema may be called %s, and a node anything: everything works, and the names are texts',
+  async (schema) => {
     const migrations = delayQueueMigrations({ schema });
     const dataSource = new DataSource({ type: 'postgres', url: database.url, migrations });
     await dataSource.initialize();
     await runMigrations(dataSource);
     const node = await startNode({
       url: database.url,
-      options: { schema, history: { keep: '1h' } },
+      options: { schema, history: { keep: '1h' }, nodeName: INJECTING },
       providers: [plainHandler('test.plain', () => {}), fencedHandler('test.fenced', () => {})],
     });
+    const { rows } = await owner.query(`SELECT id, present FROM "${schema}".node`);
+    expect(rows).toEqual([{ id: INJECTING, present: true }]);
+    const sessions = await owner.query<{ name: string }>(
+      `SELECT DISTINCT application_name AS name FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name LIKE 'delay-queue %'`,
+    );
+    expect(sessions.rows).toEqual([{ name: `delay-queue ${INJECTING}`.slice(0, 63) }]);
+
     const ends = ['test.plain', 'test.fenced'].map((name) =>
       node.next('completed', (event) => event.name === name),
     );
@@ -95,41 +90,12 @@ describe('a schema may be called', () => {
     await node.delays.schedule('test.z', 1, { after: '1h', key: 'k' });
     await node.delays.reschedule('test.z', 'k', { extendBy: 1 });
     expect(await node.delays.cancel('test.z', 'k')).toMatchObject({ verdict: 'cancelled' });
-    expect(await node.delays.history('test.plain', 'k')).toMatchObject([{ state: 'completed' }]);
+    expect(await node.delays.history('test.plain', 'k')).toMatchObject([
+      { state: 'completed', node: INJECTING },
+    ]);
     await node.stop();
     await dataSource.undoLastMigration();
     await dataSource.destroy();
     expect(await schemas()).toEqual(['public']);
-  });
-});
-
-describe('a node may be called', () => {
-  it.each([`'; DROP SCHEMA delay_queue CASCADE; --`, '\'"'.repeat(40), `-c statement_timeout=1`])(
-    '%s, which is a text and nothing else',
-    async (nodeName) => {
-      const migrations = delayQueueMigrations();
-      const dataSource = new DataSource({ type: 'postgres', url: database.url, migrations });
-      await dataSource.initialize();
-      await runMigrations(dataSource);
-      const node = await startNode({
-        url: database.url,
-        options: { nodeName },
-        providers: [plainHandler('test.plain', () => {})],
-      });
-      const { rows } = await owner.query('SELECT id, present FROM delay_queue.node');
-      expect(rows).toEqual([{ id: nodeName, present: true }]);
-      const sessions = await owner.query<{ name: string }>(
-        `SELECT application_name AS name FROM pg_stat_activity
-       WHERE datname = current_database() AND application_name LIKE 'delay-queue %'`,
-      );
-      const name = `delay-queue ${nodeName}`.slice(0, 63);
-      expect(new Set(sessions.rows.map((row) => row.name))).toEqual(new Set([name]));
-      const completed = node.next('completed');
-      await node.delays.schedule('test.plain', 1, { after: 0, key: 'k' });
-      await completed;
-      expect(await node.delays.history('test.plain', 'k')).toMatchObject([{ node: nodeName }]);
-      await node.stop();
-      await dataSource.destroy();
-    },
-  );
-});
+  },
+);
