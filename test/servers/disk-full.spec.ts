@@ -12,7 +12,7 @@ if (!isPossible) {
 
 const DISK_FULL = '53100';
 const DISK_MB = 16;
-const COUNT = 400;
+const COUNT = 30;
 
 let server: OwnServer;
 let disk: SmallDisk;

@@ -33,7 +33,7 @@ export const notThroughPgBouncer: LeftOut[] = [
     why: 'tells connections apart by their server process, and a pooler shares those',
   },
   {
-    file: 'cluster/shutdown-under-load.spec.ts',
+    file: 'cluster/shutdown.spec.ts',
     test: 'SIGTERM twice, during a claim, with handlers in flight: all of it is given back, no attempt is spent',
     why: 'holds back a claim by an advisory lock of a session of its own, which a pooler may lend to that claim',
   },

@@ -1,5 +1,5 @@
+import { DatabaseDoor } from '../../e2e/support/database-door.js';
 import { OwnServer, type Settings } from './own-server.js';
-import { Switch } from './switch.js';
 import { until } from '../../support/until.js';
 
 const REPLICA = 'replica';
@@ -13,7 +13,8 @@ export class ReplicatedPair {
     const primary = await OwnServer.create(SETTINGS);
     const replica = await primary.replica(REPLICA, SETTINGS);
     await Promise.all([primary.start(), replica.start()]);
-    const pair = new ReplicatedPair(primary, replica, await Switch.open(primary.url));
+    const to = { url: primary.url, drop: async () => {} };
+    const pair = new ReplicatedPair(primary, replica, to, await DatabaseDoor.before(to));
     await pair.#streaming('async');
     if (replication === 'synchronous') {
       // Not before: with nobody to confirm it, no commit would end.
@@ -28,16 +29,18 @@ export class ReplicatedPair {
   private constructor(
     readonly primary: OwnServer,
     readonly replica: OwnServer,
-    private readonly way: Switch,
+    private readonly to: { url: string },
+    private readonly door: DatabaseDoor,
   ) {}
 
   /** Leads to the primary, and after `pointToReplica` to the replica. */
   get url(): string {
-    return this.way.through(this.primary.url);
+    return this.door.url;
   }
 
+  /** New connections lead there; those that are open stay where they are. */
   pointToReplica(): void {
-    this.way.pointTo(this.replica.url);
+    this.to.url = this.replica.url;
   }
 
   /** What the primary commits from now on never gets to the replica. */
@@ -70,7 +73,7 @@ export class ReplicatedPair {
   }
 
   async close(): Promise<void> {
-    await this.way.close();
+    await this.door.shut();
     await Promise.all([this.primary.remove(), this.replica.remove()]);
   }
 
