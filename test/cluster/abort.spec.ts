@@ -13,26 +13,23 @@ it('what a paused process runs is running; it hears of it when it goes on, or th
     { options: { lease: '2s' } },
   );
   const { delays } = await cluster.producer();
-  for (const name of ['test.long', 'test.short'] as const) {
-    await delays.schedule(name, null, { after: 0, key: name });
-    await worker.waitFor(({ holding }) => holding === name);
-    if (name === 'test.short') continue;
-    await worker.kill('SIGSTOP');
-    const told = await delays.cancel(name, name, { running: 'abort', abortWithin: '500ms' });
-    expect(told).toMatchObject({ verdict: 'running' });
-    await worker.kill('SIGCONT');
-    // What was asked meanwhile is heard now: the attempt ends, and the delay runs again.
-    await worker.waitFor(({ aborted }) => aborted === name);
-    await worker.waitFor(() => worker.messages.filter(({ holding }) => holding).length === 2);
-    worker.send({ go: name });
-    await cluster.quiet();
-    expect(await cluster.ledger()).toMatchObject([{ key: name, attempt: 1 }]);
-  }
+  const abort = (name: 'test.long' | 'test.short', abortWithin: '500ms' | '30s') =>
+    delays.cancel(name, name, { running: 'abort', abortWithin });
+
+  await cluster.held(worker, 'test.long');
   await worker.kill('SIGSTOP');
-  const cancelled = delays.cancel('test.short', 'test.short', {
-    running: 'abort',
-    abortWithin: '30s',
-  });
+  expect(await abort('test.long', '500ms')).toMatchObject({ verdict: 'running' });
+  await worker.kill('SIGCONT');
+  // What was asked meanwhile is heard now: the attempt ends, and the delay runs again.
+  await worker.waitFor(({ aborted }) => aborted === 'test.long');
+  await worker.waitFor(() => worker.messages.filter(({ holding }) => holding).length === 2);
+  worker.send({ go: 'test.long' });
+  await cluster.quiet();
+  expect(await cluster.ledger()).toMatchObject([{ key: 'test.long', attempt: 1 }]);
+
+  await cluster.held(worker, 'test.short');
+  await worker.kill('SIGSTOP');
+  const cancelled = abort('test.short', '30s');
   await worker.kill('SIGKILL');
   expect(await cancelled).toMatchObject({ verdict: 'cancelled' });
   expect(await cluster.ledger()).toHaveLength(1);

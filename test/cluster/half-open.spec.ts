@@ -19,8 +19,7 @@ it('a node whose connections fall silent loses what it holds, says so, and works
     { url: proxy.url },
   );
   const { delays } = await cluster.producer();
-  await delays.schedule('test.held', null, { after: 0, key: 'k' });
-  await silenced.waitFor(({ holding }) => holding === 'k');
+  await cluster.held(silenced, 'test.held');
 
   // Nothing is closed: whoever writes hears nothing, and a default client would wait for ever.
   proxy.halfOpen();
@@ -29,9 +28,9 @@ it('a node whose connections fall silent loses what it holds, says so, and works
   expect(await cluster.ends('test.held')).toEqual([
     { node: 'heir', state: 'completed', attempts: 2 },
   ]);
-  await silenced.waitFor(({ aborted }) => aborted === 'k');
+  await silenced.waitFor(({ aborted }) => aborted === 'test.held');
   await silenced.waitFor(({ event }) => event === 'trouble');
-  silenced.send({ go: 'k' });
+  silenced.send({ go: 'test.held' });
 
   // The old connections are lost for good; new ones get through.
   proxy.cut();

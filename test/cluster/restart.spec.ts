@@ -1,7 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { Cluster } from './support/cluster.js';
 
-/** More than one page of a load and one claim. */
 const MANY = 1_500;
 const ORDERED = 50;
 

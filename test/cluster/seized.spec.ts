@@ -32,10 +32,7 @@ it('attempts whose event loop is blocked lose their leases and sessions, their r
     await delays.schedule('test.before', null, { after: 0, key });
     await cluster.quiet();
   }
-  for (const name of STUCK) {
-    await delays.schedule(name, null, { after: 0, key: name });
-    await seized.waitFor(({ holding }) => holding === name);
-  }
+  for (const name of STUCK) await cluster.held(seized, name);
   await delays.schedule('test.beside', null, { after: 100, key: 'beside' });
 
   // Others take all of it over while it still blocks: the sessions that held the rows are ended.

@@ -43,8 +43,7 @@ it('SIGTERM twice, during a claim, with handlers in flight: all of it is given b
   );
   const { delays } = await cluster.producer();
   for (const name of ['test.plain', 'test.stubborn', 'test.fenced'] as const) {
-    await delays.schedule(name, null, { after: 0, key: name });
-    await leaving.waitFor(({ holding }) => holding === name);
+    await cluster.held(leaving, name);
   }
   const locker = await holdClaimsOf('test.claimed');
   await delays.schedule('test.claimed', null, { after: 0, key: 'test.claimed' });
@@ -81,15 +80,14 @@ it('SIGTERM waits for a handler that ends in time, although it is sent twice', a
   const serves = { 'test.slow': { ...held, stubborn: true } };
   const leaving = await cluster.worker('leaving', serves, { options: { drainTimeout: '60s' } });
   const { delays } = await cluster.producer();
-  await delays.schedule('test.slow', null, { after: 0, key: 'k' });
-  await leaving.waitFor(({ holding }) => holding === 'k');
+  await cluster.held(leaving, 'test.slow');
   const exit = leaving.kill('SIGTERM');
-  await leaving.waitFor(({ aborted }) => aborted === 'k');
+  await leaving.waitFor(({ aborted }) => aborted === 'test.slow');
   void leaving.kill('SIGTERM');
   // Nothing new is taken while it drains.
   await delays.schedule('test.slow', null, { after: 0, key: 'later' });
-  leaving.send({ go: 'k' });
+  leaving.send({ go: 'test.slow' });
   expect(await exit).toEqual({ code: 0, signal: null });
-  expect((await cluster.ledger()).map(({ key }) => key)).toEqual(['k']);
+  expect((await cluster.ledger()).map(({ key }) => key)).toEqual(['test.slow']);
   expect(await rows()).toEqual([{ key: 'later', attempts: 0, leased_by: null }]);
 });

@@ -20,9 +20,7 @@ const rows = () =>
 
 it('a process that was paused past its lease changes nothing afterwards: not what is done, not what another holds', async () => {
   const zombie = await cluster.worker('zombie', SERVED);
-  const { delays } = await cluster.producer();
-  for (const name of NAMES) await delays.schedule(name, null, { after: 0, key: name });
-  for (const name of NAMES) await zombie.waitFor(({ holding }) => holding === name);
+  for (const name of NAMES) await cluster.held(zombie, name);
   await zombie.kill('SIGSTOP');
 
   const [, holder] = await Promise.all([
@@ -36,6 +34,7 @@ it('a process that was paused past its lease changes nothing afterwards: not wha
   await cluster.until('SELECT FROM delay_queue.history', ({ length }) => length === 2);
   await holder.waitFor(({ holding }) => holding === 'test.held');
   // The key lives again, so that an acknowledgement by key or by a stale lease would show.
+  const { delays } = await cluster.producer();
   await delays.schedule('test.done', null, { after: '1h', key: 'test.done' });
   const before = await rows();
   expect(before).toMatchObject([

@@ -74,6 +74,13 @@ export class Cluster {
     return this.#producer;
   }
 
+  /** Schedules one of that name, by its name as the key, and waits until the worker holds it. */
+  async held(worker: Worker, name: `test.${string}`): Promise<void> {
+    const { delays } = await this.producer();
+    await delays.schedule(name, null, { after: 0, key: name });
+    await worker.waitFor(({ holding }) => holding === name);
+  }
+
   /** A connection for one test's own transaction. */
   async session(): Promise<Client> {
     const client = new Client({ connectionString: this.url });

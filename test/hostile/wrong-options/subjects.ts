@@ -27,132 +27,97 @@ const declarations = new Declarations();
 const namesOf = (type: string): string[] => declarations.members(type).map(({ name }) => name);
 
 const DEFAULTS = resolveOptions({ nodeName: 'a' });
-const OF_MODULE = 'DelayQueueModule';
 const OF_METHOD = 'Orders.close';
+
+const subjectsOf =
+  (where: string) =>
+  (
+    path: string,
+    names: readonly string[],
+    check: Subject['check'],
+    more: Pick<Subject, 'beside' | 'takes' | 'takesWhole'> = {},
+  ): Subject => ({ where, path, names, check, ...more });
+const ofModule = subjectsOf('DelayQueueModule');
+const ofMethod = subjectsOf(OF_METHOD);
 
 const onDelay = (options: unknown): unknown =>
   handlerSettings({ name: 'test.a', options }, OF_METHOD, DEFAULTS, () => {});
 const onRepeat = (options: unknown): unknown =>
   atStart(OF_METHOD, () => declarationOf('test.a', options, DEFAULTS.payloads));
 
+/** Options of the module beside those of the queue; what is not known there is taken for one of these. */
+function forRoot(options: unknown): unknown {
+  const { providers = [] } = DelayQueueModule.forRoot(options as object);
+  const given = providers.find(
+    (each) => 'provide' in each && each.provide === 'nestjs-delay-queue:given-options',
+  );
+  return resolveOptions((given as { useValue?: unknown } | undefined)?.useValue);
+}
+
 const TEXTS = ['an empty text', 'a text', 'a long text'];
 const FUNCTIONS = ['a function'];
-const OBJECTS = ['an empty object', 'an object'];
-const JSON_KINDS = ['null', 'true', 'false', 'a negative number', ...TEXTS, ...OBJECTS];
+const BOOLEANS = ['true', 'false'];
+const OBJECTS = ['an empty object', 'an object', 'an empty list'];
+const TOKENS = [...TEXTS, 'a symbol', ...FUNCTIONS];
+const AROUND = [...FUNCTIONS, 'an empty list'];
 
 const limitsIn = (option: string): Subject[] => [
-  {
-    path: option,
-    where: OF_METHOD,
-    names: namesOf('LimitOptions'),
-    check: (given) => onDelay({ [option]: given }),
-  },
-  {
-    path: `${option}.rateLimit`,
-    where: OF_METHOD,
-    names: ['max', 'per'],
-    check: (given) => onDelay({ [option]: { rateLimit: given } }),
-    beside: { max: 5, per: '1s' },
-  },
+  ofMethod(option, namesOf('LimitOptions'), (given) => onDelay({ [option]: given })),
+  ofMethod(
+    `${option}.rateLimit`,
+    ['max', 'per'],
+    (given) => onDelay({ [option]: { rateLimit: given } }),
+    { beside: { max: 5, per: '1s' } },
+  ),
 ];
 
 /** Every object of options that is looked at when an application starts. */
 export const SUBJECTS: readonly Subject[] = [
-  {
-    path: 'options',
-    where: OF_MODULE,
-    names: namesOf('DelayQueueOptions'),
-    check: resolveOptions,
+  ofModule('options', namesOf('DelayQueueOptions'), resolveOptions, {
     takes: {
-      worker: ['true', 'false'],
+      worker: BOOLEANS,
       nodeName: ['a text'],
       history: ['false', 'an empty object'],
       enhancers: ['false'],
       backoff: ['an empty object'],
       payloads: ['an empty object'],
-      around: [...FUNCTIONS, 'an empty list'],
+      around: AROUND,
       resolveManager: FUNCTIONS,
     },
-  },
-  {
-    path: 'options',
-    where: OF_MODULE,
-    names: namesOf('DelayQueueModuleExtras'),
-    check: (options) => {
-      const { providers = [] } = DelayQueueModule.forRoot(options as object);
-      // What is not known beside the options is taken for one of them.
-      const given = providers.find(
-        (each) => 'provide' in each && each.provide === 'nestjs-delay-queue:given-options',
-      );
-      return resolveOptions((given as { useValue?: unknown } | undefined)?.useValue);
-    },
-    takes: {
-      isGlobal: ['true', 'false'],
-      dataSource: [...TEXTS, 'a symbol', ...FUNCTIONS],
-    },
-  },
-  {
-    path: 'backoff',
-    where: OF_MODULE,
-    names: namesOf('BackoffOptions'),
-    check: (backoff) => resolveOptions({ backoff }),
-  },
-  {
-    path: 'history',
-    where: OF_MODULE,
-    names: ['keep', 'attempts'],
-    check: (history) => resolveOptions({ history }),
+  }),
+  ofModule('options', namesOf('DelayQueueModuleExtras'), forRoot, {
+    takes: { isGlobal: BOOLEANS, dataSource: TOKENS },
+  }),
+  ofModule('backoff', namesOf('BackoffOptions'), (backoff) => resolveOptions({ backoff })),
+  ofModule('history', ['keep', 'attempts'], (history) => resolveOptions({ history }), {
     takesWhole: ['false'],
-    takes: { attempts: ['true', 'false'] },
-  },
-  {
-    path: 'options',
-    where: OF_METHOD,
-    names: namesOf('OnDelayBatchOptions'),
-    check: onDelay,
+    takes: { attempts: BOOLEANS },
+  }),
+  ofMethod('options', namesOf('OnDelayBatchOptions'), onDelay, {
     takes: {
-      transactional: ['true', 'false'],
+      transactional: BOOLEANS,
       enhancers: ['false'],
       backoff: [...FUNCTIONS, 'an empty object'],
-      around: [...FUNCTIONS, 'an empty list'],
+      around: AROUND,
     },
-  },
-  {
-    path: 'backoff',
-    where: OF_METHOD,
-    names: namesOf('BackoffOptions'),
-    check: (backoff) => onDelay({ backoff }),
+  }),
+  ofMethod('backoff', namesOf('BackoffOptions'), (backoff) => onDelay({ backoff }), {
     takesWhole: FUNCTIONS,
-  },
+  }),
   ...limitsIn('global'),
   ...limitsIn('perGroup'),
-  {
-    path: 'options',
-    where: OF_METHOD,
-    names: ['every', 'key', 'payload', 'catchUp'],
-    check: onRepeat,
+  ofMethod('options', ['every', 'key', 'payload', 'catchUp'], onRepeat, {
     beside: { every: '1h' },
     takes: {
       key: ['a text', 'a long text'],
-      payload: [...JSON_KINDS, 'an empty list'],
+      payload: ['null', 'a negative number', ...BOOLEANS, ...TEXTS, ...OBJECTS],
     },
-  },
-  {
-    path: 'options',
-    where: OF_METHOD,
-    names: ['cron', 'timeZone'],
-    check: onRepeat,
-    beside: { cron: '0 3 * * *' },
-  },
-  {
-    path: 'options',
-    where: OF_MODULE,
-    names: ['useFactory', 'useClass', 'useExisting'],
-    check: (options) => DelayQueueModule.forRootAsync(options as never),
-    takes: {
-      useFactory: FUNCTIONS,
-      useClass: FUNCTIONS,
-      useExisting: [...TEXTS, 'a symbol', ...FUNCTIONS],
-    },
-  },
+  }),
+  ofMethod('options', ['cron', 'timeZone'], onRepeat, { beside: { cron: '0 3 * * *' } }),
+  ofModule(
+    'options',
+    ['useFactory', 'useClass', 'useExisting'],
+    (options) => DelayQueueModule.forRootAsync(options as never),
+    { takes: { useFactory: FUNCTIONS, useClass: FUNCTIONS, useExisting: TOKENS } },
+  ),
 ];
