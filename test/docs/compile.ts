@@ -1,44 +1,9 @@
 import { join } from 'node:path';
 import ts from 'typescript';
 import { ROOT } from './documents.js';
-import type { Unpacked } from './unpacked.js';
 
 /** Clients of what people move away from: what the documents use of them, without the packages. */
 const CLIENTS = ['amqplib', 'bullmq', 'ioredis'];
-
-const options = projectOptions();
-
-/** The library and its dependencies are parsed once, however many documents there are. */
-const parsed = new Map<string, ts.SourceFile | undefined>();
-
-/**
- * What the compiler says about the blocks of one document, as the project's own files are compiled.
- * Only these blocks and what they import: `DelayPayloads` holds what this document declares.
- */
-export function complaintsAbout({ files, folder }: Unpacked): string[] {
-  const host = ts.createCompilerHost(options);
-  const read = host.getSourceFile.bind(host);
-  host.getSourceFile = (name, language, ...rest) => {
-    if (name.startsWith(folder)) return read(name, language, ...rest);
-    if (!parsed.has(name)) parsed.set(name, read(name, language, ...rest));
-    return parsed.get(name);
-  };
-  const program = ts.createProgram(
-    files.map(({ path }) => path),
-    options,
-    host,
-  );
-  return files.flatMap(({ path, block }) => {
-    const source = program.getSourceFile(path);
-    return [
-      ...program.getSyntacticDiagnostics(source),
-      ...program.getSemanticDiagnostics(source),
-    ].map(({ messageText, start }) => {
-      const line = source ? source.getLineAndCharacterOfPosition(start ?? 0).line + 1 : 0;
-      return `${block}, line ${line}: ${ts.flattenDiagnosticMessageText(messageText, '\n')}`;
-    });
-  });
-}
 
 /** The words of a type like `'a' | 'b'` in a source file of the project. */
 export function wordsOf(file: string, typeName: string): string[] {
@@ -59,7 +24,8 @@ function sourceOf(file: string): ts.SourceFile {
   return ts.createSourceFile(path, ts.sys.readFile(path) ?? '', ts.ScriptTarget.Latest);
 }
 
-function projectOptions(): ts.CompilerOptions {
+/** As the project's own files are compiled. */
+export function projectOptions(): ts.CompilerOptions {
   const path = join(ROOT, 'tsconfig.json');
   const { config, error } = ts.readConfigFile(path, (name) => ts.sys.readFile(name));
   if (error) throw new Error(ts.flattenDiagnosticMessageText(error.messageText, '\n'));

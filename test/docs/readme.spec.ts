@@ -1,85 +1,74 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { INestApplicationContext, Type } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { DelayEvents, DelayService } from 'nestjs-delay-queue';
-import { DataSource, type EntityManager } from 'typeorm';
-import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
-import { readDocument, tableUnder } from './documents.js';
-import { unpack, type Unpacked } from './unpacked.js';
+import { describe, expect, it } from '@jest/globals';
+import { packedReadme, packedTranslation } from '../../tools/package/documents.js';
+import {
+  anchorsOf,
+  codeBlocks,
+  type Document,
+  prose,
+  readDocument,
+  ROOT,
+  tableUnder,
+} from './documents.js';
 
-interface OrderTimers {
-  placed(orderId: string, manager: EntityManager): Promise<void>;
-  paid(orderId: string, manager: EntityManager): Promise<void>;
-}
+const README = readDocument('README.md');
 
-describe("the README's ten lines, run as they are", () => {
-  const close = 'order.close';
-  let blocks: Unpacked;
-  let database: TestDatabase;
-  let app: INestApplicationContext;
-  let timers: OrderTimers;
-  let delays: DelayService;
-  let source: DataSource;
+const all = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map(([whole, ...groups]) => groups.find(Boolean) ?? whole);
 
-  beforeAll(async () => {
-    blocks = unpack(readDocument('README.md'));
-    database = await createEmptyDatabase();
-    process.env.DATABASE_URL = database.url;
-    const load = async (file: string): Promise<Record<string, Type>> =>
-      import(pathToFileURL(join(blocks.folder, file)).href);
-    const { AppModule } = await load('app.module.ts');
-    const { OrderTimers } = await load('order-timers.ts');
-    app = await NestFactory.createApplicationContext(AppModule!, { logger: false });
-    timers = app.get(OrderTimers!);
-    delays = app.get(DelayService);
-    source = app.get(DataSource);
-    await source.query('CREATE TABLE orders (id text PRIMARY KEY, status text NOT NULL)');
-  });
+const FIGURES = /\d[\d.,]*\d|\d/g;
+const LINKS = /\]\(([^)\s]+)\)|^\[[^\]]+\]: (\S+)/gm;
+const codeOf = (document: Document): string[] =>
+  codeBlocks(document, 'ts', 'sh').map(({ code }) => code);
 
-  afterAll(async () => {
-    await app?.close();
-    await database?.drop();
-    blocks?.remove();
-  });
-
-  const place = (id: string): Promise<void> =>
-    source.transaction(async (manager) => {
-      await manager.query(`INSERT INTO orders VALUES ($1, 'UNPAID')`, [id]);
-      await timers.placed(id, manager);
-    });
-
-  it('an order closes at its time unless it is paid', async () => {
-    await place('a');
-    await place('b');
-    await source.transaction(async (manager) => {
-      await manager.query(`UPDATE orders SET status = 'PAID' WHERE id = 'a'`);
-      await timers.paid('a', manager);
-    });
-    const closed = new Promise((resolve) => {
-      app.get(DelayEvents).once('completed', resolve);
-    });
-    await delays.reschedule(close, 'b', { after: 0 });
-    await closed;
-    expect(await source.query('SELECT * FROM orders ORDER BY id')).toEqual([
-      { id: 'a', status: 'PAID' },
-      { id: 'b', status: 'CLOSED' },
-    ]);
-    expect(await delays.history(close, 'a')).toMatchObject([{ state: 'cancelled' }]);
-  });
+it.each([
+  ['Figures', 'docs/performance.md'],
+  ['What one does today', 'docs/classics.md'],
+])('the figures of the README under "%s" are those of %s', (heading, path) => {
+  const rows = tableUnder(README, heading).slice(1);
+  const figures = rows.flatMap(([, ...cells]) => cells.flatMap((cell) => all(cell, FIGURES)));
+  const known = new Set(all(readDocument(path).text, FIGURES));
+  expect(figures.length).toBeGreaterThan(0);
+  expect(figures.filter((figure) => !known.has(figure))).toEqual([]);
 });
 
-describe("the README's figures", () => {
-  it.each([
-    ['Figures', 'docs/performance.md'],
-    ['What one does today', 'docs/classics.md'],
-  ])('under "%s" are those of %s', (heading, page) => {
-    const figures = tableUnder(readDocument('README.md'), heading)
-      .slice(1)
-      .flatMap(([, ...cells]) => cells.flatMap((cell) => cell.match(/\d[\d.,]*\d|\d/g) ?? []));
-    const known = new Set(readDocument(page).text.match(/\d[\d.,]*\d|\d/g));
-    expect(figures.length).toBeGreaterThan(0);
-    expect(figures.filter((figure) => !known.has(figure))).toEqual([]);
+const partsOf = (document: Document) => ({
+  levels: all(prose(document), /^#+ /gm),
+  // Without their comments, which are in the language of the page.
+  code: codeOf(document).map((code) =>
+    code.replaceAll(/ *(\/\/|#) .*$/gm, (comment) => (comment.includes('.ts') ? comment : '')),
+  ),
+  figures: all(prose(document), FIGURES).toSorted(),
+  links: all(prose(document), LINKS)
+    .filter((target) => !target.startsWith('README'))
+    .toSorted(),
+});
+
+it('README.zh-CN.md has the headings, the code, the figures and the links of the README', () => {
+  expect(partsOf(readDocument('README.zh-CN.md'))).toEqual(partsOf(README));
+});
+
+describe('the README of the package', () => {
+  const packed: Document = { path: 'README.md', text: packedReadme(ROOT) };
+  const translated: Document = { path: 'README.zh-CN.md', text: packedTranslation(ROOT) };
+  const anchors = anchorsOf(packed);
+
+  it('has what a user looks up, the whole of the code, and no pictures', () => {
+    const lookedUp = ['install', 'methods', 'handlers', 'options', 'errors', 'events'];
+    const guaranteed = ['what-is-guaranteed', 'what-is-not-guaranteed'];
+    expect(anchors).toEqual(expect.arrayContaining([...lookedUp, ...guaranteed]));
+    const taken = ['README.md', 'docs/getting-started.md', 'docs/api.md', 'docs/guarantees.md'];
+    expect(codeOf(packed)).toEqual(taken.flatMap((path) => codeOf(readDocument(path))));
+    expect(packed.text + translated.text).not.toMatch(/!\[/);
+  });
+
+  it('leads to its own headings, to files of the package and to the web', () => {
+    expect(new Set(anchors).size).toBe(anchors.length);
+    const files = ['LICENSE', 'CHANGELOG.md', 'README.md', 'README.zh-CN.md'];
+    const known = new Set([...files, ...anchors.map((anchor) => `#${anchor}`)]);
+    const targets = [packed, translated].flatMap((document) =>
+      all(prose(document), /\]\(([^)\s]+)\)/g),
+    );
+    expect(targets.filter((each) => !each.startsWith('https:') && !known.has(each))).toEqual([]);
+    expect(targets).toContain('#api');
   });
 });

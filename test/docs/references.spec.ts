@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { expect, it } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { PEERS } from '../../tools/package/manifest.js';
@@ -7,13 +7,12 @@ import {
   anchorsOf,
   coded,
   codeBlocks,
+  type Document,
   prose,
   readDocument,
   ROOT,
   tableUnder,
 } from './documents.js';
-
-const documents = allDocuments();
 
 const { scripts }: { scripts: Record<string, string> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
@@ -24,59 +23,49 @@ const NPM_BUILT_IN = ['ci', 'i', 'init', 'install', 'audit', 'pack', 'pkg'];
 
 const exists = (path: string): boolean => existsSync(join(ROOT, path));
 
-describe('the documents', () => {
-  it('link to files and headings that exist', () => {
-    const broken = documents.flatMap((document) =>
-      [...prose(document).matchAll(/\]\(([^)\s]+)\)/g)]
-        .map(([, target = '']) => target)
-        .filter((target) => !target.startsWith('https://'))
-        .filter((target) => {
-          const [file = '', anchor] = target.split('#');
-          const path = file === '' ? document.path : posix.join(posix.dirname(document.path), file);
-          if (!exists(path)) return true;
-          return anchor !== undefined && !anchorsOf(readDocument(path)).includes(anchor);
-        })
-        .map((target) => `${document.path}: ${target}`),
-    );
-    expect(broken).toEqual([]);
-  });
+function leadsSomewhere(target: string, { path: from }: Document): boolean {
+  const [file = '', anchor] = target.split('#');
+  const path = file === '' ? from : posix.join(posix.dirname(from), file);
+  return exists(path) && (anchor === undefined || anchorsOf(readDocument(path)).includes(anchor));
+}
 
-  it('name files and folders that exist', () => {
-    const missing = documents.flatMap((document) =>
-      [...prose(document).matchAll(/`((?:src|test|docs|migrations|tools|bench|\.ci)\/[^`\s]*)`/g)]
-        .map(([, path = '']) => path)
-        .filter((path) => !exists(path))
-        .map((path) => `${document.path}: ${path}`),
-    );
-    expect(missing).toEqual([]);
-  });
+const shellOf = (document: Document): string =>
+  codeBlocks(document, 'sh', 'bash')
+    .map(({ code }) => code)
+    .join('');
 
-  it('call scripts that package.json has', () => {
-    const unknown = documents.flatMap((document) =>
-      codeBlocks(document, 'sh', 'bash')
-        .flatMap(({ code }) => [...code.matchAll(/\bnpm (run )?([\w:-]+)/g)])
-        .filter(([, run, name = '']) => {
-          const isBuiltIn = run === undefined && NPM_BUILT_IN.includes(name);
-          const isShort = run !== undefined || ['start', 'test'].includes(name);
-          return !isBuiltIn && !(isShort && name in scripts);
-        })
-        .map(([command]) => `${document.path}: ${command}`),
-    );
-    expect(unknown).toEqual([]);
-  });
+const isCommand = (command: string): boolean =>
+  ['start', 'test'].includes(command) ? command in scripts : NPM_BUILT_IN.includes(command);
 
-  it('say `npm run` only with scripts that package.json has, in sentences too', () => {
-    const unknown = documents.flatMap((document) =>
-      [...prose(document).matchAll(/`npm run ([\w:-]+)/g)]
-        .map(([, name = '']) => name)
-        .filter((name) => !(name in scripts))
-        .map((name) => `${document.path}: ${name}`),
-    );
-    expect(unknown).toEqual([]);
-  });
+it.each<[string, (d: Document) => string, RegExp, (found: string, d: Document) => boolean]>([
+  ['link to what exists', prose, /\]\(((?!https:\/\/)[^)\s]+)\)/g, leadsSomewhere],
+  [
+    'name files and folders that exist',
+    prose,
+    /`((?:src|test|docs|migrations|tools|bench|\.ci)\/[^`\s]*)`/g,
+    exists,
+  ],
+  [
+    'say `npm run` with scripts that exist',
+    prose,
+    /`npm run ([\w:-]+)/g,
+    (name) => name in scripts,
+  ],
+  ['run scripts that exist', shellOf, /\bnpm run ([\w:-]+)/g, (name) => name in scripts],
+  ['run what npm knows', shellOf, /\bnpm (?!run )([\w:-]+)/g, isCommand],
+])('the documents %s', (_rule, textOf, pattern, isRight) => {
+  const found = allDocuments().flatMap((document) =>
+    [...textOf(document).matchAll(pattern)].map(([, each = '']) => ({
+      path: document.path,
+      each,
+      isRight: isRight(each, document),
+    })),
+  );
+  expect(found.length).toBeGreaterThan(0);
+  expect(found.filter((each) => !each.isRight)).toEqual([]);
+});
 
-  it('list the packages that an application brings, with the ranges of the package', () => {
-    const rows = tableUnder(readDocument('docs/getting-started.md'), 'Install').slice(1);
-    expect(Object.fromEntries(rows.map((row) => row.map(coded)))).toEqual(PEERS);
-  });
+it('the documents list the packages that an application brings, with the ranges of the package', () => {
+  const rows = tableUnder(readDocument('docs/getting-started.md'), 'Install').slice(1);
+  expect(Object.fromEntries(rows.map((row) => row.map(coded)))).toEqual(PEERS);
 });

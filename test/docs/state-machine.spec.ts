@@ -1,6 +1,9 @@
 import { expect, it } from '@jest/globals';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { VERDICTS, type Write, WRITES } from '../support/state-machine.js';
-import { coded, readDocument, tableUnder } from './documents.js';
+import { wordsOf } from './compile.js';
+import { coded, prose, readDocument, ROOT, tableUnder } from './documents.js';
 
 const DOCUMENT = readDocument('docs/state-machine.md');
 
@@ -34,12 +37,34 @@ it('docs/state-machine.md says of each write what the table of the tests says', 
 });
 
 it('docs/state-machine.md says the same verdicts', () => {
-  const [header = [], ...lines] = tableUnder(DOCUMENT, 'Verdicts');
-  expect(header.slice(1).map((cell) => cell.replaceAll(/`|schedule`, /g, ''))).toEqual(
-    Object.keys(VERDICTS.none).map((write) => write),
-  );
+  const [[, ...header] = [], ...lines] = tableUnder(DOCUMENT, 'Verdicts');
+  const writes = header.map((cell) => cell.replaceAll(/`|schedule`, /g, ''));
+  expect(writes).toEqual(Object.keys(VERDICTS.none));
   const told = lines.map(([state, ...cells]) => [state, cells.map(coded)]);
   expect(told).toEqual(
     Object.entries(VERDICTS).map(([state, verdicts]) => [state, Object.values(verdicts)]),
   );
+});
+
+it('docs/state-machine.md tells the states of find and of history, and draws no other', () => {
+  const states = ['LiveState', 'EndState'].map((type) =>
+    wordsOf('src/delay-queue/delay/delay.ts', type).toSorted(),
+  );
+  const told = prose(DOCUMENT)
+    .split(/^\| end /m)
+    .map((part) => [...part.matchAll(/^\| `(\w+)`/gm)].map(([, state = '']) => state).toSorted());
+  expect(told).toEqual(states);
+  const drawn = [...DOCUMENT.text.matchAll(/^ {2}(\w+) --> (\w+|\[\*\])/gm)].flatMap(
+    ([, from, to]) => [from, to],
+  );
+  expect(new Set(drawn)).toEqual(new Set(['[*]', ...states.flat()]));
+});
+
+it('docs/state-machine.md mentions every statement that writes a delay', () => {
+  const folder = join(ROOT, 'src/delay-queue/store/sql');
+  const writes = /(?:UPDATE|DELETE FROM|INSERT INTO) \$\{(?:tables\.)?delay\}/;
+  const missing = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && writes.test(readFileSync(join(folder, file), 'utf8')))
+    .filter((file) => !DOCUMENT.text.includes(`store/sql/${file}`));
+  expect(missing).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { codeBlocks, ROOT, type Document } from './documents.js';
 /** The `ts` blocks of one document as files that a compiler, or Node, can open. */
 export interface Unpacked {
   folder: string;
-  files: { path: string; block: string }[];
+  files: { file: string; path: string; block: string }[];
   remove(): void;
 }
 
@@ -20,11 +20,11 @@ export function unpack(document: Document): Unpacked {
   mkdirSync(join(ROOT, '.data'), { recursive: true });
   const folder = mkdtempSync(join(ROOT, '.data', 'docs-'));
   const files = codeBlocks(document, 'ts').map(({ code, line }) => {
-    const name = /^\/\/ ([\w.-]+\.ts)\n/.exec(code)?.[1] ?? `line-${line}.ts`;
-    const path = join(folder, name);
+    const file = /^\/\/ ([\w.-]+\.ts)\n/.exec(code)?.[1] ?? `line-${line}.ts`;
+    const path = join(folder, file);
     // So that a message names the line of the document.
     writeFileSync(path, code, { flag: 'wx' });
-    return { path, block: `${document.path}:${line} (${name})` };
+    return { file, path, block: `${document.path}:${line} (${file})` };
   });
   return { folder, files, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
