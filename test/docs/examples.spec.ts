@@ -13,7 +13,7 @@ it("the README's ten lines, run as they are: an order closes at its time unless 
     const { AppModule } = await page.load('app.module.ts');
     const { OrderTimers } = await page.load('order-timers.ts');
     const app = await page.run(AppModule);
-    const timers = app.get<any>(OrderTimers);
+    const timers = app.get(OrderTimers);
     const source = app.get(DataSource);
     await page.sql('CREATE TABLE orders (id text PRIMARY KEY, status text NOT NULL)');
     for (const id of ['a', 'b']) {
@@ -47,7 +47,7 @@ it('the example of getting started, run as it is: an order closes at the deadlin
     const { AppModule } = await page.load('app.module.ts');
     const { OrderTimers } = await page.load('order-timers.ts');
     const app = await page.run(AppModule);
-    const timers = app.get<any>(OrderTimers);
+    const timers = app.get(OrderTimers);
     for (const id of [PAID, UNPAID]) await timers.place(id);
     const { dueAt } = (await app.find('order.close', UNPAID))!;
     await timers.pay(PAID);

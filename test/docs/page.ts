@@ -70,7 +70,7 @@ export class Page {
     const quiet = { logger: false, abortOnError: false } as const;
     const context = await NestFactory.createApplicationContext(module, quiet);
     const app = new App(
-      <T>(token: Type<T>) => context.get(token),
+      (token) => context.get(token),
       () => context.close(),
     );
     this.#apps.push(app);
@@ -131,7 +131,8 @@ export class App {
   readonly delays: DelayService;
 
   constructor(
-    readonly get: <Instance>(token: Type<Instance>) => Instance,
+    /** What a page's own class has is not known here. */
+    readonly get: <T>(token: Type<T>) => unknown extends T ? any : T,
     readonly stop: () => Promise<void>,
   ) {
     this.delays = get(DelayService);

@@ -99,7 +99,7 @@ it(
     ]);
 
     await page.sql(`INSERT INTO quote VALUES ('7')`);
-    await app.get<any>(QuotesController).offer({ quoteId: '7' });
+    await app.get(QuotesController).offer({ quoteId: '7' });
     await app.fire('quote.expire', '7');
     expect(await page.sql('SELECT * FROM quote')).toEqual([{ id: '7', state: 'EXPIRED' }]);
 
@@ -116,7 +116,7 @@ it(
   'surrounding-transaction.md: a delay lives and dies with the transaction around the call, in a handler too',
   recipe('surrounding-transaction.md', async (page, { TransactionsModule, delayQueue, Orders }) => {
     const app = await page.startWith([TransactionsModule, delayQueue], [Orders]);
-    const orders = app.get<any>(Orders);
+    const orders = app.get(Orders);
     await orders.place('1');
     const { dueAt } = (await app.find('order.close', '1'))!;
     await expect(orders.place('1')).rejects.toThrow('duplicate key');
@@ -131,7 +131,7 @@ it(
   'payload-schemas.md: refuses what does not fit, and brings older rows up to date',
   recipe('payload-schemas.md', async (page, { delayQueue, Refunds }) => {
     const app = await page.startWith([delayQueue], [Refunds]);
-    const refunds = app.get<any>(Refunds);
+    const refunds = app.get(Refunds);
     await expect(refunds.plan('0', 1.5)).rejects.toMatchObject({ code: 'DELAY_INVALID' });
     await refunds.plan('new', 250);
     await page.sql(

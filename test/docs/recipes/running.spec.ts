@@ -43,7 +43,7 @@ it(
     expect(await app.find('report.daily', 'eu')).toMatchObject(nextNight);
     expect(await page.sql('SELECT * FROM report')).toEqual([{ region: 'eu', day: eu?.dueAt }]);
 
-    const reports = app.get<any>(CustomerReports);
+    const reports = app.get(CustomerReports);
     const repeat = { cron: '0 3 * * *', timeZone: 'Asia/Tokyo' };
     const dueAt: Date = await reports.subscribe('7', repeat);
     expect(dueAt.toISOString()).toMatch(/T18:00:00.000Z$/);
@@ -73,9 +73,7 @@ it(
   recipe('debounce.md', async (page, { SearchIndex }) => {
     const app = await page.start([SearchIndex]);
     const change = (): Promise<Date> =>
-      app
-        .get(DataSource)
-        .transaction((manager) => app.get<any>(SearchIndex).changed('p1', manager));
+      app.get(DataSource).transaction((manager) => app.get(SearchIndex).changed('p1', manager));
     const first = await change();
     expect(Number(await change())).toBeGreaterThan(Number(first));
     await page.sql(`UPDATE delay_queue.delay SET created_at = created_at - interval '290 seconds'`);
@@ -103,11 +101,11 @@ it(
     };
     const provider = { provide: Provider, useValue: { send } };
     const app = await page.start([Receipts, Messages, Support, Tenants, provider]);
-    const [support, tenants] = [app.get<any>(Support), app.get<any>(Tenants)];
+    const [support, tenants] = [app.get(Support), app.get(Tenants)];
     await support.shopIsClosed('shop-7');
     await support.providerIsDown();
     for (const shop of ['shop-7', 'shop-8', 'shop-9', 'shop-8', 'shop-9', 'shop-8']) {
-      await app.get<any>(Receipts).paid(shop, '1');
+      await app.get(Receipts).paid(shop, '1');
     }
     const admin = app.get(DelayAdmin);
     expect(await admin.runNow({ name: 'message.send' })).toMatchObject({ due: 6 });

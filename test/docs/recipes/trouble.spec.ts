@@ -38,7 +38,7 @@ it(
        FROM generate_series(1, 30) n,
             (VALUES (7, 'ECONNREFUSED'), (8, 'econnrefused'), (9, 'no row')) s(shop, error)`,
     );
-    const incident = app.get<any>(Incident);
+    const incident = app.get(Incident);
     expect(await incident.howMany()).toBe(60);
     const first = await incident.page();
     expect(first).toHaveLength(50);
@@ -69,7 +69,7 @@ it(
     await app.scheduleNow('order.close', ['42'], (orderId) => ({ orderId }));
     await app.ended('order.close', '42');
     const at = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`;
-    expect(await app.get<any>(Support).around('42')).toEqual([
+    expect(await app.get(Support).around('42')).toEqual([
       'order.close: completed',
       expect.stringMatching(`^  attempt 1 on \\S+, ${at}: failed, Error: ECONNREFUSED$`),
       expect.stringMatching(`^  attempt 2 on \\S+, ${at}: completed$`),
@@ -82,7 +82,7 @@ it(
   'abort-what-runs.md: stops a report that is being built, and leaves none of its lines',
   recipe('abort-what-runs.md', async (page, { Reports }) => {
     const app = await page.start([Reports]);
-    const reports = app.get<any>(Reports);
+    const reports = app.get(Reports);
     await page.sql(`INSERT INTO report (id) VALUES ('built'), ('stopped')`);
     await app.scheduleNow('report.build', ['built'], (reportId) => ({ reportId }));
     await app.ended('report.build', 'built');
