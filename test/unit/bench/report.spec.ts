@@ -4,21 +4,9 @@ import type { WorkerReport } from '../../../bench/processes/protocol.js';
 import { largest, median, percentile, percentilesOf } from '../../../bench/report/statistics.js';
 import { cellsOf, render, spread } from '../../../bench/report/table.js';
 
-const reportOf = (runs: number[], strays = 0): WorkerReport => ({
-  type: 'report',
-  runs: Uint8Array.from(runs),
-  strays,
-  dueMs: new Float64Array(),
-  latenessMs: new Float64Array(),
-  uncertaintyMs: 0,
-  ownDifferenceMs: Number.NaN,
-  longestPauseMs: 0,
-  lastSettledAtNs: 0n,
-  firstHandledAtNs: 0n,
-  cpuSeconds: 0,
-  longestBlockMs: Number.NaN,
-  memory: { atStartBytes: 0, mostBytes: 0 },
-});
+/** What a worker tells, as far as it is accounted for. */
+const reportOf = (runs: number[], strays = 0): WorkerReport =>
+  ({ runs: Uint8Array.from(runs), strays }) as WorkerReport;
 
 describe('accounting', () => {
   it('adds the runs of all workers: none is lost, more than one is twice', () => {
@@ -31,17 +19,17 @@ describe('accounting', () => {
 
 describe('statistics', () => {
   it('have the middle value as the median, or the mean of the two in the middle', () => {
-    expect(median([9, 1, 5])).toBe(5);
-    expect(median([9, 1, 5, 2])).toBe(3.5);
+    expect([median([9, 1, 5]), median([9, 1, 5, 2])]).toEqual([5, 3.5]);
   });
 
-  it('interpolate percentiles between the closest ranks', () => {
-    const values = Array.from({ length: 101 }, (_, index) => 100 - index);
-    expect(percentile(values, 0.99)).toBe(99);
-    expect(percentile([0, 10], 0.25)).toBe(2.5);
-    expect(percentile([7], 0.99)).toBe(7);
-    expect(percentile([3, 8], 0)).toBe(3);
-    expect(percentile([3, 8], 1)).toBe(8);
+  it.each<[values: number[], at: number, expected: number]>([
+    [[0, 10], 0.25, 2.5],
+    [[6, 2, 4], 0.99, 5.96],
+    [[7], 0.99, 7],
+    [[3, 8], 0, 3],
+    [[3, 8], 1, 8],
+  ])('interpolate percentiles between the closest ranks: %j at %d', (values, at, expected) => {
+    expect(percentile(values, at)).toBe(expected);
   });
 
   it('sum up how long things took, and say nothing of nothing', () => {
@@ -50,18 +38,14 @@ describe('statistics', () => {
   });
 
   it('find the largest of more values than a call takes arguments', () => {
-    const values = Array.from({ length: 500_000 }, (_, index) => index % 499_999);
-    expect(largest(values)).toBe(499_998);
+    expect(largest(Array.from({ length: 500_000 }, (_, index) => index % 499_999))).toBe(499_998);
   });
 });
 
 describe('a table of results', () => {
-  it('shows median and range of the rounds, and a single round as it is', () => {
+  it('keeps the figures of a cell, and prints median and range of the rounds in columns', () => {
     expect(spread([45_100, 48_200, 47_600])).toBe('47,600 (45,100–48,200)');
     expect(spread([0.5], 2)).toBe('0.50');
-  });
-
-  it('keeps the figures of a cell and prints them in columns', () => {
     const columns = [{ title: 'per second', of: ({ fast }: { fast: number }) => fast, digits: 1 }];
     const cells = cellsOf(columns, [{ fast: 1 }, { fast: 2 }]);
     expect(cells).toEqual([{ values: [1, 2], digits: 1 }]);
