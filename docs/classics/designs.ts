@@ -1,6 +1,5 @@
 import type { OpenDesign } from './design.js';
 import { openHeap } from './heap.js';
-import { openOurs } from './ours.js';
 import { openRing } from './ring.js';
 import { openScan } from './scan.js';
 import { openTtlQueue } from './ttl-queue.js';
@@ -85,7 +84,12 @@ export const DESIGNS = {
       pause: { double: 1 },
     },
   },
-  ours: { title: 'nestjs-delay-queue', open: openOurs, shows: {} },
+  ours: {
+    title: 'nestjs-delay-queue',
+    // For its processes alone: Nest takes most of a second to load.
+    open: async (shop) => (await import('./ours.js')).openOurs(shop),
+    shows: {},
+  },
 } satisfies Record<string, Classic>;
 
 export type DesignName = keyof typeof DESIGNS;

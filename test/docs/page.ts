@@ -1,3 +1,4 @@
+import { afterEach } from '@jest/globals';
 import { type DynamicModule, Module, type Provider, type Type } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import { TypeOrmModule } from '@nestjs/typeorm';
@@ -110,18 +111,26 @@ export class Page {
   }
 }
 
-/** A test with a page of `docs/recipes` and what its blocks export. */
-export const recipe =
-  (name: string, test: (page: Page, code: Code) => Promise<void>) => async (): Promise<void> => {
-    const page = await Page.open(`docs/recipes/${name}`, 'migrated');
-    try {
-      const code: Code = {};
-      for (const { file } of page.blocks.files) Object.assign(code, await page.load(file));
-      await test(page, code);
-    } finally {
-      await page.close();
-    }
-  };
+const ofThisTest: Page[] = [];
+
+afterEach(async () => {
+  for (const page of ofThisTest.splice(0)) await page.close();
+});
+
+/** A document for the length of a test. */
+export async function openPage(path: string, tables: 'migrated' | 'none'): Promise<Page> {
+  const page = await Page.open(path, tables);
+  ofThisTest.push(page);
+  return page;
+}
+
+/** A page of `docs/recipes` for the length of a test, and what its blocks export. */
+export async function recipe(name: string): Promise<[page: Page, code: Code]> {
+  const page = await openPage(`docs/recipes/${name}`, 'migrated');
+  const code: Code = {};
+  for (const { file } of page.blocks.files) Object.assign(code, await page.load(file));
+  return [page, code];
+}
 
 /** Pages have names of their own, which are declared in them alone. */
 const named = (name: string): DelayName => name as DelayName;

@@ -20,7 +20,7 @@ it('every recipe has code, and a test that runs all of it', () => {
     const { length } = codeBlocks(readDocument(`docs/recipes/${page}`), 'ts');
     const isRun = specs.includes(`recipe('${page}'`);
     // Where something comes before the page is loaded.
-    const isLoaded = length === 1 && specs.includes(`Page.open('docs/recipes/${page}'`);
+    const isLoaded = length === 1 && specs.includes(`openPage('docs/recipes/${page}'`);
     return length === 0 || !(isRun || isLoaded);
   });
   expect(untested).toEqual([]);

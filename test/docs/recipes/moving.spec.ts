@@ -10,136 +10,126 @@ const producerOn = (page: Page): Promise<App> => page.start([], { worker: false 
 const delaysOn = async (page: Page): Promise<number> =>
   (await page.sql('SELECT FROM delay_queue.delay')).length;
 
-it(
-  'move-from-a-scan.md: the backfill gives each unpaid order its close, and moves none that waits; the reconciler tells what nothing will close, once',
-  recipe('move-from-a-scan.md', async (page, { backfill, Reconciler }) => {
-    const app = await page.start([Reconciler], { worker: false });
-    await page.sql(
-      `INSERT INTO orders
-       SELECT 'order-' || n, CASE n WHEN 10 THEN 'PAID' ELSE 'UNPAID' END,
-              date_trunc('milliseconds', clock_timestamp() + interval '1 hour')
-       FROM generate_series(1, 1100) AS n`,
-    );
-    const payload = { orderId: 'order-1' };
-    const waits = { after: '3h', key: 'order-1' };
-    const { dueAt } = await app.delays.schedule('order.close', payload, waits);
-    expect(await backfill(page.dataSource, app.delays)).toBe(1_098);
-    expect(await backfill(page.dataSource, app.delays)).toBe(0);
-    expect(await app.find('order.close', 'order-1')).toMatchObject({ dueAt });
-    const [order] = await page.sql(`SELECT pay_deadline FROM orders WHERE id = 'order-999'`);
-    expect(await app.find('order.close', 'order-999')).toMatchObject({
-      dueAt: order?.['pay_deadline'],
-    });
-    expect(await app.find('order.close', 'order-10')).toBeNull();
+it('move-from-a-scan.md: the backfill gives each unpaid order its close, and moves none that waits; the reconciler tells what nothing will close, once', async () => {
+  const [page, { backfill, Reconciler }] = await recipe('move-from-a-scan.md');
+  const app = await page.start([Reconciler], { worker: false });
+  await page.sql(
+    `INSERT INTO orders
+   SELECT 'order-' || n, CASE n WHEN 10 THEN 'PAID' ELSE 'UNPAID' END,
+          date_trunc('milliseconds', clock_timestamp() + interval '1 hour')
+   FROM generate_series(1, 1100) AS n`,
+  );
+  const payload = { orderId: 'order-1' };
+  const waits = { after: '3h', key: 'order-1' };
+  const { dueAt } = await app.delays.schedule('order.close', payload, waits);
+  expect(await backfill(page.dataSource, app.delays)).toBe(1_098);
+  expect(await backfill(page.dataSource, app.delays)).toBe(0);
+  expect(await app.find('order.close', 'order-1')).toMatchObject({ dueAt });
+  const [order] = await page.sql(`SELECT pay_deadline FROM orders WHERE id = 'order-999'`);
+  expect(await app.find('order.close', 'order-999')).toMatchObject({
+    dueAt: order?.['pay_deadline'],
+  });
+  expect(await app.find('order.close', 'order-10')).toBeNull();
 
-    await page.sql(
-      `INSERT INTO orders VALUES
-         ('lost', 'UNPAID', clock_timestamp() - interval '1 hour'),
-         ('late', 'UNPAID', clock_timestamp() - interval '1 hour'),
-         ('paid', 'PAID', clock_timestamp() - interval '1 hour'),
-         ('fresh', 'UNPAID', clock_timestamp() - interval '1 minute')`,
-    );
-    await app.scheduleNow('order.close', ['late'], (orderId) => ({ orderId }));
-    expect(await app.get(Reconciler).reconcile()).toEqual(['lost']);
-    expect(await app.get(Reconciler).reconcile()).toEqual([]);
-    expect(await app.find('order.close', 'lost')).not.toBeNull();
-  }),
-);
+  await page.sql(
+    `INSERT INTO orders VALUES
+     ('lost', 'UNPAID', clock_timestamp() - interval '1 hour'),
+     ('late', 'UNPAID', clock_timestamp() - interval '1 hour'),
+     ('paid', 'PAID', clock_timestamp() - interval '1 hour'),
+     ('fresh', 'UNPAID', clock_timestamp() - interval '1 minute')`,
+  );
+  await app.scheduleNow('order.close', ['late'], (orderId) => ({ orderId }));
+  expect(await app.get(Reconciler).reconcile()).toEqual(['lost']);
+  expect(await app.get(Reconciler).reconcile()).toEqual([]);
+  expect(await app.find('order.close', 'lost')).not.toBeNull();
+});
 
-it(
-  'move-from-bullmq.md: each job becomes a delay at its time, also when the first try had died (a map stands in for BullMQ)',
-  recipe('move-from-bullmq.md', async (page, { moveOver }) => {
-    const app = await producerOn(page);
-    const timestamp = Date.now();
-    const jobs = new Map(
-      Array.from({ length: 510 }, (_, n) => {
-        const data = { couponId: `coupon-${n}` };
-        return [`job-${n}`, { id: `job-${n}`, data, timestamp, delay: MINUTE_MS + n }];
-      }),
-    );
-    let dies = true;
-    const queue = {
-      getDelayed: async (start: number, end: number) => [...jobs.values()].slice(start, end + 1),
-      remove: async (id: string) => {
-        if (dies) throw new Error('Redis is away');
-        // Somebody took it just now.
-        return Number(jobs.delete(id) && id !== 'job-7');
-      },
-    };
-    await expect(moveOver(queue, app.delays)).rejects.toThrow('Redis is away');
-    const repeated = { getDelayed: async () => [{ id: 'r', repeatJobKey: 'daily' }] };
-    await expect(moveOver(repeated, app.delays)).rejects.toThrow('remove its schedulers first');
-    dies = false;
-    expect(await moveOver(queue, app.delays)).toBe(509);
-    expect(await app.find('coupon.expire', 'coupon-509')).toMatchObject({
-      dueAt: new Date(timestamp + MINUTE_MS + 509),
-    });
-    expect(await delaysOn(page)).toBe(510);
-  }),
-);
+it('move-from-bullmq.md: each job becomes a delay at its time, also when the first try had died (a map stands in for BullMQ)', async () => {
+  const [page, { moveOver }] = await recipe('move-from-bullmq.md');
+  const app = await producerOn(page);
+  const timestamp = Date.now();
+  const jobs = new Map(
+    Array.from({ length: 510 }, (_, n) => {
+      const data = { couponId: `coupon-${n}` };
+      return [`job-${n}`, { id: `job-${n}`, data, timestamp, delay: MINUTE_MS + n }];
+    }),
+  );
+  let dies = true;
+  const queue = {
+    getDelayed: async (start: number, end: number) => [...jobs.values()].slice(start, end + 1),
+    remove: async (id: string) => {
+      if (dies) throw new Error('Redis is away');
+      // Somebody took it just now.
+      return Number(jobs.delete(id) && id !== 'job-7');
+    },
+  };
+  await expect(moveOver(queue, app.delays)).rejects.toThrow('Redis is away');
+  const repeated = { getDelayed: async () => [{ id: 'r', repeatJobKey: 'daily' }] };
+  await expect(moveOver(repeated, app.delays)).rejects.toThrow('remove its schedulers first');
+  dies = false;
+  expect(await moveOver(queue, app.delays)).toBe(509);
+  expect(await app.find('coupon.expire', 'coupon-509')).toMatchObject({
+    dueAt: new Date(timestamp + MINUTE_MS + 509),
+  });
+  expect(await delaysOn(page)).toBe(510);
+});
 
 const message = (couponId: string, headers: object) => ({
   content: Buffer.from(JSON.stringify({ couponId })),
   properties: { headers },
 });
 
-it(
-  'move-from-rabbitmq.md: each message becomes a delay before it is acknowledged (a list stands in for RabbitMQ)',
-  recipe('move-from-rabbitmq.md', async (page, { moveOver }) => {
-    const app = await producerOn(page);
-    const sentAtMs = Date.now();
-    const [a, b] = [message('a', { sentAtMs }), message('b', { sentAtMs: sentAtMs - 10 })];
-    const move = async (waiting: object[]): Promise<unknown[]> => {
-      const acknowledged: object[] = [];
-      const channel = {
-        get: async (queue: string) => (queue === 'wait.1m' && waiting.shift()) || false,
-        ack: (given: object) => void acknowledged.push(given),
-      };
-      const moved = moveOver(channel, 'wait.1m', MINUTE_MS, app.delays);
-      return [await moved.catch(({ code, field }: any) => [code, field]), acknowledged];
+it('move-from-rabbitmq.md: each message becomes a delay before it is acknowledged (a list stands in for RabbitMQ)', async () => {
+  const [page, { moveOver }] = await recipe('move-from-rabbitmq.md');
+  const app = await producerOn(page);
+  const sentAtMs = Date.now();
+  const [a, b] = [message('a', { sentAtMs }), message('b', { sentAtMs: sentAtMs - 10 })];
+  const move = async (waiting: object[]): Promise<unknown[]> => {
+    const acknowledged: object[] = [];
+    const channel = {
+      get: async (queue: string) => (queue === 'wait.1m' && waiting.shift()) || false,
+      ack: (given: object) => void acknowledged.push(given),
     };
-    expect(await move([a, message('unknown', {}), b])).toEqual([['DELAY_INVALID', 'at'], [a]]);
-    expect(await move([a, b])).toEqual([2, [a, b]]);
-    expect(await app.find('coupon.expire', 'b')).toMatchObject({
-      dueAt: new Date(sentAtMs - 10 + MINUTE_MS),
-    });
-  }),
-);
+    const moved = moveOver(channel, 'wait.1m', MINUTE_MS, app.delays);
+    return [await moved.catch(({ code, field }: any) => [code, field]), acknowledged];
+  };
+  expect(await move([a, message('unknown', {}), b])).toEqual([['DELAY_INVALID', 'at'], [a]]);
+  expect(await move([a, b])).toEqual([2, [a, b]]);
+  expect(await app.find('coupon.expire', 'b')).toMatchObject({
+    dueAt: new Date(sentAtMs - 10 + MINUTE_MS),
+  });
+});
 
-it(
-  'move-from-a-zset.md: each member becomes a delay at its score, beside a poller that takes some (a map stands in for Redis)',
-  recipe('move-from-a-zset.md', async (page, { moveOver }) => {
-    const app = await producerOn(page);
-    const firstMs = Date.now() + MINUTE_MS;
-    const members = new Map(Array.from({ length: 510 }, (_, n) => [`order-${n}`, firstMs + n]));
-    const redis = {
-      zrange: async (_zset: string, min: number, max: number) =>
-        [...members].slice(min, max + 1).flatMap(([member, score]) => [member, String(score)]),
-      zrem: async (_zset: string, ...given: string[]) => {
-        // The poller is there between the two.
-        members.delete('order-0');
-        return given.filter((member) => members.delete(member)).length;
-      },
-    };
-    expect(await moveOver(redis, 'closes', app.delays)).toBe(509);
-    expect(await app.find('order.close', 'order-509')).toMatchObject({
-      dueAt: new Date(firstMs + 509),
-    });
-    expect(await delaysOn(page)).toBe(510);
-  }),
-);
+it('move-from-a-zset.md: each member becomes a delay at its score, beside a poller that takes some (a map stands in for Redis)', async () => {
+  const [page, { moveOver }] = await recipe('move-from-a-zset.md');
+  const app = await producerOn(page);
+  const firstMs = Date.now() + MINUTE_MS;
+  const members = new Map(Array.from({ length: 510 }, (_, n) => [`order-${n}`, firstMs + n]));
+  const redis = {
+    zrange: async (_zset: string, min: number, max: number) =>
+      [...members].slice(min, max + 1).flatMap(([member, score]) => [member, String(score)]),
+    zrem: async (_zset: string, ...given: string[]) => {
+      // The poller is there between the two.
+      members.delete('order-0');
+      return given.filter((member) => members.delete(member)).length;
+    },
+  };
+  expect(await moveOver(redis, 'closes', app.delays)).toBe(509);
+  expect(await app.find('order.close', 'order-509')).toMatchObject({
+    dueAt: new Date(firstMs + 509),
+  });
+  expect(await delaysOn(page)).toBe(510);
+});
 
-it(
-  'move-from-timers-in-memory.md: what need not survive stays in memory',
-  recipe('move-from-timers-in-memory.md', async (page, { Typing }) => {
-    const typing = (await page.start([Typing], { worker: false })).get(Typing);
-    for (const user of ['ann', 'bob', 'bob']) typing.typed(user);
-    expect(typing.now()).toEqual(['ann', 'bob']);
-    typing.stopped('ann');
-    expect(typing.now()).toEqual(['bob']);
-    await until<string[]>(
-      () => typing.now(),
-      ({ length }) => length === 0,
-    );
-  }),
-);
+it('move-from-timers-in-memory.md: what need not survive stays in memory', async () => {
+  const [page, { Typing }] = await recipe('move-from-timers-in-memory.md');
+  const typing = (await page.start([Typing], { worker: false })).get(Typing);
+  for (const user of ['ann', 'bob', 'bob']) typing.typed(user);
+  expect(typing.now()).toEqual(['ann', 'bob']);
+  typing.stopped('ann');
+  expect(typing.now()).toEqual(['bob']);
+  await until<string[]>(
+    () => typing.now(),
+    ({ length }) => length === 0,
+  );
+});

@@ -12,7 +12,7 @@ import { PgBouncer } from '../../servers/support/pgbouncer.js';
 import { sayNotRun } from '../../servers/support/programs.js';
 import { until } from '../../support/until.js';
 import { codeBlocks, readDocument } from '../documents.js';
-import { Page, recipe } from '../page.js';
+import { openPage, recipe } from '../page.js';
 
 const DAY_MS = 24 * 60 * 60 * 1_000;
 
@@ -22,147 +22,137 @@ class Closing {
   close(): void {}
 }
 
-it(
-  'recurring-work.md: a row for each region and customer waits for its next night as the same row, and a charge for its next month',
-  recipe('recurring-work.md', async (page, { DailyReport, CustomerReports, Renewal }) => {
-    await page.sql(
-      `CREATE TABLE report (region text, day timestamptz);
-       CREATE TABLE subscription (customer text);
-       CREATE TABLE customer_report (customer text, day timestamptz);
-       CREATE TABLE charge (customer text)`,
-    );
-    const app = await page.start([DailyReport, CustomerReports, Renewal]);
-    const night = (await app.find('report.daily', 'eu'))?.dueAt;
-    expect(await app.find('report.daily', 'us')).toMatchObject({
-      dueAt: night,
-      repeat: { cron: '0 3 * * *', timeZone: 'Europe/Berlin', catchUp: 'latest' },
-    });
-    await app.fire('report.daily', 'eu');
-    const [eu] = await app.history('report.daily', 'eu');
-    const nextNight = { id: eu?.id, state: 'scheduled', attempts: 0, dueAt: night };
-    expect(await app.find('report.daily', 'eu')).toMatchObject(nextNight);
-    expect(await page.sql('SELECT * FROM report')).toEqual([{ region: 'eu', day: eu?.dueAt }]);
+it('recurring-work.md: a row for each region and customer waits for its next night as the same row, and a charge for its next month', async () => {
+  const [page, { DailyReport, CustomerReports, Renewal }] = await recipe('recurring-work.md');
+  await page.sql(
+    `CREATE TABLE report (region text, day timestamptz);
+   CREATE TABLE subscription (customer text);
+   CREATE TABLE customer_report (customer text, day timestamptz);
+   CREATE TABLE charge (customer text)`,
+  );
+  const app = await page.start([DailyReport, CustomerReports, Renewal]);
+  const night = (await app.find('report.daily', 'eu'))?.dueAt;
+  expect(await app.find('report.daily', 'us')).toMatchObject({
+    dueAt: night,
+    repeat: { cron: '0 3 * * *', timeZone: 'Europe/Berlin', catchUp: 'latest' },
+  });
+  await app.fire('report.daily', 'eu');
+  const [eu] = await app.history('report.daily', 'eu');
+  const nextNight = { id: eu?.id, state: 'scheduled', attempts: 0, dueAt: night };
+  expect(await app.find('report.daily', 'eu')).toMatchObject(nextNight);
+  expect(await page.sql('SELECT * FROM report')).toEqual([{ region: 'eu', day: eu?.dueAt }]);
 
-    const reports = app.get(CustomerReports);
-    const repeat = { cron: '0 3 * * *', timeZone: 'Asia/Tokyo' };
-    const dueAt: Date = await reports.subscribe('7', repeat);
-    expect(dueAt.toISOString()).toMatch(/T18:00:00.000Z$/);
-    await app.fire('report.customer', '7');
-    const nextDay = { dueAt, repeat: { ...repeat, catchUp: 'latest' } };
-    expect(await app.find('report.customer', '7')).toMatchObject(nextDay);
-    expect(await page.sql('SELECT customer FROM customer_report')).toEqual([{ customer: '7' }]);
-    await reports.unsubscribe('7');
-    expect(await app.find('report.customer', '7')).toBeNull();
+  const reports = app.get(CustomerReports);
+  const repeat = { cron: '0 3 * * *', timeZone: 'Asia/Tokyo' };
+  const dueAt: Date = await reports.subscribe('7', repeat);
+  expect(dueAt.toISOString()).toMatch(/T18:00:00.000Z$/);
+  await app.fire('report.customer', '7');
+  const nextDay = { dueAt, repeat: { ...repeat, catchUp: 'latest' } };
+  expect(await app.find('report.customer', '7')).toMatchObject(nextDay);
+  expect(await page.sql('SELECT customer FROM customer_report')).toEqual([{ customer: '7' }]);
+  await reports.unsubscribe('7');
+  expect(await app.find('report.customer', '7')).toBeNull();
 
-    await app.scheduleNow('subscription.renew', ['7'], (customer) => ({ customer }));
-    await app.ended('subscription.renew', '7');
-    const [first] = await app.history('subscription.renew', '7');
-    expect(first).toMatchObject({ state: 'superseded', attempts: 1 });
-    expect(await app.find('subscription.renew', '7')).toMatchObject({
-      id: first?.id,
-      state: 'scheduled',
-      attempts: 0,
-      dueAt: new Date(Number(first?.dueAt) + 30 * DAY_MS),
-    });
-    expect(await page.sql('SELECT customer FROM charge')).toEqual([{ customer: '7' }]);
-  }),
-);
+  await app.scheduleNow('subscription.renew', ['7'], (customer) => ({ customer }));
+  await app.ended('subscription.renew', '7');
+  const [first] = await app.history('subscription.renew', '7');
+  expect(first).toMatchObject({ state: 'superseded', attempts: 1 });
+  expect(await app.find('subscription.renew', '7')).toMatchObject({
+    id: first?.id,
+    state: 'scheduled',
+    attempts: 0,
+    dueAt: new Date(Number(first?.dueAt) + 30 * DAY_MS),
+  });
+  expect(await page.sql('SELECT customer FROM charge')).toEqual([{ customer: '7' }]);
+});
 
-it(
-  'debounce.md: waits for quiet, and not longer than it may',
-  recipe('debounce.md', async (page, { SearchIndex }) => {
-    const app = await page.start([SearchIndex]);
-    const change = (): Promise<Date> =>
-      app.get(DataSource).transaction((manager) => app.get(SearchIndex).changed('p1', manager));
-    const first = await change();
-    expect(Number(await change())).toBeGreaterThan(Number(first));
-    await page.sql(`UPDATE delay_queue.delay SET created_at = created_at - interval '290 seconds'`);
-    const before = await app.find('product.index', 'p1');
-    // An instant has fractions of a millisecond, which a Date drops and a due time rounds up.
-    const waitsMs = Number(await change()) - Number(before?.createdAt);
-    expect([300_000, 300_001]).toContain(waitsMs);
-    await app.fire('product.index', 'p1');
-    expect(await app.find('product.index', 'p1')).toBeNull();
-  }),
-);
+it('debounce.md: waits for quiet, and not longer than it may', async () => {
+  const [page, { SearchIndex }] = await recipe('debounce.md');
+  const app = await page.start([SearchIndex]);
+  const change = (): Promise<Date> =>
+    app.get(DataSource).transaction((manager) => app.get(SearchIndex).changed('p1', manager));
+  const first = await change();
+  expect(Number(await change())).toBeGreaterThan(Number(first));
+  await page.sql(`UPDATE delay_queue.delay SET created_at = created_at - interval '290 seconds'`);
+  const before = await app.find('product.index', 'p1');
+  // An instant has fractions of a millisecond, which a Date drops and a due time rounds up.
+  const waitsMs = Number(await change()) - Number(before?.createdAt);
+  expect([300_000, 300_001]).toContain(waitsMs);
+  await app.fire('product.index', 'p1');
+  expect(await app.find('product.index', 'p1')).toBeNull();
+});
 
-it(
-  'groups-limits-and-pauses.md: sends to each shop one at a time, but not to one that is paused',
-  recipe('groups-limits-and-pauses.md', async (page, code) => {
-    const { Receipts, Messages, Support, Tenants, Provider } = code;
-    const sent: string[] = [];
-    const running = new Set<string>();
-    const send = async (shopId: string): Promise<void> => {
-      expect(running.has(shopId)).toBe(false);
-      running.add(shopId);
-      await new Promise(setImmediate);
-      running.delete(shopId);
-      sent.push(shopId);
+it('groups-limits-and-pauses.md: sends to each shop one at a time, but not to one that is paused', async () => {
+  const [page, code] = await recipe('groups-limits-and-pauses.md');
+  const { Receipts, Messages, Support, Tenants, Provider } = code;
+  const sent: string[] = [];
+  const running = new Set<string>();
+  const send = async (shopId: string): Promise<void> => {
+    if (running.has(shopId)) sent.push(`${shopId} beside itself`);
+    running.add(shopId);
+    await new Promise(setImmediate);
+    running.delete(shopId);
+    sent.push(shopId);
+  };
+  const provider = { provide: Provider, useValue: { send } };
+  const app = await page.start([Receipts, Messages, Support, Tenants, provider]);
+  const [support, tenants] = [app.get(Support), app.get(Tenants)];
+  await support.shopIsClosed('shop-7');
+  await support.providerIsDown();
+  for (const shop of ['shop-7', 'shop-8', 'shop-9', 'shop-8', 'shop-9', 'shop-8']) {
+    await app.get(Receipts).paid(shop, '1');
+  }
+  const admin = app.get(DelayAdmin);
+  expect(await admin.runNow({ name: 'message.send' })).toMatchObject({ due: 6 });
+  expect((await admin.stats()).pauses).toHaveLength(2);
+  const late = await until<{ group: string; overdue: number; paused: boolean }[]>(
+    () => tenants.late(),
+    (groups) => groups.every(({ overdue }) => overdue > 0),
+  );
+  expect(late.map(({ group, overdue, paused }) => [group, overdue, paused])).toEqual([
+    ['shop-8', 3, true],
+    ['shop-9', 2, true],
+    ['shop-7', 1, true],
+  ]);
+  expect(await tenants.of('shop-8')).toMatchObject([{ name: 'message.send', scheduled: 3 }]);
+  expect(await tenants.hurt()).toEqual([]);
+  expect(sent).toEqual([]);
+  expect(await support.providerIsBack()).toMatchObject({ reason: 'the provider is down' });
+  await until(
+    () => sent.length,
+    (length) => length === 5,
+  );
+  expect(new Set(sent)).toEqual(new Set(['shop-8', 'shop-9']));
+  expect(await admin.count({ group: 'shop-7' })).toBe(1);
+});
+
+it('testing-a-handler.md: calls the method in a transaction', async () => {
+  const [page, { closeNow }] = await recipe('testing-a-handler.md');
+  const seen: unknown[] = [];
+  const close = async ({ payload }: Delay<'order.close'>, ctx: TransactionalDelayContext) =>
+    void seen.push(payload, ctx.manager.queryRunner?.isTransactionActive);
+  await closeNow({ close }, page.dataSource, 'a');
+  expect(seen).toEqual([{ orderId: 'a' }, true]);
+});
+
+it('kubernetes.md: is ready when it works, and not from the signal on; alive in between', async () => {
+  const [, { DelayHealth, start }] = await recipe('kubernetes.md');
+  Logger.overrideLogger(false);
+  const app: INestApplication = await start(0);
+  try {
+    const asked = async (path: string): Promise<[number, unknown]> => {
+      const answer = await fetch(`${await app.getUrl()}/health/${path}`);
+      return [answer.status, await answer.json()];
     };
-    const provider = { provide: Provider, useValue: { send } };
-    const app = await page.start([Receipts, Messages, Support, Tenants, provider]);
-    const [support, tenants] = [app.get(Support), app.get(Tenants)];
-    await support.shopIsClosed('shop-7');
-    await support.providerIsDown();
-    for (const shop of ['shop-7', 'shop-8', 'shop-9', 'shop-8', 'shop-9', 'shop-8']) {
-      await app.get(Receipts).paid(shop, '1');
-    }
-    const admin = app.get(DelayAdmin);
-    expect(await admin.runNow({ name: 'message.send' })).toMatchObject({ due: 6 });
-    expect((await admin.stats()).pauses).toHaveLength(2);
-    const late = await until<{ group: string; overdue: number; paused: boolean }[]>(
-      () => tenants.late(),
-      (groups) => groups.every(({ overdue }) => overdue > 0),
-    );
-    expect(late.map(({ group, overdue, paused }) => [group, overdue, paused])).toEqual([
-      ['shop-8', 3, true],
-      ['shop-9', 2, true],
-      ['shop-7', 1, true],
-    ]);
-    expect(await tenants.of('shop-8')).toMatchObject([{ name: 'message.send', scheduled: 3 }]);
-    expect(await tenants.hurt()).toEqual([]);
-    expect(sent).toEqual([]);
-    expect(await support.providerIsBack()).toMatchObject({ reason: 'the provider is down' });
-    await until(
-      () => sent.length,
-      (length) => length === 5,
-    );
-    expect(sent).not.toContain('shop-7');
-    expect(await admin.count({ group: 'shop-7' })).toBe(1);
-  }),
-);
-
-it(
-  'testing-a-handler.md: calls the method in a transaction',
-  recipe('testing-a-handler.md', async (page, { closeNow }) => {
-    const seen: unknown[] = [];
-    const close = async ({ payload }: Delay<'order.close'>, ctx: TransactionalDelayContext) =>
-      void seen.push(payload, ctx.manager.queryRunner?.isTransactionActive);
-    await closeNow({ close }, page.dataSource, 'a');
-    expect(seen).toEqual([{ orderId: 'a' }, true]);
-  }),
-);
-
-it(
-  'kubernetes.md: is ready when it works, and not from the signal on; alive in between',
-  recipe('kubernetes.md', async (_page, { DelayHealth, start }) => {
-    Logger.overrideLogger(false);
-    const app: INestApplication = await start(0);
-    try {
-      const asked = async (path: string): Promise<[number, unknown]> => {
-        const answer = await fetch(`${await app.getUrl()}/health/${path}`);
-        return [answer.status, await answer.json()];
-      };
-      expect(await asked('live')).toEqual([200, { live: true }]);
-      expect(await asked('ready')).toEqual([200, { ready: true }]);
-      app.get(DelayHealth).onModuleDestroy();
-      expect(await asked('ready')).toMatchObject([503, {}]);
-      expect(await asked('live')).toMatchObject([200, {}]);
-    } finally {
-      await app.close();
-    }
-  }),
-);
+    expect(await asked('live')).toEqual([200, { live: true }]);
+    expect(await asked('ready')).toEqual([200, { ready: true }]);
+    app.get(DelayHealth).onModuleDestroy();
+    expect(await asked('ready')).toMatchObject([503, {}]);
+    expect(await asked('live')).toMatchObject([200, {}]);
+  } finally {
+    await app.close();
+  }
+});
 
 it('kubernetes.md: gives as much grace as the sum says', () => {
   const page = readDocument('docs/recipes/kubernetes.md');
@@ -186,7 +176,7 @@ if (!isInstalled) {
 }
 
 it(`pgbouncer.md: a delay of that module fires ${isInstalled ? 'behind PgBouncer' : 'straight at Postgres'}`, async () => {
-  const page = await Page.open('docs/recipes/pgbouncer.md', 'migrated');
+  const page = await openPage('docs/recipes/pgbouncer.md', 'migrated');
   const { url } = page.database;
   const bouncer = isInstalled ? await PgBouncer.start({ serverUrl: url, poolSize: 10 }) : undefined;
   try {
@@ -199,26 +189,23 @@ it(`pgbouncer.md: a delay of that module fires ${isInstalled ? 'behind PgBouncer
     await app.stop();
   } finally {
     await bouncer?.stop();
-    await page.close();
   }
 });
 
-it(
-  'serverless-producers.md: schedules from a container that stays warm, and a worker elsewhere fires',
-  recipe('serverless-producers.md', async (page, { application, place }) => {
-    Logger.overrideLogger(false);
-    const { payBefore } = await place({ orderId: 'a' });
-    await place({ orderId: 'b' });
-    const worker = await page.start([Closing]);
-    expect((await worker.find('order.close', 'a'))?.dueAt.toISOString()).toBe(payBefore);
-    expect(await page.sql('SELECT id FROM orders ORDER BY id')).toEqual([{ id: 'a' }, { id: 'b' }]);
-    await worker.fire('order.close', 'a');
-    // The name is the worker's alone.
-    const nodes = await until(
-      () => page.sql('SELECT names FROM delay_queue.node'),
-      ({ length }) => length > 0,
-    );
-    expect(nodes).toEqual([{ names: ['order.close'] }]);
-    await (await application()).close();
-  }),
-);
+it('serverless-producers.md: schedules from a container that stays warm, and a worker elsewhere fires', async () => {
+  const [page, { application, place }] = await recipe('serverless-producers.md');
+  Logger.overrideLogger(false);
+  const { payBefore } = await place({ orderId: 'a' });
+  await place({ orderId: 'b' });
+  const worker = await page.start([Closing]);
+  expect((await worker.find('order.close', 'a'))?.dueAt.toISOString()).toBe(payBefore);
+  expect(await page.sql('SELECT id FROM orders ORDER BY id')).toEqual([{ id: 'a' }, { id: 'b' }]);
+  await worker.fire('order.close', 'a');
+  // The name is the worker's alone.
+  const nodes = await until(
+    () => page.sql('SELECT names FROM delay_queue.node'),
+    ({ length }) => length > 0,
+  );
+  expect(nodes).toEqual([{ names: ['order.close'] }]);
+  await (await application()).close();
+});

@@ -8,98 +8,90 @@ const bank = {
   },
 };
 
-it(
-  'when-a-delay-dies.md: a charge that gives up leaves one task, together with the dead letter',
-  recipe('when-a-delay-dies.md', async (page, { Bank, Charges }) => {
-    const app = await page.start([{ provide: Bank, useValue: bank }, Charges]);
-    await page.sql(`INSERT INTO charge VALUES ('poor'), ('rich')`);
-    const dead = app.next('dead', 'order.charge', 'poor');
-    await app.scheduleNow('order.charge', ['poor', 'rich'], (orderId) => ({ orderId }));
-    await dead;
-    await app.ended('order.charge', 'rich');
-    expect(await page.sql(`SELECT * FROM support_task`)).toEqual([
-      { order_id: 'poor', why: 'Error: no money' },
-    ]);
-    expect(await page.sql(`SELECT order_id, state FROM charge ORDER BY 1`)).toEqual([
-      { order_id: 'poor', state: 'FAILED' },
-      { order_id: 'rich', state: 'OPEN' },
-    ]);
-    expect(await app.find('order.charge', 'poor')).toMatchObject({ state: 'dead', attempts: 3 });
-  }),
-);
+it('when-a-delay-dies.md: a charge that gives up leaves one task, together with the dead letter', async () => {
+  const [page, { Bank, Charges }] = await recipe('when-a-delay-dies.md');
+  const app = await page.start([{ provide: Bank, useValue: bank }, Charges]);
+  await page.sql(`INSERT INTO charge VALUES ('poor'), ('rich')`);
+  const dead = app.next('dead', 'order.charge', 'poor');
+  await app.scheduleNow('order.charge', ['poor', 'rich'], (orderId) => ({ orderId }));
+  await dead;
+  await app.ended('order.charge', 'rich');
+  expect(await page.sql(`SELECT * FROM support_task`)).toEqual([
+    { order_id: 'poor', why: 'Error: no money' },
+  ]);
+  expect(await page.sql(`SELECT order_id, state FROM charge ORDER BY 1`)).toEqual([
+    { order_id: 'poor', state: 'FAILED' },
+    { order_id: 'rich', state: 'OPEN' },
+  ]);
+  expect(await app.find('order.charge', 'poor')).toMatchObject({ state: 'dead', attempts: 3 });
+});
 
-it(
-  'after-an-incident.md: discards those of one shop and retries the others',
-  recipe('after-an-incident.md', async (page, { Incident }) => {
-    const app = await page.start([Incident]);
-    await page.sql(
-      `INSERT INTO delay_queue.delay (name, key, due_at, wake_at, created_at, attempts, last_error, payload)
-       SELECT 'receipt.confirm', 'shop-' || shop || '/' || n, now(), 'infinity', now(), 3, error, '{}'
-       FROM generate_series(1, 30) n,
-            (VALUES (7, 'ECONNREFUSED'), (8, 'econnrefused'), (9, 'no row')) s(shop, error)`,
-    );
-    const incident = app.get(Incident);
-    expect(await incident.howMany()).toBe(60);
-    const first = await incident.page();
-    expect(first).toHaveLength(50);
-    expect(await incident.page(first.at(-1)?.id)).toHaveLength(10);
-    expect(await incident.repair(new AbortController().signal)).toBe(30);
-    const admin = app.get(DelayAdmin);
-    const name = 'receipt.confirm' as DelayName;
-    expect(await admin.count({ name, state: 'scheduled', keyPrefix: 'shop-8/' })).toBe(30);
-    expect(await admin.count({ name, state: 'dead', keyPrefix: 'shop-9/' })).toBe(30);
-    expect(await admin.count({ name, keyPrefix: 'shop-7/' })).toBe(0);
-  }),
-);
+it('after-an-incident.md: discards those of one shop and retries the others', async () => {
+  const [page, { Incident }] = await recipe('after-an-incident.md');
+  const app = await page.start([Incident]);
+  await page.sql(
+    `INSERT INTO delay_queue.delay (name, key, due_at, wake_at, created_at, attempts, last_error, payload)
+   SELECT 'receipt.confirm', 'shop-' || shop || '/' || n, now(), 'infinity', now(), 3, error, '{}'
+   FROM generate_series(1, 30) n,
+        (VALUES (7, 'ECONNREFUSED'), (8, 'econnrefused'), (9, 'no row')) s(shop, error)`,
+  );
+  const incident = app.get(Incident);
+  expect(await incident.howMany()).toBe(60);
+  const first = await incident.page();
+  expect(first).toHaveLength(50);
+  expect(await incident.page(first.at(-1)?.id)).toHaveLength(10);
+  expect(await incident.repair(new AbortController().signal)).toBe(30);
+  const admin = app.get(DelayAdmin);
+  const name = 'receipt.confirm' as DelayName;
+  expect(await admin.count({ name, state: 'scheduled', keyPrefix: 'shop-8/' })).toBe(30);
+  expect(await admin.count({ name, state: 'dead', keyPrefix: 'shop-9/' })).toBe(30);
+  expect(await admin.count({ name, keyPrefix: 'shop-7/' })).toBe(0);
+});
 
-it(
-  'what-happened.md: tells every attempt of an order, across names',
-  recipe('what-happened.md', async (page, { AppModule, Support }) => {
-    let calls = 0;
-    class Handlers {
-      @OnDelay('order.close')
-      close(): void {
-        calls += 1;
-        if (calls === 1) throw new Error('ECONNREFUSED');
-      }
+it('what-happened.md: tells every attempt of an order, across names', async () => {
+  const [page, { AppModule, Support }] = await recipe('what-happened.md');
+  let calls = 0;
+  class Handlers {
+    @OnDelay('order.close')
+    close(): void {
+      calls += 1;
+      if (calls === 1) throw new Error('ECONNREFUSED');
     }
-    const app = await page.startWith([AppModule], [Support, Handlers]);
-    const waits = { after: '14d', key: '42' };
-    await app.delays.schedule('receipt.confirm' as DelayName, null, waits);
-    await app.scheduleNow('order.close', ['42'], (orderId) => ({ orderId }));
-    await app.ended('order.close', '42');
-    const at = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`;
-    expect(await app.get(Support).around('42')).toEqual([
-      'order.close: completed',
-      expect.stringMatching(`^  attempt 1 on \\S+, ${at}: failed, Error: ECONNREFUSED$`),
-      expect.stringMatching(`^  attempt 2 on \\S+, ${at}: completed$`),
-      'receipt.confirm: scheduled',
-    ]);
-  }),
-);
+  }
+  const app = await page.startWith([AppModule], [Support, Handlers]);
+  const waits = { after: '14d', key: '42' };
+  await app.delays.schedule('receipt.confirm' as DelayName, null, waits);
+  await app.scheduleNow('order.close', ['42'], (orderId) => ({ orderId }));
+  await app.ended('order.close', '42');
+  const at = String.raw`\d{4}-\d\d-\d\dT[\d:.]+Z`;
+  expect(await app.get(Support).around('42')).toEqual([
+    'order.close: completed',
+    expect.stringMatching(`^  attempt 1 on \\S+, ${at}: failed, Error: ECONNREFUSED$`),
+    expect.stringMatching(`^  attempt 2 on \\S+, ${at}: completed$`),
+    'receipt.confirm: scheduled',
+  ]);
+});
 
-it(
-  'abort-what-runs.md: stops a report that is being built, and leaves none of its lines',
-  recipe('abort-what-runs.md', async (page, { Reports }) => {
-    const app = await page.start([Reports]);
-    const reports = app.get(Reports);
-    await page.sql(`INSERT INTO report (id) VALUES ('built'), ('stopped')`);
-    await app.scheduleNow('report.build', ['built'], (reportId) => ({ reportId }));
-    await app.ended('report.build', 'built');
-    expect(await reports.stop('built')).toBe('READY');
+it('abort-what-runs.md: stops a report that is being built, and leaves none of its lines', async () => {
+  const [page, { Reports }] = await recipe('abort-what-runs.md');
+  const app = await page.start([Reports]);
+  const reports = app.get(Reports);
+  await page.sql(`INSERT INTO report (id) VALUES ('built'), ('stopped')`);
+  await app.scheduleNow('report.build', ['built'], (reportId) => ({ reportId }));
+  await app.ended('report.build', 'built');
+  expect(await reports.stop('built')).toBe('READY');
 
-    const other = await page.hold(`LOCK TABLE report_line IN EXCLUSIVE MODE`);
-    await app.scheduleNow('report.build', ['stopped'], (reportId) => ({ reportId }));
-    await page.waiting(1);
-    expect(await reports.stop('stopped')).toBe('STOPPED');
-    await other.commit();
-    expect(await app.history('report.build', 'stopped')).toMatchObject([{ state: 'cancelled' }]);
-    expect(await page.sql(`SELECT id, state FROM report ORDER BY id`)).toEqual([
-      { id: 'built', state: 'READY' },
-      { id: 'stopped', state: 'STOPPED' },
-    ]);
-    expect(await page.sql(`SELECT DISTINCT report_id FROM report_line`)).toEqual([
-      { report_id: 'built' },
-    ]);
-  }),
-);
+  const other = await page.hold(`LOCK TABLE report_line IN EXCLUSIVE MODE`);
+  await app.scheduleNow('report.build', ['stopped'], (reportId) => ({ reportId }));
+  await page.waiting(1);
+  expect(await reports.stop('stopped')).toBe('STOPPED');
+  await other.commit();
+  expect(await app.history('report.build', 'stopped')).toMatchObject([{ state: 'cancelled' }]);
+  expect(await page.sql(`SELECT id, state FROM report ORDER BY id`)).toEqual([
+    { id: 'built', state: 'READY' },
+    { id: 'stopped', state: 'STOPPED' },
+  ]);
+  expect(await page.sql(`SELECT DISTINCT report_id FROM report_line`)).toEqual([
+    { report_id: 'built' },
+  ]);
+});
