@@ -41,11 +41,9 @@ it.each(designNames)('%s shows what its page says, and nothing else', (design) =
   for (const fault of FAULTS) {
     const { lateMs, ...counts } = outcomes.get(design)![fault];
     const { lateMs: atLeastMs = -Infinity, ...promised } = showsOf(design)[fault] ?? {};
-    const { lateMs: _none, ...none } = NOTHING;
-    expect({ fault, ...counts }).toEqual({ fault, ...none, ...promised });
+    expect({ ...NOTHING, ...counts, fault }).toEqual({ ...NOTHING, ...promised, fault });
     // That it is late is certain; by how much is the machine's affair.
-    expect({ fault, lateMs }).toEqual({ fault, lateMs: expect.any(Number) });
-    expect(lateMs).toBeGreaterThan(atLeastMs);
+    expect({ fault, isLate: lateMs > atLeastMs }).toEqual({ fault, isLate: true });
   }
 });
 
