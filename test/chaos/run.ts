@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Figures, Verdict } from './checker/check.js';
+import type { SourcePatch } from '../../tools/source-patches.mjs';
 import { ChaosRun } from './chaos-run.js';
 import type { Sql } from './record/record.js';
 import type { ChaosServer } from './server/chaos-server.js';
@@ -20,8 +21,8 @@ export interface ChaosOptions {
   rate: number;
   workers: number;
   producers: number;
-  /** The engine with one rule taken out; undefined: as it is. */
-  mutant?: string;
+  /** The engine with one rule taken out; left out: as it is. */
+  patches?: readonly SourcePatch[];
   /** How long the rest may take once producers and faults have stopped, in milliseconds. */
   quietWithinMs: number;
   /** It outlives the run: several runs follow each other on it. */

@@ -1,106 +1,107 @@
-/**
- * Which suite finds which mutant, each suite alone:
- *
- *     npm run mutants:suites -- --only never-seals,renews-by-id --suites unit,interleavings
- *
- * `named` are the specs that a mutant names itself.
- *
- * One line for each mutant and suite: name, suite, seconds, and the first test that failed. `control` is the
- * engine as it is.
- */
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+/** Which suite finds which mutant, each suite alone: `npm run mutants:suites`, `chaos:mutants`, `impolite:mutants`. */
+import { randomBytes } from 'node:crypto';
 import { parseArgs } from 'node:util';
+import { render } from '../../bench/report/table.js';
 import { MUTANTS as CHAOS } from '../chaos/mutants/mutants.js';
 import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
+import { chaosSuite } from './chaos-suite.js';
+import { impoliteSuite } from './impolite-suite.js';
+import { jestSuite, NAMED } from './jest-suite.js';
+import type { Mutant } from './mutant.js';
+import type { Judged } from './outcome.js';
 import { RECURRENCES } from './recurrences.js';
-
-const ROOT = fileURLToPath(new URL('../..', import.meta.url));
-const CONFIG = fileURLToPath(new URL('./jest.config.mjs', import.meta.url));
-
-/** Stands for the specs that the mutant names. */
-const NAMED: readonly string[] = ['named'];
-
-/** What Jest is given. Not those of the shop, of the harnesses, and of files and their names. */
-const SUITES: Readonly<Record<string, readonly string[]>> = {
-  interleavings: ['/test/integration/interleavings/'],
-  unit: ['/test/unit/', '--testPathIgnorePatterns', '/(shop|demo|bench|terminal|chaos|impolite)/'],
-  integration: ['/test/integration/', '--testPathIgnorePatterns', '/(interleavings|chaos|bench)'],
-  hostile: ['/test/hostile/'],
-  cluster: ['/test/cluster/'],
-  named: NAMED,
-};
-
-/** Those whose sources are changed. */
-const PATCHED = { ...IMPOLITE, ...RECURRENCES };
-
-const ALL = ['control', ...Object.keys(PATCHED), ...Object.keys(CHAOS)];
+import type { Suite } from './suite.js';
 
 const { values } = parseArgs({
   options: {
-    only: { type: 'string', default: ALL.join() },
-    suites: { type: 'string', default: Object.keys(SUITES).join() },
+    only: { type: 'string' },
+    suites: { type: 'string', default: 'interleavings,unit,integration,hostile,cluster,named' },
+    seed: { type: 'string', default: randomBytes(4).toString('hex') },
+    tests: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 });
 
-interface Result {
-  passed: number;
-  failed?: { path: string; test: string };
+const stopped = new AbortController();
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.once(signal, () => stopped.abort());
 }
 
-/** Ends at the first file that fails. */
-async function run(suite: readonly string[], env: NodeJS.ProcessEnv): Promise<Result> {
-  const folder = mkdtempSync(join(tmpdir(), 'delay-queue-mutants-'));
-  const file = join(folder, 'result.json');
-  const child = spawn('npm', ['test', '--', ...suite, '--config', CONFIG, '--bail', '-w', '1'], {
-    cwd: ROOT,
-    stdio: 'ignore',
-    env: { ...process.env, ...env, RESULT_FILE: file },
-  });
-  await once(child, 'close');
+/** Tests not of the shop, of the harnesses, and of files and their names. */
+const SUITES: Readonly<Record<string, Suite>> = {
+  interleavings: jestSuite('/test/integration/interleavings/'),
+  unit: jestSuite(
+    '/test/unit/',
+    '--testPathIgnorePatterns',
+    '/(shop|demo|bench|terminal|chaos|impolite)/',
+  ),
+  integration: jestSuite(
+    '/test/integration/',
+    '--testPathIgnorePatterns',
+    '/(interleavings|chaos|bench)',
+  ),
+  hostile: jestSuite('/test/hostile/'),
+  cluster: jestSuite('/test/cluster/'),
+  named: NAMED,
+  impolite: impoliteSuite(values.seed),
+  chaos: chaosSuite(values.seed, stopped.signal),
+};
+
+const MUTANTS: Readonly<Record<string, Mutant>> = { ...IMPOLITE, ...RECURRENCES, ...CHAOS };
+
+const USAGE = `npm run mutants:suites -- [options]
+
+Runs suites on the engine with one rule taken out at a time; exit code 0 when each finds each.
+
+  --suites NAME,NAME  of ${Object.keys(SUITES).join(', ')}
+  --only NAME,NAME    only these mutants; 'control' is the engine as it is
+  --seed TEXT         chaos runs and programs follow from it (default: a random one, printed)
+  --tests             the specs that each mutant names, too
+  --help`;
+
+function chosen<Value>(kind: string, from: Readonly<Record<string, Value>>, names: string) {
+  const list = names.split(',');
+  const unknown = list.filter((name) => !(name in from));
+  const known = Object.keys(from).join(', ');
+  if (unknown.length > 0) throw new Error(`no ${kind} is called ${unknown.join()}; of ${known}`);
+  return list.map((name): [string, Value] => [name, from[name] as Value]);
+}
+
+async function judge(suite: Suite, name: string, mutant: Mutant | undefined): Promise<Judged> {
   try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Result;
-  } finally {
-    rmSync(folder, { recursive: true });
+    return await suite.judge(name, mutant);
+  } catch (error) {
+    const { message, stack = '' } = error as Error;
+    return { asExpected: false, by: `did not run: ${message}`, details: [stack] };
   }
 }
 
-function chosen<Value>(kind: string, names: string, from: (name: string) => Value | undefined) {
-  return names.split(',').map((name): [string, Value] => {
-    const value = from(name);
-    if (value === undefined) throw new Error(`no ${kind} is called ${name}`);
-    return [name, value];
-  });
-}
-
-/** What makes a process that mutant. */
-function envOf(name: string): NodeJS.ProcessEnv | undefined {
-  if (name === 'control') return {};
-  if (name in CHAOS) return { CHAOS_MUTANT: name };
-  const mutant = PATCHED[name];
-  return mutant && { SOURCE_PATCHES: JSON.stringify(mutant.patches) };
-}
-
-/** The suite as this mutant has it; none where it names no specs. */
-function suiteOf(suite: readonly string[], name: string): readonly string[] {
-  return suite === NAMED ? (PATCHED[name]?.tests ?? []).map((test) => `/test/${test}`) : suite;
-}
-
-const suites = chosen('suite', values.suites, (name) => SUITES[name]);
-for (const [name, env] of chosen('mutant', values.only, envOf)) {
-  for (const [suite, some] of suites) {
-    const files = suiteOf(some, name);
-    if (files.length === 0) continue;
-    const beganAtMs = performance.now();
-    const { passed, failed } = await run(files, env);
-    const seconds = Math.round((performance.now() - beganAtMs) / 1_000);
-    const what = failed
-      ? `found by ${failed.path.slice(ROOT.length)}: ${failed.test}`
-      : `not found, ${passed} passed`;
-    console.log([name, suite, `${seconds} s`, what.split('\n', 1)[0]].join('\t'));
+async function judgeAll(): Promise<void> {
+  const suites = chosen('suite', SUITES, `${values.suites}${values.tests ? ',named' : ''}`);
+  const all = { control: undefined, ...MUTANTS };
+  const mutants = chosen('mutant', all, values.only ?? Object.keys(all).join());
+  const rows: string[][] = [];
+  let good = 0;
+  console.log(`seed ${values.seed}`);
+  for (const [name, mutant] of mutants) {
+    for (const [of, suite] of suites) {
+      if (stopped.signal.aborted || !suite.isAbout(name, mutant)) continue;
+      const beganAtMs = performance.now();
+      const { asExpected, by, details } = await judge(suite, name, mutant);
+      const seconds = ((performance.now() - beganAtMs) / 1_000).toFixed(0);
+      const row = [`${asExpected ? '✓' : '✗'} ${name}`, of, by.split(':')[0] ?? '', seconds];
+      rows.push(row);
+      console.log(`${row[0]}: ${of}, ${seconds} s: ${by}`);
+      if (asExpected) good += 1;
+      else for (const detail of details) console.log(`    ${detail}`);
+    }
   }
+  for (const [, { close }] of suites) await close?.();
+  const title = `${good} of ${rows.length} as expected, seed ${values.seed}`;
+  const columns = ['mutant', 'suite', 'found by', 'seconds'];
+  console.log(`\n${render({ title, notes: [], columns, rows })}`);
+  process.exitCode = good === rows.length && !stopped.signal.aborted ? 0 : 1;
 }
+
+if (values.help) console.log(USAGE);
+else await judgeAll();

@@ -1,8 +1,13 @@
-import patched from '../impolite/mutants/jest.config.mjs';
+import { fileURLToPath } from 'node:url';
+import base from '../../jest.config.js';
+import { SWC_OPTIONS } from '../../tools/swc-options.mjs';
 
-/** Sources changed by `SOURCE_PATCHES`, or the engine operated on as `CHAOS_MUTANT` says, before each file. */
+const TRANSFORM = fileURLToPath(import.meta.resolve('./transform.mjs'));
+
+/** As ever, but for sources that `SOURCE_PATCHES` changes on their way in. */
 export default {
-  ...patched,
+  ...base,
+  rootDir: fileURLToPath(new URL('../..', import.meta.url)),
+  transform: { '^.+\\.ts$': [TRANSFORM, SWC_OPTIONS] },
   reporters: ['<rootDir>/test/mutants-by-suite/reporter.mjs'],
-  setupFilesAfterEnv: ['<rootDir>/test/mutants-by-suite/operate.ts'],
 };

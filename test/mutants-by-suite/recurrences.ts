@@ -1,25 +1,12 @@
-import type { SourcePatch } from '../../tools/source-patches.mjs';
-
-/** What recurs with one rule taken out, and the specs that find it; files or folders, relative to `test`. */
-export interface NamedMutant {
-  /** What it does wrong, as a sentence about it goes on after "it". */
-  about: string;
-  patches: readonly SourcePatch[];
-  tests: readonly string[];
-}
-
-const patch = (file: string, from: string, to: string): SourcePatch => ({
-  file: `src/delay-queue/${file}`,
-  from,
-  to,
-});
+import { type Mutant, patch } from './mutant.js';
 
 const DECLARE = 'store/sql/recurrences/declare.sql.ts';
 const WITHDRAW = 'store/sql/recurrences/withdraw.sql.ts';
 const TAKEN = 'store/sql/delays/schedule-taken.sql.ts';
 const RECURRENCE = 'recurrence/recurrence.ts';
 
-export const RECURRENCES: Readonly<Record<string, NamedMutant>> = {
+/** What recurs with one rule taken out. */
+export const RECURRENCES: Readonly<Record<string, Mutant>> = {
   'withdraws-nothing': {
     about: 'leaves what is declared no longer where it is',
     patches: [patch(WITHDRAW, 'AND ((d.name, d.key) IN', 'AND false AND ((d.name, d.key) IN')],

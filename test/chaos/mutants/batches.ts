@@ -1,88 +1,88 @@
-import { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
-import { Call } from '../../../src/delay-queue/execution/call/call.js';
-import { NextClaim } from '../../../src/delay-queue/execution/places/next-claim.js';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { CROWDED, removesWhatIsThere } from './fences.js';
-import { believeInTheLease, fenceBatchesTooLate } from './late-fences.js';
-import type { Mutant } from './mutant.js';
+import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
+import {
+  CROWDED,
+  FENCED,
+  fencesTooLate,
+  REMOVAL,
+  REMOVES,
+  REMOVES_WHAT_IS_THERE,
+} from './fences.js';
 
 /** Mutants that do to a batch what must not be done to one of its delays. */
-export const BATCHES: Record<string, Mutant> = {
+export const BATCHES = {
   'splits-for-an-attempt': {
     about: 'counts a batch that failed as an attempt of each of its delays',
-    faults: [],
+    patches: [
+      patch(
+        'settlement/acknowledger.ts',
+        "      case 'split': {\n",
+        "      case 'split': {\n        if (attempt) return this.#fail(attempt, outcome.error);\n",
+      ),
+    ],
     seconds: 20,
     rate: CROWDED,
-    apply: (surgery) =>
-      surgery.wrap(
-        Acknowledger.prototype,
-        'report',
-        (original) =>
-          function charged(this: Acknowledger, attempt, outcome) {
-            const charge = outcome.kind === 'split' ? 'failed' : outcome.kind;
-            return original.call(this, attempt, { ...outcome, kind: charge } as typeof outcome);
-          },
-      ),
   },
   'batches-what-failed': {
     about: 'lets a delay that has failed travel in batches again',
-    faults: [],
+    patches: [
+      patch(
+        'execution/places/next-claim.ts',
+        '  admit(entry: Entry): ReturnType<Admit> {\n',
+        '  admit(entry: Entry): ReturnType<Admit> {\n    entry.failed = false;\n',
+      ),
+    ],
     seconds: 15,
     rate: CROWDED,
-    apply: (surgery) =>
-      surgery.wrap(
-        NextClaim.prototype,
-        'admit',
-        (original) =>
-          function forgetful(this: NextClaim, entry) {
-            entry.failed = false;
-            return original.call(this, entry);
-          },
-      ),
   },
   'forgets-what-was-said': {
     about: 'completes a delay of which its batch handler said that it failed',
-    faults: [],
+    patches: [patch('execution/call/call.ts', '    this.#said.set(attempt, outcome);\n', '')],
     seconds: 12,
-    apply: (surgery) => surgery.wrap(Call.prototype, 'say', () => () => true),
   },
   'removes-half-a-batch': {
     about: 'is content when the removal reports fewer rows than the batch had',
-    faults: [],
-    seconds: 12,
-    apply: (surgery) =>
-      surgery.wrap(
-        AttemptStore.prototype,
-        'complete',
-        (original) =>
-          async function half(this: AttemptStore, items, runner) {
-            if (runner === undefined) return original.call(this, items);
-            await original.call(this, items.slice(0, Math.ceil(items.length / 2)), runner);
-            return items.map(({ id }) => id);
-          },
+    patches: [
+      patch(
+        REMOVAL,
+        REMOVES,
+        `const half = this.#once.slice(0, Math.ceil(this.#once.length / 2));
+    await this.store.complete(half, this.#recurring.length === 0 ? runner : beside);
+    return this.#once.map(({ id }) => id);`,
       ),
+    ],
+    seconds: 12,
   },
   'fences-one-of-a-batch': {
     about: 'proves one claim of a batch, and removes what is still there of the others',
-    faults: [],
+    patches: [
+      // It meets the successor of one of its delays, while those that are nobody else's yet are still its own.
+      ...fencesTooLate(`    const epochs = new Map(attempts.map(({ id, epoch }) => [id, epoch]));
+    if (attempts.length > 1 && (fences += 1) % 2 === 0) {
+      await pause(leftMs());
+      while (leftMs() > -handler.leaseMs) {
+        const rows = await store.lookAt([...epochs.keys()]);
+        const own = rows.filter(({ id, epoch }) => epochs.get(id) === epoch);
+        if (own.length < attempts.length) break;
+        await pause(5);
+      }
+    }
+`),
+      // Others take the rows over in the order of their ids: the last one is longest its own.
+      patch(
+        FENCED,
+        'store.fence(runner, this.call.attempts, this.#leaseLeftMs)',
+        'store.fence(runner, attempts.slice(-1), this.#leaseLeftMs)',
+      ),
+      patch(
+        FENCED,
+        'return this.call.keepOnly(new Set(fence.ids));',
+        'return fence.ids.length > 0;',
+      ),
+      ...REMOVES_WHAT_IS_THERE,
+    ],
     seconds: 30,
     rate: CROWDED,
     // An effect of one delay in the transactions of two attempts.
     blamedBy: 2,
-    apply: (surgery) => {
-      believeInTheLease(surgery);
-      surgery.wrap(
-        AttemptStore.prototype,
-        'fence',
-        (original) =>
-          async function one(this: AttemptStore, runner, claims, idleMs) {
-            // Others take the rows over in the order of their ids: the last one is longest its own.
-            const fence = await original.call(this, runner, claims.slice(-1), idleMs);
-            return fence.ids.length === 0 ? fence : { ...fence, ids: claims.map(({ id }) => id) };
-          },
-      );
-      fenceBatchesTooLate(surgery);
-      removesWhatIsThere(surgery);
-    },
   },
-};
+} satisfies Record<string, ChaosMutant>;

@@ -1,135 +1,112 @@
-import { Executor } from '../../../src/delay-queue/execution/executor.js';
-import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
-import { wakeOf } from '../../../src/delay-queue/store/tables/schema.js';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
-import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import type { Mutant } from './mutant.js';
+import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const IS_DUE = `${wakeOf('d')} <= clock.now`;
-const HAS_ATTEMPTS = `d.attempts < COALESCE(d.max_attempts, w.max_attempts)`;
+const CLAIM = 'store/sql/attempts/claim.sql.ts';
+const LOAD = 'store/sql/wakes/load.sql.ts';
+const SWEEP = 'store/sql/wakes/sweep.sql.ts';
 
-/** How far the clock of a mutant runs ahead. */
-const AHEAD_MS = 400;
+const IS_DUE = "`${wakeOf('d')} <= clock.now";
+const HAS_ATTEMPTS = ' AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)';
 
 /** Mutants that take what they must not take, or take it wrongly. */
-export const CLAIMS: Record<string, Mutant> = {
+export const CLAIMS = {
   'claims-before-due': {
     about: 'trusts its own clock, which runs ahead, and does not look at due in the claim',
-    faults: [],
+    patches: [
+      patch(
+        CLAIM,
+        IS_DUE + HAS_ATTEMPTS,
+        '`COALESCE(d.leased_until <= clock.now, true)' + HAS_ATTEMPTS,
+      ),
+      patch(
+        'database/database-clock.ts',
+        'return databaseMs - this.#offsetMs();',
+        'return databaseMs - this.#offsetMs() - 400;',
+      ),
+    ],
     seconds: 6,
-    apply: (surgery) => {
-      surgery.rewrite('claim', { [IS_DUE]: `COALESCE(d.leased_until <= clock.now, true)` });
-      surgery.wrap(
-        DatabaseClock.prototype,
-        'toMonotonicMs',
-        (original) =>
-          function ahead(this: DatabaseClock, databaseMs) {
-            return original.call(this, databaseMs) - AHEAD_MS;
-          },
-      );
-    },
   },
   'claims-leased-rows': {
     about: 'takes a row although the lease of another attempt runs',
-    faults: ['pause', 'block'],
+    patches: [
+      patch(CLAIM, IS_DUE + HAS_ATTEMPTS, '`d.wake_at <= clock.now' + HAS_ATTEMPTS),
+      patch(LOAD, 'presentEpochUs(wakeOf(row))', 'presentEpochUs(`${row}.wake_at`)'),
+      patch(SWEEP, "AND ${wakeOf('r')} < clock.now", 'AND r.wake_at < clock.now'),
+      patch(SWEEP, "AND ${wakeOf('r')} <= ${plusMs", 'AND r.wake_at <= ${plusMs'),
+    ],
     seconds: 20,
-    apply: (surgery) => {
-      surgery.rewrite('claim', { [IS_DUE]: `d.wake_at <= clock.now` });
-      surgery.rewrite('sweep', { [wakeOf('r')]: 'r.wake_at' });
-      surgery.rewrite('load', { [wakeOf('p')]: 'p.wake_at' });
-    },
+    faults: ['pause', 'block'],
   },
   'counts-no-attempt': {
     about: 'starts an attempt without counting it',
-    faults: [],
+    patches: [patch(CLAIM, 'attempts = d.attempts + 1', 'attempts = d.attempts')],
     seconds: 6,
-    apply: (surgery) =>
-      surgery.rewrite('claim', { 'attempts = d.attempts + 1': 'attempts = d.attempts' }),
   },
   'claims-under-the-same-epoch': {
     about: 'leaves the epoch as it was when it claims',
-    faults: [],
+    patches: [patch(CLAIM, 'epoch = d.epoch + 1', 'epoch = d.epoch')],
     seconds: 6,
-    apply: (surgery) => surgery.rewrite('claim', { 'epoch = d.epoch + 1': 'epoch = d.epoch' }),
   },
   'tries-for-ever': {
     about: 'knows no last attempt',
-    faults: [],
+    patches: [
+      patch(CLAIM, HAS_ATTEMPTS, ''),
+      patch(
+        CLAIM,
+        'COALESCE(d.max_attempts, w.max_attempts) AS max_attempts',
+        '1000 AS max_attempts',
+      ),
+    ],
     seconds: 10,
-    apply: (surgery) =>
-      surgery.rewrite('claim', {
-        [`AND ${HAS_ATTEMPTS}`]: '',
-        'COALESCE(d.max_attempts, w.max_attempts) AS max_attempts': '1000 AS max_attempts',
-      }),
   },
   'runs-dead-letters': {
     about: 'takes dead letters for rows that are due',
-    faults: [],
+    patches: [
+      patch(
+        CLAIM,
+        IS_DUE + HAS_ATTEMPTS,
+        "`(d.wake_at = 'infinity' OR ${wakeOf('d')} <= clock.now" + HAS_ATTEMPTS + ')',
+      ),
+      patch(
+        'store/node.store.ts',
+        'return sweptOf(row);',
+        `const page = sweptOf(row);
+    const dead = await this.runner.query(
+      \`SELECT id::float8 AS id, epoch, name, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "wakeMs",
+              false AS stalled, true AS failed
+       FROM delay_queue.delay WHERE wake_at = 'infinity' LIMIT 100\`,
+      [],
+    );
+    return { ...page, wakes: [...page.wakes, ...dead] };`,
+      ),
+    ],
     seconds: 10,
-    apply: (surgery) => {
-      const isDead = `d.wake_at = 'infinity'`;
-      surgery.rewrite('claim', {
-        [IS_DUE]: `(${IS_DUE} OR ${isDead})`,
-        [HAS_ATTEMPTS]: `(${HAS_ATTEMPTS} OR ${isDead})`,
-      });
-      surgery.wrap(
-        NodeStore.prototype,
-        'sweep',
-        (original) =>
-          async function sweepDead(this: NodeStore, ...parameters) {
-            const page = await original.apply(this, parameters);
-            const wakes = await runnerIn(this).query<Wake>(DEAD_LETTERS, []);
-            return { ...page, wakes: [...page.wakes, ...wakes] };
-          },
-      );
-    },
   },
   'acknowledges-before-it-runs': {
     about: 'removes a plain delay before its handler has run: at most once',
-    faults: ['kill'],
+    patches: [
+      patch(
+        'execution/executor.ts',
+        'else this.#plainly(call);',
+        `else {
+      const removed = this.fenced.store.complete(call.attempts).catch(() => {});
+      void removed.then(() => this.#plainly(call));
+    }`,
+      ),
+    ],
     seconds: 10,
-    apply: (surgery) => {
-      const seen: { store?: AttemptStore } = {};
-      surgery.wrap(
-        AttemptStore.prototype,
-        'claim',
-        (original) =>
-          function remembered(this: AttemptStore, requests) {
-            Object.assign(seen, { store: this });
-            return original.call(this, requests);
-          },
-      );
-      surgery.wrap(
-        Executor.prototype,
-        'run',
-        (original) =>
-          async function acknowledgedFirst(this: Executor, call) {
-            if (!call.handler.transactional) await seen.store?.complete(call.attempts);
-            return original.call(this, call);
-          },
-      );
-    },
+    faults: ['kill'],
   },
   'never-takes-over': {
     about: 'does not look at rows whose lease has ended',
-    faults: ['kill'],
+    patches: [
+      patch(
+        SWEEP,
+        'WHERE served.at IS NOT NULL',
+        'WHERE served.at IS NOT NULL AND r.leased_by IS NULL',
+      ),
+      patch(LOAD, 'WHERE (d.wake_at, d.id) >', 'WHERE d.leased_by IS NULL AND (d.wake_at, d.id) >'),
+    ],
     seconds: 15,
-    apply: (surgery) => {
-      const named = 'WHERE served.at IS NOT NULL';
-      surgery.rewrite('sweep', { [named]: `${named} AND r.leased_by IS NULL` });
-      const ahead = 'WHERE (d.wake_at, d.id) >';
-      surgery.rewrite('load', { [ahead]: `WHERE d.leased_by IS NULL AND (d.wake_at, d.id) >` });
-    },
+    faults: ['kill'],
   },
-};
-
-const DEAD_LETTERS = `
-  SELECT id::float8 AS id, epoch, name, (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS "wakeMs",
-         false AS stalled, true AS failed
-  FROM delay_queue.delay WHERE wake_at = 'infinity' LIMIT 100`;
-
-/** A private of the store's. */
-export const runnerIn = (store: AttemptStore | NodeStore): Runner =>
-  (store as unknown as { runner: Runner }).runner;
+} satisfies Record<string, ChaosMutant>;

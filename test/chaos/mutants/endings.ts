@@ -1,64 +1,81 @@
-import { EntityManager } from 'typeorm';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { Order } from '../../../src/shop/orders/order.entity.js';
-import { runnerIn } from './claims.js';
-import type { Mutant } from './mutant.js';
+import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
+
+const COMPLETE = 'store/sql/attempts/complete.sql.ts';
+const RETRY = 'store/sql/attempts/retry.sql.ts';
 
 /** Mutants that write down wrongly how an attempt, a delay or an order ended. */
-export const ENDINGS: Record<string, Mutant> = {
+export const ENDINGS = {
   'writes-no-history': {
     about: 'removes completed rows without a line in history',
-    faults: [],
+    patches: [
+      patch(COMPLETE, "where: 'a.id IS NOT NULL'", "where: 'false'"),
+      patch(COMPLETE, "from: 'gone g',\n", "from: 'gone g',\n  where: 'false',\n"),
+    ],
     seconds: 6,
-    apply: (surgery) => {
-      surgery.rewrite('complete', { 'WHERE a.id IS NOT NULL': 'WHERE false' });
-      surgery.rewrite('completeOne', { 'FROM gone g, clock': 'FROM gone g, clock WHERE false' });
-    },
   },
   'throws-dead-letters-away': {
     about: 'deletes what has used up its attempts',
-    faults: [],
-    seconds: 15,
-    apply: (surgery) =>
-      surgery.wrap(
-        AttemptStore.prototype,
-        'retry',
-        (original) =>
-          async function buried(this: AttemptStore, items) {
-            const rows = await original.call(this, items);
-            const dead = items.filter(({ waitMs }) => waitMs === null).map(({ id }) => id);
-            await runnerIn(this).query(THROW_AWAY, [dead]);
-            return rows;
-          },
+    patches: [
+      patch(
+        'store/attempt.store.ts',
+        'return rows.map(retriedOf);',
+        `const dead = items.filter(({ waitMs }) => waitMs === null).map(({ id }) => id);
+    await this.runner.query(
+      "DELETE FROM delay_queue.delay WHERE id = ANY ($1::bigint[]) AND wake_at = 'infinity'",
+      [dead],
+    );
+    return rows.map(retriedOf);`,
       ),
+    ],
+    seconds: 15,
   },
   'resets-attempts': {
     about: 'gives a failed delay all its attempts again',
-    faults: [],
+    patches: [
+      patch(RETRY, 'attempts = d.attempts - l.refund', 'attempts = 0 * (d.attempts - l.refund)'),
+    ],
     seconds: 10,
-    apply: (surgery) =>
-      surgery.rewrite('settle', {
-        'attempts = d.attempts - l.refund': 'attempts = 0 * (d.attempts - l.refund)',
-      }),
   },
   'closes-paid-orders': {
     about: 'is a shop whose close does not look whether the order was paid',
-    faults: [],
+    patches: [
+      {
+        file: 'src/shop/orders/order.moves.ts',
+        from: 'const movable = {',
+        to: "const movable = to === 'CLOSED' ? { id: Any(ids) } : {",
+      },
+    ],
     seconds: 15,
     // Payments have to come in the very moment in which their order is being closed.
     rate: 200,
-    apply: (surgery) =>
-      surgery.wrap(
-        EntityManager.prototype,
-        'update',
-        (original) =>
-          function regardless(this: EntityManager, target, criteria, set) {
-            const closes = target === Order && 'closeReason' in set && 'id' in (criteria as object);
-            const { id } = criteria as { id: string };
-            return original.call(this, target, closes ? { id } : criteria, set);
-          } as EntityManager['update'],
-      ),
   },
-};
+} satisfies Record<string, ChaosMutant>;
 
-const THROW_AWAY = `DELETE FROM delay_queue.delay WHERE id = ANY ($1::bigint[]) AND wake_at = 'infinity'`;
+/** Mutants of what recurs, and of what history keeps of attempts. */
+export const RECURRENCES = {
+  'skips-an-instant': {
+    about: 'goes on to the next but one instant after a failure',
+    patches: [
+      patch(
+        'store/sql/recurrences/recur.sql.ts',
+        'SET due_at = e.next_at',
+        "SET due_at = e.next_at + CASE WHEN e.attempts > 1 THEN interval '1 second' ELSE interval '0' END",
+      ),
+    ],
+    seconds: 20,
+    faults: ['kill', 'crash'],
+    blamedBy: 12,
+  },
+  'logs-the-last-alone': {
+    about: 'forgets the attempts before the one that begins',
+    patches: [
+      patch(
+        'store/sql/parts/attempt-log.ts',
+        "ELSE COALESCE(d.attempt_log, '[]') END",
+        "ELSE '[]' END",
+      ),
+    ],
+    seconds: 12,
+    blamedBy: 7,
+  },
+} satisfies Record<string, ChaosMutant>;

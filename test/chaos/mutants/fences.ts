@@ -1,200 +1,200 @@
-import { DelayRolledBackError } from 'nestjs-delay-queue';
-import type { QueryResult } from 'pg';
-import { Executor } from '../../../src/delay-queue/execution/executor.js';
-import { AttemptSession } from '../../../src/delay-queue/execution/transaction/attempt-session.js';
-import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { believeInTheLease, fenceTooLate } from './late-fences.js';
-import type { Mutant } from './mutant.js';
-import type { Surgery } from './surgery.js';
+import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const EPOCH = ' AND d.epoch = i.epoch';
+const COMPLETE = 'store/sql/attempts/complete.sql.ts';
+const FENCE = 'store/sql/attempts/fence.sql.ts';
+const RENEW = 'store/sql/attempts/renew.sql.ts';
+const RETRY = 'store/sql/attempts/retry.sql.ts';
+const EXECUTOR = 'execution/executor.ts';
+const ATTEMPT_STORE = 'store/attempt.store.ts';
+export const FENCED = 'execution/transaction/fenced-transaction.ts';
+export const REMOVAL = 'execution/transaction/removal.ts';
+
 const EPOCH_OF_MANY = 'AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE';
-
-/** Whatever attempt it is on, as long as there was one: not what has just moved on to another time. */
-const completeWhoever = (surgery: Surgery): void =>
-  surgery.rewrite('complete', {
-    [EPOCH_OF_MANY]: 'AND (d.leased_by IS NOT NULL OR d.attempts > 0)',
-  });
+const IN_COMPLETE = '    const ids = items.map((item) => item.id);\n';
+export const REMOVES =
+  'return await this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);';
+const ANY_EPOCH = ".replace(' AND d.epoch = i.epoch', '')";
 
 /** Calls per second where two attempts of one delay have to meet. */
 export const CROWDED = 120;
 
+/**
+ * Nothing in the process notices that a lease is over, as if its timers were late: what is left is what the
+ * database refuses.
+ */
+const NEVER_LOSES_A_LEASE = patch(
+  'execution/call/call.ts',
+  '  lose(attempt: Attempt): void {\n',
+  '  lose(attempt: Attempt): void {\n    return;\n',
+);
+
+/** Nothing in the process tells a transactional attempt that its time is over. */
+const BELIEVES_IN_THE_LEASE = [
+  patch(
+    EXECUTOR,
+    '    if (call.handler.transactional) this.#inTransaction(call);\n',
+    `    if (call.handler.transactional) {
+      for (const attempt of call.attempts) attempt.leaseEndsAtMs += 600_000;
+      const handler = { ...call.handler, timeoutMs: call.handler.timeoutMs * 6 };
+      this.#inTransaction(Object.assign(call, { handler }));
+    }
+`,
+  ),
+  patch(
+    EXECUTOR,
+    'const beginsByMs = performance.now() + leaseMs / 2;',
+    'const beginsByMs = performance.now() + 600_000;',
+  ),
+];
+
+/** @param wait what a transaction of that mutant does before its fence; `leftMs` is what is left of its lease */
+export const fencesTooLate = (wait: string) => [
+  ...BELIEVES_IN_THE_LEASE,
+  patch(
+    FENCED,
+    '    const { stated } = isolation;\n',
+    `    const { stated } = isolation;
+    const { attempts, handler } = this.call;
+    const leftMs = () => this.#leaseLeftMs - 600_000;
+${wait}`,
+  ),
+  patch(
+    FENCED,
+    "const LOST: Outcome = { kind: 'lost' };\n",
+    `const LOST: Outcome = { kind: 'lost' };
+let fences = 0;
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+`,
+  ),
+];
+
+/** Takes the removal in a transaction for complete, whatever it reports. */
+export const REMOVES_WHAT_IS_THERE = [
+  patch(COMPLETE, 'CASE WHEN EXISTS (SELECT FROM gone)', 'CASE WHEN true'),
+  patch(
+    ATTEMPT_STORE,
+    'const left = new Set(rows.map(idOf));',
+    'const left = new Set(fenced === undefined ? rows.map(idOf) : []);',
+  ),
+];
+
 /** Mutants that write what they have no right to write any more. */
-export const FENCES: Record<string, Mutant> = {
+export const FENCES = {
   'completes-by-id': {
     about: 'removes a finished row by its id alone',
-    faults: ['pause', 'block'],
+    patches: [patch(COMPLETE, EPOCH_OF_MANY, '')],
     seconds: 25,
+    faults: ['pause', 'block'],
     rate: CROWDED,
-    apply: (surgery) => surgery.rewrite('complete', { [EPOCH_OF_MANY]: '' }),
   },
   'settles-by-id': {
     about: 'fails and gives back rows by their id alone',
-    faults: ['pause', 'block'],
+    patches: [
+      NEVER_LOSES_A_LEASE,
+      patch(
+        RETRY,
+        "and: 'd.leased_by = $8::text',\n  })}",
+        `and: '$8::text IS NOT NULL',\n  })${ANY_EPOCH}}`,
+      ),
+    ],
     seconds: 40,
+    faults: ['pause', 'block'],
     rate: CROWDED,
-    apply: (surgery) => {
-      neverLosesALease(surgery);
-      surgery.rewrite('settle', {
-        [EPOCH]: '',
-        'd.leased_by = $8::text': '$8::text IS NOT NULL',
-      });
-    },
   },
   'renews-by-id': {
     about: 'renews whatever lease there is on a row',
-    faults: ['pause', 'block'],
+    patches: [NEVER_LOSES_A_LEASE, patch(RENEW, '  })} d\n', `  })${ANY_EPOCH}} d\n`)],
     seconds: 30,
+    faults: ['pause', 'block'],
     rate: CROWDED,
-    apply: (surgery) => {
-      neverLosesALease(surgery);
-      surgery.rewrite('renew', { [EPOCH]: '' });
-    },
   },
   'fences-by-id': {
     about: 'lets a transactional attempt begin and end on a row that is no longer its own',
-    faults: ['pool'],
+    patches: [
+      // Two of one delay meet before either has its fence, which by chance alone is rare.
+      ...fencesTooLate(`    fences += 1;
+    if (fences % 3 === 0) await pause(leftMs() + handler.leaseMs / 2);
+`),
+      patch(FENCE, 'waits: true })}', `waits: true })${ANY_EPOCH}}`),
+      patch(FENCE, 'd.epoch = $2::bigint', '$2::bigint IS NOT NULL'),
+      patch(
+        ATTEMPT_STORE,
+        IN_COMPLETE,
+        `    if (fenced !== undefined) {
+      const rows = await this.lookAt(items.map(({ id }) => id));
+      const present = new Map(rows.map(({ id, epoch }) => [id, epoch]));
+      // What its own handler has just moved on to another time stays where it is.
+      items = items.map(({ id, epoch, latenessMs, movedOn }) => {
+        return { id, latenessMs, movedOn, epoch: movedOn ? epoch : (present.get(id) ?? epoch) };
+      });
+    }
+${IN_COMPLETE}`,
+      ),
+    ],
     seconds: 25,
+    faults: ['pool'],
     rate: CROWDED,
     blamedBy: 2,
-    apply: (surgery) => {
-      believeInTheLease(surgery);
-      surgery.rewrite('fence', { 'd.epoch = i.epoch': 'true' });
-      surgery.rewrite('fenceOne', { 'd.epoch = $2::bigint': '$2::bigint IS NOT NULL' });
-      fenceTooLate(surgery);
-      surgery.wrap(
-        AttemptStore.prototype,
-        'complete',
-        (original) =>
-          async function byId(this: AttemptStore, items, runner) {
-            if (runner === undefined) return original.call(this, items);
-            const rows = await this.lookAt(items.map(({ id }) => id));
-            const epochs = new Map(rows.map(({ id, epoch }) => [id, epoch]));
-            // What its own handler has just moved on to another time stays where it is.
-            const own = items.map((item) => {
-              const { id, epoch, latenessMs, movedOn } = item;
-              const present = movedOn === true ? epoch : (epochs.get(id) ?? epoch);
-              return { id, latenessMs, epoch: present, movedOn };
-            });
-            return original.call(this, own, runner);
-          },
-      );
-    },
   },
   'has-no-fence': {
     about: 'commits a transactional attempt whatever became of its row',
-    faults: ['pause', 'pool'],
+    patches: [
+      ...BELIEVES_IN_THE_LEASE,
+      patch(
+        ATTEMPT_STORE,
+        'const timeout = String(Math.max(1, Math.floor(idleMs)));',
+        "return { pid: 0, began: '', isReadCommitted: true, ids: claims.map(({ id }) => id) };",
+      ),
+      ...REMOVES_WHAT_IS_THERE,
+    ],
     seconds: 30,
+    faults: ['pause', 'pool'],
     rate: CROWDED,
     blamedBy: 2,
-    apply: (surgery) => {
-      believeInTheLease(surgery);
-      surgery.wrap(
-        AttemptStore.prototype,
-        'fence',
-        () =>
-          (...[, claims]: Parameters<AttemptStore['fence']>) =>
-            Promise.resolve({
-              pid: 0,
-              began: '',
-              transaction: '0',
-              isReadCommitted: true,
-              ids: claims.map(({ id }) => id),
-            }),
-      );
-      removesWhatIsThere(surgery);
-    },
   },
   'removes-outside-the-transaction': {
     about: 'commits what a transactional handler did, and removes the row a little later',
-    faults: ['kill'],
-    seconds: 12,
-    apply: (surgery) =>
-      surgery.wrap(
-        AttemptStore.prototype,
-        'complete',
-        (original) =>
-          function later(this: AttemptStore, items, runner) {
-            if (runner === undefined) return original.call(this, items);
-            setTimeout(() => void original.call(this, items).catch(() => {}), LATER_MS);
-            return Promise.resolve(items.map(({ id }) => id));
-          },
+    patches: [
+      patch(
+        REMOVAL,
+        REMOVES,
+        `setTimeout(() => void this.store.complete(this.#once).catch(() => {}), 100);
+    return this.#once.map(({ id }) => id);`,
       ),
+    ],
+    seconds: 12,
+    faults: ['kill'],
   },
   'counts-a-swallowed-error-as-done': {
     about: 'takes a transaction that Postgres has aborted for one that did its work',
-    faults: [],
+    patches: [
+      patch(
+        REMOVAL,
+        REMOVES,
+        `try {
+      ${REMOVES}
+    } catch {
+      setTimeout(() => void this.store.complete(this.#once).catch(() => {}), 100);
+      return this.#once.map(({ id }) => id);
+    }`,
+      ),
+      patch(
+        'execution/transaction/server-answers.ts',
+        "if (answer.command !== 'COMMIT') throw new DelayRolledBackError();",
+        '',
+      ),
+    ],
     seconds: 12,
-    apply: (surgery) => {
-      surgery.wrap(
-        AttemptStore.prototype,
-        'complete',
-        (original) =>
-          async function gullible(this: AttemptStore, items, runner) {
-            try {
-              return await original.call(this, items, runner);
-            } catch (error) {
-              if (runner === undefined) throw error;
-              setTimeout(() => void original.call(this, items).catch(() => {}), LATER_MS);
-              return items.map(({ id }) => id);
-            }
-          },
-      );
-      surgery.wrap(
-        AttemptSession.prototype,
-        'commit',
-        (original) =>
-          async function believing(this: AttemptSession, ...how) {
-            return await original.call(this, ...how).catch((error: unknown) => {
-              if (error instanceof DelayRolledBackError) return COMMITTED;
-              throw error;
-            });
-          },
-      );
-    },
   },
   'believes-a-late-result': {
     about: 'acknowledges what a handler did after its lease was lost',
-    faults: ['pause', 'block'],
+    patches: [
+      NEVER_LOSES_A_LEASE,
+      // Whatever attempt it is on, as long as there was one: not what has just moved on to another time.
+      patch(COMPLETE, EPOCH_OF_MANY, 'AND (d.leased_by IS NOT NULL OR d.attempts > 0)'),
+    ],
     seconds: 40,
+    faults: ['pause', 'block'],
     rate: CROWDED,
-    apply: (surgery) => {
-      neverLosesALease(surgery);
-      completeWhoever(surgery);
-    },
   },
-};
-
-const LATER_MS = 100;
-
-const COMMITTED: QueryResult = { command: 'COMMIT', rowCount: null, oid: 0, fields: [], rows: [] };
-
-/**
- * Nothing in the process notices that a lease is over, as if its timers were late: what is left is
- * what the database refuses.
- */
-export function neverLosesALease(surgery: Surgery): void {
-  surgery.wrap(
-    Executor.prototype,
-    'run',
-    (original) =>
-      function unaware(this: Executor, call) {
-        Object.assign(call, { lose: () => {} });
-        return original.call(this, call);
-      },
-  );
-}
-
-/** Takes the removal in a transaction for complete, whatever it reports. */
-export function removesWhatIsThere(surgery: Surgery): void {
-  surgery.rewrite('completeOne', { 'CASE WHEN EXISTS (SELECT FROM gone)': 'CASE WHEN true' });
-  surgery.wrap(
-    AttemptStore.prototype,
-    'complete',
-    (original) =>
-      async function unchecked(this: AttemptStore, items, runner) {
-        const removed = await original.call(this, items, runner);
-        return runner === undefined ? removed : items.map(({ id }) => id);
-      },
-  );
-}
+} satisfies Record<string, ChaosMutant>;

@@ -57,19 +57,22 @@ export class Crew {
     const proxy = await openProxy(this.place.databaseUrl);
     const launch: SlotParts['launch'] = (nodeName, how) =>
       NodeProcess.start<ProcessMessage>('test/chaos/processes/main.ts', {
-        env: { CHAOS_PROCESS: JSON.stringify({ ...this.#setupOf(role, nodeName, proxy), ...how }) },
+        env: {
+          CHAOS_PROCESS: JSON.stringify({ ...this.#setupOf(role, nodeName, proxy), ...how }),
+          SOURCE_PATCHES: JSON.stringify(this.options.patches ?? []),
+        },
       });
     this.slots.push(new Slot({ ...this.place, slot: `${role}-${number}`, role, proxy, launch }));
   }
 
   #setupOf(role: Role, nodeName: string, { url }: PostgresProxy): ProcessSetup {
-    const { seed, rate, producers, mutant = null } = this.options;
+    const { seed, rate, producers } = this.options;
     const load = {
       log: join(this.place.folder, `${nodeName}.jsonl`),
       ratePerSecond: rate / producers,
     };
     const isProducer = role === 'producer';
     const seedOfNode = `${seed}/${nodeName}`;
-    return { role, url, nodeName, seed: seedOfNode, load: isProducer ? load : null, mutant };
+    return { role, url, nodeName, seed: seedOfNode, load: isProducer ? load : null };
   }
 }

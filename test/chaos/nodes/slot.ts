@@ -19,7 +19,8 @@ const READY_WITHIN_MS = 45_000;
 const STOPPED_WITHIN_MS = 75_000;
 
 /** Nothing that a fault explains. */
-const SUSPECT = /^.*(?:unhandled|uncaught|MaxListeners|(?:Type|Reference|Range|Syntax)Error).*$/im;
+const SUSPECT =
+  /^.*(?:unhandled|uncaught|MaxListeners|syntax error|(?:Type|Reference|Range|Syntax)Error).*$/im;
 
 const TOLD_CHARS = 3_000;
 

@@ -6,14 +6,12 @@ import { DataSource } from 'typeorm';
 import { clocksOf } from '../load/clocks.js';
 import { handlersOf } from '../load/handlers.js';
 import { Producer } from '../load/producer.js';
-import { applyMutant } from '../mutants/apply.js';
 import { chaosApp } from './chaos-app.js';
 import { obey, shiftWallClock } from './orders.js';
 import type { NodeOrder, ProcessMessage, ProcessSetup } from './process.protocol.js';
 
 const setup = JSON.parse(process.env['CHAOS_PROCESS'] ?? '{}') as ProcessSetup;
 if (setup.clockShiftMs) shiftWallClock(setup.clockShiftMs);
-await applyMutant(setup.mutant ?? undefined);
 
 // Ctrl+C reaches the whole group: the run decides when we end, and so does its end.
 for (const signal of ['SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});

@@ -20,7 +20,6 @@ export interface ProcessSetup extends StartHow {
   seed: string;
   /** What a producer does; a worker has none. */
   load: LoadSetup | null;
-  mutant: string | null;
 }
 
 export interface LoadSetup {

@@ -1,7 +1,7 @@
-import { type Mutant, patch } from './mutant.js';
+import { type ImpoliteMutant, patch } from '../../mutants-by-suite/mutant.js';
 
 /** Mutants that count attempts, or give turns, as they should not. */
-export const ATTEMPTS: Record<string, Mutant> = {
+export const ATTEMPTS: Record<string, ImpoliteMutant> = {
   'turns-without-a-take': {
     about: 'moves the turn on whenever somebody looks whether there is a slot',
     hole: 'Names did not take turns',

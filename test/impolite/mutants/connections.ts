@@ -1,4 +1,4 @@
-import { type Mutant, patch } from './mutant.js';
+import { type ImpoliteMutant, patch } from '../../mutants-by-suite/mutant.js';
 
 const SILENT = 'Two silent connections stopped every write without a manager';
 
@@ -6,7 +6,7 @@ const SILENT = 'Two silent connections stopped every write without a manager';
 const FOR_EVER_MS = '2 ** 31 - 1';
 
 /** Mutants that do not get in, or wait for those who do not answer. */
-export const CONNECTIONS: Record<string, Mutant> = {
+export const CONNECTIONS: Record<string, ImpoliteMutant> = {
   'loses-the-password': {
     about: "copies what can be listed of the application's connection options",
     hole: 'No start with `host`, `username`, `password`',

@@ -1,4 +1,4 @@
-import { type Mutant, patch } from './mutant.js';
+import { type ImpoliteMutant, patch } from '../../mutants-by-suite/mutant.js';
 
 const POISONED = 'A savepoint that rolled back, or a false hint, poisoned the wheel';
 const LONG = 'A commit long after the delay was due went unseen';
@@ -12,7 +12,7 @@ const KEEPS_WHAT_WAS_UNDONE = patch(
 );
 
 /** Mutants that trust what they remember, or forget what they need. */
-export const MEMORY: Record<string, Mutant> = {
+export const MEMORY: Record<string, ImpoliteMutant> = {
   'believes-hints': {
     about: 'takes what anybody says by NOTIFY for what a row says',
     hole: POISONED,

@@ -2,7 +2,7 @@
 import { parseArgs } from 'node:util';
 import { Ground } from '../ground.js';
 import { playAll, type Played, type Run, runFrom } from '../runs.js';
-import { CONTROL, type Found, type Told } from './told.js';
+import { CONTROL, type Told } from './told.js';
 import { MUTANTS } from './mutants.js';
 
 /** A program waits more than it works. */
@@ -41,8 +41,7 @@ function note({ kind, seed, faults }: Played): void {
   told.played += 1;
   const reason = faults.find((fault) => blamedBy.some((word) => fault.startsWith(`${word}:`)));
   if (reason !== undefined && told.found === undefined) {
-    const found: Found = { run: `${kind}:${seed}`, fault: reason, afterMs: performance.now() };
-    told.found = found;
+    told.found = { run: `${kind}:${seed}`, fault: reason };
     leave();
   } else {
     told.others.push(...faults.map((fault) => `${kind}:${seed} ${fault}`));

@@ -1,13 +1,11 @@
 import { KINDS } from '../kinds/index.js';
-import type { Mutant } from './mutant.js';
+import type { ImpoliteMutant } from '../../mutants-by-suite/mutant.js';
 
 /** The program that found a mutant. */
 export interface Found {
   /** As `npm run impolite -- --once` takes it. */
   run: string;
   fault: string;
-  /** Since its process began. */
-  afterMs: number;
 }
 
 /** What a process that plays programs tells. */
@@ -19,7 +17,7 @@ export interface Told {
 }
 
 /** The real engine is asked the same, and any fault blames it. */
-export const CONTROL: Pick<Mutant, 'kinds' | 'programs' | 'blamedBy'> = {
+export const CONTROL: Pick<ImpoliteMutant, 'kinds' | 'programs' | 'blamedBy'> = {
   kinds: [...Object.keys(KINDS), 'callers', 'callers', 'callers', 'callers'],
   programs: 30,
   blamedBy: [],

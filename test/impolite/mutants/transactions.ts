@@ -1,4 +1,4 @@
-import { type Mutant, patch } from './mutant.js';
+import { type ImpoliteMutant, patch } from '../../mutants-by-suite/mutant.js';
 
 const SAVEPOINT = "A hidden savepoint undid the caller's own writes";
 const HALF_A_CALL = 'A branch moved what `scheduleMany` took back';
@@ -7,7 +7,7 @@ const AFTER_THE_END = 'Effects of failed attempts were committed';
 const FOREIGN = "A foreign message rode on a handler's transaction";
 
 /** Mutants that do in a transaction what is not theirs to do, or believe what its end was not. */
-export const TRANSACTIONS: Record<string, Mutant> = {
+export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
   'looks-behind-a-savepoint': {
     about:
       'waits behind a savepoint for who holds a row, and rolls back to it when it wrote nothing',

@@ -4,39 +4,43 @@ import { describe, expect, it } from '@jest/globals';
 import { transformSync } from '@swc/core';
 import { patchSource, type SourcePatch } from '../../../tools/source-patches.mjs';
 import { SWC_OPTIONS } from '../../../tools/swc-options.mjs';
+import { FAULTS } from '../../chaos/faults/faults.js';
+import { MUTANTS as CHAOS } from '../../chaos/mutants/mutants.js';
+import type { ChaosResult } from '../../chaos/run.js';
 import { KINDS } from '../../impolite/kinds/index.js';
-import { MUTANTS } from '../../impolite/mutants/mutants.js';
+import { MUTANTS as IMPOLITE } from '../../impolite/mutants/mutants.js';
+import type { Mutant } from '../../mutants-by-suite/mutant.js';
+import { judgedByChaos, judgedByPrograms } from '../../mutants-by-suite/outcome.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
-import { outcomeOf } from '../../impolite/mutants/outcome.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 const pathOf = (file: string): string => fileURLToPath(new URL(file, ROOT));
 
-/** The sources that they change, as the mutant has them, compiled. */
-function changed(patches: readonly SourcePatch[]): string[] {
-  const files = new Set(patches.map(({ file }) => pathOf(file)));
-  return [...files].map((file) => {
+/** Throws when what it changes does not stand there once, and when what comes of it is no TypeScript. */
+function compile(patches: readonly SourcePatch[]): void {
+  for (const file of new Set(patches.map((patch) => pathOf(patch.file)))) {
     const source = patchSource(readFileSync(file, 'utf8'), file, patches);
-    return transformSync(source, { ...SWC_OPTIONS, swcrc: false }).code;
-  });
+    transformSync(source, { ...SWC_OPTIONS, swcrc: false });
+  }
 }
 
-describe.each(Object.entries(MUTANTS))('%s', (_, { patches, kinds, tests }) => {
-  it('still fits the code', () => {
-    // Throws when what it changes no longer stands there once, and when what comes of it is no TypeScript.
-    expect(changed(patches).every((code) => code.length > 0)).toBe(true);
+const ALL: [string, Mutant][] = [IMPOLITE, RECURRENCES, CHAOS].flatMap((some) =>
+  Object.entries(some),
+);
+
+describe('the catalogues of mutants', () => {
+  it.each(ALL)('%s still fits the code, and names specs that there are', (_, mutant) => {
+    const { patches, tests = [] } = mutant;
+    expect(() => compile(patches)).not.toThrow();
+    expect(tests.filter((test) => !existsSync(pathOf(`test/${test}.spec.ts`)))).toEqual([]);
   });
 
-  it('names programs and tests that there are', () => {
+  it('name programs and faults that there are, and each mutant once', () => {
+    const kinds = Object.values(IMPOLITE).flatMap((mutant) => mutant.kinds);
     expect(kinds.filter((kind) => KINDS[kind] === undefined)).toEqual([]);
-    expect(tests.filter((test) => !existsSync(pathOf(`test/${test}.spec.ts`)))).toEqual([]);
-  });
-});
-
-describe.each(Object.entries(RECURRENCES))('%s', (_, { patches, tests }) => {
-  it('still fits the code, and names specs that there are', () => {
-    expect(changed(patches).every((code) => code.length > 0)).toBe(true);
-    expect(tests.filter((test) => !existsSync(pathOf(`test/${test}.spec.ts`)))).toEqual([]);
+    const faults = Object.values(CHAOS).flatMap((mutant) => mutant.faults ?? []);
+    expect(faults.filter((fault) => !FAULTS.some(({ kind }) => kind === fault))).toEqual([]);
+    expect(new Set(ALL.map(([name]) => name)).size).toBe(ALL.length);
   });
 });
 
@@ -59,36 +63,50 @@ describe('a patch', () => {
   });
 });
 
-describe('an outcome', () => {
-  const found = { run: 'callers:s-3', fault: 'late: a delay', afterMs: 4_000 };
+function blamedBy(...broken: number[]): ChaosResult {
+  const verdicts = [1, 2, 10].map((invariant) => {
+    const violations = broken.includes(invariant) ? 3 : 0;
+    const examples = violations > 0 ? [`broke rule ${invariant}`] : [];
+    return { invariant, title: '', checked: 9, violations, examples };
+  });
+  return { verdicts, figures: {}, odd: [] };
+}
 
-  it('of a mutant that was found is as expected, whatever else was wrong', () => {
-    expect(outcomeOf('m', { played: 3, found, others: ['x'] })).toMatchObject({
-      asExpected: true,
-      cells: ['callers:s-3', 'late', '4'],
-    });
+const odd = (...what: string[]): Partial<ChaosResult> => ({ odd: what });
+
+describe('a chaos run', () => {
+  it.each<[string, boolean, { blamedBy?: number } | undefined, ChaosResult]>([
+    ['finds a mutant by any invariant', true, {}, blamedBy(10)],
+    ['does not find what nothing blames', false, {}, blamedBy()],
+    ['finds by the invariant that a mutant names', true, { blamedBy: 2 }, blamedBy(1, 2)],
+    ['does not by another', false, { blamedBy: 2 }, blamedBy(10)],
+    ['finds nothing by nonsense', false, {}, { ...blamedBy(1), ...odd('said "syntax error"') }],
+    ['leaves the engine alone', true, undefined, blamedBy()],
+    ['blames the engine', false, undefined, blamedBy(2)],
+    ['blames it for what is odd', false, undefined, { ...blamedBy(), ...odd('it ended') }],
+  ])('%s', (_, asExpected, mutant, result) => {
+    expect(judgedByChaos(mutant, result).asExpected).toBe(asExpected);
   });
 
-  it('of a mutant is not when the same program blames the real engine', () => {
-    const told = { played: 3, found, others: [] };
-    expect(outcomeOf('m', told, { played: 1, others: [] }).asExpected).toBe(true);
-    expect(outcomeOf('m', told, { played: 1, others: ['x'] })).toMatchObject({
-      asExpected: false,
-      details: ['the real engine, too: x'],
-    });
-    expect(outcomeOf('m', told, new Error('no server')).asExpected).toBe(false);
+  it('tells of its own reason first, and of one that is missing', () => {
+    expect(judgedByChaos({ blamedBy: 2 }, blamedBy(1, 2)).by).toBe('1 (3) 2 (3): broke rule 2');
+    expect(judgedByChaos({ blamedBy: 2 }, blamedBy(10)).by).toMatch(/^10 \(3\), not by 2:/);
   });
+});
 
-  it('of a mutant that was blamed for something else, or for nothing, is not', () => {
-    const other = outcomeOf('m', { played: 3, others: ['x'] });
-    expect(other).toMatchObject({ asExpected: false, details: ['x'] });
-    expect(other.line).toBe('✗ m: 1 faults, none of its own in 3 programs');
-    expect(outcomeOf('m', { played: 3, others: [] }).asExpected).toBe(false);
-  });
+const told = (...others: string[]) => ({ played: 3, others });
 
-  it('of the real engine is as expected without any fault', () => {
-    expect(outcomeOf(undefined, { played: 3, others: [] }).asExpected).toBe(true);
-    expect(outcomeOf(undefined, { played: 3, others: ['x'] }).asExpected).toBe(false);
-    expect(outcomeOf(undefined, new Error('no server')).asExpected).toBe(false);
+describe('programs', () => {
+  const found = { run: 'callers:s-3', fault: 'late: a delay' };
+
+  it.each([
+    ['find a mutant, whatever else was wrong', true, true, { ...told('x'), found }, told()],
+    ['find none that the real engine is, too', false, true, { ...told(), found }, told('x')],
+    ['find none by the faults of others', false, true, told('x'), undefined],
+    ['find none without a fault', false, true, told(), undefined],
+    ['leave the real engine alone', true, false, told(), undefined],
+    ['blame it', false, false, told('x'), undefined],
+  ])('%s', (_, asExpected, isMutant, its, real) => {
+    expect(judgedByPrograms(isMutant, its, real).asExpected).toBe(asExpected);
   });
 });

@@ -1,5 +1,5 @@
 import swc from '@swc/jest';
-import { patchSource } from '../../../tools/source-patches.mjs';
+import { patchSource } from '../../tools/source-patches.mjs';
 
 /** That of `@swc/jest`; what it keeps it keeps by the text that it was given, which is the changed one. */
 export default {

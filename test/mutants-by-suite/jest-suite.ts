@@ -1,0 +1,59 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { SourcePatch } from '../../tools/source-patches.mjs';
+import type { Suite } from './suite.js';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const CONFIG = fileURLToPath(new URL('./jest.config.mjs', import.meta.url));
+
+interface Result {
+  passed: number;
+  failed?: { path: string; test: string };
+}
+
+/** Tests on sources that are changed as they are loaded; ends at the first file that fails. */
+async function run(tests: readonly string[], patches: readonly SourcePatch[]): Promise<Result> {
+  const folder = mkdtempSync(join(tmpdir(), 'delay-queue-mutants-'));
+  const file = join(folder, 'result.json');
+  const child = spawn('npm', ['test', '--', ...tests, '--config', CONFIG, '--bail', '-w', '1'], {
+    cwd: ROOT,
+    stdio: 'ignore',
+    env: { ...process.env, SOURCE_PATCHES: JSON.stringify(patches), RESULT_FILE: file },
+  });
+  await once(child, 'close');
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Result;
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const textOf = ({ passed, failed }: Result): string =>
+  failed
+    ? `${failed.path.slice(ROOT.length)}: ${failed.test.split('\n', 1)[0]}`
+    : `not found, ${passed} passed`;
+
+/** @param tests what Jest is given */
+export const jestSuite = (...tests: readonly string[]): Suite => ({
+  isAbout: () => true,
+  judge: async (_, mutant) => {
+    const result = await run(tests, mutant?.patches ?? []);
+    const isFound = result.failed !== undefined;
+    return { asExpected: isFound === (mutant !== undefined), by: textOf(result), details: [] };
+  },
+});
+
+/** The specs that a mutant names, each alone: each has to find it. */
+export const NAMED: Suite = {
+  isAbout: (_, mutant) => mutant?.tests !== undefined,
+  judge: async (_, { tests = [], patches } = { about: '', patches: [] }) => {
+    const results: Result[] = [];
+    for (const test of tests) results.push(await run([`/test/${test}`], patches));
+    const asExpected = results.every(({ failed }) => failed !== undefined);
+    return { asExpected, by: results.map(textOf).join('; '), details: [] };
+  },
+};
