@@ -10,17 +10,12 @@ import { playTurns } from './turns.js';
 /** Plays what the seed says. @returns every promise that was broken, one line each */
 export type Kind = (ground: Ground, seed: string) => Promise<string[]>;
 
-/** What takes little time comes again and again; the others spend most of theirs waiting. */
-export const QUICK = {
+/** All but the first two spend most of their time waiting. */
+export const KINDS: Readonly<Record<string, Kind>> = {
   callers: (ground, seed) => play(ground, programOf(seed)),
   turns: playTurns,
-} satisfies Record<string, Kind>;
-
-export const SLOW = {
   'long-transactions': playLongTransactions,
   'half-open': playHalfOpen,
   'hung-commits': playHungCommits,
   'lost-answers': playLostAnswers,
-} satisfies Record<string, Kind>;
-
-export const KINDS: Readonly<Record<string, Kind>> = { ...QUICK, ...SLOW };
+};

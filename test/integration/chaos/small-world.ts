@@ -9,7 +9,7 @@ import { NodeProcess } from '../../support/node-process.js';
 import type { SmallNodeMessage, SmallNodeSetup } from '../fixtures/small-node.js';
 
 /** So much faster than in a real run goes by what faults wait for. */
-export const TIMES_FASTER = 10;
+const TIMES_FASTER = 10;
 
 const PROGRAM = 'test/integration/fixtures/small-node.ts';
 
@@ -34,8 +34,7 @@ export class SmallWorld extends World {
     await database.sql(
       'CREATE TABLE delay_queue.delay AS SELECT n::bigint AS id FROM generate_series(1, 1000) n',
     );
-    const crash = (downMs: number): Promise<void> => database.crash(downMs / TIMES_FASTER);
-    const world = new SmallWorld({ ...database, crash });
+    const world = new SmallWorld(database);
     for (const slot of SLOTS) await world.#add(slot);
     await Promise.all(world.nodes.map((node) => node.start()));
     return world;
@@ -48,7 +47,7 @@ export class SmallWorld extends World {
   async #add(slot: (typeof SLOTS)[number]): Promise<void> {
     const proxy = await openProxy(this.database.url);
     const launch = (_: string, how: StartHow): NodeProcess<SmallNodeMessage> => {
-      const setup: SmallNodeSetup = { ...how, url: proxy.url, timesFaster: TIMES_FASTER };
+      const setup: SmallNodeSetup = { ...how, url: proxy.url };
       const env = { SMALL_NODE: JSON.stringify(setup) };
       const process = NodeProcess.start<SmallNodeMessage>(PROGRAM, { env });
       this.#processes.set(slot, process);
@@ -74,10 +73,6 @@ export class SmallWorld extends World {
     await super.sleep(ms / TIMES_FASTER);
   }
 
-  get committed(): string[] {
-    return this.told.flatMap(({ committed }) => committed ?? []);
-  }
-
   /** Of the errors in which transactions ended. */
   get codes(): string[] {
     return this.told.flatMap(({ code }) => code ?? []);
@@ -88,8 +83,9 @@ export class SmallWorld extends World {
     return this.told.flatMap(({ failed, atCommit }) => (failed && atCommit ? failed : []));
   }
 
-  longest(of: 'stoodMs' | 'waitedMs'): number {
-    return Math.max(0, ...this.told.map((message) => message[of] ?? 0));
+  /** The longest that an event loop stood still. */
+  get stoodMs(): number {
+    return Math.max(0, ...this.told.map(({ stoodMs = 0 }) => stoodMs));
   }
 
   /** All nodes run as they should, and each commits something that it began only now. */
