@@ -13,14 +13,14 @@ const CHANNEL = 'delay_queue';
 const FALSE_EPOCHS_AHEAD = 7;
 const FALSE_WAKE_AFTER_MS = 45_000;
 
-/** A connection has a quarter of a second to open in some programs, which a busy machine may take from it for a while. */
+/** A connection has a quarter of a second to open in some programs, and two to say who it is: a busy machine may take them from it. */
 const STARTS_MAX = 10;
 const NEXT_START_AFTER_MS = 500;
-const TOO_BUSY = /connection timeout/;
+const TOO_BUSY = /connection timeout|Connection terminated/;
 
 async function opened(ground: Ground, program: Program, starts = 1): Promise<Stage> {
   try {
-    return await Stage.open(ground, program, { settings: program.setup.settings });
+    return await Stage.open(ground, program);
   } catch (error) {
     if (starts === STARTS_MAX || !TOO_BUSY.test(String(error))) throw error;
     await pause(NEXT_START_AFTER_MS);
@@ -94,7 +94,7 @@ async function playAct(stage: Stage, act: Act, node: ImpoliteNode, who: string):
 }
 
 async function transaction(
-  { player, record }: Stage,
+  { player, record, proxy }: Stage,
   { steps, ends }: Extract<Act, { is: 'transaction' }>,
   { delays, dataSource }: ImpoliteNode,
   who: string,
@@ -104,6 +104,7 @@ async function transaction(
     const where = { who, delays, dataSource, manager, transaction: its, scope: its.scope };
     await player.begin(where);
     await player.steps(steps, where);
+    if (ends === 'unanswered') proxy?.cutAfterCommit();
     if (ends === 'throws') throw new ChangedItsMind('the transaction is not wanted');
   };
   try {

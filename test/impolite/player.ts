@@ -23,8 +23,6 @@ export interface Surroundings {
   record: Record;
   /** Locks the row of that slot from outside, if it is free. @returns what lets it go */
   hold: (slot: Slot) => Promise<() => Promise<void>>;
-  /** A port on which every byte comes back. */
-  echoPort: number;
 }
 
 type StepOf<Kind extends Step['is']> = Extract<Step, { is: Kind }>;
@@ -92,8 +90,8 @@ export class Player {
         return this.#keeps(where);
       case 'foreign': {
         const { manager: _, transaction: _its, scope: _part, ...alone } = where;
-        const stranger = { ...alone, who: `a stranger over a ${step.via} of ${where.who}` };
-        return foreignMessages(step.via, this.around, () => this.call(step.call, stranger));
+        const stranger = { ...alone, who: `a stranger over a timer of ${where.who}` };
+        return foreignMessages(this.around, () => this.call(step.call, stranger));
       }
       default:
         return this.#leaf(step, where);

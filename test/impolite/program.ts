@@ -71,13 +71,14 @@ export type Step =
   /** Keeps the manager, and writes by it when its transaction is long over. */
   | { is: 'keeps manager' }
   /**
-   * First opens something that lives on, a socket or a timer, and then somebody else's message comes
-   * over it: that call has nothing to do with the transaction around it.
+   * First begins a timer that lives on, and then somebody else's message comes over it: that call has nothing to do
+   * with the transaction around it.
    */
-  | { is: 'foreign'; via: 'socket' | 'timer'; call: Call };
+  | { is: 'foreign'; call: Call };
 
 export type Act =
-  | { is: 'transaction'; steps: readonly Step[]; ends: 'commits' | 'throws' }
+  /** `unanswered`: COMMIT is done, and its answer never comes. */
+  | { is: 'transaction'; steps: readonly Step[]; ends: 'commits' | 'throws' | 'unanswered' }
   | { is: 'alone'; call: Call }
   | { is: 'pause'; ms: number }
   /** Takes that many connections of the application's pool, and keeps them. */
@@ -98,6 +99,8 @@ export interface Setup {
   concurrency: number;
   /** Volatile timers that wait from the start on, and how many may. */
   volatileTimers?: number;
+  /** Connections of its nodes can be cut and silenced. */
+  isBehindProxy?: boolean;
   /** What an administrator has set for the database. */
   settings?: Readonly<Record<string, string>>;
 }

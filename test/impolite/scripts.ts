@@ -82,13 +82,7 @@ export class Scripts {
       [15, () => [{ is: 'write' }, { is: 'write' }]],
       [20, () => [{ is: 'write' }, this.#branches(false)]],
       [15, () => [this.#callAmongWrites()]],
-      [
-        15,
-        () => [
-          { is: 'write' },
-          { is: 'foreign', via: random.pick(['socket', 'timer']), call: this.#alone() },
-        ],
-      ],
+      [15, () => [{ is: 'write' }, { is: 'foreign', call: this.#alone() }]],
       [10, () => [{ is: 'keeps manager' }, { is: 'write' }]],
       [10, () => this.transaction(1)],
       [20, () => [{ is: 'write' }, ...this.#unawaited()]],

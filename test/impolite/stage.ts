@@ -1,5 +1,5 @@
 import { Client, Pool } from 'pg';
-import { Echo } from './echo.js';
+import { openProxy, type PostgresProxy } from '../chaos/proxy/proxy.js';
 import type { Ground } from './ground.js';
 import { Handlers } from './handlers.js';
 import { type ImpoliteNode, startImpoliteNode } from './node.js';
@@ -12,15 +12,6 @@ const HOLD_SQL = `SELECT FROM delay_queue.delay WHERE name = $1 AND key = $2 FOR
 /** Connections that locks are held on. */
 const HOLDERS_MAX = 6;
 
-export interface StageOptions {
-  /** Where the nodes find the server. */
-  through?: (url: string) => Promise<string>;
-  /** Of all sessions of its database. */
-  settings?: Program['setup']['settings'];
-}
-
-const same = async (url: string): Promise<string> => url;
-
 /** What a program is played on: a database of its own, its nodes, and somebody who watches. */
 export class Stage {
   readonly nodes: ImpoliteNode[] = [];
@@ -28,15 +19,12 @@ export class Stage {
   readonly player: Player;
   readonly handlers: Handlers;
 
-  static async open(
-    ground: Ground,
-    { setup, before }: Program,
-    { through = same, settings = {} }: StageOptions = {},
-  ): Promise<Stage> {
-    const database = await ground.database(settings);
-    const stage = new Stage(database.url, database.drop, await Echo.open());
+  static async open(ground: Ground, { setup, before }: Program): Promise<Stage> {
+    const database = await ground.database(setup.settings);
+    const proxy = setup.isBehindProxy ? await openProxy(database.url) : undefined;
+    const stage = new Stage(database.url, database.drop, proxy);
     try {
-      await stage.#begin(setup, await through(database.url));
+      await stage.#begin(setup, proxy?.url ?? database.url);
       for (const wish of before) await stage.#place(wish);
       stage.record.placedAt = stage.record.moment();
     } catch (error) {
@@ -52,7 +40,8 @@ export class Stage {
   private constructor(
     url: string,
     private readonly drop: () => Promise<void>,
-    private readonly echo: Echo,
+    /** Between the nodes and the server. */
+    readonly proxy: PostgresProxy | undefined,
   ) {
     this.client = new Client({ connectionString: url });
     // Of a program that hangs, when the server goes: it is told as such.
@@ -60,19 +49,16 @@ export class Stage {
     this.#holders = new Pool({ connectionString: url, max: HOLDERS_MAX });
     // Its connections go a little after it says so, and the database may be quicker.
     this.#holders.on('error', () => {});
-    this.player = new Player({
-      record: this.record,
-      hold: (slot) => this.#hold(slot),
-      echoPort: echo.port,
-    });
+    this.player = new Player({ record: this.record, hold: (slot) => this.#hold(slot) });
     this.handlers = new Handlers(this.record, this.player);
   }
 
   async close(): Promise<void> {
+    this.proxy?.cut();
     for (const node of this.nodes) await node.stop();
     await this.#holders.end();
     await this.client.end();
-    await this.echo.close();
+    await this.proxy?.close();
     await this.drop();
   }
 

@@ -190,7 +190,8 @@ const setup = JSON.parse(process.env['CHAOS_PROCESS']`,
       patch(
         'producer/transaction/callers-transaction.ts',
         'return await source.query<Row[]>(sql, parameters);',
-        `const isAside = ${IS_PLACE} && source.queryRunner?.isTransactionActive;
+        `const isPlace = /INSERT INTO "delay_queue".delay|schedule_one/.test(sql);
+      const isAside = isPlace && source.queryRunner?.isTransactionActive;
       return await (isAside ? source.queryRunner.dataSource : source).query<Row[]>(sql, parameters);`,
       ),
     ],

@@ -4,6 +4,7 @@ import { HOST } from '../../../src/embedded-postgres/free-port.js';
 import { type CutAt, Link, type Weather } from './link.js';
 
 const POSTGRES_PORT = 5432;
+const FOR_EVER = new Promise<void>(() => {});
 
 /** Opens a way to the server that faults can spoil, for one process. */
 export async function openProxy(serverUrl: string): Promise<PostgresProxy> {
@@ -16,6 +17,8 @@ export async function openProxy(serverUrl: string): Promise<PostgresProxy> {
 /** What lies between one process and the server; each process has one of its own. */
 export class PostgresProxy {
   readonly #links = new Map<Link, Weather>();
+  /** Texts that silence the connection over which they are sent, and who waits for that. */
+  readonly #lastWords = new Map<string, () => void>();
   readonly #weather: Weather = { delayMs: 0, stillness: undefined };
   #cutAt: CutAt | undefined;
   #endStillness = (): void => {};
@@ -29,6 +32,7 @@ export class PostgresProxy {
     listener.on('connection', (client) => {
       // Its own, where it differs from that of all.
       const weather = Object.create(this.#weather) as Weather;
+      client.on('data', (chunk: Buffer) => this.#hear(chunk, weather));
       const link = new Link(client, to, weather, () => this.#takeCut());
       this.#links.set(link, weather);
       void link.closed.then(() => this.#links.delete(link));
@@ -57,11 +61,21 @@ export class PostgresProxy {
     this.#weather.stillness ??= new Promise((resolve) => (this.#endStillness = resolve));
   }
 
-  /** Those connections that were opened last fall silent for good; new ones get through. */
-  silence(count = Infinity): void {
-    for (const weather of [...this.#links.values()].slice(-count)) {
-      weather.stillness = new Promise(() => {});
-    }
+  /** Those connections that were opened last fall silent for good; new ones get through. @returns how many */
+  silence(count = Infinity): number {
+    const last = [...this.#links.values()].slice(-count);
+    for (const weather of last) weather.stillness = FOR_EVER;
+    return last.length;
+  }
+
+  /** The connection over which that text is sent falls silent for good, and does not pass it on. Resolves then. */
+  silenceAt(text: string): Promise<void> {
+    return new Promise((resolve) => this.#lastWords.set(text, resolve));
+  }
+
+  /** Resets those connections that fell silent for good. */
+  cutSilent(): void {
+    for (const [link, { stillness }] of this.#links) if (stillness === FOR_EVER) link.cut();
   }
 
   /** The next COMMIT that a client sends reaches the server, and its answer never comes back. */
@@ -86,6 +100,15 @@ export class PostgresProxy {
     this.listener.close();
     this.cut();
     await closed;
+  }
+
+  #hear(chunk: Buffer, weather: Weather): void {
+    for (const [text, said] of this.#lastWords) {
+      if (!chunk.includes(text)) continue;
+      this.#lastWords.delete(text);
+      weather.stillness = FOR_EVER;
+      said();
+    }
   }
 
   /** The first COMMIT of all connections gets it. */

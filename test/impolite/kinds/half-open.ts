@@ -5,7 +5,7 @@ import type { Ground } from '../ground.js';
 import type { Call } from '../program.js';
 import type { Record } from '../record.js';
 import { Scripts } from '../scripts.js';
-import { SilentProxy } from '../silent-proxy.js';
+import type { PostgresProxy } from '../../chaos/proxy/proxy.js';
 import { Stage } from '../stage.js';
 
 const CALLS = 12;
@@ -32,25 +32,20 @@ export async function playHalfOpen(ground: Ground, seed: string): Promise<string
     horizonMs: 30_000,
     loadEveryMs: 10_000,
     concurrency: 2,
+    isBehindProxy: true,
   } as const;
-  const proxies: SilentProxy[] = [];
-  const through = async (url: string): Promise<string> => {
-    const proxy = await SilentProxy.open(url);
-    proxies.push(proxy);
-    return proxy.url;
-  };
-  const stage = await Stage.open(ground, { seed, setup, before: [], sessions: [] }, { through });
+  const stage = await Stage.open(ground, { seed, setup, before: [], sessions: [] });
   try {
     const { record, player, nodes } = stage;
+    const proxy = stage.proxy as PostgresProxy;
     const [{ delays, dataSource }] = nodes as [(typeof nodes)[number]];
     const perform = (what: Call, no: number): Promise<void> =>
       player.call(what, { who: `caller ${no}`, delays, dataSource });
     const call = (no: number): Promise<void> => perform(putOff(scripts.call()), no);
     // All connections that callers use are there, and then some of them are not.
     await Promise.allSettled(Array.from({ length: CALLS }, (_, no) => call(no)));
-    const [proxy] = proxies as [SilentProxy];
     await goPast(proxy, perform, record);
-    const silent = proxy.silence(random.pick([2, 3, Infinity]), random);
+    const silent = proxy.silence(random.pick([2, 3, Infinity]));
     const calls = Array.from({ length: CALLS }, async (_, no) => {
       await pause(random.integer(0, 50));
       await call(no);
@@ -65,9 +60,7 @@ export async function playHalfOpen(ground: Ground, seed: string): Promise<string
     proxy.cut();
     return await faultsOf(record, stage.client, []);
   } finally {
-    for (const proxy of proxies) proxy.cut();
     await stage.close();
-    for (const proxy of proxies) await proxy.close();
   }
 }
 
@@ -93,7 +86,7 @@ async function waysAfter(
  * are given up.
  */
 async function goPast(
-  proxy: SilentProxy,
+  proxy: PostgresProxy,
   perform: (call: Call, no: number) => Promise<void>,
   record: Record,
 ): Promise<void> {

@@ -49,9 +49,10 @@ async function playOn(ground: Ground, seed: string): Promise<string[]> {
     horizonMs: 30_000,
     loadEveryMs: 10_000,
     concurrency: random.integer(2, 10),
+    settings: { synchronous_commit: 'on' },
   } as const;
   const program: Program = { seed, setup, before, sessions: [] };
-  const stage = await Stage.open(ground, program, { settings: { synchronous_commit: 'on' } });
+  const stage = await Stage.open(ground, program);
   try {
     const [node] = stage.nodes as [ImpoliteNode];
     await ground.letCommitsHang(true);

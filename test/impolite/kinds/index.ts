@@ -3,8 +3,7 @@ import { programOf } from '../generator.js';
 import { play } from '../play.js';
 import { playHalfOpen } from './half-open.js';
 import { playHungCommits } from './hung-commits.js';
-import { playLongTransactions } from './long-transactions.js';
-import { playLostAnswers } from './lost-answers.js';
+import { playLongTransactions, playLostAnswers } from './late-commits.js';
 import { playTurns } from './turns.js';
 
 /** Plays what the seed says. @returns every promise that was broken, one line each */
