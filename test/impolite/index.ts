@@ -13,7 +13,6 @@ Programs of impolite callers on a Postgres of their own; exit code 0 when every 
   --seed TEXT               the choices follow from it (default: a random one, printed)
   --only callers,turns      only these kinds, of ${Object.keys(KINDS).join(', ')}
   --once callers:TEXT-7     only this one
-  --lanes 4                 at the same time
   --help`;
 
 const { values } = parseArgs({
@@ -22,13 +21,15 @@ const { values } = parseArgs({
     seed: { type: 'string', default: randomBytes(4).toString('hex') },
     only: { type: 'string', default: Object.keys(KINDS).join() },
     once: { type: 'string' },
-    lanes: { type: 'string', default: '4' },
     help: { type: 'boolean', default: false },
   },
 });
 
 /** How often each kind comes round: those that wait for long come seldom. */
 const ROUND = ['callers', 'callers', 'callers', 'callers', 'turns'];
+
+/** A program waits more than it works. */
+const LANES = 4;
 
 let isStopped = false;
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -70,7 +71,7 @@ async function impolite(): Promise<void> {
     console.log(its.faults.length > 0 ? `✗ ${storyOf(its)}` : `✓ ${textOf(its)}, ${seconds} s`);
   };
   try {
-    await playAll(ground, source, { lanes: Number(values.lanes), onPlayed });
+    await playAll(ground, source, { lanes: LANES, onPlayed });
   } finally {
     await ground.close();
   }
