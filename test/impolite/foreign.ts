@@ -15,6 +15,7 @@ export async function foreignMessages(
   const timer = setInterval(() => {
     for (const dealt of box.splice(0)) void deal().then(dealt, dealt);
   }, LOOK_EVERY_MS);
+  timer.unref();
   const send = (): Promise<void> => new Promise((resolve) => box.push(resolve));
   record.afterwards.push(() => send().finally(() => clearInterval(timer)));
   await send();
