@@ -143,7 +143,7 @@ ${IN_COMPLETE}`,
       patch(
         ATTEMPT_STORE,
         'const timeout = String(Math.max(1, Math.floor(idleMs)));',
-        "return { pid: 0, began: '', isReadCommitted: true, ids: claims.map(({ id }) => id) };",
+        "return { pid: 0, began: '', transaction: '0', isReadCommitted: true, ids: claims.map(({ id }) => id) };",
       ),
       ...REMOVES_WHAT_IS_THERE,
     ],
