@@ -88,3 +88,21 @@ it.each([
     expect(outcomeOf(Object.assign(new Error(), thrown), undefined)).toEqual(outcome);
   },
 );
+
+describe('an abort', () => {
+  // The first is taken out of that COMMIT.
+  it.each<[string | undefined, nth: 0 | 1, isTold: boolean, cut: Outcome[]]>([
+    [undefined, 1, true, [{ kind: 'aborted' }]],
+    ['7', 0, true, []],
+    ['7', 1, false, []],
+  ])('comes too late for a COMMIT on its way: transaction %p, delay %d', async (...row) => {
+    const [transaction, nth, isTold, cut] = row;
+    const cuts: Outcome[] = [];
+    call.onCut = (outcome) => void cuts.push(outcome);
+    call.say('1', FAILED);
+    call.committing(transaction);
+    call.abort(attempts[nth]);
+    await new Promise(setImmediate);
+    expect([call.signal.aborted, cuts]).toEqual([isTold, cut]);
+  });
+});
