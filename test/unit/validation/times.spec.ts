@@ -83,6 +83,7 @@ describe('a due time', () => {
   it('may be extended when it is moved, and by nothing else then', () => {
     expect(parseRescheduleTo({ extendBy: '3d' })).toEqual({ kind: 'extend', ms: 259_200_000 });
     expect(() => parseRescheduleTo({ extendBy: '3d', after: '1s' })).toThrow('not both');
-    expect(() => parseRescheduleTo(null)).toThrow('exactly one of after, at, extendBy');
+    expect(() => parseRescheduleTo({})).toThrow('exactly one of after, at, extendBy');
+    expect(() => parseRescheduleTo({ extendsBy: '3d' })).toThrow('did you mean extendBy');
   });
 });
