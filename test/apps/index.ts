@@ -18,6 +18,9 @@ import { type Application, APPLICATIONS } from './applications.js';
 import { run } from './command.js';
 import { stepsOf, Workshop } from './workshop.js';
 
+/** Most of the time an application waits for the registry. */
+const AT_ONCE = 2;
+
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 
 const { values } = parseArgs({
@@ -39,10 +42,8 @@ const workshop = new Workshop(join(ROOT, `dist/nestjs-delay-queue-${version}.tgz
 const server = await openTestServer();
 const failed: string[] = [];
 try {
-  for (const [index, application] of chosen.entries()) {
-    console.log(`${index + 1}/${chosen.length} ${application.name}: ${application.what}`);
-    if (!(await works(application))) failed.push(application.name);
-  }
+  const waiting = chosen.values();
+  await Promise.all(Array.from({ length: AT_ONCE }, () => tryEach(waiting)));
 } finally {
   await server.stop();
   workshop.remove();
@@ -51,8 +52,17 @@ console.log(`${chosen.length - failed.length} applications work, ${failed.length
 for (const name of failed) console.log(`  ${name}: npm run test:apps -- --only ${name}`);
 process.exitCode = failed.length === 0 ? 0 : 1;
 
+/** Takes one after the other; what is said of an application stands together. */
+async function tryEach(waiting: Iterable<Application>): Promise<void> {
+  for (const application of waiting) {
+    const said = [`${application.name}: ${application.what}`];
+    if (!(await works(application, said))) failed.push(application.name);
+    console.log(said.join('\n'));
+  }
+}
+
 /** Installs and tries one, and says how long each step took. */
-async function works(application: Application): Promise<boolean> {
+async function works(application: Application, said: string[]): Promise<boolean> {
   const folder = workshop.make(application);
   const url = await newDatabase(`app_${application.name.replaceAll('-', '_')}`);
   for (const { what, command } of stepsOf(application, folder)) {
@@ -60,10 +70,10 @@ async function works(application: Application): Promise<boolean> {
     try {
       await run(command, folder, { DATABASE_URL: url });
     } catch (error) {
-      console.log(`    ${what} FAILED\n${error instanceof Error ? error.message : String(error)}`);
+      said.push(`    ${what} FAILED\n${error instanceof Error ? error.message : String(error)}`);
       return false;
     }
-    console.log(`    ${what} ${((performance.now() - beganAtMs) / 1_000).toFixed(1)} s`);
+    said.push(`    ${what} ${((performance.now() - beganAtMs) / 1_000).toFixed(1)} s`);
   }
   return true;
 }
