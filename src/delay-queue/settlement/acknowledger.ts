@@ -80,10 +80,7 @@ export class Acknowledger {
     }
   };
 
-  /**
-   * Gives back a claimed row whose handler was not called.
-   * @param onGivenBack told when the row is given back, or was never this node's
-   */
+  /** Gives back a claimed row whose handler was not called. @param onGivenBack told when it is, or never was this node's */
   giveBack(id: number, epoch: number, onGivenBack: () => void = () => {}): void {
     this.batchers.retries.add({ id, epoch, ...GIVE_BACK }, onGivenBack);
   }
@@ -104,6 +101,8 @@ export class Acknowledger {
 
   /** Resolves when everything is written down, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
+    // What is known of a COMMIT by then has to be written, too.
+    await this.commits.whenEmpty(withinMs);
     await Promise.all(this.#all.map((each) => each.whenEmpty(withinMs)));
   }
 
