@@ -21,6 +21,9 @@ async function main(): Promise<void> {
   const stopped = new AbortController();
   const stop = stopped.signal;
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stopped.abort());
+  // The harness also writes how many jobs to add; here the producer counts itself. Unread, it fills the pipe within a
+  // minute, and the harness waits for it for ever instead of sending SIGTERM.
+  process.stdin.resume();
 
   const { system, db_name, event_tables, extensions } = jsonOf('./adapter.json');
   const { version } = jsonOf('../../package.json');
@@ -41,6 +44,7 @@ async function main(): Promise<void> {
   const counts = environment.isFirst && environment.mode === 'fixed';
   await Promise.all([producer.run(stop), sampler.run(stop), ...(counts ? [depth.run(stop)] : [])]);
   await app.close();
+  process.stdin.destroy();
 }
 
 main().catch((error: unknown) => {
