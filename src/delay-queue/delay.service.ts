@@ -105,6 +105,7 @@ export class DelayService {
    *
    * With `running: 'abort'` and without a `manager`, what runs is cancelled in transactions of its own, when it has ended.
    * @returns one result per target, in their order: one may be `cancelled` and the next `running`
+   * @throws DelayInvalidError, DelayUnstableError
    */
   async cancelMany(
     targets: readonly DelayTarget[],

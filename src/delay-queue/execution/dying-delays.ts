@@ -146,9 +146,10 @@ export class DyingDelays {
     if (row !== undefined) {
       this.#run(row, { ...handler, leaseMs }, held, askedAtMs + leaseMs);
       over('claimed');
-    } // The transaction of the last attempt may hold it until its session has ended.
-    else if (isOurs) this.#again(dying, lockedPauseMs(dying.tries + 1));
-    else {
+    } else if (isOurs) {
+      // The transaction of the last attempt may hold it until its session has ended.
+      this.#again(dying, lockedPauseMs(dying.tries + 1));
+    } else {
       over('gone');
       this.#free();
     }
