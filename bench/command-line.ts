@@ -128,7 +128,7 @@ export interface Settings {
   shopSeconds: number;
   ordersPerSecond: number;
   connections: readonly number[];
-  /** Rows far in the future that stand beside those of `lateness`, and of `idle`. */
+  /** Rows far in the future that stand beside those of `lateness` and `overdue`, and of `idle`. */
   pending: readonly number[];
   idlePending: readonly number[];
   /** Delays that pass through the table in one `churn`, and how many wait in it at a time. */

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { type Adapter, BESIDE } from './adapters/adapter.js';
+import { type Adapter, fillBeside } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { type Bench, interleaved } from './bench.js';
 import { BenchProcess } from './processes/bench-process.js';
@@ -20,8 +20,6 @@ interface Idle {
 
 /** What starting costs is over by then: the first load, the first sweep, the first heartbeat. */
 const SETTLE_MS = 3_000;
-
-const DAY_MS = 86_400_000;
 
 const COLUMNS: readonly Column<Idle>[] = [
   { title: 'statements/s', of: (idle) => idle.statementsPerSecond, digits: 2 },
@@ -72,12 +70,10 @@ async function measure(bench: Bench, { adapter, pending }: Variant): Promise<Idl
   const site = await openSite(
     bench,
     adapter,
-    `idle ${adapter.name} ${pending}`,
+    `beside ${adapter.name} ${pending}`,
     async (url) => {
       await adapter.prepare(url);
-      if (pending === 0) return;
-      const first = BESIDE - (pending - 1);
-      await adapter.fill(url, { first, count: pending, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });
+      await fillBeside(adapter, url, pending);
     },
     { countStatements: true },
   );

@@ -1,5 +1,5 @@
 import { account, shownAccounting, type Accounting } from './accounting.js';
-import { type Adapter, BESIDE } from './adapters/adapter.js';
+import { type Adapter, fillBeside } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { type Bench, interleaved } from './bench.js';
 import { awaitSettled } from './processes/await-settled.js';
@@ -28,9 +28,6 @@ interface Lateness {
   serverCpuSeconds: number;
   accounting: Accounting;
 }
-
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
 
 const COLUMNS: readonly Column<Lateness>[] = [
   { title: 'p50', of: (lateness) => lateness.while.p50Ms, digits: 1 },
@@ -109,9 +106,10 @@ async function measure(bench: Bench, variant: Variant): Promise<Lateness> {
   const concurrency = chosen.at(-1);
   const running = { handler: 'plain', concurrency } as const;
   const count = ratePerSecond * seconds;
-  const site = await openSite(bench, adapter, `lateness ${adapter.name} ${pending}`, (url) =>
-    prepare(adapter, url, pending),
-  );
+  const site = await openSite(bench, adapter, `beside ${adapter.name} ${pending}`, async (url) => {
+    await adapter.prepare(url);
+    await fillBeside(adapter, url, pending);
+  });
   const { url } = site;
   const [worker, producer] = await Promise.all([
     BenchProcess.open({ role: 'worker', system: adapter.name, url, count, running }),
@@ -138,17 +136,6 @@ async function measure(bench: Bench, variant: Variant): Promise<Lateness> {
     serverCpuSeconds,
     accounting: account([report], count, leftBehind),
   };
-}
-
-async function prepare(adapter: Adapter, url: string, pending: number): Promise<void> {
-  await adapter.prepare(url);
-  if (pending === 0) return;
-  await adapter.fill(url, {
-    first: BESIDE - (pending - 1),
-    count: pending,
-    dueFromMs: HOUR_MS,
-    dueToMs: 30 * DAY_MS,
-  });
 }
 
 function punctualityOf(

@@ -1,11 +1,17 @@
 import { account, shownAccounting, type Accounting } from './accounting.js';
-import type { Adapter } from './adapters/adapter.js';
+import { type Adapter, fillBeside } from './adapters/adapter.js';
 import { adaptersLike } from './adapters/adapters.js';
 import { type Bench, interleaved } from './bench.js';
 import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';
 import { openSite } from './site.js';
+
+interface Variant {
+  title: string;
+  adapter: Adapter;
+  pending: number;
+}
 
 interface Overdue {
   /** From the start of the node. */
@@ -34,14 +40,17 @@ const COLUMNS: readonly Column<Overdue>[] = [
 /** One node starts after an outage and finds a crowd. */
 export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
-  const variants = adaptersLike(settings.systems).map((adapter) => ({
-    title: `overdue · ${adapter.name}`,
-    adapter,
-  }));
+  const variants = settings.pending.flatMap((pending) =>
+    adaptersLike(settings.systems).map((adapter) => ({
+      title: `overdue · ${adapter.name} beside ${figure(pending)}`,
+      adapter,
+      pending,
+    })),
+  );
   const results = await interleaved(
     bench,
     variants,
-    ({ adapter }) => measure(bench, adapter),
+    (variant) => measure(bench, variant),
     (overdue) =>
       `first after ${figure(overdue.firstMs)} ms, last after ${figure(overdue.lastMs)} ms, ` +
       `longest block ${figure(overdue.longestBlockMs, 1)} ms, ` +
@@ -57,11 +66,13 @@ export async function run(bench: Bench): Promise<Table[]> {
         'times from the start of the worker, connected and compiled',
         '"longest block": what the event loop of the worker was kept from doing anything else',
         '"MiB": resident memory of the worker process, Node and compiled sources included',
-        ...variants.map(({ adapter }) => adapter.settings),
+        '"beside": delays that are due in one to thirty days',
+        ...new Set(variants.map(({ adapter }) => adapter.settings)),
       ],
-      columns: ['system', ...COLUMNS.map(({ title }) => title), 'lost / twice'],
+      columns: ['system', 'beside', ...COLUMNS.map(({ title }) => title), 'lost / twice'],
       rows: results.map(({ variant, measurements }) => [
         variant.adapter.name,
+        figure(variant.pending),
         ...cellsOf(COLUMNS, measurements),
         shownAccounting(measurements.map(({ accounting }) => accounting)),
       ]),
@@ -69,11 +80,12 @@ export async function run(bench: Bench): Promise<Table[]> {
   ];
 }
 
-async function measure(bench: Bench, adapter: Adapter): Promise<Overdue> {
+async function measure(bench: Bench, { adapter, pending }: Variant): Promise<Overdue> {
   const { overdue: count, concurrency: chosen } = bench.settings;
   const concurrency = chosen.at(-1);
-  const site = await openSite(bench, adapter, `overdue ${adapter.name}`, async (url) => {
+  const site = await openSite(bench, adapter, `overdue ${adapter.name} ${pending}`, async (url) => {
     await adapter.prepare(url);
+    await fillBeside(adapter, url, pending);
     await adapter.fill(url, { first: 0, count, dueFromMs: DUE_FROM_MS, dueToMs: DUE_TO_MS });
   });
   const worker = await BenchProcess.open({
@@ -90,7 +102,7 @@ async function measure(bench: Bench, adapter: Adapter): Promise<Overdue> {
   const [report] = reports;
   if (report === undefined) throw new Error('a worker gave no report');
   await worker.stop();
-  const accounting = account(reports, count, await adapter.left(site.url));
+  const accounting = account(reports, count, (await adapter.left(site.url)) - pending);
   await site.drop();
   const sinceStartMs = (atNs: bigint): number =>
     atNs === 0n ? Number.NaN : Number(atNs - startedAtNs) / 1e6;

@@ -16,6 +16,7 @@ drain     --count 50000 --processes 1 --concurrency default,1000 --handlers asyn
           --workers cold (or cold,starting,standing: also with workers that have run before, or are up)
           --backlog 0 (delays of the far future beside a second drain, as 1000000)
 overdue   --overdue 100000 --concurrency 1000 (the last, as in lateness and idle)
+          --pending 0 (delays of the far future beside them, as 1000,10000000)
 groups    (no options)
 rate-limit --limit-seconds 60 (600: ten minutes)
 admin     --idle-pending 100000 (or 1000,10000000: live delays)

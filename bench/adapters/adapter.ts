@@ -95,5 +95,14 @@ export interface Adapter {
   left(url: string): Promise<number>;
 }
 
-/** The highest number of those that stand beside the measured ones, due long after them. */
-export const BESIDE = -1;
+/** The highest number of those that stand beside the measured ones. */
+const BESIDE = -1;
+
+const DAY_MS = 86_400_000;
+
+/** Delays that stand beside the measured ones: due in one to thirty days. */
+export async function fillBeside(adapter: Adapter, url: string, count: number): Promise<void> {
+  if (count === 0) return;
+  const first = BESIDE - (count - 1);
+  await adapter.fill(url, { first, count, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });
+}

@@ -1,5 +1,5 @@
 import { account, type Accounting } from '../accounting.js';
-import { type Adapter, BESIDE, ITEMS, type Running } from '../adapters/adapter.js';
+import { type Adapter, fillBeside, ITEMS, type Running } from '../adapters/adapter.js';
 import type { Bench } from '../bench.js';
 import type { Workers } from '../command-line.js';
 import { awaitSettled } from '../processes/await-settled.js';
@@ -30,8 +30,6 @@ export interface Drain {
   walBytes: number;
   accounting: Accounting;
 }
-
-const DAY_MS = 86_400_000;
 
 /** Delays of each process before the measured ones: a worker that has run for a while is compiled. */
 export const WARM_UP = 5_000;
@@ -138,9 +136,7 @@ async function prepare(
   // The handlers of the warm-up find none of theirs, and change nothing.
   await client.query(ITEMS.fill, [count]);
   await client.end();
-  if (backlog === 0) return;
-  const first = BESIDE - (backlog - 1);
-  await adapter.fill(url, { first, count: backlog, dueFromMs: DAY_MS, dueToMs: 30 * DAY_MS });
+  await fillBeside(adapter, url, backlog);
 }
 
 /** As after a while: the rows of the warm-up are gone for good, and the planner knows the others. */

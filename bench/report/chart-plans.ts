@@ -137,7 +137,7 @@ export const CHART_PLANS: readonly ChartPlan[] = [
     kind: 'ranges',
     columns: ['first handler ms', 'last done ms'],
     markNames: ['first', 'last'],
-    labels: [SYSTEM],
+    labels: [SYSTEM, BESIDE],
   },
   {
     file: 'burst',
