@@ -101,6 +101,42 @@ it('a handler that swallows an SQL error of a savepoint goes on and commits', as
   expect(await effects()).toEqual([{ n: 1 }]);
 });
 
+/** After TypeORM has made its savepoint, and counts it. */
+it.each(['lets it through', 'swallows it'])(
+  'a subscriber that throws when a savepoint begins: the handler %s, and nothing stays open',
+  async (how) => {
+    let throws = 0;
+    const subscriber: EntitySubscriberInterface = {
+      afterTransactionStart: ({ queryRunner }) => {
+        if (Reflect.get(queryRunner, 'transactionDepth') === 1) return;
+        throws += 1;
+        throw new Error('no settings');
+      },
+    };
+    acting.dataSource.subscribers.push(subscriber);
+    const { end } = await acting.fire(
+      'transactional',
+      async ({ manager }) => {
+        await manager!.query(INSERT, [1]);
+        const inner = manager!.transaction((nested) => nested.query(INSERT, [2]));
+        await (how === 'swallows it' ? inner.catch(() => {}) : inner);
+      },
+      ONCE,
+    );
+    acting.dataSource.subscribers.pop();
+    expect(throws).toBe(1);
+    const isDone = how === 'swallows it';
+    expect(end.event).toBe(isDone ? 'completed' : 'dead');
+    expect(await effects()).toEqual(isDone ? [{ n: 1 }] : []);
+    expect(
+      await acting.sql(
+        `SELECT query FROM pg_stat_activity
+         WHERE datname = current_database() AND state LIKE 'idle in transaction%'`,
+      ),
+    ).toEqual([]);
+  },
+);
+
 /** A COMMIT has worked when the server says COMMIT. */
 it('what a subscriber of the application writes at COMMIT is part of it; where it breaks the transaction, its attempt has not completed, and the next one does it once', async () => {
   let commits = 0;

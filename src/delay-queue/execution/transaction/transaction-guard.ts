@@ -1,6 +1,7 @@
 import type { PoolClient, QueryResult } from 'pg';
 import type { QueryRunner } from 'typeorm';
 import { DelayInvalidError, DelayTransactionOverError } from '../../delay/delay.errors.js';
+import { depthOf } from '../../producer/transaction/ending-transactions.js';
 import { EngineSide } from '../../producer/transaction/handler-context.js';
 import { clientSending } from './client-with.js';
 import { HandlersClient, NOT_THE_HANDLERS } from './handlers-client.js';
@@ -91,7 +92,7 @@ export class TransactionGuard {
 
   /** What it left open, or ended, goes with the connection. */
   #unlessBroken(): Error | undefined {
-    if (this.#open > 0) {
+    if (this.#open > 0 || depthOf(this.runner) > 1) {
       return new DelayInvalidError(
         'manager',
         'the handler returned while a transaction that it began is open: await it, or end it',
@@ -174,12 +175,14 @@ export class TransactionGuard {
     startTransaction: QueryRunner['startTransaction'],
     ...level: Parameters<QueryRunner['startTransaction']>
   ): Promise<void> {
+    const before = depthOf(this.runner);
     // From now on: a handler that does not wait for it may be gone before it has begun.
     this.#open += 1;
     try {
       await startTransaction(...level);
     } catch (error) {
-      this.#open -= 1;
+      // Where a subscriber throws it has begun all the same, and TypeORM ends it.
+      if (depthOf(this.runner) === before) this.#open -= 1;
       throw error;
     }
   }
