@@ -15,6 +15,8 @@ export interface BatcherParts<Item> {
   write: (items: readonly Item[]) => Promise<readonly number[]>;
   /** The committed state of the rows that were not written. */
   lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
+  /** Whether what is written is removed: a row that stands there was not. */
+  removes?: boolean;
   trouble: Pick<Trouble, 'failed' | 'worked'>;
   /** Told after each batch: there is room for more. */
   onProgress: () => void;
@@ -76,18 +78,18 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#closed) {
-      const batch = this.#take();
+      let left = this.#take();
       try {
-        await this.#write(batch);
+        left = await this.#write(left);
+        if (left.length > 0) await this.#lookAfter(left);
         this.#failures = 0;
         this.#limit = Math.min(BATCH_MAX, this.#limit * 2);
         this.parts.trouble.worked();
         this.parts.onProgress();
       } catch (error) {
-        for (const pending of batch) pending.unsure = true;
         // Behind the others and in smaller batches: one that the database refuses ends up alone.
-        this.#waiting.push(...batch);
-        this.#limit = Math.max(1, Math.floor(batch.length / 2));
+        this.#waiting.push(...left);
+        this.#limit = Math.max(1, Math.floor(left.length / 2));
         this.#failures += 1;
         this.parts.trouble.failed(error);
         await rest(retryPauseMs(this.#failures));
@@ -108,14 +110,22 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     });
   }
 
-  async #write(batch: readonly Pending<Item>[]): Promise<void> {
-    const written = new Set(await this.parts.write(batch.map((pending) => pending.item)));
+  /** Tells those that are written. @returns the others */
+  async #write(batch: readonly Pending<Item>[]): Promise<Pending<Item>[]> {
+    let ids: readonly number[];
+    try {
+      ids = await this.parts.write(batch.map((pending) => pending.item));
+    } catch (error) {
+      for (const pending of batch) pending.unsure = true;
+      throw error;
+    }
+    const written = new Set(ids);
     const missing: Pending<Item>[] = [];
     for (const pending of batch) {
       if (written.has(pending.item.id)) this.#tell(pending, 'written');
       else missing.push(pending);
     }
-    if (missing.length > 0) await this.#lookAfter(missing);
+    return missing;
   }
 
   async #lookAfter(missing: readonly Pending<Item>[]): Promise<void> {
@@ -127,8 +137,16 @@ export class Batcher<Item extends { id: number; epoch: number }> {
       // epoch that it would have, and a caller's write may have given the row that very one.
       const isOurs = row?.epoch === pending.item.epoch && row.leased_by === this.parts.node;
       if (isOurs) this.#locked(pending);
-      else this.#tell(pending, pending.unsure ? 'written' : 'gone');
+      else this.#tell(pending, this.#mayBeWritten(pending, row) ? 'written' : 'gone');
     }
+  }
+
+  /** Of a row that is not the item's any more. */
+  #mayBeWritten({ unsure, item }: Pending<Item>, row: LookedRow | undefined): boolean {
+    if (!unsure || row === undefined) return unsure;
+    // The write would have taken the next epoch, and no lease: the next claim is another's, instead of it.
+    const isClaimedInstead = row.epoch === item.epoch + 1 && row.leased_by !== null;
+    return this.parts.removes !== true && !isClaimedInstead;
   }
 
   #locked(pending: Pending<Item>): void {

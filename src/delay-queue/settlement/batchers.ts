@@ -31,7 +31,7 @@ export function batchersOf(
   };
   const retries = new Batcher({ ...parts(), write: retry });
   return {
-    completions: new Batcher({ ...parts(), write }),
+    completions: new Batcher({ ...parts(), write, removes: true }),
     retries,
     recurrences: new Recurrences(store, waits, retries, parts()),
   };

@@ -14,6 +14,8 @@ let troubles: number;
 /** What the next statements do; when none is left, all is written. */
 let script: ((ids: number[]) => Promise<number[]> | number[])[];
 let rows: LookedRow[];
+/** Looks that fail before one is answered. */
+let blind: number;
 let batcher: Batcher<Item>;
 
 beforeEach(() => {
@@ -21,18 +23,26 @@ beforeEach(() => {
   troubles = 0;
   script = [];
   rows = [];
-  batcher = new Batcher<Item>({
+  blind = 0;
+  batcher = batcherThat({ removes: false });
+});
+
+const batcherThat = (how: { removes: boolean }): Batcher<Item> =>
+  new Batcher<Item>({
+    ...how,
     write: async (items) => {
       const ids = items.map(({ id }) => id);
       batches.push(ids);
       return (await script.shift()?.(ids)) ?? ids;
     },
-    lookAt: async (ids) => rows.filter(({ id }) => ids.includes(id)),
+    lookAt: async (ids) => {
+      if ((blind -= 1) >= 0) refuse();
+      return rows.filter(({ id }) => ids.includes(id));
+    },
     onProgress: () => {},
     node: 'node',
     trouble: { failed: () => (troubles += 1), worked: () => {} },
   });
-});
 
 afterEach(() => batcher.close());
 
@@ -81,6 +91,37 @@ describe('what has ended', () => {
     script = [];
     expect(await refused).toBe('written');
   });
+
+  it('is told once, also when nobody can look at the others of its statement', async () => {
+    const told: string[] = [];
+    script = [() => [1], () => []];
+    blind = 1;
+    const add = (id: number): Promise<void> =>
+      new Promise((resolve) =>
+        batcher.add({ id, epoch: 1 }, (result) => {
+          told.push(`${id} ${result}`);
+          resolve();
+        }),
+      );
+    await Promise.all([add(1), add(2)]);
+    expect(told).toEqual(['1 written', '2 gone']);
+    expect([batches, batcher.size]).toEqual([[[1, 2], [2]], 0]);
+  });
+
+  it.each([
+    ['removes rows', true, { epoch: 2, leased_by: null }, 'gone'],
+    ['moves rows on', false, { epoch: 2, leased_by: null }, 'written'],
+    ['moves rows on', false, { epoch: 2, leased_by: 'another' }, 'gone'],
+    ['moves rows on', false, { epoch: 3, leased_by: 'another' }, 'written'],
+  ])(
+    'after a failure of what %s, the row says whether it was written: %p %j',
+    async (_, removes, there, result) => {
+      batcher = batcherThat({ removes });
+      script = [refuse, () => []];
+      rows = [{ ...row(1, null), ...there }];
+      expect(await settled(1)).toBe(result);
+    },
+  );
 
   // A caller's write gave the row the epoch that a claim would have had, had it happened.
   it.each([null, 'another'])('is gone when %p has its row, under its epoch', async (leasedBy) => {
