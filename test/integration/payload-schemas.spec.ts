@@ -30,8 +30,9 @@ const Known = z.object({ id: z.string() }).refine(
 );
 
 const Items = z.object({ items: z.array(z.object({ price: z.number() })) });
+let thrown: unknown;
 const validate = (): never => {
-  throw new RangeError('the schema is broken');
+  throw thrown;
 };
 const Broken = { '~standard': { version: 1, vendor: 'test', validate } } as const;
 
@@ -75,6 +76,7 @@ const node = new OneNode({
 
 beforeEach(() => {
   seen = [];
+  thrown = new RangeError('the schema is broken');
   answered = signal();
   answered.resolve();
 });
@@ -237,4 +239,14 @@ it('a schema that throws is heard by the caller; when the delay runs, it is trie
   const retrying = node.next('retrying');
   await node.admin.runNow([{ name: 'test.broken', key: 'k' }]);
   expect(await retrying).toMatchObject({ error: 'RangeError: the schema is broken' });
+});
+
+it('whatever a schema throws, the delay is tried again', async () => {
+  const { proxy, revoke } = Proxy.revocable({}, {});
+  revoke();
+  thrown = proxy;
+  await stored('test.broken', 'k', 1);
+  const retrying = node.next('retrying');
+  await node.admin.runNow([{ name: 'test.broken', key: 'k' }]);
+  expect(await retrying).toMatchObject({ key: 'k', attempt: 1 });
 });

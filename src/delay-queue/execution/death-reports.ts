@@ -98,7 +98,7 @@ export class DeathReports {
     } else if (outcome.kind === 'postponed') {
       this.events.emit('postponed', { ...endOf(claim), waitMs });
     } else if (outcome.kind !== 'unbegun') {
-      const cause = 'error' in outcome ? outcome.error : undefined;
+      const cause = causeOf(outcome);
       const error = `@OnDeadDelay of ${claim.handler.onDead?.place}: ${describeError(cause)}`;
       this.events.emit('retrying', withCause({ ...endOf(claim), error, waitMs }, cause));
     }
@@ -107,6 +107,11 @@ export class DeathReports {
   #deathOf(handler: Handler): Death {
     return this.#deaths.get(handler) ?? { error: NO_ATTEMPT_LEFT, cause: undefined };
   }
+}
+
+function causeOf(outcome: Outcome): unknown {
+  if ('error' in outcome) return outcome.error;
+  return 'reason' in outcome ? outcome.reason : undefined;
 }
 
 function waitAfter({ latenessMs }: HeldClaim, outcome: Outcome): number {

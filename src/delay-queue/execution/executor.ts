@@ -24,6 +24,8 @@ interface Running {
 /** Runs calls: calls the handler, decides what came of it, reports that, and gives the place away. */
 export class Executor {
   readonly #deadlines: Deadlines;
+  /** Of calls that gave their places away: the others' deadlines find room whatever these do. */
+  readonly #quiet: Deadlines;
   readonly #beginRest: BeginRest;
 
   constructor(
@@ -35,6 +37,7 @@ export class Executor {
     private readonly events: DelayEvents,
   ) {
     this.#deadlines = new Deadlines(wheel, limits.inAll);
+    this.#quiet = new Deadlines(wheel, limits.inAll);
     this.#beginRest = new BeginRest(events);
   }
 
@@ -52,7 +55,7 @@ export class Executor {
   }
 
   close(): void {
-    this.#deadlines.close();
+    for (const each of [this.#deadlines, this.#quiet]) each.close();
   }
 
   #plainly(call: Call): void {
@@ -130,7 +133,7 @@ export class Executor {
   #linger({ name, event }: Attempt, outcome: Promise<Outcome>, quietMs: number): void {
     const lingering = this.limits.linger(name);
     const tell = (): void => void this.events.emit('lingering', { ...event, lingering });
-    const later = quietMs > 0 ? this.#deadlines.set(performance.now() + quietMs, tell) : undefined;
+    const later = quietMs > 0 ? this.#quiet.set(performance.now() + quietMs, tell) : undefined;
     if (later === undefined) tell();
     void outcome.finally(() => {
       later?.off();

@@ -41,7 +41,9 @@ export class WaitingCalls {
   /** Begins a call if it has a place, or lets it wait for one. */
   begin(call: Call, reservation: Reservation): void {
     const { name } = call.handler;
-    if (reservation.takePlace()) return this.#run(call);
+    const hasOthers = (this.#lines.get(name)?.size ?? 0) > 0;
+    if (reservation.takePlace(!hasOthers)) return this.#run(call);
+    if (hasOthers) this.#nextTurn.trigger();
     const waiting = { call, reservation, sinceMs: performance.now() };
     call.onCut = (outcome) => this.#leave(waiting, outcome);
     for (const attempt of call.attempts) this.inFlight.add(attempt);

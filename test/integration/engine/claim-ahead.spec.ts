@@ -118,6 +118,27 @@ it('quick handlers: many for each claim, each in its turn, and no more at a time
   expect(claims.length).toBeLessThan(MANY / CONCURRENCY / 2);
 });
 
+it('one at a time: who waits is overtaken by nobody, also where handlers return no promise', async () => {
+  const [gate, first] = [signal(), signal()];
+  const order: string[] = [];
+  const busy = ({ key }: { key: string | null }): Promise<void> | void => {
+    order.push(key ?? '');
+    first.resolve();
+    if (order.length === 1) return gate.promise;
+    const endsAtMs = performance.now() + 2;
+    while (performance.now() < endsAtMs);
+  };
+  // They are known to be quick.
+  intercept(ClaimAhead.prototype, 'roomFor', () => 20);
+  node = await stage.start({ providers: [plainHandler(NAME, busy, { concurrency: 1 })] });
+  await schedule();
+  await first.promise;
+  await claimedAhead;
+  gate.resolve();
+  await stage.noneLeft();
+  expect(order).toEqual(KEYS);
+});
+
 it('handlers that are suddenly slow give back what waits for them, no attempt is spent, and nobody waits for them any more', async () => {
   await startQuick();
   await schedule();

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { plainHandler } from '../../support/delay-node.js';
+import { fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { makeSweepsRare } from '../../support/rare-sweeps.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';
@@ -57,4 +57,32 @@ it('a name of which a thousand handlers outlived their timeout rests, says so on
   expect(rests()).toEqual([
     expect.stringMatching(/^test\.stuck rests on this node: 1000 of its handlers .*ctx\.signal/),
   ]);
+});
+
+it('a transactional handler that outlives its abort takes no deadline from the next', async () => {
+  const begun: string[] = [];
+  const first = signal();
+  const node = await stage.start({
+    providers: [
+      fencedHandler(
+        'test.fenced',
+        async ({ key }) => {
+          begun.push(key ?? '');
+          await (key === 'first' ? first.promise : hang());
+        },
+        { concurrency: 1, timeout: 300 },
+      ),
+    ],
+  });
+  await node.delays.schedule('test.fenced', null, { after: 0, key: 'first' });
+  await until(
+    () => begun.length,
+    (count) => count === 1,
+  );
+  const retrying = node.next('retrying');
+  await node.delays.schedule('test.fenced', null, { after: 0, key: 'second' });
+  const { verdict } = await node.delays.cancel('test.fenced', 'first', { running: 'abort' });
+  expect(verdict).toBe('cancelled');
+  expect(await retrying).toMatchObject({ key: 'second' });
+  first.resolve();
 });

@@ -31,6 +31,12 @@ describe('a method that does not end well is called again, it alone, and nothing
       NAMES.plain,
       (_, { manager }) => manager.query('SELECT 1 / 0').catch(() => {}),
     ],
+    [
+      'discards it, which is done already',
+      /^@OnDeadDelay of GivesUp\.gaveUp: no more$/,
+      NAMES.plain,
+      () => Promise.reject(new DiscardDelay('no more')),
+    ],
     ['outlives the timeout', /DelayTimeoutError/, SHORT, () => never.promise],
     [
       'does not await what it writes',

@@ -19,7 +19,11 @@ const entry = (name: string, odd: Partial<Entry> = {}): Entry => {
   return { id: ++lastId, name, ...usual, place: 'ready', timesNotClaimed: 0, ...odd };
 };
 
+/** Of a name of which one runs at a time. */
+const ONE = { name: 'one', batch: null, concurrency: 1, limits: null, maxAttempts: 3 };
+
 let limits: ConcurrencyLimits;
+let ahead: ClaimAhead;
 let pace: BatchPace;
 let ready: ReadyQueue;
 let next: NextClaim;
@@ -29,6 +33,7 @@ beforeEach(() => {
   for (const [name, batch] of Object.entries(NAMES)) {
     registry.add({ name, batch, concurrency: 9, limits: null } as Handler);
   }
+  registry.add({ ...ONE, transactional: false } as Handler);
   limits = new ConcurrencyLimits(registry, 5, new DelayEvents());
   pace = new BatchPace(registry);
   ready = new ReadyQueue();
@@ -36,7 +41,7 @@ beforeEach(() => {
     waiting: (name: string) => ready.sizeOf(name),
     hasStalled: (name: string) => ready.hasStalled(name),
   };
-  const ahead = new ClaimAhead(registry, 500);
+  ahead = new ClaimAhead(registry, 500);
   next = new NextClaim({ limits, pace, blocks: new LimitBlocks(), ahead, intake }, NOW_MS);
 });
 
@@ -76,6 +81,17 @@ it('what failed before or went down with a process has a call of its own, wherev
   const due = kinds.map((kind) => entry('a', kind));
   expect(due.map((each) => next.admit(each))).toEqual(due.map(() => 'yes'));
   expect(called()).toEqual([[due[0]], [due[1], due[3], due[4]], [due[2]], [due[5]]]);
+});
+
+it('one at a time: a place that is free is for the first of those that wait', () => {
+  ahead.took('one', 1, false);
+  ahead.ask('one');
+  ahead.answered('one');
+  expect(next.admit(entry('one'))).toBe('yes');
+  expect(next.calls.map(({ hasPlace }) => hasPlace)).toEqual([false]);
+  // Who may not wait would else never begin.
+  expect(next.admit(entry('one', { failed: true }))).toBe('yes');
+  expect(next.calls.map(({ hasPlace }) => hasPlace)).toEqual([false, true]);
 });
 
 describe('beside a call that runs', () => {

@@ -22,8 +22,8 @@ export async function readPayloads(
   read: PayloadReader,
 ): Promise<Map<Attempt, unknown> | Outcome> {
   const { payloads, unread } = await readAll(call, read);
-  // Decided otherwise meanwhile: whatever this answers, nobody hears it.
-  if (call.over) return { kind: 'lost' };
+  // Decided otherwise meanwhile, or about to be: this process stood still, and others have the row by now.
+  if (call.over || call.leaseEndsAtMs <= performance.now()) return { kind: 'lost' };
   for (const attempt of payloads.keys()) if (attempt.over) payloads.delete(attempt);
   if (call.handler.batch === null) return [...unread.values()][0] ?? payloads;
   for (const [{ id }, outcome] of unread) call.say(String(id), outcome);
@@ -37,12 +37,20 @@ async function readAll(call: Call, read: PayloadReader): Promise<Read> {
     try {
       all.payloads.set(attempt, await read(attempt.row.payload, attempt));
     } catch (error) {
-      const isMisfit = error instanceof DelayPayloadError;
       all.unread.set(
         attempt,
-        isMisfit ? { kind: 'discarded', reason: error } : outcomeOf(error, call.stopping),
+        isMisfit(error) ? { kind: 'discarded', reason: error } : outcomeOf(error, call.stopping),
       );
     }
   }
   return all;
+}
+
+/** A schema may throw a revoked proxy, for which `instanceof` itself throws. */
+function isMisfit(error: unknown): boolean {
+  try {
+    return error instanceof DelayPayloadError;
+  } catch {
+    return false;
+  }
 }

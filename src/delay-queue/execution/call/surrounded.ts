@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import type { AroundFunction, DelayCall } from '../../delay/contexts.js';
 import type { Delay, DelayName } from '../../delay/delay.js';
+import { DelayLeaseLostError } from '../../delay/delay.errors.js';
 import { DelayAroundError } from './around.error.js';
 import type { Call } from './call.js';
 
@@ -57,6 +58,8 @@ class Once {
       this.call.signal.throwIfAborted();
       throw new DelayAroundError('around called next() after the end; nothing was called');
     }
+    // This process stood still: others have the row by now, and this one is about to hear of it.
+    if (this.call.leaseEndsAtMs <= performance.now()) throw new DelayLeaseLostError();
     this.#running = Running.from(this.run);
     return this.#running;
   };

@@ -59,6 +59,12 @@ export class ClaimAhead {
     return this.#paceOf(name).asked > 0 && this.#concurrencyOf(name) === 1;
   }
 
+  /** Whether calls of that name wait, of which one runs at a time: a place that is free is for the first of them. */
+  isTurnOfWaiting(name: string): boolean {
+    const { ahead, asked } = this.#paceOf(name);
+    return ahead > asked && this.#concurrencyOf(name) === 1;
+  }
+
   /** One is to be claimed without a place. */
   ask(name: string): void {
     const pace = this.#paceOf(name);

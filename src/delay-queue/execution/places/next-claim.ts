@@ -91,7 +91,8 @@ export class NextClaim {
     }
     if (shares && !this.#isWorthACall(entry.name)) return false;
     if (!this.#room.has(entry.name) && ahead.isTurnOfOthers(entry.name)) return false;
-    const hasPlace = limits.acquire(entry.name);
+    const isTurnOfWaiting = ahead.isTurnOfWaiting(entry.name) && ahead.mayWait(entry);
+    const hasPlace = !isTurnOfWaiting && limits.acquire(entry.name);
     if (!hasPlace && !this.#mayWait(entry)) return false;
     const entries: Asking['entries'] = [entry];
     this.calls.push({ entries, hasPlace });

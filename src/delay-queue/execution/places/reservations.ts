@@ -21,10 +21,13 @@ export class Reservation {
     this.#isAnswered = hasPlace;
   }
 
-  /** The call begins, if there is a place for it. */
-  takePlace(): boolean {
+  /**
+   * The call begins, if there is a place for it.
+   * @param isFirst nobody of its name waits longer: else it has only the place that it came with
+   */
+  takePlace(isFirst = true): boolean {
     this.#answered();
-    this.hasPlace ||= this.reservations.takePlace(this.entries[0]);
+    this.hasPlace ||= isFirst && this.reservations.takePlace(this.entries[0]);
     if (this.hasPlace) this.#beganAtMs = performance.now();
     return this.hasPlace;
   }

@@ -2,6 +2,8 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Attempt } from '../../../../src/delay-queue/execution/call/attempt.js';
 import { Call } from '../../../../src/delay-queue/execution/call/call.js';
 import { outcomeOf } from '../../../../src/delay-queue/execution/call/outcome-of.js';
+import { readPayloads } from '../../../../src/delay-queue/execution/call/read-payloads.js';
+import { surrounded } from '../../../../src/delay-queue/execution/call/surrounded.js';
 import type { Handler } from '../../../../src/delay-queue/handlers/handler.js';
 import type { Outcome } from '../../../../src/delay-queue/settlement/outcome.js';
 
@@ -36,6 +38,31 @@ it.each<[Outcome, unknown]>([
   call.lose(attempts[0]);
   call.lose(attempts[1]);
   expect(ended(outcome)).toEqual([LOST, LOST, { kind: 'split', error }]);
+});
+
+/** A call of one delay, surrounded by nothing to speak of, whose lease ends then. */
+function plainCall(leaseEndsAtMs: number): Call {
+  const row = { id: 1, epoch: 1, name: 'a', key: null, payload: '1' } as never;
+  const around: Handler['around'] = [(_, next) => next()];
+  const handler = { ...HANDLER, batch: null, around } as Handler;
+  return new Call(handler, [new Attempt(row, handler, leaseEndsAtMs, 0)], { release: () => {} });
+}
+
+it('while the lease holds, the handler begins when its payload is read, inside its `around`', async () => {
+  const now = plainCall(Infinity);
+  expect(await readPayloads(now, (text) => text)).toEqual(new Map([[now.attempts[0], '1']]));
+  let calls = 0;
+  await surrounded(now, {} as never, () => (calls += 1));
+  expect(calls).toBe(1);
+});
+
+it('when the process stood still until its lease was over, no handler begins', async () => {
+  const late = plainCall(-1);
+  expect(await readPayloads(late, (text) => text)).toEqual(LOST);
+  let calls = 0;
+  const called = surrounded(late, {} as never, () => (calls += 1));
+  await expect(called).rejects.toMatchObject({ code: 'DELAY_LEASE_LOST' });
+  expect(calls).toBe(0);
 });
 
 describe('what is said of one delay', () => {
