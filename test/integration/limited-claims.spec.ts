@@ -1,6 +1,11 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
+import { bring, engineSettings } from '../../src/delay-queue/database/session-settings.js';
 import { type Bound, LimitStore } from '../../src/delay-queue/store/limits/limit.store.js';
+import { claimLimitedSql } from '../../src/delay-queue/store/sql/limits/claim-limited.sql.js';
+import { lockQuotasSql } from '../../src/delay-queue/store/sql/limits/lock-quotas.sql.js';
+import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import { explain } from '../support/explain.js';
 import { Stage } from './engine/support/stage.js';
 
 /**
@@ -43,6 +48,49 @@ async function claimed(ids: readonly number[], perGroup: Bound): Promise<number[
   const { rows } = await store.claim(requests, [{ name: NAME, all: NO_LIMIT, perGroup }]);
   return rows.map(({ id }) => id).toSorted((a, b) => a - b);
 }
+
+it('one that stands still with the locks of a limit stops the others for a moment only', async () => {
+  await stage.sql(
+    `INSERT INTO delay_queue.delay (id, name, payload, due_at, wake_at, created_at)
+     OVERRIDING SYSTEM VALUE VALUES (1, '${NAME}', 'null', now(), now(), now())`,
+  );
+  const still = new Client({ connectionString: stage.url });
+  still.on('error', () => {});
+  await still.connect();
+  const ended = new Promise((resolve) => still.once('end', resolve));
+  await still.query('BEGIN');
+  await still.query(lockQuotasSql(tablesOf('delay_queue')), [[1], [NAME], [true], [false]]);
+  const all = { ...NO_LIMIT, concurrency: 1 };
+  const requests = [{ id: 1, epoch: 0, leaseMs: 60_000, maxAttempts: 3 }];
+  const { rows } = await store.claim(requests, [{ name: NAME, all, perGroup: NO_LIMIT }]);
+  expect(rows).toHaveLength(1);
+  await ended;
+}, 20_000);
+
+it('a claim reads what it is about, however many groups there are', async () => {
+  const MANY = 20_000;
+  await stage.sql(
+    `INSERT INTO delay_queue.delay (id, name, group_id, payload, due_at, wake_at, created_at)
+     OVERRIDING SYSTEM VALUE VALUES (1, '${NAME}', 'g1', 'null', now(), now(), now())`,
+  );
+  await stage.sql(
+    `INSERT INTO delay_queue.quota (name, group_id, tokens, filled_at)
+     SELECT '${NAME}', 'g' || n, 1, now() FROM generate_series(1, ${MANY}) AS n`,
+  );
+  await stage.sql(
+    `INSERT INTO delay_queue.permit (id, epoch, name, group_id)
+     SELECT n, 1, '${NAME}', 'g' || n FROM generate_series(1, ${MANY}) AS n`,
+  );
+  await bring(client, engineSettings(15_000));
+  const claim = [['1'], ['0'], ['60000'], ['3'], 'here', [NAME]];
+  const [all, perGroup] = [
+    [['0'], ['0'], ['0']],
+    [['1'], ['0'], ['0']],
+  ];
+  const sql = claimLimitedSql(tablesOf('delay_queue'), 'nothing');
+  const plan = await explain(client, sql, [...claim, ...all, ...perGroup]);
+  expect(plan.buffers).toBeLessThan(100);
+});
 
 it.each<[string, Bound]>([
   ['concurrency', { ...NO_LIMIT, concurrency: 2 }],

@@ -7,6 +7,7 @@ import {
   type Signal,
   signal,
 } from '../support/delay-node.js';
+import { NodeStore } from '../../src/delay-queue/store/node.store.js';
 import { until } from '../support/until.js';
 import { Stage } from './engine/support/stage.js';
 
@@ -115,6 +116,25 @@ describe('global concurrency', () => {
     expect(await stage.sql('SELECT FROM delay_queue.permit')).toHaveLength(1);
   });
 
+  it('leaves nothing behind of groups that never come again', async () => {
+    gate.resolve();
+    const node = await startNode({ perGroup: { concurrency: 2 } });
+    for (const group of 'abc') await schedule(node, 1, group);
+    await areDone(3);
+    await stage.noneLeft();
+    gate = signal();
+    await schedule(node, 1, 'runs');
+    await areRunning(1);
+    const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
+      node.dataSource.query(sql, parameters);
+    const store = new NodeStore({ query }, 'delay_queue', 'test');
+    expect(await store.forgetPermits(2)).toBe(2);
+    await store.forgetPermits(100);
+    expect(await stage.sql('SELECT group_id FROM delay_queue.permit')).toEqual([
+      { group_id: 'runs' },
+    ]);
+  });
+
   it('that a later version lowers lets nobody begin until enough are over', async () => {
     const before = await startNode({ global: { concurrency: 5 } });
     await schedule(before, 5);
@@ -212,6 +232,27 @@ describe('a rate', () => {
     );
     const periods = Math.floor(Number(ended[0]?.took_ms) / perMs) + 1;
     expect(count).toBeLessThanOrEqual(max * periods);
+  });
+
+  it('beside a limit of those that run holds nobody back as long as it has room', async () => {
+    gate.resolve();
+    const rateLimit = { max: 600, per: '1h' } as const;
+    const node = await startNode({ perGroup: { concurrency: 1, rateLimit } });
+    // More than half of what such a rate lets begin at once.
+    await schedule(node, 20, 'a');
+    await areDone(20);
+    expect(most).toBe(1);
+  });
+
+  it('counts for nothing what a clock says that was set back', async () => {
+    gate.resolve();
+    const node = await startNode({ global: { rateLimit: { max: 600, per: '1h' } } });
+    await schedule(node, 1);
+    await areDone(1);
+    await stage.sql(`UPDATE delay_queue.quota SET filled_at = clock_timestamp() + interval '1 h'`);
+    await schedule(node, 1);
+    await areDone(2);
+    expect(running).toEqual([]);
   });
 
   it('of each group holds up no other', async () => {

@@ -66,7 +66,7 @@ export class Claimer {
     try {
       const rules = this.#rulesOf(entries);
       if (rules.length === 0) rows = await this.store.claim(requests);
-      else ({ rows, left } = await this.#claimLimited(requests, rules, askedAtMs));
+      else ({ rows, left } = await this.#claimLimited(requests, rules));
     } catch (error) {
       return { pauseMs: this.#failed(entries, error) };
     }
@@ -120,15 +120,14 @@ export class Claimer {
   async #claimLimited(
     requests: readonly ClaimRequest[],
     rules: readonly Rule[],
-    askedAtMs: number,
   ): ReturnType<LimitStore['claim']> {
-    this.blocks.isAsking = true;
+    this.blocks.ask();
     try {
       const answer = await this.limited.claim(requests, rules);
-      this.blocks.learn(answer.left, askedAtMs);
+      this.blocks.learn(answer.left);
       return answer;
     } finally {
-      this.blocks.isAsking = false;
+      this.blocks.answered();
     }
   }
 

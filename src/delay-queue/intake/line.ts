@@ -64,8 +64,10 @@ export class Line {
   serve(admit: Admit): boolean {
     if (this.#only !== undefined) return this.#ask(this.#only, admit) === 'yes';
     // Whoever is passed moves to the back, where this loop would meet it once more.
-    for (let left = this.#groups.size; left > 0; left -= 1) {
-      const [key, group] = this.#groups.entries().next().value as [string | null, Fifo];
+    let left = this.#groups.size;
+    for (const [key, group] of this.#groups) {
+      if (left === 0) break;
+      left -= 1;
       const answer = this.#ask(group, admit);
       if (answer === 'no') return false;
       this.#groups.delete(key);

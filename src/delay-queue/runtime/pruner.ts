@@ -61,7 +61,8 @@ export function prunersOf(
   const nodes = (limit: number) => store.forgetNodes(NODES_AFTER_MS, limit);
   const pauses = (limit: number) => store.forgetPauses(PAUSES_AFTER_MS, limit);
   const quotas = (limit: number) => store.forgetQuotas(QUOTAS_AFTER_MS, limit);
-  const pruners = [nodes, pauses, quotas].map(
+  const permits = (limit: number) => store.forgetPermits(limit);
+  const pruners = [nodes, pauses, quotas, permits].map(
     (prune) => new Pruner(prune, RARELY_EVERY_MS, events),
   );
   if (historyKeepMs !== null) {

@@ -15,7 +15,7 @@ import { leaveSql } from './sql/nodes/leave.sql.js';
 import { unservedSql } from './sql/nodes/unserved.sql.js';
 import { loadSql } from './sql/wakes/load.sql.js';
 import { pruneSql } from './sql/history/prune.sql.js';
-import { forgetQuotasSql } from './sql/limits/claim-limited.sql.js';
+import { forgetPermitsSql, forgetQuotasSql } from './sql/limits/claim-limited.sql.js';
 import { forgetPausesSql } from './sql/pauses/pauses.sql.js';
 import { sweepSql } from './sql/wakes/sweep.sql.js';
 
@@ -38,6 +38,7 @@ export class NodeStore {
       forgetNodes: forgetNodesSql(tables),
       forgetPauses: forgetPausesSql(tables),
       forgetQuotas: forgetQuotasSql(tables),
+      forgetPermits: forgetPermitsSql(tables),
     };
   }
 
@@ -121,6 +122,11 @@ export class NodeStore {
   async forgetQuotas(unmetMs: number, limit: number): Promise<number> {
     const answer = await this.#one<CountAnswer>(this.#sql.forgetQuotas, [unmetMs, limit]);
     return Number(answer.count);
+  }
+
+  /** @returns how many places under limits it deleted that no claim holds any more */
+  async forgetPermits(limit: number): Promise<number> {
+    return Number((await this.#one<CountAnswer>(this.#sql.forgetPermits, [limit])).count);
   }
 
   /** Mostly groups are nobody's matter, and nobody pays for them. */

@@ -40,7 +40,7 @@ export const LIMITS = {
   },
   'refills-twice': {
     about: 'refills the bucket of a rate at twice the speed',
-    patches: [patch(CLAIM_LIMITED, '* b.refill) AS tokens', '* b.refill * 2) AS tokens')],
+    patches: [patch(CLAIM_LIMITED, '* k.refill) AS tokens', '* k.refill * 2) AS tokens')],
     seconds: 25,
     rate: CROWDED,
     blamedBy: 11,

@@ -24,43 +24,50 @@ export type HeldBy = 'name' | 'group' | undefined;
 export class LimitBlocks {
   /** There may be a place. */
   readonly vacant = new Signal();
-  /** A claim is on its way that will tell: two at once would take what is due of a group out of its order. */
-  isAsking = false;
+  #isAsking = false;
   readonly #blocks = new Map<string, Block>();
-  /** When an attempt of that name was over last. */
-  readonly #freedAtMs = new Map<string, number>();
+  /** Limits of which an attempt was over while a claim was on its way, which may not have seen that. */
+  readonly #freed = new Set<string>();
 
-  /**
-   * What a claim has said of the limits that it met.
-   * @param askedAtMs `performance.now()` before it: what was over later it may not have seen
-   */
-  learn(left: readonly LimitLeft[], askedAtMs: number): void {
+  /** A claim is on its way that will tell: two at once would take what is due of a group out of its order. */
+  ask(): void {
+    this.#isAsking = true;
+    this.#freed.clear();
+  }
+
+  /** Its answer is there, or does not come. */
+  answered(): void {
+    this.#isAsking = false;
+  }
+
+  /** What a claim has said of the limits that it met. */
+  learn(left: readonly LimitLeft[]): void {
     const nowMs = performance.now();
     for (const { name, group, places, waitMs } of left) {
       const key = groupText(name, group);
       if (places > 0) this.#blocks.delete(key);
       else if (waitMs > 0) this.#blocks.set(key, { untilMs: nowMs + waitMs, isFull: false });
-      else if ((this.#freedAtMs.get(name) ?? -Infinity) < askedAtMs) {
+      else if (!this.#freed.has(key)) {
         this.#blocks.set(key, { untilMs: nowMs + LOOK_AGAIN_MS, isFull: true });
       }
     }
   }
 
-  /** Forgets what was learnt: time has passed in a way that no clock tells. */
+  /** Forgets what was learnt: time has passed in a way that no clock of this process tells. */
   clear(): void {
     this.#blocks.clear();
+    this.vacant.tell();
   }
 
   /** An attempt of that name and group is over, here or elsewhere. */
   freed(name: string, group: string | null): void {
-    this.#freedAtMs.set(name, performance.now());
     this.#free(groupText(name, ''));
     if (group !== null) this.#free(groupText(name, group));
     this.vacant.tell();
   }
 
   heldBy(name: string, group: string | null, nowMs: number): HeldBy {
-    if (this.isAsking) return 'name';
+    if (this.#isAsking) return 'name';
     if (this.#blocks.size === 0) return undefined;
     if (this.#isBlocked(groupText(name, ''), nowMs)) return 'name';
     return group !== null && this.#isBlocked(groupText(name, group), nowMs) ? 'group' : undefined;
@@ -77,6 +84,7 @@ export class LimitBlocks {
   }
 
   #free(key: string): void {
+    if (this.#isAsking) this.#freed.add(key);
     if (this.#blocks.get(key)?.isFull === true) this.#blocks.delete(key);
   }
 

@@ -17,6 +17,7 @@ const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
  * Parameters: as for `claim`; then of the handlers, one array each: names, concurrency, burst and refill_per_ms of the
  * whole name, the same three of each group; 0 is no limit. Answers a row for each claim, or one without; each has
  * `left`, what is left of each limit: [name, group, how many may begin now or null, in how many ms the next may].
+ * The last is 0 where the next one does not wait for a rate. A clock that was set back fills no bucket, and empties none.
  */
 export const claimLimitedSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
@@ -37,23 +38,32 @@ seen AS MATERIALIZED (
   ) d
 ),
 met AS MATERIALIZED (
-  SELECT q.name, q.group_id, b.concurrency, b.refill, LEAST(b.burst, q.tokens
-           + ${epochMs('(SELECT now FROM clock) - q.filled_at')}::float8 * b.refill) AS tokens, b.burst
-  FROM rule r JOIN ${tables.quota} q ON q.name = r.name, LATERAL (
-    SELECT CASE WHEN q.group_id = '' THEN r.all_concurrency ELSE r.group_concurrency END AS concurrency,
-           CASE WHEN q.group_id = '' THEN r.all_burst ELSE r.group_burst END AS burst,
-           CASE WHEN q.group_id = '' THEN r.all_refill ELSE r.group_refill END AS refill
-  ) b
-  WHERE (b.concurrency > 0 OR b.burst > 0)
-    AND (q.group_id = '' OR (q.name, q.group_id) IN (SELECT name, group_id FROM seen))
+  SELECT k.name, k.group_id, k.concurrency, k.refill, LEAST(k.burst, q.tokens
+           + GREATEST(0, ${epochMs('(SELECT now FROM clock) - q.filled_at')}::float8) * k.refill) AS tokens, k.burst
+  FROM (
+    SELECT r.name, '' AS group_id, r.all_concurrency AS concurrency, r.all_burst AS burst, r.all_refill AS refill
+    FROM rule r
+    UNION ALL
+    SELECT r.name, s.group_id, r.group_concurrency, r.group_burst, r.group_refill
+    FROM rule r JOIN (SELECT DISTINCT name, group_id FROM seen WHERE group_id <> '') s ON s.name = r.name
+  ) k, LATERAL (
+    SELECT tokens, filled_at FROM ${tables.quota} WHERE name = k.name AND group_id = k.group_id OFFSET 0
+  ) q
+  WHERE k.concurrency > 0 OR k.burst > 0
 ),
 counted AS MATERIALIZED (
   SELECT p.*, EXISTS (SELECT FROM ${tables.delay} d, clock
                       WHERE d.id = p.id AND d.epoch = p.epoch
                         AND d.leased_until > ${PLACE_KEPT_UNTIL}) AS runs
-  FROM ${tables.permit} p
-  WHERE p.name IN (SELECT name FROM met WHERE group_id = '')
-     OR (p.name, p.group_id) IN (SELECT name, group_id FROM met)
+  FROM (
+    SELECT p.* FROM met m, LATERAL (SELECT * FROM ${tables.permit} WHERE name = m.name OFFSET 0) p
+    WHERE m.group_id = ''
+    UNION ALL
+    SELECT p.* FROM met m, LATERAL (
+      SELECT * FROM ${tables.permit} WHERE name = m.name AND group_id = m.group_id OFFSET 0
+    ) p
+    WHERE m.group_id <> '' AND NOT EXISTS (SELECT FROM met a WHERE a.name = m.name AND a.group_id = '')
+  ) p
 ),
 room AS MATERIALIZED (
   SELECT m.*, LEAST(
@@ -116,11 +126,26 @@ spent AS (
 SELECT ${claimedAnswer('c')}, l.left
 FROM (
   SELECT COALESCE(json_agg(json_build_array(u.name, u.group_id, u.places - u.many,
-    CASE WHEN u.burst > 0
+    CASE WHEN u.burst > 0 AND u.tokens - u.many < 1
          THEN GREATEST(0, ceil((ceil(u.burst / 2) - (u.tokens - u.many)) / u.refill)) ELSE 0 END)),
     '[]')::text AS left
   FROM used u
 ) l LEFT JOIN claimed c ON true`;
+
+/**
+ * Deletes what no claim holds any more: the row is gone, or went on. A group that is never met again leaves it behind.
+ * Parameter: limit. Answers how many.
+ */
+export const forgetPermitsSql = ({ delay, permit }: Tables): string => `
+WITH old AS MATERIALIZED (
+  SELECT p.ctid FROM ${permit} p
+  WHERE (SELECT d.id FROM ${delay} d WHERE d.id = p.id AND d.epoch = p.epoch LIMIT 1) IS NULL
+  LIMIT $1::int FOR UPDATE SKIP LOCKED
+),
+deleted AS (
+  DELETE FROM ${permit} p USING old WHERE p.ctid = old.ctid RETURNING p.id
+)
+SELECT count(*)::text AS count FROM deleted`;
 
 /** Deletes limits that nobody has met for so long. Parameters: age_ms, limit. Answers how many. */
 export const forgetQuotasSql = ({ quota }: Tables): string => `
