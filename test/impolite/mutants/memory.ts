@@ -94,7 +94,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: LONG,
     patches: [
       patch(
-        'intake/sweeper.ts',
+        'intake/sweep/sweeper.ts',
         'return Math.min(EVERY_MS_MAX, this.leaseMs / 2);',
         'return this.leaseMs / 2;',
       ),

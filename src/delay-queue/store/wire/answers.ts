@@ -135,7 +135,7 @@ type WakeTuple = [
 type PageAnswer = AsText<'wakes' | 'now_ms', 'cursor_ms' | 'cursor_id'>;
 export type LoadAnswer = PageAnswer &
   AsText<'nodes' | 'pauses' | 'later_ms'> & { last_instance: string | null };
-export type SweepAnswer = PageAnswer & AsText<'any_overdue'>;
+export type SweepAnswer = PageAnswer & { oldest_ms: string | null };
 
 function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'> {
   const tuples = JSON.parse(row.wakes) as WakeTuple[];
@@ -164,7 +164,7 @@ export const loadedOf = (row: LoadAnswer): LoadedPage => ({
 });
 
 export const sweptOf = (row: SweepAnswer): SweptPage => ({
-  anyOverdue: isTrue(row.any_overdue),
+  oldestMs: numberOf(row.oldest_ms),
   ...pageOf(row),
 });
 

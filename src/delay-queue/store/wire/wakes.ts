@@ -47,8 +47,8 @@ export interface SweptPage {
   wakes: Wake[];
   /** Where the next page begins; null when everything overdue has been looked at. */
   cursor: Cursor | null;
-  /** Whether anything is overdue from the page's beginning on, whoever looks after it. */
-  anyOverdue: boolean;
+  /** The wake of the first row from the page's beginning on, whoever looks after it; null: nothing is overdue, or the page was full. */
+  oldestMs: number | null;
   nowMs: number;
 }
 

@@ -14,7 +14,7 @@ const HELP_GROUPS_AFTER_MS = 300_000;
  * cursor_id, scan (rows looked at, at most), limit (rows answered, at most), help_after_ms (rows
  * overdue for longer are anybody's; null: own share only), ahead_ms (a lease that ends within this
  * time is worth an entry in the wheel), the index of the names; `withGroups` also byGroup[] and the groups that are left out. Answers one row: wakes, the cursor where the next page begins
- * (null: all has been looked at), whether anything is overdue from this page on, and now_ms.
+ * (null: all has been looked at), the oldest wake from this page on unless the page is full, and now_ms.
  *
  * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
  * looked at once per sweep, and no page looks at more than `scan`. They are not kept: what one that is
@@ -60,6 +60,7 @@ reached AS (
 SELECT (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
        (SELECT ${epochMs('wake_at')}::text FROM reached) AS cursor_ms,
        (SELECT id::text FROM reached) AS cursor_id,
-       COALESCE((SELECT true FROM reached), (SELECT true FROM looked LIMIT 1), false)::text AS any_overdue,
+       CASE WHEN NOT (SELECT is_full FROM seen)
+            THEN (SELECT ${epochMs('min(wake_at)')} FROM looked) END::text AS oldest_ms,
        (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms`;
 };

@@ -1,22 +1,12 @@
-import type { DelayEvents } from '../delay/delay.events.js';
-import type { NodeStore } from '../store/node.store.js';
-import type { Cursor, SweptPage } from '../store/wire/wakes.js';
-import { RecurringTask } from '../tasks/recurring-task.js';
-import type { Nodes } from '../cluster/nodes.js';
-import { Trouble } from '../tasks/trouble.js';
-import type { Intake } from './intake.js';
-
-/** Overdue rows taken by one statement. */
-const PAGE_MAX = 2_000;
-
-/**
- * Rows one statement looks at: a little more than a page, or as many as it takes to fill one with this
- * node's own. Beyond some tens of thousands the planner prefers to read and sort the whole table.
- */
-const SCAN_MIN = PAGE_MAX * 2;
-const SCAN_MAX = 10_000;
-/** Ids are spread well, not evenly: a tenth more than what the page before would have taken. */
-const SCAN_SLACK = 1.1;
+import type { DelayEvents } from '../../delay/delay.events.js';
+import type { NodeStore } from '../../store/node.store.js';
+import type { Cursor, SweptPage } from '../../store/wire/wakes.js';
+import { RecurringTask } from '../../tasks/recurring-task.js';
+import type { Nodes } from '../../cluster/nodes.js';
+import { Trouble } from '../../tasks/trouble.js';
+import type { Intake } from '../intake.js';
+import { PAGE_MAX, SCAN_MAX, SweepSize } from './sweep-size.js';
+import { SweepStart } from './sweep-start.js';
 
 /**
  * A pass comes twice in a lease, and this often at least: a row that was committed late waits for it,
@@ -52,7 +42,12 @@ export class Sweeper {
   readonly #task: RecurringTask;
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
-  #scan = SCAN_MIN;
+  /** When the pass began, which waits for room as long as a backlog takes. */
+  #passBeganAtMs = -Infinity;
+  /** Its first page was not its last. */
+  #isBehindFirst = false;
+  readonly #size = new SweepSize();
+  readonly #start = new SweepStart();
   #meeting: NodeJS.Timeout | undefined;
   #passByAtMs = -Infinity;
   #helpAtMs = -Infinity;
@@ -108,19 +103,24 @@ export class Sweeper {
 
   async #sweep(): Promise<number> {
     this.#waitsForRoom = false;
-    if (this.#pass === 'none' || (this.#pass === 'help' && this.#hasOverflowed)) this.#begin('own');
+    const isAnew = this.#pass === 'none' || (this.#pass === 'help' && this.#hasOverflowed);
+    // Leases end meanwhile of what the pass is past, and rows are committed late.
+    const isOld = this.#pass === 'own' && performance.now() - this.#passBeganAtMs >= this.everyMs;
+    if (isAnew || isOld) this.#begin('own');
     while (this.#pass !== 'none' && this.intake.hasRoom) {
       const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
       if (waitMs > 0) return waitMs;
       const { shares } = this.nodes;
+      const askedAtMs = performance.now();
       const page = await this.store.sweep(shares, this.#cursor, {
-        scan: this.#scan,
-        limit: PAGE_MAX,
+        scan: this.#size.scan,
+        limit: this.#size.page,
         helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
         aheadMs: this.everyMs,
       });
       // Others are this node's by now: the pass has begun anew meanwhile.
       if (shares !== this.nodes.shares) break;
+      this.#start.read(page, askedAtMs, performance.now());
       // One that finds no room is met again by the next pass.
       for (const wake of page.wakes) this.intake.offer(wake, 'read');
       this.#next(page);
@@ -158,12 +158,11 @@ export class Sweeper {
   }
 
   #next(page: SweptPage): void {
-    const sawOverdue = this.#cursor !== null || page.anyOverdue;
+    const sawOverdue = this.#isBehindFirst || page.oldestMs !== null;
     if (page.cursor !== null) {
       this.#cursor = page.cursor;
-      // A page that is full was so before all those rows were looked at.
-      const found = page.wakes.length;
-      if (found < PAGE_MAX) this.#scan = scanFor(this.#scan / Math.max(1, found));
+      this.#isBehindFirst = true;
+      this.#size.next(page.wakes.length);
     } else if (this.#hasOverflowed) {
       this.#begin('own');
     } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
@@ -176,13 +175,13 @@ export class Sweeper {
 
   #begin(pass: 'none' | 'own' | 'help'): void {
     this.#pass = pass;
-    this.#cursor = null;
-    if (pass === 'own') this.#hasOverflowed = false;
+    this.#isBehindFirst = false;
+    this.#cursor = this.#start.begin(performance.now());
+    if (pass === 'own') {
+      this.#hasOverflowed = false;
+      this.#passBeganAtMs = performance.now();
+    }
     // As if all rows were of names that the most nodes share.
-    this.#scan = scanFor(Math.max(...this.nodes.shares.counts));
+    this.#size.begin(Math.max(...this.nodes.shares.counts));
   }
 }
-
-/** @param looksPerRow rows that were looked at for each of this node's own */
-const scanFor = (looksPerRow: number): number =>
-  Math.ceil(Math.min(SCAN_MAX, Math.max(SCAN_MIN, PAGE_MAX * looksPerRow * SCAN_SLACK)));
