@@ -12,10 +12,15 @@ import { within } from '../tasks/within.js';
 /** A farewell takes one round trip. */
 const END_WITHIN_MS = 1_000;
 
+/** When nobody could tell whether LISTEN works, since the other connection failed. */
+const LEARN_AGAIN_MS = 1_000;
+
 /** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
 export class HintListener {
   /** What other nodes say; also `nodes` after a gap, in which hints may have been lost. */
   readonly hints = new Signal<Hint>();
+  /** What could not be found out at the start: whether LISTEN works. */
+  readonly learnt = new Signal<Hearing>();
   readonly #trouble: Trouble;
   #client: Client | undefined;
   /** Not connected yet. */
@@ -40,10 +45,21 @@ export class HintListener {
   /** @returns whether LISTEN works: behind a pooler in transaction mode it does not */
   async start(): Promise<boolean> {
     await this.#connect();
+    await this.#learn();
+    return this.#works;
+  }
+
+  async #learn(): Promise<void> {
     this.#hearing = await this.#listens();
     // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
-    if (this.#works && this.#client) await this.#prepare(this.#client);
-    return this.#works;
+    if (this.#hasOwnSessions && this.#client) await this.#prepare(this.#client);
+    if (this.#hearing !== 'unknown' || this.#client === undefined) return;
+    this.#reconnect = setTimeout(() => void this.#learnAgain(), LEARN_AGAIN_MS);
+  }
+
+  async #learnAgain(): Promise<void> {
+    await this.#learn();
+    this.learnt.tell(this.#hearing);
   }
 
   /** As long as nobody knows, the connection is made anew when it breaks. */
@@ -51,8 +67,13 @@ export class HintListener {
     return this.#hearing !== 'silent';
   }
 
+  /** Whether LISTEN works, as far as anybody knows. */
+  get hearing(): Hearing {
+    return this.#hearing;
+  }
+
   /** Whether this process was seen to keep its sessions to itself. */
-  get hasOwnSessions(): boolean {
+  get #hasOwnSessions(): boolean {
     return this.#hearing === 'heard';
   }
 
@@ -100,7 +121,7 @@ export class HintListener {
     client.on('notification', (message) => this.#heard(message.payload ?? ''));
     try {
       await this.connections.open(client);
-      if (this.#works) await this.#prepare(client);
+      if (this.#hasOwnSessions) await this.#prepare(client);
       this.#session = await listen(client, this.channel);
     } catch (error) {
       this.#connecting = undefined;
@@ -115,7 +136,7 @@ export class HintListener {
   }
 
   async #prepare(client: Client): Promise<void> {
-    if (this.hasOwnSessions) await this.connections.applySettings(client).catch(() => {});
+    await this.connections.applySettings(client).catch(() => {});
     await this.#takePresence(client);
   }
 
@@ -136,10 +157,14 @@ export class HintListener {
     this.#trouble.failed(error);
     void client.end().catch(() => {});
     this.#reconnect = setTimeout(() => {
-      void this.#connect().then(() => {
-        if (this.#client) this.hints.tell({ kind: 'nodes' });
-      });
+      void this.#connect().then(() => this.#connectedAgain());
     }, retryPauseMs(this.#failures));
+  }
+
+  async #connectedAgain(): Promise<void> {
+    if (this.#client === undefined) return;
+    if (this.#hearing === 'unknown') await this.#learnAgain();
+    this.hints.tell({ kind: 'nodes' });
   }
 
   #heard(text: string): void {

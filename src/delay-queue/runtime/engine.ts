@@ -21,7 +21,11 @@ import { SessionProof } from '../cluster/session-probe.js';
 import { AbortRequests } from './abort-requests.js';
 import { tasksOf, ListedTasks } from './listed-tasks.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
+import { within } from '../tasks/within.js';
 import { Worker } from './worker.js';
+
+/** A start that takes longer waits for a database that does not answer. */
+const STARTS_WITHIN_MS = 5_000;
 
 /** Postgres cuts an application's name there. */
 const APPLICATION_NAME_MAX = 63;
@@ -37,6 +41,7 @@ export class Engine implements ProducersEngine {
   #aborts: AbortRequests | undefined;
   #worker: Worker | undefined;
   #proof: SessionProof | undefined;
+  #starting: Promise<void> | undefined;
 
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
@@ -50,7 +55,11 @@ export class Engine implements ProducersEngine {
   }
 
   /** @throws DelayConfigError when the database or the pool cannot do what is asked */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    return (this.#starting = this.#start());
+  }
+
+  async #start(): Promise<void> {
     const { type } = this.dataSource.options;
     if (type !== 'postgres') {
       throw new DelayConfigError(`the DataSource must be of type postgres, not ${type}`);
@@ -103,6 +112,7 @@ export class Engine implements ProducersEngine {
 
   /** Ends well, handlers in flight first; harmless when nothing was started. */
   async stop(): Promise<void> {
+    await this.#whenStarted();
     this.listed.remove();
     const unfinished = (await this.#worker?.drain()) ?? 0;
     await this.#notifier?.drain();
@@ -111,6 +121,13 @@ export class Engine implements ProducersEngine {
     this.afterCommit.stop();
     await this.#connections?.close();
     this.events.emit('stopped', { node: this.options.nodeName, unfinished });
+  }
+
+  /** Closed while it starts: what is half there could not be drained. */
+  async #whenStarted(): Promise<void> {
+    if (this.#starting === undefined) return;
+    const started = this.#starting.catch(() => {});
+    await within(started, STARTS_WITHIN_MS);
   }
 
   /** In the background: callers go to their own pool meanwhile. */

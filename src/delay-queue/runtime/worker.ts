@@ -20,7 +20,7 @@ import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { takeHints } from '../intake/heard-hints.js';
 import { Intake } from '../intake/intake.js';
 import { Loader } from '../intake/loader.js';
-import { Sweeper } from '../intake/sweeper.js';
+import { Sweeper } from '../intake/sweep/sweeper.js';
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
 import { Acknowledger } from '../settlement/acknowledger.js';
 import { InFlight } from '../settlement/in-flight.js';
@@ -31,12 +31,10 @@ import { LimitStore } from '../store/limits/limit.store.js';
 import { NodeStore } from '../store/node.store.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import { Declarations } from './declarations.js';
+import { followHearing } from './follow-hearing.js';
 import { tellOfPlaces } from './tell-of-places.js';
 import { isManual, ManualRuns } from './manual-runs.js';
 import { type Pruner, prunersOf } from './pruner.js';
-
-/** Loads without LISTEN come this often: the loader alone has to find what is due soon. */
-const LOAD_WITHOUT_LISTEN_MS = 1_000;
 
 /** How long the last acknowledgements may take once the handlers have ended. */
 const ACKNOWLEDGE_WITHIN_MS = 5_000;
@@ -99,6 +97,7 @@ export class Worker {
     this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
     const limited = new LimitStore(connections, schema, kept, nodeName);
     const blocks = new LimitBlocks();
+    clock.jumped.on(() => blocks.clear());
     const reservations = new Reservations(places, registry, options, blocks, intake);
     this.#dispatcher = new Dispatcher(
       intake,
@@ -124,17 +123,9 @@ export class Worker {
 
   /** @returns whether LISTEN works */
   async start(): Promise<boolean> {
-    const { options, events, notifier, connections } = this.parts;
+    const { options, notifier } = this.parts;
     const listens = await this.#listener.start();
-    if (this.#listener.hasOwnSessions) connections.prepareStatements();
-    if (!listens) {
-      this.#loader.loadEvery(Math.min(options.loadEveryMs, LOAD_WITHOUT_LISTEN_MS));
-      events.emit('advice', {
-        message:
-          'LISTEN does not work on this connection (a pooler in transaction mode?); ' +
-          `delays that other nodes schedule are loaded every ${LOAD_WITHOUT_LISTEN_MS} ms instead`,
-      });
-    }
+    followHearing({ ...this.parts, listener: this.#listener, loader: this.#loader });
     if (this.manual !== undefined) this.#loader.onlyBeat();
     try {
       await this.#loader.join();

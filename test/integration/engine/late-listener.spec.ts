@@ -1,0 +1,45 @@
+import { beforeEach, expect, it } from '@jest/globals';
+import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
+import { plainHandler, type Signal, signal } from '../../support/delay-node.js';
+import { intercept } from './support/intercept.js';
+import { stageOfEach } from './support/stage-of-each.js';
+
+const stage = stageOfEach();
+
+/** Statements are prepared: sessions have proven to stay with their connections. */
+let prepared: Signal<void>;
+
+beforeEach(() => {
+  prepared = signal();
+  intercept(EngineConnections.prototype, 'prepareStatements', ({ real }) => {
+    real();
+    prepared.resolve();
+  });
+});
+
+const refuse = (): never => {
+  throw new Error('too many clients already');
+};
+
+/** What cannot be found out at the start is found out later. */
+async function findsOut(): Promise<unknown> {
+  const node = await stage.start({ providers: [plainHandler('test.a', () => {})] });
+  await prepared.promise;
+  const completed = node.next('completed');
+  await node.delays.schedule('test.a', { n: 1 }, { after: 0 });
+  return completed;
+}
+
+it('a node whose listening connection failed at its start prepares its statements later', async () => {
+  intercept(EngineConnections.prototype, 'open', async () => refuse(), 1);
+  expect(await findsOut()).toMatchObject({ name: 'test.a' });
+});
+
+it('a node that could not say anything at its start prepares its statements later', async () => {
+  let fails = 1;
+  intercept(EngineConnections.prototype, 'query', async ({ real, given: [sql] }) => {
+    if (sql.includes('pg_notify') && (fails -= 1) >= 0) refuse();
+    return real();
+  });
+  expect(await findsOut()).toMatchObject({ name: 'test.a' });
+});
