@@ -130,12 +130,13 @@ describe('a transaction of the same process that holds the row until the call an
       node.delays.cancel('test.a', 'a'),
       node.delays.schedule('test.a', { n: 1 }, { after: '1h', key: 'new' }),
       node.delays.scheduleMany([item('0'), item('b')]),
+      node.delays.scheduleMany([item('1'), item('new')]),
       node.delays.retryDead('test.a', 'd'),
       node.delays.reschedule('test.a', 'c', { after: '1h' }, { manager }),
       store.cancel(runnerOf(manager), 'test.a', 'a'),
     ]);
     const alone = await heldCode(node.dataSource);
-    const codes = [alone, alone, alone, alone, 'DELAY_UNSTABLE', 'DELAY_UNSTABLE'];
+    const codes = [alone, alone, alone, alone, alone, 'DELAY_UNSTABLE', 'DELAY_UNSTABLE'];
     expect(calls).toMatchObject(codes.map((code) => ({ status: 'rejected', reason: { code } })));
     await holder.rollback();
     // And nothing of them is there.

@@ -60,6 +60,28 @@ const unless =
   (call: Promise<unknown>): Promise<unknown> =>
     call.catch((error: unknown) => refused.push(error));
 
+it('a pool that has no connection, or gets none, is a typed error, and nothing was written', async () => {
+  const extra = { max: 1, connectionTimeoutMillis: 100 };
+  const node = await stage.start({
+    database: { url: proxy.url, extra },
+    options: { worker: false },
+  });
+  const refused: unknown[] = [];
+  const calls = (): Promise<unknown>[] => [
+    node.delays.find(NAME, 'a'),
+    node.delays.scheduleMany(
+      ['a', 'b'].map((key) => ({ name: NAME, payload: { n: 1 }, ...FAR, key })),
+    ),
+    node.admin.count({}),
+  ];
+  const taken = node.dataSource.createQueryRunner();
+  await taken.connect();
+  await Promise.all(calls().map(unless(refused)));
+  expect(refused).toEqual(Array(3).fill(expect.any(DelayUnavailableError)));
+  await taken.release();
+  expect(await node.delays.find(NAME, 'a')).toBeNull();
+});
+
 it('a statement that hangs gives up its place: those behind it go on over another connection', async () => {
   const node = await start();
   // Two connections for callers, and no more.

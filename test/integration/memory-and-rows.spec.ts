@@ -109,6 +109,43 @@ it('a statement that nobody awaits and that fails before COMMIT is heard of', as
   expect(await node.delays.find(NAME, key)).toBeNull();
 });
 
+describe('a COMMIT that is answered by ROLLBACK is told to whoever has made a call', () => {
+  it.each<[string, (manager: EntityManager) => Promise<unknown>]>([
+    ['cancelled nothing', (manager) => node.delays.cancel(NAME, 'nobody', { manager })],
+    ['only looked', (manager) => node.delays.find(NAME, 'nobody', { manager })],
+    ['looked for all', (manager) => node.admin.count({ name: NAME }, { manager })],
+  ])('one that %s', async (_, call) => {
+    const committed = node.dataSource.transaction(async (manager) => {
+      await call(manager);
+      await manager.query('SELECT * FROM no_such_table').catch(() => {});
+    });
+    await expect(committed).rejects.toBeInstanceOf(DelayRolledBackError);
+  });
+
+  it('one whose own statement failed', async () => {
+    const holder = await node.begin();
+    const held = { after: '50m', key: 'held' } as const;
+    await node.delays.schedule(NAME, null, { ...held, manager: holder.manager });
+    const committed = node.dataSource.transaction(async (manager) => {
+      await manager.query(`SET LOCAL lock_timeout = '10ms'`);
+      const refused = node.delays.schedule(NAME, null, { ...held, manager });
+      await expect(refused).rejects.toMatchObject({ code: '55P03' });
+    });
+    await expect(committed).rejects.toBeInstanceOf(DelayRolledBackError);
+  });
+
+  it('but not to a later transaction on the same connection, in which there was no call', async () => {
+    const runner = node.dataSource.createQueryRunner();
+    await runner.startTransaction();
+    await node.delays.find(NAME, 'nobody', { manager: runner.manager });
+    await runner.commitTransaction();
+    await runner.startTransaction();
+    await runner.query('SELECT * FROM no_such_table').catch(() => {});
+    await expect(runner.commitTransaction()).resolves.toBeUndefined();
+    await runner.release();
+  });
+});
+
 it('what is scheduled in a transaction begun in plain SQL is armed by its COMMIT', async () => {
   const fired = fires('by hand');
   const runner = node.dataSource.createQueryRunner();

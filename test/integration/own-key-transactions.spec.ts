@@ -89,10 +89,22 @@ describe('a transactional handler', () => {
   });
 });
 
+/** The same, in plain SQL. */
+async function rolledBackByHand(work: (manager: EntityManager) => Promise<void>): Promise<void> {
+  const runner = acting.dataSource.createQueryRunner();
+  await runner.query('BEGIN');
+  await work(runner.manager);
+  await runner.query('ROLLBACK');
+  await runner.release();
+}
+
 describe('a plain handler with a transaction of its own making', () => {
-  it('that rolls the move back and then loses its lease is told so', async () => {
+  it.each([
+    ['', (work: (manager: EntityManager) => Promise<void>) => rolledBack(acting.dataSource, work)],
+    [' in plain SQL', rolledBackByHand],
+  ])('that rolls the move back%s and then loses its lease is told so', async (_, undone) => {
     const { end } = await acting.fire('plain', async () => {
-      await rolledBack(acting.dataSource, (manager) => moveOn('plain', manager));
+      await undone((manager) => moveOn('plain', manager));
       // What another node's claim does after the end of this lease.
       await acting.sql(`UPDATE delay_queue.delay SET epoch = epoch + 1, leased_by = 'another'`);
     });

@@ -132,6 +132,13 @@ describe('calls and writes that run in parallel in one transaction', () => {
     ['reschedule', (manager) => reschedule('mine', manager), absent, ['taken']],
     ['cancel', (manager) => cancel('mine', manager), absent, ['taken']],
     ['find', (manager) => node.delays.find(NAME, 'mine', { manager }), null, ['taken']],
+    ['count', (manager) => node.admin.count({ name: NAME }, { manager }), 1, ['taken']],
+    [
+      'cancel of what matches',
+      (manager) => node.admin.cancel({ name: NAME }, { manager }),
+      { matched: 1, cancelled: 1, running: 0 },
+      [],
+    ],
     ['schedule', (manager) => schedule('mine', manager), scheduled, ['mine', 'taken']],
   ])(
     'a %s sees nothing of what a scheduleMany beside it takes back',

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DelayName, PauseOptions } from 'nestjs-delay-queue';
 import { type DelayNode, plainHandler } from '../support/delay-node.js';
+import { heldCode } from '../support/held-code.js';
 import { OneNode } from '../support/one-node.js';
 import { until } from '../support/until.js';
 import { Stage } from './engine/support/stage.js';
@@ -120,6 +121,23 @@ describe('the call', () => {
   const node = new OneNode({ options: { worker: false } });
 
   afterEach(() => node.sql('TRUNCATE delay_queue.pause'));
+
+  it('waits for another transaction that pauses the same, but not for ever', async () => {
+    const holder = await node.begin();
+    await node.admin.pause(NAME, { manager: holder.manager });
+    const calls = [node.admin.pause(NAME)];
+    await node.until(
+      `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+      ({ length }) => length === 1,
+    );
+    await holder.commit();
+    expect(await Promise.all(calls)).toMatchObject([{ name: NAME }]);
+    const again = await node.begin();
+    await node.admin.resume(NAME, { manager: again.manager });
+    const code = await heldCode(node.dataSource);
+    await expect(node.admin.resume(NAME)).rejects.toMatchObject({ code });
+    await expect(node.admin.pause(NAME)).rejects.toMatchObject({ code });
+  }, 60_000);
 
   it('stands and falls with the transaction of its caller', async () => {
     for (const [end, count] of [

@@ -15,7 +15,10 @@ export class BorrowedConnection implements Runner {
   static async take(dataSource: DataSource, limitMs: number): Promise<BorrowedConnection> {
     const runner = dataSource.createQueryRunner('master');
     const connecting = runner.connect() as Promise<ClientBase>;
-    const client = await within(connecting, limitMs);
+    const client = await within(connecting, limitMs).catch((error: unknown) => {
+      const why = error instanceof Error ? ` (${error.message})` : '';
+      throw new DelayUnavailableError(`the application's pool had no connection${why}`, error);
+    });
     if (client === LATE) {
       const giveBack = (): Promise<void> => runner.release();
       void connecting.then(giveBack, () => {});

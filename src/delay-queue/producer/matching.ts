@@ -12,6 +12,7 @@ import type { MoveTo } from '../validation/when.js';
 import { targetsOf } from './arguments.js';
 import { HISTORY_MAX, infoOf, infosOf, recordOf, statsOf } from './results.js';
 import { changeOptionsOf, filterOf } from './selection-arguments.js';
+import type { CallersTransaction } from './transaction/callers-transaction.js';
 import type { Transactions } from './transaction/transactions.js';
 import type { ManyWrites } from './many-writes.js';
 import type { Pausing } from './pausing.js';
@@ -43,31 +44,32 @@ export class Matching {
   }
 
   async list(filter: RowFilter, page: Page, options: InTransaction): Promise<DelayInfo[]> {
-    const { runner } = this.transactions.of(options, 'read');
-    const rows = await this.#selection.list(runner, filter, page);
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const rows = await inOrder('all', () => this.#selection.list(runner, filter, page));
     return await infosOf(rows, this.#payloads);
   }
 
   async count(filter: RowFilter, options: InTransaction): Promise<number> {
-    const { runner } = this.transactions.of(options, 'read');
-    return await this.#selection.count(runner, filter);
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    return await inOrder('all', () => this.#selection.count(runner, filter));
   }
 
   async story(key: string, options: InTransaction): Promise<KeyStory> {
-    const { runner } = this.transactions.of(options, 'read');
-    const delays = await this.#selection.list(runner, { key }, { behindId: 0, limit: PAGE });
-    const history = await this.#selection.historyOf(runner, key, HISTORY_MAX);
-    return {
-      delays: await infosOf(delays, this.#payloads),
-      history: history.map(recordOf),
-    };
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { delays, history } = await inOrder('all', async () => ({
+      delays: await this.#selection.list(runner, { key }, { behindId: 0, limit: PAGE }),
+      history: await this.#selection.historyOf(runner, key, HISTORY_MAX),
+    }));
+    return { delays: await infosOf(delays, this.#payloads), history: history.map(recordOf) };
   }
 
   async stats(options: InTransaction): Promise<DelayStats> {
-    const { runner } = this.transactions.of(options, 'read');
-    const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
-    const names = await this.#selection.nameStats(runner);
-    return statsOf(names, nodes, await this.pausing.list(options));
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    return await inOrder('all', async () => {
+      const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
+      const names = await this.#selection.nameStats(runner);
+      return statsOf(names, nodes, await this.pausing.list(options));
+    });
   }
 
   async groupStats(
@@ -75,8 +77,8 @@ export class Matching {
     top: TopGroups,
     options: InTransaction,
   ): Promise<GroupStats[]> {
-    const { runner } = this.transactions.of(options, 'read');
-    return await this.#selection.groupStats(runner, filter, top);
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    return await inOrder('all', () => this.#selection.groupStats(runner, filter, top));
   }
 
   /** Changes a list of delays, or those that match a filter, as its caller gives them. */
@@ -108,6 +110,18 @@ export class Matching {
     to?: MoveTo,
   ): Promise<Counts<Verdict>> {
     const transaction = this.transactions.of(options, 'write');
+    const change = (): Promise<Counts<Verdict>> =>
+      this.#change(verb, filter, transaction, { signal, onProgress }, to);
+    return await transaction.inOrder('all', change);
+  }
+
+  async #change<Verdict extends string>(
+    verb: ManyVerb,
+    filter: RowFilter,
+    transaction: CallersTransaction,
+    { signal, onProgress }: Pick<MatchingOptions<Verdict>, 'signal' | 'onProgress'>,
+    to: MoveTo | undefined,
+  ): Promise<Counts<Verdict>> {
     const counts: Record<string, number> & Counts<never> = { matched: 0, ...NONE[verb] };
     for (let behindId = 0; ;) {
       signal?.throwIfAborted();

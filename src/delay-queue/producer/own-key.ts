@@ -27,16 +27,21 @@ export class OwnKeyWrites {
   /**
    * All or none. The handler's own rows are those that answer `running` because of the handler's own
    * attempt. They move on in place, after all others: nothing may fail after that.
+   * @throws DelayInvalidError as `schedule`; nothing was written then
    */
   async scheduleAll(
     manager: EntityManager | undefined,
     runner: Runner,
     delays: readonly NewDelay[],
   ): Promise<Placed[]> {
+    const own = delays.flatMap((delay, index) => {
+      const attempt = ownAttempt(manager, delay);
+      return attempt === undefined ? [] : [{ index, attempt, delay, to: whereTo(attempt, delay) }];
+    });
     const placed = await this.store.place(runner, delays);
-    for (const [index, delay] of delays.entries()) {
-      const own = placed[index]?.verdict === 'running' ? ownAttempt(manager, delay) : undefined;
-      const moved = own && (await this.schedule(own, manager, runner, delay));
+    for (const { index, attempt, delay, to } of own) {
+      if (placed[index]?.verdict !== 'running') continue;
+      const moved = await this.#schedule(attempt, manager, runner, delay, to);
       if (moved !== undefined) placed[index] = moved;
     }
     return placed;
@@ -52,9 +57,7 @@ export class OwnKeyWrites {
     runner: Runner,
     delay: NewDelay,
   ): Promise<Placed | undefined> {
-    const { payload, maxAttempts } = delay;
-    const change = { verdict: 'scheduled', payload, maxAttempts, extras: extrasText(delay) };
-    return this.#moveOn(own, manager, runner, whereTo(own, delay), change);
+    return this.#schedule(own, manager, runner, delay, whereTo(own, delay));
   }
 
   /** Moves the attempt's own row. Undefined when the attempt does not hold that row any more. */
@@ -65,6 +68,18 @@ export class OwnKeyWrites {
     to: MoveTo,
   ): Promise<Placed | undefined> {
     const change = { verdict: 'rescheduled', payload: null, maxAttempts: null, extras: null };
+    return this.#moveOn(own, manager, runner, to, change);
+  }
+
+  #schedule(
+    own: ActingAttempt,
+    manager: EntityManager | undefined,
+    runner: Runner,
+    delay: NewDelay,
+    to: MoveTo,
+  ): Promise<Placed | undefined> {
+    const { payload, maxAttempts } = delay;
+    const change = { verdict: 'scheduled', payload, maxAttempts, extras: extrasText(delay) };
     return this.#moveOn(own, manager, runner, to, change);
   }
 

@@ -84,12 +84,13 @@ export class DelayStore {
    * Writes all newDelays in one statement or, when a key is taken, none: then it answers undefined.
    * @param runner each statement a transaction of its own
    * @param newDelays as for {@link place}
+   * @throws DelayUnstableError
    */
   async placeAll(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[] | undefined> {
     const isKeyless = newDelays.every(({ key }) => key === null);
     const sql = isKeyless ? this.#sql.placeKeyless : this.#sql.placeAll;
     try {
-      return await insertAll(runner, sql, newDelays);
+      return await orHeld(runner, this.heldMaxMs, () => insertAll(runner, sql, newDelays));
     } catch (error) {
       if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
       return undefined;

@@ -53,16 +53,23 @@ describe('in a transaction of its caller', () => {
     expect(await delays.find(NAME, 'waits')).toMatchObject({ state: 'scheduled' });
   });
 
-  it('with a snapshot it is refused, and what runs goes on', async () => {
+  it('with a snapshot it is refused, nothing of a list is cancelled, and what runs goes on', async () => {
     const { delays, dataSource } = two.asks;
+    await delays.schedule(NAME, null, { after: '1h', key: 'waits' });
+    const slots = [
+      { name: NAME, key: 'waits' },
+      { name: NAMES.plain, key: KEY },
+    ];
     const ended = await besides(() =>
-      expect(
-        dataSource.transaction('REPEATABLE READ', (manager) =>
-          delays.cancel(NAMES.plain, KEY, { ...ABORT, manager }),
-        ),
-      ).rejects.toMatchObject({ code: 'DELAY_INVALID', field: 'running' }),
+      dataSource.transaction('REPEATABLE READ', async (manager) => {
+        const refused = { code: 'DELAY_INVALID', field: 'running' };
+        const options = { ...ABORT, manager };
+        await expect(delays.cancelMany(slots, options)).rejects.toMatchObject(refused);
+        await expect(delays.cancel(NAMES.plain, KEY, options)).rejects.toMatchObject(refused);
+      }),
     );
     expect(ended).toEqual(UNDISTURBED);
+    expect(await delays.find(NAME, 'waits')).toMatchObject({ state: 'scheduled' });
   });
 });
 

@@ -44,8 +44,9 @@ it('and initialized again goes on as before: what a transaction schedules is fir
 it('before the application is closed: nothing is left open, and calls meanwhile say so', async () => {
   const node = await stage.start({ providers });
   await node.dataSource.destroy();
-  await expect(node.delays.find('test.plain', 'k')).rejects.toThrow(
-    /not connected|not set|not established/i,
-  );
+  await expect(node.delays.find('test.plain', 'k')).rejects.toMatchObject({
+    code: 'DELAY_UNAVAILABLE',
+    message: expect.stringMatching(/not connected|not set|not established/i),
+  });
   await expect(node.stop()).resolves.toBeUndefined();
 });

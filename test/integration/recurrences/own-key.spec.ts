@@ -59,10 +59,20 @@ describe.each(WAYS)('a %s handler', (kind, managerOf) => {
                '{"every": 3600000, "catchUp": "latest", "declared": true}')`,
       [name, KEY],
     );
-    const { answer } = await acting.fire(kind, (ctx) =>
-      schedule(ctx).catch((error: unknown) => error),
-    );
-    expect(answer).toMatchObject({ code: 'DELAY_INVALID', field: 'key' });
+    const { answer } = await acting.fire(kind, async (ctx) => {
+      const manager = managerOf(ctx);
+      const other = { name: 'test.a', payload: { n: 1 }, after: '1h', key: 'other' } as const;
+      const own = { name, payload: 'next', key: KEY, repeat: HOURLY };
+      return [
+        await schedule(ctx).catch((error: unknown) => error),
+        await acting.delays
+          .scheduleMany([other, own], { manager })
+          .catch((error: unknown) => error),
+        await acting.delays.find('test.a', 'other', { manager }),
+      ];
+    });
+    const refused = expect.objectContaining({ code: 'DELAY_INVALID', field: 'key' });
+    expect(answer).toEqual([refused, refused, null]);
     expect(await find()).toMatchObject({ payload: 'first', repeat: { every: HOUR } });
   });
 });

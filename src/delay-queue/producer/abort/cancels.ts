@@ -69,7 +69,7 @@ export class Cancels {
    * row says it. What runs in the very call that asks is left alone, for it would wait for itself.
    *
    * @param cancel cancels those of the targets; without a manager each time in a transaction of its own
-   * @throws DelayInvalidError in a transaction that would not see the end of an attempt; nothing was asked then
+   * @throws DelayInvalidError in a transaction that would not see the end of an attempt; nothing was cancelled then
    */
   async #cancel<Of>(
     targets: readonly Of[],
@@ -79,6 +79,7 @@ export class Cancels {
     if (abortWithinMs === undefined) return await cancel(targets);
     const manager = transaction.manager === 'own' ? undefined : transaction.manager;
     const giveUpAtMs = performance.now() + abortWithinMs;
+    await this.#refuseSnapshots(transaction);
     const results = await cancel(targets);
     const calls = [currentCall(), actingCall(manager)];
     const own = new Set(calls.flatMap((call) => call?.attempts.map(({ id }) => id) ?? []));
@@ -86,7 +87,6 @@ export class Cancels {
       const running = runningOf(results).filter(({ id }) => !own.has(id));
       const leftMs = giveUpAtMs - performance.now();
       if (running.length === 0 || leftMs <= 0) return results;
-      if (looks === 1) await this.#refuseSnapshots(transaction);
       const ids = running.map(({ id }) => id);
       await within(this.engine.abort(ids), leftMs);
       await pause(Math.min(leftMs, pauseMs(PAUSE, looks)));

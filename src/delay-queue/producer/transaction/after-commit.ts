@@ -7,6 +7,8 @@ import {
   depthOf,
   forgetEnd,
   isAnswered,
+  isEnding,
+  isInside,
   sends,
   transactionIsOver,
   willRollBack,
@@ -26,6 +28,7 @@ interface Piece {
   rolledBack?: () => void;
 }
 
+/** Of a transaction in which the library was called. */
 interface Pending {
   pieces: Piece[];
   /** Of the session, when the first was left. */
@@ -71,12 +74,16 @@ export class AfterCommit implements EntitySubscriberInterface {
   /** Runs `rolledBack` if what the manager's transaction does now is rolled back; without one, never. */
   onRollback(manager: EntityManager | undefined, rolledBack: () => void): void {
     const runner = manager?.queryRunner;
-    if (runner?.isTransactionActive) this.#leave(runner, { rolledBack });
+    if (runner === undefined) return;
+    const isOpen = runner.isTransactionActive || SessionWatch.of(runner)?.isOpen;
+    if (isOpen) this.#leave(runner, { rolledBack });
   }
 
   /** @throws DelayInvalidError, out of a call's statement whose transaction is over before its turn came */
   beforeQuery({ queryRunner, query, parameters }: BeforeQueryEvent): void {
-    if (sends(queryRunner, query, parameters)) throw transactionIsOver();
+    if (!isInside(parameters)) return sends(queryRunner, query);
+    if (isEnding(queryRunner)) throw transactionIsOver();
+    this.#pendingOf(queryRunner);
   }
 
   afterQuery({ queryRunner, query, success }: AfterQueryEvent): void {
@@ -105,15 +112,22 @@ export class AfterCommit implements EntitySubscriberInterface {
   }
 
   #leave(runner: QueryRunner, piece: Omit<Piece, 'depth'>): void {
-    const watch = SessionWatch.of(runner);
+    const pending = this.#pendingOf(runner);
+    if (pending.pieces.length === 0) pending.rollbacksBefore = rollbacksOf(runner);
+    pending.pieces.push({ ...piece, depth: depthOf(runner) });
+  }
+
+  #pendingOf(runner: QueryRunner): Pending {
     let pending = this.#pending.get(runner);
     if (pending === undefined) {
-      pending = { pieces: [], rollbacksBefore: watch?.rollbacks ?? 0 };
+      pending = { pieces: [], rollbacksBefore: rollbacksOf(runner) };
       this.#pending.set(runner, pending);
       // Begun in plain SQL, the transaction ends in plain SQL: TypeORM tells nothing of its end.
-      if (!runner.isTransactionActive) watch?.onOver((end) => this.#end(runner, end));
+      if (!runner.isTransactionActive) {
+        SessionWatch.of(runner)?.onOver((end) => this.#end(runner, end));
+      }
     }
-    pending.pieces.push({ ...piece, depth: depthOf(runner) });
+    return pending;
   }
 
   #end(runner: QueryRunner, end: TransactionEnd): void {
@@ -145,3 +159,5 @@ export class AfterCommit implements EntitySubscriberInterface {
     for (const { rolledBack } of undone) rolledBack?.();
   }
 }
+
+const rollbacksOf = (runner: QueryRunner): number => SessionWatch.of(runner)?.rollbacks ?? 0;

@@ -7,6 +7,9 @@ interface Target {
   readonly key: string | null;
 }
 
+/** Of a call that has a filter: which delays it is about is known only when it looks. */
+export type Targets = readonly Target[] | 'all';
+
 /**
  * The calls of one transaction. Those about the same name and key take effect in the order in which they
  * were made, each after the answer of the one before it.
@@ -17,6 +20,8 @@ interface Target {
 export class CallsInOrder {
   /** By key, a promise that resolves when the last call about that key is over. No open call: no entry. */
   readonly #last = new Map<string, Promise<void>>();
+  /** The same of the last call about all. */
+  #lastOfAll: Promise<void> | undefined;
 
   /** The calls of the runner's transaction; its savepoints share the runner. */
   static of(runner: QueryRunner): CallsInOrder {
@@ -28,21 +33,28 @@ export class CallsInOrder {
   }
 
   /** All keys of a call are taken at once, before anything is awaited: so no two calls wait for each other. */
-  async run<Result>(targets: readonly Target[], call: () => Promise<Result>): Promise<Result> {
-    const keys = targets.filter(({ key }) => key !== null).map(keyText);
-    const before = keys.flatMap((key) => this.#last.get(key) ?? []);
+  async run<Result>(targets: Targets, call: () => Promise<Result>): Promise<Result> {
+    const keys = targets === 'all' ? [] : targets.filter(({ key }) => key !== null).map(keyText);
+    const before = this.#before(targets === 'all' ? [...this.#last.keys()] : keys);
     let leave!: () => void;
     const over = new Promise<void>((resolve) => {
       leave = resolve;
     });
     for (const key of keys) this.#last.set(key, over);
+    if (targets === 'all') this.#lastOfAll = over;
     try {
       if (before.length > 0) await Promise.all(before);
       return await call();
     } finally {
       for (const key of keys) if (this.#last.get(key) === over) this.#last.delete(key);
+      if (this.#lastOfAll === over) this.#lastOfAll = undefined;
       leave();
     }
+  }
+
+  #before(keys: readonly string[]): Promise<void>[] {
+    const calls = keys.flatMap((key) => this.#last.get(key) ?? []);
+    return this.#lastOfAll === undefined ? calls : [...calls, this.#lastOfAll];
   }
 }
 

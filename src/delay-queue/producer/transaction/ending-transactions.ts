@@ -36,17 +36,16 @@ export function isEnding(runner: QueryRunner): boolean {
 /** Marks a statement by its parameters: it is refused when its turn comes after the transaction's end. */
 export const belongsInside = (parameters: object): void => void inside.add(parameters);
 
-/**
- * A statement goes out on the runner, after all that the runner was given before it.
- * @returns whether it belongs into a transaction that is over by then
- */
-export function sends(runner: QueryRunner, sql: string, parameters: object | undefined): boolean {
-  if (parameters !== undefined && inside.delete(parameters)) return isEnding(runner);
+/** Whether a statement that goes out belongs into a transaction. */
+export const isInside = (parameters: object | undefined): boolean =>
+  parameters !== undefined && inside.delete(parameters);
+
+/** Another statement goes out on the runner, after all that the runner was given before it. */
+export function sends(runner: QueryRunner, sql: string): void {
   if (transactionEndIn(sql) !== undefined) {
     void SessionWatch.begin(runner);
     endingOf(runner).sent += 1;
   } else if (BEGINS.test(sql)) forgetEnd(runner);
-  return false;
 }
 
 /**

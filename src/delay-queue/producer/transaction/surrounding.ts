@@ -1,5 +1,6 @@
 import type { EntityManager } from 'typeorm';
 import { DelayInvalidError } from '../../delay/delay.errors.js';
+import { unheard } from '../../delay/thrown-by-handlers.js';
 import { shown } from '../../validation/shown.js';
 
 /** The manager of the transaction in whose context a call is made. */
@@ -16,6 +17,7 @@ export function surroundingBy(resolve: (() => unknown) | undefined): Surrounding
     const manager = resolve();
     if (manager === undefined) return undefined;
     if (!isManager(manager)) {
+      unheard(manager);
       throw new DelayInvalidError(
         'resolveManager',
         `must answer an EntityManager or undefined, not ${shown(manager)}`,

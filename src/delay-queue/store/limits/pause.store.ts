@@ -1,4 +1,6 @@
+import { HELD_MAX_MS } from '../sql/parts/lock-wait.js';
 import { pauseSql, pausesSql, resumeSql } from '../sql/pauses/pauses.sql.js';
+import { orHeld } from '../stable-look.js';
 import { tablesOf } from '../tables/schema.js';
 import { type AsText, numberOf } from '../wire/answers.js';
 import type { Runner } from '../wire/runner.js';
@@ -38,13 +40,13 @@ export class PauseStore {
   constructor(schema: string) {
     const tables = tablesOf(schema);
     this.#sql = {
-      pause: pauseSql(tables),
-      resume: resumeSql(tables),
+      pause: { callers: pauseSql(tables, 'waits'), ours: pauseSql(tables, 'a while') },
+      resume: { callers: resumeSql(tables, 'waits'), ours: resumeSql(tables, 'a while') },
       list: pausesSql(tables),
     };
   }
 
-  /** @returns undefined when there are too many */
+  /** @returns undefined when there are too many. @throws DelayUnstableError */
   async pause(
     runner: Runner,
     what: Pausable,
@@ -53,17 +55,26 @@ export class PauseStore {
   ): Promise<PauseRow | undefined> {
     const { afterMs, at } = until === null ? { afterMs: null, at: null } : columnsOf(until);
     const parameters = [...keyOf(what), reason, afterMs, at];
-    const [row] = await runner.query<PauseAnswer>(this.#sql.pause, parameters);
-    return row && rowOf(row);
+    return await changed(runner, this.#sql.pause, parameters);
   }
 
-  /** The pause that has ended, if it was going on. */
+  /** The pause that has ended, if it was going on. @throws DelayUnstableError */
   async resume(runner: Runner, what: Pausable): Promise<PauseRow | undefined> {
-    const [row] = await runner.query<PauseAnswer>(this.#sql.resume, keyOf(what));
-    return row && rowOf(row);
+    return await changed(runner, this.#sql.resume, keyOf(what));
   }
 
   async list(runner: Runner): Promise<PauseRow[]> {
     return (await runner.query<PauseAnswer>(this.#sql.list, [])).map(rowOf);
   }
+}
+
+async function changed(
+  runner: Runner,
+  sql: Record<'callers' | 'ours', string>,
+  parameters: unknown[],
+): Promise<PauseRow | undefined> {
+  const [row] = await orHeld(runner, HELD_MAX_MS, () =>
+    runner.query<PauseAnswer>(sql[runner.transaction ?? 'ours'], parameters),
+  );
+  return row && rowOf(row);
 }

@@ -102,11 +102,11 @@ ORDER BY i.ord${
 
 /**
  * Inserts all, or none when a key is taken: a statement that is a transaction of its own may not leave
- * some out. It fails with 23505 where somebody inserts one of the keys meanwhile. Parameters as there;
- * the answer has no names and keys, which are a fifth of what there is to read for the caller.
+ * some out. It fails with 23505 where somebody inserts one of the keys meanwhile, and with 55P03 where that takes too
+ * long. Parameters as there; the answer has no names and keys, which are a fifth of what there is to read for the caller.
  */
 export const scheduleAllNewSql = (tables: Tables, columns: Columns = 'usual'): string => `
-WITH ${clock({ whole: true })}${insertInto(tables, columns)}
+WITH ${clock({ whole: true, waitsMs: LIMITS_MS['a while'] })}${insertInto(tables, columns)}
 WHERE NOT EXISTS (
   SELECT FROM unnest($1::text[], $2::text[]) AS k(name, key) WHERE ${rowOf(tables, 'k')} IS NOT NULL
 )

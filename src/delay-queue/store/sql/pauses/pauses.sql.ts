@@ -1,4 +1,5 @@
-import { clock } from '../parts/clock.js';
+import { clock, clockOf } from '../parts/clock.js';
+import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 
 /** Of all names and groups together: nodes keep them in memory, and send those of groups with each load. */
@@ -26,8 +27,8 @@ export const pausesJson = ({ pause }: Tables): string => `
  * Pauses a name or one of its groups, or changes the pause that there is. Parameters: name, group (''), reason, for how
  * many milliseconds, until when (both null: without an end). Answers nothing where there are too many.
  */
-export const pauseSql = ({ pause }: Tables): string => `
-WITH ${clock()},
+export const pauseSql = ({ pause }: Tables, lockWait: LockWait): string => `
+WITH ${clockOf(lockWait)},
 others AS (
   SELECT count(*) AS many FROM ${pause} p, clock
   WHERE p.until > clock.now AND (p.name, p.group_id) <> ($1::text, $2::text)
@@ -45,10 +46,10 @@ paused AS (
 SELECT ${COLUMNS} FROM paused p`;
 
 /** Ends a pause. Parameters: name, group (''). Answers a row when it was going on. */
-export const resumeSql = ({ pause }: Tables): string => `
-WITH ${clock()},
+export const resumeSql = ({ pause }: Tables, lockWait: LockWait): string => `
+WITH ${clockOf(lockWait)},
 resumed AS (
-  DELETE FROM ${pause} WHERE name = $1::text AND group_id = $2::text RETURNING *
+  DELETE FROM ${pause} p USING clock WHERE p.name = $1::text AND p.group_id = $2::text RETURNING p.*
 )
 SELECT ${COLUMNS} FROM resumed p, clock WHERE p.until > clock.now`;
 
