@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
+import { unheard } from './thrown-by-handlers.js';
 
 /** What all events about one attempt say. Never the payload. */
 export interface AttemptEvent {
@@ -92,11 +93,12 @@ export interface DelayEmitter extends EventEmitter {
   emit<K extends keyof DelayEventMap>(event: K, ...args: DelayEventMap[K]): boolean;
 }
 
-/** What hears of an event; what it returns is ignored. */
+/** What hears of an event; nobody waits for what it returns. */
 export type DelayListener<K extends keyof DelayEventMap> = (...args: DelayEventMap[K]) => void;
 
 /**
- * What this node does, as events. A listener that throws is ignored: watching never disturbs.
+ * What this node does, as events. What a listener throws, or rejects with, is ignored: watching disturbs neither
+ * the engine nor who else listens.
  *
  * ```ts
  * events.on('dead', ({ name, key, error }) => pager.send(`${name} ${key}: ${error}`));
@@ -116,10 +118,13 @@ export class DelayEvents extends (EventEmitter as new () => DelayEmitter) {
 
   override emit<K extends keyof DelayEventMap>(event: K, ...args: DelayEventMap[K]): boolean {
     if (!this.isHeard(event)) return false;
-    try {
-      return super.emit(event, ...args);
-    } catch {
-      return true;
+    for (const listener of this.rawListeners(event)) {
+      try {
+        unheard(Reflect.apply(listener, this, args));
+      } catch {
+        // The next one hears of it all the same.
+      }
     }
+    return true;
   }
 }

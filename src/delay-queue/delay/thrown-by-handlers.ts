@@ -57,3 +57,10 @@ export function isVerdict(thrown: unknown): boolean {
 
 const meaningOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null ? Reflect.get(error, MEANING) : undefined;
+
+/**
+ * Somebody's function has answered this, and nobody waits for it. Of a promise a rejection would end the process.
+ */
+export function unheard(answer: unknown): void {
+  if (typeof answer === 'object' && answer !== null) void Promise.resolve(answer).catch(() => {});
+}

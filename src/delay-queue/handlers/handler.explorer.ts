@@ -41,7 +41,7 @@ export class HandlerExplorer {
     const seen = new Set<object>();
     const later: Later[] = [];
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      const instance: unknown = wrapper.isAlias ? undefined : wrapper.instance;
+      const instance: unknown = wrapper.isAlias ? undefined : instanceOf(wrapper);
       // One instance under several tokens is still one handler.
       if (typeof instance !== 'object' || instance === null || seen.has(instance)) continue;
       seen.add(instance);
@@ -132,6 +132,13 @@ export class HandlerExplorer {
       this.events.emit('advice', { message: messageOf(describeError(error)) });
     };
   }
+}
+
+/** Of a factory whose instances belong to requests Nest has none: its token says what it makes, if that is a class. */
+function instanceOf(wrapper: InstanceWrapper): unknown {
+  const { instance, token } = wrapper;
+  if (instance != null || isStatic(wrapper) || typeof token !== 'function') return instance;
+  return Object.create(token.prototype as object);
 }
 
 /** For who reads it at a place that can say where it comes from. */

@@ -36,7 +36,9 @@ export function OnDeadDelay(name: unknown): MethodDecorator {
         `${String(methodName)}: @OnDeadDelay stands on an ordinary method, not a static or symbol one`,
       );
     }
-    const names = [name, ...deadNamesOf(target, methodName)];
+    // Those of a method that this one overrides do not count.
+    const own = Reflect.getOwnMetadata(ON_DEAD_DELAY_METADATA, target, methodName) ?? [];
+    const names = [name, ...own];
     Reflect.defineMetadata(ON_DEAD_DELAY_METADATA, names, target, methodName);
   };
 }

@@ -30,7 +30,9 @@ export function OnDelayEvent<K extends keyof DelayEventMap>(event: K): Decorator
         `${String(methodName)}: @OnDelayEvent stands on an ordinary method, not a static or symbol one`,
       );
     }
-    const events = [event, ...eventsOf(target, methodName)];
+    // Those of a method that this one overrides do not count.
+    const own = Reflect.getOwnMetadata(ON_DELAY_EVENT_METADATA, target, methodName) ?? [];
+    const events = [event, ...own];
     Reflect.defineMetadata(ON_DELAY_EVENT_METADATA, events, target, methodName);
   };
 }

@@ -54,7 +54,9 @@ export function RepeatDelay<N extends DelayName>(
       );
     }
     const entry: RepeatDelayMetadata = { name, options };
-    const entries = [entry, ...repeatDelayMetadata(target, methodName)];
+    // Those of a method that this one overrides do not count.
+    const own = Reflect.getOwnMetadata(REPEAT_DELAY_METADATA, target, methodName) ?? [];
+    const entries = [entry, ...own];
     Reflect.defineMetadata(REPEAT_DELAY_METADATA, entries, target, methodName);
   };
 }

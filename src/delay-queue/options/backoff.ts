@@ -1,5 +1,6 @@
 import type { Duration } from '../delay/time/duration.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
+import { unheard } from '../delay/thrown-by-handlers.js';
 import { pauseMs } from '../tasks/growing-pause.js';
 import { parseDurationMs } from '../validation/duration.js';
 import { checkKnownOptions } from '../validation/known-options.js';
@@ -108,7 +109,9 @@ export function functionPolicy(
 ): BackoffPolicy {
   return (attempt) => {
     try {
-      return parseDurationMs(backoff(attempt), 'backoff');
+      const pause: unknown = backoff(attempt);
+      unheard(pause);
+      return parseDurationMs(pause, 'backoff');
     } catch (error) {
       onFault(error);
       return fallback(attempt);

@@ -19,7 +19,7 @@ import type { DelayEnhancers } from './enhancers.js';
  */
 export interface DelayQueueOptions {
   /**
-   * The schema of the library's tables.
+   * The schema of the library's tables; the migrations take the same: `delayQueueMigrations({ schema })`.
    * @default 'delay_queue'
    * @range 1 to 48 of a-z, 0-9, _; no digit first
    */

@@ -124,6 +124,25 @@ describe('a method that is decorated', () => {
   });
 });
 
+it('a factory whose instances belong to requests makes one for each attempt', async () => {
+  let made = 0;
+  class Orders {
+    readonly no = (made += 1);
+
+    @OnDelay('test.a')
+    close({ id }: Delay): void {
+      calls.push([this.no, id]);
+    }
+  }
+  const provider = { provide: Orders, scope: Scope.REQUEST, useFactory: () => new Orders() };
+  const handler = (await explored([provider])).get('test.a')!;
+  for (const id of ['1', '2']) await handler.invoke({ ...DELAY, id }, CTX);
+  expect(calls).toEqual([
+    [1, '1'],
+    [2, '2'],
+  ]);
+});
+
 it('a request-scoped provider of a batch handler gets one instance for the whole batch', async () => {
   @Injectable({ scope: Scope.REQUEST })
   class Visit {

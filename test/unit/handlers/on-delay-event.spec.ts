@@ -52,6 +52,23 @@ describe('a method with @OnDelayEvent', () => {
     },
   );
 
+  it('hears once of what the method that it overrides hears of, too', async () => {
+    class Base {
+      @OnDelayEvent('stopped')
+      page(): void {}
+    }
+    class Sub extends Base {
+      @OnDelayEvent('stopped')
+      override page(): void {
+        calls.push('sub');
+      }
+    }
+    const events = new DelayEvents();
+    await explored([Sub], { events });
+    events.emit('stopped', STOPPED);
+    expect(calls).toEqual(['sub']);
+  });
+
   it('needs a provider with one instance', async () => {
     @Injectable({ scope: Scope.REQUEST })
     class Scoped {
@@ -62,4 +79,21 @@ describe('a method with @OnDelayEvent', () => {
       'DELAY_CONFIG Scoped.page: @OnDelayEvent needs a provider with one instance',
     );
   });
+});
+
+it('a listener that throws or rejects disturbs neither the process nor those behind it', async () => {
+  const events = new DelayEvents();
+  events.once('stopped', () => {
+    throw new Error('a broken listener');
+  });
+  events.on('stopped', () => Promise.reject(new Error('no network')));
+  events.on('stopped', (event) => calls.push(event));
+  const unhandled: unknown[] = [];
+  const onUnhandled = (error: unknown): void => void unhandled.push(error);
+  process.on('unhandledRejection', onUnhandled);
+  for (let times = 0; times < 2; times += 1) expect(events.emit('stopped', STOPPED)).toBe(true);
+  await new Promise(setImmediate);
+  process.off('unhandledRejection', onUnhandled);
+  expect([calls, unhandled]).toEqual([[STOPPED, STOPPED], []]);
+  expect(events.listenerCount('stopped')).toBe(2);
 });

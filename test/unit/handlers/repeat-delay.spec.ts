@@ -33,6 +33,17 @@ describe('@RepeatDelay', () => {
     ]);
   });
 
+  it('of a method that overrides another takes the place of the other', async () => {
+    const Base = recurring([HOURLY]) as new () => { daily(): void };
+    class Sub extends Base {
+      @RepeatDelay('test.daily', { every: '2h', payload: null })
+      @OnDelay('test.daily')
+      override daily(): void {}
+    }
+    const registry = await explored([Sub]);
+    expect(registry.declarations()).toMatchObject([{ repeat: { every: 7_200_000 } }]);
+  });
+
   it.each<[string, Type, RegExp]>([
     ['that is not acceptable', recurring([{ cron: '0 3 * *' }]), /: cron: must have five fields/],
     [

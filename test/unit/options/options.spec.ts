@@ -134,4 +134,15 @@ describe('the pause before another attempt', () => {
     expect(policy(2)).toBe(14);
     expect(faults).toHaveLength(1);
   });
+
+  it('of a function whose promise is rejected ends no process', async () => {
+    const unhandled: unknown[] = [];
+    const onUnhandled = (error: unknown): void => void unhandled.push(error);
+    process.on('unhandledRejection', onUnhandled);
+    const broken = (() => Promise.reject(new Error('no'))) as never;
+    expect(functionPolicy(broken, sevenfold, () => {})(2)).toBe(14);
+    await new Promise(setImmediate);
+    process.off('unhandledRejection', onUnhandled);
+    expect(unhandled).toEqual([]);
+  });
 });
