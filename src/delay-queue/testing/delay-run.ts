@@ -11,9 +11,18 @@ import type { DelayName, PayloadOf } from '../delay/delay.js';
  * - `split`: its batch failed; it is due again, alone.
  * - `lost`: its lease was over, or somebody changed its row by force; the result was ignored.
  * - `released`: the application closed.
+ * - `aborted`: a cancel with `running: 'abort'` ended it.
  */
 export type RunOutcome =
-  'completed' | 'superseded' | 'retrying' | 'dead' | 'postponed' | 'split' | 'lost' | 'released';
+  | 'completed'
+  | 'superseded'
+  | 'retrying'
+  | 'dead'
+  | 'postponed'
+  | 'split'
+  | 'lost'
+  | 'released'
+  | 'aborted';
 
 /** One attempt that `DelayTesting` has run. */
 export type DelayRun<N extends DelayName = DelayName> = {

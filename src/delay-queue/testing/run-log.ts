@@ -13,6 +13,7 @@ const OUTCOMES = Object.keys({
   split: true,
   lost: true,
   released: true,
+  aborted: true,
 } satisfies Record<RunOutcome, true>) as RunOutcome[];
 
 /** What one call runs, at most: a handler that schedules itself for now would never come to an end. */
@@ -37,8 +38,7 @@ export class RunLog {
       const listener = (end: End): void => void this.#ends.push({ outcome, end });
       return { outcome, listener };
     });
-    // In front of the application's own: one that throws keeps an event from those behind it.
-    for (const { outcome, listener } of listeners) this.events.prependListener(outcome, listener);
+    for (const { outcome, listener } of listeners) this.events.on(outcome, listener);
     try {
       const heldMs = Math.ceil(await run());
       const ran = new Set(this.#ends.map(({ end }) => end.id));

@@ -1,7 +1,13 @@
+import { once } from 'node:events';
 import { describe, expect, it } from '@jest/globals';
 import { OnDelayEvent } from 'nestjs-delay-queue';
 import { DelayTestingError } from 'nestjs-delay-queue/testing';
-import { batchHandler, fencedBatchHandler, plainHandler } from '../../support/delay-node.js';
+import {
+  batchHandler,
+  fencedBatchHandler,
+  plainHandler,
+  signal,
+} from '../../support/delay-node.js';
 import { fails, startTested, TestedNode, told } from './support/tested.js';
 
 const many = (name: `test.${string}`, keys: (string | undefined)[]) =>
@@ -116,6 +122,22 @@ describe('drain', () => {
 });
 
 describe('fire', () => {
+  it('tells of an attempt that a cancel has ended', async () => {
+    const begun = signal();
+    node.does = {
+      'test.a': async (_, ctx) => {
+        begun.resolve();
+        await once(ctx.signal, 'abort');
+        throw ctx.signal.reason;
+      },
+    };
+    await node.schedule('test.a', 'a', '1h');
+    const run = node.testing.fire('test.a', 'a');
+    await begun.promise;
+    await node.delays.cancel('test.a', 'a', { running: 'abort' });
+    expect(await run).toMatchObject({ key: 'a', outcome: 'aborted' });
+  });
+
   it('runs that one now, wherever its due time, and answers how it ended', async () => {
     await node.delays.schedule('test.a', { n: 1 }, { after: '9d', key: '1' });
     await node.schedule('test.b', '2', '9d');

@@ -56,7 +56,7 @@ async function asks(testing: DelayTesting) {
 
 function parts() {
   type Gone = 'completed' | 'superseded' | 'dead' | 'lost';
-  same<RunOutcome, Gone | 'retrying' | 'postponed' | 'split' | 'released'>(true);
+  same<RunOutcome, Gone | 'retrying' | 'postponed' | 'split' | 'released' | 'aborted'>(true);
   same<DelayRun['outcome'], RunOutcome>(true);
   same<DelayRun<'test.a'>['payload'], { n: number }>(true);
   same<ExpectedDelay<'test.a'>['payload'], { n: number } | undefined>(true);
