@@ -26,6 +26,8 @@ export const databaseOptions = (url: string): DataSourceOptions => ({
   applicationName: 'shop',
   poolSize: POOL_SIZE,
   connectTimeoutMS: CONNECT_WITHIN_MS,
+  // A peer that is gone without a word is noticed.
+  extra: { keepAlive: true, keepAliveInitialDelayMillis: 10_000 },
   entities: shopEntities,
   migrations,
   synchronize: false,

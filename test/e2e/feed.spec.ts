@@ -1,6 +1,21 @@
-import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import {
+  afterAll,
+  afterEach,
+  beforeAll,
+  beforeEach,
+  describe,
+  expect,
+  it,
+  jest,
+} from '@jest/globals';
 import { once } from 'node:events';
-import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http';
+import {
+  type ClientRequest,
+  createServer,
+  get,
+  type IncomingMessage,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
@@ -227,21 +242,42 @@ describe('the feed', () => {
   });
 });
 
-it('a watcher who does not read is cut off', async () => {
+describe('a watcher who does not read', () => {
   const server = createServer();
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  const asked = once(server, 'request');
-  const request = get({ port, host: '127.0.0.1' }, (answer) => answer.pause());
-  request.on('error', () => {});
-  const [, response] = (await asked) as [IncomingMessage, ServerResponse];
-  const watcher = new Watcher(response, 10_000);
-  // What the kernel takes of it is a few megabytes.
-  for (let sent = 0; !response.destroyed && sent < 1_000; sent++) {
-    watcher.change({ serverNow: 'x'.repeat(100_000), servedBy: '' });
-  }
-  expect(response.destroyed).toBe(true);
-  request.destroy();
-  await new Promise((done) => server.close(done));
+  let request: ClientRequest;
+  let response: ServerResponse;
+  let watcher: Watcher;
+
+  const tell = (): void => watcher.change({ serverNow: 'x'.repeat(100_000), servedBy: '' });
+
+  beforeAll(async () => {
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+  });
+  beforeEach(async () => {
+    const { port } = server.address() as AddressInfo;
+    const asked = once(server, 'request');
+    request = get({ port, host: '127.0.0.1' }, (answer) => answer.pause());
+    request.on('error', () => {});
+    [, response] = (await asked) as [IncomingMessage, ServerResponse];
+    watcher = new Watcher(response, 10_000);
+  });
+  afterEach(() => void request.destroy());
+  afterAll(() => new Promise((done) => server.close(done)));
+
+  it('is cut off', () => {
+    // What the kernel takes of it is a few megabytes.
+    for (let sent = 0; !response.destroyed && sent < 1_000; sent++) tell();
+    expect(response.destroyed).toBe(true);
+  });
+
+  it('is told nothing more when the feed has ended', async () => {
+    const errors: unknown[] = [];
+    response.on('error', (error) => errors.push(error));
+    while (response.writableLength === 0) tell();
+    watcher.end();
+    tell();
+    await new Promise(setImmediate);
+    expect(errors).toEqual([]);
+  });
 });

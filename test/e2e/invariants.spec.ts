@@ -41,12 +41,20 @@ describe('GET /invariants', () => {
   // A check that cannot fail proves nothing. What constraints forbid is allowed for a moment.
   it.each([
     ['stock', `UPDATE sku SET stock = stock - 1 WHERE sku = 'CUP-WHITE'`],
-    [
-      'no closed order keeps a payment',
+    ...['CLOSED', 'UNPAID', 'SHIPPED'].map((status) => [
+      'keeps one payment of its total',
       `INSERT INTO payment (id, order_id, provider, "transaction", amount, status)
-       SELECT gen_random_uuid(), id, 'test', 'kept', 1, 'CAPTURED'
-       FROM orders WHERE status = 'CLOSED' LIMIT 1`,
+       SELECT gen_random_uuid(), id, 'test', 'kept', total, 'CAPTURED'
+       FROM orders WHERE status = '${status}' LIMIT 1`,
+    ]),
+    [
+      'keeps one payment of its total',
+      `INSERT INTO payment (id, order_id, provider, "transaction", amount, status)
+       VALUES (gen_random_uuid(), gen_random_uuid(), 'test', 'of nothing', 1, 'CAPTURED')`,
     ],
+    ['keeps one payment of its total', `UPDATE payment SET amount = amount + 1`],
+    ['keeps one payment of its total', `DELETE FROM payment`],
+    ['completed order is rated', `DELETE FROM delay_queue.delay WHERE name = 'order.rate'`],
     [
       'at most one review',
       `ALTER TABLE review DROP CONSTRAINT pk_review;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { ORDER_DELAYS } from '../../src/shop/delays.js';
-import { ORDER_PICTURE } from '../../src/shop/orders/order-picture.sql.js';
+import { OF_A_KIND_MAX, ORDER_PICTURE } from '../../src/shop/orders/order-picture.sql.js';
 import type { OrderView } from '../../src/shop/orders/orders.schemas.js';
 import { explain } from '../support/explain.js';
 import { RunningShop } from './support/running-shop.js';
@@ -156,6 +156,29 @@ describe('the view of an order', () => {
       `00:06:00.000Z dispute opened: ${REASON}`,
       '00:10:00.000Z order rated: 4 stars, automatic',
     ]);
+  });
+
+  it('tells of the newest payments, disputes and contradictions, however many anybody reports', async () => {
+    const { id } = await shop.orderAfter('pay');
+    await shop.sql(
+      `INSERT INTO payment (id, order_id, provider, "transaction", amount, status, refund_reason)
+       SELECT gen_random_uuid(), '${id}', 'test', 'again ' || n, 1, 'REFUND_PENDING', 'twice'
+       FROM generate_series(1, 700) AS n`,
+    );
+    await shop.sql(
+      `INSERT INTO dispute (id, order_id, reason, opened_at, released_at)
+       SELECT gen_random_uuid(), '${id}', 'again', now(), now() FROM generate_series(1, 700)`,
+    );
+    await shop.sql(
+      `INSERT INTO payment_conflict (id, payment_id, order_id, amount)
+       SELECT gen_random_uuid(), id, order_id, 2 FROM payment WHERE order_id = '${id}'`,
+    );
+    const { payments, timeline } = await shop.order(id);
+    expect(payments).toHaveLength(OF_A_KIND_MAX);
+    expect(payments.filter(({ status }) => status === 'CAPTURED')).toHaveLength(1);
+    const count = (what: string) => timeline.filter(({ event }) => event === what).length;
+    expect(count('dispute opened')).toBe(OF_A_KIND_MAX);
+    expect(count('payment report contradicted')).toBe(OF_A_KIND_MAX);
   });
 
   it('tells of the newest 500 ends of its timers', async () => {

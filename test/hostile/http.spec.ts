@@ -19,6 +19,7 @@ const CROWD = campaign(
   SOON,
   Array.from({ length: 10_001 }, (_, n) => `p${n}`),
 );
+const NOBODYS = campaign(1).replace('{', String.raw`{"merchant":"a\u0000",`);
 const BELL = campaign(1).replace('"x"', String.raw`"a\u0007b"`);
 
 /** What the shop itself allows and refuses; what Express and zod refuse by themselves is theirs to test. */
@@ -36,6 +37,7 @@ it.each<[string, string, string, number, RegExp, object?]>([
   ['a year 9999', 'POST /campaigns', campaign(1, '9999-12-31T23:59:59Z'), 400, /^at: /],
   ['10,001 recipients', 'POST /campaigns', CROWD, 400, /^recipients: /m],
   ['a bell in a message', 'POST /campaigns', BELL, 400, /^message: /m],
+  ['NUL in a merchant', 'POST /campaigns', NOBODYS, 400, /^merchant: /m],
   ['six stars', `POST /orders/${ID}/review`, '{"stars":6}', 400, /^stars: /m],
   ['a line break', `POST /orders/${ID}/dispute`, '{"reason":"a\\nb"}', 400, /^reason: /m],
 ])('%s: %s says what is wrong', async (_, route, body, status, says, headers = JSON_TYPE) => {

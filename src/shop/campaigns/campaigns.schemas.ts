@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MERCHANT_ID } from '../merchants/merchants.schemas.js';
 import { CAMPAIGN_STATES } from './campaign.entity.js';
 
 const MESSAGE_MAX = 500;
@@ -27,7 +28,11 @@ const recipients = z
   });
 
 export const createCampaign = z.strictObject({
-  merchant: z.string().max(64).default('tea-house').meta({ description: 'Whose campaign it is' }),
+  merchant: z
+    .string()
+    .regex(MERCHANT_ID, 'is unknown; see GET /merchants')
+    .default('tea-house')
+    .meta({ description: 'Whose campaign it is' }),
   at: z.iso
     .datetime({ offset: true, error: 'must be an instant like 2026-11-20T12:30:00Z' })
     .transform((text) => new Date(text))

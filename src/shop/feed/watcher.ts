@@ -10,6 +10,7 @@ const RETRY_MS = 500;
 /** Somebody who reads the feed over a connection of their own. */
 export class Watcher {
   #knows: 'nothing' | 'the feed' | 'of the trouble' = 'nothing';
+  readonly #heartbeats: NodeJS.Timeout;
 
   constructor(
     private readonly response: ServerResponse,
@@ -24,8 +25,8 @@ export class Watcher {
       'x-accel-buffering': 'no',
     });
     this.#write(`retry: ${RETRY_MS}\n\n`);
-    const heartbeats = setInterval(() => this.#write(': still here\n\n'), heartbeatEveryMs);
-    this.onGone(() => clearInterval(heartbeats));
+    this.#heartbeats = setInterval(() => this.#write(': still here\n\n'), heartbeatEveryMs);
+    this.onGone(() => clearInterval(this.#heartbeats));
   }
 
   /** Needs a snapshot: has just come, or was told of trouble. */
@@ -52,7 +53,9 @@ export class Watcher {
     this.#knows = 'of the trouble';
   }
 
+  /** Who does not read may still be there for long: nothing more is written to them. */
   end(): void {
+    clearInterval(this.#heartbeats);
     this.response.end();
   }
 
@@ -62,7 +65,7 @@ export class Watcher {
 
   /** Who reads too slowly is cut off: they connect again, and get a snapshot. */
   #write(text: string): void {
-    if (this.response.destroyed) return;
+    if (this.response.destroyed || this.response.writableEnded) return;
     if (!this.response.write(text) && this.response.writableLength > WAITING_BYTES_MAX) {
       this.response.destroy();
     }

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { durationText } from '../shop.config.js';
 import { TIME_ZONES } from './time-zones.js';
 
+/** What is not even an id is the id of nobody. */
+export const MERCHANT_ID = /^[\w.-]{1,64}$/;
+
 const ownDuration = durationText.nullable().optional();
 const ownMessage = z
   .union([z.literal('off').transform(() => 0), durationText])

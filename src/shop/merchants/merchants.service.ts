@@ -4,7 +4,7 @@ import { DataSource, type FindOptionsWhere } from 'typeorm';
 import { Sku } from '../catalog/sku.entity.js';
 import { SHOP_CONFIG, type ShopConfig } from '../shop.config.js';
 import { Merchant } from './merchant.entity.js';
-import type { ChangeMerchant, MerchantView } from './merchants.schemas.js';
+import { type ChangeMerchant, MERCHANT_ID, type MerchantView } from './merchants.schemas.js';
 import { REMINDED_MERCHANTS, remindersOf, type RemindedMerchant } from './merchants.sql.js';
 import { termsOf } from './terms.js';
 
@@ -18,9 +18,6 @@ const TERMS = {
 } as const satisfies Record<Exclude<keyof ChangeMerchant, 'timeZone'>, keyof Merchant>;
 
 const SETTINGS = { ...TERMS, timeZone: 'timeZone' } as const;
-
-/** What is not even an id is the id of nobody. */
-const ID = /^[\w.-]{1,64}$/;
 
 const unknownMerchant = (): NotFoundException =>
   new NotFoundException('there is no such merchant; see GET /merchants');
@@ -39,7 +36,7 @@ export class MerchantsService {
 
   /** For orders that are placed from now on. @throws 404 for an unknown merchant */
   async change(id: string, change: ChangeMerchant): Promise<MerchantView> {
-    if (!ID.test(id)) throw unknownMerchant();
+    if (!MERCHANT_ID.test(id)) throw unknownMerchant();
     const set = Object.fromEntries(
       Object.entries(change).map(([name, ms]) => [SETTINGS[name as keyof ChangeMerchant], ms]),
     );
@@ -59,7 +56,7 @@ export class MerchantsService {
   }
 
   private async show(id: string): Promise<MerchantView> {
-    const [merchant] = ID.test(id) ? await this.views({ id }) : [];
+    const [merchant] = MERCHANT_ID.test(id) ? await this.views({ id }) : [];
     if (!merchant) throw unknownMerchant();
     return merchant;
   }

@@ -1,5 +1,7 @@
 /** Of an order that is disputed again and again; the view tells no more than the newest. */
 const ENDED_MAX = 500;
+/** Payments, disputes and contradictions each: anybody may report them again and again. */
+export const OF_A_KIND_MAX = 100;
 
 /**
  * The order $1 with all that belongs to it, and the delays of the names $2 that are about it: one row,
@@ -12,6 +14,7 @@ const ENDED_MAX = 500;
 export const ORDER_PICTURE = `
   WITH paid AS MATERIALIZED (
     SELECT * FROM payment WHERE order_id = $1::uuid
+    ORDER BY status = 'CAPTURED' DESC, captured_at DESC, id LIMIT ${OF_A_KIND_MAX}
   ), timer (name, key) AS MATERIALIZED (
     SELECT unnest($2::text[]), $1::text UNION ALL SELECT 'payment.refund', id::text FROM paid
   )
@@ -25,10 +28,12 @@ export const ORDER_PICTURE = `
     (SELECT json_agg(json_build_object('conflict', conflict, 'payment', (
                        SELECT to_json(payment) FROM payment WHERE id = payment_id))
                      ORDER BY reported_at, conflict.id)
-     FROM payment_conflict AS conflict
-     WHERE order_id = orders.id OR payment_id = ANY (ARRAY (SELECT id FROM paid))) AS conflicts,
-    (SELECT json_agg(dispute ORDER BY opened_at) FROM dispute
-     WHERE order_id = orders.id) AS disputes,
+     FROM (SELECT * FROM payment_conflict
+           WHERE order_id = orders.id OR payment_id = ANY (ARRAY (SELECT id FROM paid))
+           ORDER BY reported_at DESC, id DESC LIMIT ${OF_A_KIND_MAX}) AS conflict) AS conflicts,
+    (SELECT json_agg(dispute ORDER BY opened_at)
+     FROM (SELECT * FROM dispute WHERE order_id = orders.id
+           ORDER BY opened_at DESC LIMIT ${OF_A_KIND_MAX}) AS dispute) AS disputes,
     (SELECT json_agg(frozen ORDER BY name) FROM frozen_timer AS frozen
      WHERE order_id = orders.id) AS frozen,
     (SELECT json_agg(waiting ORDER BY waiting.name, waiting.key)

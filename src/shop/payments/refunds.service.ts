@@ -6,6 +6,9 @@ import { paymentView } from './payment-view.js';
 import { Payment } from './payment.entity.js';
 import { paymentId, type PaymentDetails } from './payments.schemas.js';
 
+/** Contradictions that are shown: anybody may report them again and again. */
+const CONFLICTS_MAX = 100;
+
 /** Money on its way back to who paid it. */
 @Injectable()
 export class RefundsService {
@@ -54,15 +57,16 @@ export class RefundsService {
   async show(given: string): Promise<PaymentDetails> {
     const { manager } = this.dataSource;
     const payment = await this.find(given);
-    const conflicts = await manager.find(PaymentConflict, {
+    const newest = await manager.find(PaymentConflict, {
       where: { paymentId: payment.id },
-      order: { reportedAt: 'ASC', id: 'ASC' },
+      order: { reportedAt: 'DESC', id: 'DESC' },
+      take: CONFLICTS_MAX,
     });
     const refund = await this.delays.find('payment.refund', payment.id);
     return {
       ...paymentView(payment, refund ?? undefined),
       orderId: payment.orderId,
-      conflicts: conflicts.map(({ orderId, amount, reportedAt }) => ({
+      conflicts: newest.toReversed().map(({ orderId, amount, reportedAt }) => ({
         orderId,
         amount,
         reportedAt: reportedAt.toISOString(),

@@ -41,14 +41,14 @@ export class ProcessesController {
   @HttpCode(202)
   @ApiOperation({ summary: 'Kill a process of the shop as kill -9 does; it is started again' })
   @ApiAcceptedResponse()
-  @ApiNotFoundResponse({ standardSchema: problem, description: 'No such process lives' })
+  @ApiNotFoundResponse({ standardSchema: problem, description: 'No such process is up' })
   kill(
     @Param('name') name: string,
     @Ip() from: string,
     @Res({ passthrough: true }) response: Response,
   ): void {
-    const lives = this.processes.list().some((it) => it.name === name && it.state !== 'dead');
-    if (!LOOPBACK.test(from) || !lives) {
+    const isUp = this.processes.list().some((it) => it.name === name && it.state === 'up');
+    if (!LOOPBACK.test(from) || !isUp) {
       throw new NotFoundException(`there is no process ${name} to kill`);
     }
     // It may be the very one that answers.

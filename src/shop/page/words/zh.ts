@@ -56,13 +56,16 @@ export const zh: Words = {
   checks: {
     'stock and what open orders hold add up to the initial stock':
       '库存加上未关闭订单占用，等于初始库存',
-    'no closed order keeps a payment': '已关闭的订单不留存任何付款',
+    'an order keeps one payment of its total once it is paid, and no other keeps any':
+      '已付款的订单恰好留存一笔全额付款，其他订单不留存',
     'every payment that goes back has its refund': '每笔应退的付款都有退款任务',
     'the provider has paid back what the shop says': '支付渠道的退款与商店账目一致',
     'an order has at most one review': '每个订单至多一条评价',
     'every unpaid order has exactly one live order.close': '每个未付款订单恰有一个待执行的关闭任务',
     'every shipped order has one live order.confirm, or a frozen one':
       '每个已发货订单恰有一个确认任务（或已冻结）',
+    'every completed order is rated, or has one live order.rate, or a frozen one':
+      '每个已完成订单要么已评价，要么有一个评价任务（或已冻结）',
     'timers are frozen while their order is under dispute, and only then':
       '仅在订单有争议期间，任务才会冻结',
     'the buyer is told each thing at most once': '每件事至多通知买家一次',

@@ -195,4 +195,4 @@ export const LIES: Record<string, Lie> = {
 };
 
 /** A row that waits or comes back breaks these as well. */
-export const ALSO = [1, 9, 10, 10, 12];
+export const ALSO = [1, 6, 9, 10, 10, 12];
