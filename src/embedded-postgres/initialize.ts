@@ -62,7 +62,8 @@ async function create(binaries: Binaries, folder: DataFolder, durable: boolean):
   await appendFile(join(data, 'postgresql.conf'), `\ninclude '${SETTINGS_FILE}'\n`);
 }
 
-async function handOver(path: string, user: OperatingUser | undefined): Promise<void> {
+/** To the user as whom Postgres runs, if that is another one. */
+export async function handOver(path: string, user: OperatingUser | undefined): Promise<void> {
   if (user) await chown(path, user.uid, user.gid);
 }
 

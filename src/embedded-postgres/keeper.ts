@@ -18,6 +18,8 @@ import { Server } from './server.js';
 
 const parentGone = new Promise<'parent gone'>((resolve) => {
   process.once('disconnect', () => resolve('parent gone'));
+  // While this was imported: then the event has been.
+  if (!process.connected) resolve('parent gone');
 });
 
 // A service manager signals the whole group; our parent needs its database until it has drained.

@@ -4,7 +4,8 @@ import type { Binaries } from './binaries.js';
 import { isInitialized, type DataFolder } from './data-folder.js';
 import { codeOf, EmbeddedPostgresError } from './embedded-postgres.error.js';
 import { freePort, HOST } from './free-port.js';
-import { initialize, isAlive, SETTINGS_FILE } from './initialize.js';
+import { handOver, initialize, isAlive, SETTINGS_FILE } from './initialize.js';
+import type { OperatingUser } from './operating-user.js';
 import { run } from './program.js';
 
 /** By this a client can tell the embedded server from any other. */
@@ -23,6 +24,7 @@ export class Server {
   private readonly data: string;
   private readonly pidFile: string;
   private readonly logFile: string;
+  private readonly portFile: string;
 
   constructor(
     private readonly binaries: Binaries,
@@ -33,6 +35,7 @@ export class Server {
     this.data = join(folder.path, 'data');
     this.pidFile = join(this.data, 'postmaster.pid');
     this.logFile = join(this.data, 'server.log');
+    this.portFile = join(folder.path, 'port');
   }
 
   /** Postgres keeps its own record: line 1 of the pid file is its process, line 4 its port. */
@@ -72,6 +75,7 @@ export class Server {
       const { state } = await this.look();
       if (state === 'stopped') throw await this.startFailure();
     }
+    await this.rememberPort();
   }
 
   /** @param mode `immediate` is a crash: nobody is waited for, and the next start recovers. */
@@ -98,10 +102,7 @@ export class Server {
   }
 
   private async writeSettings(): Promise<void> {
-    const portFile = join(this.folder.path, 'port');
-    const remembered = Number(await readFile(portFile, 'utf8').catch(() => '0'));
-    const port = await freePort(remembered);
-    if (port !== remembered) await replace(portFile, String(port));
+    const port = await freePort(await this.rememberedPort());
 
     const fixed = {
       port,
@@ -112,7 +113,19 @@ export class Server {
     const lines = Object.entries({ ...this.settings, ...fixed }).map(
       ([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'`,
     );
-    await writeFile(join(this.data, SETTINGS_FILE), `${lines.join('\n')}\n`);
+    // Whole, or as it was: somebody else's start may read it now.
+    const file = join(this.data, SETTINGS_FILE);
+    await replace(file, `${lines.join('\n')}\n`, this.folder.user);
+  }
+
+  private rememberedPort(): Promise<number> {
+    return readFile(this.portFile, 'utf8').then(Number, () => 0);
+  }
+
+  /** The one that it runs on, whoever started it. */
+  private async rememberPort(): Promise<void> {
+    const [, , , port] = (await readFile(this.pidFile, 'utf8').catch(() => '')).split('\n');
+    if (port && Number(port) !== (await this.rememberedPort())) await replace(this.portFile, port);
   }
 
   private async dropLargeLog(): Promise<void> {
@@ -137,7 +150,9 @@ async function isPostgres(pid: number): Promise<boolean> {
   return name.trim() === 'postgres';
 }
 
-async function replace(file: string, text: string): Promise<void> {
-  await writeFile(`${file}.new-${process.pid}`, text);
-  await rename(`${file}.new-${process.pid}`, file);
+async function replace(file: string, text: string, user?: OperatingUser): Promise<void> {
+  const next = `${file}.new-${process.pid}`;
+  await writeFile(next, text, { mode: 0o600 });
+  await handOver(next, user);
+  await rename(next, file);
 }

@@ -1,13 +1,17 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Client } from 'pg';
+import { locateBinaries } from '../../src/embedded-postgres/binaries.js';
+import { openDataFolder } from '../../src/embedded-postgres/data-folder.js';
 import { startEmbeddedPostgres } from '../../src/embedded-postgres/embedded-postgres.js';
+import { Server } from '../../src/embedded-postgres/server.js';
 import { NodeProcess } from '../support/node-process.js';
 import { serverFolder } from '../support/server-folder.js';
 
@@ -156,6 +160,27 @@ describe('the embedded Postgres', () => {
     }
     await leaving.stop();
     expect(existsSync(dataDir)).toBe(false);
+  });
+
+  test('is not left running by a process that dies while its keeper is still on its way', async () => {
+    const keeper = fork(
+      fileURLToPath(new URL('../../src/embedded-postgres/keeper.ts', import.meta.url)),
+      [JSON.stringify({ dataDir, settings: SETTINGS })],
+      { execArgv: ['--import', new URL('../../tools/swc-loader.mjs', import.meta.url).href] },
+    );
+    // As the end of its parent does.
+    keeper.disconnect();
+    expect(await once(keeper, 'exit')).toEqual([0, null]);
+    expect(existsSync(pidFile())).toBe(false);
+  });
+
+  test('of two that start it at once, the port of the one that won is kept', async () => {
+    const postgres = await start();
+    const binaries = await locateBinaries(undefined);
+    const folder = await openDataFolder(dataDir, () => {});
+    await new Server(binaries, folder, SETTINGS).start();
+    expect(await readFile(join(dataDir, 'port'), 'utf8')).toBe(new URL(postgres.url).port);
+    await postgres.stop();
   });
 
   test('adopts a server that lost its keeper', async () => {
