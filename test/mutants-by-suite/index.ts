@@ -8,6 +8,7 @@ import { chaosSuite } from './chaos-suite.js';
 import { impoliteSuite } from './impolite-suite.js';
 import { jestSuite, NAMED } from './jest-suite.js';
 import type { Mutant } from './mutant.js';
+import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
 import { RECURRENCES } from './recurrences.js';
 import type { Suite } from './suite.js';
@@ -47,7 +48,12 @@ const SUITES: Readonly<Record<string, Suite>> = {
   chaos: chaosSuite(values.seed, stopped.signal),
 };
 
-const MUTANTS: Readonly<Record<string, Mutant>> = { ...IMPOLITE, ...RECURRENCES, ...CHAOS };
+const MUTANTS: Readonly<Record<string, Mutant>> = {
+  ...IMPOLITE,
+  ...RECURRENCES,
+  ...MENDED,
+  ...CHAOS,
+};
 
 const USAGE = `npm run mutants:suites -- [options]
 

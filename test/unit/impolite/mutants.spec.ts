@@ -11,6 +11,7 @@ import { KINDS } from '../../impolite/kinds/index.js';
 import { MUTANTS as IMPOLITE } from '../../impolite/mutants/mutants.js';
 import type { Mutant } from '../../mutants-by-suite/mutant.js';
 import { judgedByChaos, judgedByPrograms } from '../../mutants-by-suite/outcome.js';
+import { MENDED } from '../../mutants-by-suite/mended.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
 
 const ROOT = new URL('../../../', import.meta.url);
@@ -24,7 +25,7 @@ function compile(patches: readonly SourcePatch[]): void {
   }
 }
 
-const ALL: [string, Mutant][] = [IMPOLITE, RECURRENCES, CHAOS].flatMap((some) =>
+const ALL: [string, Mutant][] = [IMPOLITE, RECURRENCES, MENDED, CHAOS].flatMap((some) =>
   Object.entries(some),
 );
 

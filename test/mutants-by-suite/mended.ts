@@ -1,0 +1,230 @@
+import { type Mutant, patch } from './mutant.js';
+
+const BATCHER = 'settlement/batcher.ts';
+const CLAIM_LIMITED = 'store/sql/limits/claim-limited.sql.ts';
+
+const EXECUTION = 'execution/transaction/transaction-guard.ts';
+
+/** Holes that were found by reading, each with its mend taken out. */
+export const MENDED: Readonly<Record<string, Mutant>> = {
+  'tells-twice': {
+    about: 'writes again what is written, when nobody can look at the rest of its statement',
+    patches: [
+      patch(
+        BATCHER,
+        'left = await this.#write(left);\n        if (left.length > 0) await this.#lookAfter(left);',
+        'const missing = await this.#write(left);\n        if (missing.length > 0) await this.#lookAfter(missing);',
+      ),
+    ],
+    tests: ['unit/settlement/batcher'],
+  },
+  'completes-what-stands': {
+    about: 'takes a row that still stands for one that it has removed',
+    patches: [
+      patch(BATCHER, 'return this.parts.removes !== true && !isClaimedInstead;', 'return true;'),
+    ],
+    tests: ['unit/settlement/batcher'],
+  },
+  'quiet-has-the-deadlines': {
+    about: 'keeps a deadline of calls that are over, which the next call finds taken',
+    patches: [
+      patch(
+        'execution/executor.ts',
+        'quietMs > 0 ? this.#quiet.set(',
+        'quietMs > 0 ? this.#deadlines.set(',
+      ),
+    ],
+    tests: ['integration/engine/lingering'],
+  },
+  'overtakes-who-waits': {
+    about: 'gives the one place of a name to a claim, while others wait for it',
+    patches: [patch('execution/places/next-claim.ts', '!isTurnOfWaiting && limits', 'limits')],
+    tests: ['unit/execution/next-claim'],
+  },
+  'empties-by-the-clock': {
+    about: 'takes from a bucket what a clock was set back',
+    patches: [patch(CLAIM_LIMITED, 'GREATEST(0, ${epochMs', 'LEAST(1e15, ${epochMs')],
+    tests: ['integration/limits'],
+  },
+  'waits-for-half-a-bucket': {
+    about: 'waits for a rate that has room, since another limit has none',
+    patches: [patch(CLAIM_LIMITED, 'u.burst > 0 AND u.tokens - u.many < 1', 'u.burst > 0')],
+    tests: ['integration/limits'],
+  },
+  'keeps-permits': {
+    about: 'deletes no permit of what is over',
+    patches: [patch(CLAIM_LIMITED, 'LIMIT $1::int FOR UPDATE', 'LIMIT 0 * $1::int FOR UPDATE')],
+    tests: ['integration/limits'],
+  },
+  'waits-for-a-new-key': {
+    about: 'waits without a limit for a key that somebody is inserting',
+    patches: [
+      patch(
+        'store/sql/delays/schedule-new.sql.ts',
+        "clock({ whole: true, waitsMs: LIMITS_MS['a while'] })",
+        'clock({ whole: true })',
+      ),
+    ],
+    tests: ['integration/deadlocks'],
+  },
+  'believes-an-empty-commit': {
+    about: 'looks at the end of a transaction only where it has written something',
+    patches: [
+      patch(
+        'producer/transaction/after-commit.ts',
+        'throw transactionIsOver();\n    this.#pendingOf(queryRunner);',
+        'throw transactionIsOver();',
+      ),
+    ],
+    tests: ['integration/memory-and-rows'],
+  },
+  'moves-on-by-hand': {
+    about: 'does not hear of a move that is rolled back in plain SQL',
+    patches: [
+      patch(
+        'producer/transaction/after-commit.ts',
+        'if (isOpen) this.#leave(runner, { rolledBack });',
+        'if (isOpen && runner.isTransactionActive) this.#leave(runner, { rolledBack });',
+      ),
+    ],
+    tests: ['integration/own-key-transactions'],
+  },
+  'refuses-half': {
+    about: 'refuses to move its own row on when the others of the list are written',
+    patches: [
+      patch(
+        'producer/own-key.ts',
+        '[{ index, attempt, delay, to: whereTo(attempt, delay) }]',
+        '[{ index, attempt, delay }]',
+      ),
+      patch(
+        'producer/own-key.ts',
+        'for (const { index, attempt, delay, to } of own) {',
+        'for (const { index, attempt, delay } of own) {',
+      ),
+      patch(
+        'producer/own-key.ts',
+        'await this.#schedule(attempt, manager, runner, delay, to)',
+        'await this.#schedule(attempt, manager, runner, delay, whereTo(attempt, delay))',
+      ),
+    ],
+    tests: ['integration/recurrences/own-key'],
+  },
+  'cancels-before-it-refuses': {
+    about: 'refuses a snapshot when the first look has cancelled what waits',
+    patches: [
+      patch(
+        'producer/abort/cancels.ts',
+        'await this.#refuseSnapshots(transaction);\n    const results = await cancel(targets);',
+        'const results = await cancel(targets);\n    await this.#refuseSnapshots(transaction);',
+      ),
+    ],
+    tests: ['integration/abort/callers'],
+  },
+  'filters-see-halves': {
+    about: 'looks for what matches beside a call that takes back what it wrote',
+    patches: [
+      patch(
+        'producer/transaction/calls-in-order.ts',
+        "targets === 'all' ? [...this.#last.keys()] : keys",
+        'keys',
+      ),
+    ],
+    tests: ['integration/parallel-branches'],
+  },
+  'throws-as-the-driver-does': {
+    about: 'gives the error of a pool without connections as it is',
+    patches: [
+      patch(
+        'database/borrowed-connection.ts',
+        "throw new DelayUnavailableError(`the application's pool had no connection${why}`, error);",
+        'throw error;',
+      ),
+    ],
+    tests: ['integration/half-open-callers'],
+  },
+  'leaves-it-open': {
+    about: 'takes a savepoint for never begun, of which a subscriber threw',
+    patches: [
+      patch(EXECUTION, 'if (depthOf(this.runner) === before) this.#open -= 1;', 'this.#open -= 1;'),
+      patch(EXECUTION, 'this.#open > 0 || depthOf(this.runner) > 1', 'this.#open > 0'),
+    ],
+    tests: ['integration/handlers-transaction/commit'],
+  },
+  'ends-by-a-listener': {
+    about: 'lets a listener that rejects end the process',
+    patches: [
+      patch(
+        'delay/delay.events.ts',
+        'unheard(Reflect.apply(listener, this, args));',
+        'Reflect.apply(listener, this, args);',
+      ),
+    ],
+    tests: ['unit/handlers/on-delay-event'],
+  },
+  'stands-still-with-the-locks': {
+    about: 'holds the locks of limits for as long as a process stands still',
+    patches: [
+      patch(
+        'store/sql/limits/lock-quotas.sql.ts',
+        "'idle_in_transaction_session_timeout', '${IDLE_MS_MAX}'",
+        "'idle_in_transaction_session_timeout', '0'",
+      ),
+    ],
+    tests: ['integration/limited-claims'],
+  },
+  'reads-all-groups': {
+    about: 'reads the permits of all groups for a claim of one',
+    patches: [
+      patch(
+        CLAIM_LIMITED,
+        'WHERE name = m.name AND group_id = m.group_id OFFSET 0',
+        "WHERE name = m.name AND group_id || '' = m.group_id OFFSET 0",
+      ),
+    ],
+    tests: ['integration/limited-claims'],
+  },
+  'never-begins-a-pass-anew': {
+    about: 'goes on with a pass for as long as a backlog takes',
+    patches: [patch('intake/sweep/sweeper.ts', 'if (isAnew || isOld)', 'if (isAnew)')],
+    tests: ['integration/engine/sweeper'],
+  },
+  'takes-any-end-for-its-own': {
+    about: 'takes the end of any group for that of the one that is full',
+    patches: [
+      patch(
+        'execution/places/limit-blocks.ts',
+        'if (this.#isAsking) this.#freed.add(key);',
+        "if (this.#isAsking) this.#freed.add(key).add(groupText('test.limited', 'g'));",
+      ),
+    ],
+    tests: ['unit/execution/limit-blocks'],
+  },
+  'begins-after-its-lease': {
+    about: 'begins a handler whose lease ended while its payload was read',
+    patches: [
+      patch(
+        'execution/call/read-payloads.ts',
+        'call.over || call.leaseEndsAtMs <= performance.now()',
+        'call.over',
+      ),
+    ],
+    tests: ['unit/execution/call/call'],
+  },
+  'asks-once': {
+    about: 'does not ask again whether sessions stay with their connections',
+    patches: [
+      patch(
+        'cluster/listener.ts',
+        "if (this.#hearing === 'unknown') await this.#learnAgain();",
+        '',
+      ),
+    ],
+    tests: ['integration/engine/late-listener'],
+  },
+  'closes-half-a-start': {
+    about: 'closes while it starts',
+    patches: [patch('runtime/engine.ts', 'if (this.#starting === undefined) return;', 'return;')],
+    tests: ['integration/engine/closed-while-starting'],
+  },
+};
