@@ -1,3 +1,4 @@
+import { setImmediate as turn } from 'node:timers/promises';
 import type { DelayEvents } from '../../delay/delay.events.js';
 import type { NodeStore } from '../../store/node.store.js';
 import type { Cursor, SweptPage } from '../../store/wire/wakes.js';
@@ -124,6 +125,8 @@ export class Sweeper {
       // One that finds no room is met again by the next pass.
       for (const wake of page.wakes) this.intake.offer(wake, 'read');
       this.#next(page);
+      // The claim of what it brought goes first: there may be one connection only that is open.
+      await turn();
     }
     this.#waitsForRoom = this.#pass !== 'none';
     if (this.#waitsForRoom) await this.#passBy();
