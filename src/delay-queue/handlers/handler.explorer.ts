@@ -138,7 +138,8 @@ export class HandlerExplorer {
 function instanceOf(wrapper: InstanceWrapper): unknown {
   const { instance, token } = wrapper;
   if (instance != null || isStatic(wrapper) || typeof token !== 'function') return instance;
-  return Object.create(token.prototype as object);
+  // An arrow function has no prototype.
+  return Object.create((token.prototype ?? null) as object | null);
 }
 
 /** For who reads it at a place that can say where it comes from. */

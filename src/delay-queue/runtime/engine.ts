@@ -67,8 +67,8 @@ export class Engine implements ProducersEngine {
     const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
     const connections = new EngineConnections(this.dataSource, this.options.connections, name);
     this.#connections = connections;
-    connections.openEarly();
     try {
+      connections.openEarly();
       await this.#begin(connections, await preflight(connections, this.options.schema));
     } catch (error) {
       await connections.close();

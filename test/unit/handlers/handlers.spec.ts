@@ -135,7 +135,9 @@ it('a factory whose instances belong to requests makes one for each attempt', as
     }
   }
   const provider = { provide: Orders, scope: Scope.REQUEST, useFactory: () => new Orders() };
-  const handler = (await explored([provider])).get('test.a')!;
+  // A token without a prototype is no class.
+  const other = { ...provider, provide: (() => {}) as never, useFactory: () => ({}) };
+  const handler = (await explored([provider, other])).get('test.a')!;
   for (const id of ['1', '2']) await handler.invoke({ ...DELAY, id }, CTX);
   expect(calls).toEqual([
     [1, '1'],
