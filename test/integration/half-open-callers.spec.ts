@@ -60,8 +60,8 @@ const unless =
   (call: Promise<unknown>): Promise<unknown> =>
     call.catch((error: unknown) => refused.push(error));
 
-it('a pool that has no connection, or gets none, is a typed error, and nothing was written', async () => {
-  const extra = { max: 1, connectionTimeoutMillis: 100 };
+it('a pool that has no connection is a typed error, and nothing was written', async () => {
+  const extra = { max: 1, connectionTimeoutMillis: 2_000 };
   const node = await stage.start({
     database: { url: proxy.url, extra },
     options: { worker: false },

@@ -70,7 +70,7 @@ it('a transactional handler that outlives its abort takes no deadline from the n
           begun.push(key ?? '');
           await (key === 'first' ? first.promise : hang());
         },
-        { concurrency: 1, timeout: 300 },
+        { concurrency: 1, timeout: 2_000 },
       ),
     ],
   });
@@ -79,7 +79,7 @@ it('a transactional handler that outlives its abort takes no deadline from the n
     () => begun.length,
     (count) => count === 1,
   );
-  const retrying = node.next('retrying');
+  const retrying = node.next('retrying', ({ key }) => key === 'second');
   await node.delays.schedule('test.fenced', null, { after: 0, key: 'second' });
   const { verdict } = await node.delays.cancel('test.fenced', 'first', { running: 'abort' });
   expect(verdict).toBe('cancelled');

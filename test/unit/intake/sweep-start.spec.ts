@@ -36,12 +36,16 @@ it('with nothing overdue they begin a little before the time of the pass', () =>
   expect(pass(2, 1)).toBe(NOW_MS - 5_001);
 });
 
-it('in front of a backlog they begin at the beginning', () => {
+it('in front of a backlog they begin at the beginning, also when its last page was read', () => {
   pass(0, 200);
   const from = start.begin(1);
-  start.read({ ...EMPTY, cursor: { wakeMs: 5, id: 5 } }, 1, 500);
+  const more = { ...EMPTY, cursor: { wakeMs: 5, id: 5 } };
+  start.read(more, 1, 500);
   expect(from).not.toBeNull();
   expect(start.begin(501)).toBeNull();
+  start.read(more, 501, 700);
+  start.read({ ...EMPTY, oldestMs: 900_000 }, 700, 900);
+  expect(start.begin(901)).toBeNull();
 });
 
 it('all are looked at every five minutes, however long that takes', () => {

@@ -22,11 +22,13 @@ export class SweepStart {
   #oldest: Cursor | null = null;
   #allAgainAtMs = -Infinity;
   #isOfAll = true;
+  #isFirstPage = true;
   #tookMs = 0;
 
   /** @returns where a pass begins that begins now; null: at the beginning */
   begin(nowMs: number): Cursor | null {
     this.#isOfAll = this.#oldest === null || nowMs >= this.#allAgainAtMs;
+    this.#isFirstPage = true;
     this.#tookMs = 0;
     return this.#isOfAll ? null : this.#oldest;
   }
@@ -34,8 +36,10 @@ export class SweepStart {
   /** A page of the pass was read, from `askedAtMs` to `nowMs` of `performance.now()`. */
   read({ cursor, oldestMs, nowMs: databaseMs }: SweptPage, askedAtMs: number, nowMs: number): void {
     this.#tookMs += nowMs - askedAtMs;
-    // There are more: what is in front of a backlog is no matter.
-    if (cursor !== null) {
+    const isWhole = this.#isFirstPage && cursor === null;
+    this.#isFirstPage = false;
+    // Of several pages the last tells what is oldest behind the others.
+    if (!isWhole) {
       this.#oldest = null;
       return;
     }
