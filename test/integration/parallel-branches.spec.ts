@@ -166,8 +166,13 @@ describe('calls and writes that run in parallel in one transaction', () => {
       node.delays.scheduleMany([item('a')], { manager }),
       schedule('a', manager),
       reschedule('a', manager),
+      node.delays.cancelMany([{ name: NAME, key: 'a' }], { manager, running: 'abort' }),
+      schedule('a', manager),
+      node.delays.cancel(NAME, 'a', { manager, running: 'abort' }),
+      schedule('a', manager),
     ]);
     const inTurn = ['scheduled', 'cancelled', 'scheduled', 'replaced', 'rescheduled'];
+    inTurn.push('cancelled', 'scheduled', 'cancelled', 'scheduled');
     expect(verdicts(answers.flat())).toEqual(inTurn);
     await commit();
     expect(await liveKeys()).toEqual(['a']);

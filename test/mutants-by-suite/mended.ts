@@ -115,8 +115,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'producer/abort/cancels.ts',
-        'await this.#refuseSnapshots(transaction);\n    const results = await cancel(targets);',
-        'const results = await cancel(targets);\n    await this.#refuseSnapshots(transaction);',
+        'transaction, undefined, refuse);',
+        'transaction, undefined, refuse && undefined);',
       ),
     ],
     tests: ['integration/abort/callers'],

@@ -54,6 +54,7 @@ export class HintListener {
     // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
     if (this.#hasOwnSessions && this.#client) await this.#prepare(this.#client);
     if (this.#hearing !== 'unknown' || this.#client === undefined) return;
+    clearTimeout(this.#reconnect);
     this.#reconnect = setTimeout(() => void this.#learnAgain(), LEARN_AGAIN_MS);
   }
 
@@ -156,6 +157,7 @@ export class HintListener {
     this.#failures += 1;
     this.#trouble.failed(error);
     void client.end().catch(() => {});
+    clearTimeout(this.#reconnect);
     this.#reconnect = setTimeout(() => {
       void this.#connect().then(() => this.#connectedAgain());
     }, retryPauseMs(this.#failures));

@@ -69,9 +69,10 @@ export class Loader {
     this.nodes.update(nodes, pauses);
   }
 
-  /** Before the start: more often than configured, when nobody will tell of what is new. */
+  /** More often than configured, when nobody will tell of what is new. */
   loadEvery(ms: number): void {
     this.#loadEveryMs = ms;
+    this.#task.runNow();
   }
 
   /** Before it joins: says that this node is there, for no name, and reads nothing. */

@@ -32,6 +32,7 @@ export class ManyWrites {
 
   /**
    * @param to only for `reschedule`
+   * @param first what may refuse it, when its turn has come
    * @returns one result for each target, in their order
    * @throws DelayUnstableError outside of a caller's transaction; nothing was written then
    */
@@ -40,17 +41,19 @@ export class ManyWrites {
     targets: readonly Target[],
     options: InTransaction,
     to?: MoveTo,
+    first?: () => Promise<void>,
   ): Promise<ManyResult<Verdict>[]> {
     const transaction = this.transactions.of(options, 'write');
     if (targets.length === 0) return [];
     const lists = listsOf(targets);
     const keyed = lists.flatMap(({ list }) => (list.of === 'keys' ? list.targets : []));
-    const { changed, manager } = await transaction.inOrder(keyed, () =>
-      this.transactions.run(transaction, async (joined, runner) => ({
+    const { changed, manager } = await transaction.inOrder(keyed, async () => {
+      await first?.();
+      return await this.transactions.run(transaction, async (joined, runner) => ({
         changed: await this.write(verb, lists, joined, runner, { to }),
         manager: joined,
-      })),
-    );
+      }));
+    });
     this.announce(manager, changed.values());
     return targets.map((_, index) => {
       const one = changed.get(index) as Changed;

@@ -24,7 +24,7 @@ import { isManual, type ManualRuns } from './manual-runs.js';
 import { within } from '../tasks/within.js';
 import { Worker } from './worker.js';
 
-/** A start that takes longer waits for a database that does not answer. */
+/** A start that takes longer waits for answers that may not come, and ends by itself when it has one. */
 const STARTS_WITHIN_MS = 5_000;
 
 /** Postgres cuts an application's name there. */
@@ -42,6 +42,7 @@ export class Engine implements ProducersEngine {
   #worker: Worker | undefined;
   #proof: SessionProof | undefined;
   #starting: Promise<void> | undefined;
+  #isStopped = false;
 
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
@@ -114,6 +115,7 @@ export class Engine implements ProducersEngine {
   /** Ends well, handlers in flight first; harmless when nothing was started. */
   async stop(): Promise<void> {
     await this.#whenStarted();
+    this.#isStopped = true;
     this.listed.remove();
     const unfinished = (await this.#worker?.drain()) ?? 0;
     await this.#notifier?.drain();
@@ -167,6 +169,7 @@ export class Engine implements ProducersEngine {
     const store = new AttemptStore(connections, options.schema, 'nothing', options.nodeName);
     this.#aborts = new AbortRequests(store, notifier, worker?.inFlight, events);
     const listens = (await worker?.start()) ?? false;
+    if (this.#isStopped) return void (await worker?.drain());
     if (worker !== undefined && !listens && limits !== null) {
       events.emit('advice', {
         message:

@@ -78,7 +78,8 @@ export class Batcher<Item extends { id: number; epoch: number }> {
 
   async #flush(): Promise<void> {
     while (this.#waiting.length > 0 && !this.#closed) {
-      let left = this.#take();
+      const batch = this.#take();
+      let left = batch;
       try {
         left = await this.#write(left);
         if (left.length > 0) await this.#lookAfter(left);
@@ -89,7 +90,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
       } catch (error) {
         // Behind the others and in smaller batches: one that the database refuses ends up alone.
         this.#waiting.push(...left);
-        this.#limit = Math.max(1, Math.floor(left.length / 2));
+        this.#limit = Math.max(1, Math.floor(batch.length / 2));
         this.#failures += 1;
         this.parts.trouble.failed(error);
         await rest(retryPauseMs(this.#failures));

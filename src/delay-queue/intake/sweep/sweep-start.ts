@@ -16,7 +16,7 @@ const GRACE_MS = 5_000;
 
 /**
  * Where passes begin: at the beginning of all, or, as long as that would cost too much, at what was the oldest row when it was
- * looked for last. Older ones can only come by a commit that is later than the rest.
+ * looked for last. Older ones can only come by a commit later than their wake, or with an `at` in the past.
  */
 export class SweepStart {
   #oldest: Cursor | null = null;

@@ -106,7 +106,7 @@ export class Sweeper {
     this.#waitsForRoom = false;
     const isAnew = this.#pass === 'none' || (this.#pass === 'help' && this.#hasOverflowed);
     // Leases end meanwhile of what the pass is past, and rows are committed late.
-    const isOld = this.#pass === 'own' && performance.now() - this.#passBeganAtMs >= this.everyMs;
+    const isOld = performance.now() - this.#passBeganAtMs >= this.everyMs;
     if (isAnew || isOld) this.#begin('own');
     while (this.#pass !== 'none' && this.intake.hasRoom) {
       const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
@@ -171,6 +171,7 @@ export class Sweeper {
     } else if (this.#pass === 'own' && sawOverdue && this.nodes.hasPeers) {
       this.#begin('help');
       this.#helpAtMs = performance.now() + HELP_AFTER_MS;
+      this.#passBeganAtMs = this.#helpAtMs;
     } else {
       this.#begin('none');
     }

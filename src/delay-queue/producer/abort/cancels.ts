@@ -37,6 +37,8 @@ interface CancelsMany {
     verb: 'cancel',
     targets: readonly Target[],
     options: InTransaction,
+    to: undefined,
+    first?: () => Promise<void>,
   ): Promise<CancelResult[]>;
 }
 
@@ -58,10 +60,14 @@ export class Cancels {
   }
 
   async list(targets: readonly Target[], cancelling: Cancelling): Promise<CancelResult[]> {
-    const { transaction } = cancelling;
-    return await this.#cancel(targets, cancelling, (some) =>
-      this.many.change('cancel', some, transaction),
-    );
+    const { transaction, abortWithinMs } = cancelling;
+    // What one look cancels stays cancelled when it is refused then: refused it is in its place among the calls, and before.
+    let first = abortWithinMs === undefined ? undefined : () => this.#refuseSnapshots(transaction);
+    return await this.#cancel(targets, cancelling, (some) => {
+      const refuse = first;
+      first = undefined;
+      return this.many.change('cancel', some, transaction, undefined, refuse);
+    });
   }
 
   /**
@@ -79,7 +85,6 @@ export class Cancels {
     if (abortWithinMs === undefined) return await cancel(targets);
     const manager = transaction.manager === 'own' ? undefined : transaction.manager;
     const giveUpAtMs = performance.now() + abortWithinMs;
-    await this.#refuseSnapshots(transaction);
     const results = await cancel(targets);
     const calls = [currentCall(), actingCall(manager)];
     const own = new Set(calls.flatMap((call) => call?.attempts.map(({ id }) => id) ?? []));
@@ -87,6 +92,7 @@ export class Cancels {
       const running = runningOf(results).filter(({ id }) => !own.has(id));
       const leftMs = giveUpAtMs - performance.now();
       if (running.length === 0 || leftMs <= 0) return results;
+      if (looks === 1) await this.#refuseSnapshots(transaction);
       const ids = running.map(({ id }) => id);
       await within(this.engine.abort(ids), leftMs);
       await pause(Math.min(leftMs, pauseMs(PAUSE, looks)));
