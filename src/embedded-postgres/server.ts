@@ -124,8 +124,10 @@ export class Server {
 
   /** The one that it runs on, whoever started it. */
   private async rememberPort(): Promise<void> {
-    const [, , , port] = (await readFile(this.pidFile, 'utf8').catch(() => '')).split('\n');
-    if (port && Number(port) !== (await this.rememberedPort())) await replace(this.portFile, port);
+    const seen = await this.look();
+    if (seen.state !== 'running') return;
+    const { port } = new URL(seen.url);
+    if (Number(port) !== (await this.rememberedPort())) await replace(this.portFile, port);
   }
 
   private async dropLargeLog(): Promise<void> {

@@ -42,8 +42,6 @@ export class Supervisor {
   #port: number | undefined;
   #opening: { done: (port: number) => void; failed: (error: StartError) => void } | undefined;
   #failedStarts = 0;
-  /** Killed because somebody asked for it: that is no failed start. */
-  readonly #killed = new WeakSet<ShopChild>();
   #stopping = false;
   #reporter: number | undefined;
   readonly #news: OnceEach;
@@ -129,17 +127,10 @@ export class Supervisor {
 
   #hear(place: number, report: Exclude<Report, { type: 'ready' }>): void {
     if (report.type === 'open') this.#nowOpen(place, report.port);
-    else if (report.type === 'kill') this.#kill(this.#names.indexOf(report.name));
+    else if (report.type === 'kill') this.#children.get(this.#names.indexOf(report.name))?.kill();
     else if (report.type === 'happened') this.#news.tell(report.happenings);
     else if (this.#port === undefined) this.#fail(report.message);
     else this.audience.printed(this.#nameOf(place), report.message);
-  }
-
-  #kill(place: number): void {
-    const child = this.#children.get(place);
-    if (child === undefined) return;
-    this.#killed.add(child);
-    child.kill();
   }
 
   #nowOpen(place: number, port: number): void {
@@ -157,10 +148,8 @@ export class Supervisor {
   }
 
   #bury(place: number, how: string): void {
-    const child = this.#children.get(place);
     this.#children.delete(place);
     const wasOpen = this.#open.delete(place);
-    const isFailedStart = !wasOpen && !(child && this.#killed.has(child));
     if (this.#stopping) return;
     const name = this.#nameOf(place);
     this.#roster?.died(name);
@@ -168,7 +157,7 @@ export class Supervisor {
     this.audience.died(name, how);
     if (this.#reporter === place) this.#reporter = undefined;
     this.#chooseReporter();
-    if (isFailedStart && ++this.#failedStarts >= FAILED_STARTS_MAX) {
+    if (!wasOpen && ++this.#failedStarts >= FAILED_STARTS_MAX) {
       return this.#fail(`${name} does not start: ${how}`);
     }
     const timer = setTimeout(() => {

@@ -124,11 +124,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   'filters-see-halves': {
     about: 'looks for what matches beside a call that takes back what it wrote',
     patches: [
-      patch(
-        'producer/transaction/calls-in-order.ts',
-        "targets === 'all' ? [...this.#last.keys()] : keys",
-        'keys',
-      ),
+      patch('producer/transaction/calls-in-order.ts', '? [...this.#last.values()]', '? []'),
     ],
     tests: ['integration/parallel-branches'],
   },

@@ -83,7 +83,7 @@ export class EngineConnections implements Runner {
     };
   }
 
-  /** Opens the next dedicated connection while the first of the pool is opened: to prove a password takes both sides 20 ms. */
+  /** Opens the next dedicated connection while the first of the pool is opened: to prove a password takes both sides a while. */
   openEarly(): void {
     const client = this.#dedicated();
     client.on('error', () => {});

@@ -59,8 +59,10 @@ const meaningOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null ? Reflect.get(error, MEANING) : undefined;
 
 /**
- * Somebody's function has answered this, and nobody waits for it. Of a promise a rejection would end the process.
+ * Perhaps nobody waits for this, which somebody's function has answered. Of a promise a rejection would end the process.
+ * @returns the same
  */
-export function unheard(answer: unknown): void {
+export function unheard<Answer>(answer: Answer): Answer {
   if (typeof answer === 'object' && answer !== null) void Promise.resolve(answer).catch(() => {});
+  return answer;
 }

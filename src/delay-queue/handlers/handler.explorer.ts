@@ -4,6 +4,7 @@ import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.o
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { type DelayEventMap, DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
+import { unheard } from '../delay/thrown-by-handlers.js';
 import { deadNamesOf } from './on-dead-delay.decorator.js';
 import { declarationOf } from './declaration.js';
 import { eventsOf } from './on-delay-event.decorator.js';
@@ -102,7 +103,7 @@ export class HandlerExplorer {
         continue;
       }
       // Whatever is refused before it is asked for ends the start, and not the process.
-      declaration.catch(() => {});
+      void unheard(declaration);
       later.push(async () => {
         const answer = await outcomeOf(declaration);
         this.registry.declare(atStart(place, answer), place);

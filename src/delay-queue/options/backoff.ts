@@ -109,9 +109,7 @@ export function functionPolicy(
 ): BackoffPolicy {
   return (attempt) => {
     try {
-      const pause: unknown = backoff(attempt);
-      unheard(pause);
-      return parseDurationMs(pause, 'backoff');
+      return parseDurationMs(unheard(backoff(attempt)), 'backoff');
     } catch (error) {
       onFault(error);
       return fallback(attempt);

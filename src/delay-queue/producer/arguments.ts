@@ -1,5 +1,6 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { ScheduleItem } from '../delay/delay.js';
+import { unheard } from '../delay/thrown-by-handlers.js';
 import type { Payloads } from '../payloads/payloads.js';
 import { isPromise } from '../payloads/schema-check.js';
 import type { NewDelay } from '../store/wire/delay-rows.js';
@@ -71,7 +72,8 @@ export function newDelayOf(
   const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
   const stored = payloads.stored(draft.payload, draft);
   if (!isPromise(stored)) return { ...draft, payload: stored };
-  return heard(stored.then((text) => ({ ...draft, payload: text })));
+  // Something else may be refused before it is awaited: then its own error is nobody's.
+  return unheard(stored.then((text) => ({ ...draft, payload: text })));
 }
 
 /**
@@ -127,7 +129,7 @@ function storedAll(
         within(item, () => take(index, text));
         return storedAll(drafts, payloads, index + 1, size);
       };
-      return heard(rest());
+      return unheard(rest());
     }
     within(item, () => take(index, stored));
   }
@@ -145,12 +147,6 @@ class SizeOfAll {
       throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB together');
     }
   }
-}
-
-/** Something else may be refused before it is awaited: then its own error is nobody's, and must not end the process. */
-function heard<T>(promise: Promise<T>): Promise<T> {
-  promise.catch(() => {});
-  return promise;
 }
 
 function lengthOf(list: unknown, field: string): number {

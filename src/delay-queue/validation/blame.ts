@@ -46,10 +46,17 @@ export function readable<T>(field: string, read: () => T): T {
 
 export const UNREADABLE = 'cannot be read: a getter or proxy throws';
 
-/** The thrown value may be a revoked proxy, for which `instanceof` itself throws. */
-export function isRefusal(error: unknown): error is DelayInvalidError {
+export const isRefusal = (error: unknown): error is DelayInvalidError =>
+  isOf(error, DelayInvalidError);
+
+/** What was thrown may be a revoked proxy, for which `instanceof` itself throws. */
+export function isOf<Thrown extends Error>(
+  error: unknown,
+  // oxlint-disable-next-line typescript/no-explicit-any -- whatever it is made of
+  type: new (...parts: any[]) => Thrown,
+): error is Thrown {
   try {
-    return error instanceof DelayInvalidError;
+    return error instanceof type;
   } catch {
     return false;
   }

@@ -1,5 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
+import { DelayEvents } from 'nestjs-delay-queue';
+import { Worker } from '../../../src/delay-queue/runtime/worker.js';
 import { RecurrenceStore } from '../../../src/delay-queue/store/recurrences/recurrence.store.js';
 import { appModule, plainHandler, signal } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';
@@ -25,3 +27,28 @@ it('a node that is closed while it starts leaves nothing behind', async () => {
   await Promise.all([init, closed]);
   expect(await stage.sql('SELECT id FROM delay_queue.node')).toEqual([]);
 });
+
+it('a start that outlasts the end comes to nothing by itself', async () => {
+  const [reached, gate, done] = [signal(), signal(), signal()];
+  intercept(RecurrenceStore.prototype, 'withdraw', async ({ real }) => {
+    reached.resolve();
+    await gate.promise;
+    return real();
+  });
+  intercept(Worker.prototype, 'drain', async ({ real }) => {
+    const unfinished = await real();
+    done.resolve();
+    return unfinished;
+  });
+  const setup = { url: stage.url, providers: [plainHandler('test.a', () => {})] };
+  const app = await NestFactory.create(appModule(setup), { logger: false, abortOnError: false });
+  const told: string[] = [];
+  const events = app.get(DelayEvents);
+  for (const event of ['ready', 'stopped'] as const) events.on(event, () => told.push(event));
+  const init = app.init();
+  await reached.promise;
+  await app.close();
+  gate.resolve();
+  await Promise.all([init, done.promise]);
+  expect(told).toEqual(['stopped']);
+}, 30_000);

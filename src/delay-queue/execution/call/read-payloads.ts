@@ -1,6 +1,7 @@
 import { DelayPayloadError } from '../../payloads/payload.errors.js';
 import type { PayloadReader } from '../../payloads/payloads.js';
 import type { Outcome } from '../../settlement/outcome.js';
+import { isOf } from '../../validation/blame.js';
 import type { Attempt } from './attempt.js';
 import type { Call } from './call.js';
 import { outcomeOf } from './outcome-of.js';
@@ -39,18 +40,11 @@ async function readAll(call: Call, read: PayloadReader): Promise<Read> {
     } catch (error) {
       all.unread.set(
         attempt,
-        isMisfit(error) ? { kind: 'discarded', reason: error } : outcomeOf(error, call.stopping),
+        isOf(error, DelayPayloadError)
+          ? { kind: 'discarded', reason: error }
+          : outcomeOf(error, call.stopping),
       );
     }
   }
   return all;
-}
-
-/** A schema may throw a revoked proxy, for which `instanceof` itself throws. */
-function isMisfit(error: unknown): boolean {
-  try {
-    return error instanceof DelayPayloadError;
-  } catch {
-    return false;
-  }
 }

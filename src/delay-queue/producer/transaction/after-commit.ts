@@ -113,14 +113,16 @@ export class AfterCommit implements EntitySubscriberInterface {
 
   #leave(runner: QueryRunner, piece: Omit<Piece, 'depth'>): void {
     const pending = this.#pendingOf(runner);
-    if (pending.pieces.length === 0) pending.rollbacksBefore = rollbacksOf(runner);
+    if (pending.pieces.length === 0) {
+      pending.rollbacksBefore = SessionWatch.of(runner)?.rollbacks ?? 0;
+    }
     pending.pieces.push({ ...piece, depth: depthOf(runner) });
   }
 
   #pendingOf(runner: QueryRunner): Pending {
     let pending = this.#pending.get(runner);
     if (pending === undefined) {
-      pending = { pieces: [], rollbacksBefore: rollbacksOf(runner) };
+      pending = { pieces: [], rollbacksBefore: 0 };
       this.#pending.set(runner, pending);
       // Begun in plain SQL, the transaction ends in plain SQL: TypeORM tells nothing of its end.
       if (!runner.isTransactionActive) {
@@ -159,5 +161,3 @@ export class AfterCommit implements EntitySubscriberInterface {
     for (const { rolledBack } of undone) rolledBack?.();
   }
 }
-
-const rollbacksOf = (runner: QueryRunner): number => SessionWatch.of(runner)?.rollbacks ?? 0;

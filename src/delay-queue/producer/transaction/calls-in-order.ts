@@ -8,7 +8,7 @@ interface Target {
 }
 
 /** Of a call that has a filter: which delays it is about is known only when it looks. */
-export type Targets = readonly Target[] | 'all';
+type Targets = readonly Target[] | 'all';
 
 /**
  * The calls of one transaction. Those about the same name and key take effect in the order in which they
@@ -35,7 +35,11 @@ export class CallsInOrder {
   /** All keys of a call are taken at once, before anything is awaited: so no two calls wait for each other. */
   async run<Result>(targets: Targets, call: () => Promise<Result>): Promise<Result> {
     const keys = targets === 'all' ? [] : targets.filter(({ key }) => key !== null).map(keyText);
-    const before = this.#before(targets === 'all' ? [...this.#last.keys()] : keys);
+    const before =
+      targets === 'all'
+        ? [...this.#last.values()]
+        : keys.flatMap((key) => this.#last.get(key) ?? []);
+    if (this.#lastOfAll !== undefined) before.push(this.#lastOfAll);
     let leave!: () => void;
     const over = new Promise<void>((resolve) => {
       leave = resolve;
@@ -50,11 +54,6 @@ export class CallsInOrder {
       if (this.#lastOfAll === over) this.#lastOfAll = undefined;
       leave();
     }
-  }
-
-  #before(keys: readonly string[]): Promise<void>[] {
-    const calls = keys.flatMap((key) => this.#last.get(key) ?? []);
-    return this.#lastOfAll === undefined ? calls : [...calls, this.#lastOfAll];
   }
 }
 
