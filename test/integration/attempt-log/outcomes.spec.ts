@@ -87,23 +87,6 @@ describe.each(['plain', 'transactional'] as const)('of a %s handler', (kind) => 
   });
 });
 
-it.each(['plain batch', 'transactional batch'] as const)(
-  'of a %s that was split is told, and what became of each alone',
-  async (kind) => {
-    // So that both are due together.
-    await node.admin.pause(NAMES[kind]);
-    await node.delays.schedule(NAMES[kind], null, { after: 0, key: 'beside' });
-    const fired = node.fire(kind, failFirst);
-    await until(
-      () => node.delays.find(NAMES[kind], KEY),
-      (delay) => delay !== null,
-    );
-    await node.admin.resume(NAMES[kind]);
-    await fired;
-    expect(await atEnd(kind)).toEqual([['completed', '1 split: Error: no', '1 completed']]);
-  },
-);
-
 it('while it runs, find and list say since when', async () => {
   const [begun, done] = [signal(), signal()];
   const fired = node.fire('plain', async () => {

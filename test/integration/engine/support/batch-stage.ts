@@ -4,6 +4,7 @@ import {
   batchHandler,
   type DelayNode,
   fencedBatchHandler,
+  type NodeSetup,
   signal,
 } from '../../../support/delay-node.js';
 import type { Stage } from './stage.js';
@@ -38,6 +39,7 @@ export async function startWith(
   kind: Kind,
   run: Run,
   options: Partial<OnDelayBatchOptions> = {},
+  ofModule: NodeSetup['options'] = {},
 ) {
   const begun = signal();
   const goOn = signal();
@@ -50,7 +52,7 @@ export async function startWith(
     },
     { concurrency: 1, batch: 10, ...options },
   );
-  const node: DelayNode = await stage.start({ providers: [handler] });
+  const node: DelayNode = await stage.start({ providers: [handler], options: ofModule });
   return {
     node,
     /** @param meanwhile what else happens while the slot is taken */
