@@ -1,8 +1,7 @@
-import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../src/embedded-postgres/free-port.js';
 import { ServerProcess, temporaryFolder } from '../server/server-process.js';
 import { ShopClient } from './client.js';
 import { COLLECTED, type ProcessReading } from './probe.js';
@@ -20,7 +19,7 @@ export class MeasuredShop {
   /** @param env the shop's settings, as its users write them. Resolves when it answers. */
   static async start(databaseUrl: string, env: Record<string, string> = {}): Promise<MeasuredShop> {
     const folder = await temporaryFolder('shop');
-    const port = await freePort();
+    const port = await freePort(0);
     const loaded = ['tools/swc-loader.mjs', 'bench/shop/probe.ts'].map((path) => [
       '--import',
       new URL(path, ROOT).href,
@@ -71,14 +70,4 @@ function asSomebodyElses(databaseUrl: string): string {
   const url = new URL(databaseUrl);
   if (url.hostname === '127.0.0.1') url.hostname = 'localhost';
   return url.href;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (typeof address !== 'object' || address === null) throw new Error('there is no free port');
-  return address.port;
 }

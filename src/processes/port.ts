@@ -3,6 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { createServer } from 'node:net';
 import { json } from 'node:stream/consumers';
 import { codeOf } from '../embedded-postgres/embedded-postgres.error.js';
+import { freePort } from '../embedded-postgres/free-port.js';
 import type { ListenConfig } from '../shop/shop.config.js';
 import { StartError } from '../start.error.js';
 
@@ -18,7 +19,7 @@ export function urlOf({ host, port }: ListenConfig): string {
 /**
  * Looks whether the port can be listened on, before anything is built on it.
  *
- * @returns the port; for 0 a free one
+ * @returns the port; for 0 a free one, which stays free until the shop listens
  * @throws StartError
  */
 export async function freePortOf({ host, port }: ListenConfig): Promise<number> {
@@ -26,8 +27,7 @@ export async function freePortOf({ host, port }: ListenConfig): Promise<number> 
   try {
     server.listen(port, host);
     await once(server, 'listening');
-    const address = server.address();
-    return typeof address === 'object' && address ? address.port : port;
+    return port === 0 ? await freePort(0, host) : port;
   } catch (error) {
     if (codeOf(error) === 'EADDRINUSE' && (await isShop({ host, port }))) {
       throw new StartError(

@@ -6,12 +6,11 @@ import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { locateBinaries, type Binaries } from '../../../src/embedded-postgres/binaries.js';
 import { openDataFolder, type DataFolder } from '../../../src/embedded-postgres/data-folder.js';
-import { HOST } from '../../../src/embedded-postgres/free-port.js';
+import { freePort, HOST } from '../../../src/embedded-postgres/free-port.js';
 import { initialize, SETTINGS_FILE } from '../../../src/embedded-postgres/initialize.js';
 import { run } from '../../../src/embedded-postgres/program.js';
 import { serverFolder } from '../../support/server-folder.js';
 import { Leashed } from './leashed.js';
-import { quietPort } from './quiet-port.js';
 
 const READY_WITHIN_MS = 60_000;
 const LOOK_EVERY_MS = 20;
@@ -42,7 +41,7 @@ export class OwnServer {
 
   static async #in(folder: DataFolder, binaries: Binaries, settings: Settings): Promise<OwnServer> {
     const password = (await readFile(join(folder.path, 'password'), 'utf8')).trim();
-    const port = await quietPort();
+    const port = await freePort(0);
     const url = `postgresql://postgres:${password}@${HOST}:${port}/postgres`;
     const server = new OwnServer(folder, binaries, url, settings);
     await server.configure({});
