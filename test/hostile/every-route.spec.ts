@@ -88,13 +88,42 @@ it.each(WALKS)('every route answers %s with %i', async (_, status, oddOf) => {
   );
   expect(all).not.toEqual([]);
   for (const { method, path, body, field } of all) {
-    const headers = { origin: 'https://evil.example', ...(body && JSON_TYPE) };
-    const answer = await shop.sendAsItIs(method, path, body, headers);
+    const answer = await shop.sendAsItIs(method, path, body, body ? JSON_TYPE : {});
     const { errors } = problemIn(answer, status);
     const named = errors?.map((error) => error.field.split('.')[0]);
     expect({ method, path, named }).toEqual({ method, path, named: field ? [field] : undefined });
     expect(Object.keys(answer.headers).filter((name) => TELLTALE.test(name))).toEqual([]);
   }
+});
+
+const OF_ANOTHER_PAGE: Record<string, string>[] = [
+  { origin: 'https://evil.example' },
+  { origin: 'null' },
+  { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
+  { 'sec-fetch-site': 'same-site' },
+];
+
+it('a page of another origin may change nothing, by any route', async () => {
+  const changing = routes.filter(({ method }) => method !== 'GET');
+  expect(changing).not.toEqual([]);
+  for (const { name, method, at, sample } of changing) {
+    for (const headers of OF_ANOTHER_PAGE) {
+      const of = { ...headers, ...(sample && JSON_TYPE) };
+      const answer = await shop.sendAsItIs(method, at(), sample, of);
+      expect({ name, says: problemIn(answer, 403).detail }).toEqual({
+        name,
+        says: 'a page of another origin may not do this',
+      });
+    }
+  }
+});
+
+it('what it reads comes without leave to read it', async () => {
+  const answer = await shop.sendAsItIs('GET', '/skus', undefined, {
+    origin: 'https://evil.example',
+  });
+  expect(answer.status).toBe(200);
+  expect(Object.keys(answer.headers).filter((name) => TELLTALE.test(name))).toEqual([]);
 });
 
 it('away, the database is 503 and when to ask again, for every route, and one line of log', async () => {

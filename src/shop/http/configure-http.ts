@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { serveOpenApi } from './openapi.js';
 import { requestManners } from './request-manners.js';
+import { SameOriginGuard } from './same-origin.guard.js';
 import { answerUnreadableRequests } from './unreadable-requests.js';
 import { inPlainWords } from './wording.js';
 
@@ -29,6 +30,7 @@ export function configureHttp(app: NestExpressApplication): void {
   app.use(requestManners(app));
   app.useBodyParser('json', { limit: CAMPAIGN_LIMIT, type: isCampaign });
   app.useBodyParser('json', { limit: BODY_LIMIT });
+  app.useGlobalGuards(new SameOriginGuard());
   serveOpenApi(app);
 }
 

@@ -1,14 +1,4 @@
-import {
-  Controller,
-  Get,
-  HttpCode,
-  Ip,
-  NotFoundException,
-  Param,
-  Post,
-  Res,
-  UseGuards,
-} from '@nestjs/common';
+import { Controller, Get, HttpCode, Ip, NotFoundException, Param, Post, Res } from '@nestjs/common';
 import {
   ApiAcceptedResponse,
   ApiNotFoundResponse,
@@ -18,7 +8,6 @@ import {
 } from '@nestjs/swagger';
 import type { Response } from 'express';
 import { problem } from '../http/problem.js';
-import { SameOriginGuard } from '../site/same-origin.guard.js';
 import { Processes, type ProcessState } from './processes.js';
 import { processList } from './processes.schemas.js';
 
@@ -26,7 +15,6 @@ const LOOPBACK = /^(?:::1|(?:::ffff:)?127\.\d+\.\d+\.\d+)$/;
 
 @ApiTags('processes')
 @Controller('processes')
-@UseGuards(SameOriginGuard)
 export class ProcessesController {
   constructor(private readonly processes: Processes) {}
 

@@ -1,12 +1,10 @@
-import { Controller, HttpCode, Post, UseGuards } from '@nestjs/common';
+import { Controller, HttpCode, Post } from '@nestjs/common';
 import { ApiAcceptedResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
-import { SameOriginGuard } from '../site/same-origin.guard.js';
 import { startedRace, type StartedRace } from './races.schemas.js';
 import { RacesService } from './races.service.js';
 
 @ApiTags('races')
 @Controller('races')
-@UseGuards(SameOriginGuard)
 export class RacesController {
   constructor(private readonly races: RacesService) {}
 
