@@ -21,6 +21,7 @@ export const SCENARIOS = [
   'lateness',
   'commit',
   'attempt',
+  'in-transaction',
   'plans',
   'churn',
   'endurance',

@@ -24,6 +24,7 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   lateness: () => import('./lateness.js'),
   commit: () => import('./commit.js'),
   attempt: () => import('./attempt.js'),
+  'in-transaction': () => import('./in-transaction.js'),
   plans: () => import('./plans.js'),
   churn: () => import('./churn.js'),
   endurance: () => import('./endurance.js'),

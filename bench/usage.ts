@@ -25,6 +25,7 @@ shop      --orders-per-second 100 --seconds 120 --connections 50
 lateness  --rates 200,1000 --seconds 10 --pending 0 (or 0,1000000,10000000)
 commit    --rates 200,1000 --seconds 10
 attempt   (no options)
+in-transaction (no options)
 plans     --count 50000
 churn     --churn fillfactor,vacuum (default: fillfactor) --churn-waiting 20000
           --fillfactors 100,90,70,50
