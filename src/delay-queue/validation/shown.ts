@@ -53,7 +53,9 @@ const BUILT_IN: readonly [kind: string, isOfIt: (value: unknown) => boolean][] =
 
 /** What an object is that nobody means to be one of options: `a Promise`; undefined for all others. */
 export const builtInKind = (value: object): string | undefined =>
-  BUILT_IN.find(([, isOfIt]) => isOfIt(value))?.[0];
+  Object.getPrototypeOf(value) === Object.prototype
+    ? undefined
+    : BUILT_IN.find(([, isOfIt]) => isOfIt(value))?.[0];
 
 /** To call one throws, and not before it is called. */
 export const isClass = (value: unknown): boolean =>
