@@ -49,14 +49,22 @@ export async function hears(
 ): Promise<Hearing> {
   const nonce = randomUUID();
   return new Promise<Hearing>((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
     const decide = (hearing: Hearing): void => {
       clearTimeout(timer);
+      timer = undefined;
       client.off('notification', notified);
       client.off('end', giveUp);
       signal?.removeEventListener('abort', giveUp);
       resolve(hearing);
     };
-    const timer = setTimeout(() => decide('silent'), PROBE_MS);
+    // A process that stood still runs its timers before it reads what has come meanwhile.
+    const wait = (): void => {
+      clearTimeout(timer);
+      const own = setTimeout(() => setImmediate(() => own === timer && decide('silent')), PROBE_MS);
+      timer = own;
+    };
+    wait();
     const giveUp = (): void => decide('unknown');
     const notified = ({ payload = '' }: Notification): void => {
       const hint = parseHint(payload);
@@ -66,7 +74,9 @@ export async function hears(
     client.on('end', giveUp);
     signal?.addEventListener('abort', giveUp);
     if (signal?.aborted) giveUp();
-    sender.query('SELECT pg_notify($1::text, $2::text)', [channel, probeHint(nonce)]).catch(giveUp);
+    sender
+      .query('SELECT pg_notify($1::text, $2::text)', [channel, probeHint(nonce)])
+      .then(() => timer && wait(), giveUp);
   });
 }
 
