@@ -44,7 +44,7 @@ export async function runFaults({ design, url, guarded = false }: Run): Promise<
 async function inTheLastMoment(cast: Cast, actor: Actor): Promise<Outcome> {
   cast.hold('1-paid-late');
   await actor.place('1-long', 3_000);
-  await actor.place('1-paid-at-once', 600);
+  await actor.place('1-paid-at-once', 3_000);
   await actor.place('1-paid-late', 300);
   await actor.place('1-next', 400);
   await actor.pay('1-paid-at-once');
@@ -58,7 +58,7 @@ async function inTheLastMoment(cast: Cast, actor: Actor): Promise<Outcome> {
 
 /** A payment that has cancelled the timer fails, and its transaction is rolled back. */
 async function rolledBack(cast: Cast, actor: Actor): Promise<Outcome> {
-  await actor.place('2-not-paid', 300);
+  await actor.place('2-not-paid', 2_000);
   await actor.pay('2-not-paid', { spoilt: true });
   await cast.quiet();
   return cast.outcome('2-', ['2-not-paid']);
@@ -109,7 +109,7 @@ async function whilePaused(cast: Cast, actors: [Actor, Actor], shows: Shows): Pr
   cast.hold('5-in-hand');
   await actors[0].place('5-in-hand', 300);
   const sleeper = await cast.untilClosing('5-in-hand');
-  await sleeper.place('5-soon', 1_000);
+  await sleeper.place('5-soon', 2_000);
   await sleeper.kill('SIGSTOP');
   const stopped = pause(PAUSE_MS);
   await cast.whileNobody('5-in-hand', promised ? LONG_MS : PAUSE_MS, 2);

@@ -3,6 +3,7 @@ import type { Client } from 'pg';
 import { Cluster } from './support/cluster.js';
 import type { Served } from './support/worker.protocol.js';
 import { IS_LISTENER } from '../support/listener.js';
+import { OF_THIS_DATABASE } from '../support/of-this-database.js';
 
 const cluster = new Cluster();
 
@@ -48,8 +49,8 @@ it('SIGTERM twice, during a claim, with handlers in flight: all of it is given b
   const locker = await holdClaimsOf('test.claimed');
   await delays.schedule('test.claimed', null, { after: 0, key: 'test.claimed' });
   await cluster.until<{ waits: number }>(
-    `SELECT count(*)::int AS waits FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    `SELECT count(*)::int AS waits FROM pg_locks
+     WHERE locktype = 'advisory' AND NOT granted AND ${OF_THIS_DATABASE}`,
     ([row]) => row?.waits === 1,
   );
   const exit = leaving.kill('SIGTERM');

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { NodeProcess } from '../support/node-process.js';
+import { OF_THIS_DATABASE } from '../support/of-this-database.js';
 import { until } from '../support/until.js';
 import { campaignWhen, isCompleted, people } from './support/campaigns.js';
 import { RunningShop } from './support/running-shop.js';
@@ -24,8 +25,11 @@ const rowsOf = async (sql: string) => (await us.query(sql)).rows;
 const delivered = () =>
   rowsOf(`SELECT id, recipient FROM sample_campaign_message ORDER BY recipient`);
 
-const stuck = () =>
-  rowsOf(`SELECT pid FROM pg_locks WHERE locktype = 'advisory' AND objid = 42 AND NOT granted`);
+/** Who waits for that lock. */
+const WAITS = `FROM pg_locks
+  WHERE locktype = 'advisory' AND objid = 42 AND NOT granted AND ${OF_THIS_DATABASE}`;
+
+const stuck = () => rowsOf(`SELECT pid ${WAITS}`);
 
 /** What is done there stands still for the second batch of those, until nobody holds the lock. */
 const standStill = (table: string, when: string, [first, last]: [string, string]) =>
@@ -61,7 +65,7 @@ it('a process killed when a batch is marked and not sent, and another one sent a
   await until(stuck, (backends) => backends.length === 2);
   await victim.kill('SIGKILL');
   // What it had begun there is taken back.
-  await us.query(`SELECT pg_terminate_backend(pid) FROM pg_locks WHERE objid = 42 AND NOT granted`);
+  await us.query(`SELECT pg_terminate_backend(pid) ${WAITS}`);
   await until(stuck, (backends) => backends.length === 0);
   const before = await delivered();
   expect(before.map(({ recipient }) => recipient)).toEqual([...people(4), ...people(8, 'q')]);

@@ -66,7 +66,7 @@ describe('campaigns', () => {
   });
 
   it('stop in the middle and go on with those who are left', async () => {
-    const { id } = await campaign(shop, people(10));
+    const { id } = await campaign(shop, people(40));
     await campaignWhen(shop, id, ({ counts }) => counts.sent >= RATE);
     expect(await act(id, 'stop')).toMatchObject({ status: 200, body: { state: 'STOPPED' } });
     // A batch may have been on its way.
@@ -83,7 +83,7 @@ describe('campaigns', () => {
       await shop.mustHold();
     }
     await campaignWhen(shop, id, isCompleted);
-    expect(await reached(shop, id)).toEqual(people(10));
+    expect(await reached(shop, id)).toEqual(people(40));
     expect(await act(id, 'resume')).toMatchObject({ status: 200, body: { state: 'COMPLETED' } });
     expect(await act(id, 'stop')).toMatchObject({ status: 409 });
   });

@@ -44,7 +44,7 @@ describe('extending', () => {
     );
     const [extending] = await whileHeld(shop, ['SELECT pg_advisory_xact_lock(1)'], async () => {
       // Longer than an extension takes to get there; the witness tells that it has passed.
-      const at = new Date(Date.now() + 3_000);
+      const at = new Date(Date.now() + 5_000);
       const due = [id, witness.id].map((orderId) => ({ payload: { orderId }, key: orderId, at }));
       await shop.app
         .get(DelayService)

@@ -15,7 +15,7 @@ type Act = (reach: Reach) => unknown;
 
 let act: Act;
 
-const TIMED_OUT = { timeout: 250, maxAttempts: 1 } as const;
+const TIMED_OUT = { timeout: 1_000, maxAttempts: 1 } as const;
 
 /** Whoever is healthy returns. */
 const run = (delay: Delay, ctx: DelayContext & { manager?: EntityManager }): unknown =>

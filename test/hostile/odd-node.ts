@@ -22,7 +22,7 @@ export const ODD_OPTIONS = {
   backoff: () => 1,
 } as const;
 
-const OPTIONS: DelayQueueOptions = { lease: '1s', drainTimeout: '5s' };
+const OPTIONS: DelayQueueOptions = { lease: '5s', drainTimeout: '5s' };
 
 /** One node for all odd things of a file. Jest fails a test whose handler lets something escape that nobody catches. */
 export class OddNode extends OneNode {

@@ -7,6 +7,7 @@ import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.s
 import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { fileDatabase } from '../support/file-database.js';
+import { OF_THIS_DATABASE } from '../support/of-this-database.js';
 import { until } from '../support/until.js';
 
 /**
@@ -19,10 +20,9 @@ const EPOCH = 1;
 const NODE = 'node-1';
 const GATE = 42;
 
-/** In this database: other tests have locks of their own. */
 const WAITS_AT_GATE = `
-  SELECT FROM pg_locks JOIN pg_database d ON d.oid = database
-  WHERE locktype = 'advisory' AND NOT granted AND objid = $1::int AND datname = current_database()`;
+  SELECT FROM pg_locks
+  WHERE locktype = 'advisory' AND NOT granted AND objid = $1::int AND ${OF_THIS_DATABASE}`;
 
 const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
   claim: [claimSql(tables, 'ends'), [[ID], [EPOCH], [1_000], [9], NODE]],

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Socket } from 'node:net';
 import { Client } from 'pg';
 import { ChaosServer, RUN_APPLICATION } from '../chaos/server/chaos-server.js';
+import { OF_THIS_DATABASE } from '../support/of-this-database.js';
 import { until } from '../support/until.js';
 import { SmallWorld } from './chaos/small-world.js';
 
@@ -112,7 +113,7 @@ const HARM: Record<string, () => Promise<void>> = {
   locks: async () => {
     const unlocked = `FROM (SELECT FROM delay_queue.delay FOR UPDATE SKIP LOCKED) AS free`;
     const table = `FROM pg_locks WHERE mode = 'AccessExclusiveLock' AND granted
-      AND relation = 'delay_queue.delay'::regclass`;
+      AND relation = 'delay_queue.delay'::regclass AND ${OF_THIS_DATABASE}`;
     const found = seen(async () => {
       if ((await world.count(table)) > 0) return 'table';
       return (await world.count(unlocked)) < 1_000 ? 'rows' : 'nothing';
@@ -122,7 +123,8 @@ const HARM: Record<string, () => Promise<void>> = {
     expect([await world.count(table), await world.count(unlocked)]).toEqual([0, 1_000]);
   },
   snapshot: async () => {
-    const held = `FROM pg_stat_activity WHERE backend_xmin IS NOT NULL
+    const held = `FROM pg_stat_activity
+      WHERE datname = current_database() AND backend_xmin IS NOT NULL
       AND state = 'idle in transaction' AND application_name = '${RUN_APPLICATION}'`;
     const found = seen(() => world.count(held));
     await world.harm('snapshot');

@@ -132,9 +132,11 @@ it('whatever fails, no payload and no password is in a log line, an event or an 
 
   // A database that turns the node away is a trouble in the log.
   await stage.sql(`ALTER ROLE ${role} NOLOGIN`);
-  await stage.sql('SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = $1', [
-    role,
-  ]);
+  await stage.sql(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND usename = $1`,
+    [role],
+  );
   await says(/listen failed and is tried again/);
   await stage.sql(`ALTER ROLE ${role} LOGIN`);
   await says(/listen works again/);

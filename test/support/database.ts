@@ -4,7 +4,7 @@ import type { Client } from 'pg';
 import { currentRun, onServer, prefixOf, templateOf, urlOf } from './test-run.js';
 
 /** How long a closed connection may take to vanish from the server's list. */
-const CLOSE_GRACE_MS = 2_000;
+const CLOSE_GRACE_MS = 10_000;
 
 export interface TestDatabase {
   url: string;

@@ -8,7 +8,7 @@ type CircusEvent =
   | { name: 'test_start' | 'test_done'; test: { errors: unknown[] } };
 
 /** Closing takes a moment (a socket's last packets), so a leak is what is still there after this. */
-const CLOSE_GRACE_MS = 2_000;
+const CLOSE_GRACE_MS = 10_000;
 
 const LEAKABLE = new Set([
   'Timeout',

@@ -1,8 +1,7 @@
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { freePort, HOST } from '../../../src/embedded-postgres/free-port.js';
 import type { TestDatabase } from '../../support/database.js';
-
-const HOST = '127.0.0.1';
 
 /** The only way from a shop to its database; shut, the database is away for that shop alone. */
 export class DatabaseDoor implements TestDatabase {
@@ -29,9 +28,9 @@ export class DatabaseDoor implements TestDatabase {
 
   /** Also after it was shut: on the same port. */
   async open(): Promise<void> {
+    this.#port ||= await freePort(0);
     this.#server = createServer((client) => this.#passOn(client));
     await once(this.#server.listen(this.#port, HOST), 'listening');
-    this.#port = (this.#server.address() as AddressInfo).port;
   }
 
   /** Cuts every connection and refuses new ones. */

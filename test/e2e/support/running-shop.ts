@@ -10,6 +10,7 @@ import { Agent, type IncomingHttpHeaders, type IncomingMessage, request } from '
 import { text as textOf } from 'node:stream/consumers';
 import { DataSource } from 'typeorm';
 import { AppModule } from '../../../src/app.module.js';
+import { freePort } from '../../../src/embedded-postgres/free-port.js';
 import { configureHttp } from '../../../src/shop/http/configure-http.js';
 import { invariants, type Invariants } from '../../../src/shop/invariants/invariants.schemas.js';
 import {
@@ -90,7 +91,8 @@ export class RunningShop {
     this.app = await this.created();
     if (this.travels) this.time = DelayTesting.of(this.app);
     configureHttp(this.app);
-    await this.app.listen(this.url ? new URL(this.url).port : 0, '127.0.0.1');
+    const port = this.url ? new URL(this.url).port : await freePort(0);
+    await this.app.listen(port, '127.0.0.1');
     this.url = await this.app.getUrl();
   }
 

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { DelayAbortedError, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import { NAMES } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
+import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
 import { ABORT, aborted, BRIEFLY, giveUp, KEY, SHORT, TwoNodes } from './support/two-nodes.js';
 
 const POOL = 5;
@@ -67,7 +68,10 @@ describe('a transactional attempt', () => {
     const cancelled = await dataSource.transaction(async (manager) => {
       await manager.query('LOCK TABLE effect IN ROW EXCLUSIVE MODE');
       await two.begin('transactional', (ctx) => ctx.manager!.query('LOCK TABLE effect'));
-      await two.until(`SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'effect'::regclass`);
+      await two.until(
+        `SELECT 1 FROM pg_locks
+         WHERE NOT granted AND relation = 'effect'::regclass AND ${OF_THIS_DATABASE}`,
+      );
       return delays.cancel(NAMES.transactional, KEY, { ...ABORT, manager });
     });
     expect(cancelled).toMatchObject({ verdict: 'cancelled' });
@@ -86,7 +90,8 @@ describe('a transactional attempt', () => {
     two.does(() => {});
     await two.schedule('transactional', KEY);
     await two.until(
-      `SELECT 1 FROM pg_stat_activity WHERE query LIKE '%COMMIT' AND wait_event_type = 'Lock'`,
+      `SELECT 1 FROM pg_stat_activity
+       WHERE datname = current_database() AND query LIKE '%COMMIT' AND wait_event_type = 'Lock'`,
     );
     const asked = two.asked();
     const cancelled = cancelFenced();

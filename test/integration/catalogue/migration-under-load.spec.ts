@@ -2,6 +2,7 @@ import { expect, it } from '@jest/globals';
 import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { type DelayNode, fencedHandler, plainHandler, signal } from '../../support/delay-node.js';
+import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
 import { EFFECT_TABLE, stageOfEach } from '../engine/support/stage-of-each.js';
 
 const DELAYS = 300;
@@ -91,7 +92,7 @@ it('a migration that waits for a transactional handler does not keep it from its
   await stage.until<{ waits: number }>(
     `SELECT count(*)::int AS waits FROM pg_locks
      WHERE NOT granted AND relation = 'delay_queue.delay'::regclass
-       AND mode = 'AccessExclusiveLock'`,
+       AND mode = 'AccessExclusiveLock' AND ${OF_THIS_DATABASE}`,
     ([row]) => row?.waits === 1,
   );
   end.resolve();

@@ -1,6 +1,7 @@
 import { expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { type DelayNode, fencedHandler, plainHandler } from '../../support/delay-node.js';
+import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
 import { until } from '../../support/until.js';
 import { HastyClient } from '../engine/support/hasty-client.js';
 import { EFFECT_TABLE, stageOfEach } from '../engine/support/stage-of-each.js';
@@ -94,10 +95,9 @@ it.each([
       (told) => told.includes('acknowledge works'),
     );
     for (const during of ['claim', 'acknowledge']) {
-      expect(troubles.filter((trouble) => trouble.startsWith(during))).toEqual([
-        ...Array.from({ length: REFUSALS }, () => `${during} ${code}`),
-        `${during} works`,
-      ]);
+      // Of these alone: a busy machine may add others.
+      expect(troubles.filter((told) => told === `${during} ${code}`)).toHaveLength(REFUSALS);
+      expect(troubles).toContain(`${during} works`);
     }
 
     // A transactional attempt whose last statement is refused rolls back as a whole.
@@ -129,7 +129,8 @@ it('a table is locked for long, and the database sets limits: the node keeps its
     );
     // Whom nobody waits for any more does not wait for the lock either.
     const waiting = await stage.sql(
-      `SELECT pid FROM pg_locks WHERE NOT granted AND relation = 'delay_queue.delay'::regclass`,
+      `SELECT pid FROM pg_locks
+       WHERE NOT granted AND relation = 'delay_queue.delay'::regclass AND ${OF_THIS_DATABASE}`,
     );
     expect(waiting.length).toBeLessThanOrEqual(CONNECTIONS);
     await locker.query('COMMIT');
@@ -148,7 +149,7 @@ it('crossed locks: the engine loses the deadlock and goes on', () =>
     // Its acknowledgement has the table of delays and waits for that of history.
     await stage.until<{ waits: number }>(
       `SELECT count(*)::int AS waits FROM pg_locks
-       WHERE NOT granted AND relation = 'delay_queue.history'::regclass`,
+       WHERE NOT granted AND relation = 'delay_queue.history'::regclass AND ${OF_THIS_DATABASE}`,
       ([row]) => row?.waits === 1,
     );
     await locker.query('LOCK TABLE delay_queue.delay IN SHARE MODE');

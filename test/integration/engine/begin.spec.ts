@@ -93,7 +93,7 @@ it('a pool that gives no connection costs no attempt, and what is due is not cla
 });
 
 it('a wait for a connection that is longer than half of a lease costs no attempt', async () => {
-  const options = { lease: '1s', timeout: '1s' } as const;
+  const options = { lease: '3s', timeout: '3s' } as const;
   const { node, events, inTrouble } = await start({ poolMax: 2, options });
   const release = await occupy(node, 2);
   await scheduleThroughSql(3);

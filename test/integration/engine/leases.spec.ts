@@ -1,4 +1,4 @@
-import { expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { DelayLeaseLostError, DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
 import type { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
@@ -6,7 +6,8 @@ import { ActingNode } from '../../support/acting-node.js';
 import { signal } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';
 
-const acting = new ActingNode({ options: { lease: '1s', timeout: '1s' } });
+/** Its timeouts are far away: only a lost lease ends an attempt. */
+const acting = new ActingNode({ options: { lease: '1s', timeout: '20s' } });
 
 /** As another node's claim would, once it believed the lease to be over; or this very node's, after a pause. */
 const takeOver = (): Promise<unknown[]> =>
@@ -47,16 +48,21 @@ it.each([
   },
 );
 
-it('a transactional attempt is never renewed', async () => {
-  const renewed: number[] = [];
-  intercept(AttemptStore.prototype, 'renew', ({ real, given: [items] }) => {
-    // One that is over and not written down yet keeps its row: that is another matter.
-    renewed.push(...(items as readonly Attempt[]).filter(({ over }) => !over).map(({ id }) => id));
-    return real();
+describe('a transactional attempt', () => {
+  const brief = new ActingNode({ options: { lease: '1s', timeout: '1s' } });
+
+  it('is never renewed', async () => {
+    const renewed: number[] = [];
+    intercept(AttemptStore.prototype, 'renew', ({ real, given: [items] }) => {
+      // One that is over and not written down yet keeps its row: that is another matter.
+      const held = (items as readonly Attempt[]).filter(({ over }) => !over);
+      renewed.push(...held.map(({ id }) => id));
+      return real();
+    });
+    const { end } = await brief.fire('transactional', () => new Promise(() => {}), {
+      maxAttempts: 1,
+    });
+    expect(end).toMatchObject({ event: 'dead', error: expect.stringContaining('Timeout') });
+    expect(renewed).toEqual([]);
   });
-  const { end } = await acting.fire('transactional', () => new Promise(() => {}), {
-    maxAttempts: 1,
-  });
-  expect(end).toMatchObject({ event: 'dead', error: expect.stringContaining('Timeout') });
-  expect(renewed).toEqual([]);
 });

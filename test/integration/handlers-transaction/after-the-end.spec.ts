@@ -174,7 +174,7 @@ it('a cursor that is left open fails the attempt, and its connection leaves the 
   });
   expect(dead).toMatchObject({ error: expect.stringMatching(/await it/) });
   await node.until<{ pid: number }>(
-    `SELECT pid FROM pg_stat_activity WHERE pid = ${pids[0]}`,
+    `SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid = ${pids[0]}`,
     (rows) => rows.length === 0,
   );
   expect(await effects()).toEqual([]);
