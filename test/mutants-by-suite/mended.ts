@@ -223,4 +223,15 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [patch('runtime/engine.ts', 'if (this.#starting === undefined) return;', 'return;')],
     tests: ['integration/engine/closed-while-starting'],
   },
+  'stood-still-is-silent': {
+    about: 'takes LISTEN for dead when its own process stood still while the answer came',
+    patches: [
+      patch(
+        'cluster/session-probe.ts',
+        "setTimeout(() => setImmediate(() => own === timer && decide('silent')), PROBE_MS)",
+        "setTimeout(() => decide('silent'), PROBE_MS)",
+      ),
+    ],
+    tests: ['integration/engine/session-probe'],
+  },
 };
