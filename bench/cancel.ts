@@ -14,10 +14,17 @@ import { openSite } from './site.js';
 
 type Cancel = 'cancel' | 'cancelInTransaction';
 
+interface Way {
+  cancel: Cancel;
+  /** Delays with keys that wait beside those that are cancelled. */
+  beside: number;
+}
+
 const SHOWN: Record<Cancel, string> = {
   cancel: 'of its own',
   cancelInTransaction: "the caller's",
 };
+const CANCELS = Object.keys(SHOWN) as Cancel[];
 
 /** The fill, through the system's own bulk call. */
 const FILL_SIZE = 1_000;
@@ -27,8 +34,8 @@ const AGAIN = 100;
 
 /** Cancelling waiting delays by key, from one process. */
 export async function run(bench: Bench): Promise<Table[]> {
-  const { calls, inFlight } = bench.settings;
-  const table = await callingTable<Cancel>(bench, {
+  const { calls, inFlight, pending } = bench.settings;
+  const table = await callingTable<Way>(bench, {
     name: 'cancel',
     title: `Cancel of ${figure(calls)} waiting delays by key, from one process`,
     notes: [
@@ -37,9 +44,10 @@ export async function run(bench: Bench): Promise<Table[]> {
       '"wrong": answers that the delay was absent, delays left behind, and a second cancel that finds one',
     ],
     column: 'transaction',
-    ways: ['cancel', 'cancelInTransaction'],
-    shown: (cancel) => SHOWN[cancel],
-    measure: (adapter, cancel) => measure(bench, adapter, cancel),
+    ways: pending.flatMap((beside) => CANCELS.map((cancel) => ({ cancel, beside }))),
+    shown: ({ cancel, beside }) =>
+      beside === 0 ? SHOWN[cancel] : `${SHOWN[cancel]}, beside ${figure(beside)}`,
+    measure: (adapter, way) => measure(bench, adapter, way),
   });
   return [table];
 }
@@ -47,13 +55,13 @@ export async function run(bench: Bench): Promise<Table[]> {
 async function measure(
   bench: Bench,
   adapter: Adapter,
-  cancel: Cancel,
+  { cancel, beside }: Way,
 ): Promise<Calling | undefined> {
   const count = bench.settings.calls;
   const warmUp = Math.min(WARM_UP, count);
-  const site = await openSite(bench, adapter, `cancel ${adapter.name}`, async (url) => {
+  const site = await openSite(bench, adapter, `cancel ${adapter.name} ${beside}`, async (url) => {
     await adapter.prepare(url);
-    await fill(bench, adapter, url, count + warmUp);
+    await fill(bench, adapter, url, count + warmUp + beside);
   });
   const calling = await withProducer(adapter, site.url, [cancel], async (producer) => {
     await carryOut(producer, callOrder(bench, { call: cancel, first: count, count: warmUp }));
@@ -62,7 +70,7 @@ async function measure(
     const again = Math.min(AGAIN, count);
     const foundAgain = await carryOut(producer, { ...order, count: again });
     const left = await adapter.left(site.url);
-    return { ...measured, wrong: count - found + foundAgain + left };
+    return { ...measured, wrong: count - found + foundAgain + left - beside };
   });
   await site.drop();
   return calling;

@@ -79,7 +79,11 @@ const VARIANTS: readonly Variant[] = [
 export async function run(bench: Bench): Promise<Table[]> {
   const results = await interleaved(
     bench,
-    VARIANTS.map((variant) => ({ ...variant, title: `in-transaction · ${variant.title}` })),
+    VARIANTS.map((variant) => ({
+      ...variant,
+      title: `in-transaction · ${variant.title}`,
+      short: variant.title,
+    })),
     (variant) => measure(bench, variant),
     ({ serverMicros, statements }) =>
       `server ${figure(serverMicros)} µs, ${figure(statements, 2)} statements each`,
@@ -95,8 +99,8 @@ export async function run(bench: Bench): Promise<Table[]> {
         await statementSource(bench),
       ],
       columns: ['what', ...COLUMNS.map(({ title }) => title)],
-      rows: results.map(({ variant, measurements }, index) => [
-        VARIANTS[index]?.title ?? variant.title,
+      rows: results.map(({ variant, measurements }) => [
+        variant.short,
         ...cellsOf(COLUMNS, measurements),
       ]),
     },
@@ -106,9 +110,9 @@ export async function run(bench: Bench): Promise<Table[]> {
 async function measure(bench: Bench, { history, call }: Variant): Promise<Cost> {
   const adapter = history ? OURS : OURS_WITHOUT_HISTORY;
   // Counting costs each statement a little: those that are counted are not those that are measured.
-  const serverMicros = await costOf(bench, adapter, { history, call }, false);
-  const statements = await costOf(bench, adapter, { history, call }, true);
-  return { serverMicros: serverMicros.serverMicros, statements: statements.statements };
+  const { serverMicros } = await costOf(bench, adapter, { history, call }, false);
+  const { statements } = await costOf(bench, adapter, { history, call }, true);
+  return { serverMicros, statements };
 }
 
 async function costOf(

@@ -11,7 +11,7 @@ Scenarios: ${SCENARIOS.join(' ')} (default: all)
   --help
 
 enqueue   --calls 20000 --in-flight 50 --bulk 1000,10000 --bulk-count 100000
-cancel    --calls 20000 --in-flight 50
+cancel    --calls 20000 --in-flight 50 --pending 0 (or 0,10000000)
 drain     --count 50000 --processes 1 --concurrency default,1000 --handlers async (or plain,async,update)
           --workers cold (or cold,starting,standing: also with workers that have run before, or are up)
           --backlog 0 (delays of the far future beside a second drain, as 1000000)

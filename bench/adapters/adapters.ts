@@ -8,6 +8,7 @@ import type { PeerAdapter } from './peer.js';
 import { PG_BOSS } from './pg-boss.js';
 import { RABBITMQ } from './rabbitmq.js';
 import { REDIS_ZSET } from './redis-zset.js';
+import { STATEMENTS_ALONE } from './statements-alone.js';
 import { TABLE_LEASE } from './table-lease.js';
 import { TABLE_POLL } from './table-poll.js';
 
@@ -27,6 +28,7 @@ const ADAPTERS: readonly (Adapter | PeerAdapter)[] = [
   OURS_WITHOUT_HISTORY,
   OURS_WITH_ATTEMPTS,
   TABLE_POLL,
+  STATEMENTS_ALONE,
   TABLE_LEASE,
   ...PEERS,
 ];
