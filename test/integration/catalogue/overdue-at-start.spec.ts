@@ -7,6 +7,8 @@ import { EFFECT_TABLE, stageOfEach } from '../engine/support/stage-of-each.js';
 /** All nodes were down for a while. */
 const OVERDUE = 6_000;
 const FEW = 100;
+/** Of these: one whose connection is slow to come is nobody's unfairness. */
+const NEARLY_ALL = 90;
 const CLAIM_BATCH = 300;
 const CONCURRENCY = 40;
 const SWEEP_PAGE = 2_000;
@@ -43,12 +45,12 @@ it('thousands overdue at the start: bounded batches, fair between names, and the
   const ran = new Map<string, number>();
   const now = { running: 0, most: 0 };
   const allRan = signal();
-  /** How many of the many had run when the last of that name had. */
+  /** How many of the many had run when nearly all of that name had. */
   const manyBefore = new Map<string, number>();
   const count = (name: string): void => {
     const runs = (ran.get(name) ?? 0) + 1;
     ran.set(name, runs);
-    if (runs === FEW) manyBefore.set(name, ran.get('test.many') ?? 0);
+    if (runs === NEARLY_ALL) manyBefore.set(name, ran.get('test.many') ?? 0);
     if ([...ran.values()].reduce((sum, each) => sum + each, 0) === OVERDUE) allRan.resolve();
   };
   const node = await stage.start({

@@ -5,12 +5,12 @@ import { EFFECT_TABLE, stageOfEach } from './support/stage-of-each.js';
 const stage = stageOfEach({ tables: EFFECT_TABLE });
 
 it('a role that may wait for nothing and finds nothing by itself is enough to work with', async () => {
-  // Longer than any statement of ours takes, on a machine that is not busy with ten other things.
+  // Longer than any statement of ours takes, on a machine that is busy, too.
   await stage.set({
-    statement_timeout: '500ms',
-    lock_timeout: '50ms',
-    idle_session_timeout: '500ms',
-    idle_in_transaction_session_timeout: '500ms',
+    statement_timeout: '5s',
+    lock_timeout: '500ms',
+    idle_session_timeout: '1s',
+    idle_in_transaction_session_timeout: '1s',
     search_path: '',
   });
   const node = await stage.start({
@@ -38,7 +38,7 @@ it('a role that may wait for nothing and finds nothing by itself is enough to wo
     );
     await Promise.all(ends);
     // Longer than a session of that role may be idle, by the server's own clock.
-    await stage.sql('SELECT pg_sleep(0.7)');
+    await stage.sql('SELECT pg_sleep(1.5)');
   }
   expect(await delays.schedule('test.plain', null, { after: '1h', key: 'k' })).toMatchObject({
     verdict: 'scheduled',
