@@ -5,7 +5,7 @@ import type { Runner } from '../store/wire/runner.js';
 import { parseHint, probeHint } from './hint.js';
 
 /** A server that has not delivered its own notification by then does not. */
-const PROBE_MS = 2_000;
+export const PROBE_MS = 2_000;
 
 /** How often a pooler is asked for the session that listens in vain. */
 const UNLISTEN_TRIES_MAX = 20;

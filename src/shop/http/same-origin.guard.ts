@@ -1,9 +1,4 @@
-import {
-  ForbiddenException,
-  Injectable,
-  type CanActivate,
-  type ExecutionContext,
-} from '@nestjs/common';
+import { ForbiddenException, type CanActivate, type ExecutionContext } from '@nestjs/common';
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Request } from 'express';
 
@@ -13,7 +8,6 @@ const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
  * What changes something may be asked for by the shop's own page and by programs, and by no page of somebody else's
  * that is open in the same browser.
  */
-@Injectable()
 export class SameOriginGuard implements CanActivate {
   canActivate(context: ExecutionContext): boolean {
     const { method, headers } = context.switchToHttp().getRequest<Request>();

@@ -1,12 +1,10 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { hears, listen } from '../../../src/delay-queue/cluster/session-probe.js';
+import { hears, listen, PROBE_MS } from '../../../src/delay-queue/cluster/session-probe.js';
 import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 const CHANNEL = 'test_probe';
-/** Longer than a probe waits. */
-const STANDS_STILL_MS = 2_200;
 
 let database: TestDatabase;
 let clients: Client[];
@@ -28,9 +26,9 @@ it('a process that stands still while it is told hears all the same', async () =
   const runner: Runner = {
     query: async (text, values) => {
       const sent = sender.query(text, values);
-      // What is sent is on its way by then.
+      // What is sent is on its way by then; and longer than a probe waits.
       await new Promise(setImmediate);
-      const untilMs = performance.now() + STANDS_STILL_MS;
+      const untilMs = performance.now() + PROBE_MS + 200;
       while (performance.now() < untilMs);
       return (await sent).rows as never;
     },
