@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DataSource } from 'typeorm';
+import { InvariantsService } from '../../src/shop/invariants/invariants.service.js';
 import { INVARIANTS } from '../../src/shop/invariants/invariants.sql.js';
 import { campaign, campaignWhen, isCompleted } from './support/campaigns.js';
 import { RunningShop } from './support/running-shop.js';
@@ -133,6 +134,25 @@ describe('GET /invariants', () => {
   it('entities and migrations agree', async () => {
     const { upQueries } = await shop.app.get(DataSource).driver.createSchemaBuilder().log();
     expect(upQueries.map(({ query }) => query)).toEqual([]);
+  });
+
+  it('who ask while a look is under way share the next one, which sees what was written meanwhile', async () => {
+    const dataSource = shop.app.get(DataSource);
+    const service = new InvariantsService(dataSource);
+    const holder = dataSource.createQueryRunner();
+    await holder.startTransaction();
+    await holder.query('LOCK TABLE sample_refund IN ACCESS EXCLUSIVE MODE');
+    const first = service.check();
+    await shop.untilWaiting(1);
+    await shop.sql(`UPDATE sku SET stock = stock - 1 WHERE sku = 'CUP-WHITE'`);
+    const others = new Set(Array.from({ length: 40 }, () => service.check()));
+    expect(others.size).toBe(1);
+    await holder.commitTransaction();
+    await holder.release();
+    expect((await first).ok).toBe(true);
+    for (const other of others) expect((await other).ok).toBe(false);
+    await shop.sql(`UPDATE sku SET stock = stock + 1 WHERE sku = 'CUP-WHITE'`);
+    expect((await service.check()).ok).toBe(true);
   });
 
   it('answers one line per check, and what is wrong with it', async () => {

@@ -11,10 +11,29 @@ interface Finding {
 
 @Injectable()
 export class InvariantsService {
+  #running: Promise<Invariants> | undefined;
+  /** Begins when that one has ended. */
+  #next: Promise<Invariants> | undefined;
+
   constructor(private readonly dataSource: DataSource) {}
 
-  /** All checks see the same snapshot, so that a check never blames a write between two of them. */
+  /** Looks now. The looks read whole tables: who asks while one is under way gets the next one, with all others who do. */
   check(): Promise<Invariants> {
+    if (this.#next !== undefined) return this.#next;
+    if (this.#running === undefined) return this.#begin();
+    const begin = (): Promise<Invariants> => {
+      this.#next = undefined;
+      return this.#begin();
+    };
+    return (this.#next = this.#running.then(begin, begin));
+  }
+
+  #begin(): Promise<Invariants> {
+    return (this.#running = this.#look().finally(() => (this.#running = undefined)));
+  }
+
+  /** All checks see the same snapshot, so that a check never blames a write between two of them. */
+  #look(): Promise<Invariants> {
     return this.dataSource.transaction('REPEATABLE READ', async (manager) => {
       await manager.query(`SET TRANSACTION READ ONLY`);
       const checks: Check[] = [];
