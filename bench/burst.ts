@@ -5,6 +5,7 @@ import { brokenRules, type Closing, closingOf } from './burst/findings.js';
 import { placeOrders } from './burst/orders.js';
 import { awaitSettled } from './processes/await-settled.js';
 import { BenchProcess } from './processes/bench-process.js';
+import type { Batch } from './processes/protocol.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';
 import { connect } from './server/bench-server.js';
 import { buildShop } from './shop/shop-tables.js';
@@ -13,7 +14,7 @@ import { openSite } from './site.js';
 interface Variant {
   title: string;
   /** Orders of one call of the handler. */
-  batch: number;
+  batch: Batch;
   processes: number;
 }
 
@@ -44,8 +45,10 @@ const COLUMNS: readonly Column<Burst>[] = [
 /** Orders of the sample shop that time out in the same second, and all that closing them means. */
 export async function run(bench: Bench): Promise<Table[]> {
   const { settings } = bench;
-  const variants = [1, settings.burstBatch].flatMap((batch) =>
-    settings.processes.map((processes) => ({
+  const batches: Batch[] = ['no queue', 1, settings.burstBatch];
+  const variants = batches.flatMap((batch) =>
+    // A loop that knows all orders beforehand shares them with nobody.
+    (batch === 'no queue' ? [1] : settings.processes).map((processes) => ({
       title: `burst · ${shownBatch(batch)} · ${processes} process${processes > 1 ? 'es' : ''}`,
       batch,
       processes,
@@ -67,6 +70,7 @@ export async function run(bench: Bench): Promise<Table[]> {
         `an order: two lines of ${figure(settings.burstSkus)} SKUs, its news in the outbox, one keyed delay`,
         'a close: the order moved by compare-and-set, its stock back, its news written, its delay removed,',
         'in one transaction; all options as the shop has them',
+        '"no queue": a loop that knows all orders beforehand closes each in a transaction, and has no delays',
         '"orders closed/s": from the first deadline to the last close; the second itself is part of it',
         '"late": closed_at, written by the close itself, minus the deadline of the order',
         '"invariants": those of the shop, no order lost or closed twice or early, stock exact',
@@ -89,8 +93,10 @@ export async function run(bench: Bench): Promise<Table[]> {
   ];
 }
 
-const shownBatch = (batch: number): string =>
-  batch === 1 ? 'one per order' : `batches of ${figure(batch)}`;
+const shownBatch = (batch: Batch): string => {
+  if (batch === 'no queue') return 'one per order, no queue';
+  return batch === 1 ? 'one per order' : `batches of ${figure(batch)}`;
+};
 
 function shownBroken(measurements: readonly Burst[]): string {
   const broken = new Set(measurements.flatMap((burst) => burst.broken));
@@ -111,7 +117,7 @@ async function measure(bench: Bench, { batch, processes }: Variant): Promise<Bur
   await Promise.all(workers.map((worker) => worker.ask({ type: 'start' }, 'started')));
   const client = await connect(url);
   const placedAtMs = performance.now();
-  await placeOrders(client, { orders, skus, leadMs: LEAD_MS });
+  await placeOrders(client, { orders, skus, leadMs: LEAD_MS, delays: batch !== 'no queue' });
   await (await bench.server()).client.query('CHECKPOINT');
   // Until the last second before the deadlines: what waiting costs is the `idle` scenario's.
   await pause(Math.max(0, LEAD_MS - 1_000 - (performance.now() - placedAtMs)));
@@ -119,7 +125,10 @@ async function measure(bench: Bench, { batch, processes }: Variant): Promise<Bur
   const reports = await awaitSettled(workers, orders);
   const done = await site.done();
   await Promise.all(workers.map((worker) => worker.stop()));
-  const [closing, broken] = [await closingOf(client), await brokenRules(client)];
+  const [closing, broken] = [
+    await closingOf(client),
+    await brokenRules(client, batch !== 'no queue'),
+  ];
   const { rows } = await client.query<{ left: number }>(
     'SELECT count(*)::int AS left FROM delay_queue.delay',
   );

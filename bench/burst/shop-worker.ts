@@ -9,12 +9,9 @@ import {
   type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
-import type { EntityManager } from 'typeorm';
 import { databaseOptions } from '../../src/app.module.js';
-import { returnStock } from '../../src/shop/catalog/stock.js';
-import { moveOrders } from '../../src/shop/orders/order.moves.js';
-import { writeNews } from '../../src/shop/outbox/outbox.js';
 import type { BenchWorker, Hears } from '../adapters/adapter.js';
+import { closeOrders } from './close-orders.js';
 import { orderNumberOf } from './orders.js';
 
 type CloseDelay = Delay<'order.close'>;
@@ -48,16 +45,6 @@ export async function openShopWorker(
   };
 }
 
-/** What the shop's own handler does, but for the messages, which nobody sends here. */
-async function close(manager: EntityManager, delays: readonly CloseDelay[]): Promise<void> {
-  const ids = delays.map(({ payload: { orderId } }) => orderId);
-  const closeReason = 'not paid in time';
-  const moved = await moveOrders(manager, ids, { from: 'UNPAID', to: 'CLOSED', closeReason });
-  const closed = moved.map(({ id }) => id);
-  await writeNews(manager, 'order.closed', closed);
-  await returnStock(manager, closed);
-}
-
 const tell = (hears: Hears, { payload: { orderId }, dueAt, latenessMs }: CloseDelay): void =>
   hears.handled(orderNumberOf(orderId), dueAt.getTime(), latenessMs);
 
@@ -66,7 +53,7 @@ function singleHandler(hears: Hears): Type {
     @OnDelay('order.close', { transactional: true })
     close(delay: CloseDelay, { manager }: TransactionalDelayContext): Promise<void> {
       tell(hears, delay);
-      return close(manager, [delay]);
+      return closeOrders(manager, [delay.payload.orderId]);
     }
   }
   return CloseOrder;
@@ -77,7 +64,10 @@ function batchHandler(batch: number, hears: Hears): Type {
     @OnDelay('order.close', { transactional: true, batch })
     close(delays: CloseDelay[], { manager }: TransactionalDelayBatchContext): Promise<void> {
       for (const delay of delays) tell(hears, delay);
-      return close(manager, delays);
+      return closeOrders(
+        manager,
+        delays.map(({ payload: { orderId } }) => orderId),
+      );
     }
   }
   return CloseOrders;

@@ -46,6 +46,10 @@ async function openWorker(
     return adapterOf(order.system).openWorker(order.url, order.running, hears);
   }
   // With the shop's entities, which nobody else needs.
+  if (order.batch === 'no queue') {
+    const { openClosingLoop } = await import('../burst/closing-loop.js');
+    return openClosingLoop(order.url, hears);
+  }
   const { openShopWorker } = await import('../burst/shop-worker.js');
   return openShopWorker(order.url, order.batch, hears);
 }

@@ -16,6 +16,9 @@ export interface WorkerOrder {
   watchesLoop?: boolean;
 }
 
+/** Orders of one call of the handler; 1: a handler per order; 'no queue': a loop instead of one. */
+export type Batch = number | 'no queue';
+
 /** A node of the sample shop that closes orders, numbered 0 … count - 1. */
 export interface ShopWorkerOrder {
   role: 'shop worker';
@@ -23,8 +26,7 @@ export interface ShopWorkerOrder {
   system: string;
   url: string;
   count: number;
-  /** Orders of one call of the handler; 1: a handler per order. */
-  batch: number;
+  batch: Batch;
 }
 
 export interface ProducerOrder {
