@@ -25,7 +25,7 @@ export async function stockShop(client: Client, skus: number): Promise<void> {
   );
 }
 
-interface Burst {
+interface Placing {
   orders: number;
   skus: number;
   leadMs: number;
@@ -41,7 +41,7 @@ interface Burst {
  */
 export async function placeOrders(
   client: Client,
-  { orders, skus, leadMs, delays }: Burst,
+  { orders, skus, leadMs, delays }: Placing,
 ): Promise<number> {
   await client.query('BEGIN');
   const { rows } = await client.query<{ first_ms: number }>(
