@@ -146,6 +146,20 @@ describe('money', () => {
     expect(await conflictsOf(answers[0]!.body.paymentId)).toHaveLength(1);
   });
 
+  it('shows the newest contradictions, however many are reported', async () => {
+    const { id, total } = await newOrder();
+    const { paymentId } = (await shop.callback(id, total)).body;
+    await shop.sql(
+      `INSERT INTO payment_conflict (id, payment_id, order_id, amount, reported_at)
+       SELECT gen_random_uuid(), $1, $2, n, now() + n * interval '1 s'
+       FROM generate_series(1, 300) AS n`,
+      [paymentId, id],
+    );
+    const shown: PaymentDetails['conflicts'] = await conflictsOf(paymentId);
+    const amounts = shown.map(({ amount }) => amount);
+    expect(amounts).toEqual(Array.from({ length: 100 }, (_, n) => 201 + n));
+  });
+
   it('of two reports that contradict at once: one is the record and the other the conflict', async () => {
     const [orders, transaction] = [[await newOrder(), await newOrder()], randomUUID()];
     const answers = await Promise.all(
