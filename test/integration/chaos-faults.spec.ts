@@ -74,8 +74,9 @@ const HARM: Record<string, () => Promise<void>> = {
       return performance.now() - startedMs;
     });
     await world.harm('latency');
-    // There and back: with this seed the worst delay is above 350 ms.
-    expect(Math.max(...trips)).toBeGreaterThan(700);
+    // There and back: with this seed the worst delay is above 350 ms, and one way alone would be half of it. Node's timers
+    // may ring a millisecond early.
+    expect(Math.max(...trips)).toBeGreaterThan(600);
   },
   'half-open': async () => {
     const names = (await throughEach()).map((_, n) => `probe-${n}`);
