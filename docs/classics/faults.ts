@@ -58,7 +58,7 @@ async function inTheLastMoment(cast: Cast, actor: Actor): Promise<Outcome> {
 
 /** A payment that has cancelled the timer fails, and its transaction is rolled back. */
 async function rolledBack(cast: Cast, actor: Actor): Promise<Outcome> {
-  await actor.place('2-not-paid', 2_000);
+  await actor.place('2-not-paid', 5_000);
   await actor.pay('2-not-paid', { spoilt: true });
   await cast.quiet();
   return cast.outcome('2-', ['2-not-paid']);

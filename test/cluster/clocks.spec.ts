@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { expect, it } from '@jest/globals';
 import { faketimeLibrary, offBy } from '../support/faketime.js';
-import { Cluster } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES } from './support/cluster.js';
 
 const HOUR_MS = 3_600_000;
 /** Far from an hour; how late exactly is the machine's business. */
@@ -25,7 +25,7 @@ if (library !== undefined) WAYS.push(['faketime', (shiftMs) => offBy(library, sh
 
 /** A node of that clock fires what it schedules itself. */
 async function fires(name: `test.${string}`, shiftMs: number, env: Record<string, string>) {
-  const worker = await cluster.worker(name, { [name]: { does: 'note' } }, {}, env);
+  const worker = await cluster.worker(name, { [name]: { does: 'note' } }, KEEPS_LEASES, env);
   for (const afterMs of [0, 700]) {
     const key = String(afterMs);
     worker.send({ schedule: { name, key, afterMs } });

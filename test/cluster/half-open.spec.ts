@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from '@jest/globals';
 import { openProxy, type PostgresProxy } from '../chaos/proxy/proxy.js';
-import { Cluster } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES } from './support/cluster.js';
 
 let proxy: PostgresProxy | undefined;
 
@@ -23,7 +23,7 @@ it('a node whose connections fall silent loses what it holds, says so, and works
 
   // Nothing is closed: whoever writes hears nothing, and a default client would wait for ever.
   proxy.halfOpen();
-  await cluster.worker('heir', { 'test.held': { does: 'note' } });
+  await cluster.worker('heir', { 'test.held': { does: 'note' } }, KEEPS_LEASES);
   await cluster.quiet();
   expect(await cluster.ends('test.held')).toEqual([
     { node: 'heir', state: 'completed', attempts: 2 },

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Cluster } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES } from './support/cluster.js';
 import type { Served } from './support/worker.protocol.js';
 
 const PERIOD_MS = 1_000;
@@ -25,7 +25,7 @@ it('a process killed in runs of what recurs loses no instant, and no later one w
     'SELECT name, due_at AS due FROM delay_queue.delay',
   );
   await victim.kill('SIGKILL');
-  await cluster.worker('heir', TICKS);
+  await cluster.worker('heir', TICKS, KEEPS_LEASES);
   for (const name of NAMES) {
     const lines = await cluster.until<{ due: Date; node: string; attempt: number }>(
       'SELECT due, node, attempt FROM ledger WHERE name = $1 ORDER BY due',

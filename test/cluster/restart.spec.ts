@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Cluster } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES } from './support/cluster.js';
 
 const MANY = 1_500;
 const ORDERED = 50;
@@ -27,7 +27,7 @@ it('what became due while no process ran fires after the start, oldest first', a
       // One at a time, so that the order shows.
       'test.ordered': { does: 'note', concurrency: 1 },
     },
-    { options: { lease: '20s' } },
+    KEEPS_LEASES,
   );
   await cluster.quiet();
   expect([...(await cluster.timesDone('test.many')).values()]).toEqual(Array(MANY).fill(1));

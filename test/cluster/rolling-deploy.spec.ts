@@ -1,12 +1,12 @@
 import { expect, it } from '@jest/globals';
-import { Cluster } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES } from './support/cluster.js';
 
 const COUNT = 50;
 
 const cluster = new Cluster();
 
 it('a node without a handler leaves delays of that name alone; the new version runs them', async () => {
-  const old = await cluster.worker('old', { 'test.known': { does: 'note' } });
+  const old = await cluster.worker('old', { 'test.known': { does: 'note' } }, KEEPS_LEASES);
   await cluster.schedule('test.new', COUNT, 500);
   await cluster.schedule('test.known', COUNT, 500);
   // All that the old one knows is done; that it looked at the other rows, too, shows in nothing.
@@ -21,7 +21,8 @@ it('a node without a handler leaves delays of that name alone; the new version r
     { name: 'test.new', epoch: 0, attempts: 0, leased_by: null, last_error: null },
   ]);
 
-  await cluster.worker('new', { 'test.known': { does: 'note' }, 'test.new': { does: 'note' } });
+  const both = { 'test.known': { does: 'note' }, 'test.new': { does: 'note' } } as const;
+  await cluster.worker('new', both, KEEPS_LEASES);
   await cluster.schedule('test.known', COUNT, 500);
   await cluster.quiet();
   const ends = await cluster.ends('test.new');

@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, it } from '@jest/globals';
-import { Cluster } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES } from './support/cluster.js';
 import type { Served } from './support/worker.protocol.js';
 
 const until = join(tmpdir(), `delay-queue-seized-${randomBytes(5).toString('hex')}`);
@@ -11,7 +11,7 @@ const cluster = new Cluster();
 
 afterEach(() => rmSync(until, { force: true }));
 
-const fenced: Served = { does: 'note', fenced: true, timeout: '2s' };
+const fenced: Served = { does: 'note', fenced: true, timeout: '4s' };
 
 const SERVED = {
   'test.plain': { does: 'freed', timeout: '60s' },
@@ -36,11 +36,11 @@ it('attempts whose event loop is blocked lose their leases and sessions, their r
   await delays.schedule('test.beside', null, { after: 100, key: 'beside' });
 
   // Others take all of it over while it still blocks: the sessions that held the rows are ended.
-  await cluster.worker('heir', {
-    'test.plain': { does: 'note' },
-    'test.used': fenced,
-    'test.fresh': fenced,
-  });
+  await cluster.worker(
+    'heir',
+    { 'test.plain': { does: 'note' }, 'test.used': fenced, 'test.fresh': fenced },
+    KEEPS_LEASES,
+  );
   await cluster.until<{ key: string }>(
     'SELECT key FROM delay_queue.delay',
     (rows) => rows.length === 1 && rows[0]!.key === 'beside',

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Cluster, type Worker } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES, type Worker } from './support/cluster.js';
 import type { WorkerMessage } from './support/worker.protocol.js';
 
 const COUNT = 10_000;
@@ -13,8 +13,9 @@ async function claimsOf(worker: Worker): Promise<NonNullable<WorkerMessage['clai
 
 it('two processes fire 10,000 delays: none twice, none lost, and they share the claims', async () => {
   const serves = { 'test.many': { does: 'note', concurrency: 50 } } as const;
-  const setup = { options: { lease: '20s' } } as const;
-  const workers = await Promise.all(['a', 'b'].map((name) => cluster.worker(name, serves, setup)));
+  const workers = await Promise.all(
+    ['a', 'b'].map((name) => cluster.worker(name, serves, KEEPS_LEASES)),
+  );
   // Due in the same two seconds: hints, loads and sweeps of both nodes are at work.
   const { delays } = await cluster.producer();
   await delays.scheduleMany(

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Cluster } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES } from './support/cluster.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -21,7 +21,9 @@ it('a due time is an instant, whatever zones the database and the process keep, 
   for (const [setting, value] of Object.entries(SESSION)) {
     await cluster.sql(`ALTER DATABASE ${row!.name} SET ${setting} = '${value}'`);
   }
-  const worker = await cluster.worker('calendar', { [NAME]: { does: 'note' } }, {}, { TZ: ZONE });
+  const worker = await cluster.worker('calendar', { [NAME]: { does: 'note' } }, KEEPS_LEASES, {
+    TZ: ZONE,
+  });
   const schedule = async (key: string, when: { afterMs: number } | { atMs: number }) => {
     worker.send({ schedule: { name: NAME, key, ...when } });
     const { dueAtMs, offset } = await worker.waitFor(({ scheduled }) => scheduled === key);

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Cluster } from './support/cluster.js';
+import { Cluster, KEEPS_LEASES } from './support/cluster.js';
 import type { Served } from './support/worker.protocol.js';
 
 const held: Served = { does: 'hold', timeout: '60s', backoff: { base: 10 } };
@@ -7,7 +7,7 @@ const held: Served = { does: 'hold', timeout: '60s', backoff: { base: 10 } };
 const SERVED = {
   'test.done': { ...held, stubborn: true },
   'test.held': held,
-  'test.fenced': { ...held, fenced: true, timeout: '2s' },
+  'test.fenced': { ...held, fenced: true, timeout: '4s' },
 } as const satisfies Record<string, Served>;
 const NAMES = ['test.done', 'test.held', 'test.fenced'] as const;
 
@@ -24,12 +24,16 @@ it('a process that was paused past its lease changes nothing afterwards: not wha
   await zombie.kill('SIGSTOP');
 
   const [, holder] = await Promise.all([
-    cluster.worker('heir', {
-      'test.done': { ...held, does: 'note' },
-      // Done although the zombie's fence held the row: its session is ended while it is still paused.
-      'test.fenced': { ...SERVED['test.fenced'], does: 'note' },
-    }),
-    cluster.worker('holder', { 'test.held': held }),
+    cluster.worker(
+      'heir',
+      {
+        'test.done': { ...held, does: 'note' },
+        // Done although the zombie's fence held the row: its session is ended while it is still paused.
+        'test.fenced': { ...SERVED['test.fenced'], does: 'note' },
+      },
+      KEEPS_LEASES,
+    ),
+    cluster.worker('holder', { 'test.held': held }, KEEPS_LEASES),
   ]);
   await cluster.until('SELECT FROM delay_queue.history', ({ length }) => length === 2);
   await holder.waitFor(({ holding }) => holding === 'test.held');

@@ -48,8 +48,8 @@ describe('the pace of campaigns, in two processes', () => {
     await database.drop({ force: true });
   });
 
-  const campaign = async (merchant: string, recipients: number): Promise<string> => {
-    const at = new Date().toISOString();
+  const campaign = async (merchant: string, recipients: number, atMs: number): Promise<string> => {
+    const at = new Date(atMs).toISOString();
     const { id } = await shop.post('/campaigns', {
       merchant,
       at,
@@ -69,10 +69,11 @@ describe('the pace of campaigns, in two processes', () => {
     );
 
   it('each merchant has its own, all of them share the provider’s, and a crowd of one slows no other', async () => {
-    // One merchant's campaigns wait before anybody else has begun.
+    // One merchant's campaigns wait before anybody else has begun, and none begins before all of them are there.
+    const startMs = Date.now() + 3_000;
     const crowd: string[] = [];
-    for (let n = 0; n < CROWD; n += 1) crowd.push(await campaign('tea-house', 4));
-    const others = await Promise.all(MERCHANTS.map((id) => campaign(id, 8)));
+    for (let n = 0; n < CROWD; n += 1) crowd.push(await campaign('tea-house', 4, startMs));
+    const others = await Promise.all(MERCHANTS.map((id) => campaign(id, 8, startMs + 1)));
     await allOf(others);
     const inBetween = await completed(crowd);
     await allOf(crowd);

@@ -57,7 +57,9 @@ describe('campaigns through a webhook', () => {
   it('who is refused for good is given up at once, who is answered 429 is tried again under the same key, ten times at most', async () => {
     webhook.answersTo.set('p-02', 400).set('p-03', 429).set('p-04', 503);
     const { id } = await campaign(shop, people(4), { inMs: HOUR_MS });
-    await shop.sql(`UPDATE campaign_recipient SET attempts = 8 WHERE recipient = 'p-04'`);
+    await shop.sql(
+      `UPDATE campaign_recipient SET attempts = 8 WHERE recipient IN ('p-03', 'p-04')`,
+    );
     await shop.fallsDue('campaign.send', id);
     const waiting = await campaignWhen(shop, id, ({ counts }) => counts.failed === 1);
     expect(waiting).toMatchObject({ state: 'RUNNING', counts: { sent: 1, pending: 2 } });
@@ -73,10 +75,7 @@ describe('campaigns through a webhook', () => {
       ],
     });
     expect(await recipient(id, 'p-03')).toMatchObject({ state: 'SENT', error: null });
-    isPostedAgainTo('p-04');
-    // As often as its pauses of a second let it, until it was taken.
-    expect(postsTo('p-03').length).toBeGreaterThan(1);
-    expect(new Set(postsTo('p-03').map(({ key }) => key)).size).toBe(1);
+    for (const name of ['p-03', 'p-04']) isPostedAgainTo(name);
     expect(postsTo('p-02')).toHaveLength(1);
     const [post, ...more] = postsTo('p-01');
     const body = { campaignId: id, kind: 'campaign', recipient: 'p-01' };

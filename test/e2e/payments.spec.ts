@@ -182,7 +182,7 @@ describe('money', () => {
       expect(failing.refund?.nextAt).not.toBeNull();
       expect(await paidBack(id)).toEqual([]);
 
-      const { body } = await provider({ refunds: 'fail', for: '200ms' });
+      const { body } = await provider({ refunds: 'fail', for: '1s' });
       expect(body).toMatchObject({ refunds: 'fail', until: expect.any(String) });
       const { amount, ...refunded } = await paymentWhen(id, isRefunded);
       expect(refunded).toMatchObject({ refundError: null, refund: null });

@@ -64,6 +64,8 @@ it('adds jobs, works on them, tells what the contract asks for, and ends on SIGT
   const harness = start({ PRODUCER_RATE: '200', WORKER_COUNT: '8', JOB_PAYLOAD_BYTES: '256' });
   await valuesOnce(harness, 'completion_rate', (rate) => rate > 0);
   await valuesOnce(harness, 'claim_p99_ms', (latency) => latency > 0);
+  // A line of its own, which comes after the others.
+  await valuesOnce(harness, 'queue_depth', () => true);
   const [descriptor, ...samples] = told(harness);
   expect(descriptor).toMatchObject({ kind: 'descriptor', event_tables: MANIFEST.event_tables });
   expect(new Set(samples.map(({ system }) => system))).toEqual(new Set([MANIFEST.system]));

@@ -189,9 +189,10 @@ describe('a plain attempt', () => {
     const run = plainHandler(
       'test.timeout',
       async ({ payload }, ctx) => {
+        // Before it waits for anything: its time may be over by then.
+        ctx.signal.addEventListener('abort', () => timedOut.resolve(payload));
         const options = { after: 100, key: KEY };
         if (payload === 1) await acting.delays.schedule('test.timeout', 2, options);
-        ctx.signal.addEventListener('abort', () => timedOut.resolve(payload));
         await timedOut.promise;
       },
       { timeout: 400 },

@@ -97,7 +97,7 @@ it.each(['first', 'last'] as const)(
       begun.resolve();
       return goOn.promise;
     });
-    const app = await start({ schedule, options: { lease: '4s' }, providers: [held] });
+    const app = await start({ schedule, options: { lease: '8s' }, providers: [held] });
     const registry = app.get(SchedulerRegistry);
     expect(listed(app)).toEqual(TASKS);
     expect([registry.getTimeouts(), registry.getCronJobs().size]).toEqual([[], 0]);

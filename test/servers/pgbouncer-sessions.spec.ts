@@ -87,7 +87,7 @@ afterEach(async () => {
             const [row] = await manager.query<{ pid: number }[]>('SELECT pg_backend_pid() AS pid');
             pid.resolve(row!.pid);
           },
-          { timeout: 300 },
+          { timeout: 2_000 },
         ),
       ],
     });

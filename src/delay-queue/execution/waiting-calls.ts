@@ -6,7 +6,7 @@ import type { Executor } from './executor.js';
 import type { Reservation, Reservations } from './places/reservations.js';
 
 /** Whoever waits for longer is given back: its handlers have become slower than they were. */
-const WAITS_MAX_MS = 250;
+export const WAITS_MAX_MS = 250;
 
 /** So long calls begin one after the other before somebody else has his turn. */
 const TURN_MS = 10;

@@ -16,6 +16,9 @@ export const SHORT: DelayQueueOptions = {
   drainTimeout: '20s',
 };
 
+/** Of a worker that has nothing to lose: however busy the machine is, it keeps what it has claimed. */
+export const KEEPS_LEASES: Partial<WorkerSetup> = { options: { lease: '20s', timeout: '20s' } };
+
 export type Worker = NodeProcess<WorkerMessage> & { nodeName: string };
 
 /** Worker processes and a producer on one database, with a ledger of what was done; anew for each test of a file. */

@@ -26,7 +26,7 @@ const startNode = (): Promise<DelayNode> =>
   stage.start({
     // Its limits are a tenth: whoever waits for a lock is given up after 1 s by the server, after 1.5 s by its client.
     database: { url: stage.url, extra: { max: 20, Client: HastyClient } },
-    options: { maxAttempts: 20, lease: '2s', timeout: '2s' },
+    options: { maxAttempts: 20, lease: '10s', timeout: '10s' },
     providers: [
       plainHandler('test.plain', () => {}),
       fencedHandler('test.fenced', async ({ key }, { manager }) => {
@@ -142,6 +142,8 @@ it('crossed locks: the engine loses the deadlock and goes on', () =>
   withSession(async (locker) => {
     // So that it is the engine's wait that finds the circle, and not ours.
     await locker.query(`SET deadlock_timeout = '60s'`);
+    // Postgres looks for a circle once: the engine has to be in one by then, and is given up after 10 s.
+    await stage.set({ deadlock_timeout: '3s' });
     const node = await stage.start({ providers: [plainHandler('test.plain', () => {})] });
     const troubles = troublesOf(node);
     await locker.query('BEGIN; LOCK TABLE delay_queue.history IN SHARE MODE');

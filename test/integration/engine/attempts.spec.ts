@@ -115,5 +115,6 @@ it('a page that was read before a claim, and is heard of after it, leads to no s
   await node.delays.schedule('test.next', null, { after: 0 });
   await completed;
   expect(page).toMatchObject({ wakes: [{ id: 1, epoch: 0 }] });
-  expect(claimed.calls.map(([requests]) => requests.map(({ id }) => id))).toEqual([[1], [2]]);
+  const asked = claimed.calls.flatMap(([requests]) => requests.map(({ id }) => id));
+  expect(asked.filter((id) => id === 1)).toEqual([1]);
 });

@@ -78,7 +78,12 @@ describe.each(['plain', 'transactional'] as const)('a %s batch handler', (kind) 
     );
     await scheduleTogether(keys(3));
     await untilLeft(stage, 0);
-    expect(calls.map((call) => call.length)).toEqual([3, 1, 1, 1]);
+    expect(calls[0]).toEqual(first(3));
+    const alone = calls.slice(1);
+    expect(alone.every(({ length }) => length === 1)).toBe(true);
+    // The timeout is theirs, too: on a busy machine one may need another attempt.
+    const firstOnes = alone.flat().filter((call) => call.endsWith('/1'));
+    expect(firstOnes.toSorted()).toEqual(first(3));
   });
 
   it('says of one delay alone that it failed, is to wait, or is a dead letter; what it says wrong decides nothing', async () => {

@@ -64,7 +64,7 @@ it('a name with thousands of overdue delays starves no other, whether its delays
   const others = [gate('test.before', 1), gate('test.behind', 1)];
   for (const { open } of others) open();
   const node = await stage.start({
-    options: { lease: '2s' },
+    options: { lease: '10s' },
     providers: [many, ...others].map(({ provider }) => provider),
   });
   await Promise.all([many.begun(2), ...others.map(({ begun }) => begun(3))]);

@@ -20,7 +20,7 @@ it('an application that has taken every connection of its pool does not keep pla
     },
     { timeout: '60s' },
   );
-  const node = await stage.start({ poolMax, options: { lease: '4s' }, providers: [handler] });
+  const node = await stage.start({ poolMax, options: { lease: '8s' }, providers: [handler] });
   await node.delays.schedule('test.held', null, { after: 200, key: 'k' });
   const runners = Array.from({ length: poolMax }, () => node.dataSource.createQueryRunner());
   await Promise.all(runners.map((runner) => runner.connect()));

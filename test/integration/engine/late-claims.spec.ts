@@ -52,7 +52,7 @@ type Run = (delay: { attempt: number }) => Promise<void> | void;
 
 /** A node whose claim of a delay is held. */
 async function startHeld(
-  lease: '1s' | '4s' | '10m',
+  lease: '1s' | '8s' | '10m',
   run: Run,
 ): Promise<{ node: DelayNode; id: string }> {
   const node = await stage.start({
@@ -117,7 +117,7 @@ it('a row that another node has claimed under that very epoch is left to it', as
 it('an attempt that runs under the epoch of a claim that was lost is not given back', async () => {
   const end = signal();
   const began = signal();
-  const { node } = await startHeld('4s', () => {
+  const { node } = await startHeld('8s', () => {
     began.resolve();
     return end.promise;
   });

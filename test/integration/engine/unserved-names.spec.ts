@@ -2,6 +2,7 @@ import { expect, it, jest } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
+import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
 const stage = stageOfEach();
@@ -31,6 +32,15 @@ const toldOf = (node: DelayNode, name: string): Promise<unknown> =>
 
 it('tells once of a name that was scheduled here and that no live node serves', async () => {
   await startServing('test.served');
+  // A process that stood still may ask before its own nodes have beaten again.
+  intercept(NodeStore.prototype, 'unserved', async ({ real }) => {
+    const [asked] = await stage.sql<{ now: Date }>('SELECT clock_timestamp() AS now');
+    await stage.until<{ seen: Date }>(
+      `SELECT seen_at AS seen FROM delay_queue.node WHERE 'test.served' = ANY (names)`,
+      (rows) => rows.every(({ seen }) => seen >= asked!.now),
+    );
+    return real();
+  });
   await (await startServing('test.left')).stop();
   const producer = await startProducer();
   const { delays, advice } = producer;

@@ -7,7 +7,8 @@ import { operatingUser } from '../../../src/embedded-postgres/operating-user.js'
 import { run } from '../../../src/embedded-postgres/program.js';
 
 const NO_SPACE = 'ENOSPC';
-const PIECE = Buffer.alloc(4_096, 'x');
+/** Large, so that the disk is full before what is scheduled is due: the last one is written as far as there is room. */
+const PIECE = Buffer.alloc(1_048_576, 'x');
 
 /** A file system of a few megabytes in memory, which can be filled to the last page. */
 export class SmallDisk {

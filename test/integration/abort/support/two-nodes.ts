@@ -25,7 +25,7 @@ import { until } from '../../../support/until.js';
 import { Stage } from '../../engine/support/stage.js';
 
 export const KEY = 'k';
-/** Plain, and over after two seconds, the only attempt. */
+/** Plain, and over after four seconds, the only attempt. */
 export const SHORT = 'test.short';
 export const ABORT = { running: 'abort', abortWithin: '30s' } as const;
 /** No handler here ends that soon. */
@@ -119,7 +119,7 @@ export class TwoNodes {
       fencedHandler(NAMES.transactional, one),
       batchHandler(NAMES['plain batch'], many, { batch: 5 }),
       fencedBatchHandler(NAMES['transactional batch'], many, { batch: 5 }),
-      plainHandler(SHORT, one, { timeout: 2_000, maxAttempts: 1 }),
+      plainHandler(SHORT, one, { timeout: 4_000, maxAttempts: 1 }),
     ];
   }
 

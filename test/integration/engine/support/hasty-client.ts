@@ -1,15 +1,18 @@
 import { Client, type ClientConfig, type QueryResult } from 'pg';
 import { SETTINGS_SQL } from '../../../../src/delay-queue/database/session-settings.js';
 
-const tenthOf = (ms: number | undefined) => (ms === undefined ? ms : ms / 10);
+const part = (ms: number | undefined, of: number) => (ms === undefined ? ms : ms / of);
 
-/** A client with a tenth of each limit that the engine gives it: its own, and that of the server. */
+/**
+ * A client with a tenth of each limit that the engine gives a statement: its own, and that of the server. To connect it has
+ * half: a node whose first connection takes longer does not start.
+ */
 export class HastyClient extends Client {
   constructor({ query_timeout, connectionTimeoutMillis, ...config }: ClientConfig) {
     super({
       ...config,
-      query_timeout: tenthOf(query_timeout),
-      connectionTimeoutMillis: tenthOf(connectionTimeoutMillis),
+      query_timeout: part(query_timeout, 10),
+      connectionTimeoutMillis: part(connectionTimeoutMillis, 2),
     });
     const query = this.query.bind(this) as (...given: unknown[]) => Promise<QueryResult>;
     this.query = ((sql: unknown, values: unknown, ...rest: unknown[]) => {

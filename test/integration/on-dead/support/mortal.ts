@@ -13,7 +13,7 @@ import { type Kind, NAMES } from '../../../support/acting-node.js';
 import { OneNode } from '../../../support/one-node.js';
 
 export const KEY = 'k';
-/** Transactional, and over after a second. */
+/** Transactional, and over after two seconds. */
 export const SHORT = 'test.short';
 
 type TestName = `test.${string}`;
@@ -67,7 +67,7 @@ export class Mortal extends OneNode {
         fencedHandler(NAMES.transactional, one),
         batchHandler(NAMES['plain batch'], many, { batch: 5 }),
         fencedBatchHandler(NAMES['transactional batch'], many, { batch: 5 }),
-        fencedHandler(SHORT, one, { timeout: 1_000 }),
+        fencedHandler(SHORT, one, { timeout: 2_000 }),
         ...[...Object.values(NAMES), SHORT].map((name) => gaveUpBy(name as TestName, gaveUp)),
       ],
     });
