@@ -13,14 +13,16 @@ import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
 import {
   expectById,
   expectByKey,
+  expectByLimit,
   keylessStatement,
   type Statements,
   statementsById,
   statementsByKey,
+  statementsOfLimits,
 } from '../support/bulk-statements.js';
 import { executionOf, explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
-import { fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
+import { FILLED, fillDelays, HORIZON_MS, OVERDUE, SERVED, SOON } from '../support/full-tables.js';
 
 // oxlint-disable jest/expect-expect -- `expectById` and `expectByKey` expect
 
@@ -42,7 +44,13 @@ const BY_WAKE: Statements = {
   ],
   sweep: [sweepSql(tables), [...shares, null, 0, 500, 100, null, 1_000, null]],
 };
-const OF_ENGINE: Statements = { ...BY_ID, ...BY_WAKE, prune: [pruneSql(tables), [0, COUNT]] };
+const OF_LIMITS = statementsOfLimits(COUNT);
+const OF_ENGINE: Statements = {
+  ...BY_ID,
+  ...BY_WAKE,
+  ...OF_LIMITS,
+  prune: [pruneSql(tables), [0, COUNT]],
+};
 const OF_CALLERS: Statements = { ...BY_KEY, keyless: keylessStatement(COUNT) };
 
 interface Sessions {
@@ -80,8 +88,8 @@ const MOVE_A_THIRD = `
   INSERT INTO delay_queue.delay OVERRIDING SYSTEM VALUE SELECT * FROM moved`;
 
 describe.each([
-  ['an empty table', ''],
-  ['a table that was as good as empty, by its statistics', 'ANALYZE delay_queue.delay'],
+  ['empty tables', ''],
+  ['tables that were as good as empty, by their statistics', `ANALYZE ${FILLED}`],
 ])('plans made for %s', (_, before) => {
   const sessions = sessionsFrom(before);
 
@@ -97,11 +105,8 @@ describe.each([
   describe.each([
     ['when it is full', []],
     // Whoever has a plan makes it anew.
-    ['made anew with statistics', ['ANALYZE delay_queue.delay']],
-    [
-      'made anew when a third of the rows has moved',
-      [MOVE_A_THIRD, 'VACUUM (ANALYZE) delay_queue.delay'],
-    ],
+    ['made anew with statistics', [`ANALYZE ${FILLED}`]],
+    ['made anew when a third of the rows has moved', [MOVE_A_THIRD, `VACUUM (ANALYZE) ${FILLED}`]],
   ])('%s', (__, changes) => {
     beforeAll(async () => {
       for (const change of changes) await sessions.filler.query(change);
@@ -121,6 +126,10 @@ describe.each([
 
     it.each(Object.keys(BY_ID))('%s uses the primary key', async (name) => {
       expectById(await planOf('engine', name), COUNT);
+    });
+
+    it.each(Object.keys(OF_LIMITS))('%s looks up each limit', async (name) => {
+      expectByLimit(await planOf('engine', name), COUNT);
     });
 
     it.each(Object.keys(BY_KEY))('%s finds its rows by their keys', async (name) => {

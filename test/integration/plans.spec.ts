@@ -15,11 +15,13 @@ import {
   each,
   expectById,
   expectByKey,
+  expectByLimit,
   idsOf,
   keylessStatement,
   same,
   statementsById,
   statementsByKey,
+  statementsOfLimits,
 } from '../support/bulk-statements.js';
 import { executionOf, explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
@@ -56,6 +58,15 @@ describe.each([1, 5_000])('about %d rows', (count) => {
     expect(plan.waysInto('delay')).toEqual([]);
     expect(plan.buffers).toBeLessThan(60 + count * 25);
   });
+});
+
+it.each([
+  ['lockQuotas', 1],
+  ['lockQuotas', BATCH],
+  ['claimLimited', 1],
+  ['claimLimited', BATCH],
+])('%s of %d rows looks up each limit', async (name, count) => {
+  expectByLimit(await explain(client, ...statementsOfLimits(count)[name]!), count);
 });
 
 it.each([1, BATCH])('the fence of %d rows uses the primary key', async (count) => {

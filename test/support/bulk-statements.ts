@@ -12,10 +12,12 @@ import {
   scheduleKeylessSql,
   scheduleNewSql,
 } from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
+import { claimLimitedSql } from '../../src/delay-queue/store/sql/limits/claim-limited.sql.js';
+import { lockQuotasSql } from '../../src/delay-queue/store/sql/limits/lock-quotas.sql.js';
 import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
 import type { Plan } from './explain.js';
-import { FUTURE, SERVED } from './full-tables.js';
+import { FUTURE, OVERDUE, SERVED } from './full-tables.js';
 
 /** The statements about many rows of full tables, with parameters, and how they should find their rows. */
 export type Statements = Record<string, [sql: string, parameters: unknown[]]>;
@@ -50,6 +52,18 @@ export function statementsById(count: number): Statements {
       [ids, epochs, numbers, ...endings, NODE, same(count, 'failed')],
     ],
     exhausted: [exhaustedSql(tables), [ids, epochs, same(count, 1), 'no']],
+  };
+}
+
+/** A claim of overdue ones, of which each group may have one at a time, or one in an hour, and its locks before. */
+export function statementsOfLimits(count: number): Statements {
+  const ids = each(count, (n) => FUTURE + 1 + n * Math.floor(OVERDUE / count));
+  const wanted = [ids, same(count, 0), same(count, 30_000), same(count, 9), NODE];
+  const none = [[0], [0], [0]];
+  const perGroup = [[1], [1], [1 / 3_600_000]];
+  return {
+    lockQuotas: [lockQuotasSql(tables), [ids, [SERVED], [false], [true]]],
+    claimLimited: [claimLimitedSql(tables, 'ends'), [...wanted, [SERVED], ...none, ...perGroup]],
   };
 }
 
@@ -94,6 +108,19 @@ export function expectById(plan: Plan, count: number): void {
   }
   expect(plan.buffers).toBeLessThan(60 + count * 25);
   expect(plan.mismatches).toBeLessThan(count);
+}
+
+/** The same, and each limit and permit is looked up, and written where it lies. */
+export function expectByLimit(plan: Plan, count: number): void {
+  expectById(plan, count * 2);
+  for (const table of ['quota', 'permit']) {
+    // Others are not executed: those of the whole name, which has no limit.
+    for (const { type, index, rows } of plan.scansOf(table).filter((scan) => scan.rows > 0)) {
+      expect(type).toMatch(/^Index( Only)? Scan$|^Tid Scan$/);
+      expect(index ?? `${table}_pkey`).toBe(`${table}_pkey`);
+      expect(rows).toBeLessThanOrEqual(count);
+    }
+  }
 }
 
 /** The row that was found by its key is then written by its id. */

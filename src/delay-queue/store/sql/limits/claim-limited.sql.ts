@@ -11,6 +11,12 @@ import { epochMs, plusMs, type Tables } from '../../tables/schema.js';
  */
 const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
 
+/** How many there are for each limit: of each group, and of the whole name. */
+const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
+  SELECT name, ${group} AS group_id, count(*) AS many FROM ${rows} WHERE ${those} AND ${group} <> '' GROUP BY 1, 2
+  UNION ALL
+  SELECT name, '', count(*) FROM ${rows} WHERE ${those} GROUP BY 1`;
+
 /**
  * Takes rows to run, as far as their limits let it. The locks of those limits are held: see `lock-quotas`.
  *
@@ -18,6 +24,10 @@ const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
  * whole name, the same three of each group; 0 is no limit. Answers a row for each claim, or one without; each has
  * `left`, what is left of each limit: [name, group, how many may begin now or null, in how many ms the next may].
  * The last is 0 where the next one does not wait for a rate. A clock that was set back fills no bucket, and empties none.
+ *
+ * Written for plans that were made for empty tables: what is met is written where it lies, or each would be compared with
+ * each (a limit is ours until COMMIT, and a permit is never written again); and each permit looks up its row, as an EXISTS
+ * may read all rows once for all.
  */
 export const claimLimitedSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
@@ -38,7 +48,7 @@ seen AS MATERIALIZED (
   ) d
 ),
 met AS MATERIALIZED (
-  SELECT k.name, k.group_id, k.concurrency, k.refill, LEAST(k.burst, q.tokens
+  SELECT q.at, k.name, k.group_id, k.concurrency, k.refill, LEAST(k.burst, q.tokens
            + GREATEST(0, ${epochMs('(SELECT now FROM clock) - q.filled_at')}::float8) * k.refill) AS tokens, k.burst
   FROM (
     SELECT r.name, '' AS group_id, r.all_concurrency AS concurrency, r.all_burst AS burst, r.all_refill AS refill
@@ -47,31 +57,32 @@ met AS MATERIALIZED (
     SELECT r.name, s.group_id, r.group_concurrency, r.group_burst, r.group_refill
     FROM rule r JOIN (SELECT DISTINCT name, group_id FROM seen WHERE group_id <> '') s ON s.name = r.name
   ) k, LATERAL (
-    SELECT tokens, filled_at FROM ${tables.quota} WHERE name = k.name AND group_id = k.group_id OFFSET 0
+    SELECT ctid AS at, tokens, filled_at FROM ${tables.quota} WHERE name = k.name AND group_id = k.group_id OFFSET 0
   ) q
   WHERE k.concurrency > 0 OR k.burst > 0
 ),
 counted AS MATERIALIZED (
-  SELECT p.*, EXISTS (SELECT FROM ${tables.delay} d, clock
-                      WHERE d.id = p.id AND d.epoch = p.epoch
-                        AND d.leased_until > ${PLACE_KEPT_UNTIL}) AS runs
+  SELECT p.*, (SELECT d.id FROM ${tables.delay} d, clock
+               WHERE d.id = p.id AND d.epoch = p.epoch
+                 AND d.leased_until > ${PLACE_KEPT_UNTIL} LIMIT 1) IS NOT NULL AS runs
   FROM (
-    SELECT p.* FROM met m, LATERAL (SELECT * FROM ${tables.permit} WHERE name = m.name OFFSET 0) p
+    SELECT p.* FROM met m, LATERAL (
+      SELECT ctid AS at, * FROM ${tables.permit} WHERE name = m.name OFFSET 0
+    ) p
     WHERE m.group_id = ''
     UNION ALL
     SELECT p.* FROM met m, LATERAL (
-      SELECT * FROM ${tables.permit} WHERE name = m.name AND group_id = m.group_id OFFSET 0
+      SELECT ctid AS at, * FROM ${tables.permit} WHERE name = m.name AND group_id = m.group_id OFFSET 0
     ) p
     WHERE m.group_id <> '' AND NOT EXISTS (SELECT FROM met a WHERE a.name = m.name AND a.group_id = '')
   ) p
 ),
+running AS MATERIALIZED (${ofEachLimit('counted', 'group_id', 'runs')}),
 room AS MATERIALIZED (
   SELECT m.*, LEAST(
-    CASE WHEN m.concurrency > 0 THEN m.concurrency - (
-      SELECT count(*) FROM counted c
-      WHERE c.runs AND c.name = m.name AND (m.group_id = '' OR c.group_id = m.group_id)) END,
+    CASE WHEN m.concurrency > 0 THEN m.concurrency - COALESCE(r.many, 0) END,
     CASE WHEN m.burst > 0 THEN floor(m.tokens) END)::int AS places
-  FROM met m
+  FROM met m LEFT JOIN running r USING (name, group_id)
 ),
 in_group AS (
   SELECT s.*, row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS place FROM seen s
@@ -109,19 +120,17 @@ permitted AS (
   WHERE r.all_concurrency > 0 OR r.group_concurrency > 0 AND c.group_id IS NOT NULL
 ),
 over AS (
-  DELETE FROM ${tables.permit} p USING counted c
-  WHERE NOT c.runs AND p.name = c.name AND p.group_id = c.group_id AND p.id = c.id AND p.epoch = c.epoch
+  DELETE FROM ${tables.permit} p USING counted c WHERE NOT c.runs AND p.ctid = c.at AND ${expectFew('c')}
 ),
+began AS MATERIALIZED (${ofEachLimit('claimed', "COALESCE(group_id, '')")}),
 used AS MATERIALIZED (
-  SELECT r.*, (SELECT count(*) FROM claimed c
-               WHERE c.name = r.name AND (r.group_id = '' OR c.group_id = r.group_id)) AS many
-  FROM room r
+  SELECT r.*, COALESCE(b.many, 0) AS many FROM room r LEFT JOIN began b USING (name, group_id)
 ),
 spent AS (
   UPDATE ${tables.quota} q
   SET tokens = CASE WHEN u.burst > 0 THEN u.tokens - u.many ELSE q.tokens END, filled_at = clock.now
   FROM used u, clock
-  WHERE q.name = u.name AND q.group_id = u.group_id
+  WHERE q.ctid = u.at
 )
 SELECT ${claimedAnswer('c')}, l.left
 FROM (

@@ -1,4 +1,5 @@
 import { clock } from '../parts/clock.js';
+import { STAYS_APART } from '../parts/planner.js';
 import type { Tables } from '../../tables/schema.js';
 
 /** The next statement of that transaction follows at once. */
@@ -26,8 +27,10 @@ met AS (
   SELECT name, '' AS group_id FROM rule WHERE limits_all
   UNION
   SELECT d.name, d.group_id
-  FROM ${delay} d JOIN rule r ON r.name = d.name AND r.limits_groups
-  WHERE d.id = ANY ($1::bigint[]) AND d.group_id IS NOT NULL
+  FROM unnest($1::bigint[]) AS w(id), LATERAL (
+    SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}
+  ) d JOIN rule r ON r.name = d.name AND r.limits_groups
+  WHERE d.group_id IS NOT NULL
 )
 INSERT INTO ${quota} AS q (name, group_id, tokens, filled_at)
 SELECT met.name, met.group_id, 'infinity'::float8, clock.now FROM met, clock, idle ORDER BY met.name, met.group_id
