@@ -14,11 +14,15 @@ import {
   expectById,
   expectByKey,
   expectByLimit,
+  expectLittle,
   keylessStatement,
   type Statements,
   statementsById,
   statementsByKey,
+  statementsOfDying,
   statementsOfLimits,
+  statementsOfOne,
+  statementsThatForget,
 } from '../support/bulk-statements.js';
 import { executionOf, explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
@@ -35,23 +39,36 @@ const NODE = 'node-1';
 const COUNT = 100;
 
 const shares = [[SERVED], [1], [0]];
-const BY_ID = statementsById(COUNT);
+const BY_ID = { ...statementsById(COUNT), ...statementsOfDying(COUNT) };
 const BY_KEY = statementsByKey(COUNT);
+/** And many that are left out. */
+const BY_GROUP = [[true], Array.from({ length: 1_000 }, (_, n) => `${SERVED} left out ${n}`)];
 const BY_WAKE: Statements = {
   load: [
     loadSql(tables),
     [NODE, ...shares, Date.now(), 0, HORIZON_MS, 5_000, HORIZON_MS, false, null, 'i'],
   ],
   sweep: [sweepSql(tables), [...shares, null, 0, 500, 100, null, 1_000, null]],
+  loadWithGroups: [
+    loadSql(tables, true),
+    [NODE, ...shares, Date.now(), 0, HORIZON_MS, 5_000, HORIZON_MS, false, null, 'i', ...BY_GROUP],
+  ],
+  sweepWithGroups: [
+    sweepSql(tables, true),
+    [...shares, null, 0, 500, 100, null, 1_000, null, ...BY_GROUP],
+  ],
 };
 const OF_LIMITS = statementsOfLimits(COUNT);
+const FORGETTING = statementsThatForget(COUNT);
 const OF_ENGINE: Statements = {
   ...BY_ID,
   ...BY_WAKE,
   ...OF_LIMITS,
+  ...FORGETTING,
   prune: [pruneSql(tables), [0, COUNT]],
 };
-const OF_CALLERS: Statements = { ...BY_KEY, keyless: keylessStatement(COUNT) };
+const OF_ONE = statementsOfOne();
+const OF_CALLERS: Statements = { ...BY_KEY, ...OF_ONE, keyless: keylessStatement(COUNT) };
 
 interface Sessions {
   engine: Client;
@@ -130,6 +147,14 @@ describe.each([
 
     it.each(Object.keys(OF_LIMITS))('%s looks up each limit', async (name) => {
       expectByLimit(await planOf('engine', name), COUNT);
+    });
+
+    it.each(Object.keys(OF_ONE))('%s uses the primary key', async (name) => {
+      expectById(await planOf('callers', name), 1);
+    });
+
+    it.each(Object.keys(FORGETTING))('%s reads no more than it may', async (name) => {
+      expectLittle(await planOf('engine', name), COUNT);
     });
 
     it.each(Object.keys(BY_KEY))('%s finds its rows by their keys', async (name) => {

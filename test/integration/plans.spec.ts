@@ -16,12 +16,16 @@ import {
   expectById,
   expectByKey,
   expectByLimit,
+  expectLittle,
   idsOf,
   keylessStatement,
   same,
   statementsById,
   statementsByKey,
+  statementsOfDying,
   statementsOfLimits,
+  statementsOfOne,
+  statementsThatForget,
 } from '../support/bulk-statements.js';
 import { executionOf, explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
@@ -67,6 +71,18 @@ it.each([
   ['claimLimited', BATCH],
 ])('%s of %d rows looks up each limit', async (name, count) => {
   expectByLimit(await explain(client, ...statementsOfLimits(count)[name]!), count);
+});
+
+it.each(Object.keys(statementsOfOne()))('%s uses the primary key', async (name) => {
+  expectById(await explain(client, ...statementsOfOne()[name]!), 1);
+});
+
+it.each(Object.keys(statementsThatForget(BATCH)))('%s reads no more than it may', async (name) => {
+  expectLittle(await explain(client, ...statementsThatForget(BATCH)[name]!), BATCH);
+});
+
+it.each(Object.keys(statementsOfDying(BATCH)))('%s uses the primary key', async (name) => {
+  expectById(await explain(client, ...statementsOfDying(BATCH)[name]!), BATCH);
 });
 
 it.each([1, BATCH])('the fence of %d rows uses the primary key', async (count) => {
@@ -141,6 +157,8 @@ it('a claim is a HOT update: it writes no indexed column and finds room on the p
   };
   // The overdue ones lie side by side, as what comes due together does: full pages of them.
   const ids = each(BATCH, (n) => FUTURE + 1 + n);
+  // What the tests above have written and taken back lies in the way otherwise.
+  await client.query('VACUUM delay_queue.delay');
   const claim = [ids, same(BATCH, 0), same(BATCH, 30_000), same(BATCH, 9), NODE];
   await client.query('BEGIN');
   await updates();

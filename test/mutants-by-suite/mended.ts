@@ -56,6 +56,72 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [patch(CLAIM_LIMITED, 'LIMIT $1::int FOR UPDATE', 'LIMIT 0 * $1::int FOR UPDATE')],
     tests: ['integration/limits'],
   },
+  'reads-all-for-a-permit': {
+    about: 'looks through all delays once to see which permits count',
+    patches: [
+      patch(
+        CLAIM_LIMITED,
+        '(SELECT d.id FROM ${tables.delay} d, clock\n',
+        'EXISTS (SELECT FROM ${tables.delay} d, clock\n',
+      ),
+      patch(CLAIM_LIMITED, 'LIMIT 1) IS NOT NULL AS runs', ') AS runs'),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'compares-each-permit': {
+    about: 'compares each permit with each that is over',
+    patches: [
+      patch(
+        CLAIM_LIMITED,
+        "p.ctid = c.at AND ${expectFew('c')}",
+        'p.name = c.name AND p.group_id = c.group_id AND p.id = c.id AND p.epoch = c.epoch',
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'compares-each-quota': {
+    about: 'compares each limit with each that nobody has met for long',
+    patches: [
+      patch(
+        CLAIM_LIMITED,
+        'WHERE ctid = ANY (ARRAY(\n    SELECT q.ctid FROM',
+        'WHERE (name, group_id) IN (SELECT * FROM (\n    SELECT q.name, q.group_id FROM',
+      ),
+      patch(
+        CLAIM_LIMITED,
+        'LIMIT $2::int FOR UPDATE SKIP LOCKED))',
+        'LIMIT $2::int FOR UPDATE SKIP LOCKED) q)',
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'walks-all-groups': {
+    about: 'goes through all delays with a group for the locks of a few',
+    patches: [
+      patch(
+        'store/sql/limits/lock-quotas.sql.ts',
+        'FROM unnest($1::bigint[]) AS w(id), LATERAL (\n    SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}\n  ) d JOIN',
+        'FROM ${delay} d JOIN',
+      ),
+      patch(
+        'store/sql/limits/lock-quotas.sql.ts',
+        'WHERE d.group_id IS NOT NULL',
+        'WHERE d.id = ANY ($1::bigint[]) AND d.group_id IS NOT NULL',
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'compares-what-recurs': {
+    about: 'compares each occurrence that ends with each that has moved',
+    patches: [
+      patch(
+        'store/sql/recurrences/recur.sql.ts',
+        "from: 'moved e',",
+        "from: 'ending e JOIN moved m USING (id)',",
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
   'waits-for-a-new-key': {
     about: 'waits without a limit for a key that somebody is inserting',
     patches: [

@@ -1,19 +1,28 @@
 import { expect } from '@jest/globals';
-import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
+import { claimDyingSql, claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
 import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
 import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
 import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
 import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
 import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
 import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/delays/cancel.sql.js';
+import { moveOnSql } from '../../src/delay-queue/store/sql/delays/move-on.sql.js';
+import { scheduleUndoSql } from '../../src/delay-queue/store/sql/delays/schedule-undo.sql.js';
 import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
+import { runNowSql } from '../../src/delay-queue/store/sql/delays/run-now.sql.js';
+import { Targets } from '../../src/delay-queue/store/sql/parts/targets.js';
 import {
   scheduleAllNewSql,
   scheduleKeylessSql,
   scheduleNewSql,
 } from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
-import { claimLimitedSql } from '../../src/delay-queue/store/sql/limits/claim-limited.sql.js';
+import {
+  claimLimitedSql,
+  forgetPermitsSql,
+  forgetQuotasSql,
+} from '../../src/delay-queue/store/sql/limits/claim-limited.sql.js';
 import { lockQuotasSql } from '../../src/delay-queue/store/sql/limits/lock-quotas.sql.js';
+import { recurSql } from '../../src/delay-queue/store/sql/recurrences/recur.sql.js';
 import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
 import type { Plan } from './explain.js';
@@ -55,9 +64,39 @@ export function statementsById(count: number): Statements {
   };
 }
 
-/** A claim of overdue ones, of which each group may have one at a time, or one in an hour, and its locks before. */
+/** About one row, by its id. */
+export function statementsOfOne(): Statements {
+  const [id] = idsOf(1);
+  const as = [null, 1_000, null, null, null, 0, null];
+  return {
+    moveOn: [moveOnSql(tables, 'ends', 'at once'), [id, 0, NODE, ...as]],
+    moveOnWaits: [moveOnSql(tables, 'ends', 'waits'), [id, 0, NODE, ...as]],
+    scheduleUndo: [scheduleUndoSql(tables), [[id]]],
+  };
+}
+
+/** Spread over what is due. */
+const dueIdsOf = (count: number): number[] =>
+  each(count, (n) => FUTURE + 1 + n * Math.floor(OVERDUE / count));
+
+/** Of delays that are due, as if they had no attempt left. */
+export function statementsOfDying(count: number): Statements {
+  const [ids, epochs, none] = [dueIdsOf(count), same(count, 0), same(count, 0)];
+  const [due, next] = [same(count, '2026-01-01'), same(count, '2086-01-01')];
+  const ends = [same(count, 'failed'), same(count, 'NaN'), same(count, 'no'), same(count, -1)];
+  return {
+    claimDying: [
+      claimDyingSql(tables, 'ends'),
+      [ids, epochs, same(count, 30_000), none, NODE, false],
+    ],
+    buried: [exhaustedSql(tables), [ids, epochs, none, 'no']],
+    recur: [recurSql(tables, 'ends'), [ids, epochs, due, next, ...ends, NODE]],
+  };
+}
+
+/** A claim of delays that are due, of which each group may have one at a time, or one in an hour, and its locks before. */
 export function statementsOfLimits(count: number): Statements {
-  const ids = each(count, (n) => FUTURE + 1 + n * Math.floor(OVERDUE / count));
+  const ids = dueIdsOf(count);
   const wanted = [ids, same(count, 0), same(count, 30_000), same(count, 9), NODE];
   const none = [[0], [0], [0]];
   const perGroup = [[1], [1], [1 / 3_600_000]];
@@ -66,6 +105,12 @@ export function statementsOfLimits(count: number): Statements {
     claimLimited: [claimLimitedSql(tables, 'ends'), [...wanted, [SERVED], ...none, ...perGroup]],
   };
 }
+
+/** Of limits that nobody meets any more, as many as one statement may. */
+export const statementsThatForget = (count: number): Statements => ({
+  forgetPermits: [forgetPermitsSql(tables), [count]],
+  forgetQuotas: [forgetQuotasSql(tables), [0, count]],
+});
 
 const itemsOf = (keys: unknown[]): unknown[] => {
   const nothing = keys.map(() => null);
@@ -92,6 +137,8 @@ export function statementsByKey(count: number): Statements {
     cancelWaitsAWhile: [cancelSql(tables, 'ends', 'a while'), [names, keys, null, null]],
     reschedule: [rescheduleSql(tables, 'at once'), moved],
     rescheduleWaits: [rescheduleSql(tables, 'waits'), moved],
+    runNow: [runNowSql(tables, 'at once', Targets.CALLS), [names, keys, null, null]],
+    runNowWaits: [runNowSql(tables, 'waits', Targets.KEYS), [names, keys, [], []]],
   };
 }
 
@@ -106,6 +153,11 @@ export function expectById(plan: Plan, count: number): void {
     expect(type).toMatch(/^(Bitmap )?Index( Only)? Scan$|^Bitmap Heap Scan$|^Tid Scan$/);
     expect(index ?? 'delay_pkey').toBe('delay_pkey');
   }
+  expectLittle(plan, count);
+}
+
+/** However it reads: it stops when it has as many as it may. */
+export function expectLittle(plan: Plan, count: number): void {
   expect(plan.buffers).toBeLessThan(60 + count * 25);
   expect(plan.mismatches).toBeLessThan(count);
 }

@@ -49,6 +49,6 @@ export async function fillDelays(client: Client, { analyzes = true } = {}): Prom
     INSERT INTO delay_queue.quota (name, group_id, tokens, filled_at)
     SELECT '${SERVED}', 'group ' || n, 0, now() FROM generate_series(1, ${LIMITED}) n;
     INSERT INTO delay_queue.permit (name, group_id, id, epoch)
-    SELECT '${SERVED}', 'group ' || n, n, 0 FROM generate_series(1, ${LIMITED}) n`);
+    SELECT '${SERVED}', 'group ' || n, n, 1 FROM generate_series(1, ${LIMITED}) n`);
   if (analyzes) await client.query(`VACUUM ANALYZE ${FILLED}`);
 }

@@ -2,7 +2,7 @@ import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 import { CROWDED } from './fences.js';
 
 const CLAIM_LIMITED = 'store/sql/limits/claim-limited.sql.ts';
-const RUNS = 'AND d.leased_until > ${PLACE_KEPT_UNTIL}) AS runs';
+const RUNS = 'AND d.leased_until > ${PLACE_KEPT_UNTIL} LIMIT 1) IS NOT NULL AS runs';
 
 /** Mutants that let too many begin, or nobody any more. */
 export const LIMITS = {
@@ -33,7 +33,7 @@ export const LIMITS = {
   },
   'counts-what-is-over': {
     about: 'counts a lease that is over for ever',
-    patches: [patch(CLAIM_LIMITED, RUNS, ') AS runs')],
+    patches: [patch(CLAIM_LIMITED, RUNS, 'LIMIT 1) IS NOT NULL AS runs')],
     seconds: 40,
     faults: ['kill'],
     rate: CROWDED,

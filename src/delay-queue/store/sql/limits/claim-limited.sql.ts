@@ -160,10 +160,10 @@ SELECT count(*)::text AS count FROM deleted`;
 export const forgetQuotasSql = ({ quota }: Tables): string => `
 WITH deleted AS (
   DELETE FROM ${quota}
-  WHERE (name, group_id) IN (
-    SELECT q.name, q.group_id FROM ${quota} q
+  WHERE ctid = ANY (ARRAY(
+    SELECT q.ctid FROM ${quota} q
     WHERE q.filled_at < (SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')
-    LIMIT $2::int FOR UPDATE SKIP LOCKED)
+    LIMIT $2::int FOR UPDATE SKIP LOCKED))
   RETURNING name
 )
 SELECT count(*)::text AS count FROM deleted`;

@@ -41,17 +41,17 @@ moved AS (
       attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL, attempt_log = NULL
   FROM ending e, clock
   WHERE d.ctid = e.ctid
-  RETURNING d.id, d.epoch, d.name, d.key, d.group_id, d.wake_at, e.attempts, e.error
+  RETURNING e.*, d.epoch AS next_epoch, d.group_id, d.wake_at
 )${intoHistory(tables, kept, {
   of: 'e',
-  from: 'ending e JOIN moved m USING (id)',
+  from: 'moved e',
   where: `e.state <> '${NO_LINE}'`,
   state: 'e.state',
   latenessMs: 'e.lateness_ms',
   error: 'e.error',
   attemptLog: `CASE WHEN e.is_lost THEN e.attempt_log ELSE ${ENDED} END`,
 })}
-SELECT m.id::text AS id, m.epoch::text AS epoch, m.name, m.key, m.group_id, m.attempts::text AS attempts,
+SELECT m.id::text AS id, m.next_epoch::text AS epoch, m.name, m.key, m.group_id, m.attempts::text AS attempts,
        m.error, ${epochMs('m.wake_at')}::text AS wake_ms
 FROM moved m`;
 
