@@ -5,6 +5,7 @@ import { render } from '../../bench/report/table.js';
 import { MUTANTS as CHAOS } from '../chaos/mutants/mutants.js';
 import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
 import { chaosSuite } from './chaos-suite.js';
+import { CROWDS } from './crowds.js';
 import { impoliteSuite } from './impolite-suite.js';
 import { jestSuite, NAMED } from './jest-suite.js';
 import type { Mutant } from './mutant.js';
@@ -52,6 +53,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...IMPOLITE,
   ...RECURRENCES,
   ...MENDED,
+  ...CROWDS,
   ...CHAOS,
 };
 

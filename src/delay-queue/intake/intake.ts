@@ -4,7 +4,7 @@ import type { Wake } from '../store/wire/wakes.js';
 import { Signal } from '../tasks/signal.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import type { Entry, Source } from './entry.js';
-import type { OpenClaims } from './open-claims.js';
+import { isTaken, type OpenClaims } from './open-claims.js';
 import { ReadAhead } from './read-ahead.js';
 import type { Admit } from './line.js';
 import { ReadyQueue, type Taken } from './ready-queue.js';
@@ -84,12 +84,8 @@ export class Intake {
    * @returns false when there was no room for it
    */
   offer(wake: Wake, source: Source): boolean {
-    const { inFlight, acknowledger } = this.claims;
     if (!this.#isOpen || !this.nodes.mayRun(wake.name, wake.group)) return true;
-    if (inFlight.covers(wake.id, wake.epoch)) return true;
-    // Its attempt is over: whoever ran it again would do the work twice.
-    if (acknowledger.unwritten.covers(wake.id, wake.epoch)) return true;
-    if (this.#giveBackLost(wake)) return true;
+    if (isTaken(this.claims, wake) || this.#giveBackLost(wake)) return true;
     return this.#readAhead.arm(wake, source);
   }
 
@@ -103,10 +99,7 @@ export class Intake {
     return this.#isOpen && this.#queue.size < this.limits.claimBatch * 2;
   }
 
-  /**
-   * Whether more overdue rows of that name would find something to do soon, or those of some of its groups: of which
-   * groups they would not is answered.
-   */
+  /** Whether more overdue rows of that name would find something to do soon; answers of which groups they would not. */
   roomFor(name: string): { butNotOf: string[] } | undefined {
     const { claimBatch } = this.limits;
     if (!this.#isOpen || this.#queue.size >= READY_MAX) return undefined;
@@ -123,17 +116,24 @@ export class Intake {
     return this.#queue.hasStalled(name);
   }
 
-  /**
-   * Takes what one claim asks for: each entry that is admitted. What is taken stays known until it is
-   * forgotten, or looked at again.
-   */
+  /** Takes each entry that one claim admits. What is taken stays known until it is forgotten, or looked at again. */
   take(admit: Admit, mayStalled: boolean): Taken {
     return this.#queue.take(this.limits.claimBatch, admit, mayStalled);
   }
 
+  /** How often something was taken. */
+  get takes(): number {
+    return this.#queue.takes;
+  }
+
+  /** Few that are due may run, and if there are others, these wait for limits of their groups. */
+  get hasRoomBehind(): boolean {
+    return this.#queue.size - this.#queue.held < this.limits.claimBatch;
+  }
+
   /** Nothing more is taken for now: tells whoever finds overdue rows, if they would be taken soon. */
   taken(): void {
-    if (this.#queue.size < this.limits.claimBatch) this.room.tell();
+    if (this.hasRoomBehind) this.room.tell();
   }
 
   /** Of an entry that was taken: its row is claimed, gone, or somebody else's. */

@@ -1,6 +1,7 @@
 import type { Acknowledger } from '../settlement/acknowledger.js';
 import type { InFlight } from '../settlement/in-flight.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
+import type { Wake } from '../store/wire/wakes.js';
 
 /** Claims of this node that are not over: what they hold is offered in vain. */
 export interface OpenClaims {
@@ -8,3 +9,7 @@ export interface OpenClaims {
   acknowledger: Pick<Acknowledger, 'giveBack' | 'unwritten' | 'waits'>;
   lost: LostClaims;
 }
+
+/** Whether its attempt runs here, or is over and not written down: whoever ran it again would do the work twice. */
+export const isTaken = ({ inFlight, acknowledger }: OpenClaims, { id, epoch }: Wake): boolean =>
+  inFlight.covers(id, epoch) || acknowledger.unwritten.covers(id, epoch);

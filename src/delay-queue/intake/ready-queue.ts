@@ -14,9 +14,15 @@ export class ReadyQueue {
   readonly #healthy = new Turns();
   readonly #stalled = new Turns();
   #isStalledTurn = true;
+  #takes = 0;
 
   get size(): number {
     return this.#healthy.size + this.#stalled.size;
+  }
+
+  /** Entries that wait for limits of their groups, as far as anybody has asked. */
+  get held(): number {
+    return this.#healthy.held + this.#stalled.held;
   }
 
   /** Healthy entries of that name. */
@@ -52,6 +58,17 @@ export class ReadyQueue {
    * @param mayStalled whether a stalled delay may run now
    */
   take(limit: number, admit: Admit, mayStalled: boolean): Taken {
+    const taken = this.#take(limit, admit, mayStalled);
+    if (taken !== 'nothing') this.#takes += 1;
+    return taken;
+  }
+
+  /** How often something was taken. */
+  get takes(): number {
+    return this.#takes;
+  }
+
+  #take(limit: number, admit: Admit, mayStalled: boolean): Taken {
     if (this.#isStalledTurn && mayStalled && this.#takeStalled(admit)) return 'stalled';
     if (this.#healthy.take(limit, admit) > 0) {
       this.#isStalledTurn = true;

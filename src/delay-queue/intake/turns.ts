@@ -24,6 +24,13 @@ export class Turns {
     return this.#size;
   }
 
+  /** How many wait for limits of their groups. */
+  get held(): number {
+    let held = 0;
+    for (const line of this.#lines.values()) held += line.held;
+    return held;
+  }
+
   sizeOf(name: string): number {
     return this.#lines.get(name)?.length ?? 0;
   }

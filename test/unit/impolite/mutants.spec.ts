@@ -11,6 +11,7 @@ import { KINDS } from '../../impolite/kinds/index.js';
 import { MUTANTS as IMPOLITE } from '../../impolite/mutants/mutants.js';
 import type { Mutant } from '../../mutants-by-suite/mutant.js';
 import { judgedByChaos, judgedByPrograms } from '../../mutants-by-suite/outcome.js';
+import { CROWDS } from '../../mutants-by-suite/crowds.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
 
@@ -25,7 +26,7 @@ function compile(patches: readonly SourcePatch[]): void {
   }
 }
 
-const ALL: [string, Mutant][] = [IMPOLITE, RECURRENCES, MENDED, CHAOS].flatMap((some) =>
+const ALL: [string, Mutant][] = [IMPOLITE, RECURRENCES, MENDED, CROWDS, CHAOS].flatMap((some) =>
   Object.entries(some),
 );
 

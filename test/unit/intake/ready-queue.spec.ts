@@ -36,6 +36,8 @@ const takeFrom = (queue: ReadyQueue, limit: number, hasPlace?: (entry: Entry) =>
   return taken;
 };
 
+const unlessFull: Admit = ({ group }) => (group === 'full' ? 'not its group' : 'yes');
+
 const groupsFrom = (queue: ReadyQueue, limit: number) =>
   takeFrom(queue, limit).map(({ group }) => group);
 
@@ -79,9 +81,47 @@ describe('groups of a name', () => {
     expect(small).toMatchObject([{ id: last }, { id: last - 1 }]);
     expect(queue.size).toBe(10_000);
     expect(groupsFrom(queue, 4)).toEqual(['big', 'small', 'big', 'small']);
-    // Nobody has more than twice what the other has: who comes last stays outside.
+    // Nobody has more than its share: who comes last stays outside.
     push(queue, 5_000, 'a', { group: 'other' });
     expect(push(queue, 1, 'a', { group: 'other' })).toMatchObject([{ id: lastId }]);
+  });
+});
+
+describe('a line that is full', () => {
+  it('is shared among its groups, whoever came first', () => {
+    const queue = new ReadyQueue();
+    const groups = Array.from({ length: 100 }, (_, n) => `g${n}`);
+    for (const group of groups) push(queue, 200, 'a', { group });
+    expect(queue.size).toBe(10_000);
+    const taken = groupsFrom(queue, 20_000);
+    for (const group of groups) expect(taken.filter((each) => each === group)).toHaveLength(100);
+    expect(queue.size).toBe(0);
+  });
+
+  it('has room for a group in the place of one that waits for its limit, and of no other, when there are more groups than places', () => {
+    const queue = new ReadyQueue();
+    for (let n = 0; n < 10_000; n += 1) push(queue, 1, 'a', { group: `g${n}` });
+    const asked: Entry[] = [];
+    const asking: Admit = (each) => (asked.push(each) > 3 ? 'no' : 'not its group');
+    expect(queue.take(1, asking, false)).toBe('nothing');
+    expect(queue.held).toBe(3);
+    const leftOut = ['x', 'y', 'z'].flatMap((group) => push(queue, 1, 'a', { group }));
+    expect(new Set(leftOut)).toEqual(new Set(asked.slice(0, 3)));
+    expect([queue.held, queue.size]).toEqual([0, 10_000]);
+    expect(push(queue, 1, 'a', { group: 'late' })).toMatchObject([{ group: 'late' }]);
+  });
+
+  it('counts those that wait for a limit of their group until it has a place', () => {
+    const queue = new ReadyQueue();
+    for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
+    queue.take(1, unlessFull, false);
+    expect(queue.held).toBe(2);
+    push(queue, 1, 'a', { group: 'full' });
+    expect(queue.held).toBe(3);
+    expect(queue.keepOnly((each) => each.group !== 'full' || each.id === lastId)).toHaveLength(2);
+    expect(queue.held).toBe(1);
+    takeFrom(queue, 9);
+    expect([queue.held, queue.size]).toEqual([0, 0]);
   });
 });
 

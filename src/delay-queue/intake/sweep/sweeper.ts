@@ -6,6 +6,7 @@ import { RecurringTask } from '../../tasks/recurring-task.js';
 import type { Nodes } from '../../cluster/nodes.js';
 import { Trouble } from '../../tasks/trouble.js';
 import type { Intake } from '../intake.js';
+import { PassBy } from './pass-by.js';
 import { PAGE_MAX, SCAN_MAX, SweepSize } from './sweep-size.js';
 import { SweepStart } from './sweep-start.js';
 
@@ -49,8 +50,8 @@ export class Sweeper {
   #isBehindFirst = false;
   readonly #size = new SweepSize();
   readonly #start = new SweepStart();
+  readonly #passBy: PassBy;
   #meeting: NodeJS.Timeout | undefined;
-  #passByAtMs = -Infinity;
   #helpAtMs = -Infinity;
   /** Something overdue was left out since the pass began: where it stands, the pass may be past it. */
   #hasOverflowed = false;
@@ -67,6 +68,7 @@ export class Sweeper {
     private readonly intake: Intake,
     events: DelayEvents,
   ) {
+    this.#passBy = new PassBy(intake);
     this.#task = new RecurringTask(() => this.#sweep(), new Trouble(events, 'sweep'));
     nodes.changed.on(() => this.#restart());
     intake.room.on(() => this.#goOn());
@@ -129,19 +131,17 @@ export class Sweeper {
       await turn();
     }
     this.#waitsForRoom = this.#pass !== 'none';
-    if (this.#waitsForRoom) await this.#passBy();
-    return this.nodes.hasPeers ? Math.min(this.everyMs, PEERS_EVERY_MS) : this.everyMs;
+    const restMs = this.nodes.hasPeers ? Math.min(this.everyMs, PEERS_EVERY_MS) : this.everyMs;
+    if (!this.#waitsForRoom) return restMs;
+    if (this.#passBy.dueInMs(this.everyMs) <= 0) await this.#passBy.run(() => this.#fetchBehind());
+    return Math.min(restMs, Math.max(0, this.#passBy.dueInMs(this.everyMs)));
   }
 
   /**
    * The backlog of one name, or group, fills the ready queue and the pass waits: what others have behind it is
    * fetched past it, from where the pass stands to the end of what is overdue.
    */
-  async #passBy(): Promise<void> {
-    const nowMs = performance.now();
-    // Not with every page that the pass goes on by: each time may look at the whole backlog.
-    if (nowMs < this.#passByAtMs) return;
-    this.#passByAtMs = nowMs + this.everyMs;
+  async #fetchBehind(): Promise<void> {
     const { shares } = this.nodes;
     let cursor = this.#cursor;
     for (;;) {

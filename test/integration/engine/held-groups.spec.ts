@@ -1,0 +1,71 @@
+import { afterEach, expect, it, jest } from '@jest/globals';
+import { Sweeper } from '../../../src/delay-queue/intake/sweep/sweeper.js';
+import { plainHandler, signal } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
+import { stageOfEach } from './support/stage-of-each.js';
+
+/** Delays that wait for the limit of their group are in the way of no other group. */
+const NAME = 'test.sale';
+const ONE_AT_A_TIME = { perGroup: { concurrency: 1 } } as const;
+
+let gate = signal();
+const stage = stageOfEach({ release: () => gate.resolve() });
+
+afterEach(() => {
+  gate = signal();
+});
+
+/** Handlers of each group wait in here. @returns the groups, in the order in which they began */
+function holding(concurrency: number) {
+  const begun: (string | null)[] = [];
+  const handler = plainHandler(
+    NAME,
+    async ({ group }) => {
+      begun.push(group);
+      await gate.promise;
+    },
+    { concurrency, timeout: '60s', ...ONE_AT_A_TIME },
+  );
+  return { begun, handler };
+}
+
+it('a line is shared among all groups, however many each has: the first of each begins', async () => {
+  // One after the other, and more of the first half than a line has room for.
+  const [groups, each] = [150, 140];
+  for (let n = 0; n < groups; n += 1) {
+    await stage.overdue(NAME, each, { group: `g${n}`, secondsAgo: 10_000 - n });
+  }
+  const { begun, handler } = holding(groups);
+  await stage.start({ providers: [handler] });
+  await until(
+    () => begun.length,
+    (length) => length === groups,
+  );
+  expect(new Set(begun).size).toBe(groups);
+});
+
+it('what is overdue behind them is looked for soon, and not with the next pass', async () => {
+  jest.spyOn(Sweeper.prototype, 'everyMs', 'get').mockReturnValue(3_600_000);
+  const claimBatch = 5;
+  const { begun, handler } = holding(10);
+  // More than a sweep reads first.
+  await stage.overdue(NAME, 200, { group: 'held' });
+  const node = await stage.start({
+    options: { claimBatch },
+    providers: [handler, plainHandler('test.mark', () => {})],
+  });
+  await until(
+    () => begun,
+    (groups) => groups.length === 1,
+  );
+  await stage.overdue(NAME, 1, { group: 'other' });
+  // As long as anything runs.
+  await until(
+    async () => {
+      await node.delays.schedule('test.mark', null, { after: 0 });
+      return begun;
+    },
+    (groups) => groups.includes('other'),
+  );
+  expect(begun).toEqual(['held', 'other']);
+});

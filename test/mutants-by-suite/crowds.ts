@@ -1,0 +1,99 @@
+import { type Mutant, patch } from './mutant.js';
+
+const CLAIM_LIMITED = 'store/sql/limits/claim-limited.sql.ts';
+const LINE = 'intake/line.ts';
+const PASS_BY = 'intake/sweep/pass-by.ts';
+
+/** Holes that only crowds show: many limits, and plans that were made when there were few. Each with its mend taken out. */
+export const CROWDS: Readonly<Record<string, Mutant>> = {
+  'reads-all-for-a-permit': {
+    about: 'looks through all delays once to see which permits count',
+    patches: [
+      patch(
+        CLAIM_LIMITED,
+        '(SELECT d.id FROM ${tables.delay} d, clock\n',
+        'EXISTS (SELECT FROM ${tables.delay} d, clock\n',
+      ),
+      patch(CLAIM_LIMITED, 'LIMIT 1) IS NOT NULL AS runs', ') AS runs'),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'compares-each-permit': {
+    about: 'compares each permit with each that is over',
+    patches: [
+      patch(
+        CLAIM_LIMITED,
+        "p.ctid = c.at AND ${expectFew('c')}",
+        'p.name = c.name AND p.group_id = c.group_id AND p.id = c.id AND p.epoch = c.epoch',
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'compares-each-quota': {
+    about: 'compares each limit with each that nobody has met for long',
+    patches: [
+      patch(
+        CLAIM_LIMITED,
+        'WHERE ctid = ANY (ARRAY(\n    SELECT q.ctid FROM',
+        'WHERE (name, group_id) IN (SELECT * FROM (\n    SELECT q.name, q.group_id FROM',
+      ),
+      patch(
+        CLAIM_LIMITED,
+        'LIMIT $2::int FOR UPDATE SKIP LOCKED))',
+        'LIMIT $2::int FOR UPDATE SKIP LOCKED) q)',
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'walks-all-groups': {
+    about: 'goes through all delays with a group for the locks of a few',
+    patches: [
+      patch(
+        'store/sql/limits/lock-quotas.sql.ts',
+        'FROM unnest($1::bigint[]) AS w(id), LATERAL (\n    SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}\n  ) d JOIN',
+        'FROM ${delay} d JOIN',
+      ),
+      patch(
+        'store/sql/limits/lock-quotas.sql.ts',
+        'WHERE d.group_id IS NOT NULL',
+        'WHERE d.id = ANY ($1::bigint[]) AND d.group_id IS NOT NULL',
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'compares-what-recurs': {
+    about: 'compares each occurrence that ends with each that has moved',
+    patches: [
+      patch(
+        'store/sql/recurrences/recur.sql.ts',
+        "from: 'moved e',",
+        "from: 'ending e JOIN moved m USING (id)',",
+      ),
+    ],
+    tests: ['integration/kept-plans'],
+  },
+  'leaves-out-of-one': {
+    about: 'leaves out of one group alone, what others would have to give as well',
+    patches: [patch(LINE, 'group.length > share :', 'false :')],
+    tests: ['unit/intake/ready-queue', 'integration/engine/held-groups'],
+  },
+  'has-no-room-for-who-may': {
+    about: 'keeps whoever waits for its limit in the place of a group that may run',
+    patches: [patch(LINE, '(own?.isHeld === true || this.#held === 0)', 'true')],
+    tests: ['unit/intake/ready-queue'],
+  },
+  'counts-what-is-held': {
+    about: 'takes those that wait for limits of their groups for enough',
+    patches: [
+      patch('intake/intake.ts', 'this.#queue.size - this.#queue.held <', 'this.#queue.size <'),
+    ],
+    tests: ['integration/engine/held-groups'],
+  },
+  'passes-by-with-passes': {
+    about: 'fetches what is behind a crowd no sooner than a pass comes',
+    patches: [
+      patch(PASS_BY, 'isSoon ? Math.min(restMs, everyMs) : everyMs', 'isSoon ? everyMs : everyMs'),
+    ],
+    tests: ['integration/engine/held-groups'],
+  },
+};
