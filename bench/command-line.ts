@@ -14,6 +14,7 @@ export const SCENARIOS = [
   'drain',
   'overdue',
   'groups',
+  'tenants',
   'rate-limit',
   'admin',
   'burst',

@@ -17,6 +17,7 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   drain: () => import('./drain.js'),
   overdue: () => import('./overdue.js'),
   groups: () => import('./groups.js'),
+  tenants: () => import('./tenants.js'),
   'rate-limit': () => import('./rate-limit.js'),
   admin: () => import('./admin.js'),
   burst: () => import('./burst.js'),

@@ -18,6 +18,7 @@ drain     --count 50000 --processes 1 --concurrency default,1000 --handlers asyn
 overdue   --overdue 100000 --concurrency 1000 (the last, as in lateness and idle)
           --pending 0 (delays of the far future beside them, as 1000,10000000)
 groups    (no options)
+tenants   (no options)
 rate-limit --limit-seconds 60 (600: ten minutes)
 admin     --idle-pending 100000 (or 1000,10000000: live delays)
 burst     --burst-orders 10000 --burst-skus 200 --burst-batch 200 --processes 1

@@ -1,0 +1,138 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { OnDelay, type OnDelayOptions } from 'nestjs-delay-queue';
+import { compile, OURS, prepare } from './adapters/ours.js';
+import { type Bench, interleaved } from './bench.js';
+import { cellsOf, type Column, figure, type Table } from './report/table.js';
+import { connect } from './server/bench-server.js';
+import { openSite } from './site.js';
+
+interface Variant {
+  title: string;
+  tenants: number;
+  /** Overdue delays of a tenant. */
+  each: number;
+  /** Whether those of one tenant lie behind all of the one before, or the tenants take turns. */
+  inTurn: boolean;
+  perGroup: NonNullable<OnDelayOptions['perGroup']>;
+  takesMs: number;
+  concurrency: number;
+  /** What the limits let through in a second, if that is less than what a node can do. */
+  allowedPerSecond?: number;
+}
+
+interface Tenants {
+  perSecond: number;
+  processors: number;
+}
+
+const SECONDS = 20;
+
+const VARIANTS: readonly Variant[] = [
+  {
+    title: '2,000 tenants, one at a time, 2 ms',
+    tenants: 2_000,
+    each: 10,
+    inTurn: true,
+    perGroup: { concurrency: 1 },
+    takesMs: 2,
+    concurrency: 500,
+  },
+  {
+    title: '1,000 tenants, one at a time, 1 s',
+    tenants: 1_000,
+    each: 100,
+    inTurn: false,
+    perGroup: { concurrency: 1 },
+    takesMs: 1_000,
+    concurrency: 1_000,
+    allowedPerSecond: 1_000,
+  },
+  {
+    title: '1,000 tenants, 60 a minute',
+    tenants: 1_000,
+    each: 100,
+    inTurn: false,
+    perGroup: { rateLimit: { max: 60, per: '1m' } },
+    takesMs: 1,
+    concurrency: 500,
+    allowedPerSecond: 1_000,
+  },
+];
+
+const COLUMNS: readonly Column<Tenants>[] = [
+  { title: 'begun/s', of: ({ perSecond }) => perSecond },
+  { title: "process's processors", of: ({ processors }) => processors, digits: 2 },
+];
+
+const FILL = `
+  INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
+  SELECT 'bench.run', jsonb_build_object('n', n), due, due, clock_timestamp(),
+         'tenant ' || CASE WHEN $3::bool THEN n % $1::int ELSE n / $2::int END
+  FROM generate_series(0, $1::int * $2::int - 1) AS n,
+       LATERAL (SELECT date_trunc('milliseconds', now()) - interval '1 minute') AS d(due)`;
+
+/** A backlog of many tenants, each with a limit of its own: how much of what the limits let through (`allowed`) begins. */
+export async function run(bench: Bench): Promise<Table[]> {
+  const results = await interleaved(
+    bench,
+    VARIANTS,
+    (variant) => measure(bench, variant),
+    ({ perSecond }) => `${figure(perSecond)} begun/s`,
+  );
+  return [
+    {
+      name: 'tenants',
+      title: 'A backlog of many tenants, a limit for each',
+      notes: [
+        `one process, history on, ${SECONDS} s from its start, or until all have begun`,
+        'each tenant is a group with `perGroup`; but in the first row the delays of one lie behind all of another',
+      ],
+      columns: ['', 'allowed/s', ...COLUMNS.map(({ title }) => title)],
+      rows: results.map(({ variant, measurements }) => [
+        variant.title,
+        variant.allowedPerSecond === undefined ? '' : figure(variant.allowedPerSecond),
+        ...cellsOf(COLUMNS, measurements),
+      ]),
+    },
+  ];
+}
+
+async function measure(bench: Bench, variant: Variant): Promise<Tenants> {
+  const { tenants, each, inTurn, perGroup, takesMs, concurrency } = variant;
+  const site = await openSite(bench, OURS, 'tenants', prepare);
+  const client = await connect(site.url);
+  const count = tenants * each;
+  let begun = 0;
+  let allBegan!: () => void;
+  const all = new Promise<void>((resolve) => {
+    allBegan = resolve;
+  });
+  class Handler {
+    @OnDelay('bench.run', { concurrency, perGroup })
+    async run(): Promise<void> {
+      begun += 1;
+      if (begun === count) allBegan();
+      await pause(takesMs);
+    }
+  }
+  await client.query(FILL, [tenants, each, inTurn]);
+  // As a server has it that was up for a while: the limits are new all the same.
+  await client.query('ANALYZE');
+  const app = await compile(site.url, { drainTimeout: '2s' }, [Handler]);
+  const cpu = process.cpuUsage();
+  const startedAtMs = performance.now();
+  await app.init();
+  const over = new AbortController();
+  await Promise.race([all, pause(SECONDS * 1_000, undefined, { signal: over.signal })]);
+  over.abort();
+  const seconds = (performance.now() - startedAtMs) / 1_000;
+  const { user, system } = process.cpuUsage(cpu);
+  const perSecond = begun / seconds;
+  await app.close();
+  await client.end();
+  await site.drop();
+  return {
+    perSecond,
+    processors: (user + system) / 1e6 / seconds,
+  };
+}
