@@ -96,4 +96,25 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/engine/held-groups'],
   },
+  'fills-gaps': {
+    about: 'takes what comes behind something that was left out',
+    patches: [patch('intake/gaps.ts', 'this.#groups.has(group)', 'false')],
+    tests: ['unit/intake/ready-queue', 'integration/engine/held-groups'],
+  },
+  'has-enough-for-a-while': {
+    about: 'takes again what comes of a group that had enough, in the same walk',
+    patches: [patch('intake/sweep/enough.ts', 'return { butNotOf: [...groups] };', 'return room;')],
+    tests: ['unit/intake/enough'],
+  },
+  'passes-by-from-the-middle': {
+    about: 'goes on with a pass behind which others were left out meanwhile',
+    patches: [
+      patch(
+        'intake/sweep/sweeper.ts',
+        "      this.#begin('own');\n    }\n    return Math.min",
+        '    }\n    return Math.min',
+      ),
+    ],
+    tests: ['integration/engine/held-groups'],
+  },
 };

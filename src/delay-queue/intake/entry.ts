@@ -17,6 +17,8 @@ export interface Entry extends Wake {
   timesNotClaimed: number;
   /** Nobody here has read it from a row: it may never have been. */
   told?: boolean;
+  /** Of the sweeper's walk that brought it, in the order of wakes; 0: something else did. */
+  walk?: number;
   /** What came of a later epoch while its claim was under way. */
   heard?: [wake: Wake, source: Source] | undefined;
 }
@@ -27,6 +29,7 @@ export const entryOf = (
   place: Entry['place'],
   handle: number,
   told: boolean,
+  walk: number,
 ): Entry => ({
   // Written out: a copy by spreading costs as much as all else that is done for an entry.
   id,
@@ -40,6 +43,7 @@ export const entryOf = (
   handle,
   timesNotClaimed: 0,
   told,
+  walk,
   heard: undefined,
 });
 

@@ -81,12 +81,13 @@ export class Intake {
 
   /**
    * Keeps an eye on a wake, unless its claim runs here, or ran here, or nobody here could run it.
+   * @param walk of the sweeper, if that brings it
    * @returns false when there was no room for it
    */
-  offer(wake: Wake, source: Source): boolean {
+  offer(wake: Wake, source: Source, walk?: number): boolean {
     if (!this.#isOpen || !this.nodes.mayRun(wake.name, wake.group)) return true;
     if (isTaken(this.claims, wake) || this.#giveBackLost(wake)) return true;
-    return this.#readAhead.arm(wake, source);
+    return this.#readAhead.arm(wake, source, walk);
   }
 
   /** The row of that id is gone. */

@@ -1,5 +1,6 @@
 import type { Entry } from './entry.js';
 import { Fifo } from './fifo.js';
+import { Gaps } from './gaps.js';
 
 /**
  * Answers whether there was a place for the entry, and takes it: `no`, there is none for any of its name; `not its group`,
@@ -24,6 +25,7 @@ export class Line {
   /** Goes round the groups: what is left out in favour of others is of this one, as long as it has too many. */
   #donor: Group | undefined;
   #donors = this.#groups.values();
+  readonly #gaps = new Gaps();
   #length = 0;
   #held = 0;
 
@@ -50,7 +52,16 @@ export class Line {
     return this.#groups.size > (this.#groups.has(null) ? 1 : 0);
   }
 
-  push(entry: Entry): void {
+  /** @returns who is left out: the entry, another one if the line is full, or nobody */
+  offer(entry: Entry, isFull: boolean): Entry | undefined {
+    if (this.#gaps.isBehind(entry)) return entry;
+    const leftOut = isFull ? this.#squeeze(entry) : undefined;
+    if (leftOut !== entry) this.#push(entry);
+    if (leftOut !== undefined) this.#gaps.leaveOut(leftOut, entry);
+    return leftOut;
+  }
+
+  #push(entry: Entry): void {
     const group = this.#groupOf(entry);
     entry.place = 'ready';
     group.push(entry);
@@ -58,11 +69,11 @@ export class Line {
   }
 
   /**
-   * Lets an entry in although the line is full, if its group has less than its share of the line: in the place of a group that
+   * Makes room for an entry although the line is full, if its group has less than its share of the line: in the place of a group that
    * has more, or, when there are more groups than places, of one that waits for its limit.
    * @returns who is left out for it: the newest of that group, or the entry itself
    */
-  squeeze(entry: Entry): Entry {
+  #squeeze(entry: Entry): Entry {
     const own = this.#groups.get(entry.group);
     const groups = this.#groups.size + (own === undefined ? 1 : 0);
     const share = Math.max(1, Math.floor(this.#length / groups));
@@ -70,10 +81,7 @@ export class Line {
     // With fewer entries than groups nobody has more than one.
     const isCrowded = this.#length >= groups;
     if (!isCrowded && (own?.isHeld === true || this.#held === 0)) return entry;
-    const out = this.#popOf((group) => (isCrowded ? group.length > share : group.isHeld));
-    if (out === undefined) return entry;
-    this.push(entry);
-    return out;
+    return this.#popOf((group) => (isCrowded ? group.length > share : group.isHeld)) ?? entry;
   }
 
   /** Takes one entry: of the groups of which one is admitted, that which was served longest ago. */

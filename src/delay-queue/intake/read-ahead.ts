@@ -40,12 +40,13 @@ export class ReadAhead {
 
   /**
    * Keeps an eye on a wake.
+   * @param walk of the sweeper, if that brings it
    * @returns false when there is no room: the loader brings it again later
    */
-  arm(wake: Wake, source: Source): boolean {
+  arm(wake: Wake, source: Source, walk = 0): boolean {
     const isTold = source === 'told';
     const known = this.#entries.get(wake.id);
-    if (known === undefined) return this.#add(wake, isTold);
+    if (known === undefined) return this.#add(wake, isTold, walk);
     // The claim under way will answer what became of the row, as far as it knows.
     if (known.place === 'claiming') {
       if (wake.epoch > known.epoch) known.heard = [wake, source];
@@ -58,7 +59,7 @@ export class ReadAhead {
     if (!isBetter(wake, isTold, known)) return true;
     if (isTold && known.told !== true && this.#isToldFull) return false;
     this.forget(known);
-    return this.#add(wake, isTold);
+    return this.#add(wake, isTold, walk);
   }
 
   /** A row was looked at, and says this of an entry. */
@@ -126,7 +127,7 @@ export class ReadAhead {
     return this.#told >= this.entriesMax / TOLD_SHARE;
   }
 
-  #add(wake: Wake, told: boolean): boolean {
+  #add(wake: Wake, told: boolean, walk: number): boolean {
     const deadlineMs = this.clock.toMonotonicMs(wake.wakeMs);
     if (told && this.#isToldFull) return false;
     if (this.#entries.size >= this.entriesMax && (told || !this.#dropFarthest(deadlineMs))) {
@@ -135,7 +136,7 @@ export class ReadAhead {
     const isOverdue = deadlineMs <= performance.now();
     const handle = isOverdue ? NO_HANDLE : this.#channel.add(deadlineMs, wake.id);
     if (handle === undefined) return false;
-    const entry = entryOf(wake, isOverdue ? 'due' : 'wheel', handle, told);
+    const entry = entryOf(wake, isOverdue ? 'due' : 'wheel', handle, told, walk);
     this.#entries.set(wake.id, entry);
     if (told) this.#told += 1;
     if (isOverdue) {

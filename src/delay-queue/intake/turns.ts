@@ -46,8 +46,7 @@ export class Turns {
     if (line === undefined) this.#lines.set(entry.name, (line = new Line()));
     const isFull = line.length >= (this.#size < CROWD ? LINE_MAX : LINE_MAX_IN_CROWD);
     const before = line.length;
-    const leftOut = isFull ? line.squeeze(entry) : undefined;
-    if (!isFull) line.push(entry);
+    const leftOut = line.offer(entry, isFull);
     this.#size += line.length - before;
     return leftOut;
   }

@@ -44,6 +44,37 @@ it('a line is shared among all groups, however many each has: the first of each 
   expect(new Set(begun).size).toBe(groups);
 });
 
+it.each([
+  ['many groups, in turn', '(n % 1000)', 1_000],
+  ['many groups, one behind the other', '(n / 25)', 1_000],
+  ['few groups, in turn', '(n % 20)', 20],
+])(
+  'each group runs in the order of its due times, however many wait: %s',
+  async (_, group, groups) => {
+    await stage.sql(
+      `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
+       SELECT $1, to_jsonb(n), due, due, due, 'g' || ${group}
+       FROM generate_series(0, 24999) AS n,
+            LATERAL (SELECT date_trunc('milliseconds', now() - interval '1 min') + n * interval '1 ms') AS t(due)`,
+      [NAME],
+    );
+    const latest = new Map<string | null, number>();
+    const early: unknown[] = [];
+    const handler = plainHandler(
+      NAME,
+      async ({ group: of, payload }) => {
+        if (Number(payload) < (latest.get(of) ?? -1)) early.push([of, payload]);
+        latest.set(of, Number(payload));
+        await new Promise(setImmediate);
+      },
+      { concurrency: 500, ...ONE_AT_A_TIME },
+    );
+    await stage.start({ providers: [handler] });
+    await stage.noneLeft();
+    expect([early, latest.size]).toEqual([[], groups]);
+  },
+);
+
 it('what is overdue behind them is looked for soon, and not with the next pass', async () => {
   jest.spyOn(Sweeper.prototype, 'everyMs', 'get').mockReturnValue(3_600_000);
   const claimBatch = 5;

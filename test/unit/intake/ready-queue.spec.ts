@@ -111,6 +111,22 @@ describe('a line that is full', () => {
     expect(push(queue, 1, 'a', { group: 'late' })).toMatchObject([{ group: 'late' }]);
   });
 
+  it('leaves out what a walk brings of a group behind what was left out, until the next walk', () => {
+    const queue = new ReadyQueue();
+    const brought = (group: string, walk?: number) => push(queue, 1, 'a', { group, walk })[0];
+    push(queue, 9_000, 'a', { group: 'big', walk: 1 });
+    for (let n = 0; n < 1_000; n += 1) brought(`g${n}`, 1);
+    // Another's newest, which was in the line, or the one itself.
+    expect(brought('new', 1)).toMatchObject({ group: 'big' });
+    push(queue, 20, 'a', { group: 'many', walk: 1 });
+    takeFrom(queue, 100);
+    for (const group of ['big', 'many']) expect(brought(group, 1)).toMatchObject({ group });
+    expect(['new', 'g1'].map((group) => brought(group, 1))).toEqual([undefined, undefined]);
+    // Nobody knows whether something comes before what was not brought by a walk.
+    expect(brought('many')).toBeUndefined();
+    expect(['many', 'big'].map((group) => brought(group, 2))).toEqual([undefined, undefined]);
+  });
+
   it('counts those that wait for a limit of their group until it has a place', () => {
     const queue = new ReadyQueue();
     for (const group of ['full', 'free']) push(queue, 2, 'a', { group });

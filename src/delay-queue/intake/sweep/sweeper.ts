@@ -6,6 +6,7 @@ import { RecurringTask } from '../../tasks/recurring-task.js';
 import type { Nodes } from '../../cluster/nodes.js';
 import { Trouble } from '../../tasks/trouble.js';
 import type { Intake } from '../intake.js';
+import { Enough } from './enough.js';
 import { PassBy } from './pass-by.js';
 import { PAGE_MAX, SCAN_MAX, SweepSize } from './sweep-size.js';
 import { SweepStart } from './sweep-start.js';
@@ -44,6 +45,8 @@ export class Sweeper {
   readonly #task: RecurringTask;
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
+  /** Whatever it brings has this number: all of it comes in the order of wakes. */
+  #walk = 0;
   /** When the pass began, which waits for room as long as a backlog takes. */
   #passBeganAtMs = -Infinity;
   /** Its first page was not its last. */
@@ -58,9 +61,7 @@ export class Sweeper {
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
 
-  /**
-   * @param leaseMs how long a claim holds
-   */
+  /** @param leaseMs how long a claim holds */
   constructor(
     private readonly store: NodeStore,
     private readonly nodes: Nodes,
@@ -125,7 +126,7 @@ export class Sweeper {
       if (shares !== this.nodes.shares) break;
       this.#start.read(page, askedAtMs, performance.now());
       // One that finds no room is met again by the next pass.
-      for (const wake of page.wakes) this.intake.offer(wake, 'read');
+      for (const wake of page.wakes) this.intake.offer(wake, 'read', this.#walk);
       this.#next(page);
       // The claim of what it brought goes first: there may be one connection only that is open.
       await turn();
@@ -133,19 +134,25 @@ export class Sweeper {
     this.#waitsForRoom = this.#pass !== 'none';
     const restMs = this.nodes.hasPeers ? Math.min(this.everyMs, PEERS_EVERY_MS) : this.everyMs;
     if (!this.#waitsForRoom) return restMs;
-    if (this.#passBy.dueInMs(this.everyMs) <= 0) await this.#passBy.run(() => this.#fetchBehind());
+    if (this.#passBy.dueInMs(this.everyMs) <= 0) {
+      await this.#passBy.run(() => this.#fetchBehind());
+      this.#begin('own');
+    }
     return Math.min(restMs, Math.max(0, this.#passBy.dueInMs(this.everyMs)));
   }
 
   /**
    * The backlog of one name, or group, fills the ready queue and the pass waits: what others have behind it is
-   * fetched past it, from where the pass stands to the end of what is overdue.
+   * fetched past it. Whoever has enough is left alone to the end, so that nothing is left out in between. What was left
+   * out may lie anywhere: the pass begins anew.
    */
   async #fetchBehind(): Promise<void> {
     const { shares } = this.nodes;
+    const enough = new Enough(this.intake);
+    this.#begin('own');
     let cursor = this.#cursor;
     for (;;) {
-      const wanted = this.nodes.sharesOf((name) => this.intake.roomFor(name));
+      const wanted = this.nodes.sharesOf((name) => enough.roomFor(name));
       if (wanted.names.length === 0) return;
       const page = await this.store.sweep(wanted, cursor, {
         scan: SCAN_MAX,
@@ -154,7 +161,7 @@ export class Sweeper {
         aheadMs: this.everyMs,
       });
       if (shares !== this.nodes.shares) return;
-      for (const wake of page.wakes) this.intake.offer(wake, 'read');
+      for (const wake of page.wakes) this.intake.offer(wake, 'read', this.#walk);
       if (page.cursor === null) return;
       cursor = page.cursor;
     }
@@ -179,6 +186,7 @@ export class Sweeper {
 
   #begin(pass: 'none' | 'own' | 'help'): void {
     this.#pass = pass;
+    this.#walk += 1;
     this.#isBehindFirst = false;
     this.#cursor = this.#start.begin(performance.now());
     if (pass === 'own') {
