@@ -115,6 +115,6 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
         '    }\n    return Math.min',
       ),
     ],
-    tests: ['integration/engine/held-groups'],
+    tests: ['integration/engine/sweeper'],
   },
 };

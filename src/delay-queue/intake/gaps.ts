@@ -11,12 +11,15 @@ export class Gaps {
   readonly #groups = new Set<string>();
   #walk = 0;
 
+  /** Of the next walk nothing is missing. */
+  follow({ walk = 0 }: Entry): void {
+    if (walk <= this.#walk) return;
+    this.#walk = walk;
+    this.#groups.clear();
+  }
+
   /** Whether something that comes before it is missing. */
   isBehind({ group, walk = 0 }: Entry): boolean {
-    if (walk > this.#walk) {
-      this.#walk = walk;
-      this.#groups.clear();
-    }
     return walk > 0 && group !== null && this.#groups.has(group);
   }
 

@@ -54,6 +54,7 @@ export class Line {
 
   /** @returns who is left out: the entry, another one if the line is full, or nobody */
   offer(entry: Entry, isFull: boolean): Entry | undefined {
+    this.#gaps.follow(entry);
     if (this.#gaps.isBehind(entry)) return entry;
     const leftOut = isFull ? this.#squeeze(entry) : undefined;
     if (leftOut !== entry) this.#push(entry);

@@ -46,7 +46,7 @@ it('a line is shared among all groups, however many each has: the first of each 
 
 it.each([
   ['many groups, in turn', '(n % 1000)', 1_000],
-  ['many groups, one behind the other', '(n / 25)', 1_000],
+  ['many groups, one behind the other', '(n / 15)', 1_000],
   ['few groups, in turn', '(n % 20)', 20],
 ])(
   'each group runs in the order of its due times, however many wait: %s',
@@ -54,7 +54,7 @@ it.each([
     await stage.sql(
       `INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at, group_id)
        SELECT $1, to_jsonb(n), due, due, due, 'g' || ${group}
-       FROM generate_series(0, 24999) AS n,
+       FROM generate_series(0, 14999) AS n,
             LATERAL (SELECT date_trunc('milliseconds', now() - interval '1 min') + n * interval '1 ms') AS t(due)`,
       [NAME],
     );

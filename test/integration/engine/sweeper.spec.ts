@@ -164,6 +164,22 @@ describe('Sweeper', () => {
     expect(offered).toContain(1);
   });
 
+  it('begins anew when it has fetched what lies behind: what was left out may lie anywhere', async () => {
+    await client.query(...insertOverdue(NAME, 5_000));
+    const walks: number[] = [];
+    intake.offer = ({ id }, _source, walk = 0) => offered.push(id) === walks.push(walk);
+    room = 1;
+    start();
+    const before = await passes();
+    expect(before).toBeGreaterThan(5_000);
+    room = Infinity;
+    intake.room.tell();
+    await passes();
+    expect(offered[before]).toBe(offered[0]);
+    // Another walk: what the one before has left out is met by it.
+    expect(walks[before]).toBeGreaterThan(walks[before - 1]!);
+  });
+
   it('looks again when something due was left out, once there is room', async () => {
     start();
     await store.answered();
