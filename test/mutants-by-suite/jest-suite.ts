@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -15,6 +15,17 @@ interface Result {
   failed?: { path: string; test: string };
 }
 
+const INTERRUPTS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+/** Ends all that a process has started, which leads a group of its own; harmless when nothing of it is left. */
+function endAll(leader: ChildProcess): void {
+  try {
+    if (leader.pid !== undefined) process.kill(-leader.pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+}
+
 /** Tests on sources that are changed as they are loaded; ends at the first file that fails. */
 async function run(tests: readonly string[], patches: readonly SourcePatch[]): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'delay-queue-mutants-'));
@@ -22,9 +33,15 @@ async function run(tests: readonly string[], patches: readonly SourcePatch[]): P
   const child = spawn('npm', ['test', '--', ...tests, '--config', CONFIG, '--bail', '-w', '1'], {
     cwd: ROOT,
     stdio: 'ignore',
+    // A mutant may never end, nor may the worker of Jest that runs it.
+    detached: true,
     env: { ...process.env, SOURCE_PATCHES: JSON.stringify(patches), RESULT_FILE: file },
   });
+  const end = (): void => endAll(child);
+  for (const signal of INTERRUPTS) process.once(signal, end);
   await once(child, 'close');
+  for (const signal of INTERRUPTS) process.off(signal, end);
+  end();
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as Result;
   } finally {
