@@ -6,7 +6,7 @@ import {
   DiscardDelay,
   PostponeDelay,
 } from 'nestjs-delay-queue';
-import { batchHandler, fencedBatchHandler } from '../support/delay-node.js';
+import { batchHandler, fencedBatchHandler, signal } from '../support/delay-node.js';
 import { ODD_OPTIONS, OddNode } from './odd-node.js';
 
 interface Reach {
@@ -19,8 +19,14 @@ interface Reach {
 type Act = (reach: Reach) => unknown;
 
 let act: Act;
+/** A call that has the only place until all of the next batch are due. */
+let first = { begun: signal(), end: signal() };
 
 const run = (delays: Delay[], ctx: DelayBatchContext): unknown => {
+  if (delays.some(({ key }) => key === 'first')) {
+    first.begun.resolve();
+    return first.end.promise;
+  }
   const odd = delays.find(({ key }) => key === 'odd');
   return odd && act({ delays, odd, ctx });
 };
@@ -113,8 +119,17 @@ const ofBoth = <Case>(cases: Record<string, Case>) =>
 
 async function fires(name: `test.${string}`, odd: Act): Promise<void> {
   act = odd;
+  first = { begun: signal(), end: signal() };
+  await node.delays.schedule(name, null, { after: 0, key: 'first' });
+  await first.begun.promise;
   const keys = ['one', 'odd', 'two', 'three'];
   await node.delays.scheduleMany(keys.map((key) => ({ name, payload: null, key, after: 0 })));
+  // By the database's clock: what is claimed now is claimed together.
+  await node.until<{ due: boolean }>(
+    `SELECT bool_and(wake_at <= clock_timestamp()) AS due FROM delay_queue.delay WHERE name = '${name}'`,
+    ([row]) => row?.due === true,
+  );
+  first.end.resolve();
 }
 
 /** The others end like that, at no attempt's cost. */
