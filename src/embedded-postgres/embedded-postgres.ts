@@ -4,6 +4,9 @@ import { fileURLToPath } from 'node:url';
 import { EmbeddedPostgresError } from './embedded-postgres.error.js';
 import type { KeeperMessage, KeeperOptions } from './keeper.protocol.js';
 
+/** An end that takes longer says what it waits for. */
+const TELL_AFTER_MS = 2_000;
+
 /** What {@link startEmbeddedPostgres} takes. */
 export interface EmbeddedPostgresOptions extends KeeperOptions {
   /** Gets the few lines a human may want to read. Default: nowhere. */
@@ -54,7 +57,15 @@ export async function startEmbeddedPostgres(
       keeper.ref();
       const exited = once(keeper, 'exit');
       if (keeper.connected) keeper.disconnect();
-      await exited;
+      const tellsLater = setTimeout(
+        log,
+        TELL_AFTER_MS,
+        `The embedded Postgres in ${options.dataDir} has not stopped yet; waiting for it`,
+      );
+      const [code] = (await exited) as [code: number | null];
+      clearTimeout(tellsLater);
+      if (code !== 0)
+        log(`The embedded Postgres in ${options.dataDir} did not stop: it still runs`);
     },
   };
 }

@@ -6,6 +6,10 @@ export interface KeeperOptions {
   settings?: Record<string, string | number>;
   /** Remove `dataDir` once the last user has left. Default false. */
   temporary?: boolean;
+  /** How long Postgres may take to stop, in milliseconds, before the keeper gives up. Default 60,000. */
+  stopTimeoutMs?: number;
+  /** How long to try to reach a server that runs, in milliseconds. Default 60,000. */
+  joinTimeoutMs?: number;
 }
 
 /** What a keeper tells its parent: first either `ready` or `failed`, lines to log at any time. */

@@ -38,21 +38,25 @@ async function openServer(options: KeeperOptions): Promise<Server> {
   return new Server(binaries, folder, options.settings ?? {}, log);
 }
 
-async function leave(server: Server, presence: Presence, temporary: boolean): Promise<void> {
-  if (!(await presence.leaveAsLast())) return presence.close();
-  await server.stop();
-  await presence.close();
-  if (temporary) await rm(server.folder.path, { recursive: true, force: true });
+async function leave(server: Server, presence: Presence, options: KeeperOptions): Promise<void> {
+  try {
+    if (!(await presence.leaveAsLast())) return;
+    await server.stop('fast', options.stopTimeoutMs);
+  } finally {
+    // Also when Postgres does not stop: the lock would keep out every later start.
+    await presence.close();
+  }
+  if (options.temporary) await rm(server.folder.path, { recursive: true, force: true });
 }
 
 async function keep(options: KeeperOptions): Promise<void> {
   const server = await openServer(options);
   for (let joins = 1; ; joins++) {
-    const presence = await joinServer(server);
+    const presence = await joinServer(server, options.joinTimeoutMs, log);
     if (joins === 1) tell({ type: 'ready', url: presence.url });
     else log('The embedded Postgres is back.');
     const event = await Promise.race([parentGone, presence.lost]);
-    if (event === 'parent gone') return leave(server, presence, options.temporary ?? false);
+    if (event === 'parent gone') return leave(server, presence, options);
     log('The embedded Postgres went away; starting it again.');
   }
 }

@@ -6,6 +6,11 @@ import type { Server } from './server.js';
 /** Covers crash recovery after an unclean stop, which holds back connections. */
 const JOIN_TIMEOUT_MS = 60_000;
 const RETRY_PAUSE_MS = 25;
+/** A server that stands still answers nothing, and closes nothing. */
+const ANSWER_TIMEOUT_MS = 5_000;
+
+/** A start that takes longer says what it waits for. */
+const TELL_AFTER_MS = 2_000;
 
 const AUTHORIZATION_ERROR_CLASS = '28';
 
@@ -26,18 +31,27 @@ export class Presence {
     });
   }
 
-  /** Waits behind a user that is just stopping the server, and then fails with its connection. */
+  /** @throws also while another user is stopping the server */
   static async enter(url: string): Promise<Presence> {
     const client = new Client({
       connectionString: url,
       application_name: 'embedded-postgres keeper',
-      connectionTimeoutMillis: 5_000,
+      connectionTimeoutMillis: ANSWER_TIMEOUT_MS,
+      query_timeout: ANSWER_TIMEOUT_MS,
     });
     const presence = new Presence(url, client);
     client.on('error', () => {});
-    await client.connect();
-    await client.query(`SELECT pg_advisory_lock_shared(${PRESENCE_LOCK})`);
-    return presence;
+    try {
+      await client.connect();
+      const { rows } = await client.query<{ entered: boolean }>(
+        `SELECT pg_try_advisory_lock_shared(${PRESENCE_LOCK}) AS entered`,
+      );
+      if (!rows[0]?.entered) throw new EmbeddedPostgresError('another process is stopping it');
+      return presence;
+    } catch (error) {
+      await presence.close();
+      throw error;
+    }
   }
 
   /** Gives up the shared lock; true when nobody else holds it: the server is then ours to stop. */
@@ -55,13 +69,34 @@ export class Presence {
   }
 
   async close(): Promise<void> {
-    await this.client.end().catch(() => {});
+    const gaveUp = new AbortController();
+    const closed = this.client.end().catch(() => {});
+    await Promise.race([closed, pause(ANSWER_TIMEOUT_MS, undefined, gaveUp).catch(() => {})]);
+    gaveUp.abort();
+    this.client.connection.stream.destroy();
   }
 }
 
 /** Enters the running server, or starts it. Safe against others who start or stop it meanwhile. */
-export async function joinServer(server: Server): Promise<Presence> {
-  const deadline = performance.now() + JOIN_TIMEOUT_MS;
+export async function joinServer(
+  server: Server,
+  timeoutMs = JOIN_TIMEOUT_MS,
+  log: (line: string) => void = () => {},
+): Promise<Presence> {
+  const tellsLater = setTimeout(() => {
+    log(
+      `The embedded Postgres in ${server.folder.path} runs, but does not let us in yet; ` +
+        `trying for ${Math.ceil(timeoutMs / 1_000)} s`,
+    );
+  }, TELL_AFTER_MS);
+  try {
+    return await join(server, performance.now() + timeoutMs);
+  } finally {
+    clearTimeout(tellsLater);
+  }
+}
+
+async function join(server: Server, deadline: number): Promise<Presence> {
   let lastError = 'it did not answer';
   while (performance.now() < deadline) {
     const seen = await server.look();
@@ -78,8 +113,12 @@ export async function joinServer(server: Server): Promise<Presence> {
     }
     await pause(RETRY_PAUSE_MS);
   }
-  throw new EmbeddedPostgresError(
-    `The embedded Postgres in ${server.folder.path} cannot be reached: ${lastError}. ` +
+  throw unreachable(server, lastError);
+}
+
+function unreachable(server: Server, reason: string): EmbeddedPostgresError {
+  return new EmbeddedPostgresError(
+    `The embedded Postgres in ${server.folder.path} cannot be reached: ${reason}. ` +
       'Stop the process named in data/postmaster.pid there, or set DATABASE_URL to another server.',
   );
 }

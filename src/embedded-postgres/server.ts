@@ -12,7 +12,7 @@ import { run } from './program.js';
 export const CLUSTER_NAME = 'embedded';
 
 const START_TIMEOUT_SECONDS = 60;
-const STOP_TIMEOUT_SECONDS = 60;
+const STOP_TIMEOUT_MS = 60_000;
 const LOG_LIMIT_BYTES = 10_000_000;
 
 /** `running` says that Postgres has a port; whether it lets anybody in yet, only a connection tells. */
@@ -78,9 +78,13 @@ export class Server {
     await this.rememberPort();
   }
 
-  /** @param mode `immediate` is a crash: nobody is waited for, and the next start recovers. */
-  async stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
-    const args = ['stop', '-D', this.data, '-m', mode, '-w', '-t', String(STOP_TIMEOUT_SECONDS)];
+  /**
+   * @param mode `immediate` is a crash: it waits for no session, and the next start recovers
+   * @throws EmbeddedPostgresError when it still runs after `timeoutMs`
+   */
+  async stop(mode: 'fast' | 'immediate' = 'fast', timeoutMs = STOP_TIMEOUT_MS): Promise<void> {
+    const timeoutSeconds = String(Math.ceil(timeoutMs / 1_000));
+    const args = ['stop', '-D', this.data, '-m', mode, '-w', '-t', timeoutSeconds];
     await run(this.binaries.pgCtl, args, this.folder.user, 'ignored');
   }
 

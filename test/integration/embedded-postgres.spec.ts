@@ -196,6 +196,38 @@ describe('the embedded Postgres', () => {
     expect(existsSync(pidFile())).toBe(false);
   });
 
+  test('lets its lock go when Postgres does not stop; the next start says what it waits for, and joins', async () => {
+    const told: string[] = [];
+    const log = (line: string) => void told.push(line);
+    const postgres = await startEmbeddedPostgres({
+      dataDir,
+      settings: SETTINGS,
+      stopTimeoutMs: 1_000,
+      log,
+    });
+    const pid = await serverPid();
+    process.kill(pid, 'SIGSTOP');
+    try {
+      await postgres.stop();
+      expect(told).toEqual([expect.stringMatching(/did not stop: it still runs/)]);
+
+      const next = startEmbeddedPostgres({
+        dataDir,
+        settings: SETTINGS,
+        joinTimeoutMs: 3_000,
+        log,
+      });
+      await expect(next).rejects.toThrow(/cannot be reached: .*Stop the process named in/);
+      expect(told.at(-1)).toMatch(/runs, but does not let us in yet; trying for 3 s/);
+    } finally {
+      process.kill(pid, 'SIGCONT');
+    }
+    await serverStopped();
+    const heir = await start();
+    expect(await ask(heir.url, 'SELECT 1')).toEqual([1]);
+    await heir.stop();
+  });
+
   test('comes back when the server itself is killed', async () => {
     const user = await startUser();
     await ask(user.url, 'CREATE TABLE kept AS SELECT 42 AS answer');
