@@ -79,6 +79,32 @@ describe('the feed', () => {
     expect(client.feed!.happenings[0]).toMatchObject({ what: 'order.placed', stock: -3 });
   });
 
+  it('tells of messages in the order in which they were sent, whichever was written first', async () => {
+    const { id } = await shop.orderAfter('pay', 'ship');
+    await until(
+      () =>
+        shop.sql<{ n: number }[]>(
+          `SELECT count(*)::int AS n FROM outbox WHERE order_id = $1 AND sent_at IS NOT NULL`,
+          [id],
+        ),
+      ([row]) => row!.n >= 2,
+    );
+    const [last] = await shop.sql<{ id: string }[]>(
+      `WITH late AS (UPDATE outbox SET sent_at = clock_timestamp() + interval '1 minute'
+                     WHERE id = (SELECT min(id) FROM outbox WHERE order_id = $1) RETURNING id)
+       SELECT id::text FROM late`,
+      [id],
+    );
+    const client = await watch();
+    const { messages } = await client.when((feed) => feed.messages[0]?.id === last!.id);
+    expect(messages.map(({ at }) => at)).toEqual(
+      messages
+        .map(({ at }) => at)
+        .toSorted()
+        .toReversed(),
+    );
+  });
+
   it('tells who closed an order, and how late', async () => {
     const client = await watch();
     const sku = await shop.newSku();

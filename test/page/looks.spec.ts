@@ -3,6 +3,7 @@ import axe from 'axe-core';
 import type { Browser } from 'playwright-core';
 import { InvariantsWatch } from '../../src/shop/invariants/invariants.watch.js';
 import { RunningShop } from '../e2e/support/running-shop.js';
+import { until } from '../support/until.js';
 import { openBrowser, Visitor } from './support/visitor.js';
 
 interface Violation {
@@ -55,6 +56,25 @@ describe('how the page looks', () => {
       await visitor.leave();
     },
   );
+
+  it('on a phone the first button is on the first screen, and the guide leads to the others; nothing is done yet', async () => {
+    const visitor = await Visitor.come(browser, shop.url, { viewport: PHONE });
+    const { page } = visitor;
+    await page.locator('.order').first().waitFor();
+    const isSeen = (name: string): Promise<boolean> =>
+      visitor.button(name).evaluate((button) => {
+        const { top, bottom } = button.getBoundingClientRect();
+        return top >= 0 && bottom <= 844;
+      });
+    expect(await isSeen('Place order')).toBe(true);
+    expect(await page.locator('.guide li.done').count()).toBe(0);
+    await page.getByRole('link', { name: 'Start a race.' }).click();
+    await until(
+      () => isSeen('Pay at the last moment'),
+      (seen) => seen,
+    );
+    await visitor.leave();
+  });
 
   it('keeps what the visitor chose: language and theme', async () => {
     const visitor = await Visitor.come(browser, shop.url, { colorScheme: 'light' });

@@ -136,6 +136,9 @@ describe('the page', () => {
 
     await visitor.sees(whilePaid, /Paid.*waits to be shipped/);
     await visitor.sees(afterClose, /Refund pending/);
+    await visitor.sees(afterClose, /refund: attempt \d+ failed · .+ · next attempt in/);
+    await visitor.button(`Timeline of order #${afterClose}`).click();
+    await visitor.sees(afterClose, /payment\.refund retrying\s*attempt \d+ failed: .+/);
     await shop.send('PUT', '/sample-provider', '{"refunds":"work"}');
     await visitor.sees(afterClose, /Closed.*Refunded 2\.00/);
     await visitor.sees(lastMoment, /Paid.*waits to be shipped|Closed.*Refunded 2\.00/);

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { Client } from 'pg';
 import type { Browser } from 'playwright-core';
 import { SupervisedShop, untilDead } from '../e2e/support/supervised-shop.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { until } from '../support/until.js';
 import { openBrowser, Visitor } from './support/visitor.js';
 
 let browser: Browser;
@@ -32,6 +34,27 @@ it('a process that is killed on the page is seen dead, and is back by itself', a
   const no = await visitor.place();
   await visitor.act(no, 'Pay');
   await visitor.sees(no, /Paid/);
+  await visitor.leave();
+});
+
+it('an order whose paying process is killed closes, and the page says that the payment broke off', async () => {
+  const visitor = await Visitor.come(browser, shop.url);
+  const no = await visitor.race('Close while it is being paid');
+  const client = new Client({ connectionString: database.url });
+  await client.connect();
+  const payer = await until(
+    async () => {
+      const { rows } = await client.query<{ leased_by: string | null }>(
+        `SELECT leased_by FROM delay_queue.delay WHERE name = 'race.pay'`,
+      );
+      return rows[0]?.leased_by;
+    },
+    (node) => typeof node === 'string',
+  );
+  await client.end();
+  const { pid } = (await shop.processes()).find(({ name }) => name === payer)!;
+  process.kill(pid!, 'SIGKILL');
+  await visitor.sees(no, /Closed.*payment broke off: its process died/);
   await visitor.leave();
 });
 

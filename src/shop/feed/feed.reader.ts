@@ -76,8 +76,8 @@ export class FeedReader {
       lateness: tally.lateness(),
       invariants: this.checks.latest,
       messages: parsed<MessageCard>(of('messages'))
-        .toSorted((a, b) => Number(b.id) - Number(a.id))
-        .map((message) => ({ ...message, at: new Date(message.at).toISOString() })),
+        .map((message) => ({ ...message, at: new Date(message.at).toISOString() }))
+        .toSorted((a, b) => b.at.localeCompare(a.at) || Number(b.id) - Number(a.id)),
       campaigns: await campaignCards(this.dataSource.manager, CAMPAIGNS_MAX),
       merchants: parsed<RemindedMerchant>(of('merchants'))
         .map((row) => ({ id: row.id, name: row.name, ...remindersOf(row) }))

@@ -29,7 +29,7 @@ const IN_THE_NEWS = `
               THEN (SELECT order_id FROM payment WHERE id = key::uuid) ELSE key::uuid END
   FROM (SELECT name, key FROM delay_queue.history
         ORDER BY ended_at DESC, id DESC, epoch DESC LIMIT ${NEWS_MAX}) AS ended
-  WHERE name IN (${ORDER_DELAY_LIST}, 'payment.refund')`;
+  WHERE name IN (${ORDER_DELAY_LIST}, 'race.pay', 'payment.refund')`;
 
 const its = (rows: string): string =>
   `(SELECT coalesce(json_agg(its), '[]') FROM (${rows}) AS its)`;
@@ -46,7 +46,7 @@ const PAYMENTS = `
  */
 const DELAYS = `
   SELECT its.*
-  FROM (SELECT name, orders.id::text AS key FROM unnest(ARRAY[${ORDER_DELAY_LIST}]) AS name
+  FROM (SELECT name, orders.id::text AS key FROM unnest(ARRAY[${ORDER_DELAY_LIST}, 'race.pay']) AS name
         UNION ALL
         SELECT 'payment.refund', payment.id::text FROM (${PAYMENTS}) AS payment) AS wanted
   CROSS JOIN LATERAL (
@@ -56,12 +56,14 @@ const DELAYS = `
                  WHEN attempts > 0 THEN 'retrying'
                  ELSE 'scheduled' END AS state,
             NULL::timestamptz AS "endedAt", NULL::float8 AS "lateMs", leased_by AS by,
-            last_error AS error
+            last_error AS error,
+            CASE WHEN leased_by IS NULL AND wake_at < 'infinity' THEN wake_at END AS "nextAt",
+            payload ->> 'race' AS race
      FROM delay_queue.delay WHERE name = wanted.name AND key = wanted.key LIMIT 1)
     UNION ALL
     (SELECT id::text, name, due_at, attempts,
             CASE state WHEN 'discarded' THEN 'dead' ELSE state END,
-            ended_at, lateness_ms, node, error
+            ended_at, lateness_ms, node, error, NULL, NULL
      FROM delay_queue.history WHERE name = wanted.name AND key = wanted.key
      ORDER BY ended_at DESC LIMIT ${OF_A_KIND_MAX})) AS its`;
 

@@ -110,7 +110,7 @@ export interface PaymentCard {
   refundReason: string | null;
 }
 
-/** A delay of an order: `order.close`, `order.remind`, `order.sms`, `order.confirm`, `order.rate`, `payment.refund`. */
+/** A delay of an order: `order.close`, `order.remind`, `order.sms`, `order.confirm`, `order.rate`, `payment.refund`, `race.pay`. */
 export interface DelayCard {
   /** Unique: a delay that was scheduled again under its key is another one. */
   id: string;
@@ -118,6 +118,8 @@ export interface DelayCard {
   /** `dead`: attempts are over, somebody has to look. `superseded` by one of the same key. */
   state: 'scheduled' | 'running' | 'retrying' | 'dead' | 'completed' | 'cancelled' | 'superseded';
   dueAt: string;
+  /** When it is tried next; `null` while it runs, and when it is over. */
+  nextAt: string | null;
   attempts: number;
   /** When it was completed or cancelled. */
   endedAt: string | null;
@@ -212,6 +214,9 @@ export type What =
   /** The money came too late, or was wrong: it goes back. */
   | 'payment.unkept'
   | 'payment.refunded'
+  /** The process that was paying died, and the order closed; or it was closed already. */
+  | 'payment.broken'
+  | 'payment.refused'
   | 'dispute.opened'
   | 'dispute.released'
   /** On a timeline only: a delay was cancelled, found that it came second, or was given up. */

@@ -43,12 +43,19 @@ function waitingFirst(a: DelayRow, b: DelayRow): number {
   return a.dueAt.getTime() - b.dueAt.getTime();
 }
 
-function delayCard({ lateMs, dueAt, endedAt, ...row }: DelayRow): DelayCard {
+function delayCard(row: DelayRow): DelayCard {
+  const { id, name, state, attempts, by, error, lateMs, dueAt, endedAt, nextAt } = row;
   const firedAt = lateMs === null ? null : new Date(dueAt.getTime() + lateMs);
   return {
-    ...row,
+    id,
+    name,
+    state,
+    attempts,
+    by,
+    error,
     dueAt: dueAt.toISOString(),
     endedAt: endedAt?.toISOString() ?? null,
+    nextAt: nextAt?.toISOString() ?? null,
     firedAt: firedAt?.toISOString() ?? null,
     lateMs: tenths(lateMs),
   };

@@ -16,6 +16,9 @@ export interface DelayRow {
   lateMs: number | null;
   by: string | null;
   error: string | null;
+  nextAt: Date | null;
+  /** Of a live `race.pay`: which race. */
+  race: string | null;
 }
 
 type OrderRow = Pick<

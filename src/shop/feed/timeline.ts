@@ -38,7 +38,31 @@ export function timelineOf(picture: Picture): Happening[] {
     if (kind === 'order.reminder') told.at(createdAt, 'order.reminded', {}, 'order.remind');
     told.at(sentAt, 'message.sent', { id, detail: kind }, CAUSE_OF_NEWS[kind]);
   }
+  const unpaid = unpaidRace(picture);
+  if (unpaid) told.at(unpaid.at, unpaid.what, { by: unpaid.by });
   return told.all();
+}
+
+/**
+ * What became of a payment that left no payment. The close waits for a payment that has begun, so an order that closed
+ * during its second attempt, or while one is still leased, lost the process that was paying.
+ */
+function unpaidRace({
+  status,
+  closedAt,
+  payments,
+  delays,
+}: Picture): { at: Date; what: What; by: string | null } | undefined {
+  const race = delays.find(({ name }) => name === 'race.pay');
+  if (!race || !closedAt || status !== 'CLOSED' || payments.length > 0) return undefined;
+  const { endedAt, attempts, by } = race;
+  if (endedAt !== null) {
+    return attempts > 1
+      ? { at: closedAt, what: 'payment.broken', by: null }
+      : { at: endedAt, what: 'payment.refused', by };
+  }
+  const hasBegun = race.race === 'close-while-paid' && attempts > 0;
+  return hasBegun ? { at: closedAt, what: 'payment.broken', by } : undefined;
 }
 
 /** What of it goes into the strip: a line for each thing that happened, none for what came of it. */

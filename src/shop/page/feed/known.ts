@@ -65,7 +65,10 @@ function merged(before: Feed, change: FeedChange): Feed {
     ...rest,
     orders: orders ? withCards(before.orders, orders) : before.orders,
     happenings: happenings
-      ? [...happenings, ...before.happenings].slice(0, HAPPENINGS_MAX)
+      ? // What commits late happened before some that is known.
+        [...happenings, ...before.happenings]
+          .toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))
+          .slice(0, HAPPENINGS_MAX)
       : before.happenings,
   };
 }

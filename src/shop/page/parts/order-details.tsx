@@ -56,6 +56,7 @@ function Delays({ card: { delays, dispute } }: { card: OrderCard }) {
                 <th scope="row">
                   <code>{its.name}</code>{' '}
                   <span class={`state ${its.state}`}>{delayState[its.state]}</span>
+                  <Failure delay={its} />
                 </th>
                 <td class="figure">
                   <Due delay={its} />
@@ -71,8 +72,21 @@ function Delays({ card: { delays, dispute } }: { card: OrderCard }) {
   );
 }
 
-function Due({ delay: { state, dueAt } }: { delay: DelayCard }) {
-  const { dueIn, delayState } = words.value;
+/** Why the last attempt failed. */
+function Failure({ delay: { attempts, error } }: { delay: DelayCard }) {
+  if (error === null) return null;
+  return (
+    <p class="note">
+      {words.value.attemptFailed(attempts)}: {error}
+    </p>
+  );
+}
+
+function Due({ delay: { state, dueAt, nextAt } }: { delay: DelayCard }) {
+  const { dueIn, nextAttemptIn, delayState } = words.value;
+  if (state === 'retrying' && nextAt !== null) {
+    return <Countdown from={dueAt} until={nextAt} say={nextAttemptIn} over={delayState.running} />;
+  }
   if (state !== 'scheduled') return <>{clock(dueAt)}</>;
   return <Countdown from={dueAt} until={dueAt} say={dueIn} over={delayState.running} />;
 }

@@ -18,7 +18,33 @@ export function OrderNext({ card }: { card: OrderCard }) {
     );
   }
   if (review) return <Stars stars={review.stars} source={review.source} />;
-  return <p class="next done">{status === 'CLOSED' ? closing(said, card) : said.paidWaits}</p>;
+  return (
+    <>
+      <p class="next done">{status === 'CLOSED' ? closing(said, card) : said.paidWaits}</p>
+      <FailedRefund card={card} />
+    </>
+  );
+}
+
+/** A refund that waits for its next attempt, and why the last one failed. */
+function FailedRefund({ card: { delays } }: { card: OrderCard }) {
+  const { refundFailed, nextAttemptIn, delayState } = words.value;
+  const refund = delays.find(
+    ({ name, endedAt, error }) => name === 'payment.refund' && endedAt === null && error !== null,
+  );
+  if (!refund) return null;
+  const { nextAt, dueAt, attempts, error, state } = refund;
+  return (
+    <p class="next failed">
+      {refundFailed(attempts)} · {error}
+      {nextAt !== null && (
+        <>
+          {' · '}
+          <Countdown from={dueAt} until={nextAt} say={nextAttemptIn} over={delayState[state]} />
+        </>
+      )}
+    </p>
+  );
 }
 
 function waitOf(said: Words, { status, payDeadline, autoConfirmAt, delays, review }: OrderCard) {
@@ -53,6 +79,9 @@ function closing(said: Words, { closeReason, timeline }: OrderCard): string {
   const facts = [said.reasons[closeReason ?? ''] ?? closeReason ?? ''];
   if (closed && closed.lateMs !== null) facts.push(said.lateBy(lateFor(said, closed.lateMs)));
   if (closed?.by) facts.push(closed.by);
+  if (timeline.some(({ what }) => what === 'payment.broken')) {
+    facts.push(said.happened['payment.broken']);
+  }
   return facts.join(' · ');
 }
 

@@ -1,3 +1,4 @@
+import { signal } from '@preact/signals';
 import { known } from '../feed/known.js';
 import { words } from '../words/language.js';
 import { Announcer } from './announcer.js';
@@ -15,6 +16,14 @@ import { Messages } from './messages.js';
 import { Orders } from './orders.js';
 import { Processes } from './processes.js';
 import { Races } from './races.js';
+
+/** As in `frame.css`. */
+const TWO_COLUMNS = '(min-width: 64rem)';
+
+const isWide = signal(matchMedia(TWO_COLUMNS).matches);
+matchMedia(TWO_COLUMNS).addEventListener('change', ({ matches }) => {
+  isWide.value = matches;
+});
 
 export function Page() {
   return (
@@ -42,26 +51,52 @@ function Shop() {
             <p class="lede">{lede}</p>
             <Guide />
           </div>
-          <Durations />
+          {isWide.value && <Durations />}
         </div>
-        <div class="columns">
-          <div class="column">
-            <Catalog />
-            <Orders />
-            <Merchants />
-            <Campaigns />
-            <Messages />
-          </div>
-          <div class="column">
-            <Races />
-            <Processes />
-            <Histogram />
-            <Happenings />
-          </div>
-        </div>
+        {isWide.value ? <TwoColumns /> : <OneColumn />}
       </main>
       <footer class="frame footer">{footer}</footer>
     </>
+  );
+}
+
+function TwoColumns() {
+  return (
+    <div class="columns">
+      <div class="column">
+        <Catalog />
+        <Orders />
+        <Merchants />
+        <Campaigns />
+        <Messages />
+      </div>
+      <div class="column">
+        <Races />
+        <Processes />
+        <Histogram />
+        <Happenings />
+      </div>
+    </div>
+  );
+}
+
+/** What the guide leads to comes first. Not by CSS: the order of the keyboard is the order of the elements. */
+function OneColumn() {
+  return (
+    <div class="columns">
+      <div class="column">
+        <Catalog />
+        <Orders />
+        <Races />
+        <Processes />
+        <Happenings />
+        <Messages />
+        <Histogram />
+        <Merchants />
+        <Campaigns />
+        <Durations />
+      </div>
+    </div>
   );
 }
 

@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { known } from '../feed/known.js';
 import { useDeed } from '../shop/deed.js';
 import { shop, type Race } from '../shop/shop.js';
-import { hasPlaced, visit } from '../shop/visit.js';
+import { hasRaced } from '../shop/visit.js';
 import { words } from '../words/language.js';
 import { ActionButton } from './action-button.js';
 import { Countdown } from './countdown.js';
@@ -35,8 +35,7 @@ export function Races() {
               ask={async () => {
                 const { orderId } = await shop.race(race);
                 lastRaced.value = orderId;
-                visit.hasRaced.value = true;
-                hasPlaced(orderId);
+                hasRaced(orderId);
               }}
             >
               {said[race].label}

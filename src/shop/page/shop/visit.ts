@@ -7,7 +7,8 @@ const OWN_MAX = 8;
 export const visit = {
   /** Orders that were placed from this page: only their news is read out. */
   placed: signal<ReadonlySet<string>>(new Set()),
-  hasRaced: signal(false),
+  /** Those of them that a race placed. */
+  raced: signal<ReadonlySet<string>>(new Set()),
   hasKilled: signal(false),
   /** The order whose timeline is open; `undefined`: nobody chose, the newest. */
   open: signal<string | null | undefined>(undefined),
@@ -21,6 +22,11 @@ export const ownOrders = computed<ReadonlySet<string>>(
 export function hasPlaced(orderId: string): void {
   visit.placed.value = new Set([...visit.placed.value, orderId]);
   visit.open.value = orderId;
+}
+
+export function hasRaced(orderId: string): void {
+  visit.raced.value = new Set([...visit.raced.value, orderId]);
+  hasPlaced(orderId);
 }
 
 /** There is no such order any more: another shop answers at this address. */

@@ -161,6 +161,9 @@ export const zh: Words = {
   firedBy: '进程',
   noDelays: '没有延时任务。',
   dueIn: (time) => `${time}后`,
+  attemptFailed: (n) => `第 ${n} 次尝试失败`,
+  nextAttemptIn: (time) => `${time}后再次尝试`,
+  refundFailed: (n) => `退款第 ${n} 次尝试失败`,
   timeline: '时间线',
   happened: {
     'order.placed': '已下单',
@@ -174,6 +177,8 @@ export const zh: Words = {
     'message.sent': '消息已发送',
     'payment.captured': '已收款',
     'payment.unkept': '付款迟到，将原路退回',
+    'payment.broken': '付款中断：处理进程已终止',
+    'payment.refused': '付款被拒：订单已关闭',
     'payment.refunded': '已退款',
     'dispute.opened': '发起争议，任务冻结',
     'dispute.released': '争议解除，任务继续',
