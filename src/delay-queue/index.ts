@@ -5,6 +5,7 @@ export type * from './delay/contexts.js';
 export type * from './delay/time/duration.js';
 export type * from './delay/selection.js';
 export type { AttemptOutcome, DelayAttempt } from './delay/attempts.js';
+export type { DelayMove, MoveCall } from './delay/moves.js';
 export type * from './delay/pause.js';
 export type * from './delay/time/due.js';
 export type * from './delay/time/repeat.js';

@@ -55,7 +55,12 @@ it('find tells the state that a delay is in, and retryDead wants a dead letter',
 describe('what ended is told', () => {
   it.each(['test.plain', 'test.fenced'] as const)('when %s completed it', async (name) => {
     const completed = node.next('completed');
-    const { id, dueAt } = await node.delays.schedule(name, null, { after: 0, key: KEY });
+    const { id, dueAt } = await node.delays.schedule(name, null, {
+      after: 0,
+      key: KEY,
+      group: 'customer-7',
+      headers: { trace: 'a' },
+    });
     const { latenessMs } = await completed;
     const told = await node.delays.history(name, KEY);
     expect(told).toEqual([
@@ -63,6 +68,8 @@ describe('what ended is told', () => {
         id,
         name,
         key: KEY,
+        group: 'customer-7',
+        headers: { trace: 'a' },
         state: 'completed',
         dueAt,
         createdAt: expect.any(Date),
@@ -72,6 +79,7 @@ describe('what ended is told', () => {
         node: NODE_NAME,
         error: null,
         attemptLog: [],
+        moveLog: [],
       },
     ]);
     expect(Number(told[0]?.createdAt)).toBeLessThanOrEqual(Number(dueAt));

@@ -33,6 +33,7 @@ import type { Duration } from './time/duration.js';
 import type { When } from './time/due.js';
 import type { DelayRepeat, RepeatOptions } from './time/repeat.js';
 import type { DelayAttempt } from './attempts.js';
+import type { DelayMove } from './moves.js';
 import type { ParsedPayloads, Storable } from './storable.js';
 
 /**
@@ -178,6 +179,8 @@ export interface DelayInfo<N extends DelayName = DelayName> {
   repeat: DelayRepeat | null;
   /** The last 50, oldest first; empty unless history keeps attempts. */
   attemptLog: DelayAttempt[];
+  /** How its due time was moved: the last 20, oldest first. A `schedule` that replaces it begins anew. */
+  moveLog: DelayMove[];
 }
 
 /** One line of `history`. */
@@ -185,6 +188,8 @@ export interface DelayRecord {
   id: string;
   name: string;
   key: string | null;
+  group: string | null;
+  headers: DelayHeaders;
   state: EndState;
   dueAt: Date;
   createdAt: Date;
@@ -197,4 +202,6 @@ export interface DelayRecord {
   error: string | null;
   /** The last 50, oldest first; empty unless history keeps attempts. */
   attemptLog: DelayAttempt[];
+  /** How its due time was moved: the last 20, oldest first. A `schedule` that replaces it begins anew. */
+  moveLog: DelayMove[];
 }

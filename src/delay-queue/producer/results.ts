@@ -8,6 +8,7 @@ import type {
   LiveState,
   PayloadOf,
 } from '../delay/delay.js';
+import type { DelayMove } from '../delay/moves.js';
 import type { DelayRepeat } from '../delay/time/repeat.js';
 import type { DelayPause } from '../delay/pause.js';
 import { DelayCodecError } from '../payloads/payload.errors.js';
@@ -31,7 +32,7 @@ export const infoOf = <N extends DelayName>(
   name,
   key: row.key,
   group: row.group,
-  headers: row.headers === null ? {} : (JSON.parse(row.headers) as DelayHeaders),
+  headers: headersOf(row.headers),
   payload: payload as PayloadOf<N>,
   state: row.state,
   dueAt: new Date(row.due_ms),
@@ -42,6 +43,7 @@ export const infoOf = <N extends DelayName>(
   createdAt: new Date(row.created_ms),
   repeat: row.repeat === null ? null : repeatOf(row.repeat),
   attemptLog: attemptsOf(row.attempt_log, row.state),
+  moveLog: movesOf(row.move_log),
 });
 
 /** One payload that cannot be decoded hides no other delay. */
@@ -87,11 +89,28 @@ function attemptsOf(text: string | null, state: LiveState | EndState): DelayAtte
   }));
 }
 
+type KeptMove = Pick<DelayMove, 'call'> & { atMs: number; fromMs: number; toMs: number };
+
+const movesOf = (text: string | null): DelayMove[] =>
+  text === null
+    ? []
+    : (JSON.parse(text) as KeptMove[]).map(({ call, atMs, fromMs, toMs }) => ({
+        call,
+        at: new Date(atMs),
+        from: new Date(fromMs),
+        to: new Date(toMs),
+      }));
+
+const headersOf = (text: string | null): DelayHeaders =>
+  text === null ? {} : (JSON.parse(text) as DelayHeaders);
+
 /** A line of the history as callers see it. */
 export const recordOf = (row: HistoryRow): DelayRecord => ({
   id: row.id,
   name: row.name,
   key: row.key,
+  group: row.group,
+  headers: headersOf(row.headers),
   state: row.state,
   dueAt: new Date(row.due_ms),
   createdAt: new Date(row.created_ms),
@@ -101,6 +120,7 @@ export const recordOf = (row: HistoryRow): DelayRecord => ({
   node: row.node,
   error: row.error,
   attemptLog: attemptsOf(row.attempt_log, row.state),
+  moveLog: movesOf(row.move_log),
 });
 
 /** The result for the caller, when its write found a row. */

@@ -5,6 +5,8 @@ import type {
   CancelResult,
   CatchUp,
   DelayAttempt,
+  DelayMove,
+  MoveCall,
   DelayHeaders,
   DelayInfo,
   DelayRecord,
@@ -103,6 +105,12 @@ function answers() {
   same<DelayAttempt['endedAt'], Date | null>(true);
   type Unfinished = 'running' | 'lost' | 'released' | 'aborted' | 'split' | 'superseded';
   same<DelayAttempt['outcome'], AttemptOutcome>(true);
+  same<(DelayInfo | DelayRecord)['moveLog'], DelayMove[]>(true);
+  same<DelayMove['call'], MoveCall>(true);
+  same<DelayMove['at' | 'from' | 'to'], Date>(true);
+  type Calls = 'reschedule' | 'postpone' | 'runNow' | 'retryDead' | 'declaration';
+  same<MoveCall, Calls>(true);
+  same<DelayRecord['group'], string | null>(true);
   same<AttemptOutcome, 'completed' | 'failed' | 'postponed' | Unfinished>(true);
 }
 

@@ -22,10 +22,12 @@ BEGIN
     RETURN;
   END IF;
   IF _history <> 'nothing' THEN
-    INSERT INTO ${tables.history} (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, error, attempt_log)
+    INSERT INTO ${tables.history} (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, error,
+      group_id, headers, move_log, attempt_log)
     VALUES (_gone.id, clock_timestamp(), _gone.due_at, _gone.created_at, _gone.epoch, _gone.attempts,
             CASE WHEN _gone.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, _gone.name, _gone.key,
-            _gone.last_error, CASE WHEN _history = 'attempts' THEN _gone.attempt_log END);
+            _gone.last_error, _gone.group_id, _gone.headers, _gone.move_log,
+            CASE WHEN _history = 'attempts' THEN _gone.attempt_log END);
   END IF;
   id := _gone.id::text;
   due_ms := (date_part('epoch', _gone.due_at) * 1e3)::bigint::text;

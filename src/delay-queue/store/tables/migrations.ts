@@ -113,6 +113,7 @@ function createStatements({
        headers      jsonb,
        repeat       jsonb,
        attempt_log  jsonb,
+       move_log     jsonb,
        CHECK ((leased_by IS NULL) = (leased_until IS NULL))
      ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,
              autovacuum_analyze_scale_factor = 0.05)`,
@@ -141,10 +142,16 @@ function createStatements({
        node       text,
        error      text,
        attempt_log jsonb,
+       group_id   text COLLATE "C",
+       headers    jsonb,
+       move_log   jsonb,
        PRIMARY KEY (ended_at, id, epoch)
      )`,
     `CREATE INDEX IF NOT EXISTS history_key ON ${history} (name, key, ended_at)
        WHERE key IS NOT NULL`,
+    // As `delay_group`: what has no group does not pay for it.
+    `CREATE INDEX IF NOT EXISTS history_group ON ${history} (group_id, ended_at)
+       WHERE group_id IS NOT NULL`,
     // declared_at: when its process said for the first time what recurs.
     `CREATE TABLE IF NOT EXISTS ${node} (
        id         text COLLATE "C" PRIMARY KEY,

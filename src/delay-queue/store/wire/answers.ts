@@ -170,7 +170,14 @@ export const sweptOf = (row: SweepAnswer): SweptPage => ({
 
 export type FindAnswer = AsText<
   'id' | 'name' | 'key' | 'payload' | 'state' | 'due_ms' | 'attempts' | 'created_ms',
-  'wake_ms' | 'max_attempts' | 'last_error' | 'group_id' | 'headers' | 'repeat' | 'attempt_log'
+  | 'wake_ms'
+  | 'max_attempts'
+  | 'last_error'
+  | 'group_id'
+  | 'headers'
+  | 'repeat'
+  | 'attempt_log'
+  | 'move_log'
 >;
 
 export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
@@ -186,11 +193,12 @@ export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
 
 export type HistoryAnswer = AsText<
   'id' | 'name' | 'state' | 'due_ms' | 'created_ms' | 'ended_ms' | 'attempts',
-  'key' | 'lateness_ms' | 'node' | 'error' | 'attempt_log'
+  'key' | 'lateness_ms' | 'node' | 'error' | 'attempt_log' | 'group_id' | 'headers' | 'move_log'
 >;
 
-export const historyOf = (row: HistoryAnswer): HistoryRow => ({
+export const historyOf = ({ group_id: group, ...row }: HistoryAnswer): HistoryRow => ({
   ...row,
+  group,
   state: row.state as EndState,
   due_ms: Number(row.due_ms),
   created_ms: Number(row.created_ms),

@@ -63,6 +63,8 @@ export interface FoundRow {
   repeat: string | null;
   /** JSON text; null: none are kept. */
   attempt_log: string | null;
+  /** JSON text; null: it was never moved. */
+  move_log: string | null;
 }
 
 /** What `history` reads; instants in milliseconds since 1970. */
@@ -70,6 +72,9 @@ export interface HistoryRow {
   id: string;
   name: string;
   key: string | null;
+  group: string | null;
+  /** JSON text. */
+  headers: string | null;
   state: EndState;
   due_ms: number;
   created_ms: number;
@@ -80,6 +85,8 @@ export interface HistoryRow {
   error: string | null;
   /** JSON text; null: none are kept. */
   attempt_log: string | null;
+  /** JSON text; null: it was never moved. */
+  move_log: string | null;
 }
 
 /** A name and key as one text: no name has a space in it. */

@@ -1,7 +1,7 @@
 import type { HistoryKept } from '../../../delay/attempts.js';
 import { endedAttempt } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
-import { intoHistory } from '../parts/history-row.js';
+import { intoHistory, logged } from '../parts/history-row.js';
 import { type Tables } from '../../tables/schema.js';
 
 /**
@@ -26,7 +26,7 @@ locked AS MATERIALIZED (
 ),
 gone AS (
   DELETE FROM ${tables.delay} d USING locked l WHERE d.ctid = l.ctid
-  RETURNING ${REMOVED[kept]}
+  RETURNING ${removed(kept)}
 ),
 answered AS MATERIALIZED (
   SELECT i.id AS asked_id, i.lateness_ms, g.* FROM input i FULL JOIN gone g ON g.id = i.id AND g.epoch = i.epoch
@@ -51,7 +51,7 @@ export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock()},
 gone AS (
   DELETE FROM ${tables.delay} d WHERE d.id = $1::bigint AND d.epoch = $2::bigint
-  RETURNING ${REMOVED[kept]}
+  RETURNING ${removed(kept)}
 )${intoHistory(tables, kept, {
   of: 'g',
   from: 'gone g',
@@ -65,9 +65,10 @@ SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1
 /** What its error says: no text of a number. */
 export const CLAIM_LOST = 'delay-queue: lost the claim of delay';
 
-const REMOVED: Record<HistoryKept, string> = {
-  nothing: 'd.id, d.epoch',
-  ends: 'd.id, d.due_at, d.created_at, d.epoch, d.attempts, d.name, d.key, d.leased_by',
-  attempts:
-    'd.id, d.due_at, d.created_at, d.epoch, d.attempts, d.name, d.key, d.leased_by, d.attempt_log',
-};
+/** Columns of the row that was removed. */
+const removed = (kept: HistoryKept): string =>
+  kept === 'nothing'
+    ? 'd.id, d.epoch'
+    : [...ENDED, ...logged(kept)].map((column) => `d.${column}`).join(', ');
+
+const ENDED = ['id', 'due_at', 'created_at', 'epoch', 'attempts', 'name', 'key', 'leased_by'];

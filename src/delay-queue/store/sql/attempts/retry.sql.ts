@@ -1,6 +1,7 @@
 import type { HistoryKept } from '../../../delay/attempts.js';
 import { endedAttempt, withoutLastAttempt } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
+import { movedTo } from '../parts/move-log.js';
 import { expectFew } from '../parts/planner.js';
 import { msOrNull } from '../../wire/arrays.js';
 import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
@@ -32,7 +33,8 @@ retried AS (
   SET wake_at = COALESCE(l.wake_at, 'infinity'),
       due_at = CASE WHEN l.moves_due THEN l.wake_at ELSE d.due_at END,
       attempts = d.attempts - l.refund, epoch = d.epoch + 1, leased_until = NULL,
-      leased_by = NULL, last_error = CASE WHEN l.failed THEN l.error ELSE d.last_error END${
+      leased_by = NULL, last_error = CASE WHEN l.failed THEN l.error ELSE d.last_error END,
+      move_log = CASE WHEN l.moves_due THEN ${movedTo('l.wake_at', 'postpone')} ELSE d.move_log END${
         kept === 'attempts'
           ? `,
       attempt_log = ${ENDED}`

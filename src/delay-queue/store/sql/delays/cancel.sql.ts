@@ -56,7 +56,9 @@ gone AS (
       lock: 'at once',
     })} d
   ))
-  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error${kept === 'attempts' ? ', attempt_log' : ''}
+  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error${logged(kept)
+    .map((column) => `, ${column}`)
+    .join('')}
 )${intoHistory(tables, kept, {
   of: 'g',
   from: 'gone g',

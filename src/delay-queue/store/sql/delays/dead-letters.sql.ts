@@ -1,6 +1,7 @@
 import type { HistoryKept } from '../../../delay/attempts.js';
 import { clockOf } from '../parts/clock.js';
 import { intoHistory, logged } from '../parts/history-row.js';
+import { movedTo } from '../parts/move-log.js';
 import { isRowOf } from '../parts/planner.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
@@ -23,7 +24,8 @@ ${deadRows(tables, lockWait, of)},
 retried AS (
   UPDATE ${tables.delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL
+      attempts = 0, leased_until = NULL, leased_by = NULL,
+      move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
   FROM free f, clock
   WHERE ${isRowOf('f')}
   RETURNING f.ord, d.id, d.name, d.key, d.group_id, d.epoch, d.due_at, d.wake_at

@@ -8,7 +8,7 @@ const COLUMNS = `d.id::text AS id, d.name, d.key, d.group_id, d.headers::text AS
        ${epochMs('d.due_at')}::text AS due_ms,
        CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
        d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error, d.repeat::text AS repeat,
-       d.attempt_log::text AS attempt_log,
+       d.attempt_log::text AS attempt_log, d.move_log::text AS move_log,
        ${epochMs('d.created_at')}::text AS created_ms`;
 
 /** The live delay of (name, key), dead letters included. Parameters: name, key. */

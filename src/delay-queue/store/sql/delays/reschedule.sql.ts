@@ -1,4 +1,5 @@
 import { clockOf } from '../parts/clock.js';
+import { movedTo } from '../parts/move-log.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import { instantOrNull, msOrNull } from '../../wire/arrays.js';
 import type { LockWait } from '../parts/lock-wait.js';
@@ -40,7 +41,8 @@ target AS MATERIALIZED (
 moved AS (
   UPDATE ${tables.delay} d
   SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL
+      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL,
+      move_log = ${movedTo('t.due', 'reschedule')}
   FROM target t, clock
   WHERE ${isRowOf('t')}
   RETURNING t.ord, d.id, d.group_id, d.epoch, d.due_at, d.wake_at

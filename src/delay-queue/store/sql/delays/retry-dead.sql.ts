@@ -1,4 +1,5 @@
 import { clockOf } from '../parts/clock.js';
+import { movedTo } from '../parts/move-log.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
 
@@ -8,7 +9,8 @@ WITH ${clockOf(lockWait)},
 retried AS (
   UPDATE ${delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL
+      attempts = 0, leased_until = NULL, leased_by = NULL,
+      move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
   FROM clock
   WHERE d.name = $1::text AND d.key = $2::text AND d.wake_at = 'infinity'
   RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at

@@ -1,4 +1,5 @@
 import { clockOf } from '../parts/clock.js';
+import { movedTo } from '../parts/move-log.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
@@ -17,10 +18,10 @@ ${looked(tables, of)},
 ${freeRows(tables, lockWait, { of, expiredOnlyIf: of.isNotOwn() })},
 moved AS (
   UPDATE ${tables.delay} d
-  SET due_at = CASE WHEN d.repeat ->> 'catchUp' = 'none' THEN ${wholeMs('clock.now')}
-                    ELSE LEAST(d.due_at, ${wholeMs('clock.now')}) END,
+  SET due_at = ${DUE},
       wake_at = ${wholeMs('clock.now')},
-      epoch = d.epoch + 1, leased_until = NULL, leased_by = NULL
+      epoch = d.epoch + 1, leased_until = NULL, leased_by = NULL,
+      move_log = ${movedTo(DUE, 'runNow')}
   FROM free f, clock
   WHERE ${isRowOf('f')} AND NOT f.dead
   RETURNING f.ord, d.id, d.name, d.key, d.group_id, d.epoch, d.due_at, d.wake_at, d.last_error IS NOT NULL AS failed
@@ -39,3 +40,6 @@ SELECT i.ord::text AS ord,
        ${epochMs('clock.now')}::text AS now_ms
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
 ORDER BY i.ord`;
+
+const DUE = `CASE WHEN d.repeat ->> 'catchUp' = 'none' THEN ${wholeMs('clock.now')}
+                    ELSE LEAST(d.due_at, ${wholeMs('clock.now')}) END`;

@@ -37,12 +37,17 @@ export function intoHistory(
   const [column, log] = kept === 'attempts' ? [', attempt_log', `, ${attemptLog}`] : ['', ''];
   return `,
 ended AS (
-  INSERT INTO ${history} (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error${column})
+  INSERT INTO ${history} (id, ended_at, due_at, created_at, lateness_ms, epoch, attempts, state, name, key, node, error,
+    group_id, headers, move_log${column})
   SELECT ${of}.id, clock.now, ${of}.due_at, ${of}.created_at, ${latenessMs}, ${of}.epoch, ${of}.attempts,
-         ${state}, ${of}.name, ${of}.key, ${node}, ${error}${log}
+         ${state}, ${of}.name, ${of}.key, ${node}, ${error},
+         ${of}.group_id, ${of}.headers, ${of}.move_log${log}
   FROM ${from}, clock${where === undefined ? '' : `\n  WHERE ${where}`}
 )`;
 }
 
-/** Columns of a row that its line of history takes over beside the others. */
-export const logged = (kept: HistoryKept): string[] => (kept === 'attempts' ? ['attempt_log'] : []);
+/** Columns of a row that only its line of history needs. */
+export const logged = (kept: HistoryKept): string[] =>
+  kept === 'nothing'
+    ? []
+    : ['group_id', 'headers', 'move_log', ...(kept === 'attempts' ? ['attempt_log'] : [])];

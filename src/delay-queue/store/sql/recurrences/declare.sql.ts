@@ -1,6 +1,7 @@
 import type { HistoryKept } from '../../../delay/attempts.js';
 import { clock } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
+import { movedTo } from '../parts/move-log.js';
 import { isRowOf } from '../parts/planner.js';
 import { asSaid, repeatFrom } from '../parts/repeat.js';
 import { keyedRow } from '../parts/row-of.js';
@@ -64,7 +65,7 @@ free AS MATERIALIZED (
     'i',
     {
       columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
-           d.attempt_log, d.wake_at = 'infinity' AS dead, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
+           d.attempt_log, d.group_id, d.headers, d.move_log, d.wake_at = 'infinity' AS dead, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
       and: `d.leased_by IS NULL AND (${IS_OTHER})`,
       lock: 'at once',
     },
@@ -82,6 +83,7 @@ changed AS (
       attempts = CASE WHEN f.moves THEN 0 ELSE d.attempts END,
       last_error = CASE WHEN f.moves THEN NULL ELSE d.last_error END,
       attempt_log = CASE WHEN f.moves THEN NULL ELSE d.attempt_log END,
+      move_log = CASE WHEN f.dead THEN NULL WHEN f.moves THEN ${movedTo('f.first', 'declaration')} ELSE d.move_log END,
       max_attempts = CASE WHEN f.recurs_otherwise THEN NULL ELSE d.max_attempts END
   FROM free f, clock
   WHERE ${isRowOf('f')}

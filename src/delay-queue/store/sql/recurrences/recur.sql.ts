@@ -1,7 +1,7 @@
 import type { HistoryKept } from '../../../delay/attempts.js';
 import { endedAttempt } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
-import { intoHistory } from '../parts/history-row.js';
+import { intoHistory, logged } from '../parts/history-row.js';
 import { expectFew } from '../parts/planner.js';
 import { maximumOrNull, msOrNull } from '../../wire/arrays.js';
 import { epochMs, wakeOf, wholeMs, type Tables } from '../../tables/schema.js';
@@ -29,7 +29,11 @@ ending AS MATERIALIZED (
   SELECT d.*, i.due_at, i.next_at, i.state, i.lateness_ms, i.max_attempts IS NOT NULL AS is_lost,
          CASE WHEN i.max_attempts IS NULL THEN i.error ELSE COALESCE(d.last_error, i.error) END AS error
   FROM input i, clock, LATERAL ${fencedRow(tables, 'i', {
-    columns: `d.ctid, d.id, d.epoch, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error${kept === 'attempts' ? ', d.attempt_log' : ''}`,
+    columns: `d.ctid, d.id, d.epoch, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error${logged(
+      kept,
+    )
+      .map((column) => `, d.${column}`)
+      .join('')}`,
     and: `CASE WHEN i.max_attempts IS NULL THEN d.leased_by = $9::text
              ELSE ${wakeOf('d')} <= clock.now AND d.attempts >= i.max_attempts END`,
   })} d
@@ -38,10 +42,10 @@ ending AS MATERIALIZED (
 moved AS (
   UPDATE ${tables.delay} d
   SET due_at = e.next_at, wake_at = GREATEST(e.next_at, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL, attempt_log = NULL
+      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL
   FROM ending e, clock
   WHERE d.ctid = e.ctid
-  RETURNING e.*, d.epoch AS next_epoch, d.group_id, d.wake_at
+  RETURNING e.*, d.epoch AS next_epoch, d.group_id AS in_group, d.wake_at
 )${intoHistory(tables, kept, {
   of: 'e',
   from: 'moved e',
@@ -51,7 +55,7 @@ moved AS (
   error: 'e.error',
   attemptLog: `CASE WHEN e.is_lost THEN e.attempt_log ELSE ${ENDED} END`,
 })}
-SELECT m.id::text AS id, m.next_epoch::text AS epoch, m.name, m.key, m.group_id, m.attempts::text AS attempts,
+SELECT m.id::text AS id, m.next_epoch::text AS epoch, m.name, m.key, m.in_group AS group_id, m.attempts::text AS attempts,
        m.error, ${epochMs('m.wake_at')}::text AS wake_ms
 FROM moved m`;
 

@@ -1,5 +1,6 @@
 import { olderAttempts } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
+import { olderMoves } from '../parts/move-log.js';
 import { isRowOf } from '../parts/planner.js';
 import { isPaused } from '../pauses/pauses.sql.js';
 import { epochMs, plusMs, wakeOf, type Tables } from '../../tables/schema.js';
@@ -49,7 +50,7 @@ moved AS (
   UPDATE ${tables.delay} d
   SET due_at = ${older('d.due_at')}, wake_at = ${older('d.wake_at')},
       created_at = ${older('d.created_at')}, epoch = d.epoch + 1,
-      attempt_log = ${olderAttempts('d', 'l.ms')},
+      attempt_log = ${olderAttempts('d', 'l.ms')}, move_log = ${olderMoves('d', 'l.ms')},
       repeat = d.repeat || jsonb_build_object('travelledMs', COALESCE((d.repeat ->> 'travelledMs')::float8, 0) + l.ms)
   FROM locked l
   WHERE ${isRowOf('l')}
@@ -57,7 +58,8 @@ moved AS (
 aged AS (
   UPDATE ${tables.history} h
   SET ended_at = ${older('h.ended_at')}, due_at = ${older('h.due_at')},
-      created_at = ${older('h.created_at')}, attempt_log = ${olderAttempts('h', 'l.ms')}
+      created_at = ${older('h.created_at')}, attempt_log = ${olderAttempts('h', 'l.ms')},
+      move_log = ${olderMoves('h', 'l.ms')}
   FROM step l
   WHERE l.ms > 0
 ),
