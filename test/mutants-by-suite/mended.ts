@@ -61,8 +61,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/delays/schedule-new.sql.ts',
-        "clock({ whole: true, waitsMs: LIMITS_MS['a while'] })",
-        'clock({ whole: true })',
+        "clock(tables, { whole: true, waitsMs: LIMITS_MS['a while'] })",
+        'clock(tables, { whole: true })',
       ),
     ],
     tests: ['integration/deadlocks'],

@@ -138,17 +138,6 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/recurrences/nodes'],
   },
-  'travels-without-its-clock': {
-    about: 'lets time pass in tests and leaves the wall clock of what recurs where it was',
-    patches: [
-      patch(
-        'store/sql/testing/travel.sql.ts',
-        "COALESCE((d.repeat ->> 'travelledMs')::float8, 0) + l.ms",
-        '0 * l.ms',
-      ),
-    ],
-    tests: ['integration/testing/recurrences'],
-  },
   'puts-off-what-is-said-again': {
     about: 'counts from each call that says the same again',
     patches: [
@@ -187,8 +176,8 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'producer/single-writes.ts',
-        'return await inOrder([delay], async () => {\n      const timed = await withFirstInstants(runner, [delay]);',
-        'const timed = await withFirstInstants(runner, [delay]);\n    return await inOrder([delay], async () => {',
+        'return await inOrder([delay], async () => {\n      const timed = await withFirstInstants(this.store, runner, [delay]);',
+        'const timed = await withFirstInstants(this.store, runner, [delay]);\n    return await inOrder([delay], async () => {',
       ),
     ],
     tests: ['integration/recurrences/life-of-scheduled'],

@@ -23,7 +23,7 @@ export interface Findings {
  * @throws DelayConfigError that says what to do
  */
 export async function preflight(runner: Runner, schema: string): Promise<Findings> {
-  const { schema: _, ...tables } = tablesOf(schema);
+  const { delay, history, node, pause, quota, permit } = tablesOf(schema);
   const [found] = await runner.query<{
     version: string;
     isolation: string;
@@ -51,7 +51,7 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
              FROM pg_settings WHERE name = ANY ($2::text[])
                AND setting::bigint BETWEEN 1 AND $3::int) AS limits`,
     [
-      texts(Object.values(tables)),
+      texts([delay, history, node, pause, quota, permit]),
       texts(LIMITS),
       LIMIT_MS_MIN,
       texts(functionsOf(tablesOf(schema))),

@@ -163,6 +163,8 @@ export interface DelayQueueOptions {
 /** {@link DelayQueueOptions} checked, without gaps, all times in milliseconds. */
 export interface ResolvedOptions {
   schema: string;
+  /** Where the delays live, and which clock they go by: a test's own under `DelayTesting`. */
+  installation: { schema: string; clock: 'database' | 'test' };
   worker: boolean | 'manual';
   nodeName: string;
   concurrency: number;

@@ -57,9 +57,12 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
     const integer = (name: keyof typeof DEFAULTS, min: number, max: number): number =>
       checkInteger(given[name], name, min, max);
     const payloadBytesMax = integer('payloadBytesMax', 2, MEBIBYTE);
+    const schema = checkSchema(given['schema']);
+    const worker = checkWorker(given['worker']);
     const resolved: ResolvedOptions = {
-      schema: checkSchema(given['schema']),
-      worker: checkWorker(given['worker']),
+      schema,
+      installation: { schema, clock: worker === 'manual' ? 'test' : 'database' },
+      worker,
       nodeName: checkNodeName(given['nodeName']),
       concurrency: checkConcurrency(given['concurrency']),
       timeoutMs: parseTimeoutMs(given['timeout']),

@@ -27,13 +27,13 @@ export class AllOrNone {
   async write(sorted: readonly NewDelay[], transaction: CallersTransaction): Promise<AllWritten> {
     const { manager, runner, inOrder } = transaction;
     if (manager === undefined && !sorted.some((delay) => ownAttempt(manager, delay))) {
-      const timed = await withFirstInstants(runner, sorted);
+      const timed = await withFirstInstants(this.store, runner, sorted);
       const placed = await this.store.placeAll(runner, timed);
       if (placed !== undefined) return { placed };
     }
     return await inOrder(sorted, () =>
       this.transactions.run(transaction, async (joined, its) => {
-        const timed = await withFirstInstants(its, sorted);
+        const timed = await withFirstInstants(this.store, its, sorted);
         return { placed: await this.ownKey.scheduleAll(joined, its, timed), manager: joined };
       }),
     );

@@ -4,6 +4,7 @@ import type { InTransaction } from '../delay/delay.js';
 import { inLockOrder } from '../store/wire/lock-order.js';
 import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../store/many.store.js';
 import type { RowFilter } from '../store/sql/parts/filter.js';
+import type { Installation } from '../store/tables/schema.js';
 import type { Runner } from '../store/wire/runner.js';
 import type { MoveTo } from '../validation/when.js';
 import type { Announcements } from './announcements.js';
@@ -22,12 +23,12 @@ export class ManyWrites {
   readonly #store: ManyStore;
 
   constructor(
-    { schema, kept }: { schema: string; kept: HistoryKept },
+    { installation, kept }: { installation: Installation; kept: HistoryKept },
     private readonly ownKey: OwnKeyWrites,
     private readonly transactions: Transactions,
     private readonly announcements: Announcements,
   ) {
-    this.#store = new ManyStore(schema, kept);
+    this.#store = new ManyStore(installation, kept);
   }
 
   /**

@@ -7,6 +7,7 @@ import { type Page, SelectionStore, type TopGroups } from '../store/selection.st
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import type { RowFilter } from '../store/sql/parts/filter.js';
 import type { FoundRow } from '../store/wire/delay-rows.js';
+import type { Installation } from '../store/tables/schema.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import type { MoveTo } from '../validation/when.js';
 import { targetsOf } from './arguments.js';
@@ -28,12 +29,16 @@ export class Matching {
   readonly #nodeAliveMs: number;
 
   constructor(
-    { schema, loadEveryMs, payloads }: { schema: string; loadEveryMs: number; payloads: Payloads },
+    {
+      installation,
+      loadEveryMs,
+      payloads,
+    }: { installation: Installation; loadEveryMs: number; payloads: Payloads },
     private readonly many: ManyWrites,
     private readonly transactions: Transactions,
     private readonly pausing: Pausing,
   ) {
-    this.#selection = new SelectionStore(schema);
+    this.#selection = new SelectionStore(installation);
     this.#payloads = payloads;
     this.#nodeAliveMs = loadEveryMs * LOADS_MISSED_MAX;
   }

@@ -7,6 +7,7 @@ import type { DueTime } from '../validation/when.js';
 import { pauseOf } from './results.js';
 import type { CallersTransaction } from './transaction/callers-transaction.js';
 import type { AfterCommit } from './transaction/after-commit.js';
+import type { Installation } from '../store/tables/schema.js';
 import type { Transactions } from './transaction/transactions.js';
 
 /** Pauses names and groups on all nodes, and lets them go on. */
@@ -15,12 +16,12 @@ export class Pausing {
 
   /** @param onChanged told when a change is committed */
   constructor(
-    schema: string,
+    installation: Installation,
     private readonly transactions: Transactions,
     private readonly afterCommit: AfterCommit,
     private readonly onChanged: () => void,
   ) {
-    this.#store = new PauseStore(schema);
+    this.#store = new PauseStore(installation);
   }
 
   /** @throws DelayInvalidError when there are too many */

@@ -1,6 +1,7 @@
 import type { HistoryKept } from '../delay/attempts.js';
 import type { Payloads } from '../payloads/payloads.js';
 import type { CallersPool } from '../database/own-pool.js';
+import type { Installation } from '../store/tables/schema.js';
 import type { AbortsEngine } from './abort/cancels.js';
 import type { CommittedWrites } from './announcements.js';
 import type { AfterCommit } from './transaction/after-commit.js';
@@ -12,7 +13,7 @@ export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEng
 
 /** What the producer uses of the module's options. */
 export interface ProducerOptions {
-  schema: string;
+  installation: Installation;
   nodeName: string;
   historyKept: HistoryKept;
   /** How long a shutdown waits for answers. */

@@ -57,24 +57,31 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     options: ProducerOptions,
     trace?: WritesTrace,
   ) {
-    const { schema, nodeName, historyKept: kept, drainTimeoutMs, loadEveryMs, payloads } = options;
-    this.#store = new DelayStore(schema, kept, nodeName);
+    const {
+      installation,
+      nodeName,
+      historyKept: kept,
+      drainTimeoutMs,
+      loadEveryMs,
+      payloads,
+    } = options;
+    this.#store = new DelayStore(installation, kept, nodeName);
     const ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
     this.#announcements = new Announcements(engine.afterCommit, engine, trace);
     this.#single = new SingleWrites(this.#store, ownKey);
     const outside = new OutsideTransactions(dataSource, engine);
     this.#coalesced = new CoalescedWrites({
       alone: this.#store,
-      together: new BatchStore(schema, kept),
+      together: new BatchStore(installation, kept),
       runners: { alone: outside.writes, together: outside.together },
       drainWithinMs: drainTimeoutMs,
     });
     const surrounding = surroundingBy(options.resolveManager);
     this.#transactions = new Transactions(dataSource, outside, this.#coalesced, surrounding);
     this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#transactions);
-    const many = { schema, kept, loadEveryMs, payloads };
+    const many = { installation, kept, loadEveryMs, payloads };
     this.many = new ManyWrites(many, ownKey, this.#transactions, this.#announcements);
-    this.pausing = new Pausing(schema, this.#transactions, engine.afterCommit, () =>
+    this.pausing = new Pausing(installation, this.#transactions, engine.afterCommit, () =>
       engine.pausesChanged(),
     );
     this.matching = new Matching(many, this.many, this.#transactions, this.pausing);

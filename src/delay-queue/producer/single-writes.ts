@@ -24,7 +24,7 @@ export class SingleWrites {
     own: ActingAttempt | undefined,
   ): Promise<Placed> {
     return await inOrder([delay], async () => {
-      const timed = await withFirstInstants(runner, [delay]);
+      const timed = await withFirstInstants(this.store, runner, [delay]);
       const moved = own && (await this.ownKey.schedule(own, manager, runner, timed[0] as NewDelay));
       return moved ?? ((await this.store.place(runner, timed))[0] as Placed);
     });

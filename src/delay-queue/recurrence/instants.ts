@@ -36,12 +36,3 @@ export function cronIn(expression: string, timeZone: string): Instants {
     by: (ms) => cron.previousRuns(1, new Date(ms + 1))[0]?.getTime(),
   };
 }
-
-/** Those of a clock that is so far ahead. */
-export function ahead(instants: Instants, aheadMs: number): Instants {
-  const here = (ms: number | undefined) => (ms === undefined ? undefined : ms - aheadMs);
-  return {
-    after: (ms) => here(instants.after(ms + aheadMs)),
-    by: (ms) => here(instants.by(ms + aheadMs)),
-  };
-}

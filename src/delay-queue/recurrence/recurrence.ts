@@ -1,5 +1,5 @@
 import type { CatchUp, DelayRepeat } from '../delay/time/repeat.js';
-import { ahead, cronIn, everyMs, type Instants } from './instants.js';
+import { cronIn, everyMs, type Instants } from './instants.js';
 
 /** How a delay recurs, as its row has it. */
 export type StoredRepeat = DelayRepeat & {
@@ -7,8 +7,6 @@ export type StoredRepeat = DelayRepeat & {
   from?: number;
   /** A `@RepeatDelay` says so. */
   declared?: true;
-  /** How far tests have let time pass: by so much its clock is ahead. */
-  travelledMs?: number;
 };
 
 /** With `none` nobody waits longer for an instant: what begins later than that is missed. */
@@ -25,12 +23,10 @@ export class Recurrence {
   /** @throws when that cannot be read: another version of this library has written it, or somebody else */
   constructor(repeat: StoredRepeat) {
     this.#catchUp = repeat.catchUp;
-    const instants =
+    this.#instants =
       'every' in repeat
         ? everyMs(repeat.every, repeat.from ?? 0)
         : cronIn(repeat.cron, repeat.timeZone);
-    const { travelledMs = 0 } = repeat;
-    this.#instants = travelledMs === 0 ? instants : ahead(instants, travelledMs);
   }
 
   /**

@@ -31,12 +31,16 @@ export class Declarations {
 
   constructor(
     runner: Runner,
-    { schema, historyKept, nodeName }: Pick<ResolvedOptions, 'schema' | 'historyKept' | 'nodeName'>,
+    {
+      installation,
+      historyKept,
+      nodeName,
+    }: Pick<ResolvedOptions, 'installation' | 'historyKept' | 'nodeName'>,
     private readonly registry: HandlerRegistry,
     private readonly clock: DatabaseClock,
     events: DelayEvents,
   ) {
-    this.#store = new RecurrenceStore(runner, schema, historyKept, nodeName);
+    this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName);
     this.#left = registry.declarations();
     this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'));
   }
@@ -54,13 +58,10 @@ export class Declarations {
 
   /**
    * Says once more all that this node's code declares, for a test that has removed it: it is due as if the node had just
-   * started. What an attempt holds stays as it is.
-   *
-   * @param travelledMs how far the test's clock is ahead
+   * started.
    */
-  async sayAgain(travelledMs: number): Promise<void> {
-    const { registry } = this;
-    await this.#store.declare(this.#rowsOf(registry.declarations(), { travelledMs }));
+  async sayAgain(): Promise<void> {
+    await this.#store.declare(this.#rowsOf(this.registry.declarations()));
   }
 
   async #say(): Promise<number> {
@@ -89,11 +90,11 @@ export class Declarations {
     this.#left = left.map(({ declaration }) => declaration);
   }
 
-  #rowsOf(declarations: readonly Declaration[], found: Pick<StoredRepeat, 'travelledMs'> = {}) {
+  #rowsOf(declarations: readonly Declaration[]) {
     const nowMs = this.clock.nowMs();
     const rows = declarations.map((declaration) => {
       const { name, key, payload } = declaration;
-      const repeat: StoredRepeat = { ...declaration.repeat, declared: true, ...found };
+      const repeat: StoredRepeat = { ...declaration.repeat, declared: true };
       const firstMs = firstMsOf(repeat, nowMs);
       return { declaration, name, key, payload, repeat: JSON.stringify(repeat), firstMs };
     });

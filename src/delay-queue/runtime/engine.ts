@@ -7,6 +7,8 @@ import { DelayEvents } from '../delay/delay.events.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { WheelService } from '../wheel/wheel.service.js';
+import { PERMISSION_DENIED, sqlStateOf } from '../store/sql-state.js';
+import { TestClockStore } from '../store/test-clock.store.js';
 import { AttemptStore } from '../store/attempt.store.js';
 import { NodeStore } from '../store/node.store.js';
 import type { ProducersEngine } from '../producer/producer-parts.js';
@@ -70,7 +72,9 @@ export class Engine implements ProducersEngine {
     this.#connections = connections;
     try {
       connections.openEarly();
-      await this.#begin(connections, await preflight(connections, this.options.schema));
+      const findings = await preflight(connections, this.options.schema);
+      await createClock(connections, this.options);
+      await this.#begin(connections, findings);
     } catch (error) {
       await connections.close();
       throw startError(error, this.options.schema);
@@ -163,10 +167,10 @@ export class Engine implements ProducersEngine {
     this.#notifier = notifier;
     this.#announcer = new Announcer(nodes, notifier, options.horizonMs, worker?.intake);
     if (!isManual(options)) {
-      const nodeStore = new NodeStore(connections, options.schema, options.nodeName);
+      const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
       this.#unserved = new UnservedNames(nodeStore, names, options, events);
     }
-    const store = new AttemptStore(connections, options.schema, 'nothing', options.nodeName);
+    const store = new AttemptStore(connections, options.installation, 'nothing', options.nodeName);
     this.#aborts = new AbortRequests(store, notifier, worker?.inFlight, events);
     const listens = (await worker?.start()) ?? false;
     if (this.#isStopped) return void (await worker?.drain());
@@ -191,5 +195,23 @@ export class Engine implements ProducersEngine {
       worker: worker !== undefined,
       listens,
     });
+  }
+}
+
+/** Of a schema under test, which a production one does not have. */
+async function createClock(
+  connections: EngineConnections,
+  { installation }: ResolvedOptions,
+): Promise<void> {
+  if (installation.clock === 'database') return;
+  try {
+    await new TestClockStore(connections, installation).create();
+  } catch (error) {
+    if (sqlStateOf(error) !== PERMISSION_DENIED) throw error;
+    throw new DelayConfigError(
+      `${(error as Error).message}. A node under test makes a clock in the schema ${installation.schema}: run the tests ` +
+        'as the role that owns it',
+      { cause: error },
+    );
   }
 }

@@ -1,5 +1,4 @@
-import type { DatabaseClock } from '../database/database-clock.js';
-import { DelayShutdownError } from '../delay/delay.errors.js';
+import { DelayShutdownError, DelayUnstableError } from '../delay/delay.errors.js';
 import type { Dispatcher } from '../execution/dispatcher.js';
 import type { LimitBlocks } from '../execution/places/limit-blocks.js';
 import type { Intake } from '../intake/intake.js';
@@ -11,9 +10,13 @@ import type { Runner } from '../store/wire/runner.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { within } from '../tasks/within.js';
 import type { Declarations } from './declarations.js';
+import type { TestClock } from './test-clock.js';
 
 /** After so long what is left to do is counted again. */
 const COUNTED_EVERY_MS = 1_000;
+
+/** For so long a transaction may hold what is due: less than the runners of tests wait for a test. */
+const LOCKED_MAX_MS = 3_000;
 
 /** Who may be claimed is so in the next turn of the event loop: what waits for longer waits for something. */
 const TURN_MS = 20;
@@ -28,7 +31,7 @@ interface Parts {
   dispatcher: Dispatcher;
   inFlight: InFlight;
   acknowledger: Acknowledger;
-  clock: DatabaseClock;
+  clock: TestClock;
   declarations: Declarations;
 }
 
@@ -45,9 +48,8 @@ export class ManualRuns {
     readonly runner: Runner,
   ) {}
 
-  /** Milliseconds since 1970 on the database's clock. */
-  nowMs(): number {
-    return this.parts.clock.nowMs();
+  get clock(): TestClock {
+    return this.parts.clock;
   }
 
   /**
@@ -55,11 +57,11 @@ export class ManualRuns {
    * or a limit holds it back.
    *
    * @returns in how many milliseconds a limit lets the next begin; Infinity: none holds anything back
-   * @throws DelayShutdownError when the application closes
+   * @throws DelayShutdownError when the application closes, DelayUnstableError when a transaction holds one for too long
    */
   async run(wakes: readonly Wake[]): Promise<number> {
     const { loader, intake, blocks } = this.parts;
-    // What was known of pauses and limits is of another time.
+    // What was known of pauses and limits is of another time of the test's clock.
     if (!this.#isOver) await loader.join();
     blocks.clear();
     if (!this.#isOver) {
@@ -68,21 +70,29 @@ export class ManualRuns {
       intake.shut();
     }
     let heldMs = Infinity;
+    let workedAtMs = performance.now();
     while (!this.#isOver && (this.#isBusy || !intake.isEmpty) && heldMs === Infinity) {
+      if (this.#isWorking) workedAtMs = performance.now();
       await this.#idle();
-      if (!this.#isBusy && !intake.isEmpty) heldMs = blocks.leftMs(performance.now());
+      if (!this.#isBusy && !intake.isEmpty) heldMs = blocks.leftMs();
+      // Somebody holds a row, and a test that waits for itself would wait for ever.
+      if (performance.now() - workedAtMs > LOCKED_MAX_MS) break;
     }
     if (this.#isOver) throw new DelayShutdownError();
-    if (heldMs < Infinity) for (const { id } of wakes) intake.disarm(id);
+    const isLeft = !intake.isEmpty;
+    if (isLeft) for (const { id } of wakes) intake.disarm(id);
+    if (isLeft && heldMs === Infinity) throw new DelayUnstableError(LOCKED_MAX_MS);
     return heldMs;
   }
 
   /**
-   * Makes what the code declares to recur stand again.
-   * @param travelledMs how far the test's clock is ahead
+   * Removes all there is; what the code declares to recur stands anew.
+   * @param atMs where the clock stands then; undefined: it is the database's
    */
-  async declare(travelledMs: number): Promise<void> {
-    await this.parts.declarations.sayAgain(travelledMs);
+  async clear(atMs: number | undefined): Promise<void> {
+    const { clock, declarations } = this.parts;
+    await clock.wipe(atMs);
+    await declarations.sayAgain();
   }
 
   /** The application is closing. */
@@ -95,8 +105,11 @@ export class ManualRuns {
   }
 
   get #isBusy(): boolean {
-    const { dispatcher, inFlight, acknowledger } = this.parts;
-    return dispatcher.isClaiming || inFlight.size > 0 || acknowledger.size > 0;
+    return this.parts.dispatcher.isClaiming || this.#isWorking;
+  }
+
+  get #isWorking(): boolean {
+    return this.parts.inFlight.size > 0 || this.parts.acknowledger.size > 0;
   }
 
   /** In the order in which a delay goes. */

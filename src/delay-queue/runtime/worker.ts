@@ -29,11 +29,13 @@ import { LostClaims } from '../settlement/lost-claims.js';
 import { AttemptStore } from '../store/attempt.store.js';
 import { LimitStore } from '../store/limits/limit.store.js';
 import { NodeStore } from '../store/node.store.js';
+import { TestClockStore } from '../store/test-clock.store.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import { Declarations } from './declarations.js';
 import { followHearing } from './follow-hearing.js';
 import { tellOfPlaces } from './tell-of-places.js';
 import { isManual, ManualRuns } from './manual-runs.js';
+import { TestClock } from './test-clock.js';
 import { type Pruner, prunersOf } from './pruner.js';
 
 /** How long the last acknowledgements may take once the handlers have ended. */
@@ -74,10 +76,21 @@ export class Worker {
    */
   constructor(private readonly parts: WorkerParts) {
     const { options, registry, events, wheel, connections, nodes, dataSource } = parts;
-    const { schema, nodeName, leaseMs, historyKept: kept, horizonMs, concurrency } = options;
-    const store = new AttemptStore(connections, schema, kept, nodeName);
-    const nodeStore = new NodeStore(connections, schema, nodeName);
-    const clock = new DatabaseClock();
+    const {
+      schema,
+      installation,
+      nodeName,
+      leaseMs,
+      historyKept: kept,
+      horizonMs,
+      concurrency,
+    } = options;
+    const store = new AttemptStore(connections, installation, kept, nodeName);
+    const nodeStore = new NodeStore(connections, installation, nodeName);
+    const tested = isManual(options)
+      ? new TestClock(new TestClockStore(connections, installation))
+      : undefined;
+    const clock = tested ?? new DatabaseClock();
     const lost = new LostClaims();
     const { inFlight } = this;
     const acknowledger = new Acknowledger(store, connections, events);
@@ -95,8 +108,8 @@ export class Worker {
     const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
     this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
     this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
-    const limited = new LimitStore(connections, schema, kept, nodeName);
-    const blocks = new LimitBlocks();
+    const limited = new LimitStore(connections, installation, kept, nodeName);
+    const blocks = tested ? new LimitBlocks(() => tested.nowMs()) : new LimitBlocks();
     clock.jumped.on(() => blocks.clear());
     const reservations = new Reservations(places, registry, options, blocks, intake);
     this.#dispatcher = new Dispatcher(
@@ -110,9 +123,9 @@ export class Worker {
     tellOfPlaces({ freed: acknowledger.freed, hints, blocks, nodes, notifier: parts.notifier });
     const declarations = new Declarations(connections, options, registry, clock, events);
     this.#declarations = declarations;
-    const on = { ...claims, intake, clock, blocks, declarations };
+    const on = { ...claims, intake, blocks, declarations };
     const runs = { ...on, dispatcher: this.#dispatcher, loader: this.#loader };
-    this.manual = isManual(options) ? new ManualRuns(runs, connections) : undefined;
+    this.manual = tested && new ManualRuns({ ...runs, clock: tested }, connections);
     this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
     this.#pruners = prunersOf(nodeStore, options.historyKeepMs, events);
     this.#store = nodeStore;
@@ -126,7 +139,10 @@ export class Worker {
     const { options, notifier } = this.parts;
     const listens = await this.#listener.start();
     followHearing({ ...this.parts, listener: this.#listener, loader: this.#loader });
-    if (this.manual !== undefined) this.#loader.onlyBeat();
+    if (this.manual !== undefined) {
+      this.#loader.onlyBeat();
+      await this.manual.clock.read();
+    }
     try {
       await this.#loader.join();
     } catch (error) {

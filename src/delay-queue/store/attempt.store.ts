@@ -35,7 +35,7 @@ import {
 } from './wire/recurring.js';
 import { given, type Runner } from './wire/runner.js';
 import { isClaimLost } from './sql-state.js';
-import { tablesOf } from './tables/schema.js';
+import { type Installation, tablesOf } from './tables/schema.js';
 import { exhaustedSql } from './sql/attempts/exhausted.sql.js';
 import { claimDyingSql, claimSql } from './sql/attempts/claim.sql.js';
 import { completeOneSql, completeSql } from './sql/attempts/complete.sql.js';
@@ -51,11 +51,11 @@ export class AttemptStore {
 
   constructor(
     private readonly runner: Runner,
-    schema: string,
+    of: string | Installation,
     private readonly kept: HistoryKept,
     readonly nodeName: string,
   ) {
-    const tables = tablesOf(schema);
+    const tables = tablesOf(of);
     this.#sql = {
       claim: claimSql(tables, kept),
       claimDying: claimDyingSql(tables, kept),

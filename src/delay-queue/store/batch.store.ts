@@ -15,7 +15,7 @@ import {
 } from './write-answers.js';
 import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
-import { tablesOf } from './tables/schema.js';
+import { type Installation, tablesOf } from './tables/schema.js';
 import { keyText } from './wire/delay-rows.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { scheduleTakenSql } from './sql/delays/schedule-taken.sql.js';
@@ -47,8 +47,8 @@ export type Answer = (index: number, placed: Placed) => void;
 export class BatchStore {
   readonly #sql;
 
-  constructor(schema: string, kept: HistoryKept) {
-    const tables = tablesOf(schema);
+  constructor(of: string | Installation, kept: HistoryKept) {
+    const tables = tablesOf(of);
     this.#sql = {
       placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
       place: withColumns((columns) => scheduleNewSql(tables, 'at once', columns)),

@@ -1,15 +1,21 @@
 import type { HistoryKept } from '../delay/attempts.js';
 import type { MoveTo } from '../validation/when.js';
 import { NO_INSTANT, NO_MS } from './wire/arrays.js';
-import { type FindAnswer, foundOf, type HistoryAnswer, historyOf } from './wire/answers.js';
+import {
+  type AsText,
+  type FindAnswer,
+  foundOf,
+  type HistoryAnswer,
+  historyOf,
+} from './wire/answers.js';
 import { numbers, texts } from './wire/arrays.js';
 import { HELD_MAX_MS, type LockWait } from './sql/parts/lock-wait.js';
 import { KeyLook } from './key-look.js';
 import { ScheduleWriter } from './schedule-writer.js';
 import { columnsOf, insertAll, placedOf, type PlacedRow, withColumns } from './write-answers.js';
 import type { FoundRow, HistoryRow, OwnAttempt, Placed, NewDelay } from './wire/delay-rows.js';
-import type { Runner } from './wire/runner.js';
-import { tablesOf } from './tables/schema.js';
+import { given, type Runner } from './wire/runner.js';
+import { type Installation, tablesOf } from './tables/schema.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
 import { cancelOneSql } from './tables/cancel-one.function.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
@@ -18,6 +24,7 @@ import { historySql } from './sql/history/read.sql.js';
 import { moveOnSql } from './sql/delays/move-on.sql.js';
 import { scheduleAllNewSql, scheduleKeylessSql } from './sql/delays/schedule-new.sql.js';
 import { rescheduleSql } from './sql/delays/reschedule.sql.js';
+import { nowSql } from './sql/recurrences/now.sql.js';
 import { retryDeadSql } from './sql/delays/retry-dead.sql.js';
 import { orHeld, untilStable } from './stable-look.js';
 
@@ -40,12 +47,12 @@ export class DelayStore {
   readonly #writer: ScheduleWriter;
 
   constructor(
-    schema: string,
+    of: string | Installation,
     private readonly kept: HistoryKept,
     readonly nodeName: string,
     private readonly heldMaxMs = HELD_MAX_MS,
   ) {
-    const tables = tablesOf(schema);
+    const tables = tablesOf(of);
     this.#writer = new ScheduleWriter(tables, kept, heldMaxMs);
     this.#sql = {
       placeAll: withColumns((columns) => scheduleAllNewSql(tables, columns)),
@@ -59,6 +66,7 @@ export class DelayStore {
       cancelOne: cancelOneSql(tables),
       cancel: new KeyLook((lockWait) => cancelSql(tables, kept, lockWait)),
       reschedule: new KeyLook((lockWait) => rescheduleSql(tables, lockWait)),
+      now: nowSql(tables),
       find: findSql(tables),
       history: historySql(tables),
       retryDead: { callers: retryDeadSql(tables, 'waits'), ours: retryDeadSql(tables, 'a while') },
@@ -95,6 +103,12 @@ export class DelayStore {
       if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
       return undefined;
     }
+  }
+
+  /** The clock, in milliseconds since 1970. */
+  async nowMs(runner: Runner): Promise<number> {
+    const [row] = await runner.query<AsText<'now_ms'>>(this.#sql.now, []);
+    return Number(given(row).now_ms);
   }
 
   /**

@@ -7,7 +7,7 @@ import { runNowSql } from './sql/delays/run-now.sql.js';
 import { matching, type RowFilter } from './sql/parts/filter.js';
 import { Targets } from './sql/parts/targets.js';
 import { orHeld, untilStable } from './stable-look.js';
-import { tablesOf, type Tables } from './tables/schema.js';
+import { type Installation, tablesOf, type Tables } from './tables/schema.js';
 import { NO_INSTANT, NO_MS, numbers, texts } from './wire/arrays.js';
 import type { AsText } from './wire/answers.js';
 import type { OwnAttempt, Placed } from './wire/delay-rows.js';
@@ -62,11 +62,11 @@ export class ManyStore {
   readonly #tables: Tables;
 
   constructor(
-    schema: string,
+    of: string | Installation,
     private readonly kept: HistoryKept,
     private readonly heldMaxMs = HELD_MAX_MS,
   ) {
-    this.#tables = tablesOf(schema);
+    this.#tables = tablesOf(of);
   }
 
   /**

@@ -9,7 +9,7 @@ import { flags, numbers, texts } from './wire/arrays.js';
 import { nameIndex } from './wire/ownership.js';
 import { given, type Runner } from './wire/runner.js';
 import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
-import { tablesOf } from './tables/schema.js';
+import { type Installation, tablesOf } from './tables/schema.js';
 import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
 import { leaveSql } from './sql/nodes/leave.sql.js';
 import { unservedSql } from './sql/nodes/unserved.sql.js';
@@ -25,10 +25,10 @@ export class NodeStore {
 
   constructor(
     private readonly runner: Runner,
-    schema: string,
+    of: string | Installation,
     readonly nodeName: string,
   ) {
-    const tables = tablesOf(schema);
+    const tables = tablesOf(of);
     this.#sql = {
       load: { usual: loadSql(tables), withGroups: loadSql(tables, true) },
       sweep: { usual: sweepSql(tables), withGroups: sweepSql(tables, true) },

@@ -4,7 +4,7 @@ import { countSql, idsSql, listSql } from './sql/delays/find.sql.js';
 import { historyOfKeySql } from './sql/history/read.sql.js';
 import { nameStatsSql, nodeStatsSql } from './sql/stats/stats.sql.js';
 import { anyNameOf, matching, type RowFilter } from './sql/parts/filter.js';
-import { tablesOf, type Tables } from './tables/schema.js';
+import { type Installation, tablesOf, type Tables } from './tables/schema.js';
 import {
   type CountAnswer,
   type FindAnswer,
@@ -45,8 +45,8 @@ export interface TopGroups {
 export class SelectionStore {
   readonly #tables: Tables;
 
-  constructor(schema: string) {
-    this.#tables = tablesOf(schema);
+  constructor(of: string | Installation) {
+    this.#tables = tablesOf(of);
   }
 
   async list(runner: Runner, filter: RowFilter, page: Page): Promise<FoundRow[]> {

@@ -36,6 +36,8 @@ export type DelayRun<N extends DelayName = DelayName> = {
     outcome: RunOutcome;
     /** What failed it, as the row keeps it; null when nothing did. */
     error: string | null;
+    /** When it ran, on the clock of the test. */
+    at: Date;
     /** How far the call had gone in time, in milliseconds; 0 for what was due when it began. */
     travelledMs: number;
   };

@@ -1,5 +1,5 @@
 import type { INestApplicationContext } from '@nestjs/common';
-import { DelayConfigError } from '../delay/delay.errors.js';
+import { DelayConfigError, DelayInvalidError } from '../delay/delay.errors.js';
 import type { DelayInfo, DelayName, PayloadOf } from '../delay/delay.js';
 import type { Duration } from '../delay/time/duration.js';
 import {
@@ -11,7 +11,10 @@ import {
 import { resolveOptions } from '../options/resolve-options.js';
 import { isManual } from '../runtime/manual-runs.js';
 import { parseDurationMs } from '../validation/duration.js';
+import { checkKnownOptions } from '../validation/known-options.js';
 import { checkKey, checkName } from '../validation/names.js';
+import { shown } from '../validation/shown.js';
+import { instantOf } from '../validation/when.js';
 import type { DelayRun } from './delay-run.js';
 import { delayText, expectedOf, failed, isWaiting, mismatch } from './expectation.js';
 import { type Tested, testedOf } from './tested.js';
@@ -34,9 +37,30 @@ export interface ExpectedDelay<N extends DelayName = DelayName> {
   payload?: PayloadOf<N>;
 }
 
+/** How `prepare` prepares. */
+export interface PrepareOptions {
+  /**
+   * `false`: an application that only schedules, beside the one under test on the same database. It goes by the same
+   * clock. Default: `'manual'`.
+   */
+  worker?: 'manual' | false;
+}
+
+/** How `clear` begins anew. */
+export interface ClearOptions {
+  /**
+   * What time it is then, and stays until the test moves it: that of a `Date` that is frozen or faked. Default: the
+   * database's time, which goes on by itself.
+   */
+  now?: Date;
+}
+
 /** What the application was given is refused as always. */
-const resolveManually = (given: DelayQueueOptions | undefined): ResolvedOptions =>
-  resolveOptions(resolveOptions(given) && { ...given, worker: 'manual' });
+function resolveFor(worker: 'manual' | false, given: DelayQueueOptions | undefined) {
+  const resolved: ResolvedOptions = resolveOptions(resolveOptions(given) && { ...given, worker });
+  resolved.installation.clock = 'test';
+  return resolved;
+}
 
 /** Delays that a message lists. */
 const LISTED_MAX = 10;
@@ -54,14 +78,15 @@ const LISTED_MAX = 10;
  * const [run] = await testing.advance('30m');   // { name: 'order.close', key: '42', outcome: 'completed', … }
  * ```
  *
- * The database's clock cannot be set, so what waits is moved instead: all instants in the queue's own tables become
- * older, of delays, history, pauses and rate limits. Your own tables do not, nor does the clock: a handler that compares
- * a deadline of yours with the time finds it in the future still. Let it ask a clock of yours, which says
- * `testing.now()` in tests.
+ * The delays of an application under test go by a clock of their own: the database's, and all that was let pass. Whatever
+ * is seen or said of a delay is in its time, which `now()` tells: `at`, `dueAt`, `createdAt`, history, pauses, limits, cron. While
+ * handlers run it stands. `clear({ now })` sets it, to agree with a `Date` that a test has frozen. Neither `Date` nor `now()` of SQL
+ * go by it: a handler that compares a deadline of yours with the time asks a clock of yours, which says `testing.now()` in
+ * tests.
  *
  * One call at a time. What a handler throws is an outcome and no error of the call. All errors: `DelayInvalidError` for
  * what is not acceptable, `DelayTestingError` for what cannot be done now, `DelayUnstableError` when an open transaction
- * holds what would move, `DelayShutdownError` once the application closes.
+ * holds what `clear` removes, `DelayShutdownError` once the application closes.
  */
 export class DelayTesting {
   readonly #travel: TimeTravel;
@@ -76,10 +101,18 @@ export class DelayTesting {
    * @param builder what `Test.createTestingModule` answers, before `compile`
    * @returns that builder
    */
-  static prepare<Builder extends OverridableModule<Builder>>(builder: Builder): Builder {
+  static prepare<Builder extends OverridableModule<Builder>>(
+    builder: Builder,
+    options: PrepareOptions = {},
+  ): Builder {
+    const { worker = 'manual' } = checkKnownOptions(options, 'options', ['worker']);
+    if (worker !== 'manual' && worker !== false) {
+      throw new DelayInvalidError('worker', `must be 'manual' or false, not ${shown(worker)}`);
+    }
+    const factory = (given: DelayQueueOptions | undefined) => resolveFor(worker, given);
     return builder
       .overrideProvider(RESOLVED_OPTIONS)
-      .useFactory({ factory: resolveManually, inject: [GIVEN_OPTIONS] });
+      .useFactory({ factory, inject: [GIVEN_OPTIONS] });
   }
 
   /**
@@ -107,6 +140,15 @@ export class DelayTesting {
   }
 
   /**
+   * The same, up to that instant on the clock of the test.
+   *
+   * @throws DelayTestingError when it has gone by
+   */
+  async advanceTo(instant: Date): Promise<DelayRun[]> {
+    return await this.#travel.advanceTo(Date.parse(instantOf(instant, 'instant')));
+  }
+
+  /**
    * Runs all that is due now, together, as after a time without a node, and what becomes due by that. Time does not
    * pass: a retry waits for its backoff, and what a rate limit or a pause holds back for its end.
    *
@@ -128,14 +170,16 @@ export class DelayTesting {
   }
 
   /**
-   * Cancels all there is, dead letters and what recurs, too: for a test that wants to begin as with a new application.
-   * What a `@RepeatDelay` of it declares stands again, at its next instant. History and pauses stay.
+   * Removes all there is: delays, dead letters and what recurs, history, pauses, and what limits know. For a test that wants to
+   * begin as with a new application: what a `@RepeatDelay` of it declares stands at its next instant, and the clock is the
+   * database's again, or says `now`.
    */
-  async clear(): Promise<void> {
-    await this.#travel.clear();
+  async clear(options: ClearOptions = {}): Promise<void> {
+    const { now } = checkKnownOptions(options, 'options', ['now']);
+    await this.#travel.clear(now === undefined ? undefined : Date.parse(instantOf(now, 'now')));
   }
 
-  /** What a clock of yours should say in a test: the database's time, and all that was let pass. */
+  /** What a clock of yours should say in a test: the time by which its delays go. */
   now(): Date {
     return new Date(this.#travel.nowMs());
   }
@@ -180,7 +224,7 @@ export class DelayTesting {
   }
 
   #nowMs(): number {
-    return this.tested.engine.manual?.nowMs() ?? Date.now();
+    return this.#travel.nowMs();
   }
 
   /** The delays of that name, for a message. */

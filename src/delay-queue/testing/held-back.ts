@@ -1,4 +1,4 @@
-/** Delays that were due and did not begin, for a limit had no place: by id, and until which moment of the travel. */
+/** Delays that were due and did not begin, for a limit had no place: by id, and until when on the clock of the test. */
 export class HeldBack {
   readonly #untilMs = new Map<number, number>();
 
@@ -7,8 +7,8 @@ export class HeldBack {
   }
 
   /** Those that wait on at that moment. */
-  at(travelledMs: number): number[] {
-    for (const [id, untilMs] of this.#untilMs) if (untilMs <= travelledMs) this.#untilMs.delete(id);
+  at(nowMs: number): number[] {
+    for (const [id, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(id);
     return [...this.#untilMs.keys()];
   }
 

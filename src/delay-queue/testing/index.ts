@@ -1,4 +1,10 @@
 /** For the tests of applications: `nestjs-delay-queue/testing`. Nothing else of the library imports it. */
-export { DelayTesting, type ExpectedDelay, type OverridableModule } from './delay-testing.js';
+export {
+  type ClearOptions,
+  DelayTesting,
+  type ExpectedDelay,
+  type OverridableModule,
+  type PrepareOptions,
+} from './delay-testing.js';
 export type { DelayRun, RunOutcome } from './delay-run.js';
 export { DelayTestingError } from './testing.error.js';

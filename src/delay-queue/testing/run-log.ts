@@ -25,14 +25,20 @@ type End = DelayEventMap[RunOutcome][0];
 export class RunLog {
   readonly runs: DelayRun[] = [];
   readonly held = new HeldBack();
-  travelledMs = 0;
   #tries = 0;
   #ends: { outcome: RunOutcome; end: End }[] = [];
 
-  constructor(private readonly events: DelayEvents) {}
+  /** @param fromMs when the call began, on the clock of the test */
+  constructor(
+    private readonly events: DelayEvents,
+    readonly fromMs: number,
+  ) {}
 
-  /** @param run runs these, once, and answers for how long a limit holds back what did not begin */
-  async of(rows: readonly DueRow[], run: () => Promise<number>): Promise<void> {
+  /**
+   * @param atMs when it is on the clock of the test
+   * @param run runs these, once, and answers for how long a limit holds back what did not begin
+   */
+  async of(rows: readonly DueRow[], atMs: number, run: () => Promise<number>): Promise<void> {
     this.#count();
     const listeners = OUTCOMES.map((outcome) => {
       const listener = (end: End): void => void this.#ends.push({ outcome, end });
@@ -43,25 +49,25 @@ export class RunLog {
       const heldMs = Math.ceil(await run());
       const ran = new Set(this.#ends.map(({ end }) => end.id));
       const left = rows.map(({ id }) => id).filter((id) => !ran.has(String(id)));
-      if (heldMs < Infinity) this.held.add(left, this.travelledMs + heldMs);
+      if (heldMs < Infinity) this.held.add(left, atMs + heldMs);
     } finally {
       for (const { outcome, listener } of listeners) this.events.off(outcome, listener);
-      this.#write(rows);
+      this.#write(rows, atMs);
     }
   }
 
   /** In the order in which they were due; what was gone when its turn came has not run. */
-  #write(rows: readonly DueRow[]): void {
+  #write(rows: readonly DueRow[], atMs: number): void {
     const ends = this.#ends;
     this.#ends = [];
     for (const row of rows) {
       for (const { outcome, end } of ends) {
-        if (end.id === String(row.id)) this.runs.push(this.#runOf(row, outcome, end));
+        if (end.id === String(row.id)) this.runs.push(this.#runOf(row, atMs, outcome, end));
       }
     }
   }
 
-  #runOf({ name, key, payload }: DueRow, outcome: RunOutcome, end: End): DelayRun {
+  #runOf({ name, key, payload }: DueRow, atMs: number, outcome: RunOutcome, end: End): DelayRun {
     return {
       id: end.id,
       name,
@@ -70,7 +76,8 @@ export class RunLog {
       attempt: end.attempt,
       outcome,
       error: 'error' in end ? end.error : null,
-      travelledMs: this.travelledMs,
+      at: new Date(atMs),
+      travelledMs: atMs - this.fromMs,
     } as DelayRun;
   }
 

@@ -9,49 +9,41 @@ import type { Tested } from './tested.js';
 import { DelayTestingError } from './testing.error.js';
 import { type DueRow, type DueText, TravelStore } from './travel.store.js';
 
-/** What all of `DelayTesting` know of one node. */
-interface Travelled {
-  /** A call is under way. */
-  isBusy: boolean;
-  ms: number;
-}
-
-const travelled = new WeakMap<ManualRuns, Travelled>();
-
-function travelledOf(manual: ManualRuns): Travelled {
-  const known = travelled.get(manual) ?? { isBusy: false, ms: 0 };
-  travelled.set(manual, known);
-  return known;
-}
+/** Nodes of which a call of `DelayTesting` is under way. */
+const busy = new WeakSet<ManualRuns>();
 
 /** Lets time pass on a node that runs nothing by itself, and runs what is due. */
 export class TimeTravel {
   readonly #store: TravelStore;
 
   constructor(private readonly tested: Tested) {
-    this.#store = new TravelStore(tested.options.schema);
+    this.#store = new TravelStore(tested.options.installation);
   }
 
-  /** From one due time to the next, as long as the time reaches. */
+  /** By that much. */
   advance(ms: number): Promise<DelayRun[]> {
-    return this.#alone(async (manual, log) => {
-      for (let leftMs = ms; ;) {
-        await this.#refuseOthers(manual);
-        const held = log.held.at(log.travelledMs);
-        const mostMs = Math.min(leftMs, log.held.nextMs - log.travelledMs);
-        const step = await this.#store.travel(manual.runner, this.#names, mostMs, held);
-        leftMs -= step.ms;
-        log.travelledMs += step.ms;
-        travelledOf(manual).ms += step.ms;
-        if (step.isDue) await this.#run('first', manual, log);
-        else if (leftMs === 0) return log.runs;
+    return this.#standing((manual, log) => this.#advance(manual, log, log.fromMs + ms));
+  }
+
+  /**
+   * Up to that instant.
+   * @throws DelayTestingError when that has gone by
+   */
+  advanceTo(atMs: number): Promise<DelayRun[]> {
+    return this.#standing((manual, log) => {
+      if (atMs < log.fromMs) {
+        throw new DelayTestingError(
+          `it is ${isoOf(log.fromMs)} already, and time goes forward: ${isoOf(atMs)} has gone by. ` +
+            'clear({ now }) begins anew, at any instant',
+        );
       }
+      return this.#advance(manual, log, atMs);
     });
   }
 
   /** All that is due together, until nothing is. */
   drain(): Promise<DelayRun[]> {
-    return this.#alone(async (manual, log) => {
+    return this.#standing(async (manual, log) => {
       do await this.#refuseOthers(manual);
       while (await this.#run('all', manual, log));
       return log.runs;
@@ -60,7 +52,7 @@ export class TimeTravel {
 
   /** @param tellOthers what there is of that name, for the message of one that does not wait */
   fire<N extends DelayName>(name: N, key: string, tellOthers: () => Promise<string>) {
-    return this.#alone(async (manual, log): Promise<DelayRun<N>> => {
+    return this.#standing(async (manual, log): Promise<DelayRun<N>> => {
       if (this.tested.registry.get(name) === undefined) {
         throw new DelayTestingError(
           `this application has no handler of ${name}; it has ${this.#names.join(', ') || 'none'}`,
@@ -87,19 +79,34 @@ export class TimeTravel {
     });
   }
 
-  /** Cancels all that no attempt holds, dead letters too. What is declared begins anew. */
-  clear(): Promise<void> {
+  /**
+   * Removes all there is. What is declared begins anew.
+   * @param atMs where the clock stands then; undefined: it is the database's
+   */
+  clear(atMs: number | undefined): Promise<void> {
     return this.#alone(async (manual) => {
       await this.#refuseOthers(manual);
-      await this.tested.producer.matching.change('cancel', {}, {});
-      await manual.declare(travelledOf(manual).ms);
+      await manual.clear(atMs);
     });
   }
 
-  /** Milliseconds since 1970: the database's clock, and the time that was let pass. */
+  /** Milliseconds since 1970 on the clock of the test. */
   nowMs(): number {
     const { manual } = this.tested.engine;
-    return manual === undefined ? Date.now() : manual.nowMs() + travelledOf(manual).ms;
+    return manual === undefined ? Date.now() : manual.clock.nowMs();
+  }
+
+  /** From one due time to the next, as long as the time reaches. */
+  async #advance(manual: ManualRuns, log: RunLog, untilMs: number): Promise<DelayRun[]> {
+    for (;;) {
+      await this.#refuseOthers(manual);
+      const nowMs = manual.clock.nowMs();
+      const dueMs = await this.#store.nextMs(manual.runner, this.#names, log.held.at(nowMs));
+      const nextMs = Math.max(nowMs, Math.min(dueMs, log.held.nextMs));
+      if (nextMs > nowMs) await manual.clock.stand(Math.min(nextMs, untilMs));
+      if (nextMs > untilMs) return log.runs;
+      await this.#run('first', manual, log);
+    }
   }
 
   get #names(): string[] {
@@ -108,10 +115,10 @@ export class TimeTravel {
 
   /** @returns whether there was anything */
   async #run(which: 'first' | 'all' | number, manual: ManualRuns, log: RunLog): Promise<boolean> {
-    const held = log.held.at(log.travelledMs);
+    const held = log.held.at(manual.clock.nowMs());
     const due = await this.#store.due(manual.runner, this.#names, which, held);
     const rows = await Promise.all(due.map((row) => this.#given(row)));
-    await log.of(rows, () => manual.run(rows));
+    await log.of(rows, manual.clock.nowMs(), () => manual.run(rows));
     return rows.length > 0;
   }
 
@@ -124,27 +131,41 @@ export class TimeTravel {
     }
   }
 
+  /**
+   * The clock stands while handlers run: at whole milliseconds, so that what is due at one instant begins then, and costs no
+   * time. Behind it the clock goes on, unless the test has set it.
+   */
+  #standing<Result>(work: (manual: ManualRuns, log: RunLog) => Promise<Result>): Promise<Result> {
+    return this.#alone(async (manual) => {
+      const { clock } = manual;
+      await clock.read();
+      const fromMs = Math.ceil(clock.nowMs());
+      await clock.stand(fromMs);
+      try {
+        return await work(manual, new RunLog(this.tested.events, fromMs));
+      } finally {
+        if (!clock.isSet && !manual.isOver) await clock.flow();
+      }
+    });
+  }
+
   /** One call at a time: two would take each other's time, and one in a handler would wait for itself. */
-  async #alone<Result>(
-    work: (manual: ManualRuns, log: RunLog) => Promise<Result>,
-  ): Promise<Result> {
-    const { engine, events } = this.tested;
-    const { manual } = engine;
+  async #alone<Result>(work: (manual: ManualRuns) => Promise<Result>): Promise<Result> {
+    const { manual } = this.tested.engine;
     if (manual === undefined) {
       throw new DelayTestingError('the application has not started: await app.init() before');
     }
     if (manual.isOver) throw new DelayShutdownError();
-    const state = travelledOf(manual);
-    if (state.isBusy) {
+    if (busy.has(manual)) {
       throw new DelayTestingError(
         'another call of DelayTesting is under way: await that first; a handler can make none',
       );
     }
-    state.isBusy = true;
+    busy.add(manual);
     try {
-      return await work(manual, new RunLog(events));
+      return await work(manual);
     } finally {
-      state.isBusy = false;
+      busy.delete(manual);
     }
   }
 
@@ -162,3 +183,5 @@ export class TimeTravel {
     );
   }
 }
+
+const isoOf = (ms: number): string => new Date(ms).toISOString();

@@ -1,8 +1,7 @@
-import { dueSql } from '../store/sql/testing/due.sql.js';
-import { MOVES_WITHIN_MS, travelSql } from '../store/sql/testing/travel.sql.js';
+import { dueOneSql, dueSql } from '../store/sql/testing/due.sql.js';
+import { nextSql } from '../store/sql/testing/next.sql.js';
 import { SelectionStore } from '../store/selection.store.js';
-import { orHeld } from '../store/stable-look.js';
-import { tablesOf } from '../store/tables/schema.js';
+import { type Installation, tablesOf } from '../store/tables/schema.js';
 import { msOfUs, type AsText } from '../store/wire/answers.js';
 import { numbers, texts } from '../store/wire/arrays.js';
 import { given, type Runner } from '../store/wire/runner.js';
@@ -17,12 +16,6 @@ export interface DueRow extends Wake {
 /** The same as it is stored. */
 export type DueText = Omit<DueRow, 'payload'> & { text: string };
 
-/** How far time went, and whether something is due by then. */
-export interface Step {
-  ms: number;
-  isDue: boolean;
-}
-
 /** Rows of one run, at most. */
 const PAGE_MAX = 1_000;
 
@@ -31,53 +24,46 @@ type DueAnswer = AsText<
   'key' | 'group_id'
 >;
 
-/** Reads what is due, and lets time pass. */
+/** Reads what is due, and when the next is. */
 export class TravelStore {
   readonly #sql;
   readonly #selection: SelectionStore;
 
-  constructor(schema: string) {
-    const tables = tablesOf(schema);
-    this.#sql = { travel: travelSql(tables), due: dueSql(tables) };
-    this.#selection = new SelectionStore(schema);
+  constructor(of: Installation) {
+    const tables = tablesOf(of);
+    this.#sql = { next: nextSql(tables), due: dueSql(tables), dueOne: dueOneSql(tables) };
+    this.#selection = new SelectionStore(of);
   }
 
   /**
+   * When the next of those names is due, or a pause ends; milliseconds since 1970, Infinity: there is nothing.
    * @param held ids of those that a limit holds back
-   * @throws DelayUnstableError when somebody holds rows that would move; then none has moved
    */
-  async travel(
-    runner: Runner,
-    names: readonly string[],
-    leftMs: number,
-    held: readonly number[],
-  ): Promise<Step> {
-    const [row] = await orHeld(runner, MOVES_WITHIN_MS, () =>
-      runner.query<AsText<'ms' | 'is_due'>>(this.#sql.travel, [
-        texts(names),
-        leftMs,
-        numbers(held),
-      ]),
-    );
-    const { ms, is_due: isDue } = given(row);
-    return { ms: Number(ms), isDue: isDue === 'true' };
+  async nextMs(runner: Runner, names: readonly string[], held: readonly number[]): Promise<number> {
+    const [row] = await runner.query<AsText<never, 'next_ms'>>(this.#sql.next, [
+      texts(names),
+      numbers(held),
+    ]);
+    const { next_ms: nextMs } = given(row);
+    return nextMs === null ? Infinity : Number(nextMs);
   }
 
-  /** @param which those that were due first, all of them, or the one with that id */
+  /** @param which those that were due first, all of them, or the one with that id, due or not */
   async due(
     runner: Runner,
     names: readonly string[],
     which: 'first' | 'all' | number,
     held: readonly number[],
   ): Promise<DueText[]> {
-    const id = typeof which === 'number' ? which : null;
-    const rows = await runner.query<DueAnswer>(this.#sql.due, [
-      texts(names),
-      which === 'first',
-      id,
-      PAGE_MAX,
-      numbers(held),
-    ]);
+    const rows =
+      typeof which === 'number'
+        ? await runner.query<DueAnswer>(this.#sql.dueOne, [which])
+        : await runner.query<DueAnswer>(this.#sql.due, [
+            texts(names),
+            numbers(held),
+            which === 'first',
+            PAGE_MAX,
+          ]);
     return rows.map((row) => ({
       id: Number(row.id),
       epoch: Number(row.epoch),

@@ -62,9 +62,9 @@ export const CALLS = {
       ),
       patch(
         'store/tables/cancel-one.function.ts',
-        'FROM ${schema}.${CANCEL_ONE}($1::text, $2::text, $3::text)`',
+        'FROM ${functionOf(tables, CANCEL_ONE)}($1::text, $2::text, $3::text)`',
         `FROM (
-          SELECT d.id::text AS id, (date_part('epoch', d.due_at) * 1e3)::bigint::text AS due_ms FROM \${schema}.delay d
+          SELECT d.id::text AS id, (date_part('epoch', d.due_at) * 1e3)::bigint::text AS due_ms FROM \${tables.delay} d
           WHERE d.name = $1::text AND d.key = $2::text AND d.leased_by IS NULL AND $3::text <> '') gone\``,
       ),
     ],

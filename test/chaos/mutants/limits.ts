@@ -17,8 +17,8 @@ export const LIMITS = {
       // Two of them have to meet: each has its snapshot before it waits.
       patch(
         CLAIM_LIMITED,
-        'WITH ${clock()},',
-        "WITH ${clock().replace('AS now', 'AS now, pg_sleep(0.05) AS slept')},",
+        'WITH ${clock(tables)},',
+        "WITH ${clock(tables).replace('AS now', 'AS now, pg_sleep(0.05) AS slept')},",
       ),
     ],
     seconds: 25,

@@ -150,6 +150,7 @@ describe('fire', () => {
       attempt: 1,
       outcome: 'completed',
       error: null,
+      at: expect.any(Date),
       travelledMs: 0,
     });
     expect(await node.testing.fire('test.b', '2')).toMatchObject({ outcome: 'retrying' });

@@ -1,6 +1,4 @@
 import { describe, expect, it } from '@jest/globals';
-import { travelSql } from '../../../src/delay-queue/store/sql/testing/travel.sql.js';
-import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
 import { TestedNode } from './support/tested.js';
 
 const MINUTE_MS = 60_000;
@@ -61,20 +59,5 @@ describe('time that passes in a test', () => {
     expect(await admin.resume('test.free')).toBeNull();
     await admin.resume('test.group', { group: 'shop' });
     expect(when(await testing.drain())).toEqual(['shop at 0m']);
-  });
-
-  it('moves every instant that there is, but for leases and what nodes say of themselves', async () => {
-    const left = ['delay.leased_until', 'node.declared_at', 'node.seen_at', 'node.started_at'];
-    const columns = await node.sql<{ name: string }>(
-      `SELECT table_name || '.' || column_name AS name FROM information_schema.columns
-     WHERE table_schema = 'delay_queue' AND data_type LIKE 'timestamp%'`,
-    );
-    const sql = travelSql(tablesOf('delay_queue'));
-    const moved = [
-      ...sql.matchAll(/UPDATE "delay_queue"\.(\w+)[^]*?SET ([^]*?)\n? *FROM/g),
-    ].flatMap(([, table, set = '']) =>
-      [...set.matchAll(/(\w+) = GREATEST/g)].map(([, column]) => `${table}.${column}`),
-    );
-    expect(new Set([...moved, ...left])).toEqual(new Set(columns.map(({ name }) => name)));
   });
 });

@@ -19,7 +19,7 @@ function learn(left: LimitLeft, freed: (string | null)[] = []): void {
   blocks.answered();
 }
 
-const heldBy = (group = 'g') => blocks.heldBy(NAME, group, performance.now());
+const heldBy = (group = 'g') => blocks.heldBy(NAME, group);
 
 it('while a claim is on its way, nobody else of a name with limits is asked for', () => {
   blocks.ask();

@@ -2,11 +2,13 @@ import { expect, it } from '@jest/globals';
 import type { INestApplication } from '@nestjs/common';
 import type { Test, TestingModule } from '@nestjs/testing';
 import {
+  type ClearOptions,
   type DelayRun,
   DelayTesting,
   DelayTestingError,
   type ExpectedDelay,
   type OverridableModule,
+  type PrepareOptions,
   type RunOutcome,
 } from 'nestjs-delay-queue/testing';
 import { fits, same } from '../../support/same-type.js';
@@ -21,6 +23,9 @@ async function makes(test: typeof Test, app: INestApplication) {
   fits<DelayTesting[]>([DelayTesting.of(app), DelayTesting.of(module)]);
   // @ts-expect-error -- what is not compiled has no services
   DelayTesting.of(builder);
+  fits<typeof builder>(DelayTesting.prepare(builder, { worker: false }));
+  // @ts-expect-error -- what runs by itself goes by no test's clock
+  DelayTesting.prepare(builder, { worker: true });
   // @ts-expect-error -- it is too late for that
   DelayTesting.prepare(module);
   // @ts-expect-error -- of() makes one
@@ -44,9 +49,15 @@ async function asks(testing: DelayTesting) {
   fits<DelayRun[]>([...(await testing.advance('48h')), ...(await testing.drain())]);
   // @ts-expect-error -- no span
   await testing.advance();
+  fits<DelayRun[]>(await testing.advanceTo(new Date()));
+  // @ts-expect-error -- an instant, no span
+  await testing.advanceTo('48h');
   // @ts-expect-error -- time does not pass
   await testing.drain('1h');
   await testing.clear();
+  await testing.clear({ now: new Date() });
+  // @ts-expect-error -- a Date, as `at`
+  await testing.clear({ now: Date.now() });
   // @ts-expect-error -- all there is
   await testing.clear('test.a');
   fits<Date>(testing.now());
@@ -58,6 +69,9 @@ function parts() {
   type Gone = 'completed' | 'superseded' | 'dead' | 'lost';
   same<RunOutcome, Gone | 'retrying' | 'postponed' | 'split' | 'released' | 'aborted'>(true);
   same<DelayRun['outcome'], RunOutcome>(true);
+  same<DelayRun['at'], Date>(true);
+  same<ClearOptions['now'], Date | undefined>(true);
+  same<PrepareOptions['worker'], 'manual' | false | undefined>(true);
   same<DelayRun<'test.a'>['payload'], { n: number }>(true);
   same<ExpectedDelay<'test.a'>['payload'], { n: number } | undefined>(true);
   fits<'DELAY_TESTING'>(new DelayTestingError('why').code);

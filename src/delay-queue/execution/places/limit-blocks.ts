@@ -29,6 +29,9 @@ export class LimitBlocks {
   /** Limits of which an attempt was over while a claim was on its way, which may not have seen that. */
   readonly #freed = new Set<string>();
 
+  /** @param nowMs milliseconds of a clock by which rates are filled */
+  constructor(private readonly nowMs: () => number = () => performance.now()) {}
+
   /** A claim is on its way that will tell: two at once would take what is due of a group out of its order. */
   ask(): void {
     this.#isAsking = true;
@@ -42,7 +45,7 @@ export class LimitBlocks {
 
   /** What a claim has said of the limits that it met. */
   learn(left: readonly LimitLeft[]): void {
-    const nowMs = performance.now();
+    const nowMs = this.nowMs();
     for (const { name, group, places, waitMs } of left) {
       const key = groupText(name, group);
       if (places > 0) this.#blocks.delete(key);
@@ -53,7 +56,7 @@ export class LimitBlocks {
     }
   }
 
-  /** Forgets what was learnt: time has passed in a way that no clock of this process tells. */
+  /** Forgets what was learnt: the database's clock has jumped. */
   clear(): void {
     this.#blocks.clear();
     this.vacant.tell();
@@ -66,15 +69,18 @@ export class LimitBlocks {
     this.vacant.tell();
   }
 
-  heldBy(name: string, group: string | null, nowMs: number): HeldBy {
+  heldBy(name: string, group: string | null): HeldBy {
     if (this.#isAsking) return 'name';
     if (this.#blocks.size === 0) return undefined;
+    const nowMs = this.nowMs();
     if (this.#isBlocked(groupText(name, ''), nowMs)) return 'name';
     return group !== null && this.#isBlocked(groupText(name, group), nowMs) ? 'group' : undefined;
   }
 
   /** In how many milliseconds the first of them may be over; Infinity: there is none. */
-  leftMs(nowMs: number): number {
+  leftMs(): number {
+    if (this.#blocks.size === 0) return Infinity;
+    const nowMs = this.nowMs();
     let firstMs = Infinity;
     for (const [key, { untilMs }] of this.#blocks) {
       if (untilMs <= nowMs) this.#blocks.delete(key);

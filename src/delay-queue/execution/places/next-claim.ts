@@ -74,7 +74,7 @@ export class NextClaim {
 
   /** No more are asked for than can be had. */
   #heldBy({ name, group }: Entry, { all, perGroup }: HandlerLimits): HeldBy {
-    const held = this.parts.blocks.heldBy(name, group, this.nowMs);
+    const held = this.parts.blocks.heldBy(name, group);
     if (held !== undefined) return held;
     if (this.#asked.of(name) >= mostOf(all)) return 'name';
     return group !== null && this.#asked.of(name, group) >= mostOf(perGroup) ? 'group' : undefined;

@@ -88,7 +88,7 @@ export class Reservations {
     const calls = claim.calls.map(
       ({ entries, hasPlace }) => new Reservation(entries, this, hasPlace),
     );
-    return { calls, pauseLeftMs: Math.min(claim.pauseLeftMs, blocks.leftMs(nowMs)) };
+    return { calls, pauseLeftMs: Math.min(claim.pauseLeftMs, blocks.leftMs()) };
   }
 
   /** For a call that was claimed without one. @param first entry of the call */

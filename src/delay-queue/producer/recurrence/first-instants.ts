@@ -1,5 +1,5 @@
 import { firstMsOf } from '../../recurrence/recurrence.js';
-import { databaseNowMs } from '../../store/recurrences/database-now.js';
+import type { DelayStore } from '../../store/delay.store.js';
 import type { NewDelay } from '../../store/wire/delay-rows.js';
 import type { Runner } from '../../store/wire/runner.js';
 
@@ -12,11 +12,12 @@ export const needsClock = ({ repeat = null }: NewDelay): boolean =>
  * own one it could miss tonight's instant: so the clock is read, once for a call.
  */
 export async function withFirstInstants(
+  store: Pick<DelayStore, 'nowMs'>,
   runner: Runner,
   delays: readonly NewDelay[],
 ): Promise<readonly NewDelay[]> {
   if (!delays.some(needsClock)) return delays;
-  const nowMs = await databaseNowMs(runner);
+  const nowMs = await store.nowMs(runner);
   // Many of one call recur alike.
   const known = new Map<string, string>();
   return delays.map((delay) => {

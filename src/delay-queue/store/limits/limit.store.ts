@@ -1,7 +1,7 @@
 import type { HistoryKept } from '../../delay/attempts.js';
 import { claimLimitedSql } from '../sql/limits/claim-limited.sql.js';
 import { lockQuotasSql } from '../sql/limits/lock-quotas.sql.js';
-import { tablesOf } from '../tables/schema.js';
+import { type Installation, tablesOf } from '../tables/schema.js';
 import { numbers, flags, texts } from '../wire/arrays.js';
 import { type ClaimAnswer, claimedOf } from '../wire/answers.js';
 import type { ClaimedRow, ClaimRequest } from '../wire/attempt-rows.js';
@@ -46,11 +46,11 @@ export class LimitStore {
 
   constructor(
     private readonly connections: Transactor,
-    schema: string,
+    of: string | Installation,
     kept: HistoryKept,
     private readonly nodeName: string,
   ) {
-    const tables = tablesOf(schema);
+    const tables = tablesOf(of);
     this.#sql = { lock: lockQuotasSql(tables), claim: claimLimitedSql(tables, kept) };
   }
 

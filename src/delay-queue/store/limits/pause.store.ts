@@ -1,7 +1,7 @@
 import { HELD_MAX_MS } from '../sql/parts/lock-wait.js';
 import { pauseSql, pausesSql, resumeSql } from '../sql/pauses/pauses.sql.js';
 import { orHeld } from '../stable-look.js';
-import { tablesOf } from '../tables/schema.js';
+import { type Installation, tablesOf } from '../tables/schema.js';
 import { type AsText, numberOf } from '../wire/answers.js';
 import type { Runner } from '../wire/runner.js';
 import type { DueTime } from '../../validation/when.js';
@@ -37,8 +37,8 @@ const keyOf = ({ name, group }: Pausable): [string, string] => [name, group ?? '
 export class PauseStore {
   readonly #sql;
 
-  constructor(schema: string) {
-    const tables = tablesOf(schema);
+  constructor(of: string | Installation) {
+    const tables = tablesOf(of);
     this.#sql = {
       pause: { callers: pauseSql(tables, 'waits'), ours: pauseSql(tables, 'a while') },
       resume: { callers: resumeSql(tables, 'waits'), ours: resumeSql(tables, 'a while') },

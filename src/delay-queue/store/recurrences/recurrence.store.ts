@@ -1,7 +1,7 @@
 import type { HistoryKept } from '../../delay/attempts.js';
 import { declareSql } from '../sql/recurrences/declare.sql.js';
 import { withdrawSql } from '../sql/recurrences/withdraw.sql.js';
-import { tablesOf } from '../tables/schema.js';
+import { type Installation, tablesOf } from '../tables/schema.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../sql-state.js';
 import type { AsText, CountAnswer } from '../wire/answers.js';
 import { texts } from '../wire/arrays.js';
@@ -24,11 +24,11 @@ export class RecurrenceStore {
 
   constructor(
     private readonly runner: Runner,
-    schema: string,
+    of: string | Installation,
     kept: HistoryKept,
     private readonly nodeName: string,
   ) {
-    const tables = tablesOf(schema);
+    const tables = tablesOf(of);
     this.#sql = {
       declare: declareSql(tables, kept),
       withdraw: withdrawSql(tables, kept),

@@ -1,14 +1,14 @@
-import type { Tables } from './schema.js';
+import { functionOf, type Tables } from './schema.js';
 
 /** A function of the schema that cancels one delay. A later version of it gets another name: nodes of this one still call it. */
 const CANCEL_ONE = 'cancel_one';
 
-export const cancelOneSignature = ({ schema }: Pick<Tables, 'schema'>): string =>
-  `${schema}.${CANCEL_ONE}(text, text, text)`;
+export const cancelOneSignature = (tables: Tables): string =>
+  `${functionOf(tables, CANCEL_ONE)}(text, text, text)`;
 
 /** As `cancelWaiting`, of one delay, in a caller's transaction: see `schedule-one`. */
 export const createCancelOne = (tables: Tables): string => `
-CREATE OR REPLACE FUNCTION ${tables.schema}.${CANCEL_ONE}(
+CREATE OR REPLACE FUNCTION ${functionOf(tables, CANCEL_ONE)}(
   _name text, _key text, _history text, OUT id text, OUT due_ms text
 ) RETURNS SETOF record LANGUAGE plpgsql SET enable_seqscan = off AS $function$
 DECLARE
@@ -24,7 +24,7 @@ BEGIN
   IF _history <> 'nothing' THEN
     INSERT INTO ${tables.history} (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, error,
       group_id, headers, move_log, attempt_log)
-    VALUES (_gone.id, clock_timestamp(), _gone.due_at, _gone.created_at, _gone.epoch, _gone.attempts,
+    VALUES (_gone.id, ${tables.now}, _gone.due_at, _gone.created_at, _gone.epoch, _gone.attempts,
             CASE WHEN _gone.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, _gone.name, _gone.key,
             _gone.last_error, _gone.group_id, _gone.headers, _gone.move_log,
             CASE WHEN _history = 'attempts' THEN _gone.attempt_log END);
@@ -38,5 +38,5 @@ END $function$`;
  * Removes the delay of (name, key) if it waits, and nobody holds it. Parameters: name, key, what history keeps. Answers
  * no row when there was none.
  */
-export const cancelOneSql = ({ schema }: Tables): string =>
-  `SELECT id, due_ms FROM ${schema}.${CANCEL_ONE}($1::text, $2::text, $3::text)`;
+export const cancelOneSql = (tables: Tables): string =>
+  `SELECT id, due_ms FROM ${functionOf(tables, CANCEL_ONE)}($1::text, $2::text, $3::text)`;

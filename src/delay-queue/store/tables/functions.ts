@@ -3,7 +3,7 @@ import { createScheduleOne, scheduleOneSignature } from './schedule-one.function
 import type { Tables } from './schema.js';
 
 /** The functions of one installation, with their arguments. */
-export const functionsOf = (tables: Pick<Tables, 'schema'>): string[] => [
+export const functionsOf = (tables: Tables): string[] => [
   scheduleOneSignature(tables),
   cancelOneSignature(tables),
 ];

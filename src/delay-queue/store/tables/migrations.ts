@@ -4,6 +4,7 @@ import { atStart } from '../../validation/blame.js';
 import { checkSchema } from '../../validation/names.js';
 import { createFunctions, functionsOf } from './functions.js';
 import { tablesOf, type Tables } from './schema.js';
+import { dropTestClock } from './test-clock.js';
 
 /** A class TypeORM accepts in `DataSourceOptions.migrations`. */
 export type MigrationClass = new () => MigrationInterface;
@@ -51,6 +52,8 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
           throw new DelayConfigError(`${tables.delay} still holds live delays; cancel them first`);
         }
         await runner.query(`DROP FUNCTION ${functionsOf(tables).join(', ')}`);
+        const tested = tablesOf({ schema, clock: 'test' });
+        for (const statement of dropTestClock(tested)) await runner.query(statement);
         await runner.query(
           `DROP TABLE ${[
             tables.delay,

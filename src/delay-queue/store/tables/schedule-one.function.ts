@@ -1,10 +1,10 @@
-import type { Tables } from './schema.js';
+import { functionOf, type Tables } from './schema.js';
 
 /** A function of the schema that schedules one delay. A later version of it gets another name: nodes of this one still call it. */
 const SCHEDULE_ONE = 'schedule_one';
 
-export const scheduleOneSignature = ({ schema }: Pick<Tables, 'schema'>): string =>
-  `${schema}.${SCHEDULE_ONE}(text, text, text, float8, timestamptz, int, text, jsonb)`;
+export const scheduleOneSignature = (tables: Tables): string =>
+  `${functionOf(tables, SCHEDULE_ONE)}(text, text, text, float8, timestamptz, int, text, jsonb)`;
 
 /**
  * As `schedule-new`, for one delay that does not recur, in a caller's transaction. Nearly all that a statement of one
@@ -14,12 +14,12 @@ export const scheduleOneSignature = ({ schema }: Pick<Tables, 'schema'>): string
  * A table of no rows looks as quick as an index, and its plan may be kept: so no plan reads the whole table.
  */
 export const createScheduleOne = (tables: Tables): string => `
-CREATE OR REPLACE FUNCTION ${tables.schema}.${SCHEDULE_ONE}(
+CREATE OR REPLACE FUNCTION ${functionOf(tables, SCHEDULE_ONE)}(
   _name text, _key text, _payload text, _after_ms float8, _at timestamptz, _max_attempts int, _group_id text,
   _headers jsonb, OUT id text, OUT due_ms text, OUT now_us text
 ) RETURNS SETOF record LANGUAGE plpgsql SET enable_seqscan = off AS $function$
 DECLARE
-  _now timestamptz := clock_timestamp();
+  _now timestamptz := ${tables.now};
   _whole timestamptz := date_trunc('milliseconds', _now + interval '999 microseconds');
   _due timestamptz := COALESCE(_at, _whole + _after_ms * interval '1 millisecond');
 BEGIN
@@ -38,6 +38,6 @@ END $function$`;
  * Inserts a delay; a key that is taken is left alone, and answers no row. Parameters: name, key, payload, after_ms, at,
  * max_attempts, group, headers; all but the first and the third may be null, one of after_ms and at is.
  */
-export const scheduleOneSql = ({ schema }: Tables): string =>
-  `SELECT id, due_ms, now_us FROM ${schema}.${SCHEDULE_ONE}(
+export const scheduleOneSql = (tables: Tables): string =>
+  `SELECT id, due_ms, now_us FROM ${functionOf(tables, SCHEDULE_ONE)}(
   $1::text, $2::text, $3::text, $4::float8, $5::timestamptz, $6::int, $7::text, $8::jsonb)`;

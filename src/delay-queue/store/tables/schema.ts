@@ -1,6 +1,17 @@
-/** The tables of one installation, quoted and ready to stand in SQL text. */
+/** Where an application's delays live, and the clock that its statements read. */
+export interface Installation {
+  schema: string;
+  /** `'test'`: a clock that tests move (docs/adr/0030). */
+  clock: 'database' | 'test';
+}
+
+/** The tables of one installation, quoted and ready to stand in SQL text, and its clock. */
 export interface Tables {
   schema: string;
+  /** SQL for this moment: the only clock that decides an instant. */
+  now: string;
+  /** Tests move that clock. */
+  isTested: boolean;
   delay: string;
   history: string;
   node: string;
@@ -9,24 +20,35 @@ export interface Tables {
   quota: string;
   /** Attempts that count for a limit. */
   permit: string;
+  /** There only where there are tests: where their clock is. */
+  testingClock: string;
 }
 
 /**
- * @param schema a name that `checkSchema` has accepted; it is quoted all the same, because
- * identifiers cannot travel as parameters
+ * @param of the installation, or its schema where no test moves the clock: a name that `checkSchema` has accepted; it is
+ * quoted all the same, because identifiers cannot travel as parameters
  */
-export function tablesOf(schema: string): Tables {
+export function tablesOf(of: string | Installation): Tables {
+  const { schema, clock } = typeof of === 'string' ? { schema: of, clock: 'database' } : of;
   const quoted = `"${schema.replaceAll('"', '""')}"`;
+  const isTested = clock === 'test';
   return {
     schema: quoted,
+    now: isTested ? `${quoted}.testing_now()` : 'clock_timestamp()',
+    isTested,
     delay: `${quoted}.delay`,
     history: `${quoted}.history`,
     node: `${quoted}.node`,
     pause: `${quoted}.pause`,
     quota: `${quoted}.quota`,
     permit: `${quoted}.permit`,
+    testingClock: `${quoted}.testing_clock`,
   };
 }
+
+/** A function of the schema. Those that read the clock of a test have names of their own. */
+export const functionOf = ({ schema, isTested }: Tables, name: string): string =>
+  `${schema}.${isTested ? 'testing_' : ''}${name}`;
 
 /**
  * SQL for an instant at whole milliseconds, rounded up: a JavaScript `Date` holds no more, so the

@@ -65,7 +65,7 @@ const claiming = (
   tables: Tables,
   { onlyIf, set, answers = '' }: { onlyIf: string; set: string; answers?: string },
 ): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[])
            AS w(id, epoch, lease_ms, max_attempts)

@@ -13,7 +13,7 @@ import { type Tables } from '../../tables/schema.js';
  * expression is looked up in a hash table, and a FULL JOIN is hashed or merged.
  */
 export const completeSql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 input AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS i(id, epoch, lateness_ms)
 ),
@@ -48,7 +48,7 @@ SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
  * see `fence`: with arrays each was planned anew, for 300 µs.
  */
 export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 gone AS (
   DELETE FROM ${tables.delay} d WHERE d.id = $1::bigint AND d.epoch = $2::bigint
   RETURNING ${removed(kept)}

@@ -8,7 +8,7 @@ import { fencedRow } from '../parts/row-of.js';
  * without a word, killed with its process. Parameters: ids[], epochs[], max_attempts[], error.
  */
 export const exhaustedSql = (tables: Tables): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(id, epoch, max_attempts)
 ),

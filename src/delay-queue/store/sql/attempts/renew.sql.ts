@@ -9,7 +9,7 @@ import { fencedRow } from '../parts/row-of.js';
  * One that is over may go on if nobody has taken the row. Under a limit its place may be another's by then.
  */
 export const renewSql = (tables: Tables): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 input AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS i(id, epoch)),
 locked AS MATERIALIZED (
   SELECT d.ctid

@@ -14,7 +14,7 @@ import { fencedRow } from '../parts/row-of.js';
  * stand in one batch: the one whose epoch it is counts.
  */
 export const retrySql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 input AS MATERIALIZED (
   SELECT i.*, ${wholeMs(plusMs('clock.now', msOrNull('i.wait_ms')))} AS wake_at
   FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::bool[], $5::int[], $6::bool[], $7::text[]${kept === 'attempts' ? ', $9::text[]' : ''})

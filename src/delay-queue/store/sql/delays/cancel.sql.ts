@@ -19,7 +19,7 @@ export const cancelSql = (
   lockWait: LockWait,
   of: Targets = Targets.CALLS,
 ): string => `
-WITH ${clockOf(lockWait)},
+WITH ${clockOf(tables, lockWait)},
 ${of.input()},
 ${looked(tables, of)},
 ${freeRows(tables, lockWait, { of, more: logged(kept), expiredOnlyIf: of.isNotOwn() })},
@@ -46,7 +46,7 @@ ORDER BY i.ord`;
  * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
  */
 export const cancelWaitingSql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 gone AS (
   DELETE FROM ${tables.delay} WHERE id = ANY (ARRAY(
     SELECT d.id

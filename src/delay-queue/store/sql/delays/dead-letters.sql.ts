@@ -18,7 +18,7 @@ const deadRows = (tables: Tables, lockWait: LockWait, of: Targets, more: string[
 
 /** Makes them due now, with all their attempts. */
 export const retryManyDeadSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
-WITH ${clockOf(lockWait)},
+WITH ${clockOf(tables, lockWait)},
 ${of.input()},
 ${deadRows(tables, lockWait, of)},
 retried AS (
@@ -42,7 +42,7 @@ export const discardDeadSql = (
   lockWait: LockWait,
   of: Targets,
 ): string => `
-WITH ${clockOf(lockWait)},
+WITH ${clockOf(tables, lockWait)},
 ${of.input()},
 ${deadRows(tables, lockWait, of, logged(kept))},
 gone AS (

@@ -12,15 +12,15 @@ const COLUMNS = `d.id::text AS id, d.name, d.key, d.group_id, d.headers::text AS
        ${epochMs('d.created_at')}::text AS created_ms`;
 
 /** The live delay of (name, key), dead letters included. Parameters: name, key. */
-export const findSql = ({ delay }: Tables): string => `
-WITH ${clock()}
+export const findSql = ({ delay, now }: Tables): string => `
+WITH ${clock({ now })}
 SELECT ${COLUMNS}
 FROM ${delay} d, clock
 WHERE d.name = $1::text AND d.key = $2::text`;
 
 /** Live delays, dead letters included, in the order of their ids. Parameters: behind which id, how many; then the filter's. */
-export const listSql = ({ delay }: Tables, filter: string): string => `
-WITH ${clock()}
+export const listSql = ({ delay, now }: Tables, filter: string): string => `
+WITH ${clock({ now })}
 SELECT ${COLUMNS}
 FROM ${delay} d, clock
 WHERE d.id > $1::bigint AND ${filter}
@@ -28,8 +28,8 @@ ORDER BY d.id
 LIMIT $2::int`;
 
 /** Their ids alone. */
-export const idsSql = ({ delay }: Tables, filter: string): string => `
-WITH ${clock()}
+export const idsSql = ({ delay, now }: Tables, filter: string): string => `
+WITH ${clock({ now })}
 SELECT d.id::text AS id
 FROM ${delay} d
 WHERE d.id > $1::bigint AND ${filter}
@@ -37,8 +37,8 @@ ORDER BY d.id
 LIMIT $2::int`;
 
 /** How many there are. Parameters: the filter's. */
-export const countSql = ({ delay }: Tables, filter: string): string => `
-WITH ${clock()}
+export const countSql = ({ delay, now }: Tables, filter: string): string => `
+WITH ${clock({ now })}
 SELECT count(*)::text AS count
 FROM ${delay} d
 WHERE ${filter}`;

@@ -17,7 +17,7 @@ import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/
  * hears `running`.
  */
 export const moveOnSql = (tables: Tables, kept: HistoryKept, lockWait: LockWait): string => `
-WITH ${clockOf(lockWait)},
+WITH ${clockOf(tables, lockWait)},
 own AS MATERIALIZED (
   SELECT d.*,
          COALESCE($6::timestamptz, ${wholeMs(plusMs('clock.now', '$5::float8'))},

@@ -23,7 +23,7 @@ export const rescheduleSql = (
   lockWait: LockWait,
   of: Targets = Targets.CALLS,
 ): string => `
-WITH ${clockOf(lockWait)},
+WITH ${clockOf(tables, lockWait)},
 ${of.input(TO)},
 ${looked(tables, of)},
 ${freeRows(tables, lockWait, {

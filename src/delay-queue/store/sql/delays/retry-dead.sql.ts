@@ -4,8 +4,11 @@ import type { LockWait } from '../parts/lock-wait.js';
 import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
 
 /** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
-export const retryDeadSql = ({ delay }: Tables, lockWait: Exclude<LockWait, 'at once'>): string => `
-WITH ${clockOf(lockWait)},
+export const retryDeadSql = (
+  { delay, now }: Tables,
+  lockWait: Exclude<LockWait, 'at once'>,
+): string => `
+WITH ${clockOf({ now }, lockWait)},
 retried AS (
   UPDATE ${delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,

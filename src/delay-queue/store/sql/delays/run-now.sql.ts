@@ -12,7 +12,7 @@ import type { Targets } from '../parts/targets.js';
  * (also for a dead letter), or `again` when the row changed under the look. One that would be missed is not late.
  */
 export const runNowSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
-WITH ${clockOf(lockWait)},
+WITH ${clockOf(tables, lockWait)},
 ${of.input()},
 ${looked(tables, of)},
 ${freeRows(tables, lockWait, { of, expiredOnlyIf: of.isNotOwn() })},

@@ -94,7 +94,7 @@ export const scheduleNewSql = (
   lockWait: LockWait,
   columns: Columns = 'usual',
 ): string => `
-WITH ${clock({ whole: true, waitsMs: LIMITS_MS[lockWait] })}${insertInto(tables, columns)}
+WITH ${clock(tables, { whole: true, waitsMs: LIMITS_MS[lockWait] })}${insertInto(tables, columns)}
 WHERE ${rowOf(tables, 'i')} IS NULL
 ORDER BY i.ord${
   lockWait === 'at once' ? '' : '\nON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING'
@@ -106,7 +106,7 @@ ORDER BY i.ord${
  * long. Parameters as there; the answer has no names and keys, which are a fifth of what there is to read for the caller.
  */
 export const scheduleAllNewSql = (tables: Tables, columns: Columns = 'usual'): string => `
-WITH ${clock({ whole: true, waitsMs: LIMITS_MS['a while'] })}${insertInto(tables, columns)}
+WITH ${clock(tables, { whole: true, waitsMs: LIMITS_MS['a while'] })}${insertInto(tables, columns)}
 WHERE NOT EXISTS (
   SELECT FROM unnest($1::text[], $2::text[]) AS k(name, key) WHERE ${rowOf(tables, 'k')} IS NOT NULL
 )
@@ -114,5 +114,5 @@ ORDER BY i.ord${returning()}`;
 
 /** Inserts delays without a key, which can be in nobody's way. Parameters and answer as there, the keys all null. */
 export const scheduleKeylessSql = (tables: Tables, columns: Columns = 'usual'): string => `
-WITH ${clock({ whole: true })}${insertInto(tables, columns)}
+WITH ${clock(tables, { whole: true })}${insertInto(tables, columns)}
 ORDER BY i.ord${returning()}`;

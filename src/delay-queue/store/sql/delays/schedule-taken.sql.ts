@@ -77,7 +77,7 @@ export const scheduleTakenSql = (
   extent: Extent = 'each',
   says: Says = 'when',
 ): string => `
-WITH ${clockOf(lockWait)},
+WITH ${clockOf(tables, lockWait)},
 input AS MATERIALIZED (
   SELECT i.*, COALESCE(${instantOrNull('i.at')}, ${wholeMs(plusMs('clock.now', 'i.after_ms'))}) AS due
   FROM unnest($1::text[], $2::text[], $3::text[], $4::float8[], $5::timestamptz[], $6::int[],

@@ -30,7 +30,7 @@ const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
  * may read all rows once for all.
  */
 export const claimLimitedSql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 wanted AS MATERIALIZED (
   SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[]) WITH ORDINALITY
            AS w(id, epoch, lease_ms, max_attempts, ord)

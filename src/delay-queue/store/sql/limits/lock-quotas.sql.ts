@@ -15,8 +15,8 @@ const IDLE_MS_MAX = 5_000;
  * A process that is stopped before its COMMIT must not stop all others with it: the server ends a session that does nothing
  * for so long, and with it the locks.
  */
-export const lockQuotasSql = ({ delay, quota }: Tables): string => `
-WITH ${clock()},
+export const lockQuotasSql = ({ delay, quota, now }: Tables): string => `
+WITH ${clock({ now })},
 idle AS MATERIALIZED (
   SELECT set_config('idle_in_transaction_session_timeout', '${IDLE_MS_MAX}', true) AS max
 ),

@@ -1,4 +1,4 @@
-import { clock } from '../parts/clock.js';
+import { clock, nodesNow } from '../parts/clock.js';
 import type { Tables } from '../../tables/schema.js';
 import { isPresent } from './presence.sql.js';
 
@@ -6,11 +6,11 @@ import { isPresent } from './presence.sql.js';
  * Which of these names no live node serves. Parameters: names[], for how many milliseconds a node counts as alive of which
  * nobody can tell.
  */
-export const unservedSql = ({ node }: Tables): string => `
-WITH ${clock()},
+export const unservedSql = (tables: Tables): string => `
+WITH ${clock(tables)},
 live AS MATERIALIZED (
-  SELECT n.names FROM ${node} n, clock
-  WHERE n.seen_at > clock.now - $2::float8 * interval '1 millisecond'
+  SELECT n.names FROM ${tables.node} n, clock
+  WHERE n.seen_at > ${nodesNow(tables)} - $2::float8 * interval '1 millisecond'
     AND (NOT n.present OR ${isPresent('n.id')})
 )
 SELECT w.name FROM unnest($1::text[]) AS w(name)

@@ -42,10 +42,3 @@ const completed = (row: string, end: string): string =>
 
 /** SQL for the log of a row whose last claim called no handler. */
 export const withoutLastAttempt = (row: string): string => `NULLIF(${row}.attempt_log - -1, '[]')`;
-
-/** SQL for the log of a row for which time passes, in tests. */
-export const olderAttempts = (row: string, ms: string): string =>
-  `(SELECT jsonb_agg(a.entry || jsonb_strip_nulls(jsonb_build_object(
-             'startedMs', (a.entry ->> 'startedMs')::float8 - ${ms}, 'endedMs', (a.entry ->> 'endedMs')::float8 - ${ms}))
-           ORDER BY a.ord)
-      FROM jsonb_array_elements(${row}.attempt_log) WITH ORDINALITY AS a(entry, ord))`;

@@ -1,4 +1,4 @@
-import { wholeMs } from '../../tables/schema.js';
+import { type Tables, wholeMs } from '../../tables/schema.js';
 import { HELD_MAX_MS, type LockWait } from './lock-wait.js';
 
 /** What stands in the CTE `clock` beside `now`. */
@@ -16,19 +16,32 @@ interface Clock {
   waitsMs?: number | undefined;
 }
 
-/** CTE `clock`: the database's clock, read once per statement. */
-export function clock({ whole = false, waitsMs }: Clock = {}): string {
+type Now = Pick<Tables, 'now'>;
+
+/** CTE `clock`: the clock, read once per statement. */
+export function clock({ now }: Now, { whole = false, waitsMs }: Clock = {}): string {
   const limit =
     waitsMs === undefined ? [] : [`set_config('lock_timeout', '${waitsMs}', true) AS lock_timeout`];
   if (!whole) {
-    return `clock AS MATERIALIZED (SELECT ${['clock_timestamp() AS now', ...limit].join(', ')})`;
+    return `clock AS MATERIALIZED (SELECT ${[`${now} AS now`, ...limit].join(', ')})`;
   }
   return `clock AS MATERIALIZED (
   SELECT ${['now', `${wholeMs('now')} AS whole`, ...limit].join(', ')}
-  FROM clock_timestamp() AS now
+  FROM ${now} AS now
 )`;
 }
 
 /** CTE `clock` of a statement that meets held rows in that way. */
-export const clockOf = (lockWait: LockWait): string =>
-  clock({ waitsMs: lockWait === 'a while' ? HELD_MAX_MS : undefined });
+export const clockOf = (tables: Now, lockWait: LockWait): string =>
+  clock(tables, { waitsMs: lockWait === 'a while' ? HELD_MAX_MS : undefined });
+
+/**
+ * SQL for this moment in what nodes say of themselves, where there is a CTE `clock`. It is the database's clock in tests
+ * too: whether a node lives is seen by others, which know of no test.
+ */
+export const nodesNow = ({ isTested }: Pick<Tables, 'isTested'>): string =>
+  isTested ? 'clock_timestamp()' : 'clock.now';
+
+/** SQL for an instant that a node has said of itself, as this clock would have told it. */
+export const saidAt = (instant: string, { isTested }: Pick<Tables, 'isTested'>): string =>
+  isTested ? `${instant} + (clock.now - clock_timestamp())` : instant;

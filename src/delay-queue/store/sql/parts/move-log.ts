@@ -15,10 +15,3 @@ export const movedTo = (due: string, call: MoveCall): string =>
              ELSE COALESCE(d.move_log, '[]') END
         || jsonb_build_array(jsonb_build_object('call', '${call}', 'atMs', floor(date_part('epoch', (SELECT now FROM clock)) * 1e3)::bigint,
              'fromMs', ${wholeEpochMs('d.due_at')}, 'toMs', ${wholeEpochMs(`(${due})`)}))`;
-
-/** SQL for the log of a row for which time passes, in tests. */
-export const olderMoves = (row: string, ms: string): string =>
-  `(SELECT jsonb_agg(m.entry || jsonb_build_object('atMs', (m.entry ->> 'atMs')::float8 - ${ms},
-             'fromMs', (m.entry ->> 'fromMs')::float8 - ${ms}, 'toMs', (m.entry ->> 'toMs')::float8 - ${ms})
-           ORDER BY m.ord)
-      FROM jsonb_array_elements(${row}.move_log) WITH ORDINALITY AS m(entry, ord))`;

@@ -1,8 +1,8 @@
 import { wholeEpochMs } from '../../tables/schema.js';
 
 /*
- * How a row recurs. Beside what was said of it, its column holds `from` (of `every`: the first instant), `declared` (the
- * code of a node says so) and `travelledMs` (what tests have let pass).
+ * How a row recurs. Beside what was said of it, its column holds `from` (of `every`: the first instant) and `declared` (the
+ * code of a node says so).
  */
 
 /** That of a delay whose first instant is `due`: `every` counts from there. */
@@ -11,7 +11,7 @@ export const repeatFrom = (repeat: string, due: string): string =>
              ELSE ${repeat} || jsonb_build_object('from', ${wholeEpochMs(due)}) END`;
 
 /** Without what was found out since it was said. */
-export const asSaid = (repeat: string): string => `(${repeat} - 'from' - 'travelledMs')`;
+export const asSaid = (repeat: string): string => `(${repeat} - 'from')`;
 
 export const isDeclared = (repeat: string): string => `${repeat} -> 'declared' IS NOT NULL`;
 

@@ -27,8 +27,8 @@ export const pausesJson = ({ pause }: Tables): string => `
  * Pauses a name or one of its groups, or changes the pause that there is. Parameters: name, group (''), reason, for how
  * many milliseconds, until when (both null: without an end). Answers nothing where there are too many.
  */
-export const pauseSql = ({ pause }: Tables, lockWait: LockWait): string => `
-WITH ${clockOf(lockWait)},
+export const pauseSql = ({ pause, now }: Tables, lockWait: LockWait): string => `
+WITH ${clockOf({ now }, lockWait)},
 others AS (
   SELECT count(*) AS many FROM ${pause} p, clock
   WHERE p.until > clock.now AND (p.name, p.group_id) <> ($1::text, $2::text)
@@ -46,16 +46,16 @@ paused AS (
 SELECT ${COLUMNS} FROM paused p`;
 
 /** Ends a pause. Parameters: name, group (''). Answers a row when it was going on. */
-export const resumeSql = ({ pause }: Tables, lockWait: LockWait): string => `
-WITH ${clockOf(lockWait)},
+export const resumeSql = ({ pause, now }: Tables, lockWait: LockWait): string => `
+WITH ${clockOf({ now }, lockWait)},
 resumed AS (
   DELETE FROM ${pause} p USING clock WHERE p.name = $1::text AND p.group_id = $2::text RETURNING p.*
 )
 SELECT ${COLUMNS} FROM resumed p, clock WHERE p.until > clock.now`;
 
 /** The pauses that go on. */
-export const pausesSql = ({ pause }: Tables): string => `
-WITH ${clock()}
+export const pausesSql = ({ pause, now }: Tables): string => `
+WITH ${clock({ now })}
 SELECT ${COLUMNS} FROM ${pause} p, clock WHERE p.until > clock.now ORDER BY p.name, p.group_id`;
 
 /** Deletes pauses that ended long ago. Parameters: age_ms, limit. Answers how many. */

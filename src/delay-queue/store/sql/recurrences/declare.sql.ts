@@ -1,5 +1,5 @@
 import type { HistoryKept } from '../../../delay/attempts.js';
-import { clock } from '../parts/clock.js';
+import { clock, nodesNow } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import { movedTo } from '../parts/move-log.js';
 import { isRowOf } from '../parts/planner.js';
@@ -41,9 +41,9 @@ export const isOutdated = (name: string): string =>
  * names, keys, payloads, repeats, first due times; then the node, and whether it is its first word. Answers a row for each.
  */
 export const declareSql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock({ waitsMs: INSERT_WAITS_MS_MAX })},
+WITH ${clock(tables, { waitsMs: INSERT_WAITS_MS_MAX })},
 said AS (
-  UPDATE ${tables.node} n SET declared_at = clock.now FROM clock WHERE n.id = $6::text AND $7::bool
+  UPDATE ${tables.node} n SET declared_at = ${nodesNow(tables)} FROM clock WHERE n.id = $6::text AND $7::bool
 ),${newerWords(tables, { self: '$6::text', isFirst: '$7::bool' })},
 input AS MATERIALIZED (
   SELECT i.name, i.key, i.payload::jsonb AS payload, i.repeat::jsonb AS repeat, i.first, i.ord,

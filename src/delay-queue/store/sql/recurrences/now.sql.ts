@@ -1,4 +1,4 @@
-import { epochMs } from '../../tables/schema.js';
+import { epochMs, type Tables } from '../../tables/schema.js';
 
 /** What the database's clock says. */
-export const nowSql = (): string => `SELECT ${epochMs('clock_timestamp()')}::text AS now_ms`;
+export const nowSql = ({ now }: Tables): string => `SELECT ${epochMs(now)}::text AS now_ms`;

@@ -17,7 +17,7 @@ export const NO_LINE = '';
  * owner; answers the rows that it moved.
  */
 export const recurSql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock()},
+WITH ${clock(tables)},
 input AS MATERIALIZED (
   SELECT i.id, i.epoch, i.due_at, i.next_at, i.state, ${msOrNull('i.lateness_ms')} AS lateness_ms,
          NULLIF(i.error, '') AS error, ${maximumOrNull('i.max_attempts')} AS max_attempts

@@ -12,7 +12,7 @@ import type { Tables } from '../../tables/schema.js';
  * or are locked.
  */
 export const withdrawSql = (tables: Tables, kept: HistoryKept): string => `
-WITH ${clock()},${newerWords(tables, { self: '$4::text', isFirst: '$5::bool' })},
+WITH ${clock(tables)},${newerWords(tables, { self: '$4::text', isFirst: '$5::bool' })},
 declared AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) AS k(name, key)),
 undeclared AS MATERIALIZED (
   SELECT d.id FROM ${tables.delay} d

@@ -14,7 +14,7 @@ export const groupStatsSql = (tables: Tables, where: string, by: GroupOrder): st
   const column = by === 'oldestOverdueMs' ? 'oldest_overdue_ms' : by;
   const order = `c.${column} DESC NULLS LAST, c.name, c.group_id`;
   return `
-WITH ${clock()},
+WITH ${clock(tables)},
 delays AS (
   SELECT d.name, d.group_id, ${COUNTED}
   FROM ${tables.delay} d, clock

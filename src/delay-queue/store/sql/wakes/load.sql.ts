@@ -1,4 +1,4 @@
-import { clock } from '../parts/clock.js';
+import { clock, nodesNow } from '../parts/clock.js';
 import { epochMs, plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
 import { isPresent } from '../nodes/presence.sql.js';
 import { pausesJson } from '../pauses/pauses.sql.js';
@@ -23,12 +23,13 @@ export const wakeJson = (row: string): string =>
  */
 export const loadSql = (tables: Tables, withGroups = false): string => {
   const groups = withGroups ? { byGroup: '$13::bool[]', leftOut: '$14::text[]' } : undefined;
-  const { delay, node } = tables;
+  const { delay, node, now } = tables;
+  const beat = nodesNow(tables);
   return `
-WITH ${clock()},
+WITH ${clock(tables)},
 beat AS (
   INSERT INTO ${node} (id, names, present, started_at, seen_at, instance)
-  SELECT $1::text, $2::text[], $10::bool, clock.now, clock.now, $12::text FROM clock
+  SELECT $1::text, $2::text[], $10::bool, ${beat}, ${beat}, $12::text FROM clock
   ON CONFLICT (id) DO UPDATE
   SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at,
       started_at = CASE WHEN ${node}.instance = excluded.instance THEN ${node}.started_at
@@ -40,7 +41,7 @@ page AS MATERIALIZED (
          d.last_error IS NOT NULL AS failed
   FROM ${delay} d, ${servedName('d', '$2::text[]', '$11::jsonb')}
   WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
-    AND d.wake_at <= (SELECT ${plusMs('clock_timestamp()', '$7::float8')})
+    AND d.wake_at <= (SELECT ${plusMs(now, '$7::float8')})
     AND ${ownShare('d', '$3::int[]', '$4::int[]', groups)}${
       groups ? `\n    AND ${notLeftOut('d', groups)}` : ''
     }
@@ -49,7 +50,7 @@ page AS MATERIALIZED (
 )
 SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id), '[]')::text
         FROM ${node} n, clock
-        WHERE n.id <> $1::text AND n.seen_at > clock.now - $9::float8 * interval '1 millisecond'
+        WHERE n.id <> $1::text AND n.seen_at > ${beat} - $9::float8 * interval '1 millisecond'
           AND (NOT n.present OR ${isPresent('n.id')}))
          AS nodes,
        (SELECT n.instance FROM ${node} n WHERE n.id = $1::text) AS last_instance,
@@ -58,5 +59,5 @@ SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id),
        (SELECT p.id::text FROM page p ORDER BY p.wake_at DESC, p.id DESC LIMIT 1) AS cursor_id,
        (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms,
        ${pausesJson(tables)} AS pauses,
-       ${epochMs('clock_timestamp()')}::text AS later_ms`;
+       ${epochMs(now)}::text AS later_ms`;
 };

@@ -21,7 +21,7 @@ const HELP_GROUPS_AFTER_MS = 300_000;
  * not full has come to is found by one more walk, through the index alone. Not by more than one: while a
  * snapshot is held, each passes all that died since.
  */
-export const sweepSql = ({ delay }: Tables, withGroups = false): string => {
+export const sweepSql = ({ delay, now }: Tables, withGroups = false): string => {
   const groups = withGroups ? { byGroup: '$11::bool[]', leftOut: '$12::text[]' } : undefined;
   const helpAfterMs =
     groups === undefined
@@ -34,7 +34,7 @@ export const sweepSql = ({ delay }: Tables, withGroups = false): string => {
     AND d.wake_at <= (SELECT now FROM clock)
   ORDER BY d.wake_at, d.id`;
   return `
-WITH ${clock()},
+WITH ${clock({ now })},
 page AS MATERIALIZED (
   SELECT r.*
   FROM (SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by, d.group_id,

@@ -1,0 +1,88 @@
+import { flowSql, goOnSql, standSql, testClockSql, wipeSql } from './sql/testing/clock.sql.js';
+import { orHeld } from './stable-look.js';
+import { createTestClock } from './tables/test-clock.js';
+import { type Installation, tablesOf } from './tables/schema.js';
+import type { AsText } from './wire/answers.js';
+import { given, type Runner } from './wire/runner.js';
+
+/** Where the clock of a test is. */
+export interface TestClockState {
+  /** Milliseconds since 1970; null: it goes on by itself. */
+  standsMs: number | null;
+  /** A test has said where it stands, and there it stays. */
+  isSet: boolean;
+  aheadMs: number;
+  /** The database's own clock. */
+  databaseMs: number;
+}
+
+/** For so long it waits for rows that a transaction holds: less than the runners of tests wait for a test. */
+const WIPES_WITHIN_MS = 3_000;
+
+/** Runs several statements in a transaction of their own. */
+type Connections = Runner & {
+  inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result>;
+};
+
+/** Reads and moves the clock of tests, on connections of the engine's own. */
+export class TestClockStore {
+  readonly #sql;
+  readonly #create: readonly string[];
+
+  constructor(
+    private readonly connections: Connections,
+    of: Installation,
+  ) {
+    const tables = tablesOf(of);
+    this.#create = [...createTestClock(tables), goOnSql(tables)];
+    this.#sql = {
+      read: testClockSql(tables),
+      stand: standSql(tables),
+      flow: flowSql(tables),
+      wipe: wipeSql(tables),
+    };
+  }
+
+  async create(): Promise<void> {
+    await this.connections.inTransaction(async (runner) => {
+      for (const statement of this.#create) await runner.query(statement, []);
+    });
+  }
+
+  async read(): Promise<TestClockState> {
+    const [row] = await this.connections.query<
+      AsText<'is_set' | 'ahead_ms' | 'database_ms', 'stands_ms'>
+    >(this.#sql.read, []);
+    const found = given(row);
+    return {
+      standsMs: found.stands_ms === null ? null : Number(found.stands_ms),
+      isSet: found.is_set === 'true',
+      aheadMs: Number(found.ahead_ms),
+      databaseMs: Number(found.database_ms),
+    };
+  }
+
+  async stand(atMs: number, isSet: boolean): Promise<void> {
+    await this.connections.query(this.#sql.stand, [atMs, isSet]);
+  }
+
+  async flow(fromMs: number): Promise<void> {
+    await this.connections.query(this.#sql.flow, [fromMs]);
+  }
+
+  /**
+   * Removes all there is in the schema but its nodes; the clock is then the database's.
+   * @throws DelayUnstableError when somebody holds a part of it
+   */
+  async wipe(): Promise<void> {
+    await this.connections.inTransaction((runner) =>
+      orHeld(runner, WIPES_WITHIN_MS, async () => {
+        await runner.query(
+          `SELECT set_config('lock_timeout', '${WIPES_WITHIN_MS}', true) AS set`,
+          [],
+        );
+        await runner.query(this.#sql.wipe, []);
+      }),
+    );
+  }
+}
