@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { quietly } from './delay/adopted.js';
 import { type AttemptEvent, DelayEvents } from './delay/delay.events.js';
 import type { CommittedWrite, WritesTrace } from './producer/announcements.js';
 import { shown } from './validation/shown.js';
@@ -29,7 +30,11 @@ export class DelayTrace implements WritesTrace {
     this.#entries = this.#entriesOf(process.env[VARIABLE]);
     if (!this.isOn) return;
     if (!Logger.isLevelEnabled('debug')) {
-      this.#logger.warn(`${VARIABLE} is set, but Nest's logger leaves out the level debug: add it`);
+      quietly(() =>
+        this.#logger.warn(
+          `${VARIABLE} is set, but Nest's logger leaves out the level debug: add it`,
+        ),
+      );
     }
     this.#listen(events);
   }
@@ -77,11 +82,7 @@ export class DelayTrace implements WritesTrace {
   #say(of: Traced, step: () => string): void {
     if (!this.follows(of.name, of.key)) return;
     const key = of.key === null ? '' : ` (${of.key})`;
-    try {
-      this.#logger.debug(`${of.name} #${of.id}${key}: ${step()}`);
-    } catch {
-      // Watching never disturbs.
-    }
+    quietly(() => this.#logger.debug(`${of.name} #${of.id}${key}: ${step()}`));
   }
 
   /** What cannot be a name is left out with a warning: a trace must not keep an application from its start. */
@@ -90,9 +91,12 @@ export class DelayTrace implements WritesTrace {
     const [good, bad] = [new Set<string>(), entries.filter((entry) => !isEntry(entry))];
     for (const entry of entries) if (isEntry(entry)) good.add(entry);
     if (bad.length > 0) {
-      this.#logger.warn(
-        `${VARIABLE} holds ${bad.map((entry) => shown(entry)).join(', ')}, which no delay can have: ` +
-          `write names, 'name:key' or '*', with commas between them`,
+      const entriesText = bad.map((entry) => shown(entry)).join(', ');
+      quietly(() =>
+        this.#logger.warn(
+          `${VARIABLE} holds ${entriesText}, which no delay can have: write names, 'name:key' or '*', ` +
+            'with commas between them',
+        ),
       );
     }
     return good;

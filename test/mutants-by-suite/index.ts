@@ -13,6 +13,7 @@ import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
 import { RECURRENCES } from './recurrences.js';
 import type { Suite } from './suite.js';
+import { USERS_FUNCTIONS } from './users-functions.js';
 
 const { values } = parseArgs({
   options: {
@@ -54,6 +55,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...RECURRENCES,
   ...MENDED,
   ...CROWDS,
+  ...USERS_FUNCTIONS,
   ...CHAOS,
 };
 

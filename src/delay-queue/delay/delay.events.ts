@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
-import { unheard } from './thrown-by-handlers.js';
+import { unheard } from './adopted.js';
 
 /** What all events about one attempt say. Never the payload. */
 export interface AttemptEvent {

@@ -63,6 +63,6 @@ export type Counts<Verdict extends string> = { matched: number } & Record<Verdic
 export interface MatchingOptions<Verdict extends string> extends InTransaction {
   /** Ends the call between two pages of 1,000. What was written stays, unless a `manager` takes it back. */
   signal?: AbortSignal;
-  /** Called after each page. */
+  /** Called after each page, and waited for; what it throws ends the call. */
   onProgress?: (counts: Counts<Verdict>) => void;
 }

@@ -57,12 +57,3 @@ export function isVerdict(thrown: unknown): boolean {
 
 const meaningOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null ? Reflect.get(error, MEANING) : undefined;
-
-/**
- * Perhaps nobody waits for this, which somebody's function has answered. Of a promise a rejection would end the process.
- * @returns the same
- */
-export function unheard<Answer>(answer: Answer): Answer {
-  if (typeof answer === 'object' && answer !== null) void Promise.resolve(answer).catch(() => {});
-  return answer;
-}

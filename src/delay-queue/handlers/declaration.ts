@@ -1,6 +1,5 @@
 import type { DelayRepeat } from '../delay/time/repeat.js';
 import type { Payloads } from '../payloads/payloads.js';
-import { isPromise } from '../payloads/schema-check.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import { checkKey, checkName } from '../validation/names.js';
 import { checkRepeat, REPEAT_OPTIONS } from '../validation/repeat.js';
@@ -35,6 +34,6 @@ export function declarationOf(
   const json = payloads.jsonOf(payload);
   const repeat = checkRepeat(given);
   const stored = payloads.stored(json, owner);
-  if (!isPromise(stored)) return { ...owner, payload: stored, repeat };
+  if (!(stored instanceof Promise)) return { ...owner, payload: stored, repeat };
   return stored.then((text) => ({ ...owner, payload: text, repeat }));
 }

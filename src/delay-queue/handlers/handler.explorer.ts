@@ -4,7 +4,7 @@ import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.o
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { type DelayEventMap, DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
-import { unheard } from '../delay/thrown-by-handlers.js';
+import { adopted, unheard } from '../delay/adopted.js';
 import { deadNamesOf } from './on-dead-delay.decorator.js';
 import { declarationOf } from './declaration.js';
 import { eventsOf } from './on-delay-event.decorator.js';
@@ -12,7 +12,6 @@ import { onDelayMetadata } from './on-delay.decorator.js';
 import { repeatDelayMetadata } from './repeat-delay.decorator.js';
 import { handlerSettings } from './handler-settings.js';
 import { HandlerRegistry } from './handler.registry.js';
-import { isPromise } from '../payloads/schema-check.js';
 import { type FoundMethod, type InstanceWrapper, isStatic } from './invocation/found-method.js';
 import { Invoker } from './invocation/invoker.js';
 import { atStart } from '../validation/blame.js';
@@ -98,7 +97,7 @@ export class HandlerExplorer {
           `${place}: @RepeatDelay('${String(name)}') stands beside the @OnDelay of that name, and there is none`,
         );
       }
-      if (!isPromise(declaration)) {
+      if (!(declaration instanceof Promise)) {
         this.registry.declare(declaration, place);
         continue;
       }
@@ -119,8 +118,9 @@ export class HandlerExplorer {
     place: string,
   ): void {
     const advise = this.onceAdvised((error) => `${place}: its @OnDelayEvent fails: ${error}`);
-    const call = async (args: unknown[]): Promise<unknown> =>
-      Reflect.get(instance, methodName).call(instance, ...args);
+    const call = async (args: unknown[]): Promise<void> => {
+      await adopted<unknown>(Reflect.get(instance, methodName).call(instance, ...args));
+    };
     this.events.on(event, (...args: unknown[]) => void call(args).catch(advise));
   }
 

@@ -1,6 +1,6 @@
 import type { Duration } from '../delay/time/duration.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
-import { unheard } from '../delay/thrown-by-handlers.js';
+import { unheard } from '../delay/adopted.js';
 import { pauseMs } from '../tasks/growing-pause.js';
 import { parseDurationMs } from '../validation/duration.js';
 import { checkKnownOptions } from '../validation/known-options.js';

@@ -1,9 +1,10 @@
+import { adopted } from '../delay/adopted.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { encodePayload } from '../validation/payload.js';
 import { readable } from '../validation/blame.js';
 import { shown } from '../validation/shown.js';
 import { DelayCodecError } from './payload.errors.js';
-import { isPromise } from './schema-check.js';
+import { inTime } from './in-time.js';
 
 /** Whose payload it is: both stay the same as long as the delay lives, and may be authenticated with it. */
 export interface PayloadOwner {
@@ -59,8 +60,8 @@ export function encoded(
     if (typeof text === 'string') return encodePayload({ [MARK]: text }, bytesMax);
     return failed(new TypeError(`encode must answer a text, not ${shown(text)}`));
   };
-  const text = attempted(() => codec.encode(json, ownerOf(owner)), failed);
-  return isPromise(text) ? text.then(wrapped, failed) : wrapped(text);
+  const text = attempted(() => inTime(adopted(codec.encode(json, ownerOf(owner))), late), failed);
+  return text instanceof Promise ? text.then(wrapped, failed) : wrapped(text);
 }
 
 /**
@@ -86,8 +87,8 @@ export function decoded(
       if (typeof json === 'string') return JSON.parse(json) as unknown;
       throw new TypeError(`decode must answer a text, not ${shown(json)}`);
     }, failed);
-  const json = attempted(() => codec.decode(inside, ownerOf(owner)), failed);
-  return isPromise(json) ? json.then(parsed, failed) : parsed(json);
+  const json = attempted(() => inTime(adopted(codec.decode(inside, ownerOf(owner))), late), failed);
+  return json instanceof Promise ? json.then(parsed, failed) : parsed(json);
 }
 
 /** A row may be older than the codec, and its payload may have that key among others. */
@@ -97,6 +98,8 @@ function encodedIn(text: string): string | undefined {
   const inside = stored[MARK];
   return typeof inside === 'string' && Object.keys(stored).length === 1 ? inside : undefined;
 }
+
+const late = (why: string): Error => new Error(`it ${why}`);
 
 const ownerOf = ({ name, key }: PayloadOwner): PayloadOwner => ({ name, key });
 

@@ -1,7 +1,8 @@
+import { adopted } from '../delay/adopted.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { encodePayload } from '../validation/payload.js';
 import { checkName } from '../validation/names.js';
-import { readable, within } from '../validation/blame.js';
+import { isOf, readable, within } from '../validation/blame.js';
 import { builtInKind, shown } from '../validation/shown.js';
 import {
   decoded,
@@ -12,7 +13,7 @@ import {
 } from './payload-codec.js';
 import { DelayCodecError } from './payload.errors.js';
 import type { PayloadSchema } from './payload-schema.js';
-import { asRefusal, checkSchemaOption, isPromise, parsedBy } from './schema-check.js';
+import { asRefusal, checkSchemaOption, parsedBy } from './schema-check.js';
 
 /** Of a payload that is encoded: it may shrink. */
 const PLAIN_BYTES_MAX = 1_048_576;
@@ -72,7 +73,7 @@ export class Payloads {
     if (schema === undefined) return this.#encoded(json, owner);
     try {
       const parsed = parsedBy(schema, JSON.parse(json));
-      if (!isPromise(parsed)) return this.#encoded(json, owner);
+      if (!(parsed instanceof Promise)) return this.#encoded(json, owner);
       return parsed.then(
         () => this.#encoded(json, owner),
         (error: unknown) => {
@@ -99,7 +100,10 @@ export class Payloads {
     if (schema === undefined) {
       return codec && ((text, owner) => decoded(codec, text, owner));
     }
-    return async (text, owner) => parsedBy(schema, await decoded(codec, text, owner));
+    return async (text, owner) => {
+      const { value } = await parsedBy(schema, await decoded(codec, text, owner));
+      return await adopted(value);
+    };
   }
 
   /** The same for `@OnDeadDelay`: what its schema does not take comes as it was given. */
@@ -110,7 +114,7 @@ export class Payloads {
       try {
         return await read(text, owner);
       } catch (error) {
-        if (error instanceof DelayCodecError) throw error;
+        if (isOf(error, DelayCodecError)) throw error;
         return this.given(text, owner);
       }
     };

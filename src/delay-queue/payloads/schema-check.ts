@@ -1,13 +1,17 @@
+import { adopted } from '../delay/adopted.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { pathStep } from '../validation/plain-values.js';
-import { readable } from '../validation/blame.js';
+import { isOf, readable } from '../validation/blame.js';
 import { shown } from '../validation/shown.js';
 import { DelayPayloadError, type PayloadIssue } from './payload.errors.js';
-import type { PayloadSchema, SchemaIssue, SchemaResult } from './payload-schema.js';
+import type { PayloadSchema, SchemaIssue } from './payload-schema.js';
+import { inTime } from './in-time.js';
 
 /** More of them tell nothing new. */
 const ISSUES_MAX = 20;
 const MESSAGE_LENGTH_MAX = 200;
+/** Payloads are nested no deeper than 64. */
+const STEPS_MAX = 100;
 
 /** @throws DelayInvalidError */
 export function checkSchemaOption(value: unknown, field: string): PayloadSchema {
@@ -29,29 +33,77 @@ function isSchema(value: unknown): boolean {
   );
 }
 
-/**
- * @returns what the schema makes of the value; a promise only if the schema answers one
- * @throws DelayPayloadError, and what the schema throws
- */
-export function parsedBy(schema: PayloadSchema, value: unknown): unknown {
-  const result = schema['~standard'].validate(value);
-  return isPromise(result) ? result.then(valueOf) : valueOf(result);
+/** What a schema makes of a value; in an object of ours, so that nothing takes the value itself for a promise. */
+export interface Parsed {
+  readonly value: unknown;
 }
 
-function valueOf(result: SchemaResult<unknown> | null | undefined): unknown {
+/**
+ * @returns a promise only if the schema answers one
+ * @throws DelayPayloadError; DelayInvalidError for a result that is none; and what the schema throws
+ */
+export function parsedBy(schema: PayloadSchema, value: unknown): Parsed | Promise<Parsed> {
+  const answer: unknown = schema['~standard'].validate(value);
+  const result = inTime(
+    read(() => adopted(answer)),
+    late,
+  );
+  return result instanceof Promise ? result.then(parsedOf) : parsedOf(result);
+}
+
+function parsedOf(result: unknown): Parsed {
   if (typeof result !== 'object' || result === null) {
     throw new DelayInvalidError('payload', `its schema gave no result, but ${shown(result)}`);
   }
-  if (result.issues === undefined) return result.value;
-  throw new DelayPayloadError(result.issues.slice(0, ISSUES_MAX).map(issueOf));
+  const issues: unknown = read(() => Reflect.get(result, 'issues'));
+  if (issues === undefined) return { value: read(() => Reflect.get(result, 'value')) };
+  throw new DelayPayloadError(issuesOf(issues));
 }
 
-function issueOf({ path = [], message }: SchemaIssue): PayloadIssue {
-  const steps = path.map((step) => pathStep(stepOf(typeof step === 'object' ? step.key : step)));
-  return { path: `payload${steps.join('')}`, message: textOf(message) };
+/** @throws DelayInvalidError: it is the result that cannot be read, not the payload */
+function read<Part>(part: () => Part): Part {
+  try {
+    return part();
+  } catch {
+    throw new DelayInvalidError('payload', 'its schema gave a result that cannot be read');
+  }
 }
 
-const stepOf = (key: PropertyKey): string | number => (typeof key === 'symbol' ? String(key) : key);
+const late = (why: string): Error => new DelayInvalidError('payload', `its schema ${why}`);
+
+/** Whatever they are: that there are some says that the payload does not fit. */
+function issuesOf(issues: unknown): PayloadIssue[] {
+  const found: PayloadIssue[] = [];
+  try {
+    const { length } = issues as readonly SchemaIssue[];
+    for (let index = 0; index < length && index < ISSUES_MAX; index++) {
+      found.push(issueOf((issues as readonly SchemaIssue[])[index]));
+    }
+  } catch {
+    // Those that could be read say enough.
+  }
+  return found.length > 0 ? found : [UNREADABLE_ISSUE];
+}
+
+const UNREADABLE_ISSUE: PayloadIssue = {
+  path: 'payload',
+  message: 'does not fit into its schema, and the schema does not say why',
+};
+
+function issueOf(issue: SchemaIssue | undefined): PayloadIssue {
+  try {
+    const { path = [], message } = issue as SchemaIssue;
+    const steps = Array.from({ length: Math.min(path.length, STEPS_MAX) }, (_, index) => {
+      const step = path[index] as PropertyKey | { readonly key: PropertyKey };
+      return pathStep(stepOf(typeof step === 'object' ? step.key : step));
+    });
+    return { path: `payload${steps.join('')}`, message: textOf(message) };
+  } catch {
+    return UNREADABLE_ISSUE;
+  }
+}
+
+const stepOf = (key: PropertyKey): string | number => (typeof key === 'number' ? key : String(key));
 
 const textOf = (message: unknown): string => {
   const text = String(message);
@@ -60,16 +112,9 @@ const textOf = (message: unknown): string => {
 
 /** The same refusal for whoever schedules: nothing of it was written. */
 export function asRefusal(error: unknown): unknown {
-  if (!(error instanceof DelayPayloadError)) return error;
+  if (!isOf(error, DelayPayloadError)) return error;
   const [first, ...others] = error.issues;
   if (first === undefined) return new DelayInvalidError('payload', 'does not fit into its schema');
   const more = others.map(({ path, message }) => `; ${path}: ${message}`).join('');
   return new DelayInvalidError(first.path, first.message + more);
 }
-
-/** By shape: another realm has a `Promise` of its own. */
-export const isPromise = <T>(value: T | Promise<T>): value is Promise<T> =>
-  typeof value === 'object' &&
-  value !== null &&
-  'then' in value &&
-  typeof value.then === 'function';

@@ -1,8 +1,7 @@
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import type { ScheduleItem } from '../delay/delay.js';
-import { unheard } from '../delay/thrown-by-handlers.js';
+import { unheard } from '../delay/adopted.js';
 import type { Payloads } from '../payloads/payloads.js';
-import { isPromise } from '../payloads/schema-check.js';
 import type { NewDelay } from '../store/wire/delay-rows.js';
 import { keyText } from '../store/wire/delay-rows.js';
 import { readable, within } from '../validation/blame.js';
@@ -71,7 +70,7 @@ export function newDelayOf(
 ): NewDelay | Promise<NewDelay> {
   const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
   const stored = payloads.stored(draft.payload, draft);
-  if (!isPromise(stored)) return { ...draft, payload: stored };
+  if (!(stored instanceof Promise)) return { ...draft, payload: stored };
   // Something else may be refused before it is awaited: then its own error is nobody's.
   return unheard(stored.then((text) => ({ ...draft, payload: text })));
 }
@@ -119,7 +118,7 @@ function storedAll(
     const draft = drafts[index] as NewDelay;
     const item = `items[${index}]`;
     const stored = within(item, () => payloads.stored(draft.payload, draft));
-    if (isPromise(stored)) {
+    if (stored instanceof Promise) {
       const rest = async (): Promise<NewDelay[]> => {
         const text = await stored.catch((error: unknown) =>
           within(item, () => {

@@ -1,3 +1,4 @@
+import { adopted } from '../delay/adopted.js';
 import type { DelayInfo, DelayName, InTransaction } from '../delay/delay.js';
 import type { Counts, DelayFilter, DelayTarget, MatchingOptions } from '../delay/selection.js';
 import type { DelayStats, GroupStats, KeyStory } from '../delay/stats.js';
@@ -149,7 +150,7 @@ export class Matching {
         counts.matched += 1;
         counts[verdict] = (counts[verdict] ?? 0) + 1;
       }
-      onProgress?.({ ...counts } as Counts<Verdict>);
+      await adopted<unknown>(onProgress?.({ ...counts } as Counts<Verdict>));
       if (ids.length < PAGE) return counts;
       behindId = ids.at(-1) as number;
     }

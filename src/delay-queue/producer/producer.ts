@@ -9,7 +9,6 @@ import type {
 import type { DelayInfo, DelayName, DelayRecord, InTransaction } from '../delay/delay.js';
 import { BatchStore } from '../store/batch.store.js';
 import { DelayStore } from '../store/delay.store.js';
-import { isPromise } from '../payloads/schema-check.js';
 import { inLockOrder } from '../store/wire/lock-order.js';
 import type { Placed, NewDelay } from '../store/wire/delay-rows.js';
 import type { MoveTo } from '../validation/when.js';
@@ -94,7 +93,8 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     options: InTransaction,
   ): Promise<ScheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
-    const delay = isPromise(given) ? await this.#transactions.inTime(transaction, given) : given;
+    const delay =
+      given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
     const own = ownAttempt(transaction.manager, delay);
     // Who looks at the clock first would come behind later calls.
     const placed =
@@ -108,9 +108,10 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     given: NewDelay[] | Promise<NewDelay[]>,
     options: InTransaction,
   ): Promise<ScheduleResult[]> {
-    if (!isPromise(given) && given.length === 0) return [];
+    if (!(given instanceof Promise) && given.length === 0) return [];
     const transaction = this.#transactions.of(options, 'write');
-    const delays = isPromise(given) ? await this.#transactions.inTime(transaction, given) : given;
+    const delays =
+      given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
     const { sorted, indexes } = inLockOrder(delays);
     const { placed, manager } = await this.#allOrNone.write(sorted, transaction);
     const results = Array.from<ScheduleResult>({ length: delays.length });

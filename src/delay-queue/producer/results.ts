@@ -13,7 +13,6 @@ import type { DelayRepeat } from '../delay/time/repeat.js';
 import type { DelayPause } from '../delay/pause.js';
 import { DelayCodecError } from '../payloads/payload.errors.js';
 import type { Payloads } from '../payloads/payloads.js';
-import { isPromise } from '../payloads/schema-check.js';
 import type { DelayStats } from '../delay/stats.js';
 import type { PauseRow } from '../store/limits/pause.store.js';
 import type { NameStatsRow, NodeStatsRow } from '../store/wire/stats-rows.js';
@@ -53,7 +52,7 @@ export async function infosOf(rows: readonly FoundRow[], payloads: Payloads): Pr
     const name = row.name as DelayName;
     try {
       const payload = payloads.given(row.payload, row);
-      infos.push(infoOf(name, row, isPromise(payload) ? await payload : payload));
+      infos.push(infoOf(name, row, payload instanceof Promise ? await payload : payload));
     } catch (error) {
       if (!(error instanceof DelayCodecError)) throw error;
       infos.push({ ...infoOf(name, row, undefined), unreadable: error });

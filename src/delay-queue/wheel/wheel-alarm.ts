@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { performance } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
 import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { quietly } from '../delay/adopted.js';
 import { describeError } from '../delay/error-text.js';
 
 /** What the thread is given; the arrays lie in shared memory. */
@@ -96,7 +97,7 @@ export class WheelAlarm implements OnApplicationShutdown {
   #giveUp(why: string): void {
     if (this.#isOff) return;
     this.#isOff = true;
-    this.#logger.debug(`the wheel wakes by setTimeout alone: ${why}`);
+    quietly(() => this.#logger.debug(`the wheel wakes by setTimeout alone: ${why}`));
   }
 }
 

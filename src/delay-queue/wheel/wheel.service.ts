@@ -7,6 +7,7 @@ import {
   type OnApplicationShutdown,
   Optional,
 } from '@nestjs/common';
+import { adopted, quietly } from '../delay/adopted.js';
 import {
   DelayInvalidError,
   DelayShutdownError,
@@ -162,13 +163,10 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
 
   #run(what: string, fn: () => unknown): void {
     const report = (error: unknown) =>
-      this.#logger.error(
-        `${what} failed: ${describeError(error)}`,
-        error instanceof Error ? error.stack : undefined,
-      );
+      quietly(() => this.#logger.error(`${what} failed: ${describeError(error)}`, stackOf(error)));
     try {
-      const result = fn();
-      if (result !== undefined) Promise.resolve(result).catch(report);
+      const result = adopted(fn());
+      if (result instanceof Promise) void result.catch(report);
     } catch (error) {
       report(error);
     }
@@ -180,5 +178,14 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
       wakeAtMs = Math.min(wakeAtMs, channel.wheel.nextExpiry());
     }
     this.#sleep.sleepUntil(wakeAtMs);
+  }
+}
+
+/** Whatever was thrown: a getter may throw, too. */
+function stackOf(error: unknown): string | undefined {
+  try {
+    return error instanceof Error ? error.stack : undefined;
+  } catch {
+    return undefined;
   }
 }

@@ -14,6 +14,7 @@ import { judgedByChaos, judgedByPrograms } from '../../mutants-by-suite/outcome.
 import { CROWDS } from '../../mutants-by-suite/crowds.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
+import { USERS_FUNCTIONS } from '../../mutants-by-suite/users-functions.js';
 
 const ROOT = new URL('../../../', import.meta.url);
 const pathOf = (file: string): string => fileURLToPath(new URL(file, ROOT));
@@ -26,9 +27,14 @@ function compile(patches: readonly SourcePatch[]): void {
   }
 }
 
-const ALL: [string, Mutant][] = [IMPOLITE, RECURRENCES, MENDED, CROWDS, CHAOS].flatMap((some) =>
-  Object.entries(some),
-);
+const ALL: [string, Mutant][] = [
+  IMPOLITE,
+  RECURRENCES,
+  MENDED,
+  CROWDS,
+  USERS_FUNCTIONS,
+  CHAOS,
+].flatMap((some) => Object.entries(some));
 
 describe('the catalogues of mutants', () => {
   it.each(ALL)('%s still fits the code, and names specs that there are', (_, mutant) => {

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { OnDelay, type PayloadSchema } from 'nestjs-delay-queue';
 import { z } from 'zod';
 import { Payloads } from '../../../src/delay-queue/payloads/payloads.js';
@@ -70,5 +70,36 @@ describe('a payload', () => {
     expect(() => stored('1', schemaOf({ issues }))).toThrow(
       expect.objectContaining({ why: expect.stringMatching(why) }),
     );
+  });
+});
+
+const never = (): Promise<never> => new Promise(() => {});
+
+describe('a call is not kept for ever', () => {
+  beforeEach(() => void jest.useFakeTimers());
+  afterEach(() => void jest.useRealTimers());
+
+  const hung = new Payloads(1_000, { encode: never, decode: never });
+
+  it.each<[string, () => unknown, object]>([
+    [
+      'by a schema that does not answer',
+      () => stored('1', schemaOf(never())),
+      { field: 'payload', why: 'its schema did not answer within 30000 ms' },
+    ],
+    [
+      'by a codec that does not encode',
+      () => hung.stored('1', OWNER),
+      { code: 'DELAY_CODEC', cause: new Error('it did not answer within 30000 ms') },
+    ],
+    [
+      'by a codec that does not decode',
+      () => hung.given('{"delay-queue:encoded": "x"}', OWNER),
+      { code: 'DELAY_CODEC', cause: new Error('it did not answer within 30000 ms') },
+    ],
+  ])('%s', async (_, call, error) => {
+    const answer = Promise.allSettled([call()]);
+    await jest.advanceTimersByTimeAsync(30_000);
+    expect(await answer).toMatchObject([{ reason: error }]);
   });
 });

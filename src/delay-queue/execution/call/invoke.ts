@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { adopted } from '../../delay/adopted.js';
 import { runAs } from '../../producer/transaction/handler-context.js';
 import type { PayloadReader } from '../../payloads/payloads.js';
 import type { Outcome } from '../../settlement/outcome.js';
@@ -34,13 +35,13 @@ function handled(
   try {
     const { work, ctx } = argumentsFor(call);
     const { handler } = call;
-    const handle = (): unknown => handler.invoke(work, ctx);
+    const handle = (): unknown => adopted(handler.invoke(work, ctx));
     const isBare = handler.around.length === 0;
-    const result: unknown = inOwnContext(() =>
+    const result = inOwnContext(() =>
       runAs(call, isBare ? handle : () => surrounded(call, work, handle)),
     );
-    if (!mayBePromise(result)) return COMPLETED;
-    return Promise.resolve(result).then(
+    if (!(result instanceof Promise)) return COMPLETED;
+    return result.then(
       () => COMPLETED,
       (error: unknown) => outcomeOf(error, call.stopping),
     );
@@ -48,9 +49,6 @@ function handled(
     return outcomeOf(error, call.stopping);
   }
 }
-
-const mayBePromise = (result: unknown): boolean =>
-  (typeof result === 'object' && result !== null) || typeof result === 'function';
 
 /** What a handler does to its async context (`enterWith`) ends with it: the next one begins in the same turn. */
 const inOwnContext = <Result>(handle: () => Result): Result =>

@@ -1,4 +1,5 @@
 import type { EntityManager } from 'typeorm';
+import { adopted } from '../../delay/adopted.js';
 import type { AroundFunction, DelayCall } from '../../delay/contexts.js';
 import type { Delay, DelayName } from '../../delay/delay.js';
 import { DelayLeaseLostError } from '../../delay/delay.errors.js';
@@ -27,10 +28,10 @@ async function layer(
   [around, ...inner]: readonly AroundFunction[],
   handle: () => unknown,
 ): Promise<void> {
-  if (around === undefined) return void (await handle());
+  if (around === undefined) return void (await adopted(handle()));
   const inside = new Once(call, () => layer(call, seen, inner, handle));
   try {
-    await around(seen, inside.next);
+    await adopted(around(seen, inside.next));
   } catch (error) {
     await inside.over();
     throw error;

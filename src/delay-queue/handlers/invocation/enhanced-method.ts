@@ -5,6 +5,7 @@ import type {
   NestInterceptor,
   PipeTransform,
 } from '@nestjs/common';
+import { adopted } from '../../delay/adopted.js';
 import type { Delay } from '../../delay/delay.js';
 import { isVerdict } from '../../delay/thrown-by-handlers.js';
 import { CONTEXT_TYPE, type HandlerCallArguments } from './delay-call-of.js';
@@ -34,11 +35,17 @@ const PAYLOAD: ArgumentMetadata = { type: 'body', metatype: undefined, data: und
 
 /** A handler's method with what Nest puts around methods: guards, interceptors, pipes, the method, filters. */
 export class EnhancedMethod {
+  readonly #interceptors: NestInterceptor[];
+
   constructor(
     private readonly nest: NestParts,
     private readonly target: EnhancedTarget,
     private readonly enhancers: Enhancers,
-  ) {}
+  ) {
+    this.#interceptors = enhancers.interceptors.map((interceptor) => ({
+      intercept: (...given) => adopted(interceptor.intercept(...given)),
+    }));
+  }
 
   /**
    * @param invoke calls the method with what pipes make of its delays
@@ -62,7 +69,10 @@ export class EnhancedMethod {
   async #guard(args: HandlerCallArguments): Promise<void> {
     const { instance, method, place } = this.target;
     for (const guard of this.enhancers.guards) {
-      if (await this.nest.guards.tryActivate([guard], args, instance, method, CONTEXT_TYPE))
+      const asked: CanActivate = {
+        canActivate: (context) => adopted(guard.canActivate(context)) as Promise<boolean>,
+      };
+      if (await this.nest.guards.tryActivate([asked], args, instance, method, CONTEXT_TYPE))
         continue;
       throw new DelayGuardError(`${guard.constructor.name} refused the call of ${place}`);
     }
@@ -78,13 +88,12 @@ export class EnhancedMethod {
       const piped = await this.#piped(work);
       // The delay may run elsewhere by now.
       ctx.signal.throwIfAborted();
-      await invoke(piped);
+      await adopted(invoke(piped));
     });
-    const { interceptors } = this.enhancers;
     try {
       await ended(
         await this.nest.interceptors.intercept(
-          interceptors,
+          this.#interceptors,
           args,
           instance,
           method,
@@ -109,14 +118,17 @@ export class EnhancedMethod {
 
   async #pipedDelay(delay: Delay): Promise<Delay> {
     let payload: unknown = delay.payload;
-    for (const pipe of this.enhancers.pipes) payload = await pipe.transform(payload, PAYLOAD);
+    for (const pipe of this.enhancers.pipes) {
+      payload = await adopted<unknown>(pipe.transform(payload, PAYLOAD));
+    }
     return { ...delay, payload } as Delay;
   }
 
   /** A filter reports an error, or throws another one in its place. That it returns does not undo the error. */
   async #filter(error: unknown, args: HandlerCallArguments): Promise<void> {
     if (isVerdict(error)) return;
-    await ended(await this.enhancers.filters.invokeCustomFilters(error, this.#host(args)));
+    const filtered: unknown = this.enhancers.filters.invokeCustomFilters(error, this.#host(args));
+    await ended(await adopted(filtered));
   }
 
   #host(args: HandlerCallArguments): ExecutionContext {

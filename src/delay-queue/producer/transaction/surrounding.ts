@@ -1,6 +1,7 @@
 import type { EntityManager } from 'typeorm';
 import { DelayInvalidError } from '../../delay/delay.errors.js';
-import { unheard } from '../../delay/thrown-by-handlers.js';
+import { unheard } from '../../delay/adopted.js';
+import { readable } from '../../validation/blame.js';
 import { shown } from '../../validation/shown.js';
 
 /** The manager of the transaction in whose context a call is made. */
@@ -14,15 +15,16 @@ export type Surrounding = () => EntityManager | undefined;
 export function surroundingBy(resolve: (() => unknown) | undefined): Surrounding | undefined {
   if (resolve === undefined) return undefined;
   return () => {
-    const manager = resolve();
-    if (manager === undefined) return undefined;
-    if (!isManager(manager)) {
-      unheard(manager);
+    const answer = resolve();
+    if (answer === undefined) return undefined;
+    if (!readable('resolveManager', () => isManager(answer))) {
+      unheard(answer);
       throw new DelayInvalidError(
         'resolveManager',
-        `must answer an EntityManager or undefined, not ${shown(manager)}`,
+        `must answer an EntityManager or undefined, not ${shown(answer)}`,
       );
     }
+    const manager = answer as EntityManager;
     return manager.queryRunner?.isTransactionActive ? manager : undefined;
   };
 }
