@@ -27,6 +27,13 @@ export class DelayLog {
         `${shown(of)} failed, again in ${Math.round(waitMs)} ms: ${error}${framesOf(cause)}`,
       ),
     );
+    events.on('unreadable', (of) => {
+      if (this.#isQuiet(`unreadable ${of.name}`)) return;
+      this.#logger.warn(
+        `${shown(of)} cannot be read here and is passed on to another node: ${of.error}; ` +
+          'more of this name are not told for a minute',
+      );
+    });
     events.on('dead', (of) =>
       this.#logger.error(
         `${shown(of)} is a dead letter after ${of.attempt} attempts: ${of.error}${framesOf(of.cause)}`,
@@ -39,14 +46,19 @@ export class DelayLog {
       this.#logger.warn(`${shown(of)} is over but its handler still runs (${lingering} do)`),
     );
     events.on('trouble', ({ during, error }) => {
-      const nowMs = performance.now();
-      if (nowMs - (this.#troubled.get(during) ?? -Infinity) < TROUBLE_EVERY_MS) return;
-      this.#troubled.set(during, nowMs);
+      if (this.#isQuiet(during)) return;
       this.#logger.error(`${during} failed and is tried again: ${describeError(error)}`);
     });
     events.on('recovered', ({ during }) => {
       if (this.#troubled.delete(during)) this.#logger.log(`${during} works again`);
     });
+  }
+
+  #isQuiet(about: string): boolean {
+    const nowMs = performance.now();
+    if (nowMs - (this.#troubled.get(about) ?? -Infinity) < TROUBLE_EVERY_MS) return true;
+    this.#troubled.set(about, nowMs);
+    return false;
   }
 
   #ready({ node, names, worker, listens }: DelayEventMap['ready'][0]): void {

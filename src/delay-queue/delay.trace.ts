@@ -64,6 +64,9 @@ export class DelayTrace implements WritesTrace {
     events.on('retrying', (of) =>
       this.#say(of, () => `failed, ${countOf(of)}, again in ${Math.round(of.waitMs)} ms`),
     );
+    events.on('unreadable', (of) =>
+      this.#say(of, () => 'cannot be read here, passed on to another node, no attempt spent'),
+    );
     events.on('split', (of) => this.#say(of, () => 'its batch failed, runs again alone'));
     events.on('dead', (of) => this.#say(of, () => `dead letter after attempt ${of.attempt}`));
     events.on('postponed', (of) =>

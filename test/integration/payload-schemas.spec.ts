@@ -11,6 +11,7 @@ import {
 import type { Json } from '../support/delay-payloads.js';
 import { OneNode } from '../support/one-node.js';
 
+const ATTEMPTS = 2;
 const LATER = { after: '1h' } as const;
 
 /** Old rows have the amount as a text of euros, new ones in cents. */
@@ -62,6 +63,7 @@ const node = new OneNode({
     Dying,
   ],
   options: {
+    maxAttempts: ATTEMPTS,
     payloads: {
       'test.plain': Amount,
       'test.fenced': Amount,
@@ -192,12 +194,12 @@ describe.each(['test.plain', 'test.fenced'] as const)('%s', (name) => {
     expect(seen).toEqual([{ cents: 1_200 }]);
   });
 
-  it('is not called for what no longer fits: a dead letter at once, with the issues', async () => {
+  it('is not called for what does not fit: a dead letter after all attempts, with the issues', async () => {
     await stored(name, 'k', { cents: 'many' });
     const dead = node.next('dead');
     await node.admin.runNow([{ name, key: 'k' }]);
     const { cause, error, attempt } = await dead;
-    expect(attempt).toBe(1);
+    expect(attempt).toBe(ATTEMPTS);
     expect(cause).toBeInstanceOf(DelayPayloadError);
     expect((cause as DelayPayloadError).issues[0]?.path).toMatch(/^payload/);
     expect(error).toContain('DelayPayloadError: payload');

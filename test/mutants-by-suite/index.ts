@@ -6,6 +6,7 @@ import { MUTANTS as CHAOS } from '../chaos/mutants/mutants.js';
 import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
 import { chaosSuite } from './chaos-suite.js';
 import { CROWDS } from './crowds.js';
+import { DEPLOYS } from './deploys.js';
 import { impoliteSuite } from './impolite-suite.js';
 import { jestSuite, NAMED } from './jest-suite.js';
 import type { Mutant } from './mutant.js';
@@ -56,6 +57,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...MENDED,
   ...CROWDS,
   ...USERS_FUNCTIONS,
+  ...DEPLOYS,
   ...CHAOS,
 };
 

@@ -202,6 +202,12 @@ export const WRITES: Record<string, Write> = {
   postpone: { ...GIVEN_BACK, wake: 'now + pause, due with it', verdicts: [] },
   'split, when its batch fails': { ...GIVEN_BACK, wake: 'now', verdicts: [] },
   'give back, handler not called': { ...GIVEN_BACK, wake: 'now + pause', verdicts: [] },
+  'pass on, payload not read': {
+    ...GIVEN_BACK,
+    statement: 'pass-on',
+    wake: 'as it was',
+    verdicts: [],
+  },
   release: { ...GIVEN_BACK, wake: 'now', verdicts: [] },
   abort: { ...GIVEN_BACK, wake: 'now + 1 s', verdicts: [] },
   'dead letter': {

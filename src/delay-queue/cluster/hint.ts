@@ -9,6 +9,8 @@ export interface ClaimRef {
 /** What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. */
 export type Hint =
   | { kind: 'wakes'; wakes: Wake[] }
+  /** Their owner could not read these: whoever else serves their names may. */
+  | { kind: 'passed'; wakes: Wake[] }
   /** Somebody cancels these delays: the attempts of those claims are to end. */
   | { kind: 'abort'; claims: ClaimRef[] }
   /** That node came, or, without a name, one went, or may have done either unheard. */
@@ -32,14 +34,14 @@ type WakeTuple = [
 ];
 
 /** As few texts as the limit of NOTIFY allows. */
-export function encodeWakes(wakes: readonly Wake[]): string[] {
+export function encodeWakes(wakes: readonly Wake[], kind: 'w' | 'u' = 'w'): string[] {
   const tuples = wakes.map(({ id, epoch, name, group, wakeMs, failed }) => {
     const tuple: WakeTuple = [id, epoch, name, wakeMs];
     if (group !== null) tuple.push(failed ? 1 : 0, group);
     else if (failed) tuple.push(1);
     return tuple;
   });
-  return packed('w', tuples);
+  return packed(kind, tuples);
 }
 
 /** As few texts as the limit of NOTIFY allows. */
@@ -85,7 +87,8 @@ export function parseHint(text: string): Hint | undefined {
     return text === 'n' ? { kind: 'nodes' } : { kind: 'nodes', came: text.slice(1) };
   if (text.startsWith('p')) return { kind: 'probe', nonce: text.slice(1) };
   try {
-    if (text.startsWith('w')) return wakesIn(JSON.parse(text.slice(1)));
+    if (text.startsWith('w')) return wakesIn('wakes', JSON.parse(text.slice(1)));
+    if (text.startsWith('u')) return wakesIn('passed', JSON.parse(text.slice(1)));
     if (text.startsWith('a')) return abortsIn(JSON.parse(text.slice(1)));
     if (text.startsWith('v')) return vacantIn(JSON.parse(text.slice(1)));
   } catch {
@@ -94,7 +97,7 @@ export function parseHint(text: string): Hint | undefined {
   return undefined;
 }
 
-function wakesIn(tuples: unknown): Hint | undefined {
+function wakesIn(kind: 'wakes' | 'passed', tuples: unknown): Hint | undefined {
   if (!Array.isArray(tuples) || !tuples.every(isWakeTuple)) return undefined;
   const wakes = tuples.map(([id, epoch, name, wakeMs, failed, group]) => ({
     id,
@@ -104,8 +107,9 @@ function wakesIn(tuples: unknown): Hint | undefined {
     wakeMs,
     stalled: false,
     failed: failed === 1,
+    ...(kind === 'passed' ? { refused: true } : {}),
   }));
-  return { kind: 'wakes', wakes };
+  return { kind, wakes };
 }
 
 function abortsIn(tuples: unknown): Hint | undefined {

@@ -16,6 +16,7 @@ const QUEUE_MAX = 10_000;
 export class Notifier {
   readonly #trouble: Trouble;
   #wakes: Wake[] = [];
+  #passed: Wake[] = [];
   /** By text, so that each is told once. */
   #vacant = new Map<string, Pick<Wake, 'name' | 'group'>>();
   #sending: Promise<void> | undefined;
@@ -30,6 +31,12 @@ export class Notifier {
 
   send(wake: Wake): void {
     if (this.#wakes.length < QUEUE_MAX) this.#wakes.push(wake);
+    this.#sending ??= this.#sendAll();
+  }
+
+  /** This node could not read it: others may. */
+  sendPassed(wake: Wake): void {
+    if (this.#passed.length < QUEUE_MAX) this.#passed.push(wake);
     this.#sending ??= this.#sendAll();
   }
 
@@ -57,9 +64,14 @@ export class Notifier {
   async #sendAll(): Promise<void> {
     // All that commits in this turn of the event loop travels together.
     await new Promise(setImmediate);
-    while (this.#wakes.length > 0 || this.#vacant.size > 0) {
-      const hints = [...encodeWakes(this.#wakes), ...encodeVacant([...this.#vacant.values()])];
+    while (this.#wakes.length > 0 || this.#passed.length > 0 || this.#vacant.size > 0) {
+      const hints = [
+        ...encodeWakes(this.#wakes),
+        ...encodeWakes(this.#passed, 'u'),
+        ...encodeVacant([...this.#vacant.values()]),
+      ];
       this.#wakes = [];
+      this.#passed = [];
       this.#vacant = new Map();
       await this.#notify(hints);
     }

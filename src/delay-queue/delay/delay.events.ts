@@ -48,6 +48,11 @@ export interface DelayEventMap {
   /** Its batch failed: it runs again at once, alone, and no attempt is spent. */
   split: [AttemptFailedEvent];
   /**
+   * This node cannot read its payload, and another one that serves the name may: given back for that one, no attempt spent.
+   * In a rolling deploy the payload is that of a newer version, say. Its handler was not called.
+   */
+  unreadable: [AttemptFailedEvent];
+  /**
    * It failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter, or goes on when it recurs.
    *
    * `durationMs` is null and `cause` undefined where no handler ended: the last process died.

@@ -6,6 +6,8 @@ import type { Intake } from '../intake/intake.js';
 import { type Occurrence, occurrenceOf } from '../recurrence/occurrence.js';
 import type { StoredRepeat } from '../recurrence/recurrence.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
+import { NOBODY } from '../settlement/held-claim.js';
+import { UNREADABLE } from '../settlement/recurrences.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { ClaimRequest, ClaimedRow } from '../store/wire/attempt-rows.js';
 import type { AttemptStore } from '../store/attempt.store.js';
@@ -94,20 +96,21 @@ export class Claimer {
     const { repeat } = extrasOf(row.extras);
     if (repeat === null) return new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
     return this.#occurrence(row, repeat, (occurrence) => {
-      const due = { ...row, due_ms: occurrence.dueMs };
+      const due = { ...row, due_ms: occurrence?.dueMs ?? row.due_ms };
       return new Attempt(due, handler, leaseEndsAtMs, startedMs - due.due_ms, occurrence);
     });
   }
 
-  /** Undefined when it comes too late, or nobody can say when it would come again. */
+  /** Undefined when it comes too late, or this node cannot read when it comes again. */
   #occurrence(
     row: ClaimedRow,
     repeat: StoredRepeat,
-    attempt: (occurrence: Occurrence) => Attempt,
+    attempt: (occurrence: Occurrence | null) => Attempt,
   ): Attempt | undefined {
     const occurrence = occurrenceOf(repeat, row.due_ms, this.clock);
+    if (occurrence === null) return this.#unreadable(attempt(null));
     const isFirst = row.attempts === 1;
-    if (occurrence !== null && !(isFirst && occurrence.isMissed)) return attempt(occurrence);
+    if (!isFirst || !occurrence.isMissed) return attempt(occurrence);
     this.acknowledger.batchers.recurrences.skip({
       id: row.id,
       epoch: row.epoch,
@@ -115,6 +118,14 @@ export class Claimer {
       occurrence,
     });
     return undefined;
+  }
+
+  /** A newer version may have written it, which another node runs. */
+  #unreadable(attempt: Attempt): undefined {
+    attempt.holder = NOBODY;
+    attempt.over = true;
+    attempt.calledAtMs = performance.now();
+    this.acknowledger.report(attempt, { kind: 'unreadable', error: new Error(UNREADABLE) });
   }
 
   async #claimLimited(

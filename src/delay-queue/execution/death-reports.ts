@@ -3,6 +3,10 @@ import type { Delay } from '../delay/delay.js';
 import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { Handler } from '../handlers/handler.js';
+import { decoded } from '../payloads/payload-codec.js';
+import { DelayCodecError } from '../payloads/payload.errors.js';
+import type { PayloadReader } from '../payloads/payloads.js';
+import { isOf } from '../validation/blame.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
 import { deadEvent, endOf } from '../settlement/end-events.js';
 import type { DyingClaim, HeldClaim } from '../settlement/held-claim.js';
@@ -40,7 +44,7 @@ export class DeathReports {
       ...handler,
       transactional: true,
       batch: null,
-      readPayload: handler.onDead?.readPayload,
+      readPayload: readerOf(handler.onDead?.readPayload, error),
       invoke: (delay, ctx) => {
         const { manager, signal } = ctx as TransactionalDelayContext;
         const context: DeadDelayContext = { manager, signal, ...death };
@@ -108,6 +112,24 @@ export class DeathReports {
     return this.#deaths.get(handler) ?? { error: NO_ATTEMPT_LEFT, cause: undefined };
   }
 }
+
+/** What a delay died of that no node could decode, its method could wait for in vain: it comes without its payload. */
+function readerOf(read: PayloadReader | undefined, error: string): PayloadReader | undefined {
+  const isUndecodable = error.startsWith(CODEC_ERROR);
+  const text = read ?? (isUndecodable ? plainly : undefined);
+  if (text === undefined || !isUndecodable) return text;
+  return async (...given) => {
+    try {
+      return await text(...given);
+    } catch (failure) {
+      if (isOf(failure, DelayCodecError)) return undefined;
+      throw failure;
+    }
+  };
+}
+
+const CODEC_ERROR = describeError(new DelayCodecError(''));
+const plainly: PayloadReader = (text, owner) => decoded(undefined, text, owner);
 
 function causeOf(outcome: Outcome): unknown {
   if ('error' in outcome) return outcome.error;

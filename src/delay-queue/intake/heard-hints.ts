@@ -22,7 +22,8 @@ interface Parts {
 /** From now on this node does what the hints of others ask for. */
 export function takeHints(hints: Signal<Hint>, parts: Parts): void {
   hints.on((hint) => {
-    if (hint.kind === 'wakes') offerNear(hint.wakes, parts);
+    if (hint.kind === 'wakes') offerNear(hint.wakes, parts, false);
+    if (hint.kind === 'passed') offerNear(hint.wakes, parts, true);
     if (hint.kind === 'abort') parts.inFlight.abort(hint.claims);
     // A node hears of itself, too, and knows who was there when it came.
     const isOfOthers = hint.kind === 'nodes' && hint.came !== parts.options.nodeName;
@@ -30,12 +31,20 @@ export function takeHints(hints: Signal<Hint>, parts: Parts): void {
   });
 }
 
-/** Nobody tells of what is due later: a load is in time for that. */
-function offerNear(wakes: readonly Wake[], { intake, nodes, clock, options }: Parts): void {
+/**
+ * What is due later is told of by nobody: a load is in time for that.
+ * @param isAnyones another node could not read them: whoever owns them, they are for all
+ */
+function offerNear(
+  wakes: readonly Wake[],
+  { intake, nodes, clock, options }: Parts,
+  isAnyones: boolean,
+): void {
   if (!intake.isOpen) return;
   const nearMs = clock.nowMs() + options.horizonMs + HINT_SLACK_MS;
   for (const wake of wakes) {
     const isNear = wake.wakeMs <= nearMs;
-    if (isNear && nodes.owns(wake.id, wake.name, wake.group)) intake.offer(wake, 'told');
+    const isOwn = isAnyones || nodes.owns(wake.id, wake.name, wake.group);
+    if (isNear && isOwn) intake.offer(wake, 'told');
   }
 }

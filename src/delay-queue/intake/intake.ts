@@ -46,7 +46,10 @@ export class Intake {
   ) {
     this.#readAhead = new ReadAhead(wheel, clock, READ_AHEAD_MAX, (entries) => this.#due(entries));
     clock.jumped.on(() => this.#readAhead.realign());
-    nodes.changed.on(() => this.#leaveToOthers());
+    nodes.changed.on(() => {
+      claims.acknowledger.unread.forget();
+      this.#leaveToOthers();
+    });
     claims.acknowledger.waits.on((wake) => this.#offerIfNear(wake));
   }
 
@@ -80,7 +83,7 @@ export class Intake {
   }
 
   /**
-   * Keeps an eye on a wake, unless its claim runs here, or ran here, or nobody here could run it.
+   * Keeps an eye on a wake, unless its claim runs here, or ran here, or it cannot run here.
    * @param walk of the sweeper, if that brings it
    * @returns false when there was no room for it
    */

@@ -6,10 +6,15 @@ import type { Wake } from '../store/wire/wakes.js';
 /** Claims of this node that are not over: what they hold is offered in vain. */
 export interface OpenClaims {
   inFlight: Pick<InFlight, 'covers'>;
-  acknowledger: Pick<Acknowledger, 'giveBack' | 'unwritten' | 'waits'>;
+  acknowledger: Pick<Acknowledger, 'giveBack' | 'unread' | 'unwritten' | 'waits'>;
   lost: LostClaims;
 }
 
-/** Whether its attempt runs here, or is over and not written down: whoever ran it again would do the work twice. */
-export const isTaken = ({ inFlight, acknowledger }: OpenClaims, { id, epoch }: Wake): boolean =>
-  inFlight.covers(id, epoch) || acknowledger.unwritten.covers(id, epoch);
+/**
+ * Whether its attempt runs here, or is over and not written down: whoever ran it again would do the work twice. Or this
+ * node could not read it, and leaves it to others.
+ */
+export const isTaken = ({ inFlight, acknowledger }: OpenClaims, wake: Wake): boolean =>
+  inFlight.covers(wake.id, wake.epoch) ||
+  acknowledger.unwritten.covers(wake.id, wake.epoch) ||
+  acknowledger.unread.leaves(wake);

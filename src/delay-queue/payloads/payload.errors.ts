@@ -9,7 +9,8 @@ export interface PayloadIssue {
 }
 
 /**
- * `cause` of a `dead` event: the stored payload does not fit into the schema of its name; `issues` say where.
+ * `cause` of `unreadable`, `retrying` and `dead` events: the stored payload does not fit into the schema of its name;
+ * `issues` say where.
  *
  * Its handler was not called.
  */

@@ -22,6 +22,7 @@ export class Recurrence {
 
   /** @throws when that cannot be read: another version of this library has written it, or somebody else */
   constructor(repeat: StoredRepeat) {
+    checkKnown(repeat);
     this.#catchUp = repeat.catchUp;
     this.#instants =
       'every' in repeat
@@ -66,4 +67,13 @@ export class Recurrence {
 export function firstMsOf(repeat: StoredRepeat, nowMs: number): number {
   if ('every' in repeat) return nowMs + repeat.every;
   return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
+}
+
+const KNOWN = ['every', 'cron', 'timeZone', 'catchUp', 'from', 'declared', 'travelledMs'];
+const CATCH_UPS: readonly string[] = ['latest', 'each', 'none'] satisfies CatchUp[];
+
+/** A newer version may say more, and would not be understood by half. @throws */
+function checkKnown(repeat: StoredRepeat): void {
+  const isKnown = Object.keys(repeat).every((part) => KNOWN.includes(part));
+  if (!isKnown || !CATCH_UPS.includes(repeat.catchUp)) throw new Error('an unknown way to recur');
 }

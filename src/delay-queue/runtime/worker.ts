@@ -29,6 +29,7 @@ import { LostClaims } from '../settlement/lost-claims.js';
 import { AttemptStore } from '../store/attempt.store.js';
 import { LimitStore } from '../store/limits/limit.store.js';
 import { NodeStore } from '../store/node.store.js';
+import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import { TestClockStore } from '../store/test-clock.store.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import { Declarations } from './declarations.js';
@@ -93,7 +94,9 @@ export class Worker {
     const clock = tested ?? new DatabaseClock();
     const lost = new LostClaims();
     const { inFlight } = this;
-    const acknowledger = new Acknowledger(store, connections, events);
+    const aliveMs = options.loadEveryMs * LOADS_MISSED_MAX;
+    const acknowledger = new Acknowledger(store, connections, events, aliveMs);
+    acknowledger.unread.passed.on((wake) => parts.notifier.sendPassed(wake));
     const listener = new HintListener(connections, schema, nodeName, events);
     const { hints } = listener;
     const claims = { inFlight, acknowledger, lost };

@@ -23,7 +23,9 @@ export class Acknowledger {
   readonly freed = new Signal<HeldClaim>();
   /** Something was written down: who waited for room may go on. */
   readonly wrote = new Signal();
-  readonly batchers: ReturnType<typeof batchersOf>;
+  readonly batchers: Omit<ReturnType<typeof batchersOf>, 'unread'>;
+  /** What this node cannot read, and leaves to others. */
+  readonly unread: ReturnType<typeof batchersOf>['unread'];
   /** Attempts that ended and are not written down: their rows are still theirs. */
   readonly unwritten = new InFlight();
   readonly dying = new DyingClaims(this.unwritten);
@@ -34,10 +36,13 @@ export class Acknowledger {
     store: AttemptStore,
     runner: Runner,
     private readonly events: DelayEvents,
+    aliveMs: number,
   ) {
-    this.batchers = batchersOf(store, this.waits, this.wrote, events);
+    const { unread, ...batchers } = batchersOf(store, this.waits, this.wrote, { events, aliveMs });
+    this.batchers = batchers;
+    this.unread = unread;
     this.commits = new UnansweredCommits(runner, this.unwritten, events);
-    this.#all = [...Object.values(this.batchers), this.dying, this.commits];
+    this.#all = [unread.batcher, ...Object.values(batchers), this.dying, this.commits];
   }
 
   /** Attempts that ended and are not written down yet. */
@@ -65,6 +70,8 @@ export class Acknowledger {
       }
       case 'discarded':
         return this.#deadLetter(attempt, outcome.reason);
+      case 'unreadable':
+        return this.#passOn(attempt, outcome.error);
       case 'postponed':
         return this.#retry(attempt, postponed(outcome.waitMs), () =>
           this.events.emit('postponed', { ...endOf(attempt), waitMs: outcome.waitMs }),
@@ -101,14 +108,15 @@ export class Acknowledger {
 
   /** Resolves when everything is written down, or after `withinMs`. */
   async drain(withinMs: number): Promise<void> {
-    // What is known of a COMMIT by then has to be written, too.
-    await this.commits.whenEmpty(withinMs);
+    // What is known of a COMMIT by then has to be written, too, and what no other node can read has failed.
+    await Promise.all([this.commits, this.unread.batcher].map((each) => each.whenEmpty(withinMs)));
     await Promise.all(this.#all.map((each) => each.whenEmpty(withinMs)));
   }
 
   /** What is not written down by now never is: the leases of those rows will end. */
   close(): void {
-    for (const each of [...Object.values(this.batchers), this.commits]) each.close();
+    const all = [this.unread.batcher, ...Object.values(this.batchers), this.commits];
+    for (const each of all) each.close();
   }
 
   #complete(attempt: HeldClaim): void {
@@ -139,6 +147,18 @@ export class Acknowledger {
     this.#retry(attempt, failed(error, waitMs), () =>
       this.events.emit('retrying', withCause({ ...endOf(attempt), error, waitMs }, cause)),
     );
+  }
+
+  #passOn(attempt: HeldClaim, cause: unknown): void {
+    this.unwritten.add(attempt);
+    this.unread.passOn(attempt, (result) => {
+      this.unwritten.delete(attempt);
+      if (result === 'refused') return this.#fail(attempt, cause);
+      this.free(attempt);
+      if (result === 'gone') return this.#notWritten(attempt);
+      const error = describeError(cause);
+      this.events.emit('unreadable', withCause({ ...endOf(attempt), error }, cause));
+    });
   }
 
   #deadLetter(attempt: HeldClaim, cause: unknown): void {

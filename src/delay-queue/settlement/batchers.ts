@@ -7,13 +7,14 @@ import { Trouble } from '../tasks/trouble.js';
 import { Batcher } from './batcher.js';
 import type { HeldClaim } from './held-claim.js';
 import { Recurrences } from './recurrences.js';
+import { UnreadDelays } from './unread.js';
 
 /** Who writes down what: while one of them fails, the others may work. */
 export function batchersOf(
   store: AttemptStore,
   waits: Signal<Wake>,
   wrote: Signal,
-  events: DelayEvents,
+  { events, aliveMs }: { events: DelayEvents; aliveMs: number },
 ) {
   const parts = () => ({
     node: store.nodeName,
@@ -30,7 +31,9 @@ export function batchersOf(
     return rows.map((row) => row.id);
   };
   const retries = new Batcher({ ...parts(), write: retry });
+  const unread = new UnreadDelays(store, aliveMs, parts());
   return {
+    unread,
     completions: new Batcher({ ...parts(), write, removes: true }),
     retries,
     recurrences: new Recurrences(store, waits, retries, parts()),

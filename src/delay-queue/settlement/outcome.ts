@@ -7,6 +7,8 @@ export type Outcome =
   /** Its batch failed: again at once, alone, and no attempt is spent. */
   | { kind: 'split'; error: unknown }
   | { kind: 'discarded'; reason: unknown }
+  /** This node cannot read its payload: another one may. */
+  | { kind: 'unreadable'; error: unknown }
   | { kind: 'postponed'; waitMs: number }
   /** Its handler was not called: given back, and no attempt is spent. */
   | { kind: 'unbegun'; error: unknown; waitMs: number }

@@ -10,8 +10,8 @@ import type { HeldClaim } from './held-claim.js';
 /** How an occurrence ended. */
 export type OccurrenceEnd = Pick<Recurring, 'state' | 'error'>;
 
-/** Never of what was declared: only of a row that somebody else has written. */
-export const UNREADABLE = 'nobody can read how it recurs';
+/** Never of what this version has declared: only of a row that another one has written. */
+export const UNREADABLE = 'this version cannot read how the delay recurs';
 
 const REFUSED: Ending = {
   waitMs: null,
@@ -70,7 +70,7 @@ export class Recurrences extends Batcher<Recurring> {
     super({ ...parts, write });
   }
 
-  /** It comes too late for its handler, or its row says what nobody can read: then it is a dead letter. */
+  /** It comes too late for its handler. One that never comes again is a dead letter. */
   skip(claim: Parameters<typeof recurringOf>[0]): void {
     const item = recurringOf(claim, MISSED);
     if (item !== undefined) this.add(item, () => {});

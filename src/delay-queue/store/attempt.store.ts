@@ -12,6 +12,8 @@ import {
   idOf,
   type LookAnswer,
   lookedOf,
+  type PassedAnswer,
+  passedOf,
   type RetryAnswer,
   retriedOf,
 } from './wire/answers.js';
@@ -24,8 +26,10 @@ import type {
   DyingRow,
   FenceRow,
   LookedRow,
+  PassedRow,
   RetriedRow,
   Retry,
+  Unread,
 } from './wire/attempt-rows.js';
 import {
   type RecurAnswer,
@@ -41,6 +45,7 @@ import { claimDyingSql, claimSql } from './sql/attempts/claim.sql.js';
 import { completeOneSql, completeSql } from './sql/attempts/complete.sql.js';
 import { fenceOneSql, fenceSql } from './sql/attempts/fence.sql.js';
 import { lookAtSql } from './sql/attempts/look-at.sql.js';
+import { passOnSql } from './sql/attempts/pass-on.sql.js';
 import { renewSql } from './sql/attempts/renew.sql.js';
 import { retrySql } from './sql/attempts/retry.sql.js';
 import { NO_LINE, recurSql } from './sql/recurrences/recur.sql.js';
@@ -63,6 +68,7 @@ export class AttemptStore {
       complete: completeSql(tables, kept),
       completeOne: completeOneSql(tables, kept),
       retry: retrySql(tables, kept),
+      passOn: passOnSql(tables, kept),
       recur: recurSql(tables, kept),
       deadLetter: exhaustedSql(tables),
       renew: renewSql(tables),
@@ -150,6 +156,20 @@ export class AttemptStore {
       ...(this.kept === 'attempts' ? [texts(items.map((item) => item.ends))] : []),
     ]);
     return rows.map(retriedOf);
+  }
+
+  /**
+   * Passes on to other nodes what this one cannot read.
+   * @param aliveMs for how long a node counts as alive of which nothing can be told
+   */
+  async passOn(items: readonly Unread[], aliveMs: number): Promise<PassedRow[]> {
+    const rows = await this.runner.query<PassedAnswer>(this.#sql.passOn, [
+      ...fencesOf(items),
+      numbers(items.map((item) => item.waitMs ?? NO_MS)),
+      this.nodeName,
+      aliveMs,
+    ]);
+    return rows.map(passedOf);
   }
 
   /** The delays that went on. */

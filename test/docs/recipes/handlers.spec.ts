@@ -135,7 +135,7 @@ it('payload-schemas.md: refuses what does not fit, and brings older rows up to d
   await app.fire('refund.pay', 'new');
   await app.fire('refund.pay', 'old');
   const refused = { attempt: 1, cause: { code: 'DELAY_PAYLOAD' } };
-  expect(await app.fire('refund.pay', 'lost', 'dead')).toMatchObject(refused);
+  expect(await app.fire('refund.pay', 'lost', 'retrying')).toMatchObject(refused);
   expect(await page.sql('SELECT * FROM refunds ORDER BY order_id')).toEqual([
     { order_id: 'new', cents: 250 },
     { order_id: 'old', cents: 310 },

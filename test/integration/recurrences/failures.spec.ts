@@ -116,7 +116,7 @@ it('one whose process died at its last attempt is told as dead, and the next one
   await other.stop();
 });
 
-it('what nobody can read becomes a dead letter', async () => {
+it('a way to recur that cannot be read becomes a dead letter when the attempts are used up', async () => {
   await schedule('test.plain');
   await node.sql(`UPDATE delay_queue.delay SET repeat = '{"cron": "?!", "catchUp": "each"}'`);
   await node.admin.runNow([{ name: 'test.plain', key: KEY }]);
@@ -124,7 +124,7 @@ it('what nobody can read becomes a dead letter', async () => {
     () => node.delays.find('test.plain', KEY),
     (delay) => delay?.state === 'dead',
   );
-  expect(dead?.lastError).toMatch(/nobody can read/);
+  expect(dead?.lastError).toMatch(/cannot read how the delay recurs/);
 });
 
 it('its @OnDeadDelay is called in the transaction in which it goes on', async () => {

@@ -12,6 +12,7 @@ import { MUTANTS as IMPOLITE } from '../../impolite/mutants/mutants.js';
 import type { Mutant } from '../../mutants-by-suite/mutant.js';
 import { judgedByChaos, judgedByPrograms } from '../../mutants-by-suite/outcome.js';
 import { CROWDS } from '../../mutants-by-suite/crowds.js';
+import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
 import { USERS_FUNCTIONS } from '../../mutants-by-suite/users-functions.js';
@@ -32,6 +33,7 @@ const ALL: [string, Mutant][] = [
   RECURRENCES,
   MENDED,
   CROWDS,
+  DEPLOYS,
   USERS_FUNCTIONS,
   CHAOS,
 ].flatMap((some) => Object.entries(some));

@@ -27,6 +27,8 @@ export class Call implements ActingCall, Holder {
   manager: EntityManager | undefined;
   /** Its handler was called: from then on the attempts count. */
   called = false;
+  /** Its payloads are being read, and its handler has not heard of it. */
+  isReading = false;
   /** What the handler still does counts no more: the result is decided. */
   over = false;
   /** Told when nobody waits for the handler any more. */
@@ -100,7 +102,7 @@ export class Call implements ActingCall, Holder {
     }
     const error = new DelayTimeoutError(timeoutMs);
     this.#stop.because(error);
-    this.#cut({ kind: 'failed', error });
+    this.#cut({ kind: this.isReading ? 'unreadable' : 'failed', error });
   }
 
   /** One lost lease is no reason to stop for the others. */

@@ -5,7 +5,7 @@ import type { PayloadReader } from '../../payloads/payloads.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Call } from './call.js';
 import { argumentsOf, argumentsWith, type HandlerArguments } from './handler-arguments.js';
-import { outcomeOf } from './outcome-of.js';
+import { outcomeOf, outcomeOfReading } from './outcome-of.js';
 import { readPayloads } from './read-payloads.js';
 import { surrounded } from './surrounded.js';
 
@@ -32,8 +32,14 @@ function handled(
   call: Call,
   argumentsFor: (call: Call) => HandlerArguments,
 ): Outcome | Promise<Outcome> {
+  let given: HandlerArguments;
   try {
-    const { work, ctx } = argumentsFor(call);
+    given = argumentsFor(call);
+  } catch (error) {
+    return outcomeOfReading(error, call.stopping);
+  }
+  try {
+    const { work, ctx } = given;
     const { handler } = call;
     const handle = (): unknown => adopted(handler.invoke(work, ctx));
     const isBare = handler.around.length === 0;

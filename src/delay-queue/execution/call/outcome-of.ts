@@ -19,6 +19,15 @@ export function outcomeOf(error: unknown, stopping: Stopping | undefined): Outco
   }
 }
 
+/**
+ * What is meant by something that came of reading a payload. This version of the application may not know its shape, or
+ * not have its key, while another one does.
+ */
+export function outcomeOfReading(error: unknown, stopping: Stopping | undefined): Outcome {
+  const outcome = outcomeOf(error, stopping);
+  return outcome.kind === 'failed' ? { kind: 'unreadable', error: outcome.error } : outcome;
+}
+
 function meantBy(error: unknown, stopping: Stopping | undefined): Outcome {
   if (meansDiscard(error)) return { kind: 'discarded', reason: error.reason };
   if (meansPostpone(error)) {
@@ -36,7 +45,9 @@ function meantBy(error: unknown, stopping: Stopping | undefined): Outcome {
  * known. Nor is it known whom a `DiscardDelay` that the whole batch throws is for.
  */
 export function eachOfBatch(outcome: Outcome): Outcome {
-  if (outcome.kind === 'failed') return { kind: 'split', error: outcome.error };
+  if (outcome.kind === 'failed' || outcome.kind === 'unreadable') {
+    return { kind: 'split', error: outcome.error };
+  }
   if (outcome.kind === 'discarded') return { kind: 'split', error: outcome.reason };
   return outcome;
 }

@@ -1,10 +1,8 @@
-import { DelayPayloadError } from '../../payloads/payload.errors.js';
 import type { PayloadReader } from '../../payloads/payloads.js';
 import type { Outcome } from '../../settlement/outcome.js';
-import { isOf } from '../../validation/blame.js';
 import type { Attempt } from './attempt.js';
 import type { Call } from './call.js';
-import { outcomeOf } from './outcome-of.js';
+import { outcomeOfReading } from './outcome-of.js';
 
 /** Payloads by the attempts that got one, and what becomes of the others. */
 interface Read {
@@ -13,8 +11,8 @@ interface Read {
 }
 
 /**
- * Reads the payloads of a call. What does not fit its schema never will: it is a dead letter. Anything else, such as
- * a key that this node does not have, may be mended: it is a failed attempt.
+ * Reads the payloads of a call. What this node cannot read, another one may, or this one after a deploy: a newer version of
+ * the application has written it, say, or with a key that this one does not have.
  *
  * @returns the payloads that the handler gets, or what becomes of the call when there is none
  */
@@ -22,7 +20,9 @@ export async function readPayloads(
   call: Call,
   read: PayloadReader,
 ): Promise<Map<Attempt, unknown> | Outcome> {
+  call.isReading = true;
   const { payloads, unread } = await readAll(call, read);
+  call.isReading = false;
   // Decided otherwise meanwhile, or about to be: this process stood still, and others have the row by now.
   if (call.over || call.leaseEndsAtMs <= performance.now()) return { kind: 'lost' };
   for (const attempt of payloads.keys()) if (attempt.over) payloads.delete(attempt);
@@ -38,12 +38,7 @@ async function readAll(call: Call, read: PayloadReader): Promise<Read> {
     try {
       all.payloads.set(attempt, await read(attempt.row.payload, attempt));
     } catch (error) {
-      all.unread.set(
-        attempt,
-        isOf(error, DelayPayloadError)
-          ? { kind: 'discarded', reason: error }
-          : outcomeOf(error, call.stopping),
-      );
+      all.unread.set(attempt, outcomeOfReading(error, call.stopping));
     }
   }
   return all;

@@ -116,6 +116,7 @@ function createStatements({
        headers      jsonb,
        repeat       jsonb,
        attempt_log  jsonb,
+       refused_by   text[],
        move_log     jsonb,
        CHECK ((leased_by IS NULL) = (leased_until IS NULL))
      ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,

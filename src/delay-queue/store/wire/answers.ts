@@ -5,10 +5,11 @@ import type {
   DyingRow,
   FenceRow,
   LookedRow,
+  PassedRow,
   RetriedRow,
 } from './attempt-rows.js';
 import type { FoundRow, HistoryRow } from './delay-rows.js';
-import type { LoadedPage, SweptPage } from './wakes.js';
+import { type LoadedPage, REFUSED, type SweptPage } from './wakes.js';
 
 /*
  * What the statements answer, and what is made of it; for those that write a caller's delay, see `write-answers.ts`.
@@ -105,6 +106,17 @@ export const retriedOf = (row: RetryAnswer): RetriedRow => ({
   wake_ms: numberOf(row.wake_ms),
 });
 
+export type PassedAnswer = AsText<
+  'id' | 'epoch' | 'name' | 'failed' | 'wake_ms' | 'passed',
+  'group_id'
+>;
+
+export const passedOf = (row: PassedAnswer): PassedRow => ({
+  ...retriedOf(row),
+  wake_ms: Number(row.wake_ms),
+  passed: isTrue(row.passed),
+});
+
 export type ExhaustedAnswer = AsText<'id' | 'name' | 'attempts' | 'error', 'key'>;
 
 export const exhaustedOf = ({ id, attempts, ...row }: ExhaustedAnswer): ExhaustedRow => ({
@@ -128,7 +140,8 @@ type WakeTuple = [
   epoch: number,
   name: string,
   wakeUs: number,
-  ended: 0 | 1 | 2,
+  /** See `wakeJson`. */
+  ended: number,
   group: string | null,
 ];
 
@@ -147,8 +160,9 @@ function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'>
       name,
       group,
       wakeMs: wakeUs / 1e3,
-      stalled: ended === 2,
-      failed: ended > 0,
+      stalled: ended % REFUSED === 2,
+      failed: ended % REFUSED > 0,
+      refused: ended >= REFUSED,
     })),
     cursor: wakeMs === null ? null : { wakeMs, id: Number(row.cursor_id) },
     nowMs: Number(row.now_ms),

@@ -93,6 +93,14 @@ export interface Retry {
 export type RetryEnd =
   Exclude<AttemptOutcome, 'completed' | 'superseded' | 'running' | 'lost'> | 'unbegun';
 
+/** An attempt whose payload this node cannot read. */
+export interface Unread {
+  id: number;
+  epoch: number;
+  /** Until when no node takes it; null: it wakes when it did. */
+  waitMs: number | null;
+}
+
 export interface RetriedRow {
   id: number;
   epoch: number;
@@ -100,4 +108,10 @@ export interface RetriedRow {
   group: string | null;
   failed: boolean;
   wake_ms: number | null;
+}
+
+export interface PassedRow extends RetriedRow {
+  wake_ms: number;
+  /** False: no other node may read it, and the attempt goes on. */
+  passed: boolean;
 }

@@ -10,7 +10,12 @@ export interface Wake {
   stalled: boolean;
   /** An earlier attempt failed, perhaps in a batch: it travels in no batch any more. */
   failed: boolean;
+  /** A node could not read it, and another one may: it is anyone's. */
+  refused?: boolean;
 }
+
+/** In a page of wakes, added to how the latest attempt ended: a node could not read it. */
+export const REFUSED = 4;
 
 /** Which rows a node looks after, in the shape of the statements' parameters. */
 export interface Shares {

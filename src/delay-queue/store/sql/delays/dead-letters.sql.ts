@@ -24,7 +24,7 @@ ${deadRows(tables, lockWait, of)},
 retried AS (
   UPDATE ${tables.delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL,
+      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL,
       move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
   FROM free f, clock
   WHERE ${isRowOf('f')}

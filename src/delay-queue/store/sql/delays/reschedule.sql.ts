@@ -41,7 +41,7 @@ target AS MATERIALIZED (
 moved AS (
   UPDATE ${tables.delay} d
   SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL,
+      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL,
       move_log = ${movedTo('t.due', 'reschedule')}
   FROM target t, clock
   WHERE ${isRowOf('t')}

@@ -12,7 +12,7 @@ WITH ${clockOf({ now }, lockWait)},
 retried AS (
   UPDATE ${delay} d
   SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL,
+      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL,
       move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
   FROM clock
   WHERE d.name = $1::text AND d.key = $2::text AND d.wake_at = 'infinity'

@@ -94,7 +94,7 @@ placed AS (
   SET payload = f.payload::jsonb, due_at = ${DUE[says]},
       wake_at = GREATEST(${DUE[says]}, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
       created_at = CASE WHEN f.dead OR ${MAX_WAIT} IS NULL THEN clock.now ELSE f.created_at END, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
-      leased_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})${
+      leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})${
         says === 'when' ? '' : `,\n      repeat = ${REPEAT}`
       }
   FROM ${writableOf(extent)} f, clock

@@ -73,7 +73,7 @@ free AS MATERIALIZED (
 ),
 changed AS (
   UPDATE ${tables.delay} d
-  SET payload = f.new_payload,
+  SET payload = f.new_payload, refused_by = NULL,
       repeat = CASE WHEN f.recurs_otherwise OR f.moves
                     THEN ${repeatFrom('f.new_repeat', 'CASE WHEN f.moves THEN f.first ELSE d.due_at END')}
                     ELSE d.repeat END,

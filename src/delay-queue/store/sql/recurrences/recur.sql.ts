@@ -42,7 +42,7 @@ ending AS MATERIALIZED (
 moved AS (
   UPDATE ${tables.delay} d
   SET due_at = e.next_at, wake_at = GREATEST(e.next_at, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
-      attempts = 0, leased_until = NULL, leased_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL
+      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL
   FROM ending e, clock
   WHERE d.ctid = e.ctid
   RETURNING e.*, d.epoch AS next_epoch, d.group_id AS in_group, d.wake_at

@@ -2,17 +2,19 @@ import { clock, nodesNow } from '../parts/clock.js';
 import { epochMs, plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
 import { isPresent } from '../nodes/presence.sql.js';
 import { pausesJson } from '../pauses/pauses.sql.js';
+import { REFUSED } from '../../wire/wakes.js';
 import { notLeftOut, ownShare, servedName } from '../parts/share.js';
 
 /**
  * A row as a small JSON array: one text to parse instead of five columns for each of thousands. Its wake is
- * in microseconds: a whole number, which looks the same to everybody. The last one says how the latest attempt
- * ended: 0 none failed, 1 it failed, 2 without a word.
+ * in microseconds: a whole number, which looks the same to everybody. The last but one says how the latest attempt
+ * ended: 0 none failed, 1 it failed, 2 without a word; and, as 4 more, that a node could not read it.
  */
 export const wakeJson = (row: string): string =>
   `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${presentEpochUs(wakeOf(row))},
                     CASE WHEN ${row}.leased_by IS NOT NULL THEN 2
-                         WHEN ${row}.failed THEN 1 ELSE 0 END, ${row}.group_id)`;
+                         WHEN ${row}.failed THEN 1 ELSE 0 END
+                    + CASE WHEN ${row}.refused THEN ${REFUSED} ELSE 0 END, ${row}.group_id)`;
 
 /**
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
@@ -38,7 +40,7 @@ beat AS (
 ),
 page AS MATERIALIZED (
   SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by, d.group_id,
-         d.last_error IS NOT NULL AS failed
+         d.last_error IS NOT NULL AS failed, d.refused_by IS NOT NULL AS refused
   FROM ${delay} d, ${servedName('d', '$2::text[]', '$11::jsonb')}
   WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
     AND d.wake_at <= (SELECT ${plusMs(now, '$7::float8')})

@@ -16,6 +16,8 @@ const HELP_GROUPS_AFTER_MS = 300_000;
  * time is worth an entry in the wheel), the index of the names; `withGroups` also byGroup[] and the groups that are left out. Answers one row: wakes, the cursor where the next page begins
  * (null: all has been looked at), the oldest wake from this page on unless the page is full, and now_ms.
  *
+ * What a node could not read is anybody's at once: its owner may be that very node.
+ *
  * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
  * looked at once per sweep, and no page looks at more than `scan`. They are not kept: what one that is
  * not full has come to is found by one more walk, through the index alone. Not by more than one: while a
@@ -38,10 +40,11 @@ WITH ${clock({ now })},
 page AS MATERIALIZED (
   SELECT r.*
   FROM (SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by, d.group_id,
-               d.last_error IS NOT NULL AS failed${overdue} LIMIT $6::int) r,
+               d.last_error IS NOT NULL AS failed, d.refused_by IS NOT NULL AS refused${overdue} LIMIT $6::int) r,
        ${servedName('r', '$1::text[]', '$10::jsonb')}, clock
   WHERE served.at IS NOT NULL${groups ? `\n    AND ${notLeftOut('r', groups)}` : ''}
     AND (${ownShare('r', '$2::int[]', '$3::int[]', groups)}
+         OR ($3::int[])[served.at] >= 0 AND r.refused
          OR ($3::int[])[served.at] >= 0 AND ${wakeOf('r')} < clock.now - ${helpAfterMs} * interval '1 millisecond')
     AND ${wakeOf('r')} <= ${plusMs('clock.now', '$9::float8')}
   ORDER BY r.wake_at, r.id

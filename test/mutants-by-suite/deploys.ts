@@ -1,0 +1,50 @@
+import { type Mutant, patch } from './mutant.js';
+
+const MIXED = ['integration/mixed-versions'];
+
+/** Holes that show while two versions of an application run beside each other. Each with its mend taken out. */
+export const DEPLOYS: Readonly<Record<string, Mutant>> = {
+  'fails-what-it-cannot-read': {
+    about: 'spends attempts on payloads that another node can read',
+    patches: [
+      patch(
+        'execution/call/outcome-of.ts',
+        "{ kind: 'unreadable', error: outcome.error }",
+        "{ kind: 'failed', error: outcome.error }",
+      ),
+    ],
+    tests: MIXED,
+  },
+  'passes-to-and-fro': {
+    about: 'takes again what another node could not read either',
+    patches: [
+      patch(
+        'settlement/unread.ts',
+        'epoch === left.epoch || refused === true',
+        'epoch === left.epoch',
+      ),
+    ],
+    tests: MIXED,
+  },
+  'passes-for-ever': {
+    about: 'passes on to nodes that have refused it',
+    patches: [
+      patch(
+        'store/sql/attempts/pass-on.sql.ts',
+        "AND n.process <> ALL (COALESCE(d.refused_by, '{}'))",
+        '',
+      ),
+    ],
+    tests: MIXED,
+  },
+  'leaves-it-to-the-gone': {
+    about: 'leaves to others what it could not read when the others are gone',
+    patches: [patch('intake/intake.ts', 'claims.acknowledger.unread.forget();', '')],
+    tests: MIXED,
+  },
+  'runs-by-half': {
+    about: 'runs what recurs in a way that it does not know',
+    patches: [patch('recurrence/recurrence.ts', 'checkKnown(repeat);', '')],
+    tests: MIXED,
+  },
+};
