@@ -7,6 +7,39 @@ const RECURRENCE = 'recurrence/recurrence.ts';
 
 /** What recurs with one rule taken out. */
 export const RECURRENCES: Readonly<Record<string, Mutant>> = {
+  'asks-the-estimate': {
+    about: 'takes the estimate of the clock for its reading, and begins before it is due',
+    patches: [
+      patch(
+        'execution/claimer.ts',
+        'this.clock.afterReading(row.now_ms, performance.now())',
+        'this.clock.afterReading(this.clock.nowMs(), performance.now())',
+      ),
+    ],
+    tests: ['integration/recurrences/erring-estimate'],
+  },
+  'goes-on-by-the-estimate': {
+    about: 'leaves out an instant that has not come',
+    patches: [
+      patch(
+        'database/database-clock.ts',
+        'readMs + (performance.now() - heardAtMs) * (1 - DRIFT)',
+        'this.nowMs()',
+      ),
+    ],
+    tests: ['unit/recurrence/occurrence'],
+  },
+  'declares-by-the-estimate': {
+    about: 'says when it is due for the first time by a clock that is ahead',
+    patches: [
+      patch(
+        'runtime/declarations.ts',
+        'await this.#store.nowMs()',
+        '(await this.#store.nowMs()) + 186',
+      ),
+    ],
+    tests: ['integration/recurrences/erring-estimate'],
+  },
   'withdraws-nothing': {
     about: 'leaves what is declared no longer where it is',
     patches: [patch(WITHDRAW, 'AND ((d.name, d.key) IN', 'AND false AND ((d.name, d.key) IN')],

@@ -53,6 +53,15 @@ export class DatabaseClock {
     return performance.now() + this.#offsetMs();
   }
 
+  /**
+   * What the clock surely shows, without an estimate: a statement has read that, and the answer was heard later.
+   * @param heardAtMs `performance.now()` then
+   */
+  afterReading(readMs: number, heardAtMs: number): { readMs: number; leastMs(): number } {
+    const leastMs = (): number => readMs + (performance.now() - heardAtMs) * (1 - DRIFT);
+    return { readMs, leastMs };
+  }
+
   /** The `performance.now()` at which the database's clock shows `databaseMs`. */
   toMonotonicMs(databaseMs: number): number {
     return databaseMs - this.#offsetMs();

@@ -91,8 +91,7 @@ export class Claimer {
       this.acknowledger.giveBack(row.id, row.epoch);
       return undefined;
     }
-    // The claim has proven that it was due; the estimate of the clock may be a little behind.
-    const startedMs = Math.max(this.clock.nowMs(), row.now_ms);
+    const startedMs = this.#startedMs(row, askedAtMs);
     const { repeat } = extrasOf(row.extras);
     if (repeat === null) return new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
     return this.#occurrence(row, repeat, (occurrence) => {
@@ -101,13 +100,23 @@ export class Claimer {
     });
   }
 
+  /** For lateness alone. The claim says how early and how late it may be at most; in between the estimate knows best. */
+  #startedMs({ now_ms: readMs }: ClaimedRow, askedAtMs: number): number {
+    const latestMs = readMs + performance.now() - askedAtMs;
+    return Math.min(latestMs, Math.max(readMs, this.clock.nowMs()));
+  }
+
   /** Undefined when it comes too late, or this node cannot read when it comes again. */
   #occurrence(
     row: ClaimedRow,
     repeat: StoredRepeat,
     attempt: (occurrence: Occurrence | null) => Attempt,
   ): Attempt | undefined {
-    const occurrence = occurrenceOf(repeat, row.due_ms, this.clock);
+    const occurrence = occurrenceOf(
+      repeat,
+      row.due_ms,
+      this.clock.afterReading(row.now_ms, performance.now()),
+    );
     if (occurrence === null) return this.#unreadable(attempt(null));
     const isFirst = row.attempts === 1;
     if (!isFirst || !occurrence.isMissed) return attempt(occurrence);

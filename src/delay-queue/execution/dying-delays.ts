@@ -158,7 +158,10 @@ export class DyingDelays {
   #run(row: DyingRow, handler: Handler, held: DyingClaim | undefined, leaseEndsAtMs: number): void {
     const dead = this.#reports.handlerOf(row, handler, held);
     const { repeat } = extrasOf(row.extras);
-    const occurrence = occurrenceOf(repeat, row.due_ms, { nowMs: () => row.now_ms });
+    const occurrence = occurrenceOf(repeat, row.due_ms, {
+      readMs: row.now_ms,
+      leastMs: () => row.now_ms,
+    });
     const attempt = new Attempt(row, dead, leaseEndsAtMs, row.now_ms - row.due_ms, occurrence);
     attempt.ends = { state: 'discarded', error: this.#reports.errorOf(dead) };
     this.#executor.run(new Call(dead, [attempt], { release: () => this.#free() }));

@@ -1,9 +1,11 @@
 import type { DelayRepeat } from '../delay/time/repeat.js';
 import { Recurrence, type StoredRepeat } from './recurrence.js';
 
-/** The database's clock. */
-interface Clock {
-  nowMs(): number;
+/** The database's clock, as the claim has read it. An estimate could be ahead of it, and name an instant that has not come. */
+export interface ClaimsClock {
+  readonly readMs: number;
+  /** So late it is by now at least. */
+  leastMs(): number;
 }
 
 /** One run of a delay that recurs. */
@@ -19,10 +21,10 @@ export class Occurrence {
   constructor(
     private readonly repeat: StoredRepeat,
     dueMs: number,
-    private readonly clock: Clock,
+    private readonly clock: ClaimsClock,
   ) {
     this.#recurrence = new Recurrence(repeat);
-    this.dueMs = this.#recurrence.standsFor(dueMs, clock.nowMs());
+    this.dueMs = this.#recurrence.standsFor(dueMs, clock.readMs);
   }
 
   /** Whether the code says how it recurs. */
@@ -37,19 +39,19 @@ export class Occurrence {
 
   /** Whether it is too late for a first attempt. */
   get isMissed(): boolean {
-    return this.#recurrence.isMissed(this.dueMs, this.clock.nowMs());
+    return this.#recurrence.isMissed(this.dueMs, this.clock.readMs);
   }
 
   /** Where the delay goes on when this run is over now. */
   get nextMs(): number {
-    return this.#recurrence.nextMs(this.dueMs, this.clock.nowMs());
+    return this.#recurrence.nextMs(this.dueMs, this.clock.leastMs());
   }
 }
 
 /** Null where it does not recur, or says what this node cannot read. */
 export function occurrenceOf(
   repeat: StoredRepeat | null,
-  ...of: [dueMs: number, clock: Clock]
+  ...of: [dueMs: number, clock: ClaimsClock]
 ): Occurrence | null {
   try {
     return repeat && new Occurrence(repeat, ...of);

@@ -1,4 +1,3 @@
-import type { DatabaseClock } from '../database/database-clock.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Declaration } from '../handlers/declaration.js';
@@ -37,7 +36,6 @@ export class Declarations {
       nodeName,
     }: Pick<ResolvedOptions, 'installation' | 'historyKept' | 'nodeName'>,
     private readonly registry: HandlerRegistry,
-    private readonly clock: DatabaseClock,
     events: DelayEvents,
   ) {
     this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName);
@@ -61,7 +59,7 @@ export class Declarations {
    * started.
    */
   async sayAgain(): Promise<void> {
-    await this.#store.declare(this.#rowsOf(this.registry.declarations()));
+    await this.#store.declare(await this.#rowsOf(this.registry.declarations()));
   }
 
   async #say(): Promise<number> {
@@ -86,12 +84,13 @@ export class Declarations {
   }
 
   async #declare(): Promise<void> {
-    const left = await this.#store.declare(this.#rowsOf(this.#left));
+    const left = await this.#store.declare(await this.#rowsOf(this.#left));
     this.#left = left.map(({ declaration }) => declaration);
   }
 
-  #rowsOf(declarations: readonly Declaration[]) {
-    const nowMs = this.clock.nowMs();
+  /** By what the database's clock says: its estimate could miss an instant, or make one of its own. */
+  async #rowsOf(declarations: readonly Declaration[]) {
+    const nowMs = declarations.length === 0 ? 0 : await this.#store.nowMs();
     const rows = declarations.map((declaration) => {
       const { name, key, payload } = declaration;
       const repeat: StoredRepeat = { ...declaration.repeat, declared: true };

@@ -18,6 +18,15 @@ export class TestClock extends DatabaseClock {
     return this.#state.standsMs ?? super.nowMs() + this.#state.aheadMs;
   }
 
+  /** It stands while handlers run. */
+  override afterReading(
+    readMs: number,
+    heardAtMs: number,
+  ): ReturnType<DatabaseClock['afterReading']> {
+    const flowing = super.afterReading(readMs, heardAtMs);
+    return { readMs, leastMs: () => this.#state.standsMs ?? flowing.leastMs() };
+  }
+
   override toMonotonicMs(databaseMs: number): number {
     return performance.now() + (databaseMs - this.nowMs());
   }

@@ -124,7 +124,7 @@ export class Worker {
       acknowledger,
     );
     tellOfPlaces({ freed: acknowledger.freed, hints, blocks, nodes, notifier: parts.notifier });
-    const declarations = new Declarations(connections, options, registry, clock, events);
+    const declarations = new Declarations(connections, options, registry, events);
     this.#declarations = declarations;
     const on = { ...claims, intake, blocks, declarations };
     const runs = { ...on, dispatcher: this.#dispatcher, loader: this.#loader };

@@ -1,5 +1,6 @@
 import type { HistoryKept } from '../../delay/attempts.js';
 import { declareSql } from '../sql/recurrences/declare.sql.js';
+import { nowSql } from '../sql/recurrences/now.sql.js';
 import { withdrawSql } from '../sql/recurrences/withdraw.sql.js';
 import { type Installation, tablesOf } from '../tables/schema.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../sql-state.js';
@@ -32,7 +33,14 @@ export class RecurrenceStore {
     this.#sql = {
       declare: declareSql(tables, kept),
       withdraw: withdrawSql(tables, kept),
+      now: nowSql(tables),
     };
+  }
+
+  /** The clock, in milliseconds since 1970. */
+  async nowMs(): Promise<number> {
+    const [row] = await this.runner.query<AsText<'now_ms'>>(this.#sql.now, []);
+    return Number(given(row).now_ms);
   }
 
   /**
