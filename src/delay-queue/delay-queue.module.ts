@@ -28,7 +28,9 @@ import { DelayAdmin } from './delay.admin.js';
 import { DelayLog } from './delay.log.js';
 import { DelayService } from './delay.service.js';
 import { DelayTrace } from './delay.trace.js';
+import { DelayWorker } from './delay.worker.js';
 import { Engine } from './runtime/engine.js';
+import { FirstModule, hearEnds, LastModule, takePlaces } from './runtime/hook-order.js';
 import { ListedTasks } from './runtime/listed-tasks.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
@@ -86,7 +88,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
   .setExtras(EXTRAS as DelayQueueModuleExtras, (definition, { isGlobal = true, dataSource }) => ({
     ...definition,
     global: isGlobal,
-    imports: [...(definition.imports ?? []), DiscoveryModule],
+    imports: [...(definition.imports ?? []), DiscoveryModule, FirstModule, LastModule],
     providers: [
       ...(definition.providers ?? []),
       dataSourceProvider(dataSource),
@@ -100,6 +102,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
       DelayLog,
       DelayService,
       DelayTrace,
+      DelayWorker,
       Engine,
       PRODUCER,
       HandlerExplorer,
@@ -113,7 +116,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
   }))
   .build();
 
-const SERVICES = [DelayService, DelayAdmin, WheelService, DelayEvents];
+const SERVICES = [DelayService, DelayAdmin, DelayWorker, WheelService, DelayEvents];
 
 function refuseWithoutForRoot(): never {
   throw new DelayConfigError(
@@ -165,9 +168,11 @@ export class DelayQueueModule
     private readonly modules: ModulesContainer,
     @Optional() private readonly explorer: HandlerExplorer,
     @Optional() private readonly engine: Engine,
+    @Optional() private readonly wheel: WheelService,
   ) {
     super();
     if (engine === undefined) refuseWithoutForRoot();
+    takePlaces(modules);
   }
 
   async onModuleInit(): Promise<void> {
@@ -184,6 +189,15 @@ export class DelayQueueModule
         'DelayQueueModule.forRoot() was imported twice; import it once, in the root module',
       );
     }
+    const { engine, wheel } = this;
+    hearEnds(this.modules, {
+      bootstrapped: () => engine.bootstrapped(),
+      closing: async () => {
+        wheel.beforeApplicationShutdown();
+        // Whatever went wrong is told by `beforeApplicationShutdown`: Nest would skip all hooks that follow.
+        await engine.close().catch(() => {});
+      },
+    });
     await this.explorer.explore();
   }
 

@@ -62,8 +62,10 @@ export class DelayLog {
   }
 
   #ready({ node, names, worker, listens }: DelayEventMap['ready'][0]): void {
-    if (!worker) this.#logger.log(`node ${node} schedules and runs no handlers`);
-    else {
+    if (!worker) {
+      const until = names.length === 0 ? '' : ' until DelayWorker.run()';
+      this.#logger.log(`node ${node} schedules and runs no handlers${until}`);
+    } else {
       const how = listens ? '' : ', without LISTEN';
       this.#logger.log(`node ${node} serves ${listed(names)}${how}`);
     }

@@ -24,6 +24,7 @@ export type { DataSourceChoice } from './database/chosen-data-source.js';
 export type { DelayQueueOptions } from './options/delay-queue.options.js';
 export { DelayAdmin } from './delay.admin.js';
 export { DelayService } from './delay.service.js';
+export { DelayWorker } from './delay.worker.js';
 export {
   DelayEvents,
   type AttemptEndEvent,

@@ -10,6 +10,7 @@ import { DEPLOYS } from './deploys.js';
 import { impoliteSuite } from './impolite-suite.js';
 import { jestSuite, NAMED } from './jest-suite.js';
 import type { Mutant } from './mutant.js';
+import { LIVES } from './lives.js';
 import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
 import { RECURRENCES } from './recurrences.js';
@@ -58,6 +59,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...CROWDS,
   ...USERS_FUNCTIONS,
   ...DEPLOYS,
+  ...LIVES,
   ...CHAOS,
 };
 

@@ -10,6 +10,7 @@ export type Table = string[][];
 export const TABLES: Record<string, (declarations: Declarations) => Table> = {
   methods: (declarations) => methodTable(declarations, 'DelayService'),
   administration: (declarations) => methodTable(declarations, 'DelayAdmin'),
+  worker: (declarations) => methodTable(declarations, 'DelayWorker'),
   filters: (declarations) => [
     ['filter', 'matches'],
     ...rows(declarations.members('DelayFilter'), said),

@@ -74,8 +74,10 @@ export interface DelayEventMap {
   trouble: [{ during: string; error: unknown }];
   /** What failed before works again. */
   recovered: [{ during: string }];
-  /** The node works, or only schedules. */
+  /** The node works, or only schedules: then `worker` is false, and `names` are those that `DelayWorker.run()` would serve. */
   ready: [{ node: string; names: string[]; worker: boolean; listens: boolean }];
+  /** The application closes: nothing more is claimed, and handlers in flight, `running` of them, were told to give up. */
+  closing: [{ node: string; running: number }];
   /** Nothing runs any more. */
   stopped: [{ node: string; unfinished: number }];
   /** Something an operator should know, once. */

@@ -57,6 +57,8 @@ export class DyingDelays {
   readonly #idle = new Moment();
   readonly #trouble: Trouble;
   #isBusy = false;
+  /** Takes over no more rows; what ends here is still brought to its end. */
+  #isShut = false;
   #isClosed = false;
 
   readonly #reports: DeathReports;
@@ -86,12 +88,22 @@ export class DyingDelays {
   takes({ id, epoch, name }: LookedRow): boolean {
     const handler = this.parts.registry.get(name);
     if (handler?.onDead === undefined) return false;
-    const isRoom = this.#waiting.size < WAITING_MAX && !this.#isClosed;
+    const isRoom = this.#waiting.size < WAITING_MAX && !this.#isShut;
     if (isRoom && !this.#waiting.has(id)) {
       const over = this.parts.acknowledger.dying.enter();
       this.#add({ id, epoch, handler, held: undefined, over, tries: 0 });
     }
     return true;
+  }
+
+  /** The node is ending: rows of processes that died are left to others. */
+  shut(): void {
+    this.#isShut = true;
+    for (const [id, { held, over }] of this.#waiting) {
+      if (held !== undefined) continue;
+      this.#waiting.delete(id);
+      over('gone');
+    }
   }
 
   /** Resolves when all is done that waits, or after `withinMs`; what is left then is put off. */
@@ -164,7 +176,7 @@ export class DyingDelays {
     });
     const attempt = new Attempt(row, dead, leaseEndsAtMs, row.now_ms - row.due_ms, occurrence);
     attempt.ends = { state: 'discarded', error: this.#reports.errorOf(dead) };
-    this.#executor.run(new Call(dead, [attempt], { release: () => this.#free() }));
+    this.#executor.run(new LastCall(dead, [attempt], { release: () => this.#free() }));
   }
 
   /** Held by somebody for a moment, and still leased under the epoch of its last attempt. */
@@ -188,6 +200,13 @@ export class DyingDelays {
     this.parts.acknowledger.putOff(held.claim, { waitMs: 0, error: held.error }, (result) =>
       over(result === 'written' ? 'claimed' : 'gone'),
     );
+  }
+}
+
+/** Ends an attempt that ran here, or would wait for the next one: a node that is ending calls it all the same. */
+class LastCall extends Call {
+  override close(): void {
+    this.tellToGiveUp();
   }
 }
 

@@ -35,6 +35,16 @@ export interface DelayQueueOptions {
    */
   worker?: boolean | 'manual';
   /**
+   * `false`: runs handlers only after `DelayWorker.run()`. Otherwise once every provider has bootstrapped.
+   *
+   * For a leader, say, or for connections of tenants that are opened later. Until then this node schedules only.
+   *
+   * @default true
+   * @range `true`, `false`
+   * @see docs/recipes/start-and-stop.md
+   */
+  autorun?: boolean;
+  /**
    * Unique per running process; shown in history and logs.
    * @default <hostname>:<pid>:<4 hex digits>
    * @range 1 to 80 printable ASCII characters
@@ -166,6 +176,7 @@ export interface ResolvedOptions {
   /** Where the delays live, and which clock they go by: a test's own under `DelayTesting`. */
   installation: { schema: string; clock: 'database' | 'test' };
   worker: boolean | 'manual';
+  autorun: boolean;
   nodeName: string;
   concurrency: number;
   timeoutMs: number;

@@ -28,6 +28,7 @@ const WITHOUT_DEFAULT = { nodeName: true, resolveManager: true, codec: true };
 const DEFAULTS = {
   schema: 'delay_queue',
   worker: true,
+  autorun: true,
   concurrency: 10,
   timeout: '30s',
   maxAttempts: 10,
@@ -63,6 +64,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
       schema,
       installation: { schema, clock: worker === 'manual' ? 'test' : 'database' },
       worker,
+      autorun: checkAutorun(given['autorun']),
       nodeName: checkNodeName(given['nodeName']),
       concurrency: checkConcurrency(given['concurrency']),
       timeoutMs: parseTimeoutMs(given['timeout']),
@@ -125,6 +127,11 @@ export function parseTimeoutMs(value: unknown): number {
 function checkWorker(value: unknown): boolean | 'manual' {
   if (typeof value === 'boolean' || value === 'manual') return value;
   throw new DelayInvalidError('worker', `must be true, false or 'manual', not ${shown(value)}`);
+}
+
+function checkAutorun(value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new DelayInvalidError('autorun', `must be true or false, not ${shown(value)}`);
 }
 
 function checkResolveManager(value: unknown): (() => unknown) | undefined {

@@ -2,32 +2,26 @@ import { Inject, Injectable } from '@nestjs/common';
 import type { DataSource } from 'typeorm';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
-import { DelayConfigError } from '../delay/delay.errors.js';
+import { DelayConfigError, DelayShutdownError } from '../delay/delay.errors.js';
 import { DelayEvents } from '../delay/delay.events.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { WheelService } from '../wheel/wheel.service.js';
 import { PERMISSION_DENIED, sqlStateOf } from '../store/sql-state.js';
 import { TestClockStore } from '../store/test-clock.store.js';
-import { AttemptStore } from '../store/attempt.store.js';
 import { NodeStore } from '../store/node.store.js';
 import type { ProducersEngine } from '../producer/producer-parts.js';
 import { AfterCommit } from '../producer/transaction/after-commit.js';
-import { Announcer, type WrittenAt } from '../intake/announcer.js';
+import type { WrittenAt } from '../intake/announcer.js';
 import { EngineConnections } from '../database/engine-connections.js';
 import { Notifier } from '../cluster/notifier.js';
-import { Nodes } from '../cluster/nodes.js';
 import { UnservedNames } from '../cluster/unserved-names.js';
 import { type Findings, preflight, startError } from '../database/preflight.js';
 import { SessionProof } from '../cluster/session-probe.js';
-import { AbortRequests } from './abort-requests.js';
-import { tasksOf, ListedTasks } from './listed-tasks.js';
+import { ListedTasks } from './listed-tasks.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
 import { within } from '../tasks/within.js';
-import { Worker } from './worker.js';
-
-/** A start that takes longer waits for answers that may not come, and ends by itself when it has one. */
-const STARTS_WITHIN_MS = 5_000;
+import { STARTS_WITHIN_MS, WorkerSwitch } from './worker-switch.js';
 
 /** Postgres cuts an application's name there. */
 const APPLICATION_NAME_MAX = 63;
@@ -38,13 +32,15 @@ export class Engine implements ProducersEngine {
   readonly afterCommit: AfterCommit;
   #connections: EngineConnections | undefined;
   #notifier: Notifier | undefined;
-  #announcer: Announcer | undefined;
   #unserved: UnservedNames | undefined;
-  #aborts: AbortRequests | undefined;
-  #worker: Worker | undefined;
+  #switch: WorkerSwitch | undefined;
   #proof: SessionProof | undefined;
   #starting: Promise<void> | undefined;
-  #isStopped = false;
+  #isBootstrapped = false;
+  /** Whether the worker is to run once everything has bootstrapped. */
+  #isWanted: boolean;
+  #closing: Promise<number> | undefined;
+  #stopped: Promise<void> | undefined;
 
   constructor(
     @Inject(RESOLVED_OPTIONS) private readonly options: ResolvedOptions,
@@ -55,9 +51,13 @@ export class Engine implements ProducersEngine {
     private readonly listed: ListedTasks,
   ) {
     this.afterCommit = new AfterCommit(dataSource);
+    this.#isWanted = options.autorun || isManual(options);
   }
 
-  /** @throws DelayConfigError when the database or the pool cannot do what is asked */
+  /**
+   * Everything but the worker, which claims nothing before all providers have bootstrapped.
+   * @throws DelayConfigError when the database or the pool cannot do what is asked
+   */
   start(): Promise<void> {
     return (this.#starting = this.#start());
   }
@@ -81,6 +81,46 @@ export class Engine implements ProducersEngine {
     }
   }
 
+  /** All providers have bootstrapped. */
+  async bootstrapped(): Promise<void> {
+    this.#isBootstrapped = true;
+    if (!this.#isWanted || this.#closing !== undefined) return;
+    try {
+      await this.#switch?.run();
+    } catch (error) {
+      await this.#connections?.close();
+      throw startError(error, this.options.schema);
+    }
+  }
+
+  /**
+   * Starts the worker, or has it start with the application.
+   * @throws DelayConfigError this node has no worker
+   * @throws DelayShutdownError the application is closing
+   */
+  async run(): Promise<void> {
+    const { worker, schema } = this.options;
+    if (worker !== true) throw new DelayConfigError(notToRun(worker));
+    if (this.#closing !== undefined) throw new DelayShutdownError();
+    this.#isWanted = true;
+    if (!this.#isBootstrapped) return;
+    await this.#switch?.run().catch((error: unknown) => {
+      throw startError(error, schema);
+    });
+  }
+
+  /** Ends the worker: the node goes on as one that only schedules. */
+  async endRun(): Promise<void> {
+    this.#isWanted = isManual(this.options);
+    if (!isManual(this.options)) await this.#switch?.stop();
+  }
+
+  /** Whether a worker runs here, and is not about to end. */
+  get isRunning(): boolean {
+    const worker = this.#switch?.worker;
+    return worker !== undefined && worker.hasStarted && !worker.isShut;
+  }
+
   /** Where callers' statements can be prepared; undefined when there is no such place. */
   get callers(): EngineConnections['callers'] {
     return this.#connections?.callers;
@@ -92,36 +132,54 @@ export class Engine implements ProducersEngine {
    */
   announce(wake: Wake, written: WrittenAt, certain: boolean): void {
     this.#unserved?.written(wake.name);
-    this.#announcer?.announce(wake, written, certain ? 'read' : 'told');
+    this.#switch?.announcer.announce(wake, written, certain ? 'read' : 'told');
   }
 
   /** Of a node that runs nothing by itself, once it has started. */
   get manual(): ManualRuns | undefined {
-    return this.#worker?.manual;
+    return this.#switch?.worker?.manual;
   }
 
   /** The row of that id is gone. */
   disarm(id: number): void {
-    this.#worker?.intake.disarm(id);
+    this.#switch?.worker?.intake.disarm(id);
   }
 
   /** Names or groups are paused, or go on: here at once, and on all nodes that hear it. */
   pausesChanged(): void {
-    this.#worker?.nodesChanged();
+    this.#switch?.worker?.nodesChanged();
     void this.#notifier?.nodesChanged();
   }
 
   /** Asks the attempts that hold these delays to end. */
   async abort(ids: readonly number[]): Promise<void> {
-    await this.#aborts?.send(ids);
+    await this.#switch?.aborts.send(ids);
   }
 
-  /** Ends well, handlers in flight first; harmless when nothing was started. */
-  async stop(): Promise<void> {
+  /**
+   * The application begins to close: ends the worker, handlers in flight first. Callers can still write.
+   * @returns how many attempts were given back unfinished
+   */
+  close(): Promise<number> {
+    return (this.#closing ??= this.#close());
+  }
+
+  /** Ends all of it; harmless when nothing was started. */
+  stop(): Promise<void> {
+    return (this.#stopped ??= this.#stop());
+  }
+
+  async #close(): Promise<number> {
+    // At once for what runs; what starts is looked after when it has.
+    const closed = this.#switch?.close();
+    const running = this.#switch?.worker?.inFlight.size ?? 0;
+    this.events.emit('closing', { node: this.options.nodeName, running });
     await this.#whenStarted();
-    this.#isStopped = true;
-    this.listed.remove();
-    const unfinished = (await this.#worker?.drain()) ?? 0;
+    return (await (closed ?? this.#switch?.close())) ?? 0;
+  }
+
+  async #stop(): Promise<void> {
+    const unfinished = await this.close();
     await this.#notifier?.drain();
     await this.#proof?.stop();
     await this.#unserved?.stop();
@@ -146,57 +204,38 @@ export class Engine implements ProducersEngine {
   }
 
   async #begin(connections: EngineConnections, { limits }: Findings): Promise<void> {
-    const { options, events, dataSource, registry, wheel } = this;
+    if (this.#closing !== undefined) return await connections.close();
+    const { options, events, registry } = this;
     const notifier = new Notifier(connections, options.schema, events);
-    const names = options.worker ? registry.names() : [];
-    const nodes = new Nodes(options.nodeName, names, registry.limitedByGroup());
-    const worker =
-      names.length === 0 && !isManual(options)
-        ? undefined
-        : new Worker({
-            options,
-            dataSource,
-            registry,
-            wheel,
-            events,
-            connections,
-            nodes,
-            notifier,
-          });
+    const workers = new WorkerSwitch({ ...this.#parts, connections, notifier, limits });
     this.afterCommit.start();
     this.#notifier = notifier;
-    this.#announcer = new Announcer(nodes, notifier, options.horizonMs, worker?.intake);
-    if (!isManual(options)) {
-      const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
-      this.#unserved = new UnservedNames(nodeStore, names, options, events);
-    }
-    const store = new AttemptStore(connections, options.installation, 'nothing', options.nodeName);
-    this.#aborts = new AbortRequests(store, notifier, worker?.inFlight, events);
-    const listens = (await worker?.start()) ?? false;
-    if (this.#isStopped) return void (await worker?.drain());
-    if (worker !== undefined && !listens && limits !== null) {
-      events.emit('advice', {
-        message:
-          `${limits} on this role ends statements of the engine, and sessions of a pooler take no ` +
-          'settings from it: ALTER ROLE … SET it to 15s or more',
-      });
-    }
-    this.#worker = worker;
+    this.#switch = workers;
+    const names = options.worker ? registry.names() : [];
     if (isManual(options)) {
       events.emit('advice', {
         message: "this node runs nothing by itself: its worker is 'manual', which is for tests",
       });
+    } else {
+      const nodeStore = new NodeStore(connections, options.installation, options.nodeName);
+      this.#unserved = new UnservedNames(nodeStore, names, options, events);
     }
-    if (worker === undefined) this.#proveSessions(connections);
-    else this.listed.add(tasksOf(options));
-    events.emit('ready', {
-      node: options.nodeName,
-      names,
-      worker: worker !== undefined,
-      listens,
-    });
+    if (workers.hasWork && this.#isWanted) return;
+    this.#proveSessions(connections);
+    events.emit('ready', { node: options.nodeName, names, worker: false, listens: false });
+  }
+
+  get #parts() {
+    const { options, dataSource, registry, wheel, events, listed } = this;
+    return { options, dataSource, registry, wheel, events, listed };
   }
 }
+
+const notToRun = (worker: false | 'manual'): string =>
+  worker === 'manual'
+    ? "DelayWorker.run(): the worker of this node is 'manual', so only DelayTesting runs its handlers"
+    : 'DelayWorker.run(): this node has worker: false and runs no handlers; to start its worker by hand, ' +
+      'give the module autorun: false instead';
 
 /** Of a schema under test, which a production one does not have. */
 async function createClock(

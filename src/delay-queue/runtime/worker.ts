@@ -70,6 +70,9 @@ export class Worker {
   readonly #leaseKeeper: LeaseKeeper;
   readonly #pruners: Pruner[];
   readonly #declarations: Declarations;
+  #hasStarted = false;
+  #claimsAnswered: Promise<void> | undefined;
+  #drained: Promise<number> | undefined;
 
   /**
    * From what is known of others to what is written last: who listens comes after whom it listens to.
@@ -155,13 +158,24 @@ export class Worker {
     await this.#declarations.start();
     this.#loader.start();
     this.#leaseKeeper.start();
-    if (this.manual === undefined) {
+    if (this.manual === undefined && !this.isShut) {
       this.intake.open();
       this.#sweeper.start();
       for (const pruner of this.#pruners) pruner.start();
     }
     await notifier.nodesChanged(options.nodeName);
+    this.#hasStarted = true;
     return listens;
+  }
+
+  /** Whether its start is over: only then it can be drained. */
+  get hasStarted(): boolean {
+    return this.#hasStarted;
+  }
+
+  /** Whether it claims no more. */
+  get isShut(): boolean {
+    return this.#claimsAnswered !== undefined;
   }
 
   /** Looks what is this node's by now. */
@@ -170,21 +184,34 @@ export class Worker {
   }
 
   /**
+   * From this moment on nothing is claimed, no handler is called, those that run are told to give up, and whichever
+   * fails loses no attempt.
+   */
+  shut(): void {
+    if (this.#claimsAnswered !== undefined) return;
+    this.manual?.end();
+    this.#claimsAnswered = this.#dispatcher.stop();
+    this.#dying.shut();
+    this.inFlight.close();
+  }
+
+  /**
    * Claims nothing more, waits for the handlers in flight, gives back the rest without spending an
    * attempt, writes everything down, says goodbye.
    *
    * @returns how many attempts were given back unfinished
    */
-  async drain(): Promise<number> {
-    // From this moment: whatever is answered while the others stop begins no more.
-    this.manual?.end();
-    const claimsAnswered = this.#dispatcher.stop();
+  drain(): Promise<number> {
+    this.shut();
+    return (this.#drained ??= this.#drain());
+  }
+
+  async #drain(): Promise<number> {
     await this.#declarations.stop();
     await Promise.all([this.#loader, this.#sweeper, ...this.#pruners].map((each) => each.stop()));
     await this.#listener.stop();
-    await claimsAnswered;
+    await this.#claimsAnswered;
     this.intake.close();
-    for (const { holder } of this.inFlight.all()) holder.close();
     await this.inFlight.whenIdle(this.parts.options.drainTimeoutMs);
     await this.#dying.drain(ACKNOWLEDGE_WITHIN_MS);
     const unfinished = this.inFlight.all();

@@ -43,6 +43,11 @@ export class InFlight {
     }
   }
 
+  /** The node is ending: tells all of them to give up. */
+  close(): void {
+    for (const { holder } of this.all()) holder.close();
+  }
+
   all(): HeldClaim[] {
     return [...this.#byId.values(), ...this.#earlier];
   }

@@ -3,6 +3,8 @@ import { type INestApplication, Logger } from '@nestjs/common';
 import {
   type Delay,
   DelayAdmin,
+  DelayEvents,
+  DelayWorker,
   OnDelay,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
@@ -137,7 +139,7 @@ it('testing-a-handler.md: calls the method in a transaction', async () => {
 });
 
 it('kubernetes.md: is ready when it works, and not from the signal on; alive in between', async () => {
-  const [, { DelayHealth, start }] = await recipe('kubernetes.md');
+  const [, { start }] = await recipe('kubernetes.md');
   Logger.overrideLogger(false);
   const app: INestApplication = await start(0);
   try {
@@ -147,7 +149,7 @@ it('kubernetes.md: is ready when it works, and not from the signal on; alive in 
     };
     expect(await asked('live')).toEqual([200, { live: true }]);
     expect(await asked('ready')).toEqual([200, { ready: true }]);
-    app.get(DelayHealth).onModuleDestroy();
+    app.get(DelayEvents).emit('closing', { node: 'this one', running: 0 });
     expect(await asked('ready')).toMatchObject([503, {}]);
     expect(await asked('live')).toMatchObject([200, {}]);
   } finally {
@@ -209,4 +211,18 @@ it('serverless-producers.md: schedules from a container that stays warm, and a w
   );
   expect(nodes).toEqual([{ names: ['order.close'] }]);
   await (await application()).close();
+});
+
+it('start-and-stop.md: runs after the election, and no more when another one is elected', async () => {
+  const [page, { AppModule, Leader }] = await recipe('start-and-stop.md');
+  process.env.DATABASE_URL = page.database.url;
+  const app = await page.run({ module: class {}, imports: [AppModule], providers: [Closing] });
+  await app.delays.schedule('order.close', { orderId: 'a' }, { after: 0, key: 'a' });
+  expect(app.get(DelayWorker).isRunning).toBe(false);
+  const fired = app.next('completed', 'order.close', 'a');
+  await app.get(Leader).elected();
+  await fired;
+  await app.get(Leader).deposed();
+  expect(app.get(DelayWorker).isRunning).toBe(false);
+  await app.stop();
 });

@@ -76,6 +76,7 @@ export const SUBJECTS: readonly Subject[] = [
   ofModule('options', namesOf('DelayQueueOptions'), resolveOptions, {
     takes: {
       worker: BOOLEANS,
+      autorun: BOOLEANS,
       nodeName: ['a text'],
       history: ['false', 'an empty object'],
       enhancers: ['false'],

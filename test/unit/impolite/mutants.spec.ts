@@ -13,6 +13,7 @@ import type { Mutant } from '../../mutants-by-suite/mutant.js';
 import { judgedByChaos, judgedByPrograms } from '../../mutants-by-suite/outcome.js';
 import { CROWDS } from '../../mutants-by-suite/crowds.js';
 import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
+import { LIVES } from '../../mutants-by-suite/lives.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
 import { USERS_FUNCTIONS } from '../../mutants-by-suite/users-functions.js';
@@ -35,6 +36,7 @@ const ALL: [string, Mutant][] = [
   CROWDS,
   DEPLOYS,
   USERS_FUNCTIONS,
+  LIVES,
   CHAOS,
 ].flatMap((some) => Object.entries(some));
 

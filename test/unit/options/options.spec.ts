@@ -18,6 +18,7 @@ describe('the options of the module', () => {
     expect(rest).toEqual({
       schema: 'delay_queue',
       worker: true,
+      autorun: true,
       concurrency: 10,
       timeoutMs: 30_000,
       maxAttempts: 10,
@@ -39,7 +40,13 @@ describe('the options of the module', () => {
   });
 
   it('are taken as they are given, up to their bounds, and undefined is a default', () => {
-    const same = { schema: 'timers', worker: false, nodeName: 'shop-1', enhancers: 'all' };
+    const same = {
+      schema: 'timers',
+      worker: false,
+      autorun: false,
+      nodeName: 'shop-1',
+      enhancers: 'all',
+    };
     const integers = { concurrency: 1, maxAttempts: 3, claimBatch: 5_000, connections: 2 };
     const codec = { encode: pass, decode: pass };
     const given = {

@@ -10,6 +10,7 @@ import type {
   DelayRecord,
   DelayStats,
   DelayTarget,
+  DelayWorker,
   DiscardDeadResult,
   Duration,
   GroupOrder,
@@ -32,6 +33,16 @@ import '../../support/delay-payloads.js';
 
 const LIST: DelayTarget[] = [{ name: 'test.a', key: 'k' }, { id: '1' }];
 const FILTER: DelayFilter = { name: ['test.a', 'test.b'], state: 'dead', dueBefore: new Date() };
+
+async function ofWorker(worker: DelayWorker) {
+  fits<boolean>(worker.isRunning);
+  fits<void>(await worker.run());
+  fits<void>(await worker.stop());
+  // @ts-expect-error -- a node has one worker, for all its names
+  await worker.run('test.a');
+  // @ts-expect-error -- how long it waits is an option of the module
+  await worker.stop({ drainTimeout: '1s' });
+}
 
 async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<DelayInfo[]>(await admin.list({}, { limit: 5, after: '7' }));
@@ -122,5 +133,5 @@ function options() {
 }
 
 it('what DelayAdmin takes and answers, by `tsc`', () => {
-  expect([calls, mistakes, answers, options]).toBeDefined();
+  expect([ofWorker, calls, mistakes, answers, options]).toBeDefined();
 });

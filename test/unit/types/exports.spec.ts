@@ -22,6 +22,7 @@ const INSTANCES: Record<string, string> = {
   DelayEmitter: 'emitter',
   DelayEvents: 'events',
   DelayTesting: 'testing',
+  DelayWorker: 'worker',
   WheelService: 'wheel',
 };
 

@@ -63,6 +63,7 @@ function modules() {
 
 function options() {
   same<DelayQueueOptions['worker'], boolean | 'manual' | undefined>(true);
+  same<DelayQueueOptions['autorun'], boolean | undefined>(true);
   same<DelayQueueOptions['connections'], number | undefined>(true);
   same<DelayQueueOptions['around'], DelayAround | readonly DelayAround[] | undefined>(true);
   same<DelayQueueOptions['enhancers'], DelayEnhancers | undefined>(true);

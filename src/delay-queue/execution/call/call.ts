@@ -111,7 +111,13 @@ export class Call implements ActingCall, Holder {
     this.#decide(attempt, { kind: 'lost' });
   }
 
+  /** What was not called yet is not called any more. */
   close(): void {
+    this.tellToGiveUp();
+    if (!this.called) this.#cut({ kind: 'released' });
+  }
+
+  protected tellToGiveUp(): void {
     this.#stop.close();
   }
 
@@ -157,8 +163,9 @@ export class Call implements ActingCall, Holder {
   }
 
   /** The result is decided. @param tell what becomes of each attempt */
-  end(outcome: Outcome, tell: (attempt: Attempt, outcome: Outcome) => void): void {
+  end(given: Outcome, tell: (attempt: Attempt, outcome: Outcome) => void): void {
     this.over = true;
+    const outcome = this.#stopped?.ofAll(given) ?? given;
     const decided = this.#decided;
     const isBatch = this.#open.length > 1 || decided !== undefined;
     const all = isBatch ? eachOfBatch(outcome) : outcome;

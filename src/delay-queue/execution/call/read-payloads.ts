@@ -25,6 +25,7 @@ export async function readPayloads(
   call.isReading = false;
   // Decided otherwise meanwhile, or about to be: this process stood still, and others have the row by now.
   if (call.over || call.leaseEndsAtMs <= performance.now()) return { kind: 'lost' };
+  if (call.stopping === 'released') return { kind: 'released' };
   for (const attempt of payloads.keys()) if (attempt.over) payloads.delete(attempt);
   if (call.handler.batch === null) return [...unread.values()][0] ?? payloads;
   for (const [{ id }, outcome] of unread) call.say(String(id), outcome);

@@ -54,6 +54,11 @@ export class Stop {
     this.#aborted.add(attempt);
   }
 
+  /** Nothing that fails while the node ends costs an attempt: its own clients may be closed by then. */
+  ofAll(outcome: Outcome): Outcome {
+    return this.#isClosing && outcome.kind === 'failed' ? { kind: 'released' } : outcome;
+  }
+
   /** The others of a batch end with those that are aborted, and run again at once. */
   ofOne(attempt: Attempt, outcome: Outcome): Outcome {
     const isOther = outcome.kind === 'aborted' && this.#aborted?.has(attempt) !== true;

@@ -1,0 +1,50 @@
+import { type Mutant, patch } from './mutant.js';
+
+const HOOK_ORDER = 'runtime/hook-order.ts';
+const CALL = 'execution/call/call.ts';
+const LIFE = ['hostile/application-life/application-life.properties'];
+
+/** Holes that only the life of an application shows: how it begins and ends. Each with its mend taken out. */
+export const LIVES: Readonly<Record<string, Mutant>> = {
+  'hears-of-the-end-last': {
+    about: 'drains after all onModuleDestroy have run',
+    patches: [patch(HOOK_ORDER, 'await this.ends?.closing();', '')],
+    tests: LIFE,
+  },
+  'ends-where-it-is-imported': {
+    about: 'hears of the end when the module it stands in does',
+    patches: [
+      patch(HOOK_ORDER, 'module.distance = Infinity;', ';'),
+      patch(HOOK_ORDER, 'module.distance = -Infinity;', ';'),
+    ],
+    tests: LIFE,
+  },
+  'runs-while-others-bootstrap': {
+    about: 'claims as soon as it has bootstrapped itself',
+    patches: [
+      patch(
+        'delay-queue.module.ts',
+        'return this.engine.start();',
+        'return this.engine.start().then(() => this.engine.bootstrapped());',
+      ),
+    ],
+    tests: LIFE,
+  },
+  'blames-who-is-late-at-the-end': {
+    about: 'takes an attempt for a timeout while the application closes',
+    patches: [
+      patch('execution/call/stop.ts', "this.#isClosing && outcome.kind === 'failed'", 'false'),
+    ],
+    tests: LIFE,
+  },
+  'calls-at-the-end': {
+    about: 'calls a handler whose transaction has just begun although the application closes',
+    patches: [patch(CALL, "if (!this.called) this.#cut({ kind: 'released' });", '')],
+    tests: LIFE,
+  },
+  'tells-no-handler-of-the-end': {
+    about: 'aborts no signal when the application closes',
+    patches: [patch('runtime/worker.ts', 'this.inFlight.close();', '')],
+    tests: LIFE,
+  },
+};
