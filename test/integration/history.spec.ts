@@ -1,4 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
+import { prunersOf } from '../../src/delay-queue/runtime/pruner.js';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';
@@ -186,6 +188,22 @@ describe('pruning', () => {
     expect(await other.node.prune(HOUR_MS, 10)).toBe(5);
     expect(await other.node.prune(HOUR_MS, 10)).toBe(0);
     expect(await lines()).toBe(5);
+  });
+
+  it('on a node without history takes what is left of one, once no node writes any more', async () => {
+    await fill(15, '2 h');
+    await fill(1, '0 s');
+    expect(await other.node.pruneAbandoned(HOUR_MS, 10)).toBe(0);
+    await node.sql(`DELETE FROM delay_queue.history WHERE ended_at > now() - interval '1 h'`);
+    expect(await other.node.pruneAbandoned(HOUR_MS, 10)).toBe(10);
+    expect(await other.node.pruneAbandoned(HOUR_MS, 10)).toBe(5);
+  });
+
+  it('is done by a node without history as well', () => {
+    const [without, withHistory] = [null, HOUR_MS].map((keepMs) =>
+      prunersOf(other.node, keepMs, new DelayEvents()),
+    );
+    expect(without).toHaveLength(withHistory!.length);
   });
 
   it('by several nodes at once takes every line once and waits for nobody', async () => {

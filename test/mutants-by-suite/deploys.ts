@@ -42,6 +42,24 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     patches: [patch('intake/intake.ts', 'claims.acknowledger.unread.forget();', '')],
     tests: MIXED,
   },
+  'postpones-by-nothing': {
+    about: 'calls a handler again at once that postpones by nothing',
+    patches: [
+      patch(
+        'execution/call/outcome-of.ts',
+        'const POSTPONED_MS_MIN = 100;',
+        'const POSTPONED_MS_MIN = 0;',
+      ),
+    ],
+    tests: ['integration/engine/outcomes'],
+  },
+  'prunes-what-others-keep': {
+    about: 'deletes lines of history that another node keeps',
+    patches: [
+      patch('store/sql/history/prune.sql.ts', 'onlyWithoutNewer: true', 'onlyWithoutNewer: false'),
+    ],
+    tests: ['integration/history'],
+  },
   'runs-by-half': {
     about: 'runs what recurs in a way that it does not know',
     patches: [patch('recurrence/recurrence.ts', 'checkKnown(repeat);', '')],

@@ -21,7 +21,7 @@ export class DiscardDelay extends Error {
 }
 
 /**
- * Thrown by a handler: run again later, without spending an attempt.
+ * Thrown by a handler: run again later, without spending an attempt. Later is in 100 ms at least.
  *
  * ```ts
  * throw new PostponeDelay('10m');
@@ -32,7 +32,7 @@ export class PostponeDelay extends Error {
   /** @internal */
   readonly [MEANING] = 'postpone';
 
-  /** @param after how long from now, like `schedule`'s `after` */
+  /** @param after how long from now, like `schedule`'s `after`; less than 100 ms counts as 100 ms */
   constructor(readonly after: Duration) {
     super(`postponed by ${String(after)}`);
   }

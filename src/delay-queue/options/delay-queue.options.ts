@@ -105,6 +105,8 @@ export interface DelayQueueOptions {
   connections?: number;
   /**
    * How long what ended is kept, or `false`; with `attempts` each attempt, too: when, where and how it ended.
+   *
+   * Where it is `false` on all nodes, the lines of before go when the last of them is a day old.
    * @default { keep: '24h', attempts: false }
    * @range `false`, or 1 s to 100 years
    * @see docs/recipes/what-happened.md

@@ -69,7 +69,7 @@ export function firstMsOf(repeat: StoredRepeat, nowMs: number): number {
   return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
 }
 
-const KNOWN = ['every', 'cron', 'timeZone', 'catchUp', 'from', 'declared', 'travelledMs'];
+const KNOWN = ['every', 'cron', 'timeZone', 'catchUp', 'from', 'declared'];
 const CATCH_UPS: readonly string[] = ['latest', 'each', 'none'] satisfies CatchUp[];
 
 /** A newer version may say more, and would not be understood by half. @throws */

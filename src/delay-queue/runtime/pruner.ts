@@ -16,6 +16,8 @@ const NODES_AFTER_MS = 24 * 60 * 60 * 1_000;
 const PAUSES_AFTER_MS = NODES_AFTER_MS;
 /** Longer than any rate looks back: a limit that is met again begins full. */
 const QUOTAS_AFTER_MS = 2 * NODES_AFTER_MS;
+/** Where history was switched off, its lines go when the last one is so old. */
+const ABANDONED_AFTER_MS = NODES_AFTER_MS;
 const RARELY_EVERY_MS = 60 * 60 * 1_000;
 
 /** A node looks for the first time within this time of its start, if it does not do so more often. */
@@ -52,7 +54,7 @@ export class Pruner {
   }
 }
 
-/** @param historyKeepMs how long what ended is kept; `null`: there is no history */
+/** @param historyKeepMs how long what ended is kept; `null`: this node keeps no history, and what is left of one goes */
 export function prunersOf(
   store: NodeStore,
   historyKeepMs: number | null,
@@ -65,9 +67,9 @@ export function prunersOf(
   const pruners = [nodes, pauses, quotas, permits].map(
     (prune) => new Pruner(prune, RARELY_EVERY_MS, events),
   );
-  if (historyKeepMs !== null) {
-    const history = (limit: number) => store.prune(historyKeepMs, limit);
-    pruners.push(new Pruner(history, HISTORY_EVERY_MS, events));
-  }
-  return pruners;
+  const history = (limit: number) =>
+    historyKeepMs === null
+      ? store.pruneAbandoned(ABANDONED_AFTER_MS, limit)
+      : store.prune(historyKeepMs, limit);
+  return [...pruners, new Pruner(history, HISTORY_EVERY_MS, events)];
 }

@@ -14,7 +14,7 @@ import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
 import { leaveSql } from './sql/nodes/leave.sql.js';
 import { unservedSql } from './sql/nodes/unserved.sql.js';
 import { loadSql } from './sql/wakes/load.sql.js';
-import { pruneSql } from './sql/history/prune.sql.js';
+import { pruneAbandonedSql, pruneSql } from './sql/history/prune.sql.js';
 import { forgetPermitsSql, forgetQuotasSql } from './sql/limits/claim-limited.sql.js';
 import { forgetPausesSql } from './sql/pauses/pauses.sql.js';
 import { sweepSql } from './sql/wakes/sweep.sql.js';
@@ -35,6 +35,7 @@ export class NodeStore {
       leave: leaveSql(tables),
       unserved: unservedSql(tables),
       prune: pruneSql(tables),
+      pruneAbandoned: pruneAbandonedSql(tables),
       forgetNodes: forgetNodesSql(tables),
       forgetPauses: forgetPausesSql(tables),
       forgetQuotas: forgetQuotasSql(tables),
@@ -104,6 +105,11 @@ export class NodeStore {
 
   async prune(keepMs: number, limit: number): Promise<number> {
     return Number((await this.#one<CountAnswer>(this.#sql.prune, [keepMs, limit])).count);
+  }
+
+  /** Deletes lines of history only when none is younger: history is kept no more. */
+  async pruneAbandoned(keepMs: number, limit: number): Promise<number> {
+    return Number((await this.#one<CountAnswer>(this.#sql.pruneAbandoned, [keepMs, limit])).count);
   }
 
   /** @returns how many rows of nodes not seen for so long it deleted */

@@ -3,6 +3,7 @@ import { expect, it } from '@jest/globals';
 import type { DynamicModule, Provider } from '@nestjs/common';
 import { OnDelay } from 'nestjs-delay-queue';
 import { appModule } from '../../support/delay-node.js';
+import { readDocument } from '../documents.js';
 import { type App, recipe } from '../page.js';
 
 /** What an application has beside the module of the page, and everywhere. */
@@ -169,8 +170,28 @@ it('encrypted-payloads.md: encrypts, reads what older keys have written, and ope
   ).toEqual([{ number: '2026-03' }, { number: '2026-11' }]);
   await app.fire('customer.call', 'a');
   expect(seen).toEqual([{ phone: 'a' }]);
+  await app.stop();
+  const closes = await page.startWith([delayQueueWith(current)]);
+  await closes.delays.schedule('order.close' as never, 'renamed' as never, {
+    after: '1h',
+    key: 'c',
+  });
+  const { text } = readDocument('docs/operations.md');
+  const [, rename = ''] = /^### Rename\n+```sql\n(.*?)```/ms.exec(text) ?? [];
+  await page.sql(rename);
+  class Expires {
+    @OnDelay('order.expire' as never)
+    expire({ payload }: { payload: unknown }): void {
+      seen.push(payload);
+    }
+  }
+  await closes.stop();
+  const former = { 'order.expire': 'order.close' };
+  const renamed = await page.startWith([delayQueueWith(current, former)], [Calls, Expires]);
+  await renamed.fire('order.expire', 'c');
+  expect(seen.splice(1)).toEqual(['renamed']);
   await page.sql(`UPDATE delay_queue.delay SET key = 'other'`);
-  const refused = await app.fire('customer.call', 'other', 'retrying');
+  const refused = await renamed.fire('customer.call', 'other', 'retrying');
   expect(refused).toMatchObject({ cause: { code: 'DELAY_CODEC' } });
   expect(seen).toHaveLength(1);
 });

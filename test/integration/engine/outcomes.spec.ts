@@ -49,6 +49,15 @@ describe.each(NAMES)('the handler of %s', (name) => {
     expect(found!.wakeAt).toEqual(found!.dueAt);
   });
 
+  it('that postpones by nothing does not spin: it is called again in a tenth of a second', async () => {
+    const { ended } = await ends('postponed', name, ({ attempt }) => {
+      expect(attempt).toBe(1);
+      throw new PostponeDelay(0);
+    });
+    expect(ended.waitMs).toBe(100);
+    await node.delays.cancel(name, 'k', { running: 'abort' });
+  });
+
   it('gets each attempt counted before it runs, up to what schedule said', async () => {
     const seen: unknown[] = [];
     const fails = async ({ attempt, maxAttempts }: Acting): Promise<never> => {

@@ -6,6 +6,12 @@ import type { Outcome } from '../../settlement/outcome.js';
 export type Stopping = 'released' | 'aborted';
 
 /**
+ * No attempt is spent, so nothing else ends a handler that postpones by nothing whenever it is called: it was called 600
+ * times a second.
+ */
+const POSTPONED_MS_MIN = 100;
+
+/**
  * What is meant by something a handler threw, or said of one of its delays. Whatever it is: even
  * to ask can throw, on a revoked Proxy.
  *
@@ -32,7 +38,8 @@ function meantBy(error: unknown, stopping: Stopping | undefined): Outcome {
   if (meansDiscard(error)) return { kind: 'discarded', reason: error.reason };
   if (meansPostpone(error)) {
     try {
-      return { kind: 'postponed', waitMs: parseDurationMs(error.after, 'after') };
+      const waitMs = Math.max(POSTPONED_MS_MIN, parseDurationMs(error.after, 'after'));
+      return { kind: 'postponed', waitMs };
     } catch (invalid) {
       return { kind: 'failed', error: invalid };
     }

@@ -9,3 +9,15 @@ import { deleteOldest } from '../parts/delete-oldest.js';
  */
 export const pruneSql = ({ history }: Tables): string =>
   deleteOldest(history, { by: 'ctid', since: 'ended_at', order: 'ended_at, id, epoch' });
+
+/**
+ * The same for a node that keeps no history, while no other node keeps one either: as long as a line is younger, that
+ * one's own pruner has its rule.
+ */
+export const pruneAbandonedSql = ({ history }: Tables): string =>
+  deleteOldest(history, {
+    by: 'ctid',
+    since: 'ended_at',
+    order: 'ended_at, id, epoch',
+    onlyWithoutNewer: true,
+  });

@@ -5,20 +5,34 @@
  * @param by what finds the chosen rows again
  * @param since the instant that counts for a row's age
  * @param order of the index that has the oldest first
+ * @param onlyWithoutNewer nothing is deleted while there is a row that is younger
  */
 export const deleteOldest = (
   table: string,
-  { by, since, order }: { by: string; since: string; order: string },
-): string => `
+  {
+    by,
+    since,
+    order,
+    onlyWithoutNewer = false,
+  }: { by: string; since: string; order: string; onlyWithoutNewer?: boolean },
+): string => {
+  const before = `(SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')`;
+  return `
 WITH deleted AS (
   DELETE FROM ${table}
   WHERE ${by} = ANY (ARRAY(
     SELECT ${by}
     FROM ${table}
-    WHERE ${since} < (SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')
+    WHERE ${since} < ${before}${
+      onlyWithoutNewer
+        ? `
+      AND NOT (SELECT EXISTS (SELECT FROM ${table} WHERE ${since} >= ${before}))`
+        : ''
+    }
     ORDER BY ${order}
     LIMIT $2::int
     FOR UPDATE SKIP LOCKED))
   RETURNING id
 )
 SELECT count(*)::text AS count FROM deleted`;
+};
