@@ -9,7 +9,7 @@ import {
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
-import { DiscoveryModule, ModulesContainer } from '@nestjs/core';
+import { MetadataScanner, ModulesContainer } from '@nestjs/core';
 import {
   DATA_SOURCE,
   type DataSourceChoice,
@@ -35,6 +35,7 @@ import { ListedTasks } from './runtime/listed-tasks.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
 import { Invoker } from './handlers/invocation/invoker.js';
+import { DISCOVERY, ofThisCopy } from './handlers/invocation/nest-core.js';
 import { NestEnhancers } from './handlers/invocation/nest-enhancers.js';
 import { Producer } from './producer/producer.js';
 import { WheelAlarm } from './wheel/wheel-alarm.js';
@@ -88,7 +89,7 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
   .setExtras(EXTRAS as DelayQueueModuleExtras, (definition, { isGlobal = true, dataSource }) => ({
     ...definition,
     global: isGlobal,
-    imports: [...(definition.imports ?? []), DiscoveryModule, FirstModule, LastModule],
+    imports: [...(definition.imports ?? []), FirstModule, LastModule],
     providers: [
       ...(definition.providers ?? []),
       dataSourceProvider(dataSource),
@@ -97,6 +98,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<DelayQueueOpti
         inject: [GIVEN_OPTIONS],
         useFactory: (options: DelayQueueOptions) => resolveOptions(options),
       },
+      DISCOVERY,
+      MetadataScanner,
       DelayAdmin,
       DelayEvents,
       DelayLog,
@@ -165,14 +168,14 @@ export class DelayQueueModule
 
   /** @internal Nest's to call: its parameters would lead the declarations into the engine. */
   constructor(
-    private readonly modules: ModulesContainer,
+    @Optional() private readonly modules: ModulesContainer,
     @Optional() private readonly explorer: HandlerExplorer,
     @Optional() private readonly engine: Engine,
     @Optional() private readonly wheel: WheelService,
   ) {
     super();
     if (engine === undefined) refuseWithoutForRoot();
-    takePlaces(modules);
+    takePlaces(ofThisCopy(modules));
   }
 
   async onModuleInit(): Promise<void> {
@@ -190,6 +193,7 @@ export class DelayQueueModule
       );
     }
     const { engine, wheel } = this;
+    engine.hooksAreCalled();
     hearEnds(this.modules, {
       bootstrapped: () => engine.bootstrapped(),
       closing: async () => {

@@ -42,6 +42,33 @@ export const LIVES: Readonly<Record<string, Mutant>> = {
     patches: [patch(CALL, "if (!this.called) this.#cut({ kind: 'released' });", '')],
     tests: LIFE,
   },
+  'connects-without-settings': {
+    about: 'takes the settings of a DataSource that has none yet',
+    patches: [patch('runtime/engine.ts', 'if (!isInitialized)', 'if (false)')],
+    tests: ['integration/engine/odd-starts'],
+  },
+  'has-a-riddle': {
+    about: 'leaves it to Nest to say that there are two copies of it',
+    patches: [patch('handlers/invocation/nest-core.ts', 'optional: true', 'optional: false')],
+    tests: ['integration/engine/odd-starts'],
+  },
+  'waits-for-hooks-in-silence': {
+    about: 'says nothing while Nest calls no hooks',
+    patches: [patch('runtime/engine.ts', "this.events.emit('advice', { message: NO_HOOKS });", '')],
+    tests: ['integration/engine/odd-starts'],
+  },
+  'ends-twice': {
+    about: 'ends anew with each close',
+    patches: [patch('runtime/engine.ts', '(this.#stopped ??= this.#stop())', 'this.#stop()')],
+    tests: ['integration/engine/run-and-stop'],
+  },
+  'starts-by-itself': {
+    about: 'takes autorun for true',
+    patches: [
+      patch('runtime/engine.ts', 'options.autorun || isManual(options)', 'true || options.autorun'),
+    ],
+    tests: ['integration/engine/run-and-stop'],
+  },
   'tells-no-handler-of-the-end': {
     about: 'aborts no signal when the application closes',
     patches: [patch('runtime/worker.ts', 'this.inFlight.close();', '')],

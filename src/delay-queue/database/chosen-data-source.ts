@@ -24,8 +24,11 @@ export function dataSourceProvider(choice: DataSourceChoice | undefined): Factor
   const tokens = tokensOf(choice);
   return {
     provide: DATA_SOURCE,
-    inject: [ModulesContainer, ...tokens.map((token) => ({ token, optional: true }))],
-    useFactory: (modules: ModulesContainer, ...found: unknown[]) => {
+    inject: [
+      { token: ModulesContainer, optional: true },
+      ...tokens.map((token) => ({ token, optional: true })),
+    ],
+    useFactory: (modules: ModulesContainer | undefined, ...found: unknown[]) => {
       const dataSource = found.find((one) => one !== undefined && one !== null);
       if (dataSource === undefined) throw new DelayConfigError(nothingFound(choice, modules));
       if (dataSource instanceof DataSource) return dataSource;
@@ -65,8 +68,11 @@ const isDataSource = (value: unknown): boolean =>
   Reflect.get(value, '@instanceof') === Symbol.for('DataSource');
 
 /** An application with this error nearly always has a DataSource: what to do depends on where it is. */
-function nothingFound(choice: DataSourceChoice | undefined, modules: ModulesContainer): string {
-  const tokens = [...modules.values()].flatMap((module) => [...module.providers.keys()]);
+function nothingFound(
+  choice: DataSourceChoice | undefined,
+  modules: ModulesContainer | undefined,
+): string {
+  const tokens = [...(modules?.values() ?? [])].flatMap((module) => [...module.providers.keys()]);
   if (tokens.some((token) => token !== DataSource && nameOf(token) === DataSource.name)) {
     return TWO_COPIES;
   }

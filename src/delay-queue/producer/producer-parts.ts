@@ -9,6 +9,8 @@ import type { AfterCommit } from './transaction/after-commit.js';
 /** What the producer uses of the engine. */
 export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine {
   readonly afterCommit: AfterCommit;
+  /** A delay was scheduled here, committed or not. */
+  scheduled(): void;
 }
 
 /** What the producer uses of the module's options. */

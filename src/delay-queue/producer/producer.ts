@@ -52,7 +52,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
 
   constructor(
     dataSource: DataSource,
-    engine: ProducersEngine,
+    private readonly engine: ProducersEngine,
     options: ProducerOptions,
     trace?: WritesTrace,
   ) {
@@ -197,6 +197,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     placed: Placed,
     answeredAtMs?: number,
   ): ScheduleResult {
+    this.engine.scheduled();
     this.#announcements.written(manager, delay, placed, { answeredAtMs });
     return answerOf(placed.verdict as ScheduleResult['verdict'], placed);
   }

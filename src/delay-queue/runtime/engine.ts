@@ -36,6 +36,8 @@ export class Engine implements ProducersEngine {
   #switch: WorkerSwitch | undefined;
   #proof: SessionProof | undefined;
   #starting: Promise<void> | undefined;
+  #areHooksCalled = false;
+  #hooksTimer: NodeJS.Timeout | undefined;
   #isBootstrapped = false;
   /** Whether the worker is to run once everything has bootstrapped. */
   #isWanted: boolean;
@@ -63,10 +65,12 @@ export class Engine implements ProducersEngine {
   }
 
   async #start(): Promise<void> {
-    const { type } = this.dataSource.options;
-    if (type !== 'postgres') {
-      throw new DelayConfigError(`the DataSource must be of type postgres, not ${type}`);
+    const { options, isInitialized } = this.dataSource;
+    if (options.type !== 'postgres') {
+      throw new DelayConfigError(`the DataSource must be of type postgres, not ${options.type}`);
     }
+    // Its pool has the settings: without one, connections would go wherever PGHOST and the like lead.
+    if (!isInitialized) throw new DelayConfigError(NOT_INITIALIZED);
     const name = `delay-queue ${this.options.nodeName}`.slice(0, APPLICATION_NAME_MAX);
     const connections = new EngineConnections(this.dataSource, this.options.connections, name);
     this.#connections = connections;
@@ -79,6 +83,21 @@ export class Engine implements ProducersEngine {
       await connections.close();
       throw startError(error, this.options.schema);
     }
+  }
+
+  /** Nest calls the hooks of this application. */
+  hooksAreCalled(): void {
+    this.#areHooksCalled = true;
+    clearTimeout(this.#hooksTimer);
+  }
+
+  /** A delay was scheduled here. */
+  scheduled(): void {
+    if (this.#areHooksCalled || this.#hooksTimer !== undefined) return;
+    if (this.options.worker === false) return;
+    this.#hooksTimer = setTimeout(() => {
+      this.events.emit('advice', { message: NO_HOOKS });
+    }, HOOKS_WITHIN_MS).unref();
   }
 
   /** All providers have bootstrapped. */
@@ -170,6 +189,7 @@ export class Engine implements ProducersEngine {
   }
 
   async #close(): Promise<number> {
+    clearTimeout(this.#hooksTimer);
     // At once for what runs; what starts is looked after when it has.
     const closed = this.#switch?.close();
     const running = this.#switch?.worker?.inFlight.size ?? 0;
@@ -230,6 +250,17 @@ export class Engine implements ProducersEngine {
     return { options, dataSource, registry, wheel, events, listed };
   }
 }
+
+/** So long an application may take from the first delay that it schedules to its hooks. */
+const HOOKS_WITHIN_MS = 1_000;
+
+const NO_HOOKS =
+  'delays are scheduled here, and no handler runs: the hooks of this application were not called. Call init() or ' +
+  'listen() of the application; startAllMicroservices() alone calls none';
+
+const NOT_INITIALIZED =
+  'the DataSource is not initialized: await its initialize() where it is provided, in an async useFactory say, or in ' +
+  'onModuleInit; TypeOrmModule does so, unless manualInitialization is set';
 
 const notToRun = (worker: false | 'manual'): string =>
   worker === 'manual'

@@ -1,4 +1,4 @@
-import { Injectable } from '@nestjs/common';
+import { Injectable, Optional } from '@nestjs/common';
 import { type ContextId, ContextIdFactory, ModuleRef } from '@nestjs/core';
 import type { DeadDelayContext, DelayContext } from '../../delay/contexts.js';
 import type { Delay } from '../../delay/delay.js';
@@ -14,7 +14,7 @@ type Invoke = (work: Delay | Delay[], ctx: DelayContext | DeadDelayContext) => u
 @Injectable()
 export class Invoker {
   constructor(
-    private readonly moduleRef: ModuleRef,
+    @Optional() private readonly moduleRef: ModuleRef,
     private readonly nest: NestEnhancers,
   ) {}
 

@@ -3,6 +3,7 @@ import {
   type ExceptionFilter,
   Injectable,
   type NestInterceptor,
+  Optional,
   type PipeTransform,
 } from '@nestjs/common';
 import { ApplicationConfig, type ContextId, ModuleRef, ModulesContainer } from '@nestjs/core';
@@ -36,9 +37,9 @@ export class NestEnhancers {
   #nest: NestParts | undefined;
 
   constructor(
-    private readonly config: ApplicationConfig,
-    private readonly modules: ModulesContainer,
-    private readonly moduleRef: ModuleRef,
+    @Optional() private readonly config: ApplicationConfig,
+    @Optional() private readonly modules: ModulesContainer,
+    @Optional() private readonly moduleRef: ModuleRef,
   ) {}
 
   /** Of those that are global one has another instance for each request. */
