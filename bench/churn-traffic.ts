@@ -189,7 +189,7 @@ export class Traffic {
   async #sweep({ client, node }: Lane): Promise<void> {
     await timed(this.#measured.sweepMs, () => node.sweep(SHARES, null, SWEEP));
     const { scan, limit, helpAfterMs, aheadMs } = SWEEP;
-    const parameters = [...ARRAYS, null, 0, scan, limit, helpAfterMs, aheadMs, null];
+    const parameters = [...ARRAYS, null, 0, scan, limit, helpAfterMs, aheadMs, null, 0];
     this.#measured.sweepBuffers.push(await buffersOf(client, sweepSql(TABLES), parameters));
   }
 

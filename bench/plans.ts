@@ -78,6 +78,8 @@ const STATEMENTS: readonly Statement[] = [
       constant(many, 30_000),
       constant(many, 9),
       'bench',
+      constant(many, false),
+      0,
     ],
   },
   {

@@ -25,7 +25,7 @@ const WAITS_AT_GATE = `
   WHERE locktype = 'advisory' AND NOT granted AND objid = $1::int AND ${OF_THIS_DATABASE}`;
 
 const STATEMENTS: Record<string, [sql: string, parameters: unknown[]]> = {
-  claim: [claimSql(tables, 'ends'), [[ID], [EPOCH], [1_000], [9], NODE]],
+  claim: [claimSql(tables, 'ends'), [[ID], [EPOCH], [1_000], [9], NODE, [true], 7]],
   complete: [completeSql(tables, 'ends'), [[ID], [EPOCH], [1]]],
   'complete without history': [completeSql(tables, 'nothing'), [[ID], [EPOCH], [1]]],
   settle: [retrySql(tables, 'ends'), [[ID], [EPOCH], [1], [false], [0], [true], ['no'], NODE]],

@@ -48,14 +48,14 @@ const BY_WAKE: Statements = {
     loadSql(tables),
     [NODE, ...shares, Date.now(), 0, HORIZON_MS, 5_000, HORIZON_MS, false, null, 'i'],
   ],
-  sweep: [sweepSql(tables), [...shares, null, 0, 500, 100, null, 1_000, null]],
+  sweep: [sweepSql(tables), [...shares, null, 0, 500, 100, null, 1_000, null, 7]],
   loadWithGroups: [
     loadSql(tables, true),
     [NODE, ...shares, Date.now(), 0, HORIZON_MS, 5_000, HORIZON_MS, false, null, 'i', ...BY_GROUP],
   ],
   sweepWithGroups: [
     sweepSql(tables, true),
-    [...shares, null, 0, 500, 100, null, 1_000, null, ...BY_GROUP],
+    [...shares, null, 0, 500, 100, null, 1_000, null, 7, ...BY_GROUP],
   ],
 };
 const OF_LIMITS = statementsOfLimits(COUNT);

@@ -159,7 +159,15 @@ it('a claim is a HOT update: it writes no indexed column and finds room on the p
   const ids = each(BATCH, (n) => FUTURE + 1 + n);
   // What the tests above have written and taken back lies in the way otherwise.
   await client.query('VACUUM delay_queue.delay');
-  const claim = [ids, same(BATCH, 0), same(BATCH, 30_000), same(BATCH, 9), NODE];
+  const claim = [
+    ids,
+    same(BATCH, 0),
+    same(BATCH, 30_000),
+    same(BATCH, 9),
+    NODE,
+    same(BATCH, true),
+    7,
+  ];
   await client.query('BEGIN');
   await updates();
   const { rows } = await client.query(claimSql(tables, 'ends'), claim);
@@ -205,7 +213,7 @@ describe('of the rows in the order of their wakes', () => {
 
   const sweep = (fromMs: number | null, scan: number, limit: number): Promise<Plan> => {
     const cursor = fromMs === null ? null : Date.now() + fromMs;
-    const page = [cursor, 0, scan, limit, null, 1_000, null];
+    const page = [cursor, 0, scan, limit, null, 1_000, null, 7];
     return explain(client, sweepSql(tables), [...SHARES, ...page]);
   };
 

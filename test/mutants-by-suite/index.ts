@@ -5,6 +5,7 @@ import { render } from '../../bench/report/table.js';
 import { MUTANTS as CHAOS } from '../chaos/mutants/mutants.js';
 import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
 import { chaosSuite } from './chaos-suite.js';
+import { CRASHES } from './crashes.js';
 import { CROWDS } from './crowds.js';
 import { DEPLOYS } from './deploys.js';
 import { impoliteSuite } from './impolite-suite.js';
@@ -60,6 +61,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...USERS_FUNCTIONS,
   ...DEPLOYS,
   ...LIVES,
+  ...CRASHES,
   ...CHAOS,
 };
 

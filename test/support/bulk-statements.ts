@@ -33,6 +33,8 @@ export type Statements = Record<string, [sql: string, parameters: unknown[]]>;
 
 const tables = tablesOf('delay_queue');
 const NODE = 'node-1';
+/** The node that claims, whether fences guard its attempts, and the lock that it holds. */
+const by = (count: number): unknown[] => [NODE, same(count, true), 7];
 
 export const each = <Value>(count: number, value: (n: number) => Value): Value[] =>
   Array.from({ length: count }, (_, n) => value(n));
@@ -46,14 +48,14 @@ export function statementsById(count: number): Statements {
   const [ids, epochs, numbers] = [idsOf(count), same(count, 0), same(count, 30_000)];
   const endings = [same(count, false), same(count, 0), same(count, true), same(count, 'no')];
   return {
-    claim: [claimSql(tables, 'ends'), [ids, epochs, numbers, same(count, 9), NODE]],
+    claim: [claimSql(tables, 'ends'), [ids, epochs, numbers, same(count, 9), ...by(count)]],
     lookAt: [lookAtSql(tables), [ids]],
     complete: [completeSql(tables, 'ends'), [ids, epochs, numbers]],
     retry: [retrySql(tables, 'ends'), [ids, epochs, numbers, ...endings, NODE]],
     renew: [renewSql(tables), [ids, epochs, 30_000]],
     claimKeepingAttempts: [
       claimSql(tables, 'attempts'),
-      [ids, epochs, numbers, same(count, 9), NODE],
+      [ids, epochs, numbers, same(count, 9), ...by(count)],
     ],
     completeKeepingAttempts: [completeSql(tables, 'attempts'), [ids, epochs, numbers]],
     retryKeepingAttempts: [
@@ -87,7 +89,7 @@ export function statementsOfDying(count: number): Statements {
   return {
     claimDying: [
       claimDyingSql(tables, 'ends'),
-      [ids, epochs, same(count, 30_000), none, NODE, false],
+      [ids, epochs, same(count, 30_000), none, ...by(count), false],
     ],
     buried: [exhaustedSql(tables), [ids, epochs, none, 'no']],
     recur: [recurSql(tables, 'ends'), [ids, epochs, due, next, ...ends, NODE]],
@@ -97,7 +99,7 @@ export function statementsOfDying(count: number): Statements {
 /** A claim of delays that are due, of which each group may have one at a time, or one in an hour, and its locks before. */
 export function statementsOfLimits(count: number): Statements {
   const ids = dueIdsOf(count);
-  const wanted = [ids, same(count, 0), same(count, 30_000), same(count, 9), NODE];
+  const wanted = [ids, same(count, 0), same(count, 30_000), same(count, 9), ...by(count)];
   const none = [[0], [0], [0]];
   const perGroup = [[1], [1], [1 / 3_600_000]];
   return {

@@ -1,7 +1,7 @@
 import type { ClientBase } from 'pg';
 import type { EntityManager } from 'typeorm';
 import type { HistoryKept } from '../../src/delay-queue/delay/attempts.js';
-import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
+import type { ClaimedRow, ProcessLock } from '../../src/delay-queue/store/wire/attempt-rows.js';
 import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
 import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../src/delay-queue/store/node.store.js';
@@ -16,19 +16,26 @@ export class OtherNode {
   constructor(
     source: Pick<EntityManager, 'query'>,
     readonly name = 'other-node',
-    { schema = 'delay_queue', kept = 'ends' }: { schema?: string; kept?: HistoryKept } = {},
+    {
+      schema = 'delay_queue',
+      kept = 'ends',
+      lock,
+    }: { schema?: string; kept?: HistoryKept; lock?: ProcessLock } = {},
   ) {
     this.#runner = runnerOn(source);
-    this.store = new AttemptStore(this.#runner, schema, kept, name);
+    this.store = new AttemptStore(this.#runner, schema, kept, name, lock);
     this.node = new NodeStore(this.#runner, schema, name);
   }
 
   /** Claims a row that is due; fails when it does not get it. */
-  async claim(id: string, { leaseMs = 60_000, maxAttempts = 10 } = {}): Promise<ClaimedRow> {
+  async claim(
+    id: string,
+    { leaseMs = 60_000, maxAttempts = 10, fenced = false } = {},
+  ): Promise<ClaimedRow> {
     const [seen] = await this.store.lookAt([Number(id)]);
     if (seen === undefined) throw new Error(`there is no delay ${id}`);
     const { epoch } = seen;
-    const [row] = await this.store.claim([{ id: Number(id), epoch, leaseMs, maxAttempts }]);
+    const [row] = await this.store.claim([{ id: Number(id), epoch, leaseMs, maxAttempts, fenced }]);
     if (row === undefined) throw new Error(`the delay ${id} was not claimed`);
     return row;
   }

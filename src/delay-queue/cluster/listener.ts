@@ -1,8 +1,9 @@
+import { randomBytes } from 'node:crypto';
 import type { Client } from 'pg';
 import type { DelayEvents } from '../delay/delay.events.js';
 import { retryPauseMs } from '../tasks/growing-pause.js';
 import type { EngineConnections } from '../database/engine-connections.js';
-import { presenceSql } from '../store/sql/nodes/presence.sql.js';
+import { farewellSql, presenceSql } from '../store/sql/nodes/presence.sql.js';
 import { parseHint, type Hint } from './hint.js';
 import { type Hearing, hears, listen, unlisten } from './session-probe.js';
 import { Signal } from '../tasks/signal.js';
@@ -15,12 +16,16 @@ const END_WITHIN_MS = 1_000;
 /** When nobody could tell whether LISTEN works, since the other connection failed. */
 const LEARN_AGAIN_MS = 1_000;
 
+type HeldAnswer = Record<'held' | 'process_held', string>;
+
 /** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
 export class HintListener {
   /** What other nodes say; also `nodes` after a gap, in which hints may have been lost. */
   readonly hints = new Signal<Hint>();
   /** What could not be found out at the start: whether LISTEN works. */
   readonly learnt = new Signal<Hearing>();
+  /** By which others see that an attempt has lost its process. */
+  readonly processLock = { number: randomBytes(8).readBigInt64BE().toString(), isHeld: false };
   readonly #trouble: Trouble;
   #client: Client | undefined;
   /** Not connected yet. */
@@ -83,11 +88,23 @@ export class HintListener {
     return this.#client !== undefined && this.#present;
   }
 
+  /** Hears nothing more, and counts as gone; attempts of this process are not orphaned before it stops. */
+  async retire(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#reconnect);
+    const client = this.#client;
+    if (client === undefined || !this.#hasOwnSessions) return this.stop();
+    client.removeAllListeners('notification');
+    const farewell = client.query(farewellSql(), [this.nodeName]).catch(() => {});
+    await within(farewell, END_WITHIN_MS, { ref: false });
+  }
+
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#reconnect);
     const client = this.#client ?? this.#connecting;
     this.#client = undefined;
+    this.processLock.isHeld = false;
     // On a connection that died silently the end is never heard of.
     if (client)
       await within(
@@ -144,9 +161,12 @@ export class HintListener {
   /** Where it cannot have the lock, the others go by its heartbeats. */
   async #takePresence(client: Client): Promise<void> {
     this.#present = false;
+    this.processLock.isHeld = false;
     try {
-      const { rows } = await client.query<{ held: string }>(presenceSql(), [this.nodeName]);
+      const locks = [this.nodeName, this.processLock.number];
+      const { rows } = await client.query<HeldAnswer>(presenceSql(), locks);
       this.#present = rows[0]?.held === 'true';
+      this.processLock.isHeld = rows[0]?.process_held === 'true';
     } catch {
       // The connection says what is wrong with it.
     }
@@ -154,6 +174,7 @@ export class HintListener {
 
   #lost(client: Client, error: unknown): void {
     this.#client = undefined;
+    this.processLock.isHeld = false;
     this.#failures += 1;
     this.#trouble.failed(error);
     void client.end().catch(() => {});

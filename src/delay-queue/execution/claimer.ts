@@ -171,6 +171,7 @@ export class Claimer {
       epoch: entry.epoch,
       leaseMs: handler.leaseMs,
       maxAttempts: handler.maxAttempts,
+      fenced: handler.transactional,
     };
   }
 

@@ -25,7 +25,7 @@ export interface Entry extends Wake {
 
 /** @param handle of the wheel, if it stands there */
 export const entryOf = (
-  { id, epoch, name, group, wakeMs, stalled, failed }: Wake,
+  { id, epoch, name, group, wakeMs, stalled, failed, orphaned = false }: Wake,
   place: Entry['place'],
   handle: number,
   told: boolean,
@@ -39,6 +39,7 @@ export const entryOf = (
   wakeMs,
   stalled,
   failed,
+  orphaned,
   place,
   handle,
   timesNotClaimed: 0,
@@ -53,6 +54,8 @@ export const entryOf = (
  */
 export function isBetter(wake: Wake, isTold: boolean, known: Entry): boolean {
   const isSooner = wake.wakeMs < known.wakeMs;
+  // What was found without its process keeps its time and its turn, whatever other pages say: the claim looks again.
+  if (known.orphaned && wake.epoch === known.epoch) return isSooner;
   if (wake.epoch < known.epoch) return known.told === true && isSooner;
   return isTold ? isSooner : true;
 }

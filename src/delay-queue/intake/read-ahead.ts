@@ -65,6 +65,7 @@ export class ReadAhead {
   /** A row was looked at, and says this of an entry. */
   correct(entry: Entry, wakeMs: number): void {
     entry.wakeMs = wakeMs;
+    entry.orphaned = false;
     this.#isRead(entry);
   }
 

@@ -74,7 +74,8 @@ export interface DelayQueueOptions {
    */
   backoff?: BackoffOptions;
   /**
-   * How long a claim holds. If a process dies while a delay runs, the delay comes so much later.
+   * How long a claim holds. If a process dies while a plain handler runs, the delay comes so much later; a transactional one
+   * comes after seconds.
    * @default '30s'
    * @range 1 s to 1 h
    */

@@ -89,7 +89,9 @@ export class Worker {
       horizonMs,
       concurrency,
     } = options;
-    const store = new AttemptStore(connections, installation, kept, nodeName);
+    const listener = new HintListener(connections, schema, nodeName, events);
+    const { processLock } = listener;
+    const store = new AttemptStore(connections, installation, kept, nodeName, processLock);
     const nodeStore = new NodeStore(connections, installation, nodeName);
     const tested = isManual(options)
       ? new TestClock(new TestClockStore(connections, installation))
@@ -100,12 +102,11 @@ export class Worker {
     const aliveMs = options.loadEveryMs * LOADS_MISSED_MAX;
     const acknowledger = new Acknowledger(store, connections, events, aliveMs);
     acknowledger.unread.passed.on((wake) => parts.notifier.sendPassed(wake));
-    const listener = new HintListener(connections, schema, nodeName, events);
     const { hints } = listener;
     const claims = { inFlight, acknowledger, lost };
     const limits = { claimBatch: Math.max(options.claimBatch, registry.batchMax), horizonMs };
     const intake = new Intake(wheel, clock, nodes, claims, limits);
-    this.#sweeper = new Sweeper(nodeStore, nodes, leaseMs, intake, events);
+    this.#sweeper = new Sweeper(nodeStore, nodes, leaseMs, intake, processLock.number, events);
     this.#loader = new Loader(nodeStore, nodes, clock, options, intake, listener, events);
     takeHints(hints, { intake, loader: this.#loader, nodes, clock, inFlight, options });
 
@@ -114,7 +115,7 @@ export class Worker {
     const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
     this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
     this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
-    const limited = new LimitStore(connections, installation, kept, nodeName);
+    const limited = new LimitStore(connections, installation, kept, nodeName, processLock);
     const blocks = tested ? new LimitBlocks(() => tested.nowMs()) : new LimitBlocks();
     clock.jumped.on(() => blocks.clear());
     const reservations = new Reservations(places, registry, options, blocks, intake);
@@ -209,7 +210,7 @@ export class Worker {
   async #drain(): Promise<number> {
     await this.#declarations.stop();
     await Promise.all([this.#loader, this.#sweeper, ...this.#pruners].map((each) => each.stop()));
-    await this.#listener.stop();
+    await this.#listener.retire();
     await this.#claimsAnswered;
     this.intake.close();
     await this.inFlight.whenIdle(this.parts.options.drainTimeoutMs);
@@ -220,6 +221,7 @@ export class Worker {
     await this.#acknowledger.drain(ACKNOWLEDGE_WITHIN_MS);
     this.#acknowledger.close();
     await this.#leaseKeeper.stop();
+    await this.#listener.stop();
     for (const each of [this.#executor, this.#dying]) each.close();
     await this.#leave();
     return unfinished.length;

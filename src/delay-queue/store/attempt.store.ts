@@ -18,18 +18,20 @@ import {
   retriedOf,
 } from './wire/answers.js';
 import { type Fence, fencesOf, flags, NO_MAXIMUM, NO_MS, numbers, texts } from './wire/arrays.js';
-import type {
-  ExhaustedRow,
-  ClaimedRow,
-  ClaimRequest,
-  Completion,
-  DyingRow,
-  FenceRow,
-  LookedRow,
-  PassedRow,
-  RetriedRow,
-  Retry,
-  Unread,
+import {
+  NO_LOCK,
+  type ProcessLock,
+  type ExhaustedRow,
+  type ClaimedRow,
+  type ClaimRequest,
+  type Completion,
+  type DyingRow,
+  type FenceRow,
+  type LookedRow,
+  type PassedRow,
+  type RetriedRow,
+  type Retry,
+  type Unread,
 } from './wire/attempt-rows.js';
 import {
   type RecurAnswer,
@@ -59,6 +61,7 @@ export class AttemptStore {
     of: string | Installation,
     private readonly kept: HistoryKept,
     readonly nodeName: string,
+    private readonly lock: ProcessLock = NO_LOCK,
   ) {
     const tables = tablesOf(of);
     this.#sql = {
@@ -98,6 +101,8 @@ export class AttemptStore {
       numbers(requests.map((request) => request.leaseMs)),
       numbers(requests.map((request) => request.maxAttempts)),
       this.nodeName,
+      flags(requests.map((request) => request.fenced === true && this.lock.isHeld)),
+      this.lock.number,
     ];
   }
 

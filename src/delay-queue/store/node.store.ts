@@ -6,6 +6,7 @@ import {
   sweptOf,
 } from './wire/answers.js';
 import { flags, numbers, texts } from './wire/arrays.js';
+import { NO_LOCK } from './wire/attempt-rows.js';
 import { nameIndex } from './wire/ownership.js';
 import { given, type Runner } from './wire/runner.js';
 import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
@@ -72,7 +73,14 @@ export class NodeStore {
   async sweep(
     shares: Shares,
     from: Cursor | null,
-    limits: { scan: number; limit: number; helpAfterMs: number | null; aheadMs: number },
+    limits: {
+      scan: number;
+      limit: number;
+      helpAfterMs: number | null;
+      aheadMs: number;
+      /** The number of this process's lock. */
+      processLock?: string;
+    },
   ): Promise<SweptPage> {
     const row = await this.#share<SweepAnswer>(this.#sql.sweep, shares, [
       ...columnsOf(shares),
@@ -83,6 +91,7 @@ export class NodeStore {
       limits.helpAfterMs,
       limits.aheadMs,
       nameIndex(shares.names),
+      limits.processLock ?? NO_LOCK.number,
     ]);
     return sweptOf(row);
   }

@@ -33,7 +33,7 @@ export const DERIVED: readonly string[] = [
    flat AS (
      SELECT delay_id, revision, op, session, at, txid, ${ROW},
             COALESCE((new).name, (old).name) AS name, COALESCE((new).key, (old).key) AS key,
-            (new).group_id,
+            (new).group_id, (old).lease_lock AS was_lock, (new).lease_lock AS lock,
             (old).payload->>'token' AS was_token, (new).payload->>'token' AS token,
             (old).last_error AS was_error, (new).last_error AS error,
             (new).payload->>'parent' AS parent,
@@ -48,6 +48,8 @@ export const DERIVED: readonly string[] = [
             -- Postgres cuts an application's name after 63 bytes.
             session = left('delay-queue ' || was_leased_by, 63) AS by_owner,
             COALESCE(was_leased_until > at, false) AS was_live,
+            -- A process that is gone leaves its transactional attempts to others.
+            was_lock IS NOT NULL AND was_lock IS DISTINCT FROM lock AS may_be_orphaned,
             COALESCE(was_wake_at = 'infinity', false) AS was_dead
      FROM flat t
      LEFT JOIN ended e ON e.delay_id = t.delay_id AND e.epoch = t.was_epoch

@@ -4,19 +4,14 @@ const CLAIM = 'store/sql/attempts/claim.sql.ts';
 const LOAD = 'store/sql/wakes/load.sql.ts';
 const SWEEP = 'store/sql/wakes/sweep.sql.ts';
 
-const IS_DUE = "`${wakeOf('d')} <= clock.now";
-const HAS_ATTEMPTS = ' AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)';
+const IS_DUE = "`(${wakeOf('d')} <= clock.now OR";
 
 /** Mutants that take what they must not take, or take it wrongly. */
 export const CLAIMS = {
   'claims-before-due': {
     about: 'trusts its own clock, which runs ahead, and does not look at due in the claim',
     patches: [
-      patch(
-        CLAIM,
-        IS_DUE + HAS_ATTEMPTS,
-        '`COALESCE(d.leased_until <= clock.now, true)' + HAS_ATTEMPTS,
-      ),
+      patch(CLAIM, IS_DUE, '`(COALESCE(d.leased_until <= clock.now, true) OR'),
       patch(
         'database/database-clock.ts',
         'return databaseMs - this.#offsetMs();',
@@ -28,10 +23,10 @@ export const CLAIMS = {
   'claims-leased-rows': {
     about: 'takes a row although the lease of another attempt runs',
     patches: [
-      patch(CLAIM, IS_DUE + HAS_ATTEMPTS, '`d.wake_at <= clock.now' + HAS_ATTEMPTS),
-      patch(LOAD, 'presentEpochUs(wakeOf(row))', 'presentEpochUs(`${row}.wake_at`)'),
-      patch(SWEEP, "AND ${wakeOf('r')} < clock.now", 'AND r.wake_at < clock.now'),
-      patch(SWEEP, "AND ${wakeOf('r')} <= ${plusMs", 'AND r.wake_at <= ${plusMs'),
+      patch(CLAIM, IS_DUE, '`(d.wake_at <= clock.now OR'),
+      patch(LOAD, 'ELSE ${wakeOf(row)} END', 'ELSE ${row}.wake_at END'),
+      patch(SWEEP, "AND ${dueOf('r')} < clock.now", 'AND r.wake_at < clock.now'),
+      patch(SWEEP, "AND ${dueOf('r')} <= ${plusMs", 'AND r.wake_at <= ${plusMs'),
     ],
     seconds: 20,
     faults: ['pause', 'block'],
@@ -49,7 +44,7 @@ export const CLAIMS = {
   'tries-for-ever': {
     about: 'knows no last attempt',
     patches: [
-      patch(CLAIM, HAS_ATTEMPTS, ''),
+      patch(CLAIM, ' AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)', ''),
       patch(
         CLAIM,
         'COALESCE(d.max_attempts, w.max_attempts) AS max_attempts',
@@ -61,11 +56,7 @@ export const CLAIMS = {
   'runs-dead-letters': {
     about: 'takes dead letters for rows that are due',
     patches: [
-      patch(
-        CLAIM,
-        IS_DUE + HAS_ATTEMPTS,
-        "`(d.wake_at = 'infinity' OR ${wakeOf('d')} <= clock.now" + HAS_ATTEMPTS + ')',
-      ),
+      patch(CLAIM, IS_DUE, "`(d.wake_at = 'infinity' OR ${wakeOf('d')} <= clock.now OR"),
       patch(
         'store/node.store.ts',
         'return sweptOf(row);',

@@ -32,7 +32,7 @@ it('the nodes that a node shares the load with are those whose process lives, or
                     -- It holds its lock, but has not beaten for long.
                     ('paused', true, clock_timestamp() - interval '1 minute')) AS node`,
     );
-    for (const id of ['listening', 'paused']) await client.query(presenceSql(), [id]);
+    for (const id of ['listening', 'paused']) await client.query(presenceSql(), [id, null]);
     const runner = { query: (sql: string, given: unknown[]) => stage.sql(sql, given) as never };
     const { nodes } = await new NodeStore(runner, 'delay_queue', 'self').load(
       { names: ['test.x'], counts: [1], ranks: [0], byGroup: [], leftOut: [] },
@@ -52,7 +52,7 @@ const told = (present: boolean): Promise<{ present: boolean }[]> =>
 describe('a node whose lock is held by a session of its past', () => {
   it('does not say that it holds one, so that its heartbeats count', async () => {
     await withSession(async (past) => {
-      await past.query(presenceSql(), ['again']);
+      await past.query(presenceSql(), ['again', null]);
       await stage.start({
         options: { nodeName: 'again', loadEvery: '100ms', horizon: '1s' },
         providers: [plainHandler('test.x', () => {})],

@@ -8,6 +8,7 @@ import { Sweeper } from '../../../src/delay-queue/intake/sweep/sweeper.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import type { SweptPage } from '../../../src/delay-queue/store/wire/wakes.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
+import { NO_LOCK } from '../../../src/delay-queue/store/wire/attempt-rows.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';
 import { insertOverdue } from './support/overdue.js';
@@ -64,7 +65,14 @@ beforeEach(async () => {
     room: new Signal(),
     overflow: new Signal(),
   };
-  sweeper = new Sweeper(store, nodes, LEASE_MS, intake as Intake, new DelayEvents());
+  sweeper = new Sweeper(
+    store,
+    nodes,
+    LEASE_MS,
+    intake as Intake,
+    NO_LOCK.number,
+    new DelayEvents(),
+  );
   // The sweeper's timers and its clock; what the connection waits for stays real.
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
 });

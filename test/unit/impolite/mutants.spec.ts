@@ -11,6 +11,7 @@ import { KINDS } from '../../impolite/kinds/index.js';
 import { MUTANTS as IMPOLITE } from '../../impolite/mutants/mutants.js';
 import type { Mutant } from '../../mutants-by-suite/mutant.js';
 import { judgedByChaos, judgedByPrograms } from '../../mutants-by-suite/outcome.js';
+import { CRASHES } from '../../mutants-by-suite/crashes.js';
 import { CROWDS } from '../../mutants-by-suite/crowds.js';
 import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
 import { LIVES } from '../../mutants-by-suite/lives.js';
@@ -35,6 +36,7 @@ const ALL: [string, Mutant][] = [
   MENDED,
   CROWDS,
   DEPLOYS,
+  CRASHES,
   USERS_FUNCTIONS,
   LIVES,
   CHAOS,

@@ -71,11 +71,19 @@ async function claiming(): Promise<Entry> {
   return due[0]!;
 }
 
+const orphan = (...of: Parameters<typeof wake>): boolean =>
+  readAhead.arm({ ...wake(...of), orphaned: true }, 'read');
+
 describe('an id', () => {
   it.each<[string, () => unknown, dueMs: number]>([
     ['an older epoch changes nothing', () => [read(1, 100, 2), read(1, 10, 1)], 100],
     ['a newer epoch wins', () => [read(1, 100, 2), read(1, 300, 3)], 300],
     ['of one epoch the newest time wins', () => [read(1, 100, 2), read(1, 60, 2)], 60],
+    [
+      'without its process it keeps its time, whatever pages say of its lease',
+      () => [read(1, 500, 2), orphan(1, 100, 2), read(1, 500, 2), orphan(1, 300, 2)],
+      100,
+    ],
     ['what is told puts nothing off', () => [read(1, 100, 2), hear(1, 500, 7)], 100],
     ['what is told of an older epoch is nothing', () => [read(1, 100, 2), hear(1, 90, 1)], 100],
     ['what is told brings it forward', () => [read(1, 100, 2), hear(1, 50, 3)], 50],

@@ -67,6 +67,7 @@ export class Sweeper {
     private readonly nodes: Nodes,
     private readonly leaseMs: number,
     private readonly intake: Intake,
+    private readonly processLock: string,
     events: DelayEvents,
   ) {
     this.#passBy = new PassBy(intake);
@@ -121,6 +122,7 @@ export class Sweeper {
         limit: this.#size.page,
         helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
         aheadMs: this.everyMs,
+        processLock: this.processLock,
       });
       // Others are this node's by now: the pass has begun anew meanwhile.
       if (shares !== this.nodes.shares) break;
@@ -159,6 +161,7 @@ export class Sweeper {
         limit: PAGE_MAX,
         helpAfterMs: null,
         aheadMs: this.everyMs,
+        processLock: this.processLock,
       });
       if (shares !== this.nodes.shares) return;
       for (const wake of page.wakes) this.intake.offer(wake, 'read', this.#walk);

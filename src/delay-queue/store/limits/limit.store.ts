@@ -2,9 +2,14 @@ import type { HistoryKept } from '../../delay/attempts.js';
 import { claimLimitedSql } from '../sql/limits/claim-limited.sql.js';
 import { lockQuotasSql } from '../sql/limits/lock-quotas.sql.js';
 import { type Installation, tablesOf } from '../tables/schema.js';
-import { numbers, flags, texts } from '../wire/arrays.js';
+import { flags, numbers, texts } from '../wire/arrays.js';
 import { type ClaimAnswer, claimedOf } from '../wire/answers.js';
-import type { ClaimedRow, ClaimRequest } from '../wire/attempt-rows.js';
+import {
+  type ClaimedRow,
+  type ClaimRequest,
+  NO_LOCK,
+  type ProcessLock,
+} from '../wire/attempt-rows.js';
 import type { Runner } from '../wire/runner.js';
 
 /** How much may begin; 0 is no limit. */
@@ -49,6 +54,7 @@ export class LimitStore {
     of: string | Installation,
     kept: HistoryKept,
     private readonly nodeName: string,
+    private readonly lock: ProcessLock = NO_LOCK,
   ) {
     const tables = tablesOf(of);
     this.#sql = { lock: lockQuotasSql(tables), claim: claimLimitedSql(tables, kept) };
@@ -74,6 +80,8 @@ export class LimitStore {
         numbers(requests.map(({ leaseMs }) => leaseMs)),
         numbers(requests.map(({ maxAttempts }) => maxAttempts)),
         this.nodeName,
+        flags(requests.map((request) => request.fenced === true && this.lock.isHeld)),
+        this.lock.number,
         names,
         ...boundColumns(rules.map(({ all }) => all)),
         ...boundColumns(rules.map(({ perGroup }) => perGroup)),

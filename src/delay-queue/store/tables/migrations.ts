@@ -103,6 +103,7 @@ function createStatements({
        due_at       timestamptz NOT NULL,
        wake_at      timestamptz NOT NULL,
        leased_until timestamptz,
+       lease_lock   bigint,
        created_at   timestamptz NOT NULL,
        epoch        bigint NOT NULL DEFAULT 0,
        attempts     integer NOT NULL DEFAULT 0,

@@ -1,11 +1,23 @@
 import type { AttemptOutcome } from '../../delay/attempts.js';
 
+/** An advisory lock that goes with its process, however that ends. */
+export interface ProcessLock {
+  /** A `bigint` that no other process has. */
+  readonly number: string;
+  /** Whether a session of the process holds it, as far as it knows. */
+  readonly isHeld: boolean;
+}
+
+export const NO_LOCK: ProcessLock = { number: '0', isHeld: false };
+
 /** What to claim; the lease and the handler's attempts are per row, for names differ. */
 export interface ClaimRequest {
   id: number;
   epoch: number;
   leaseMs: number;
   maxAttempts: number;
+  /** Its attempt begins with a fence: others may take it over when its process is gone. */
+  fenced?: boolean;
 }
 
 export interface ClaimedRow {

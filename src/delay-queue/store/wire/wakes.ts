@@ -12,6 +12,8 @@ export interface Wake {
   failed: boolean;
   /** A node could not read it, and another one may: it is anyone's. */
   refused?: boolean;
+  /** Its process is gone before its lease has ended: it may be taken over. */
+  orphaned?: boolean;
 }
 
 /** In a page of wakes, added to how the latest attempt ended: a node could not read it. */

@@ -2,7 +2,8 @@ import { clock, type Invariant } from '../invariant.js';
 
 export const neverEarly: Invariant = {
   number: 3,
-  title: 'no claim before due, before its wake, or while another lease runs',
+  title:
+    'no claim before due, before its wake, or while another lease runs, unless its process is gone',
   checks: [
     {
       of: 'claims',
@@ -16,7 +17,7 @@ export const neverEarly: Invariant = {
                     WHEN s.at < s.was_wake_at THEN
                       format('%s claimed it at %s, and its wake was at %s',
                              s.leased_by, ${clock('s.at')}, ${clock('s.was_wake_at')})
-                    WHEN s.was_live THEN
+                    WHEN s.was_live AND NOT s.may_be_orphaned THEN
                       format('%s claimed it at %s, while the lease of %s ran until %s',
                              s.leased_by, ${clock('s.at')}, s.was_leased_by, ${clock('s.was_leased_until')})
                END AS why

@@ -160,7 +160,7 @@ export const LIES: Record<string, Lie> = {
     10,
     /"n9": some session still holds the lock of its presence/,
     `INSERT INTO delay_queue.node VALUES ('n9', '{}', true, now(), now());
-     ${presenceSql().replace('$1', `'n9'`)}`,
+     ${presenceSql().replace('$1', `'n9'`).replace('$2', 'NULL')}`,
   ],
   'two at once of a group that may have one': [
     11,

@@ -2,8 +2,15 @@ import type { HistoryKept } from '../../../delay/attempts.js';
 import { clock } from '../parts/clock.js';
 import { expectFew } from '../parts/planner.js';
 import { fencedRow } from '../parts/row-of.js';
-import { attemptBegins, claimable, CLAIMED_COLUMNS, claimedAnswer } from '../attempts/claim.sql.js';
-import { epochMs, plusMs, type Tables } from '../../tables/schema.js';
+import {
+  attemptBegins,
+  claimable,
+  CLAIMED_COLUMNS,
+  claimedAnswer,
+  leaseBegins,
+} from '../attempts/claim.sql.js';
+import { isOrphaned } from '../nodes/presence.sql.js';
+import { epochMs, type Tables } from '../../tables/schema.js';
 
 /**
  * A place is kept for a second longer than its lease holds: a renewal that read the clock just before the end may be
@@ -25,6 +32,8 @@ const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
  * `left`, what is left of each limit: [name, group, how many may begin now or null, in how many ms the next may].
  * The last is 0 where the next one does not wait for a rate. A clock that was set back fills no bucket, and empties none.
  *
+ * What is taken over has a place already: that of the attempt that lost its process.
+ *
  * Written for plans that were made for empty tables: what is met is written where it lies, or each would be compared with
  * each (a limit is ours until COMMIT, and a permit is never written again); and each permit looks up its row, as an EXISTS
  * may read all rows once for all.
@@ -32,18 +41,18 @@ const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
 export const claimLimitedSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
 wanted AS MATERIALIZED (
-  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[]) WITH ORDINALITY
-           AS w(id, epoch, lease_ms, max_attempts, ord)
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $6::bool[]) WITH ORDINALITY
+           AS w(id, epoch, lease_ms, max_attempts, fenced, ord)
 ),
 rule AS MATERIALIZED (
-  SELECT * FROM unnest($6::text[], $7::int[], $8::float8[], $9::float8[], $10::int[], $11::float8[],
-                       $12::float8[])
+  SELECT * FROM unnest($8::text[], $9::int[], $10::float8[], $11::float8[], $12::int[], $13::float8[],
+                       $14::float8[])
            AS r(name, all_concurrency, all_burst, all_refill, group_concurrency, group_burst, group_refill)
 ),
 seen AS MATERIALIZED (
-  SELECT w.*, d.name, COALESCE(d.group_id, '') AS group_id
+  SELECT w.*, d.name, COALESCE(d.group_id, '') AS group_id, d.orphaned
   FROM wanted w, clock, LATERAL (
-    SELECT d.name, d.group_id FROM ${tables.delay} d
+    SELECT d.name, d.group_id, ${isOrphaned('d', '$7::bigint')} IS TRUE AS orphaned FROM ${tables.delay} d
     WHERE d.id = w.id AND d.epoch = w.epoch AND ${claimable(tables, 'w')} OFFSET 0
   ) d
 ),
@@ -77,7 +86,11 @@ counted AS MATERIALIZED (
     WHERE m.group_id <> '' AND NOT EXISTS (SELECT FROM met a WHERE a.name = m.name AND a.group_id = '')
   ) p
 ),
-running AS MATERIALIZED (${ofEachLimit('counted', 'group_id', 'runs')}),
+running AS MATERIALIZED (${ofEachLimit(
+  'counted',
+  'group_id',
+  'runs AND id <> ALL (ARRAY(SELECT s.id FROM seen s WHERE s.orphaned))',
+)}),
 room AS MATERIALIZED (
   SELECT m.*, LEAST(
     CASE WHEN m.concurrency > 0 THEN m.concurrency - COALESCE(r.many, 0) END,
@@ -88,7 +101,7 @@ in_group AS (
   SELECT s.*, row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS place FROM seen s
 ),
 fits_group AS (
-  SELECT g.id, g.epoch, g.lease_ms, g.max_attempts, g.name,
+  SELECT g.id, g.epoch, g.lease_ms, g.max_attempts, g.fenced, g.name,
          row_number() OVER (PARTITION BY g.name ORDER BY g.ord) AS place
   FROM in_group g LEFT JOIN room r ON r.name = g.name AND r.group_id = g.group_id AND r.group_id <> ''
   WHERE g.place <= COALESCE(r.places, g.place)
@@ -98,7 +111,7 @@ fits AS MATERIALIZED (
   WHERE f.place <= COALESCE(r.places, f.place)
 ),
 locked AS MATERIALIZED (
-  SELECT d.ctid, f.lease_ms, COALESCE(d.max_attempts, f.max_attempts) AS max_attempts
+  SELECT d.ctid, f.lease_ms, f.fenced, COALESCE(d.max_attempts, f.max_attempts) AS max_attempts
   FROM fits f, clock, LATERAL ${fencedRow(tables, 'f', {
     columns: 'd.ctid, d.max_attempts',
     and: claimable(tables, 'f'),
@@ -107,8 +120,7 @@ locked AS MATERIALIZED (
 ),
 claimed AS (
   UPDATE ${tables.delay} d
-  SET leased_until = ${plusMs('clock.now', 'l.lease_ms')}, leased_by = $5::text,
-      epoch = d.epoch + 1${attemptBegins(kept)}
+  SET ${leaseBegins('l')}${attemptBegins(kept)}
   FROM locked l, clock
   WHERE d.ctid = l.ctid
   RETURNING ${CLAIMED_COLUMNS}, l.max_attempts

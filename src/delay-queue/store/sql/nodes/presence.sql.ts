@@ -8,11 +8,32 @@ const SEED = 7_461_302;
 const lockKey = (node: string): string => `hashtextextended(${node}, ${SEED})`;
 
 /**
- * Takes the lock of a node on this session. Parameters: node. Answers `held`: false while a session
- * of its past that nobody knows to be dead still has it.
+ * Takes the lock of a node, and that of its process, on this session. Parameters: node, the process's lock. Answers
+ * `held` and `process_held`: each is false while another session has it, one of its past that is not known to be dead, say.
  */
 export const presenceSql = (): string =>
-  `SELECT pg_try_advisory_lock(${lockKey('$1::text')})::text AS held`;
+  `SELECT pg_try_advisory_lock(${lockKey('$1::text')})::text AS held,
+          pg_try_advisory_lock($2::bigint)::text AS process_held`;
+
+/** Gives back the first of them: the node runs nothing more, while its process still ends attempts. Parameters: node. */
+export const farewellSql = (): string =>
+  `SELECT pg_advisory_unlock(${lockKey('$1::text')})::text AS freed`;
+
+/** All advisory locks of this database, as numbers. Where nothing asks for them Postgres does not look. */
+const HELD_LOCKS = `ARRAY(
+  SELECT l.classid::bigint << 32 | l.objid::bigint FROM pg_locks l
+  WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))`;
+
+/**
+ * SQL that is true for a row whose attempt has lost its process: others may take it over before its lease ends, because
+ * the attempt's transaction begins with a fence. A plain handler has none, and its row names no lock.
+ *
+ * @param own lock of the process that asks: its own attempts are never orphaned
+ */
+export const isOrphaned = (row: string, own: string): string =>
+  `(${row}.leased_by IS NOT NULL AND ${row}.lease_lock <> ${own}
+    AND NOT (${row}.lease_lock = ANY (${HELD_LOCKS})))`;
 
 /** SQL that is true while some session holds the lock of that node. */
 export const isPresent = (node: string): string => `EXISTS (

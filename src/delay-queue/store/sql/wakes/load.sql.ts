@@ -8,13 +8,21 @@ import { notLeftOut, ownShare, servedName } from '../parts/share.js';
 /**
  * A row as a small JSON array: one text to parse instead of five columns for each of thousands. Its wake is
  * in microseconds: a whole number, which looks the same to everybody. The last but one says how the latest attempt
- * ended: 0 none failed, 1 it failed, 2 without a word; and, as 4 more, that a node could not read it.
+ * ended: 0 none failed, 1 it failed, 2 without a word, 3 its process is gone before its lease has ended; and, as 4 more,
+ * that a node could not read it.
+ *
+ * @param orphaned SQL that is true for an attempt without a process; then the wake is `looksAt`
  */
-export const wakeJson = (row: string): string =>
-  `json_build_array(${row}.id, ${row}.epoch, ${row}.name, ${presentEpochUs(wakeOf(row))},
-                    CASE WHEN ${row}.leased_by IS NOT NULL THEN 2
+export const wakeJson = (row: string, { orphaned, looksAt } = NO_ORPHANS): string =>
+  `json_build_array(${row}.id, ${row}.epoch, ${row}.name,
+                    ${presentEpochUs(`CASE WHEN ${orphaned} THEN ${looksAt} ELSE ${wakeOf(row)} END`)},
+                    CASE WHEN ${orphaned} THEN 3
+                         WHEN ${row}.leased_by IS NOT NULL THEN 2
                          WHEN ${row}.failed THEN 1 ELSE 0 END
                     + CASE WHEN ${row}.refused THEN ${REFUSED} ELSE 0 END, ${row}.group_id)`;
+
+/** Postgres leaves out what cannot be. */
+const NO_ORPHANS = { orphaned: 'false', looksAt: 'NULL' };
 
 /**
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],

@@ -1,5 +1,6 @@
 import { clock } from '../parts/clock.js';
 import { epochMs, plusMs, wakeOf, type Tables } from '../../tables/schema.js';
+import { isOrphaned } from '../nodes/presence.sql.js';
 import { wakeJson } from './load.sql.js';
 import { isByGroup, notLeftOut, ownShare, servedName } from '../parts/share.js';
 
@@ -9,11 +10,26 @@ import { isByGroup, notLeftOut, ownShare, servedName } from '../parts/share.js';
 const HELP_GROUPS_AFTER_MS = 300_000;
 
 /**
+ * An attempt without its process is looked at again after this time, by its claim: a process whose connection was cut has
+ * another one by then.
+ */
+const ORPHANED_FOR_MS = 1_000;
+
+const ORPHANED = {
+  orphaned: 'p.orphaned',
+  looksAt: plusMs('clock.now', String(ORPHANED_FOR_MS)),
+};
+
+/** SQL: since when a row could run. */
+const dueOf = (row: string): string =>
+  `CASE WHEN ${row}.orphaned THEN ${row}.wake_at ELSE ${wakeOf(row)} END`;
+
+/**
  * One page of everything overdue, without the low-water mark: late commits, expired leases, rows
- * of dead nodes. Parameters: names[], counts[], ranks[], cursor_ms (null: from the start) and
+ * of dead nodes, those that they still have leased included. Parameters: names[], counts[], ranks[], cursor_ms (null: from the start) and
  * cursor_id, scan (rows looked at, at most), limit (rows answered, at most), help_after_ms (rows
  * overdue for longer are anybody's; null: own share only), ahead_ms (a lease that ends within this
- * time is worth an entry in the wheel), the index of the names; `withGroups` also byGroup[] and the groups that are left out. Answers one row: wakes, the cursor where the next page begins
+ * time is worth an entry in the wheel), the index of the names, and the lock of this process; `withGroups` also byGroup[] and the groups that are left out. Answers one row: wakes, the cursor where the next page begins
  * (null: all has been looked at), the oldest wake from this page on unless the page is full, and now_ms.
  *
  * What a node could not read is anybody's at once: its owner may be that very node.
@@ -24,7 +40,7 @@ const HELP_GROUPS_AFTER_MS = 300_000;
  * snapshot is held, each passes all that died since.
  */
 export const sweepSql = ({ delay, now }: Tables, withGroups = false): string => {
-  const groups = withGroups ? { byGroup: '$11::bool[]', leftOut: '$12::text[]' } : undefined;
+  const groups = withGroups ? { byGroup: '$12::bool[]', leftOut: '$13::text[]' } : undefined;
   const helpAfterMs =
     groups === undefined
       ? '$8::float8'
@@ -40,13 +56,14 @@ WITH ${clock({ now })},
 page AS MATERIALIZED (
   SELECT r.*
   FROM (SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by, d.group_id,
-               d.last_error IS NOT NULL AS failed, d.refused_by IS NOT NULL AS refused${overdue} LIMIT $6::int) r,
+               d.last_error IS NOT NULL AS failed, d.refused_by IS NOT NULL AS refused,
+               ${isOrphaned('d', '$11::bigint')} IS TRUE AS orphaned${overdue} LIMIT $6::int) r,
        ${servedName('r', '$1::text[]', '$10::jsonb')}, clock
   WHERE served.at IS NOT NULL${groups ? `\n    AND ${notLeftOut('r', groups)}` : ''}
     AND (${ownShare('r', '$2::int[]', '$3::int[]', groups)}
          OR ($3::int[])[served.at] >= 0 AND r.refused
-         OR ($3::int[])[served.at] >= 0 AND ${wakeOf('r')} < clock.now - ${helpAfterMs} * interval '1 millisecond')
-    AND ${wakeOf('r')} <= ${plusMs('clock.now', '$9::float8')}
+         OR ($3::int[])[served.at] >= 0 AND ${dueOf('r')} < clock.now - ${helpAfterMs} * interval '1 millisecond')
+    AND ${dueOf('r')} <= ${plusMs('clock.now', '$9::float8')}
   ORDER BY r.wake_at, r.id
   LIMIT $7::int
 ),
@@ -60,7 +77,7 @@ reached AS (
    WHERE NOT (SELECT is_full FROM seen) AND (SELECT count(*) FROM looked) = $6::int
    ORDER BY wake_at DESC, id DESC LIMIT 1)
 )
-SELECT (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
+SELECT (SELECT COALESCE(json_agg(${wakeJson('p', ORPHANED)}), '[]')::text FROM page p, clock) AS wakes,
        (SELECT ${epochMs('wake_at')}::text FROM reached) AS cursor_ms,
        (SELECT id::text FROM reached) AS cursor_id,
        CASE WHEN NOT (SELECT is_full FROM seen)
