@@ -69,6 +69,24 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['hostile/users-functions'],
   },
+  'takes-getters': {
+    about: 'takes a decorator on a getter, and never finds it',
+    patches: [
+      patch(
+        'handlers/decorated-method.ts',
+        "if (get !== undefined || set !== undefined) return 'a getter or setter';",
+        'if (get !== undefined || set !== undefined) return undefined;',
+      ),
+    ],
+    tests: ['unit/handlers/handlers'],
+  },
+  'does-not-miss-a-method': {
+    about: 'does not see that a decorated method is none any more',
+    patches: [
+      patch('handlers/handler.explorer.ts', '    checkDecorated(prototype, className);\n', ''),
+    ],
+    tests: ['unit/handlers/handlers'],
+  },
   'loses-a-turn-to-the-logger': {
     about: 'leaves out the timers of a turn when the logger throws',
     patches: [

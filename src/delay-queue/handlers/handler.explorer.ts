@@ -6,6 +6,7 @@ import { type DelayEventMap, DelayEvents } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import { adopted, unheard } from '../delay/adopted.js';
 import { deadNamesOf } from './on-dead-delay.decorator.js';
+import { checkDecorated } from './decorated-method.js';
 import { declarationOf } from './declaration.js';
 import { eventsOf } from './on-delay-event.decorator.js';
 import { onDelayMetadata } from './on-delay.decorator.js';
@@ -55,6 +56,7 @@ export class HandlerExplorer {
     const prototype: unknown = Object.getPrototypeOf(instance);
     if (typeof prototype !== 'object' || prototype === null) return;
     const className = prototype.constructor?.name ?? String(wrapper.name);
+    checkDecorated(prototype, className);
     for (const methodName of this.scanner.getAllMethodNames(prototype)) {
       const place = `${className}.${methodName}`;
       const backoffFails = this.onceAdvised(

@@ -1,8 +1,6 @@
-import 'reflect-metadata';
 import type { DeadDelayContext } from '../delay/contexts.js';
 import type { Delay, DelayName } from '../delay/delay.js';
-import { DelayConfigError } from '../delay/delay.errors.js';
-import type { DecoratorOf } from './on-delay.decorator.js';
+import { type DecoratorOf, entriesAt, leaveAt } from './decorated-method.js';
 
 const ON_DEAD_DELAY_METADATA = 'nestjs-delay-queue:on-dead-delay';
 
@@ -30,20 +28,10 @@ export type DeadDelayHandler<N extends DelayName> = (
  */
 export function OnDeadDelay<N extends DelayName>(name: N): DecoratorOf<DeadDelayHandler<N>>;
 export function OnDeadDelay(name: unknown): MethodDecorator {
-  return (target, methodName) => {
-    if (typeof target === 'function' || typeof methodName !== 'string') {
-      throw new DelayConfigError(
-        `${String(methodName)}: @OnDeadDelay stands on an ordinary method, not a static or symbol one`,
-      );
-    }
-    // Those of a method that this one overrides do not count.
-    const own = Reflect.getOwnMetadata(ON_DEAD_DELAY_METADATA, target, methodName) ?? [];
-    const names = [name, ...own];
-    Reflect.defineMetadata(ON_DEAD_DELAY_METADATA, names, target, methodName);
-  };
+  return (...at: unknown[]) => leaveAt(at, '@OnDeadDelay', ON_DEAD_DELAY_METADATA, name);
 }
 
 /** The names of a method's `@OnDeadDelay`; inherited ones count. */
 export function deadNamesOf(prototype: object, methodName: string): unknown[] {
-  return Reflect.getMetadata(ON_DEAD_DELAY_METADATA, prototype, methodName) ?? [];
+  return entriesAt(ON_DEAD_DELAY_METADATA, prototype, methodName);
 }

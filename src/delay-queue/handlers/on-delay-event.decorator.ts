@@ -1,7 +1,5 @@
-import 'reflect-metadata';
 import type { DelayEventMap } from '../delay/delay.events.js';
-import { DelayConfigError } from '../delay/delay.errors.js';
-import type { DecoratorOf } from './on-delay.decorator.js';
+import { type DecoratorOf, entriesAt, leaveAt } from './decorated-method.js';
 
 const ON_DELAY_EVENT_METADATA = 'nestjs-delay-queue:on-delay-event';
 
@@ -24,20 +22,10 @@ export type EventMethod<K extends keyof DelayEventMap> = (
  * instance when an event comes.
  */
 export function OnDelayEvent<K extends keyof DelayEventMap>(event: K): DecoratorOf<EventMethod<K>> {
-  return (target, methodName) => {
-    if (typeof target === 'function' || typeof methodName !== 'string') {
-      throw new DelayConfigError(
-        `${String(methodName)}: @OnDelayEvent stands on an ordinary method, not a static or symbol one`,
-      );
-    }
-    // Those of a method that this one overrides do not count.
-    const own = Reflect.getOwnMetadata(ON_DELAY_EVENT_METADATA, target, methodName) ?? [];
-    const events = [event, ...own];
-    Reflect.defineMetadata(ON_DELAY_EVENT_METADATA, events, target, methodName);
-  };
+  return (...at: unknown[]) => leaveAt(at, '@OnDelayEvent', ON_DELAY_EVENT_METADATA, event);
 }
 
 /** The events of a method; inherited ones count. */
 export function eventsOf(prototype: object, methodName: string): (keyof DelayEventMap)[] {
-  return Reflect.getMetadata(ON_DELAY_EVENT_METADATA, prototype, methodName) ?? [];
+  return entriesAt(ON_DELAY_EVENT_METADATA, prototype, methodName);
 }

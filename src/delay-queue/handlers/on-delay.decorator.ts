@@ -1,5 +1,4 @@
 import type { LimitOptions } from './limits.js';
-import 'reflect-metadata';
 import type { Delay, DelayName, ParsedPayloadOf } from '../delay/delay.js';
 import type {
   DelayAround,
@@ -9,7 +8,7 @@ import type {
   TransactionalDelayContext,
 } from '../delay/contexts.js';
 import type { Duration } from '../delay/time/duration.js';
-import { DelayConfigError } from '../delay/delay.errors.js';
+import { type DecoratorOf, entriesAt, leaveAt } from './decorated-method.js';
 import type { PayloadSchema } from '../payloads/payload-schema.js';
 import type { BackoffFunction, BackoffOptions } from '../options/backoff.js';
 import type { DelayEnhancers } from '../options/enhancers.js';
@@ -100,13 +99,6 @@ export interface OnDelayBatchOptions<Parsed = any> extends OnDelayOptions<Parsed
   batch: number;
 }
 
-/** A method decorator that only compiles on a method that can be called like `Method`. */
-export type DecoratorOf<Method> = <T extends Method>(
-  target: object,
-  methodName: string | symbol,
-  descriptor: TypedPropertyDescriptor<T>,
-) => void;
-
 export type PlainHandler<N extends DelayName> = (
   delay: Delay<N>,
   ctx: DelayContext,
@@ -167,34 +159,11 @@ export function OnDelay<N extends DelayName>(
   options?: OnDelayOptions<ParsedPayloadOf<N>> & { transactional?: false },
 ): DecoratorOf<PlainHandler<N>>;
 export function OnDelay(name: unknown, options: unknown = {}): MethodDecorator {
-  return (target, methodName: unknown) => {
-    if (isStandardContext(methodName)) {
-      throw new DelayConfigError(
-        `${String(methodName.name)}: @OnDelay was compiled as a standard decorator, and Nest needs the ` +
-          'others: set "experimentalDecorators": true and "emitDecoratorMetadata": true in the ' +
-          'compilerOptions of the tsconfig.json that compiles this file (of swc: legacyDecorator, ' +
-          'decoratorMetadata)',
-      );
-    }
-    if (typeof target === 'function' || typeof methodName !== 'string') {
-      throw new DelayConfigError(
-        `${String(methodName)}: @OnDelay stands on an ordinary method, not a static or symbol one`,
-      );
-    }
-    // Kept on the class, not on the function: a decorator above that wraps the function would
-    // otherwise lose the handler without a word.
-    const entry: OnDelayMetadata = { name, options };
-    const entries = Reflect.getOwnMetadata(ON_DELAY_METADATA, target, methodName) ?? [];
-    Reflect.defineMetadata(ON_DELAY_METADATA, [entry, ...entries], target, methodName);
-  };
-}
-
-/** Standard decorators are called with the method itself and a context that says what it is. */
-function isStandardContext(context: unknown): context is { name: unknown } {
-  return typeof context === 'object' && context !== null && 'kind' in context && 'name' in context;
+  return (...at: unknown[]) =>
+    leaveAt(at, '@OnDelay', ON_DELAY_METADATA, { name, options } satisfies OnDelayMetadata);
 }
 
 /** The `@OnDelay` entries of a method, in the order they are written; inherited ones count. */
 export function onDelayMetadata(prototype: object, methodName: string): OnDelayMetadata[] {
-  return Reflect.getMetadata(ON_DELAY_METADATA, prototype, methodName) ?? [];
+  return entriesAt(ON_DELAY_METADATA, prototype, methodName);
 }

@@ -1,7 +1,6 @@
-import 'reflect-metadata';
 import type { DelayName, PayloadOf } from '../delay/delay.js';
 import type { RepeatOptions } from '../delay/time/repeat.js';
-import { DelayConfigError } from '../delay/delay.errors.js';
+import { entriesAt, leaveAt } from './decorated-method.js';
 
 const REPEAT_DELAY_METADATA = 'nestjs-delay-queue:repeat-delay';
 
@@ -47,21 +46,14 @@ export function RepeatDelay<N extends DelayName>(
   name: N,
   options: RepeatDelayOptions<N>,
 ): MethodDecorator {
-  return (target, methodName) => {
-    if (typeof target === 'function' || typeof methodName !== 'string') {
-      throw new DelayConfigError(
-        `${String(methodName)}: @RepeatDelay stands on an ordinary method, not a static or symbol one`,
-      );
-    }
-    const entry: RepeatDelayMetadata = { name, options };
-    // Those of a method that this one overrides do not count.
-    const own = Reflect.getOwnMetadata(REPEAT_DELAY_METADATA, target, methodName) ?? [];
-    const entries = [entry, ...own];
-    Reflect.defineMetadata(REPEAT_DELAY_METADATA, entries, target, methodName);
-  };
+  return (...at: unknown[]) =>
+    leaveAt(at, '@RepeatDelay', REPEAT_DELAY_METADATA, {
+      name,
+      options,
+    } satisfies RepeatDelayMetadata);
 }
 
 /** The `@RepeatDelay` entries of a method, in the order they are written; inherited ones count. */
 export function repeatDelayMetadata(prototype: object, methodName: string): RepeatDelayMetadata[] {
-  return Reflect.getMetadata(REPEAT_DELAY_METADATA, prototype, methodName) ?? [];
+  return entriesAt(REPEAT_DELAY_METADATA, prototype, methodName);
 }

@@ -86,19 +86,65 @@ describe('what is found at start', () => {
   });
 });
 
+const method = (value: unknown): PropertyDescriptor => ({ value, configurable: true });
+
 describe('a method that is decorated', () => {
-  it.each([
+  const NOT_METHODS: [string, at: (of: Type) => unknown[]][] = [
+    ['a class', (of) => [of]],
+    ['a static method', (of) => [of, 'on', method(() => {})]],
+    ['a method named by a symbol', (of) => [of.prototype, Symbol('on'), method(() => {})]],
+    ['a getter or setter', (of) => [of.prototype, 'on', { get: () => () => {} }]],
+    ['a getter or setter', (of) => [of.prototype, 'on', { set: () => {} }]],
+    ['a property', (of) => [of.prototype, 'on']],
+    ['a property', (of) => [of.prototype, 'on', method(5)]],
+    ['a parameter', (of) => [of.prototype, 'on', 0]],
+    ['a generator', (of) => [of.prototype, 'on', method(function* () {})]],
+    ['an async generator', (of) => [of.prototype, 'on', method(async function* () {})]],
+  ];
+  const DECORATORS: [string, unknown][] = [
     ['@OnDelay', OnDelay('test.a')],
     ['@OnDeadDelay', OnDeadDelay('test.a')],
     ['@OnDelayEvent', OnDelayEvent('dead')],
     ['@RepeatDelay', RepeatDelay('test.c', { every: '1h', payload: null })],
-  ] as [string, MethodDecorator][])('with %s is not static', (name, decorate) => {
-    class Wrong {
-      static on(): void {}
-    }
-    const act = () => decorate(Wrong, 'on', Object.getOwnPropertyDescriptor(Wrong, 'on')!);
+  ];
+  const ALL = DECORATORS.flatMap(([name, decorate]) =>
+    NOT_METHODS.map(([what, at]) => ({ name, decorate: decorate as () => void, what, at })),
+  );
+
+  it.each(ALL)('with $name is not $what', ({ name, decorate, what, at }) => {
+    class Wrong {}
+    const act = () => Reflect.apply(decorate, undefined, at(Wrong));
     expect(act).toThrow(DelayConfigError);
-    expect(act).toThrow(`on: ${name} stands on an ordinary method`);
+    expect(act).toThrow(`${name} stands on an ordinary method, not on ${what}`);
+  });
+
+  it.each<[string, (base: Type) => Type]>([
+    [
+      'a class that extends it',
+      (base) => {
+        class Later extends base {
+          get on(): () => void {
+            return () => {};
+          }
+        }
+        return Later;
+      },
+    ],
+    [
+      'a decorator above it',
+      (base) => {
+        Object.defineProperty(base.prototype, 'on', { get: () => () => {} });
+        return base;
+      },
+    ],
+  ])('and made a getter by %s, stops the start', async (_, make) => {
+    class Base {
+      @OnDelay('test.base')
+      on(): void {}
+    }
+    expect(await refusalOf([make(Base)])).toMatch(
+      /DELAY_CONFIG \w+\.on: @OnDelay stands on what is a getter or setter by now/,
+    );
   });
 
   it('as a standard one says which options of the compiler are missing', () => {

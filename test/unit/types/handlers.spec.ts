@@ -192,7 +192,7 @@ function parts(context: ExecutionContext, host: ArgumentsHost) {
   type InTransaction = TransactionalDelayBatchContext;
   same<TransactionalBatchHandler<'test.a'>, (delays: A[], ctx: InTransaction) => May>(true);
   same<DeadDelayHandler<'test.a'>, (delay: A, ctx: DeadDelayContext) => May>(true);
-  same<Parameters<DecoratorOf<() => void>>[2], TypedPropertyDescriptor<() => void>>(true);
+  same<ReturnType<typeof OnDelay<'test.a'>>, DecoratorOf<PlainHandler<'test.a'>>>(true);
 
   same<DelayContext, { signal: AbortSignal }>(true);
   same<TransactionalDelayContext['manager'], EntityManager>(true);

@@ -1,0 +1,138 @@
+import 'reflect-metadata';
+import { isAsyncFunction, isGeneratorFunction } from 'node:util/types';
+import { DelayConfigError } from '../delay/delay.errors.js';
+
+/** Names of the methods of a class that carry one of our decorators. */
+const DECORATED_METADATA = 'nestjs-delay-queue:decorated';
+
+/** What the type checker says of a method that cannot be called as its decorator calls it. */
+export interface Misfit<Method> {
+  readonly 'this method cannot be called with what it would get': Method;
+}
+
+/**
+ * Whether a method can be called like `Method`. Its parameters are compared as a list: without `strictFunctionTypes`, as
+ * `nest new` has it, functions are compared in either direction, and a handler could ask for what it does not get.
+ */
+type FitOf<T, Method> = 0 extends 1 & T
+  ? unknown
+  : T extends (...given: infer Given) => infer Returned
+    ? Method extends (...given: infer Gets) => infer Awaits
+      ? [Gets, Returned] extends [[...Given, ...any[]], Awaits]
+        ? unknown
+        : Misfit<Method>
+      : never
+    : Misfit<Method>;
+
+/** A method decorator that only compiles on a method that can be called like `Method`. */
+export interface DecoratorOf<Method> {
+  /** For `applyDecorators` alone, which asks for a decorator of anything; on a class it is refused. */
+  (target: Function): void;
+  <T>(
+    target: object,
+    methodName: string | symbol,
+    descriptor: TypedPropertyDescriptor<T> & FitOf<T, Method>,
+  ): void;
+}
+
+/**
+ * Leaves an entry at the method, on the class and not on the function: a decorator above that wraps the function would
+ * otherwise lose it without a word.
+ *
+ * @param decorator as it stands in the code, for messages
+ * @throws DelayConfigError on what is no ordinary method: it would never be found
+ */
+export function leaveAt(
+  [target, methodName, descriptor]: readonly unknown[],
+  decorator: string,
+  key: string,
+  entry: unknown,
+): void {
+  const { prototype, method } = methodOf(target, methodName, descriptor, decorator);
+  // Those of a method that this one overrides do not count.
+  const entries = Reflect.getOwnMetadata(key, prototype, method) ?? [];
+  Reflect.defineMetadata(key, [entry, ...entries], prototype, method);
+  const decorated: ReadonlyMap<string, string> =
+    Reflect.getOwnMetadata(DECORATED_METADATA, prototype) ?? new Map();
+  const all = new Map([...decorated, [method, decorator]]);
+  Reflect.defineMetadata(DECORATED_METADATA, all, prototype);
+}
+
+/** The entries of a method, in the order they are written; inherited ones count. */
+export function entriesAt<Entry>(key: string, prototype: object, methodName: string): Entry[] {
+  return Reflect.getMetadata(key, prototype, methodName) ?? [];
+}
+
+/**
+ * @param place whose methods these are, for the message
+ * @throws DelayConfigError where something else than a method has come in the place of one that was decorated
+ */
+export function checkDecorated(prototype: object, place: string): void {
+  for (let of: object | null = prototype; of !== null; of = Object.getPrototypeOf(of)) {
+    const decorated: ReadonlyMap<string, string> =
+      Reflect.getOwnMetadata(DECORATED_METADATA, of) ?? new Map();
+    for (const [methodName, decorator] of decorated) {
+      const what = otherThanMethod(propertyOf(prototype, methodName));
+      if (what === undefined) continue;
+      throw new DelayConfigError(
+        `${place}.${methodName}: ${decorator} stands on what is ${what} by now: a class that extends it, or another ` +
+          'decorator, has made one of the method; it would never be called',
+      );
+    }
+  }
+}
+
+function propertyOf(prototype: object, name: string): PropertyDescriptor | undefined {
+  for (let of: object | null = prototype; of !== null; of = Object.getPrototypeOf(of)) {
+    const found = Object.getOwnPropertyDescriptor(of, name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function methodOf(
+  target: unknown,
+  methodName: unknown,
+  descriptor: unknown,
+  decorator: string,
+): { prototype: object; method: string } {
+  const refuse = (name: unknown, what: string): never => {
+    const at = typeof target === 'object' ? target?.constructor?.name : undefined;
+    const place = at === undefined ? String(name) : `${at}.${String(name)}`;
+    throw new DelayConfigError(
+      `${place}: ${decorator} stands on an ordinary method, not on ${what}, which would never be called`,
+    );
+  };
+  if (isStandardContext(methodName)) {
+    throw new DelayConfigError(
+      `${String(methodName.name)}: ${decorator} was compiled as a standard decorator, and Nest needs the ` +
+        'others: set "experimentalDecorators": true and "emitDecoratorMetadata": true in the ' +
+        'compilerOptions of the tsconfig.json that compiles this file (of swc: legacyDecorator, ' +
+        'decoratorMetadata)',
+    );
+  }
+  if (typeof target === 'function' && methodName === undefined)
+    return refuse(target.name, 'a class');
+  if (typeof target !== 'object' || target === null) return refuse(methodName, 'a static method');
+  if (typeof methodName !== 'string') return refuse(methodName, 'a method named by a symbol');
+  if (typeof descriptor === 'number') return refuse(methodName, 'a parameter');
+  const given = descriptor ?? Object.getOwnPropertyDescriptor(target, methodName);
+  const what = otherThanMethod(given);
+  return what === undefined ? { prototype: target, method: methodName } : refuse(methodName, what);
+}
+
+/** Undefined: it is a method. */
+function otherThanMethod(descriptor: PropertyDescriptor | undefined): string | undefined {
+  if (descriptor === undefined) return 'a property';
+  const { get, set, value } = descriptor as { get?: unknown; set?: unknown; value?: unknown };
+  if (get !== undefined || set !== undefined) return 'a getter or setter';
+  if (typeof value !== 'function') return 'a property';
+  return isGeneratorFunction(value)
+    ? `a${isAsyncFunction(value) ? 'n async' : ''} generator`
+    : undefined;
+}
+
+/** Standard decorators are called with the method itself and a context that says what it is. */
+function isStandardContext(context: unknown): context is { name: unknown } {
+  return typeof context === 'object' && context !== null && 'kind' in context && 'name' in context;
+}
