@@ -21,6 +21,13 @@ export class DelayLog {
       const rest = unfinished > 0 ? `; ${unfinished} unfinished delays were given back` : '';
       this.#logger.log(`node ${node} stopped${rest}`);
     });
+    events.on('withdrawn', ({ name, key, repeat }) =>
+      this.#logger.warn(
+        `${name} (${key}) recurred by ${howOf(repeat)} and does no more: the code of this node does not declare it. ` +
+          'It comes back when a node starts whose code does; ' +
+          'deployments with different code are kept apart by the option deployment',
+      ),
+    );
     events.on('advice', ({ message }) => this.#logger.warn(message));
     events.on('retrying', ({ waitMs, error, cause, ...of }) =>
       this.#logger.warn(
@@ -92,3 +99,7 @@ function framesOf(cause: unknown): string {
 
 const shown = (of: { id: string; name: string; key: string | null }): string =>
   `${of.name} #${of.id}${of.key === null ? '' : ` (${of.key})`}`;
+
+/** As the row has it, in the words of the decorator. */
+const howOf = ({ every, cron, timeZone }: Readonly<Record<string, unknown>>): string =>
+  JSON.stringify(every === undefined ? { cron, timeZone } : { every });

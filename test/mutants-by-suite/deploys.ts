@@ -60,6 +60,33 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['integration/history'],
   },
+  'withdraws-what-is-others': {
+    about: 'withdraws what another deployment declares',
+    patches: [
+      patch(
+        'store/sql/recurrences/withdraw.sql.ts',
+        "COALESCE(d.repeat ->> 'deployment', '') = $6::text",
+        '$6::text IS NOT NULL',
+      ),
+    ],
+    tests: ['integration/recurrences/deployments'],
+  },
+  'overwrites-what-is-others': {
+    about: 'changes what another deployment declares',
+    patches: [patch('store/sql/recurrences/declare.sql.ts', ' AND NOT ${IS_FOREIGN}`', '`')],
+    tests: ['integration/recurrences/deployments'],
+  },
+  'withdraws-in-silence': {
+    about: 'does not tell what its start withdraws',
+    patches: [
+      patch(
+        'runtime/declarations.ts',
+        "this.events.emit('withdrawn', { name, key, repeat });",
+        'void [name, key, repeat];',
+      ),
+    ],
+    tests: ['integration/recurrences/deployments'],
+  },
   'runs-by-half': {
     about: 'runs what recurs in a way that it does not know',
     patches: [patch('recurrence/recurrence.ts', 'checkKnown(repeat);', '')],

@@ -86,8 +86,8 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/recurrences/recurrence.store.ts',
-        "answers[index]?.verdict === 'again'",
-        "answers[index]?.verdict === 'never'",
+        "again: told('again')",
+        "again: told('never')",
       ),
     ],
     tests: ['integration/recurrences/declarations'],

@@ -70,6 +70,11 @@ export interface DelayEventMap {
   lost: [AttemptEvent];
   /** An attempt is over but its handler still runs; `lingering` of its kind do. */
   lingering: [AttemptEvent & { lingering: number }];
+  /**
+   * At its start this node removed what recurred by a `@RepeatDelay`, since its own code does not declare it. It comes back
+   * when a node starts whose code does.
+   */
+  withdrawn: [{ name: string; key: string; repeat: Readonly<Record<string, unknown>> }];
   /** A statement of the engine failed and will be tried again. */
   trouble: [{ during: string; error: unknown }];
   /** What failed before works again. */

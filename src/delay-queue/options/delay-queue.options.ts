@@ -51,6 +51,16 @@ export interface DelayQueueOptions {
    */
   nodeName?: string;
   /**
+   * Keeps apart what `@RepeatDelay` declares in applications with different code that serve the same names.
+   *
+   * A node neither withdraws nor changes what another deployment declares. All nodes of one have the same.
+   *
+   * @default undefined
+   * @range 1 to 100 letters, digits and ._:/-
+   * @see docs/recipes/recurring-work.md
+   */
+  deployment?: string;
+  /**
    * Attempts of one handler at a time on this node.
    * @default 10
    * @range 1 to 10,000
@@ -181,6 +191,7 @@ export interface ResolvedOptions {
   worker: boolean | 'manual';
   autorun: boolean;
   nodeName: string;
+  deployment: string | undefined;
   concurrency: number;
   timeoutMs: number;
   maxAttempts: number;

@@ -23,7 +23,7 @@ const NODE_NAME_LENGTH_MAX = 80;
 const HOSTNAME_LENGTH_MAX = 60;
 
 /** Options that are made up here, or may be missing. */
-const WITHOUT_DEFAULT = { nodeName: true, resolveManager: true, codec: true };
+const WITHOUT_DEFAULT = { nodeName: true, deployment: true, resolveManager: true, codec: true };
 
 const DEFAULTS = {
   schema: 'delay_queue',
@@ -66,6 +66,7 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
       worker,
       autorun: checkAutorun(given['autorun']),
       nodeName: checkNodeName(given['nodeName']),
+      deployment: checkDeployment(given['deployment']),
       concurrency: checkConcurrency(given['concurrency']),
       timeoutMs: parseTimeoutMs(given['timeout']),
       maxAttempts: checkMaxAttempts(given['maxAttempts']),
@@ -153,6 +154,17 @@ function checkNodeName(value: unknown): string {
     `must be 1 to ${NODE_NAME_LENGTH_MAX} printable ASCII characters, not ${shown(value)}`,
   );
 }
+
+function checkDeployment(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && DEPLOYMENT_PATTERN.test(value)) return value;
+  throw new DelayInvalidError(
+    'deployment',
+    `must be a text like 'eu': 1 to 100 letters, digits and ._:/-, beginning with a letter or digit, not ${shown(value)}`,
+  );
+}
+
+const DEPLOYMENT_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
 
 const DIGITS = 4;
 

@@ -7,6 +7,8 @@ export type StoredRepeat = DelayRepeat & {
   from?: number;
   /** A `@RepeatDelay` says so. */
   declared?: true;
+  /** Whose `@RepeatDelay` that is, where deployments are kept apart. */
+  deployment?: string;
 };
 
 /** With `none` nobody waits longer for an instant: what begins later than that is missed. */
@@ -69,7 +71,7 @@ export function firstMsOf(repeat: StoredRepeat, nowMs: number): number {
   return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
 }
 
-const KNOWN = ['every', 'cron', 'timeZone', 'catchUp', 'from', 'declared'];
+const KNOWN = ['every', 'cron', 'timeZone', 'catchUp', 'from', 'declared', 'deployment'];
 const CATCH_UPS: readonly string[] = ['latest', 'each', 'none'] satisfies CatchUp[];
 
 /** A newer version may say more, and would not be understood by half. @throws */

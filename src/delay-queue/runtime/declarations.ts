@@ -16,7 +16,7 @@ const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
 
 /**
  * Says once, at the start, what recurs: what this node's code declares stands in the table, and what it declares no
- * longer, of the names that it serves, goes. The node that started last has its say: in a deploy, one of the new ones. What
+ * longer, of the names that it serves and of its own deployment, goes, and is told. The node that started last has its say: in a deploy, one of the new ones. What
  * could not be said at once, because a run held its row, is said again, until a newer node has said its word of that name.
  */
 export class Declarations {
@@ -27,6 +27,7 @@ export class Declarations {
   #times = 0;
 
   readonly #store: RecurrenceStore;
+  readonly #deployment: string | undefined;
 
   constructor(
     runner: Runner,
@@ -34,11 +35,14 @@ export class Declarations {
       installation,
       historyKept,
       nodeName,
-    }: Pick<ResolvedOptions, 'installation' | 'historyKept' | 'nodeName'>,
+      deployment,
+    }: Pick<ResolvedOptions, 'installation' | 'historyKept' | 'nodeName' | 'deployment'>,
     private readonly registry: HandlerRegistry,
-    events: DelayEvents,
+    private readonly events: DelayEvents,
   ) {
-    this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName);
+    this.#deployment = deployment;
+    const own = deployment ?? '';
+    this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName, own);
     this.#left = registry.declarations();
     this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'));
   }
@@ -79,21 +83,30 @@ export class Declarations {
     if (this.#left.length > 0 || !this.#store.hasSaid) await this.#declare();
     if (this.#isWithdrawn) return;
     const { registry } = this;
-    const left = await this.#store.withdraw(registry.names(), registry.declarations());
+    const { gone, left } = await this.#store.withdraw(registry.names(), registry.declarations());
+    for (const [name, key, repeat] of gone) this.events.emit('withdrawn', { name, key, repeat });
     this.#isWithdrawn = left === 0;
   }
 
   async #declare(): Promise<void> {
-    const left = await this.#store.declare(await this.#rowsOf(this.#left));
-    this.#left = left.map(({ declaration }) => declaration);
+    const { again, foreign } = await this.#store.declare(await this.#rowsOf(this.#left));
+    this.#left = again.map(({ declaration }) => declaration);
+    for (const { name, key } of foreign) {
+      this.events.emit('advice', {
+        message:
+          `${name} (${key}) recurs as another deployment declares it, and not as this one does: ` +
+          'give it a key of its own, or cancel that delay and start this node again',
+      });
+    }
   }
 
   /** By what the database's clock says: its estimate could miss an instant, or make one of its own. */
   async #rowsOf(declarations: readonly Declaration[]) {
     const nowMs = declarations.length === 0 ? 0 : await this.#store.nowMs();
+    const own = this.#deployment === undefined ? {} : { deployment: this.#deployment };
     const rows = declarations.map((declaration) => {
       const { name, key, payload } = declaration;
-      const repeat: StoredRepeat = { ...declaration.repeat, declared: true };
+      const repeat: StoredRepeat = { ...declaration.repeat, declared: true, ...own };
       const firstMs = firstMsOf(repeat, nowMs);
       return { declaration, name, key, payload, repeat: JSON.stringify(repeat), firstMs };
     });

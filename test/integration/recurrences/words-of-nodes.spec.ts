@@ -24,11 +24,19 @@ const query = <Row>(sql: string, parameters: unknown[]): Promise<Row[]> =>
   stage.sql(sql, parameters) as Promise<Row[]>;
 
 /** Of a process that has said nothing yet. */
-const storeOf = (node: string): RecurrenceStore =>
-  new RecurrenceStore({ query }, 'delay_queue', 'ends', node);
+function storeOf(node: string) {
+  const store = new RecurrenceStore({ query }, 'delay_queue', 'ends', node, '');
+  return {
+    declare: async (...rows: Parameters<typeof store.declare>) =>
+      (await store.declare(...rows)).again,
+    withdraw: async (...of: Parameters<typeof store.withdraw>) =>
+      (await store.withdraw(...of)).left,
+  };
+}
+type Words = ReturnType<typeof storeOf>;
 
 /** A node that has joined. */
-async function joined(node: string, names = [NAME]): Promise<RecurrenceStore> {
+async function joined(node: string, names = [NAME]): Promise<Words> {
   await stage.sql(
     `INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)
      VALUES ($1, $2, true, clock_timestamp(), clock_timestamp())`,
@@ -55,9 +63,9 @@ async function stands(): Promise<Record<string, number>> {
 
 /** What two nodes say while a run holds the row, which is free at the end. */
 async function held(
-  speak: (old: RecurrenceStore, newer: RecurrenceStore) => Promise<void>,
+  speak: (old: Words, newer: Words) => Promise<void>,
   namesOfNewer = [NAME],
-): Promise<[old: RecurrenceStore, newer: RecurrenceStore]> {
+): Promise<[old: Words, newer: Words]> {
   const nodes = [await joined('old'), await joined('new', namesOfNewer)] as const;
   await (await joined('first')).declare([every(1)]);
   await stage.sql(

@@ -35,6 +35,7 @@ describe('the options of the module', () => {
       around: [],
       enhancers: false,
       resolveManager: undefined,
+      deployment: undefined,
       payloads: { bytesMax: 65_536 },
     });
   });
@@ -45,6 +46,7 @@ describe('the options of the module', () => {
       worker: false,
       autorun: false,
       nodeName: 'shop-1',
+      deployment: 'eu/1',
       enhancers: 'all',
     };
     const integers = { concurrency: 1, maxAttempts: 3, claimBatch: 5_000, connections: 2 };
@@ -100,6 +102,8 @@ describe('the options of the module', () => {
     [{ around: Array(21).fill(pass) }, 'around: must be at most 20, not 21'],
     [{ nodeName: 'a\nb' }, 'nodeName: must be'],
     [{ nodeName: 'x'.repeat(81) }, 'nodeName: must be'],
+    [{ deployment: '' }, 'deployment: must be'],
+    [{ deployment: 'a b' }, 'deployment: must be'],
     [{ concurrency: 10_001 }, 'concurrency: must be a whole number from 1 to 10000'],
     [{ timeout: '25d' }, 'timeout: must be from 1ms to 24d, not "25d"'],
     [{ maxAttempts: 1_001 }, 'maxAttempts: must be a whole number from 1 to 1000'],

@@ -18,6 +18,11 @@ export interface DeclaredRow {
   firstMs: number;
 }
 
+type WithdrawAnswer = CountAnswer & AsText<'gone'>;
+
+/** What was declared once, and how it recurred. */
+export type WithdrawnRow = [name: string, key: string, repeat: Record<string, unknown>];
+
 /** Delays that recur, as the code of a node declares them, on connections of the engine's own. */
 export class RecurrenceStore {
   readonly #sql;
@@ -28,6 +33,7 @@ export class RecurrenceStore {
     of: string | Installation,
     kept: HistoryKept,
     private readonly nodeName: string,
+    private readonly deployment: string,
   ) {
     const tables = tablesOf(of);
     this.#sql = {
@@ -47,9 +53,11 @@ export class RecurrenceStore {
    * The first word counts against all others. Later ones do not, of names for which another node has said its own since.
    *
    * @param rows sorted by (name, key)
-   * @returns those of which nobody knows yet whether they stand
+   * @returns those of which it is not known yet whether they stand, and those that are another deployment's
    */
-  async declare<Row extends DeclaredRow>(rows: readonly Row[]): Promise<Row[]> {
+  async declare<Row extends DeclaredRow>(
+    rows: readonly Row[],
+  ): Promise<{ again: Row[]; foreign: Row[] }> {
     const parameters = [
       texts(rows.map(({ name }) => name)),
       texts(rows.map(({ key }) => key)),
@@ -58,14 +66,16 @@ export class RecurrenceStore {
       texts(rows.map(({ firstMs }) => new Date(firstMs).toISOString())),
       this.nodeName,
       !this.#hasSaid,
+      this.deployment,
     ];
     try {
       const answers = await this.runner.query<AsText<'verdict'>>(this.#sql.declare, parameters);
       this.#hasSaid = true;
-      return rows.filter((_, index) => answers[index]?.verdict === 'again');
+      const told = (verdict: string) => rows.filter((_, at) => answers[at]?.verdict === verdict);
+      return { again: told('again'), foreign: told('foreign') };
     } catch (error) {
       // Somebody inserts one of the keys, in a transaction that takes its time.
-      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return [...rows];
+      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { again: [...rows], foreign: [] };
       throw error;
     }
   }
@@ -76,19 +86,21 @@ export class RecurrenceStore {
 
   /**
    * Removes those of these names that are not declared.
-   * @returns how many are left
+   * @returns those that it removed, and how many are left
    */
   async withdraw(
     names: readonly string[],
     declared: readonly { name: string; key: string }[],
-  ): Promise<number> {
-    const [row] = await this.runner.query<CountAnswer>(this.#sql.withdraw, [
+  ): Promise<{ gone: WithdrawnRow[]; left: number }> {
+    const [row] = await this.runner.query<WithdrawAnswer>(this.#sql.withdraw, [
       texts(names),
       texts(declared.map(({ name }) => name)),
       texts(declared.map(({ key }) => key)),
       this.nodeName,
       !this.#hasSaid,
+      this.deployment,
     ]);
-    return Number(given(row).count);
+    const { count, gone } = given(row);
+    return { gone: JSON.parse(gone) as WithdrawnRow[], left: Number(count) };
   }
 }

@@ -165,6 +165,7 @@ function createStatements({
        started_at timestamptz NOT NULL,
        seen_at    timestamptz NOT NULL,
        declared_at timestamptz,
+       deployment text,
        instance   text COLLATE "C"
      ) WITH (fillfactor = 50)`,
     // A group that is '' is the whole name.

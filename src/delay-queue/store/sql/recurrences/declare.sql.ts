@@ -12,11 +12,14 @@ const INSERT_WAITS_MS_MAX = 10;
 
 const AS_DECLARED = asSaid('d.repeat');
 
+/** The row is another deployment's. One of no deployment belongs to whichever declares it. */
+const IS_FOREIGN = `COALESCE(d.repeat ->> 'deployment' <> COALESCE(i.repeat ->> 'deployment', ''), false)`;
+
 /** The row of `i` does not stand as declared. */
 const IS_OTHER = `${AS_DECLARED} IS DISTINCT FROM i.repeat OR d.payload <> i.payload OR d.wake_at = 'infinity'`;
 
 /**
- * CTE `newer`: the names of nodes that have said their word later than this one. What is left of an older word, because a row
+ * CTE `newer`: the names of nodes of this deployment that have said their word later than this one. What is left of an older word, because a row
  * was held, counts no more: it would undo theirs. Parameters: the node, and whether this is its first word, at `clock.now`.
  */
 export const newerWords = (
@@ -27,6 +30,7 @@ newer AS MATERIALIZED (
   SELECT n.names
   FROM ${node} n, ${node} me
   WHERE me.id = ${self} AND NOT ${isFirst} AND n.id <> me.id AND n.declared_at > me.declared_at
+    AND n.deployment = me.deployment
 )`;
 
 /** A newer node serves that name. */
@@ -38,12 +42,12 @@ export const isOutdated = (name: string): string =>
  * what is due already stays so: no instant that has come is lost. One that stands is not touched.
  *
  * Nobody is waited for: what runs, or is locked, answers `again`. Parameters, one array each, sorted by (name, key):
- * names, keys, payloads, repeats, first due times; then the node, and whether it is its first word. Answers a row for each.
+ * names, keys, payloads, repeats, first due times; then the node, whether it is its first word, and its deployment ('': none). Answers a row for each.
  */
 export const declareSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables, { waitsMs: INSERT_WAITS_MS_MAX })},
 said AS (
-  UPDATE ${tables.node} n SET declared_at = ${nodesNow(tables)} FROM clock WHERE n.id = $6::text AND $7::bool
+  UPDATE ${tables.node} n SET declared_at = ${nodesNow(tables)}, deployment = $8::text FROM clock WHERE n.id = $6::text AND $7::bool
 ),${newerWords(tables, { self: '$6::text', isFirst: '$7::bool' })},
 input AS MATERIALIZED (
   SELECT i.name, i.key, i.payload::jsonb AS payload, i.repeat::jsonb AS repeat, i.first, i.ord,
@@ -53,7 +57,7 @@ input AS MATERIALIZED (
 ),
 seen AS MATERIALIZED (
   SELECT i.ord, d.* FROM input i, LATERAL ${keyedRow(tables, 'i', {
-    columns: `${IS_OTHER} AS other`,
+    columns: `${IS_OTHER} AS other, ${IS_FOREIGN} AS is_foreign`,
     lock: 'none',
   })} d
 ),
@@ -66,7 +70,7 @@ free AS MATERIALIZED (
     {
       columns: `d.id, d.epoch, d.due_at, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error,
            d.attempt_log, d.group_id, d.headers, d.move_log, d.wake_at = 'infinity' AS dead, ${AS_DECLARED} IS DISTINCT FROM i.repeat AS recurs_otherwise`,
-      and: `d.leased_by IS NULL AND (${IS_OTHER})`,
+      and: `d.leased_by IS NULL AND (${IS_OTHER}) AND NOT ${IS_FOREIGN}`,
       lock: 'at once',
     },
   )} d
@@ -107,6 +111,7 @@ added AS (
 })}
 SELECT CASE WHEN a.key IS NOT NULL THEN 'added'
             WHEN c.ord IS NOT NULL THEN 'changed'
+            WHEN s.is_foreign THEN 'foreign'
             WHEN NOT s.other THEN 'stands'
             WHEN i.outdated THEN 'outdated'
             ELSE 'again' END AS verdict

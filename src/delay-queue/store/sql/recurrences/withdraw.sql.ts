@@ -8,8 +8,8 @@ import type { Tables } from '../../tables/schema.js';
 
 /**
  * Removes delays that were declared to recur and are declared no more. Nobody is waited for. Parameters: names whose declarations
- * are known; then names and keys of those that are declared, an array each; then the node, and whether it has not said its word yet. Answers how many are left, because they run
- * or are locked.
+ * are known; then names and keys of those that are declared, an array each; then the node, whether it has not said its word yet, and its deployment ('': none): those of others are left alone. Answers which are removed,
+ * and how many are left, because they run or are locked.
  */
 export const withdrawSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},${newerWords(tables, { self: '$4::text', isFirst: '$5::bool' })},
@@ -17,7 +17,7 @@ declared AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) AS k(name
 undeclared AS MATERIALIZED (
   SELECT d.id FROM ${tables.delay} d
   WHERE d.repeat IS NOT NULL AND d.name = ANY ($1::text[]) AND ${isDeclared('d.repeat')}
-    AND NOT ${isOutdated('d.name')} AND ((d.name, d.key) IN (SELECT k.name, k.key FROM declared k)) IS NOT TRUE
+    AND COALESCE(d.repeat ->> 'deployment', '') = $6::text AND NOT ${isOutdated('d.name')} AND ((d.name, d.key) IN (SELECT k.name, k.key FROM declared k)) IS NOT TRUE
 ),
 free AS MATERIALIZED (
   SELECT d.id
@@ -33,4 +33,5 @@ gone AS (
   state: "CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END",
   node: 'NULL',
 })}
-SELECT ((SELECT count(*) FROM undeclared) - (SELECT count(*) FROM gone))::text AS count`;
+SELECT ((SELECT count(*) FROM undeclared) - (SELECT count(*) FROM gone))::text AS count,
+       (SELECT COALESCE(json_agg(json_build_array(g.name, g.key, g.repeat) ORDER BY g.id), '[]') FROM gone g)::text AS gone`;
