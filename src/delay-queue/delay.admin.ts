@@ -2,14 +2,19 @@ import { Injectable } from '@nestjs/common';
 import type { DelayInfo, DelayName, InTransaction, RescheduleTo } from './delay/delay.js';
 import type { DelayPause, PauseOptions, ResumeOptions } from './delay/pause.js';
 import type {
+  AbortCounts,
+  AbortMatchingOptions,
   Counts,
   DelayFilter,
   DelayTarget,
   GroupStatsOptions,
+  HistoryFilter,
+  HistoryPageOptions,
   MatchingOptions,
   PageOptions,
+  StoryFilter,
 } from './delay/selection.js';
-import type { DelayStats, GroupStats, KeyStory } from './delay/stats.js';
+import type { DelayStats, GroupStats, HistoryPage, KeyStory } from './delay/stats.js';
 import type {
   CancelOptions,
   CancelResult,
@@ -21,14 +26,16 @@ import type {
 import { cancellingOf } from './producer/abort/cancelling.js';
 import { targetsOf } from './producer/arguments.js';
 import {
+  endedFilterOf,
   filterOf,
   pageOf,
   pausableOf,
   pauseOptionsOf,
+  storyFilterOf,
+  storyPageOf,
   topGroupsOf,
 } from './producer/selection-arguments.js';
 import { Producer } from './producer/producer.js';
-import { checkKey } from './validation/names.js';
 import { checkKnownOptions } from './validation/known-options.js';
 import { parseRescheduleTo } from './validation/when.js';
 
@@ -71,10 +78,28 @@ export class DelayAdmin {
     return await this.producer.matching.count(filterOf(filter, { mayBeEmpty: true }), options);
   }
 
-  /** Tells everything about one business key, across names. @returns what waits, and what became of the rest */
-  async story(key: string, options: InTransaction = {}): Promise<KeyStory> {
-    checkKnownOptions(options, 'options', ['manager']);
-    return await this.producer.matching.story(checkKey(key), options);
+  /**
+   * Lists what has ended and matches, newest first, a page at a time. With a key or a group it reads what these have, else
+   * all lines up to the last of the page.
+   * @returns a page of `history`, and what the next one is `after`; `{}` matches all
+   */
+  async history(filter: HistoryFilter, options: HistoryPageOptions = {}): Promise<HistoryPage> {
+    const page = storyPageOf(options, { among: 'ended', behind: undefined });
+    return await this.producer.matching.history(endedFilterOf(filter), page, options);
+  }
+
+  /**
+   * Tells everything about one business key, across names, or about what matches a filter: all of a customer, also what
+   * is past.
+   *
+   * ```ts
+   * const { delays, history, next } = await this.admin.story({ group: 'customer-7' }, { limit: 50 });
+   * ```
+   * @returns a page: what waits, then what became of the rest, newest first; and what the next page is `after`
+   */
+  async story(about: string | StoryFilter, options: HistoryPageOptions = {}): Promise<KeyStory> {
+    const page = storyPageOf(options, { among: 'live', behindId: 0 });
+    return await this.producer.matching.story(storyFilterOf(about), page, options);
   }
 
   /**
@@ -102,11 +127,12 @@ export class DelayAdmin {
     return await this.producer.matching.groupStats(which, topGroupsOf(options), options);
   }
 
-  /** Removes delays that no attempt holds, dead letters too; of a list, with `running: 'abort'`, those that run, too. */
+  /** Removes delays that no attempt holds, dead letters too; with `running: 'abort'` those that run, too. */
   cancel(targets: readonly DelayTarget[], options?: CancelOptions): Promise<CancelResult[]>;
+  cancel(filter: DelayFilter, options: AbortMatchingOptions): Promise<AbortCounts>;
   cancel(
     filter: DelayFilter,
-    options?: MatchingOptions<'cancelled' | 'running'>,
+    options?: MatchingOptions<'cancelled' | 'running'> & { running?: 'leave' },
   ): Promise<Counts<'cancelled' | 'running'>>;
   async cancel(
     which: readonly DelayTarget[] | DelayFilter,
@@ -115,7 +141,7 @@ export class DelayAdmin {
     if (Array.isArray(which)) {
       return await this.producer.cancels.list(targetsOf(which), cancellingOf(options));
     }
-    return await this.producer.matching.changeGiven('cancel', which, options);
+    return await this.producer.matching.cancelMatching(which, options);
   }
 
   /** Moves delays that no attempt holds to another time, with all their attempts. */

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { SelectionStore } from '../../src/delay-queue/store/selection.store.js';
-import type { RowFilter } from '../../src/delay-queue/store/sql/parts/filter.js';
+import type { EndedFilter, RowFilter } from '../../src/delay-queue/store/sql/parts/filter.js';
 import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
 import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
@@ -22,6 +22,9 @@ beforeAll(async () => {
     INSERT INTO delay_queue.delay (name, group_id, payload, due_at, wake_at, created_at)
     SELECT 'test.full', 'm-' || lpad((n % ${GROUPS})::text, 4, '0'), '{}', at, at, now()
     FROM generate_series(1, ${GROUPS * EACH}) n, LATERAL (SELECT now() + n * interval '1 s') t(at);
+    INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, group_id)
+    SELECT n, now() - n * interval '1 s', now(), now(), 0, 1, 'completed', 'test.full', 'g-' || lpad((n % 1000)::text, 4, '0')
+    FROM generate_series(1, 100000) n;
     INSERT INTO delay_queue.node (id, names, present, started_at, seen_at)
     SELECT 'node ' || n, '{}', false, now(), now() + interval '1 hour' FROM generate_series(1, 8) n`);
   await fillDelays(client);
@@ -54,9 +57,22 @@ it.each<[what: string, filter: RowFilter]>([
   expect(pages).toBeLessThan(FUTURE / 500);
 });
 
-it('the history of a key is found without reading all', async () => {
-  const pages = await pagesOf((runner) => store.historyOf(runner, 'key 7', 100));
-  expect(pages).toBeLessThan(100);
+it.each<[what: string, filter: EndedFilter, pages: number]>([
+  ['a key', { key: 'key 7' }, 100],
+  ['a group', { group: 'g-0500' }, 130],
+  ['a few groups', { groupPrefix: 'g-050' }, 1_100],
+  ['all there is', {}, 130],
+])('a page of the history of %s is found without reading all', async (_what, filter, most) => {
+  const page = { behind: undefined, limit: 100 };
+  const pages = await pagesOf((runner) => store.ended(runner, filter, page));
+  expect(pages).toBeLessThan(most);
+});
+
+it('the last page of a group reads no more than the first', async () => {
+  const behind = { endedUs: (Date.now() - 90_000_000) * 1e3, id: 1, epoch: 0 };
+  const page = { behind, limit: 100 };
+  const pages = await pagesOf((runner) => store.ended(runner, { group: 'g-0500' }, page));
+  expect(pages).toBeLessThan(130);
 });
 
 it('what each of many nodes runs is counted in one reading of the table', async () => {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import type { DelayFilter } from 'nestjs-delay-queue';
+import type {
+  DelayFilter,
+  DelayInfo,
+  DelayRecord,
+  HistoryFilter,
+  HistoryPage,
+  StoryFilter,
+} from 'nestjs-delay-queue';
 import { OneNode } from '../support/one-node.js';
 
 /** `DelayAdmin` by filters: what matches, page by page, and what becomes of it. */
@@ -76,6 +83,115 @@ describe.each(FILTERS)('%j', (filter, matches) => {
     });
     expect(await numbers()).toEqual(running === 0 ? [] : [3]);
     expect(await node.admin.count({})).toBe(6 - matches.length + running);
+  });
+});
+
+const idsOf = (all: readonly { id: string }[]): string[] => all.map(({ id }) => id).toSorted();
+
+async function allEnded(): Promise<void> {
+  await fill();
+  await node.sql('UPDATE delay_queue.delay SET leased_until = NULL, leased_by = NULL');
+  await node.admin.cancel({ dueFrom: new Date(0) });
+}
+
+/** Instants of lines that ended in one statement are the same. */
+describe('over the past, too', () => {
+  const past = FILTERS.flatMap(([{ state, repeating, ...rest }]): [StoryFilter][] =>
+    (state ?? repeating) === undefined ? [[rest]] : [],
+  );
+
+  it.each(past)('%j finds the same when it has ended', async (filter) => {
+    await fill();
+    const live = idsOf(await node.admin.list(filter));
+    await node.sql('UPDATE delay_queue.delay SET leased_until = NULL, leased_by = NULL');
+    await node.admin.cancel({ dueFrom: new Date(0) });
+    const { history, next } = await node.admin.history(filter);
+    expect([idsOf(history), next]).toEqual([live, null]);
+    if (Object.keys(filter).length === 0) return;
+    const story = await node.admin.story(filter);
+    expect([idsOf(story.history), story.delays, story.next]).toEqual([live, [], null]);
+  });
+
+  it.each([
+    [{ state: 'discarded' }, 2],
+    [{ state: ['cancelled', 'completed'], group: 'eu-1' }, 1],
+    [{ endedFrom: new Date(0) }, 6],
+    [{ endedFrom: new Date('2100-01-01') }, 0],
+    [{ endedBefore: new Date('2100-01-01'), headers: { campaign: 'autumn' } }, 3],
+    [{ endedBefore: new Date(0) }, 0],
+  ] as [HistoryFilter, number][])('history of %j', async (filter, count) => {
+    await allEnded();
+    expect((await node.admin.history(filter)).history).toHaveLength(count);
+  });
+
+  it('pages of a story reach what lives and what has ended, each once, in their order', async () => {
+    const group = 'customer-7';
+    await node.delays.scheduleMany(
+      Array.from({ length: 40 }, (_, n) => ({
+        name: 'test.later' as const,
+        payload: null,
+        key: `k${n}`,
+        after: '1h' as const,
+        group: n % 4 === 3 ? 'customer-8' : group,
+      })),
+    );
+    const all = idsOf(await node.admin.list({ group }));
+    // Some of them at one instant: their line is told apart by its id.
+    await node.admin.cancel({ group, key: 'k0' });
+    await node.admin.cancel({ group, keyPrefix: 'k1' });
+    await node.admin.cancel({ group, keyPrefix: 'k2' });
+    for (const limit of [1, 2, 3, 7, 10, 15, 29, 30, 31, 1_000]) {
+      const [live, ended]: [DelayInfo[], DelayRecord[]] = [[], []];
+      let after: string | undefined;
+      do {
+        const page = await node.admin.story({ group }, { limit, ...(after && { after }) });
+        const size = page.delays.length + page.history.length;
+        expect(size).toBe(page.next === null ? size : limit);
+        expect(page.delays.length > 0 && ended.length > 0).toBe(false);
+        live.push(...page.delays);
+        ended.push(...page.history);
+        after = page.next ?? undefined;
+      } while (after !== undefined);
+      expect(idsOf([...live, ...ended])).toEqual(all);
+      expect(live.map(({ id }) => Number(id))).toEqual(
+        live.map(({ id }) => Number(id)).toSorted((a, b) => a - b),
+      );
+      const ends = ended.map(({ endedAt }) => Number(endedAt));
+      expect(ends).toEqual(ends.toSorted((a, b) => b - a));
+    }
+  });
+
+  it('of a delay that recurs each occurrence is on one page', async () => {
+    await node.sql(
+      `INSERT INTO delay_queue.history (id, ended_at, due_at, created_at, epoch, attempts, state, name, group_id)
+       SELECT 1, timestamptz '2026-01-01 00:00:00.000001+00', now(), now(), n, n, 'completed', 'test.later', 'g'
+       FROM generate_series(1, 9) n`,
+    );
+    const seen: number[] = [];
+    for (let after: string | null | undefined; after !== null;) {
+      const page: HistoryPage = await node.admin.history(
+        { group: 'g' },
+        { limit: 2, ...(after && { after }) },
+      );
+      seen.push(...page.history.map(({ attempts }) => attempts));
+      after = page.next;
+    }
+    expect(seen).toEqual([9, 8, 7, 6, 5, 4, 3, 2, 1]);
+  });
+
+  it.each([
+    ['story', {}, {}, 'filter'],
+    ['story', 'x'.repeat(256), {}, 'key'],
+    ['story', { state: 'dead' }, {}, 'filter.state'],
+    ['history', { state: 'dead' }, {}, 'filter.state'],
+    ['history', { repeating: true }, {}, 'filter.repeating'],
+    ['history', { endedFrom: '2026' }, {}, 'filter.endedFrom'],
+    ['history', {}, { limit: 0 }, 'limit'],
+    ['history', {}, { after: '17' }, 'after'],
+    ['history', {}, { after: 'live 3' }, 'after'],
+    ['story', { key: 'k' }, { after: 'live 3; DROP' }, 'after'],
+  ] as const)('%s(%j, %j) is refused', async (call, filter, page, field) => {
+    await expect(node.admin[call](filter as never, page)).rejects.toMatchObject({ field });
   });
 });
 

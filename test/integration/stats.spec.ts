@@ -74,6 +74,6 @@ it('a story tells of a key across names what waits and what ended', async () => 
     ['test.b', 'cancelled'],
     ['test.done', 'completed'],
   ]);
-  expect(await admin.story('44')).toEqual({ delays: [], history: [] });
+  expect(await admin.story('44')).toEqual({ delays: [], history: [], next: null });
   await stage.close();
 });

@@ -36,6 +36,7 @@ const OTHERS: Record<string, unknown[][]> = {
   listSql: [['true']],
   idsSql: [['true']],
   countSql: [['true']],
+  endedSql: [['true']],
   groupStatsSql: [
     ['true', 'overdue'],
     ['true', 'oldestOverdueMs'],

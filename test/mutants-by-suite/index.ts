@@ -14,6 +14,7 @@ import type { Mutant } from './mutant.js';
 import { LIVES } from './lives.js';
 import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
+import { PAST } from './past.js';
 import { RECURRENCES } from './recurrences.js';
 import type { Suite } from './suite.js';
 import { USERS_FUNCTIONS } from './users-functions.js';
@@ -62,6 +63,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...DEPLOYS,
   ...LIVES,
   ...CRASHES,
+  ...PAST,
   ...CHAOS,
 };
 

@@ -1,4 +1,5 @@
-import type { DelayHeaders, DelayName, InTransaction, LiveState } from './delay.js';
+import type { Duration } from './time/duration.js';
+import type { DelayHeaders, DelayName, EndState, InTransaction, LiveState } from './delay.js';
 
 /** One of a list of delays: by its name and key, or by its `id`, which those without a key have too. */
 export type DelayTarget<N extends DelayName = DelayName> =
@@ -24,16 +25,40 @@ export interface DelayFilter<N extends DelayName = DelayName> {
   groupPrefix?: string;
   /** Carries all of these, with these texts; at least one. It may carry others, too. */
   headers?: DelayHeaders;
-  /** That state: `scheduled`, `running`, `retrying` or `dead`; or one of several. */
-  state?: LiveState | readonly LiveState[];
   /** Due then or later. */
   dueFrom?: Date;
   /** Due earlier than that. */
   dueBefore?: Date;
-  /** `true`: it recurs. `false`: it does not. */
-  repeating?: boolean;
   /** A last error that has this text in it, 1 to 1,000 characters, in upper or lower case. */
   error?: string;
+  /** That state: `scheduled`, `running`, `retrying` or `dead`; or one of several. */
+  state?: LiveState | readonly LiveState[];
+  /** `true`: it recurs. `false`: it does not. */
+  repeating?: boolean;
+}
+
+/** Which delays a story is about, live and ended: those of which everything given is true. */
+export type StoryFilter<N extends DelayName = DelayName> = Omit<
+  DelayFilter<N>,
+  'state' | 'repeating'
+>;
+
+/** Which lines of history. */
+export interface HistoryFilter<N extends DelayName = DelayName> extends StoryFilter<N> {
+  /** How it ended: `completed`, `cancelled`, `discarded` or `superseded`; or one of several. */
+  state?: EndState | readonly EndState[];
+  /** Ended then or later. */
+  endedFrom?: Date;
+  /** Ended earlier than that. */
+  endedBefore?: Date;
+}
+
+/** One page of `history` or `story`. */
+export interface HistoryPageOptions extends InTransaction {
+  /** 1 to 1,000. Default 100. */
+  limit?: number;
+  /** The `next` of the page before. */
+  after?: string;
 }
 
 /** One page of `list`. */
@@ -58,6 +83,18 @@ export interface GroupStatsOptions extends InTransaction {
 
 /** What a call by a filter has done: how many matched, and how many of these got each verdict. */
 export type Counts<Verdict extends string> = { matched: number } & Record<Verdict, number>;
+
+/** What a cancel by a filter did that also ends what runs; each of `matched` counts once. */
+export type AbortCounts = Counts<'cancelled' | 'aborted' | 'running' | 'absent'>;
+
+/**
+ * Options of a cancel by a filter that also ends what runs: `abortWithin` for each page. `aborted`: cancelled, and its attempt
+ * was ended for that. `absent`: its attempt was done first.
+ */
+export interface AbortMatchingOptions extends MatchingOptions<keyof Omit<AbortCounts, 'matched'>> {
+  running: 'abort';
+  abortWithin?: Duration;
+}
 
 /** Options of a call by a filter, which may take long. */
 export interface MatchingOptions<Verdict extends string> extends InTransaction {

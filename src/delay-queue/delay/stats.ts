@@ -49,10 +49,16 @@ export interface DelayStats {
   pauses: DelayPause[];
 }
 
-/** Everything about one business key, across names. */
-export interface KeyStory {
-  /** Live delays, dead letters included, in the order of their ids; up to 1,000. */
-  delays: DelayInfo[];
-  /** What ended, newest first, up to 100; kept as long as `history` says. */
+/** A page of what has ended. */
+export interface HistoryPage {
+  /** Newest first. */
   history: DelayRecord[];
+  /** Where the next page begins: its `after`. `null`: this was the last. */
+  next: string | null;
+}
+
+/** A page of everything about a business key, or about what matches a filter: first what lives, then what has ended. */
+export interface KeyStory extends HistoryPage {
+  /** Live delays, dead letters included, in the order of their ids. */
+  delays: DelayInfo[];
 }

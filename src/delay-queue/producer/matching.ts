@@ -1,19 +1,23 @@
 import { adopted } from '../delay/adopted.js';
 import type { DelayInfo, DelayName, InTransaction } from '../delay/delay.js';
 import type { Counts, DelayFilter, DelayTarget, MatchingOptions } from '../delay/selection.js';
-import type { DelayStats, GroupStats, KeyStory } from '../delay/stats.js';
+import type { DelayStats, GroupStats, HistoryPage, KeyStory } from '../delay/stats.js';
+import type { CancelResult } from '../delay/verdicts.js';
 import type { Payloads } from '../payloads/payloads.js';
-import type { ManyVerb, TargetList } from '../store/many.store.js';
+import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
 import { type Page, SelectionStore, type TopGroups } from '../store/selection.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
-import type { RowFilter } from '../store/sql/parts/filter.js';
+import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/parts/filter.js';
+import type { Runner } from '../store/wire/runner.js';
 import type { FoundRow } from '../store/wire/delay-rows.js';
 import type { Installation } from '../store/tables/schema.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import type { MoveTo } from '../validation/when.js';
+import type { Cancels } from './abort/cancels.js';
+import { cancellingMatchingOf } from './abort/cancelling.js';
 import { targetsOf } from './arguments.js';
-import { HISTORY_MAX, infoOf, infosOf, recordOf, statsOf } from './results.js';
-import { changeOptionsOf, filterOf } from './selection-arguments.js';
+import { answerOf, infoOf, infosOf, recordOf, statsOf } from './results.js';
+import { changeOptionsOf, filterOf, nextOf, type StoryPlace } from './selection-arguments.js';
 import type { CallersTransaction } from './transaction/callers-transaction.js';
 import type { Transactions } from './transaction/transactions.js';
 import type { ManyWrites } from './many-writes.js';
@@ -21,6 +25,11 @@ import type { Pausing } from './pausing.js';
 
 /** Delays that one statement changes: a transaction of its own ends after each page. */
 const PAGE = 1_000;
+
+interface StoryPage {
+  limit: number;
+  place: StoryPlace;
+}
 
 /** Reads and changes the delays that match a filter. */
 export class Matching {
@@ -38,6 +47,7 @@ export class Matching {
     private readonly many: ManyWrites,
     private readonly transactions: Transactions,
     private readonly pausing: Pausing,
+    private readonly cancels: Cancels,
   ) {
     this.#selection = new SelectionStore(installation);
     this.#payloads = payloads;
@@ -60,13 +70,66 @@ export class Matching {
     return await inOrder('all', () => this.#selection.count(runner, filter));
   }
 
-  async story(key: string, options: InTransaction): Promise<KeyStory> {
+  async history(
+    filter: EndedFilter,
+    page: StoryPage,
+    options: InTransaction,
+  ): Promise<HistoryPage> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const { delays, history } = await inOrder('all', async () => ({
-      delays: await this.#selection.list(runner, { key }, { behindId: 0, limit: PAGE }),
-      history: await this.#selection.historyOf(runner, key, HISTORY_MAX),
-    }));
-    return { delays: await infosOf(delays, this.#payloads), history: history.map(recordOf) };
+    return await inOrder('all', () => this.#ended(runner, filter, page));
+  }
+
+  /** What ends between the two readings, or between two pages, may be told twice, and is never left out. */
+  async story(filter: AnyRowFilter, page: StoryPage, options: InTransaction): Promise<KeyStory> {
+    const { limit, place } = page;
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const { rows, ...ended } = await inOrder('all', async () => {
+      const live =
+        place.among === 'live'
+          ? await this.#selection.list(runner, filter, { ...place, limit: limit + 1 })
+          : [];
+      if (live.length > limit) {
+        const behindId = Number(live[limit - 1]?.id);
+        return {
+          rows: live.slice(0, limit),
+          history: [],
+          next: nextOf({ among: 'live', behindId }),
+        };
+      }
+      const rest: StoryPage = { limit: limit - live.length, place };
+      return { rows: live, ...(await this.#endedAfter(runner, filter, rest, live)) };
+    });
+    return { delays: await infosOf(rows, this.#payloads), ...ended };
+  }
+
+  /** The past behind the last of what lives. A page that is full of that begins with it. */
+  async #endedAfter(
+    runner: Runner,
+    filter: AnyRowFilter,
+    { limit, place }: StoryPage,
+    live: readonly FoundRow[],
+  ): Promise<HistoryPage> {
+    if (limit > 0) return await this.#ended(runner, filter, { limit, place });
+    const { rows } = await this.#selection.ended(runner, filter, { behind: undefined, limit: 1 });
+    if (rows.length === 0) return { history: [], next: null };
+    return { history: [], next: nextOf({ among: 'live', behindId: Number(live.at(-1)?.id) }) };
+  }
+
+  /** One line more than the page has says whether there is another. */
+  async #ended(
+    runner: Runner,
+    filter: EndedFilter,
+    { limit, place }: StoryPage,
+  ): Promise<HistoryPage> {
+    const behind = place.among === 'ended' ? place.behind : undefined;
+    const { rows, places } = await this.#selection.ended(runner, filter, {
+      behind,
+      limit: limit + 1,
+    });
+    return {
+      history: rows.slice(0, limit).map(recordOf),
+      next: rows.length > limit ? nextOf({ among: 'ended', behind: places[limit - 1] }) : null,
+    };
   }
 
   async stats(options: InTransaction): Promise<DelayStats> {
@@ -102,11 +165,20 @@ export class Matching {
     return await this.change(verb, filter, changeOptionsOf(options), to);
   }
 
+  /** Cancels those that match; with `running: 'abort'` those too that run. */
+  async cancelMatching(which: unknown, options: unknown): Promise<unknown> {
+    const { cancelling, rest } = cancellingMatchingOf(options);
+    const filter = filterOf(which, { mayBeEmpty: false });
+    const given = changeOptionsOf(rest);
+    return await this.change('cancel', filter, given, undefined, cancelling.abortWithinMs);
+  }
+
   /**
    * Changes those that match, page by page in the order of their ids; each of them matches at the moment of its change.
    * Those that begin to match behind the last page are left out.
    *
    * @param to only for `reschedule`
+   * @param abortWithinMs only for `cancel`: how long the attempts of a page have to end; undefined leaves them alone
    * @throws the signal's reason, between two pages: what was written stays
    */
   async change<Verdict extends string>(
@@ -114,48 +186,111 @@ export class Matching {
     filter: RowFilter,
     { signal, onProgress, ...options }: MatchingOptions<Verdict>,
     to?: MoveTo,
+    abortWithinMs?: number,
   ): Promise<Counts<Verdict>> {
     const transaction = this.transactions.of(options, 'write');
-    const change = (): Promise<Counts<Verdict>> =>
-      this.#change(verb, filter, transaction, { signal, onProgress }, to);
-    return await transaction.inOrder('all', change);
+    const pages: Pages = { verb, to, filter, transaction, options, abortWithinMs };
+    return await transaction.inOrder('all', async () => {
+      if (abortWithinMs !== undefined) await this.cancels.refuseSnapshots(options);
+      const aborts: Record<string, number> =
+        abortWithinMs === undefined ? {} : { aborted: 0, absent: 0 };
+      const counts: Record<string, number> & Counts<never> = {
+        matched: 0,
+        ...NONE[verb],
+        ...aborts,
+      };
+      for (let behindId = 0; ;) {
+        signal?.throwIfAborted();
+        const { ids, verdicts } = await this.#page(pages, behindId);
+        for (const verdict of verdicts) {
+          counts.matched += 1;
+          counts[verdict] = (counts[verdict] ?? 0) + 1;
+        }
+        await adopted<unknown>(onProgress?.({ ...counts } as Counts<Verdict>));
+        if (ids.length < PAGE) return counts;
+        behindId = ids.at(-1) as number;
+      }
+    });
   }
 
-  async #change<Verdict extends string>(
-    verb: ManyVerb,
-    filter: RowFilter,
-    transaction: CallersTransaction,
-    { signal, onProgress }: Pick<MatchingOptions<Verdict>, 'signal' | 'onProgress'>,
-    to: MoveTo | undefined,
-  ): Promise<Counts<Verdict>> {
-    const counts: Record<string, number> & Counts<never> = { matched: 0, ...NONE[verb] };
-    for (let behindId = 0; ;) {
-      signal?.throwIfAborted();
-      const { ids, changed, manager } = await this.transactions.run(
-        transaction,
-        async (joined, runner) => {
-          const page = await this.#selection.ids(runner, filter, { behindId, limit: PAGE });
-          const list: TargetList = { of: 'ids', targets: page.map((id) => ({ id })) };
-          const lists = [{ list, indexes: [...page.keys()] }];
-          return {
-            ids: page,
-            changed: await this.many.write(verb, lists, joined, runner, { to, filter }),
-            manager: joined,
-          };
-        },
-      );
-      this.many.announce(manager, changed.values());
-      for (const { verdict } of changed.values()) {
-        if (verdict === 'absent') continue;
-        counts.matched += 1;
-        counts[verdict] = (counts[verdict] ?? 0) + 1;
-      }
-      await adopted<unknown>(onProgress?.({ ...counts } as Counts<Verdict>));
-      if (ids.length < PAGE) return counts;
-      behindId = ids.at(-1) as number;
-    }
+  /** Changes one page of them. @returns its ids, and the verdict of each that matched */
+  async #page(
+    pages: Pages,
+    behindId: number,
+  ): Promise<{ ids: readonly number[]; verdicts: string[] }> {
+    const { filter, abortWithinMs, options } = pages;
+    const found = (runner: Runner): Promise<number[]> =>
+      this.#selection.ids(runner, filter, { behindId, limit: PAGE });
+    const { ids, changed } = await this.#write(pages, found);
+    const all = [...changed.values()];
+    const matched = all.filter(({ verdict }) => verdict !== 'absent');
+    if (abortWithinMs === undefined)
+      return { ids, verdicts: matched.map(({ verdict }) => verdict) };
+    const first = matched.filter(({ verdict }) => verdict !== 'running');
+    const running = matched.filter(({ verdict }) => verdict === 'running').map(({ id }) => id);
+    // Once its attempt has ended its state is another one.
+    const { states: _, ...whatever } = filter;
+    const ended = await this.cancels.ending(
+      running,
+      running.map(runningResult),
+      { transaction: options, abortWithinMs },
+      async (some) => {
+        const looked = await this.#write({ ...pages, filter: whatever }, async () => some);
+        return some.map((_id, index) => resultOf(looked.changed.get(index) as Changed));
+      },
+    );
+    return {
+      ids,
+      verdicts: [
+        ...first.map(({ verdict }) => verdict),
+        ...ended.map(({ verdict }) => (verdict === 'cancelled' ? 'aborted' : verdict)),
+      ],
+    };
+  }
+
+  /** In the caller's transaction, or in one of its own. */
+  async #write(
+    { verb, to, filter, transaction }: Pages,
+    found: (runner: Runner) => Promise<readonly number[]>,
+  ): Promise<{ ids: readonly number[]; changed: Map<number, Changed> }> {
+    const { ids, changed, manager } = await this.transactions.run(
+      transaction,
+      async (joined, runner) => {
+        const page = await found(runner);
+        const list: TargetList = { of: 'ids', targets: page.map((id) => ({ id })) };
+        const lists = [{ list, indexes: [...page.keys()] }];
+        return {
+          ids: page,
+          changed: await this.many.write(verb, lists, joined, runner, { to, filter }),
+          manager: joined,
+        };
+      },
+    );
+    this.many.announce(manager, changed.values());
+    return { ids, changed };
   }
 }
+
+/** What one call by a filter does with each page. */
+interface Pages {
+  verb: ManyVerb;
+  to: MoveTo | undefined;
+  filter: RowFilter;
+  transaction: CallersTransaction;
+  options: InTransaction;
+  abortWithinMs: number | undefined;
+}
+
+const runningResult = (id: number): CancelResult => ({
+  verdict: 'running',
+  id: String(id),
+  dueAt: new Date(0),
+});
+
+const resultOf = (changed: Changed): CancelResult =>
+  changed.verdict === 'absent'
+    ? { verdict: 'absent' }
+    : answerOf(changed.verdict as 'cancelled' | 'running', changed);
 
 /** Counts of verdicts that a call can give, before it begins. */
 const NONE: Record<ManyVerb, Record<string, number>> = {

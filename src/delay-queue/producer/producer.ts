@@ -83,8 +83,8 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     this.pausing = new Pausing(installation, this.#transactions, engine.afterCommit, () =>
       engine.pausesChanged(),
     );
-    this.matching = new Matching(many, this.many, this.#transactions, this.pausing);
     this.cancels = new Cancels(this.#transactions, engine, this, this.many);
+    this.matching = new Matching(many, this.many, this.#transactions, this.pausing, this.cancels);
   }
 
   /** @param given the delay, or, where its payload takes time, a promise */

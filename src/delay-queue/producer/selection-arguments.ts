@@ -1,8 +1,8 @@
-import type { LiveState } from '../delay/delay.js';
+import type { EndState, LiveState } from '../delay/delay.js';
 import type { GroupOrder, MatchingOptions } from '../delay/selection.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
-import type { Page, TopGroups } from '../store/selection.store.js';
-import type { RowFilter } from '../store/sql/parts/filter.js';
+import type { EndedPlace, Page, TopGroups } from '../store/selection.store.js';
+import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/parts/filter.js';
 import { within } from '../validation/blame.js';
 import { checkHeaders } from '../validation/headers.js';
 import { checkInteger } from '../validation/integer.js';
@@ -15,6 +15,7 @@ import type { Pausable } from '../store/limits/pause.store.js';
 import { parseDurationMs } from '../validation/duration.js';
 
 const STATES: readonly LiveState[] = ['scheduled', 'running', 'retrying', 'dead'];
+const END_STATES: readonly EndState[] = ['completed', 'cancelled', 'discarded', 'superseded'];
 const GROUP_ORDERS: readonly GroupOrder[] = ['total', ...STATES, 'overdue', 'oldestOverdueMs'];
 const NAMES_MAX = 100;
 const KEY_LENGTH_MAX = 255;
@@ -24,39 +25,98 @@ const REASON_LENGTH_MAX = 1_000;
 const PAGE_MAX = 1_000;
 const PAGE_DEFAULT = 100;
 
-type Parsers = {
-  [Field in keyof RowFilter]-?: [given: string, parse: (value: unknown) => RowFilter[Field]];
+type Parsers<Filter> = {
+  [Field in keyof Filter]-?: [given: string, parse: (value: unknown) => Filter[Field]];
 };
 
 /** What stands in a row's filter: the option that it comes from, and what is made of it. */
-const PARSERS: Parsers = {
+const OF_ANY: Parsers<AnyRowFilter> = {
   names: ['name', (value) => eachOf(value, 'name', NAMES_MAX, checkName)],
   key: ['key', checkKey],
   keyPrefix: ['keyPrefix', (value) => checkText(value, 'keyPrefix', KEY_LENGTH_MAX)],
   group: ['group', checkGroup],
   groupPrefix: ['groupPrefix', (value) => checkText(value, 'groupPrefix', GROUP_LENGTH_MAX)],
   headers: ['headers', checkWantedHeaders],
-  states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
   dueFrom: ['dueFrom', (value) => instantOf(value, 'dueFrom')],
   dueBefore: ['dueBefore', (value) => instantOf(value, 'dueBefore')],
-  repeating: ['repeating', checkRepeating],
   error: ['error', (value) => checkText(value, 'error', ERROR_LENGTH_MAX)],
+};
+
+const OF_LIVE: Parsers<RowFilter> = {
+  ...OF_ANY,
+  states: ['state', (value) => eachOf(value, 'state', STATES.length, checkState)],
+  repeating: ['repeating', checkRepeating],
+};
+
+const OF_ENDED: Parsers<EndedFilter> = {
+  ...OF_ANY,
+  endStates: ['state', (value) => eachOf(value, 'state', END_STATES.length, checkEndState)],
+  endedFrom: ['endedFrom', (value) => instantOf(value, 'endedFrom')],
+  endedBefore: ['endedBefore', (value) => instantOf(value, 'endedBefore')],
 };
 
 /**
  * @param mayBeEmpty whether it may match all there are
  * @throws DelayInvalidError naming the field
  */
-export function filterOf(filter: unknown, { mayBeEmpty }: { mayBeEmpty: boolean }): RowFilter {
-  const options = Object.values(PARSERS).map(([option]) => option);
+export const filterOf = (filter: unknown, { mayBeEmpty }: { mayBeEmpty: boolean }): RowFilter =>
+  parsed(OF_LIVE, filter, mayBeEmpty);
+
+/** @throws DelayInvalidError naming the field */
+export const endedFilterOf = (filter: unknown): EndedFilter => parsed(OF_ENDED, filter, true);
+
+/** @throws DelayInvalidError naming the field */
+export const storyFilterOf = (about: unknown): AnyRowFilter =>
+  typeof about === 'string' ? { key: checkKey(about) } : parsed(OF_ANY, about, false);
+
+function parsed<Filter>(parsers: Parsers<Filter>, filter: unknown, mayBeEmpty: boolean): Filter {
+  const all = Object.entries(parsers) as [string, [string, (value: unknown) => unknown]][];
+  const options = all.map(([, [option]]) => option);
   const given = checkKnownOptions(filter, 'filter', options);
-  const entries = Object.entries(PARSERS)
+  const entries = all
     .filter(([, [option]]) => option in given)
     .map(([field, [option, parse]]) => [field, within('filter', () => parse(given[option]))]);
   if (entries.length === 0 && !mayBeEmpty) {
     throw new DelayInvalidError('filter', 'say which delays: an empty one would be all of them');
   }
-  return Object.fromEntries(entries) as RowFilter;
+  return Object.fromEntries(entries) as Filter;
+}
+
+/** Where a page of a story begins: among what lives, or in its history; undefined: at its newest line. */
+export type StoryPlace =
+  { among: 'live'; behindId: number } | { among: 'ended'; behind: EndedPlace | undefined };
+
+const PLACE = /^(?:live (\d{1,16})|ended (-?\d{1,16}) (\d{1,16}) (\d{1,16}))$/;
+
+/** @throws DelayInvalidError naming the field */
+export function storyPageOf(
+  options: unknown,
+  begins: StoryPlace,
+): { limit: number; place: StoryPlace } {
+  const names = ['limit', 'after', 'manager'];
+  const { limit = PAGE_DEFAULT, after } = checkKnownOptions(options, 'options', names);
+  return {
+    limit: checkInteger(limit, 'limit', 1, PAGE_MAX),
+    place: after === undefined ? begins : placeOf(after, begins),
+  };
+}
+
+function placeOf(after: unknown, begins: StoryPlace): StoryPlace {
+  const found = typeof after === 'string' ? PLACE.exec(after) : null;
+  // What has ended has no page that begins among what lives.
+  if (found === null || (begins.among === 'ended' && found[1] !== undefined)) {
+    throw new DelayInvalidError('after', `must be the \`next\` of a page, not ${shown(after)}`);
+  }
+  const [live, endedUs, id, epoch] = found.slice(1).map(Number) as [number, number, number, number];
+  if (found[1] !== undefined) return { among: 'live', behindId: live };
+  return { among: 'ended', behind: { endedUs, id, epoch } };
+}
+
+/** The same as a text, for the caller to give back. */
+export function nextOf(place: StoryPlace): string {
+  if (place.among === 'live') return `live ${place.behindId}`;
+  const { endedUs, id, epoch } = place.behind as EndedPlace;
+  return `ended ${endedUs} ${id} ${epoch}`;
 }
 
 /** @throws DelayInvalidError naming the field */
@@ -149,6 +209,8 @@ function checkRepeating(value: unknown): boolean {
 }
 
 const checkState = (value: unknown): LiveState => oneOf(STATES, value, 'state');
+
+const checkEndState = (value: unknown): EndState => oneOf(END_STATES, value, 'state');
 
 function oneOf<Word extends string>(words: readonly Word[], value: unknown, field: string): Word {
   const known = words.find((word) => word === value);

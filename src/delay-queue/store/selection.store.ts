@@ -1,15 +1,22 @@
 import type { GroupOrder } from '../delay/selection.js';
 import { groupStatsSql } from './sql/stats/group-stats.sql.js';
 import { countSql, idsSql, listSql } from './sql/delays/find.sql.js';
-import { historyOfKeySql } from './sql/history/read.sql.js';
+import { endedSql } from './sql/history/read.sql.js';
 import { nameStatsSql, nodeStatsSql } from './sql/stats/stats.sql.js';
-import { anyNameOf, matching, type RowFilter } from './sql/parts/filter.js';
+import {
+  anyNameOf,
+  type AnyRowFilter,
+  type EndedFilter,
+  matching,
+  matchingEnded,
+  type RowFilter,
+} from './sql/parts/filter.js';
 import { type Installation, tablesOf, type Tables } from './tables/schema.js';
 import {
   type CountAnswer,
   type FindAnswer,
   foundOf,
-  type HistoryAnswer,
+  type EndedAnswer,
   historyOf,
   type IdAnswer,
   idOf,
@@ -33,6 +40,13 @@ import { given, type Runner } from './wire/runner.js';
 export interface Page {
   behindId: number;
   limit: number;
+}
+
+/** A line of history: when it ended, in microseconds since 1970, and of which delay. */
+export interface EndedPlace {
+  endedUs: number;
+  id: number;
+  epoch: number;
 }
 
 /** The groups that have the most of that. */
@@ -75,10 +89,33 @@ export class SelectionStore {
     return numberOf(given(row).count);
   }
 
-  /** What became of the delays of that key, of any name, newest first. */
-  async historyOf(runner: Runner, key: string, limit: number): Promise<HistoryRow[]> {
-    const rows = await runner.query<HistoryAnswer>(historyOfKeySql(this.#tables), [key, limit]);
-    return rows.map(historyOf);
+  /**
+   * What ended, newest first.
+   * @param behind undefined: from the newest on
+   */
+  async ended(
+    runner: Runner,
+    filter: EndedFilter,
+    { behind, limit }: { behind: EndedPlace | undefined; limit: number },
+  ): Promise<{ rows: HistoryRow[]; places: EndedPlace[] }> {
+    const { sql, parameters } = this.#ofAnyName('history', filter, matchingEnded(filter, 5));
+    const from =
+      behind === undefined
+        ? ['infinity', 0, 0]
+        : [instantOfUs(behind.endedUs), behind.id, behind.epoch];
+    const answers = await runner.query<EndedAnswer>(endedSql(this.#tables, sql), [
+      ...from,
+      limit,
+      ...parameters,
+    ]);
+    return {
+      rows: answers.map(historyOf),
+      places: answers.map(({ ended_us: endedUs, id, epoch }) => ({
+        endedUs: Number(endedUs),
+        id: Number(id),
+        epoch: Number(epoch),
+      })),
+    };
   }
 
   async nameStats(runner: Runner): Promise<NameStatsRow[]> {
@@ -105,12 +142,26 @@ export class SelectionStore {
     return rows.map(nodeStatsOf);
   }
 
-  /** A key is looked up in an index that has the name first. */
   #where(filter: RowFilter, first: number): { sql: string; parameters: string[] } {
-    const { sql, parameters } = matching(filter, first);
-    const isOfAnyName =
-      filter.names === undefined && (filter.key ?? filter.keyPrefix) !== undefined;
-    if (!isOfAnyName) return { sql, parameters };
-    return { sql: `${sql} AND ${anyNameOf(this.#tables.delay)}`, parameters };
+    return this.#ofAnyName('delay', filter, matching(filter, first));
   }
+
+  /** A key is looked up in an index that has the name first. */
+  #ofAnyName(
+    table: 'delay' | 'history',
+    { names, key, keyPrefix }: AnyRowFilter,
+    { sql, parameters }: { sql: string; parameters: string[] },
+  ): { sql: string; parameters: string[] } {
+    const isOfAnyName = names === undefined && (key ?? keyPrefix) !== undefined;
+    if (!isOfAnyName) return { sql, parameters };
+    return { sql: `${sql} AND ${anyNameOf(this.#tables[table])}`, parameters };
+  }
+}
+
+/** As a text, for a `Date` drops the microseconds. */
+function instantOfUs(us: number): string {
+  const whole = Math.floor(us / 1e3);
+  return new Date(whole)
+    .toISOString()
+    .replace('Z', `${String(us - whole * 1e3).padStart(3, '0')}Z`);
 }

@@ -57,7 +57,7 @@ export const CALLS = {
       ),
       patch(
         CANCEL,
-        "\n  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error${kept === 'attempts' ? ', attempt_log' : ''}",
+        '\n  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error${andLogged(kept)}',
         '',
       ),
       patch(

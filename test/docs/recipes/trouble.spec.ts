@@ -72,6 +72,27 @@ it('what-happened.md: tells every attempt of an order, across names', async () =
   ]);
 });
 
+it('what-happened.md: pages through all of one customer, also what is past', async () => {
+  const [page, { AppModule, Customers }] = await recipe('what-happened.md');
+  const app = await page.startWith([AppModule], [Customers]);
+  const group = 'customer-7';
+  const name = 'test.closes';
+  await app.delays.scheduleMany(
+    Array.from({ length: 120 }, (_, n) => ({
+      name,
+      payload: { orderId: `${n}` },
+      key: `${n}`,
+      after: '1h' as const,
+      group: n === 0 ? 'customer-8' : group,
+    })),
+  );
+  await app.get(DelayAdmin).cancel({ group, keyPrefix: '1' });
+  const file: string[] = [];
+  for await (const line of app.get(Customers).file('7')) file.push(line);
+  expect(new Set(file).size).toBe(119);
+  expect(file.filter((line) => line.endsWith('cancelled'))).toHaveLength(31);
+});
+
 it('abort-what-runs.md: stops a report that is being built, and leaves none of its lines', async () => {
   const [page, { Reports }] = await recipe('abort-what-runs.md');
   const app = await page.start([Reports]);

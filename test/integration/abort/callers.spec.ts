@@ -190,12 +190,4 @@ describe('what is asked', () => {
       await expect(refused).rejects.toMatchObject({ code: 'DELAY_INVALID', field });
     }
   });
-
-  it('by a filter is refused: what it matches changes when it ends', async () => {
-    const refused = two.asks.admin.cancel({ state: 'running' }, { running: 'abort' } as object);
-    await expect(refused).rejects.toMatchObject({
-      code: 'DELAY_INVALID',
-      field: 'options.running',
-    });
-  });
 });

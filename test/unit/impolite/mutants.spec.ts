@@ -15,6 +15,7 @@ import { CRASHES } from '../../mutants-by-suite/crashes.js';
 import { CROWDS } from '../../mutants-by-suite/crowds.js';
 import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
 import { LIVES } from '../../mutants-by-suite/lives.js';
+import { PAST } from '../../mutants-by-suite/past.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
 import { USERS_FUNCTIONS } from '../../mutants-by-suite/users-functions.js';
@@ -37,6 +38,7 @@ const ALL: [string, Mutant][] = [
   CROWDS,
   DEPLOYS,
   CRASHES,
+  PAST,
   USERS_FUNCTIONS,
   LIVES,
   CHAOS,

@@ -1,5 +1,7 @@
 import { expect, it } from '@jest/globals';
 import type {
+  AbortCounts,
+  AbortMatchingOptions,
   CancelResult,
   Counts,
   DelayAdmin,
@@ -16,6 +18,9 @@ import type {
   GroupOrder,
   GroupStats,
   GroupStatsOptions,
+  HistoryFilter,
+  HistoryPage,
+  HistoryPageOptions,
   InTransaction,
   KeyStory,
   MatchingOptions,
@@ -27,6 +32,7 @@ import type {
   ResumeOptions,
   RetryDeadResult,
   RunNowResult,
+  StoryFilter,
 } from 'nestjs-delay-queue';
 import { fits, same } from '../../support/same-type.js';
 import '../../support/delay-payloads.js';
@@ -48,6 +54,17 @@ async function calls(admin: DelayAdmin, signal: AbortSignal) {
   fits<DelayInfo[]>(await admin.list({}, { limit: 5, after: '7' }));
   fits<number>(await admin.count(FILTER));
   fits<KeyStory>(await admin.story('k'));
+  const about: StoryFilter = { group: 'g', headers: { a: 'b' } };
+  const pages: HistoryPageOptions = { limit: 5, after: 'live 7' };
+  fits<KeyStory>(await admin.story(about, pages));
+  const past: HistoryFilter = {
+    ...about,
+    state: ['completed', 'cancelled'],
+    endedFrom: new Date(),
+  };
+  fits<HistoryPage>(await admin.history(past, pages));
+  const abort: AbortMatchingOptions = { running: 'abort', abortWithin: '5s', signal };
+  fits<AbortCounts>(await admin.cancel(FILTER, abort));
   fits<DelayStats>(await admin.stats({ manager: 'own' }));
   fits<GroupStats[]>(await admin.groupStats({}, { orderBy: 'total', limit: 5 }));
   fits<CancelResult[]>(await admin.cancel(LIST, { running: 'abort' }));
@@ -76,8 +93,16 @@ async function mistakes(admin: DelayAdmin, signal: AbortSignal) {
   await admin.stats({ name: 'test.a' });
   // @ts-expect-error -- it is ordered by one field
   await admin.groupStats({}, { orderBy: ['total'] });
-  // @ts-expect-error -- by a filter nothing that runs is aborted
-  await admin.cancel(FILTER, { running: 'abort' });
+  // @ts-expect-error -- only what is to end has a time for it
+  await admin.cancel(FILTER, { abortWithin: '5s' });
+  // @ts-expect-error -- nothing was aborted
+  void (await admin.cancel(FILTER)).aborted;
+  // @ts-expect-error -- the past is not live
+  await admin.history({ state: 'dead' });
+  // @ts-expect-error -- of what lives and what has ended
+  await admin.story({ state: 'completed' });
+  // @ts-expect-error -- a text of a page
+  await admin.story('k', { after: 7 });
   // @ts-expect-error -- a list is one transaction: it has no progress
   await admin.cancel(LIST, { signal });
   // @ts-expect-error -- when?
@@ -102,7 +127,9 @@ function answers() {
   same<keyof (DiscardDeadResult | RunNowResult), 'verdict'>(true);
   same<Counts<'due'>, { matched: number } & Record<'due', number>>(true);
   same<DelayStats, { names: NameStats[]; nodes: NodeStats[]; pauses: DelayPause[] }>(true);
-  same<KeyStory, { delays: DelayInfo[]; history: DelayRecord[] }>(true);
+  same<HistoryPage, { history: DelayRecord[]; next: string | null }>(true);
+  same<KeyStory['delays'], DelayInfo[]>(true);
+  same<Exclude<keyof KeyStory, keyof HistoryPage>, 'delays'>(true);
   same<NameStats['oldestOverdueMs'], number | null>(true);
   same<Exclude<keyof NameStats, keyof DelayCounts>, 'name' | 'nodes'>(true);
   same<Exclude<keyof GroupStats, keyof DelayCounts>, 'name' | 'group' | 'paused'>(true);
@@ -112,6 +139,13 @@ function answers() {
 }
 
 function options() {
+  same<keyof AbortCounts, 'matched' | 'cancelled' | 'aborted' | 'running' | 'absent'>(true);
+  same<AbortMatchingOptions['running'], 'abort'>(true);
+  same<Exclude<keyof HistoryFilter, keyof StoryFilter>, 'state' | 'endedFrom' | 'endedBefore'>(
+    true,
+  );
+  same<Exclude<keyof DelayFilter, keyof StoryFilter>, 'state' | 'repeating'>(true);
+  same<HistoryPageOptions['after'], string | undefined>(true);
   type Counted = 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue' | 'oldestOverdueMs';
   same<GroupOrder, 'total' | Counted>(true);
   same<Exclude<keyof PageOptions, keyof InTransaction>, 'limit' | 'after'>(true);

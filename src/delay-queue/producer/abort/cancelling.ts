@@ -14,6 +14,16 @@ export interface Cancelling {
   abortWithinMs: number | undefined;
 }
 
+/** The same of those that match a filter, and what is left of its options. @throws DelayInvalidError naming the option */
+export function cancellingMatchingOf(options: unknown): { cancelling: Cancelling; rest: object } {
+  const known = ['manager', 'signal', 'onProgress', 'running', 'abortWithin'];
+  const { running, abortWithin, ...rest } = checkKnownOptions(options, 'options', known);
+  const cancel = Object.entries({ running, abortWithin }).filter(
+    ([, value]) => value !== undefined,
+  );
+  return { cancelling: cancellingOf(Object.fromEntries(cancel)), rest };
+}
+
 /** @throws DelayInvalidError naming the option */
 export function cancellingOf(options: unknown): Cancelling {
   const given = checkKnownOptions(options, 'options', ['manager', 'running', 'abortWithin']);

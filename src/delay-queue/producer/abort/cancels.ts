@@ -62,7 +62,7 @@ export class Cancels {
   async list(targets: readonly Target[], cancelling: Cancelling): Promise<CancelResult[]> {
     const { transaction, abortWithinMs } = cancelling;
     // What one look cancels stays cancelled when it is refused then: refused it is in its place among the calls, and before.
-    let first = abortWithinMs === undefined ? undefined : () => this.#refuseSnapshots(transaction);
+    let first = abortWithinMs === undefined ? undefined : () => this.refuseSnapshots(transaction);
     return await this.#cancel(targets, cancelling, (some) => {
       const refuse = first;
       first = undefined;
@@ -83,16 +83,40 @@ export class Cancels {
     cancel: (targets: readonly Of[]) => Promise<CancelResult[]>,
   ): Promise<CancelResult[]> {
     if (abortWithinMs === undefined) return await cancel(targets);
-    const manager = transaction.manager === 'own' ? undefined : transaction.manager;
     const giveUpAtMs = performance.now() + abortWithinMs;
-    const results = await cancel(targets);
+    return await this.#ended(targets, await cancel(targets), { transaction, giveUpAtMs }, cancel);
+  }
+
+  /**
+   * Ends what runs of one page of a filter, which has been looked at once.
+   *
+   * @param page what became of each of these ids
+   * @param cancel cancels those of the ids
+   */
+  async ending(
+    ids: readonly number[],
+    page: CancelResult[],
+    { transaction, abortWithinMs }: { transaction: InTransaction; abortWithinMs: number },
+    cancel: (ids: readonly number[]) => Promise<CancelResult[]>,
+  ): Promise<CancelResult[]> {
+    const giveUpAtMs = performance.now() + abortWithinMs;
+    return await this.#ended(ids, page, { transaction, giveUpAtMs }, cancel);
+  }
+
+  async #ended<Of>(
+    targets: readonly Of[],
+    results: CancelResult[],
+    { transaction, giveUpAtMs }: { transaction: InTransaction; giveUpAtMs: number },
+    cancel: (targets: readonly Of[]) => Promise<CancelResult[]>,
+  ): Promise<CancelResult[]> {
+    const manager = transaction.manager === 'own' ? undefined : transaction.manager;
     const calls = [currentCall(), actingCall(manager)];
     const own = new Set(calls.flatMap((call) => call?.attempts.map(({ id }) => id) ?? []));
     for (let looks = 1; ; looks += 1) {
       const running = runningOf(results).filter(({ id }) => !own.has(id));
       const leftMs = giveUpAtMs - performance.now();
       if (running.length === 0 || leftMs <= 0) return results;
-      if (looks === 1) await this.#refuseSnapshots(transaction);
+      if (looks === 1) await this.refuseSnapshots(transaction);
       const ids = running.map(({ id }) => id);
       await within(this.engine.abort(ids), leftMs);
       await pause(Math.min(leftMs, pauseMs(PAUSE, looks)));
@@ -104,8 +128,8 @@ export class Cancels {
     }
   }
 
-  /** It sees the row as it was when the transaction began: leased, for as long as it looks. */
-  async #refuseSnapshots(options: InTransaction): Promise<void> {
+  /** Such a transaction sees the row as it was when the transaction began: leased, for as long as it looks. */
+  async refuseSnapshots(options: InTransaction): Promise<void> {
     const { manager, runner } = this.transactions.of(options, 'write');
     if (manager === undefined || !(await isInTransaction(manager))) return;
     const [row] = await runner.query<{ level: string }>(

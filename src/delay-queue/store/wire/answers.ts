@@ -211,6 +211,8 @@ export type HistoryAnswer = AsText<
   'key' | 'lateness_ms' | 'node' | 'error' | 'attempt_log' | 'group_id' | 'headers' | 'move_log'
 >;
 
+export type EndedAnswer = HistoryAnswer & AsText<'epoch' | 'ended_us'>;
+
 export const historyOf = ({ group_id: group, ...row }: HistoryAnswer): HistoryRow => ({
   ...row,
   group,

@@ -1,6 +1,6 @@
 import type { HistoryKept } from '../../../delay/attempts.js';
 import { clock, clockOf } from '../parts/clock.js';
-import { intoHistory, logged } from '../parts/history-row.js';
+import { andLogged, intoHistory, logged } from '../parts/history-row.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import { epochMs, type Tables, wholeEpochMs } from '../../tables/schema.js';
 import type { LockWait } from '../parts/lock-wait.js';
@@ -56,9 +56,7 @@ gone AS (
       lock: 'at once',
     })} d
   ))
-  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error${logged(kept)
-    .map((column) => `, ${column}`)
-    .join('')}
+  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error${andLogged(kept)}
 )${intoHistory(tables, kept, {
   of: 'g',
   from: 'gone g',

@@ -1,5 +1,4 @@
-import { anyNameOf } from '../parts/filter.js';
-import { epochMs, type Tables } from '../../tables/schema.js';
+import { epochMs, presentEpochUs, type Tables } from '../../tables/schema.js';
 
 const COLUMNS = `d.id::text AS id, d.name, d.key, d.state, ${epochMs('d.due_at')}::text AS due_ms,
        ${epochMs('d.created_at')}::text AS created_ms, ${epochMs('d.ended_at')}::text AS ended_ms,
@@ -15,10 +14,13 @@ WHERE d.name = $1::text AND d.key = $2::text
 ORDER BY d.ended_at DESC, d.epoch DESC
 LIMIT $3::int`;
 
-/** The same for a key of any name. Parameters: key, limit. */
-export const historyOfKeySql = ({ history }: Tables): string => `
-SELECT ${COLUMNS}
+/**
+ * What ended, newest first, behind one line. Parameters: when that ended ('infinity': none), its id and epoch; how many;
+ * then the filter's.
+ */
+export const endedSql = ({ history }: Tables, filter: string): string => `
+SELECT ${COLUMNS}, d.epoch::text AS epoch, ${presentEpochUs('d.ended_at')}::text AS ended_us
 FROM ${history} d
-WHERE d.key = $1::text AND ${anyNameOf(history)}
-ORDER BY d.ended_at DESC, d.epoch DESC
-LIMIT $2::int`;
+WHERE (d.ended_at, d.id, d.epoch) < ($1::timestamptz, $2::bigint, $3::bigint) AND ${filter}
+ORDER BY d.ended_at DESC, d.id DESC, d.epoch DESC
+LIMIT $4::int`;

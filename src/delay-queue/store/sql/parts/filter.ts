@@ -1,8 +1,8 @@
-import type { LiveState } from '../../../delay/delay.js';
+import type { EndState, LiveState } from '../../../delay/delay.js';
 import { texts } from '../../wire/arrays.js';
 
-/** What must be true of a delay; what is left out may be anything. Instants as ISO texts. */
-export interface RowFilter {
+/** What must be true of a delay, live or ended; what is left out may be anything. Instants as ISO texts. */
+export interface AnyRowFilter {
   names?: readonly string[];
   key?: string;
   keyPrefix?: string;
@@ -10,12 +10,23 @@ export interface RowFilter {
   groupPrefix?: string;
   /** An object of texts, as JSON text: all that it has to carry. */
   headers?: string;
-  states?: readonly LiveState[];
   dueFrom?: string;
   dueBefore?: string;
-  repeating?: boolean;
   /** A part of its last error, upper or lower case. */
   error?: string;
+}
+
+/** Of a live one. */
+export interface RowFilter extends AnyRowFilter {
+  states?: readonly LiveState[];
+  repeating?: boolean;
+}
+
+/** Of a line of history. */
+export interface EndedFilter extends AnyRowFilter {
+  endStates?: readonly EndState[];
+  endedFrom?: string;
+  endedBefore?: string;
 }
 
 /** SQL for the state of the delay `d` at that instant. */
@@ -29,8 +40,10 @@ const STATE = stateAt('(SELECT now FROM clock)');
 
 type Condition<Value> = (value: Value) => [sql: (parameter: string) => string, parameter: string];
 
+type Conditions<Filter> = { [Field in keyof Filter]-?: Condition<NonNullable<Filter[Field]>> };
+
 /** A key or a group that begins so is not before it: an index can begin there. */
-const CONDITIONS: { [Field in keyof RowFilter]-?: Condition<NonNullable<RowFilter[Field]>> } = {
+const OF_ANY: Conditions<Omit<AnyRowFilter, 'error'>> = {
   names: (names) => [(given) => `d.name = ANY (${given}::text[])`, texts(names)],
   key: (key) => [(given) => `d.key = ${given}::text`, key],
   keyPrefix: (prefix) => [
@@ -43,6 +56,16 @@ const CONDITIONS: { [Field in keyof RowFilter]-?: Condition<NonNullable<RowFilte
     prefix,
   ],
   headers: (json) => [(given) => `d.headers @> ${given}::jsonb`, json],
+  dueFrom: (from) => [(given) => `d.due_at >= ${given}::timestamptz`, from],
+  dueBefore: (before) => [(given) => `d.due_at < ${given}::timestamptz`, before],
+};
+
+const errorIn =
+  (column: string): Condition<string> =>
+  (part) => [(given) => `strpos(lower(d.${column}), lower(${given}::text)) > 0`, part];
+
+const OF_LIVE: Conditions<RowFilter> = {
+  ...OF_ANY,
   states: (states) => [
     (given) =>
       states.join() === 'dead'
@@ -50,27 +73,45 @@ const CONDITIONS: { [Field in keyof RowFilter]-?: Condition<NonNullable<RowFilte
         : `${STATE} = ANY (${given}::text[])`,
     texts(states),
   ],
-  dueFrom: (from) => [(given) => `d.due_at >= ${given}::timestamptz`, from],
-  dueBefore: (before) => [(given) => `d.due_at < ${given}::timestamptz`, before],
   repeating: (is) => [
     // Not as one condition with the parameter: this one an index is made for.
     (given) => `d.repeat IS ${is ? 'NOT NULL' : 'NULL'} AND ${given}::bool IS NOT NULL`,
     String(is),
   ],
-  error: (part) => [(given) => `strpos(lower(d.last_error), lower(${given}::text)) > 0`, part],
+  error: errorIn('last_error'),
 };
 
+const OF_ENDED: Conditions<EndedFilter> = {
+  ...OF_ANY,
+  endStates: (states) => [(given) => `d.state = ANY (${given}::text[])`, texts(states)],
+  endedFrom: (from) => [(given) => `d.ended_at >= ${given}::timestamptz`, from],
+  endedBefore: (before) => [(given) => `d.ended_at < ${given}::timestamptz`, before],
+  error: errorIn('error'),
+};
+
+interface Matching {
+  sql: string;
+  parameters: string[];
+}
+
 /**
- * The filter as a condition on the delay `d`, and its parameters.
+ * The filter as a condition on the live delay `d`, and its parameters.
  * @param first number of the first parameter
  */
-export function matching(filter: RowFilter, first: number): { sql: string; parameters: string[] } {
+export const matching = (filter: RowFilter, first: number): Matching =>
+  built(OF_LIVE, filter, first);
+
+/** The same on the line of history `d`. */
+export const matchingEnded = (filter: EndedFilter, first: number): Matching =>
+  built(OF_ENDED, filter, first);
+
+function built<Filter>(all: Conditions<Filter>, filter: Filter, first: number): Matching {
   const parameters: string[] = [];
   const conditions: string[] = [];
-  for (const field of Object.keys(CONDITIONS) as (keyof RowFilter)[]) {
+  for (const field of Object.keys(all) as (keyof Filter)[]) {
     const value = filter[field];
-    if (value === undefined) continue;
-    const [sql, parameter] = (CONDITIONS[field] as Condition<typeof value>)(value);
+    if (value === undefined || value === null) continue;
+    const [sql, parameter] = all[field](value);
     conditions.push(sql(`$${first + parameters.length}`));
     parameters.push(parameter);
   }

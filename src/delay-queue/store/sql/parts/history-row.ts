@@ -51,3 +51,9 @@ export const logged = (kept: HistoryKept): string[] =>
   kept === 'nothing'
     ? []
     : ['group_id', 'headers', 'move_log', ...(kept === 'attempts' ? ['attempt_log'] : [])];
+
+/** The same behind the last of other columns. */
+export const andLogged = (kept: HistoryKept, of = ''): string =>
+  logged(kept)
+    .map((column) => `, ${of}${column}`)
+    .join('');

@@ -1,7 +1,7 @@
 import type { HistoryKept } from '../../../delay/attempts.js';
 import { endedAttempt } from '../parts/attempt-log.js';
 import { clock } from '../parts/clock.js';
-import { intoHistory, logged } from '../parts/history-row.js';
+import { andLogged, intoHistory } from '../parts/history-row.js';
 import { expectFew } from '../parts/planner.js';
 import { maximumOrNull, msOrNull } from '../../wire/arrays.js';
 import { epochMs, wakeOf, wholeMs, type Tables } from '../../tables/schema.js';
@@ -29,11 +29,7 @@ ending AS MATERIALIZED (
   SELECT d.*, i.due_at, i.next_at, i.state, i.lateness_ms, i.max_attempts IS NOT NULL AS is_lost,
          CASE WHEN i.max_attempts IS NULL THEN i.error ELSE COALESCE(d.last_error, i.error) END AS error
   FROM input i, clock, LATERAL ${fencedRow(tables, 'i', {
-    columns: `d.ctid, d.id, d.epoch, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error${logged(
-      kept,
-    )
-      .map((column) => `, d.${column}`)
-      .join('')}`,
+    columns: `d.ctid, d.id, d.epoch, d.created_at, d.attempts, d.name, d.key, d.leased_by, d.last_error${andLogged(kept, 'd.')}`,
     and: `CASE WHEN i.max_attempts IS NULL THEN d.leased_by = $9::text
              ELSE ${wakeOf('d')} <= clock.now AND d.attempts >= i.max_attempts END`,
   })} d
