@@ -132,6 +132,25 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     expect(rows).toHaveLength(expected.length);
   });
 
+  it('shows: A look at everything, which finds each of what should not be', async () => {
+    const [look] = blocksUnder('A look at everything');
+    await sql(`SELECT setval('delay_queue.delay_id_seq', 1000000)`);
+    expect(await sql(look!)).toEqual([]);
+    await sql(`SELECT setval('delay_queue.delay_id_seq', 1);
+      ALTER TABLE delay_queue.pause SET (autovacuum_enabled = off);
+      DROP FUNCTION delay_queue.cancel_one;
+      UPDATE delay_queue.node SET seen_at = now() - interval '2 days'`);
+    const found = (await sql(look!)).map(({ finding }) => String(finding).split(':')[0]);
+    // A sequence is not rolled back.
+    await sql(`SELECT setval('delay_queue.delay_id_seq', 1000)`);
+    expect(found).toEqual([
+      'the ids begin again',
+      'a function is missing',
+      'autovacuum is off',
+      'a node is silent for more than a day',
+    ]);
+  });
+
   it('shows: The oldest snapshot, with the session that holds one', async () => {
     const holder = new Client({ connectionString: database.url });
     await holder.connect();

@@ -1,6 +1,7 @@
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { texts } from '../store/wire/arrays.js';
 import type { Runner } from '../store/wire/runner.js';
+import { refuseOldIdentity } from './identity.js';
 import { PERMISSION_DENIED, sqlStateOf } from '../store/sql-state.js';
 import { functionsOf } from '../store/tables/functions.js';
 import { tablesOf } from '../store/tables/schema.js';
@@ -98,6 +99,7 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
         'BYPASSRLS',
     );
   }
+  await refuseOldIdentity(runner, schema);
   return { limits: found.limits };
 }
 

@@ -215,6 +215,19 @@ export class Engine implements ProducersEngine {
     await within(started, STARTS_WITHIN_MS);
   }
 
+  /** TypeORM's `schema` says where the application's tables are, and not where its delays are. */
+  #adviseOnSchema(): void {
+    const { schema } = this.dataSource.options as { schema?: string };
+    if (schema === undefined || schema === 'public' || this.options.schema !== 'delay_queue')
+      return;
+    this.events.emit('advice', {
+      message:
+        `the tables of the DataSource are in the schema ${schema}, and its delays in delay_queue: environments that are ` +
+        `told apart by their schemas share them. Give each its own: forRoot({ schema: 'delay_queue_${schema}' }), and ` +
+        'delayQueueMigrations with the same',
+    });
+  }
+
   /** In the background: callers go to their own pool meanwhile. */
   #proveSessions(connections: EngineConnections): void {
     this.#proof = new SessionProof(connections, this.options.schema);
@@ -224,6 +237,7 @@ export class Engine implements ProducersEngine {
   }
 
   async #begin(connections: EngineConnections, { limits }: Findings): Promise<void> {
+    this.#adviseOnSchema();
     if (this.#closing !== undefined) return await connections.close();
     const { options, events, registry } = this;
     const notifier = new Notifier(connections, options.schema, events);

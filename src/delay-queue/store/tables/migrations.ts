@@ -36,6 +36,12 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
         await runner.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [
           `nestjs-delay-queue migrations ${schema}`,
         ]);
+        const [found] = (await runner.query(
+          `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)::text AS there`,
+          [schema],
+        )) as { there: string }[];
+        // IF NOT EXISTS asks for the right to create one also where there is one.
+        if (found?.there !== 'true') await runner.query(`CREATE SCHEMA ${tables.schema}`);
         const statements = [...createStatements(tables), ...createFunctions(tables)];
         for (const statement of statements) await runner.query(statement);
       });
@@ -85,17 +91,8 @@ async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Pr
 }
 
 /** Each statement may run again. Column order goes from fixed to variable width: no padding. */
-function createStatements({
-  schema,
-  delay,
-  history,
-  node,
-  pause,
-  quota,
-  permit,
-}: Tables): string[] {
+function createStatements({ delay, history, node, pause, quota, permit }: Tables): string[] {
   return [
-    `CREATE SCHEMA IF NOT EXISTS ${schema}`,
     // Fillfactor: half a page stays free, so that a claim, which changes no indexed column, is a
     // HOT update. docs/adr/0002 has the measurement.
     `CREATE TABLE IF NOT EXISTS ${delay} (
