@@ -74,12 +74,12 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   },
   'leaves-out-of-one': {
     about: 'leaves out of one group alone, what others would have to give as well',
-    patches: [patch(LINE, 'group.length > share :', 'false :')],
+    patches: [patch(LINE, 'this.#byLength.longest(share)', 'undefined')],
     tests: ['unit/intake/ready-queue', 'integration/engine/held-groups'],
   },
   'has-no-room-for-who-may': {
     about: 'keeps whoever waits for its limit in the place of a group that may run',
-    patches: [patch(LINE, '(own?.isHeld === true || this.#held === 0)', 'true')],
+    patches: [patch(LINE, '!isCrowded && own?.isHeld === true', '!isCrowded')],
     tests: ['unit/intake/ready-queue'],
   },
   'counts-what-is-held': {
@@ -95,6 +95,29 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
       patch(PASS_BY, 'isSoon ? Math.min(restMs, everyMs) : everyMs', 'isSoon ? everyMs : everyMs'),
     ],
     tests: ['integration/engine/held-groups'],
+  },
+  'asks-who-waits': {
+    about: 'asks each group that waits for its limit, for each delay that runs',
+    patches: [patch(LINE, "if (answer === 'its group waits') this.#setAside(group);", '')],
+    tests: ['unit/execution/crowded-groups', 'unit/intake/ready-queue'],
+  },
+  'looks-at-all-blocks': {
+    about: 'looks at each limit that has no place, for each delay that runs',
+    patches: [
+      patch(
+        'execution/places/reservations.ts',
+        'pauseLeftMs: claim.pauseLeftMs }',
+        'pauseLeftMs: Math.min(claim.pauseLeftMs, blocks.leftMs()) }',
+      ),
+    ],
+    tests: ['unit/execution/crowded-groups'],
+  },
+  'forgets-who-stands-aside': {
+    about: 'lets a group stand aside although its limit is over',
+    patches: [
+      patch('intake/ready-queue.ts', 'lane.lineOf(name)?.release(group)', 'lane.lineOf(name)'),
+    ],
+    tests: ['unit/intake/ready-queue'],
   },
   'fills-gaps': {
     about: 'takes what comes behind something that was left out',

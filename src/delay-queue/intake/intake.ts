@@ -135,6 +135,11 @@ export class Intake {
     return this.#queue.size - this.#queue.held < this.limits.claimBatch;
   }
 
+  /** The limit of that group holds nothing back any more. */
+  release(name: string, group: string): void {
+    this.#queue.release(name, group);
+  }
+
   /** Nothing more is taken for now: tells whoever finds overdue rows, if they would be taken soon. */
   taken(): void {
     if (this.hasRoomBehind) this.room.tell();

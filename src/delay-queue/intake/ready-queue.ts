@@ -41,6 +41,11 @@ export class ReadyQueue {
     return line.hasGroups ? { butNotOf: line.crowded(enough) } : undefined;
   }
 
+  /** A limit of that group is over: what was set aside has its turn again. */
+  release(name: string, group: string): void {
+    for (const lane of [this.#healthy, this.#stalled]) lane.lineOf(name)?.release(group);
+  }
+
   /** @returns who is left out when the line of its name is full */
   push(entry: Entry): Entry | undefined {
     return (entry.stalled ? this.#stalled : this.#healthy).push(entry);

@@ -70,6 +70,7 @@ export class Worker {
   readonly #leaseKeeper: LeaseKeeper;
   readonly #pruners: Pruner[];
   readonly #declarations: Declarations;
+  readonly #blocks: LimitBlocks;
   #hasStarted = false;
   #claimsAnswered: Promise<void> | undefined;
   #drained: Promise<number> | undefined;
@@ -116,7 +117,8 @@ export class Worker {
     this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
     this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
     const limited = new LimitStore(connections, installation, kept, nodeName, processLock);
-    const blocks = tested ? new LimitBlocks(() => tested.nowMs()) : new LimitBlocks();
+    const blocks = new LimitBlocks(wheel, tested && (() => tested.nowMs()));
+    this.#blocks = blocks;
     clock.jumped.on(() => blocks.clear());
     const reservations = new Reservations(places, registry, options, blocks, intake);
     this.#dispatcher = new Dispatcher(
@@ -222,7 +224,7 @@ export class Worker {
     this.#acknowledger.close();
     await this.#leaseKeeper.stop();
     await this.#listener.stop();
-    for (const each of [this.#executor, this.#dying]) each.close();
+    for (const each of [this.#executor, this.#dying, this.#blocks]) each.close();
     await this.#leave();
     return unfinished.length;
   }

@@ -64,8 +64,8 @@ export const LIMITS = {
     patches: [
       patch(
         'execution/places/limit-blocks.ts',
-        'else if (waitMs > 0) this.#blocks.set(key, { untilMs: nowMs + waitMs, isFull: false });',
-        'else if (places <= 0) this.#blocks.set(key, { untilMs: Infinity, isFull: false });',
+        'else if (waitMs > 0) this.#begin({ name, group, untilMs: nowMs + waitMs, isFull: false });',
+        'else if (places <= 0) this.#blocks.set(key, { name, group, untilMs: Infinity, isFull: false });',
       ),
     ],
     seconds: 8,

@@ -1,14 +1,18 @@
-import { beforeEach, expect, it } from '@jest/globals';
+import { afterAll, beforeEach, expect, it } from '@jest/globals';
 import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
 import type { LimitLeft } from '../../../src/delay-queue/store/limits/limit.store.js';
+import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 
 const NAME = 'test.limited';
 const FULL: LimitLeft = { name: NAME, group: 'g', places: 0, waitMs: 0 };
 
 let blocks: LimitBlocks;
 
+const wheel = new WheelService();
+afterAll(() => wheel.onApplicationShutdown());
+
 beforeEach(() => {
-  blocks = new LimitBlocks();
+  blocks = new LimitBlocks(wheel);
 });
 
 /** What a claim learns during which attempts of these groups were over. */
@@ -55,4 +59,35 @@ it('a rate is waited for, whoever ends, until time has passed as no clock tells'
   blocks.vacant.on(() => (vacant += 1));
   blocks.clear();
   expect([heldBy(), vacant]).toEqual([undefined, 1]);
+});
+
+/** The groups whose limits are over, in their order. */
+function ends(): string[] {
+  const groups: string[] = [];
+  blocks.ended.on(({ group }) => groups.push(group));
+  return groups;
+}
+
+it('tells of each limit that is over, when its time has come, or an attempt, or a claim says so', async () => {
+  const ended = ends();
+  const vacant = new Promise<void>((resolve) => blocks.vacant.on(resolve));
+  learn({ ...FULL, group: 'by a claim', waitMs: 60_000 });
+  learn({ ...FULL, group: 'by time', waitMs: 5 });
+  learn({ ...FULL, group: 'again', waitMs: 1 });
+  learn({ ...FULL, group: 'again', waitMs: 60_000 });
+  learn({ ...FULL, group: 'by an attempt' });
+  await vacant;
+  expect(ended).toEqual(['by time']);
+  expect(heldBy('by time')).toBeUndefined();
+  expect(heldBy('again')).toBe('group');
+  learn({ ...FULL, group: 'by a claim', places: 1 });
+  blocks.freed(NAME, 'by an attempt');
+  expect(ended).toEqual(['by time', 'by a claim', 'by an attempt']);
+});
+
+it('of more than it may know it lets the oldest go', () => {
+  const ended = ends();
+  for (let n = 0; n <= 200_000; n += 1) learn({ ...FULL, group: `g${n}`, waitMs: 60_000 });
+  expect(ended).toEqual(['g0']);
+  expect(heldBy('g1')).toBe('group');
 });

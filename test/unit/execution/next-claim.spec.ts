@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { BatchPace } from '../../../src/delay-queue/execution/places/batch-pace.js';
 import { ClaimAhead } from '../../../src/delay-queue/execution/places/claim-ahead.js';
@@ -9,6 +9,7 @@ import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
 import type { Entry } from '../../../src/delay-queue/intake/entry.js';
 import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
+import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 
 const NOW_MS = 1_000;
 const NAMES = { a: 3, b: 3, ones: 1, plain: null };
@@ -28,6 +29,9 @@ let pace: BatchPace;
 let ready: ReadyQueue;
 let next: NextClaim;
 
+const wheel = new WheelService();
+afterAll(() => wheel.onApplicationShutdown());
+
 beforeEach(() => {
   const registry = new HandlerRegistry();
   for (const [name, batch] of Object.entries(NAMES)) {
@@ -42,7 +46,7 @@ beforeEach(() => {
     hasStalled: (name: string) => ready.hasStalled(name),
   };
   ahead = new ClaimAhead(registry, 500);
-  next = new NextClaim({ limits, pace, blocks: new LimitBlocks(), ahead, intake }, NOW_MS);
+  next = new NextClaim({ limits, pace, blocks: new LimitBlocks(wheel), ahead, intake }, NOW_MS);
 });
 
 /** So many are due, and one claim takes of them what it can. */

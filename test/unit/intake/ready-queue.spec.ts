@@ -102,7 +102,7 @@ describe('a line that is full', () => {
     const queue = new ReadyQueue();
     for (let n = 0; n < 10_000; n += 1) push(queue, 1, 'a', { group: `g${n}` });
     const asked: Entry[] = [];
-    const asking: Admit = (each) => (asked.push(each) > 3 ? 'no' : 'not its group');
+    const asking: Admit = (each) => (asked.push(each) > 3 ? 'no' : 'its group waits');
     expect(queue.take(1, asking, false)).toBe('nothing');
     expect(queue.held).toBe(3);
     const leftOut = ['x', 'y', 'z'].flatMap((group) => push(queue, 1, 'a', { group }));
@@ -130,13 +130,16 @@ describe('a line that is full', () => {
   it('counts those that wait for a limit of their group until it has a place', () => {
     const queue = new ReadyQueue();
     for (const group of ['full', 'free']) push(queue, 2, 'a', { group });
-    queue.take(1, unlessFull, false);
+    queue.take(1, (each) => (each.group === 'full' ? 'its group waits' : unlessFull(each)), false);
     expect(queue.held).toBe(2);
     push(queue, 1, 'a', { group: 'full' });
     expect(queue.held).toBe(3);
     expect(queue.keepOnly((each) => each.group !== 'full' || each.id === lastId)).toHaveLength(2);
     expect(queue.held).toBe(1);
     takeFrom(queue, 9);
+    expect(queue.held).toBe(1);
+    queue.release('a', 'full');
+    expect(takeFrom(queue, 9)).toMatchObject([{ group: 'full' }]);
     expect([queue.held, queue.size]).toEqual([0, 0]);
   });
 });

@@ -1,6 +1,8 @@
 import { Signal } from '../../tasks/signal.js';
 import type { LimitLeft } from '../../store/limits/limit.store.js';
 import { groupText } from '../../store/wire/wakes.js';
+import { type Deadline, Deadlines } from '../../wheel/deadlines.js';
+import type { WheelService } from '../../wheel/wheel.service.js';
 
 /**
  * When nothing was heard for so long, a claim looks whether there is a place again: whoever had it died, or the hint
@@ -8,29 +10,50 @@ import { groupText } from '../../store/wire/wakes.js';
  */
 const LOOK_AGAIN_MS = 2_000;
 
+/** Of more limits it forgets the oldest: who waits for one of these asks once more, and is told again. */
+const BLOCKS_MAX = 200_000;
+
 interface Block {
+  name: string;
+  /** '' is the whole name. */
+  group: string;
   untilMs: number;
   /** It ends when a running one does, not by its time alone. */
   isFull: boolean;
 }
+
+type KnownBlock = Block & { end?: Deadline | undefined };
 
 /** Whether a limit holds an entry back: that of its name, or that of its group alone. */
 export type HeldBy = 'name' | 'group' | undefined;
 
 /**
  * Limits that had no place left at the last claim. What they hold back stays in the ready queue, and is not asked for
- * again until a place may be free.
+ * again until a place may be free. Nothing here looks at each of them: there may be one for each of many thousand tenants.
  */
 export class LimitBlocks {
   /** There may be a place. */
   readonly vacant = new Signal();
+  /** That limit holds nothing back any more, as far as anybody knows; group '' is the whole name. */
+  readonly ended = new Signal<{ name: string; group: string }>();
   #isAsking = false;
-  readonly #blocks = new Map<string, Block>();
+  /** The oldest first. */
+  readonly #blocks = new Map<string, KnownBlock>();
+  readonly #ends: Deadlines;
   /** Limits of which an attempt was over while a claim was on its way, which may not have seen that. */
   readonly #freed = new Set<string>();
 
   /** @param nowMs milliseconds of a clock by which rates are filled */
-  constructor(private readonly nowMs: () => number = () => performance.now()) {}
+  constructor(
+    wheel: WheelService,
+    private readonly nowMs: () => number = () => performance.now(),
+  ) {
+    this.#ends = new Deadlines(wheel, BLOCKS_MAX + 1);
+  }
+
+  close(): void {
+    this.#ends.close();
+  }
 
   /** A claim is on its way that will tell: two at once would take what is due of a group out of its order. */
   ask(): void {
@@ -48,17 +71,17 @@ export class LimitBlocks {
     const nowMs = this.nowMs();
     for (const { name, group, places, waitMs } of left) {
       const key = groupText(name, group);
-      if (places > 0) this.#blocks.delete(key);
-      else if (waitMs > 0) this.#blocks.set(key, { untilMs: nowMs + waitMs, isFull: false });
+      if (places > 0) this.#end(key);
+      else if (waitMs > 0) this.#begin({ name, group, untilMs: nowMs + waitMs, isFull: false });
       else if (!this.#freed.has(key)) {
-        this.#blocks.set(key, { untilMs: nowMs + LOOK_AGAIN_MS, isFull: true });
+        this.#begin({ name, group, untilMs: nowMs + LOOK_AGAIN_MS, isFull: true });
       }
     }
   }
 
   /** Forgets what was learnt: the database's clock has jumped. */
   clear(): void {
-    this.#blocks.clear();
+    for (const key of this.#blocks.keys()) this.#end(key);
     this.vacant.tell();
   }
 
@@ -77,28 +100,45 @@ export class LimitBlocks {
     return group !== null && this.#isBlocked(groupText(name, group), nowMs) ? 'group' : undefined;
   }
 
-  /** In how many milliseconds the first of them may be over; Infinity: there is none. */
+  /**
+   * In how many milliseconds the first of them may be over; Infinity: there is none. It looks at each: for a node that
+   * runs nothing by itself.
+   */
   leftMs(): number {
-    if (this.#blocks.size === 0) return Infinity;
-    const nowMs = this.nowMs();
     let firstMs = Infinity;
-    for (const [key, { untilMs }] of this.#blocks) {
-      if (untilMs <= nowMs) this.#blocks.delete(key);
-      else firstMs = Math.min(firstMs, untilMs);
-    }
-    return firstMs - nowMs;
+    for (const { untilMs } of this.#blocks.values()) firstMs = Math.min(firstMs, untilMs);
+    return Math.max(0, firstMs - this.nowMs());
+  }
+
+  #begin(block: KnownBlock): void {
+    const key = groupText(block.name, block.group);
+    this.#blocks.get(key)?.end?.off();
+    // Anew, so that it is the youngest.
+    this.#blocks.delete(key);
+    this.#blocks.set(key, block);
+    block.end = this.#ends.set(performance.now() + block.untilMs - this.nowMs(), () => {
+      this.#end(key);
+      this.vacant.tell();
+    });
+    if (this.#blocks.size <= BLOCKS_MAX) return;
+    const [oldest] = this.#blocks.keys();
+    if (oldest !== undefined) this.#end(oldest);
+  }
+
+  #end(key: string): void {
+    const block = this.#blocks.get(key);
+    if (block === undefined) return;
+    this.#blocks.delete(key);
+    block.end?.off();
+    this.ended.tell(block);
   }
 
   #free(key: string): void {
     if (this.#isAsking) this.#freed.add(key);
-    if (this.#blocks.get(key)?.isFull === true) this.#blocks.delete(key);
+    if (this.#blocks.get(key)?.isFull === true) this.#end(key);
   }
 
   #isBlocked(key: string, nowMs: number): boolean {
-    const block = this.#blocks.get(key);
-    if (block === undefined) return false;
-    if (block.untilMs > nowMs) return true;
-    this.#blocks.delete(key);
-    return false;
+    return (this.#blocks.get(key)?.untilMs ?? -Infinity) > nowMs;
   }
 }

@@ -5,7 +5,7 @@ import type { Admit } from '../../intake/line.js';
 import type { ClaimAhead } from './claim-ahead.js';
 import type { BatchPace } from './batch-pace.js';
 import type { ConcurrencyLimits } from './concurrency-limits.js';
-import type { HeldBy, LimitBlocks } from './limit-blocks.js';
+import type { LimitBlocks } from './limit-blocks.js';
 
 interface Parts {
   limits: ConcurrencyLimits;
@@ -15,6 +15,9 @@ interface Parts {
   /** What is due, whoever asks to be admitted included. */
   intake: { waiting(name: string): number; hasStalled(name: string): boolean };
 }
+
+/** Why an entry is not admitted; undefined: no limit is against it. */
+type Held = Exclude<ReturnType<Admit>, 'yes'> | undefined;
 
 const mostOf = ({ concurrency, burst }: Limit): number =>
   Math.min(concurrency || Infinity, burst || Infinity);
@@ -65,7 +68,7 @@ export class NextClaim {
     // Names with limits are claimed by a statement of their own: a claim is of these, or of the others.
     if (this.#isLimited !== undefined && this.#isLimited !== (rules !== null)) return 'no';
     const held = rules === null ? undefined : this.#heldBy(entry, rules);
-    if (held !== undefined) return held === 'name' ? 'no' : 'not its group';
+    if (held !== undefined) return held;
     if (!this.#hasPlace(entry)) return 'no';
     this.#isLimited = rules !== null;
     if (rules !== null) this.#asked.add(entry);
@@ -73,11 +76,12 @@ export class NextClaim {
   }
 
   /** No more are asked for than can be had. */
-  #heldBy({ name, group }: Entry, { all, perGroup }: HandlerLimits): HeldBy {
+  #heldBy({ name, group }: Entry, { all, perGroup }: HandlerLimits): Held {
     const held = this.parts.blocks.heldBy(name, group);
-    if (held !== undefined) return held;
-    if (this.#asked.of(name) >= mostOf(all)) return 'name';
-    return group !== null && this.#asked.of(name, group) >= mostOf(perGroup) ? 'group' : undefined;
+    if (held !== undefined) return held === 'name' ? 'no' : 'its group waits';
+    if (this.#asked.of(name) >= mostOf(all)) return 'no';
+    const isFull = group !== null && this.#asked.of(name, group) >= mostOf(perGroup);
+    return isFull ? 'not its group' : undefined;
   }
 
   #hasPlace(entry: Entry): boolean {

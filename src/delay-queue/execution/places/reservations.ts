@@ -50,7 +50,7 @@ export class Reservation {
 /** What one claim asks for. */
 export interface Reserved {
   calls: readonly Reservation[];
-  /** How long the first of those has to wait that were refused for their pace or a limit; Infinity: none was. */
+  /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
   pauseLeftMs: number;
 }
 
@@ -76,6 +76,7 @@ export class Reservations {
   ) {
     this.#pace = new BatchPace(registry);
     this.ahead = new ClaimAhead(registry, claimBatch);
+    blocks.ended.on(({ name, group }) => intake.release(name, group));
     for (const each of [limits.vacant, blocks.vacant]) each.on(() => this.vacant.tell());
   }
 
@@ -88,7 +89,7 @@ export class Reservations {
     const calls = claim.calls.map(
       ({ entries, hasPlace }) => new Reservation(entries, this, hasPlace),
     );
-    return { calls, pauseLeftMs: Math.min(claim.pauseLeftMs, blocks.leftMs()) };
+    return { calls, pauseLeftMs: claim.pauseLeftMs };
   }
 
   /** For a call that was claimed without one. @param first entry of the call */

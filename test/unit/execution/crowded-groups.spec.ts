@@ -1,0 +1,96 @@
+import { afterAll, expect, it } from '@jest/globals';
+import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import { ConcurrencyLimits } from '../../../src/delay-queue/execution/places/concurrency-limits.js';
+import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
+import { Reservations } from '../../../src/delay-queue/execution/places/reservations.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
+import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import type { Intake } from '../../../src/delay-queue/intake/intake.js';
+import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
+import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { visitsOf } from '../../support/visits.js';
+
+const NAME = 'test.tenant';
+const NONE = { concurrency: 0, burst: 0, refillPerMs: 0 };
+const ONCE_AN_HOUR = { concurrency: 0, burst: 1, refillPerMs: 1 / 3_600_000 };
+const DELAYS = 200;
+
+const wheel = new WheelService();
+afterAll(() => wheel.onApplicationShutdown());
+
+let lastId = 0;
+const entry = (group: string, stalled = false): Entry => ({
+  id: ++lastId,
+  epoch: 0,
+  name: NAME,
+  group,
+  wakeMs: 0,
+  stalled,
+  failed: false,
+  place: 'wheel',
+  handle: 0,
+  timesNotClaimed: 0,
+});
+
+/** What the way of a delay has in memory, between being due and its claim; so many groups wait for their rate. */
+class Way {
+  readonly #queue = new ReadyQueue();
+  readonly #blocks = new LimitBlocks(wheel);
+  readonly #reservations: Reservations;
+
+  constructor(waiting: number) {
+    const registry = new HandlerRegistry();
+    registry.add({
+      name: NAME,
+      batch: null,
+      concurrency: 100_000,
+      maxAttempts: 3,
+      limits: { all: NONE, perGroup: ONCE_AN_HOUR },
+    } as Handler);
+    const limits = new ConcurrencyLimits(registry, 5, new DelayEvents());
+    const queue = this.#queue;
+    const intake: Pick<Intake, 'take' | 'release' | 'waiting' | 'hasStalled'> = {
+      take: (admit, mayStalled) => queue.take(500, admit, mayStalled),
+      release: (name, group) => queue.release(name, group),
+      waiting: (name) => queue.sizeOf(name),
+      hasStalled: (name) => queue.hasStalled(name),
+    };
+    const batch = { claimBatch: 500 };
+    this.#reservations = new Reservations(limits, registry, batch, this.#blocks, intake as Intake);
+    for (let n = 0; n < waiting; n += 1) this.#spend(`g${n}`);
+    for (let n = 0; n < waiting; n += 1) this.#queue.push(entry(`g${n}`, n % 3 === 0));
+    this.#reservations.reserve(performance.now());
+  }
+
+  /** One that falls due is reserved, claimed and over. */
+  run(group: string): void {
+    this.#queue.push(entry(group));
+    const { calls } = this.#reservations.reserve(performance.now());
+    if (calls.length !== 1) throw new Error(`${calls.length} calls began for ${group}`);
+    this.#spend(group);
+    for (const call of calls) {
+      call.takePlace();
+      call.release();
+    }
+    this.#blocks.freed(NAME, group);
+  }
+
+  /** A claim says that the rate of the group is used up. */
+  #spend(group: string): void {
+    this.#blocks.ask();
+    this.#blocks.learn([{ name: NAME, group, places: 0, waitMs: 3_600_000 }]);
+    this.#blocks.answered();
+  }
+}
+
+it.each([10, 1_000, 100_000])(
+  'a delay that runs walks through none of %i groups that wait for their rate',
+  (waiting) => {
+    const way = new Way(waiting);
+    const visits = visitsOf(() => {
+      for (let n = 0; n < DELAYS; n += 1) way.run(`new ${n}`);
+    });
+    expect(visits).toBeLessThan(DELAYS * 20);
+  },
+);
