@@ -1,6 +1,6 @@
 import type { FactoryProvider, InjectionToken } from '@nestjs/common';
 import { ModulesContainer } from '@nestjs/core';
-import { DataSource, type EntityManager } from 'typeorm';
+import { DataSource, type EntityManager, type QueryRunner } from 'typeorm';
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { shown } from '../validation/shown.js';
 
@@ -42,8 +42,8 @@ export function dataSourceProvider(choice: DataSourceChoice | undefined): Factor
 }
 
 /** TypeORM 0.3 calls it `connection`. */
-export function dataSourceOf(manager: EntityManager): DataSource | undefined {
-  return Reflect.get(manager, 'dataSource') ?? Reflect.get(manager, 'connection');
+export function dataSourceOf(its: EntityManager | QueryRunner): DataSource | undefined {
+  return Reflect.get(its, 'dataSource') ?? Reflect.get(its, 'connection');
 }
 
 const TWO_COPIES =

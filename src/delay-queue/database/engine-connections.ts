@@ -9,7 +9,7 @@ import {
   queryTimeoutMs,
 } from './connection-config.js';
 import { OwnPool } from './own-pool.js';
-import { driverOf, type PostgresDriver, poolOptionsOf } from './application-pool.js';
+import { driverOf, outliveErrors, type PostgresDriver, poolOptionsOf } from './application-pool.js';
 import { PreparedStatements } from './prepared-statements.js';
 import { bring, callersSettings, engineSettings } from './session-settings.js';
 
@@ -30,6 +30,7 @@ export class EngineConnections implements Runner {
   readonly #engines: OwnPool;
   readonly #callers: OwnPool;
   #watched: PostgresDriver['master'];
+  #unwatch: (() => void) | undefined;
   /** Opened before anybody asked for it. */
   #early: { client: Client; opened: Promise<void> } | undefined;
 
@@ -111,7 +112,7 @@ export class EngineConnections implements Runner {
   }
 
   async close(): Promise<void> {
-    this.#watched?.off('acquire', outliveErrors);
+    this.#unwatch?.();
     void this.#early?.client.end().catch(() => {});
     await Promise.all([this.#callers.close(), this.#engines.close()]);
   }
@@ -130,9 +131,9 @@ export class EngineConnections implements Runner {
   #watchPool(): void {
     const { master } = this.#driver;
     if (master === this.#watched) return;
-    this.#watched?.off('acquire', outliveErrors);
+    this.#unwatch?.();
     this.#watched = master;
-    master?.on('acquire', outliveErrors);
+    this.#unwatch = master && outliveErrors(master);
   }
 
   #pool(config: ConnectionConfig, max: number, prepared: PreparedStatements): OwnPool {
@@ -146,20 +147,7 @@ export class EngineConnections implements Runner {
     // next statement speaks for itself.
     pool.on('error', () => {});
     // A connection that dies between two statements tells it here alone.
-    pool.on('connect', outliveErrors);
+    pool.on('connect', (client) => client.on('error', () => {}));
     return new OwnPool(pool, prepared);
   }
 }
-
-/**
- * The pool hands out a connection a few microtasks before TypeORM listens to its errors. If the server ends the
- * session right then (seen when its last answer and the end came in one packet), nobody hears the `error` event,
- * and Node would end the process. Other listeners still hear the event.
- */
-function outliveErrors(client: ClientBase): void {
-  if (guarded.has(client)) return;
-  guarded.add(client);
-  client.on('error', () => {});
-}
-
-const guarded = new WeakSet<ClientBase>();

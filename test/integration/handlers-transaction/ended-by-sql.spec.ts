@@ -1,9 +1,9 @@
-import { afterEach, beforeAll, expect, it } from '@jest/globals';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayInvalidError } from 'nestjs-delay-queue';
 import { Query, type PoolClient } from 'pg';
 import type { EntityManager } from 'typeorm';
 import { ActingNode, type AttemptEnd } from '../../support/acting-node.js';
-import { EFFECT_TABLE, INSERT } from './ways.js';
+import { EFFECT_TABLE, INSERT, OpenCursor } from './ways.js';
 
 /** A handler that takes the transaction into its own hands: effects happen once all the same. */
 const acting = new ActingNode();
@@ -28,16 +28,44 @@ const ENDS = [
   `PREPARE TRANSACTION 'x'`,
   '/* at last */ COMMIT AND CHAIN',
   'INSERT INTO effect (n) VALUES (2); COMMIT; BEGIN',
+  '\n rollback WORK and CHAIN',
+  "SELECT 1 /* a /* b */ ' */; COMMIT; -- '",
+  'SELECT 1 AS a$$; COMMIT; SELECT 1 AS a$$',
 ];
+
+const clientOf = async (manager: EntityManager): Promise<PoolClient> =>
+  (await manager.queryRunner!.connect()) as PoolClient;
+
+const ended = (query: Query | OpenCursor): Promise<unknown> =>
+  new Promise((resolve, reject) => query.once('end', resolve).once('error', reject));
+
+/** One that shows no text, as an application may write one. */
+class Speaks extends OpenCursor {
+  constructor(sql: string) {
+    super(sql);
+    Object.defineProperty(this, 'sql', { value: sql });
+    Reflect.deleteProperty(this, 'text');
+  }
+
+  override submit(connection: unknown): void {
+    (connection as { query: (sql: unknown) => void }).query(Reflect.get(this, 'sql'));
+  }
+}
 
 const DOORS: Record<string, (manager: EntityManager, sql: string) => Promise<unknown>> = {
   'its manager': (manager, sql) => manager.query(sql),
-  'the client': async (manager, sql) =>
-    ((await manager.queryRunner!.connect()) as PoolClient).query({ text: sql }),
-  'the client, with a query of its own': async (manager, sql) => {
-    const client = (await manager.queryRunner!.connect()) as PoolClient;
-    const query = client.query(new Query(sql));
-    await new Promise((resolve, reject) => query.once('end', resolve).once('error', reject));
+  'the client': async (manager, sql) => (await clientOf(manager)).query({ text: sql }),
+  'the client, with a query of its own': async (manager, sql) =>
+    ended((await clientOf(manager)).query(new Query(sql))),
+  'the client, with one that shows no text': async (manager, sql) =>
+    ended((await clientOf(manager)).query(new Speaks(sql) as never) as unknown as Speaks),
+  'the client, with a text that is changed while it waits': async (manager, sql) => {
+    const client = await clientOf(manager);
+    const slow = client.query('SELECT pg_sleep(0.01)');
+    const statement = { text: 'SELECT 1' };
+    const answer = client.query(statement);
+    statement.text = sql;
+    await Promise.all([slow, answer]);
   },
 };
 
@@ -67,18 +95,82 @@ it.each(Object.entries(DOORS))(
   },
 );
 
-it('a ROLLBACK that is sent all the same never leads to "completed"', async () => {
+it('a statement that its session knows by a name is no way to end the transaction', async () => {
+  const prepared = { name: 'ends', text: 'COMMIT' };
+  for (const client of pooled()) await client.query(prepared);
   const ending = await endOf(async (manager) => {
     await manager.query(INSERT, [1]);
-    await manager.query('SET LOCAL standard_conforming_strings = off');
-    // By these settings the first text ends where, by the usual ones, the second begins.
-    await manager.query(String.raw`SELECT '\' , '; ROLLBACK; --'`);
+    await (await clientOf(manager)).query({ name: 'ends' } as never);
   });
-  expect(ending).toMatchObject({
-    event: 'dead',
-    error: expect.stringMatching(/the transaction was ended while the handler ran/),
-  });
+  expect(ending).toMatchObject({ event: 'dead', error: expect.stringMatching(/was not sent/) });
   expect(await effects()).toEqual([]);
+});
+
+/** Those that the pool has, behind all guards. */
+const pooled = (): (PoolClient & { processID: number })[] => {
+  const { master } = acting.dataSource.driver as unknown as { master: { _clients: never[] } };
+  return master._clients;
+};
+
+/** Has the session of that manager do it, past the guard. */
+async function pastTheGuard(manager: EntityManager, sql: string): Promise<void> {
+  const { processID } = (await clientOf(manager)) as PoolClient & { processID: number };
+  await pooled()
+    .find((client) => client.processID === processID)!
+    .query(sql);
+}
+
+interface Postpones {
+  postpone: (delay: unknown, after: string) => void;
+}
+
+describe.each(['returns', 'has nothing removed'])('where its handler %s', (how) => {
+  it.each([
+    'ROLLBACK',
+    'COMMIT AND CHAIN',
+    'COMMIT; BEGIN',
+    'ROLLBACK AND CHAIN',
+    'ROLLBACK; BEGIN',
+    'COMMIT AND CHAIN; SAVEPOINT s; ROLLBACK TO s',
+  ])(
+    'a transaction that %s has ended all the same is not committed with its delay',
+    async (sql) => {
+      const kind = how === 'returns' ? 'transactional' : 'transactional batch';
+      const { end } = await acting.fire(
+        kind,
+        async (ctx, delay) => {
+          await ctx.manager!.query(INSERT, [1]);
+          await pastTheGuard(ctx.manager!, sql);
+          await ctx.manager!.query(INSERT, [2]).catch(() => {});
+          if (kind !== 'transactional') (ctx as never as Postpones).postpone(delay, '1h');
+        },
+        { maxAttempts: 1 },
+      );
+      expect(end).toMatchObject({
+        event: 'dead',
+        error: expect.stringMatching(/the transaction was ended while the handler ran/),
+      });
+      // What was committed by then nobody can take back.
+      expect(await effects()).toEqual(sql.startsWith('COMMIT') ? [{ n: 1 }] : []);
+    },
+  );
+});
+
+it.each([
+  ['a savepoint', 'SAVEPOINT s; INSERT INTO effect (n) VALUES (2); ROLLBACK TO s', 'completed'],
+  ['BEGIN within it', 'BEGIN; SAVEPOINT s; ROLLBACK TO s; BEGIN', 'completed'],
+  ['COMMIT in a DO block', 'DO $$ BEGIN COMMIT; END $$', 'dead'],
+  ['COMMIT in a procedure', 'CALL commits()', 'dead'],
+])('%s is what it is to Postgres, and its attempt ends like that', async (_, sql, event) => {
+  await acting.sql(
+    'CREATE OR REPLACE PROCEDURE commits() LANGUAGE plpgsql AS $$ BEGIN COMMIT; END $$',
+  );
+  const ending = await endOf(async (manager) => {
+    await manager.query(INSERT, [1]);
+    await manager.query(sql);
+  });
+  expect(ending.event).toBe(event);
+  expect(await effects()).toEqual(event === 'completed' ? [{ n: 1 }] : []);
 });
 
 it('the connection of a handler is not its to end', async () => {

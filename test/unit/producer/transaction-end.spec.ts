@@ -13,6 +13,20 @@ it.each([
   ["SELECT 'a;b', 'it''s'; ROLLBACK", 'ROLLBACK'],
   ["SELECT E'\\'; COMMIT; --'; ROLLBACK", 'ROLLBACK'],
   ['SELECT $x$ it is $y$ here $x$; ABORT', 'ABORT'],
+  // Comments nest, so that the quote is inside of one.
+  ["SELECT 1 /* a /* b */ ' */; COMMIT; -- '", 'COMMIT'],
+  // `a$$` is a name, and no dollar quote begins in it.
+  ['SELECT 1 AS a$$; COMMIT; SELECT 1 AS a$$', 'COMMIT'],
+  ['SELECT 1 AS é$$; COMMIT; SELECT 1 AS é$$', 'COMMIT'],
+  ['-- a comment ends at a carriage return\rCOMMIT', 'COMMIT'],
+  // Where `standard_conforming_strings` is off, the first text ends behind the comma.
+  ["SELECT '\\' , '; ROLLBACK; --'", 'ROLLBACK'],
+  ['rollback /* to */ work and /* to a */ chain', 'ROLLBACK'],
+  [
+    'CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; END; END',
+    'END',
+  ],
+  ["CREATE FUNCTION begin() RETURNS int LANGUAGE sql AS 'SELECT 1'; COMMIT", 'COMMIT'],
 ])('%j ends its transaction: %s', (sql, command) => {
   expect(transactionEndIn(sql)).toBe(command);
 });
@@ -31,6 +45,10 @@ it.each([
   'SELECT 1 /* ; ROLLBACK; */',
   'PREPARE q AS SELECT 1',
   'CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT 1; END',
+  'CREATE OR REPLACE PROCEDURE f() BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; SELECT 2; END',
+  'SELECT 1 /* a /* ; COMMIT; */ ; COMMIT; */',
+  'ROLLBACK /* AND CHAIN */ TO a',
+  "SELECT U&'\\0041', $1 -- commit",
   'ENDING',
 ])('%j does not end its transaction', (sql) => {
   expect(transactionEndIn(sql)).toBeUndefined();

@@ -1,12 +1,15 @@
 import type { PoolClient, QueryResult } from 'pg';
 import type { DataSourceOptions, QueryRunner } from 'typeorm';
+import { driverOf } from '../../database/application-pool.js';
+import { dataSourceOf } from '../../database/chosen-data-source.js';
 import type { EngineConnections } from '../../database/engine-connections.js';
-import { endSessionSql } from '../../store/sql/attempts/fence.sql.js';
+import { SessionWatch } from '../../database/session-watch.js';
+import { endSessionSql, transactionNowSql } from '../../store/sql/attempts/fence.sql.js';
 import { DelayRolledBackError } from '../../delay/delay.errors.js';
 import { isInFailedTransaction } from '../../store/sql-state.js';
 import type { Runner, SessionRunner } from '../../store/wire/runner.js';
 import { clientSending } from './client-with.js';
-import { committed } from './server-answers.js';
+import { committed, isInTransaction, wasEnded } from './server-answers.js';
 import type { TransactionGuard } from './transaction-guard.js';
 
 /** What ends a session that does not answer is sent over a connection of its own. */
@@ -22,12 +25,22 @@ export interface ServerSession {
   transaction: string;
 }
 
+/** What the session had told when the fence was answered. */
+interface Fenced {
+  watch: SessionWatch;
+  transactions: number;
+  rollbacks: number;
+}
+
 /** The session of the application's pool that a transactional call runs on, from connect to release. */
 export class AttemptSession {
-  /** Set as soon as there is one. */
-  guard: TransactionGuard | undefined;
-  /** Set as soon as the fence has told. */
-  known: ServerSession | undefined;
+  /** The application has closed its pool. */
+  isTaken = false;
+  #guard: TransactionGuard | undefined;
+  #known: ServerSession | undefined;
+  #fenced: Fenced | undefined;
+  /** In the driver's list of connected runners, in the place of this one. */
+  #standIn: Pick<QueryRunner, 'release'> | undefined;
   #client: PoolClient | undefined;
   #ending: Promise<void> | undefined;
   #isReleased = false;
@@ -39,6 +52,31 @@ export class AttemptSession {
 
   async connect(): Promise<void> {
     this.#client = (await this.runner.connect()) as PoolClient;
+    SessionWatch.beginIfConnected(this.runner);
+    this.#standInForRunner();
+  }
+
+  /** To be called when the fence is answered. */
+  fenced(by: ServerSession): void {
+    this.#known = by;
+    const watch = SessionWatch.of(this.runner);
+    const { transactions = 0, rollbacks = 0 } = watch ?? {};
+    this.#fenced = watch && { watch, transactions, rollbacks };
+  }
+
+  /** The server has said that the fenced transaction is over. */
+  get isEnded(): boolean {
+    return (
+      this.#fenced !== undefined && this.#fenced.watch.transactions !== this.#fenced.transactions
+    );
+  }
+
+  get known(): ServerSession | undefined {
+    return this.#known;
+  }
+
+  guardedBy(guard: TransactionGuard): void {
+    this.#guard = guard;
   }
 
   /** @throws when it is not connected */
@@ -119,6 +157,7 @@ export class AttemptSession {
       },
     };
     try {
+      await this.#unlessAnother();
       await work(runner);
       if (answer === undefined) committing();
       return committed(answer ?? (await client.query(COMMIT)));
@@ -129,7 +168,12 @@ export class AttemptSession {
 
   /** With the errors that the guard means, once there is one. */
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
-    return this.guard ? this.guard.byEngine(work) : work();
+    return this.#guard ? this.#guard.byEngine(work) : work();
+  }
+
+  /** The same for the COMMIT of its transaction, which is this session's {@link commit}. */
+  commitBy(work: () => Promise<void>): Promise<void> {
+    return this.#guard ? this.#guard.commitBy(work) : work();
   }
 
   /**
@@ -137,7 +181,7 @@ export class AttemptSession {
    * another attempt. Not by a cancel request, which could hit whoever has the connection next.
    */
   cut(): void {
-    this.guard?.seal();
+    this.#guard?.seal();
     this.#ending = this.#end();
   }
 
@@ -149,6 +193,8 @@ export class AttemptSession {
   /** Not while its end is on the way, which would hit whoever gets the connection next. */
   async leave(): Promise<void> {
     await this.#ending;
+    // Whatever a subscriber has begun behind the end goes with the connection.
+    if (this.#client !== undefined && isInTransaction(this.#client)) this.close();
     await this.#release();
   }
 
@@ -158,6 +204,14 @@ export class AttemptSession {
    */
   async #end(): Promise<void> {
     if (this.#client === undefined || this.#isReleased || this.runner.isReleased) return;
+    await this.#terminate();
+    this.close();
+    // Now, since a handler that never returns would keep its place in the pool.
+    await this.#release();
+  }
+
+  /** On the server: a statement there goes on, and holds its locks, although its client has gone. */
+  async #terminate(): Promise<void> {
     try {
       if (this.known !== undefined) {
         await this.engine.query(endSessionSql(), [this.known.pid, this.known.began]);
@@ -165,13 +219,59 @@ export class AttemptSession {
     } catch {
       // Then idle_in_transaction_session_timeout ends it.
     }
+  }
+
+  /**
+   * Behind a text that ended the transaction and began the next one, the rows are not held: nothing may be committed.
+   * Asked of the server only where something was rolled back; to a savepoint, mostly.
+   *
+   * @throws DelayInvalidError
+   */
+  async #unlessAnother(): Promise<void> {
+    if (this.#fenced === undefined) return;
+    const { watch, rollbacks } = this.#fenced;
+    let isAnother = this.isEnded;
+    if (!isAnother && watch.rollbacks !== rollbacks) {
+      const [now] = await this.statements.query<{ transaction: string | null }>(
+        transactionNowSql(),
+        [],
+      );
+      isAnother = now?.transaction !== this.#known?.transaction;
+    }
+    if (isAnother) throw wasEnded();
+  }
+
+  /**
+   * A handler may not release the runner that it is given. The application may: `destroy()` releases whatever stands in
+   * the driver's list, and would find a runner there that refuses.
+   */
+  #standInForRunner(): void {
+    const runners = this.#connectedRunners;
+    const index = runners.indexOf(this.runner);
+    if (index === -1) return;
+    this.#standIn = { release: () => this.#taken() };
+    runners[index] = this.#standIn;
+  }
+
+  /** The application closes its pool, and waits for this connection. */
+  async #taken(): Promise<void> {
+    this.isTaken = true;
+    this.#guard?.seal();
+    // Waited for before the row is given back, not by the application.
+    this.#ending = this.#terminate();
     this.close();
-    // Now, since a handler that never returns would keep its place in the pool.
     await this.#release();
+  }
+
+  get #connectedRunners(): Pick<QueryRunner, 'release'>[] {
+    const dataSource = dataSourceOf(this.runner);
+    return (dataSource && driverOf(dataSource).connectedQueryRunners) ?? [];
   }
 
   #release(): Promise<void> {
     this.#isReleased = true;
-    return this.guard ? this.guard.release() : this.runner.release();
+    const index = this.#standIn ? this.#connectedRunners.indexOf(this.#standIn) : -1;
+    if (index !== -1) this.#connectedRunners.splice(index, 1);
+    return this.#guard ? this.#guard.release() : this.runner.release();
   }
 }

@@ -1,8 +1,8 @@
 import type { PoolClient } from 'pg';
 
-/** The same client with some methods replaced. */
-export function clientWith(client: PoolClient, methods: Record<string, unknown>): PoolClient {
-  return new Proxy(client, {
+/** The same object, such as a client, with some methods replaced. */
+export function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
+  return new Proxy(its, {
     get(target, name) {
       if (typeof name === 'string' && Object.hasOwn(methods, name)) return methods[name];
       const value: unknown = Reflect.get(target, name, target);
@@ -18,7 +18,7 @@ export function clientSending(
   instead: () => Promise<unknown>,
 ): PoolClient {
   const query = client.query.bind(client) as unknown as (...all: unknown[]) => unknown;
-  return clientWith(client, {
+  return withMethods(client, {
     query: (...all: unknown[]) => (all[0] === statement ? instead() : query(...all)),
   });
 }

@@ -71,6 +71,8 @@ export class FencedTransaction {
   async #work(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
     try {
       const outcome = await this.#guarded(handle);
+      // The application closed its pool, whatever the handler made of that: it may run again.
+      if (this.#session.isTaken) return await this.#rollback({ kind: 'released' });
       if (outcome.kind !== 'completed') return await this.#rollback(outcome);
       // Cut, and its handler resolved all the same: it has been decided otherwise.
       if (this.call.over) return await this.#rollback(LOST);
@@ -81,8 +83,13 @@ export class FencedTransaction {
   }
 
   async #guarded(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
-    const guard = new TransactionGuard(this.#runner, this.#session.client, this.#removeAndCommit);
-    this.#session.guard = guard;
+    const guard = new TransactionGuard(
+      this.#runner,
+      this.#session.client,
+      () => this.#session.isEnded,
+      this.#removeAndCommit,
+    );
+    this.#session.guardedBy(guard);
     this.call.manager = this.#runner.manager;
     const outcome = await handle();
     const { objection, isUsable } = await guard.end(outcome.kind === 'completed');
@@ -106,7 +113,7 @@ export class FencedTransaction {
       await this.#runner.rollbackTransaction();
       return this.#beginFenced();
     }
-    this.#session.known = fence;
+    this.#session.fenced(fence);
     // Once more: the answer may have waited longer than the lease, and the session have ended.
     if (this.#isTooLate) return false;
     return this.call.keepOnly(new Set(fence.ids));
@@ -131,7 +138,7 @@ export class FencedTransaction {
 
   async #commit(): Promise<Outcome> {
     try {
-      await this.#session.byEngine(() => this.#runner.commitTransaction());
+      await this.#session.commitBy(() => this.#runner.commitTransaction());
       return { kind: 'completed' };
     } catch (error) {
       // The server said so: nobody need look whether it was committed after all.

@@ -1,6 +1,7 @@
 import type { PoolClient } from 'pg';
 import { DelayInvalidError, DelayTransactionOverError } from '../../delay/delay.errors.js';
-import { clientWith } from './client-with.js';
+import { withMethods } from './client-with.js';
+import { wasEnded } from './server-answers.js';
 import { transactionEndIn } from '../../producer/transaction/transaction-end.js';
 
 /** Why a handler may not end the transaction, or give away the connection, that it was given. */
@@ -12,14 +13,22 @@ type Call = [config: unknown, values: unknown, callback: unknown];
 
 /** An object that `pg` lets talk to the connection directly: a query of `pg`'s own class, a cursor, a stream. */
 interface Submittable {
-  submit: unknown;
+  submit: (connection: Wire) => unknown;
   handleError: (error: unknown, connection: unknown) => void;
   handleReadyForQuery: (connection: unknown) => void;
+}
+
+/** What a Submittable speaks to: `pg`'s connection. */
+interface Wire {
+  query(text: unknown): unknown;
+  parse(statement: { text?: unknown }, ...more: unknown[]): unknown;
 }
 
 interface Statement {
   /** Whether its answers come by themselves; a cursor has to be read to its end. */
   endsByItself: boolean;
+  /** As it was given: its caller may put another text into it while it waits. */
+  config: unknown;
   send: () => void;
   refuse: (error: unknown) => void;
 }
@@ -38,10 +47,14 @@ export class HandlersClient {
   #isSealed = false;
   #onQuiet: (() => void) | undefined;
 
-  constructor(client: PoolClient) {
+  /** @param isEnded whether the server has said that the attempt's transaction is over: what comes now would be kept */
+  constructor(
+    private readonly client: PoolClient,
+    private readonly isEnded: () => boolean,
+  ) {
     this.#query = client.query.bind(client);
-    this.facade = clientWith(client, {
-      query: (...call: Call) => this.#take(client, call),
+    this.facade = withMethods(client, {
+      query: (...call: Call) => this.#take(call),
       connect: forbidden,
       end: forbidden,
       release: forbidden,
@@ -74,20 +87,20 @@ export class HandlersClient {
   }
 
   /** `pg` takes a statement in three ways: it answers a promise, calls a callback, or takes a Submittable. */
-  #take(client: PoolClient, call: Call): unknown {
+  #take(call: Call): unknown {
     const [config] = call;
     if (isSubmittable(config)) {
-      this.#enqueue(config, this.#submission(client, config, call));
+      this.#enqueue(this.#submission(config, call));
       return config;
     }
     const callback = callbackOf(call);
     if (callback !== undefined) {
-      this.#enqueue(config, this.#question(call, callback));
+      this.#enqueue(this.#question(call, callback));
       return undefined;
     }
     const answered = new Promise((resolve, reject) => {
       const answer: Callback = (error, result) => (error ? reject(error) : resolve(result));
-      this.#enqueue(config, this.#question(call, answer));
+      this.#enqueue(this.#question(call, answer));
     });
     return answered.catch((error: unknown) => {
       // As `pg` does: a stack that leads to the code that sent the statement, not to the socket.
@@ -99,6 +112,7 @@ export class HandlersClient {
   #question([config, values]: Call, callback: Callback): Statement {
     const statement: Statement = {
       endsByItself: true,
+      config,
       send: () => {
         const answered: Callback = (error, result) => {
           this.#ended(statement);
@@ -112,29 +126,31 @@ export class HandlersClient {
     return statement;
   }
 
-  #submission(client: PoolClient, config: Submittable, call: Call): Statement {
+  #submission(config: Submittable, call: Call): Statement {
     const statement: Statement = {
       endsByItself: false,
+      config,
       send: () => {
-        for (const end of ['handleReadyForQuery', 'handleError'] as const) {
+        const restores = ENDS.map((end) => {
           const original = config[end] as ((...told: unknown[]) => void) | undefined;
-          config[end] = (...told: unknown[]) => {
+          return replaced(config, end, (...told: unknown[]) => {
+            for (const restore of restores) restore();
             this.#ended(statement);
             original?.apply(config, told);
-          };
-        }
+          });
+        });
+        if (textOf(config) === undefined) restores.push(submitsNoEnd(config));
         this.#query(...call);
       },
-      refuse: (error) => {
-        const { connection } = client as unknown as { connection: unknown };
-        process.nextTick(() => config.handleError(error, connection));
-      },
+      refuse: (error) => process.nextTick(() => config.handleError(error, this.#connection)),
     };
     return statement;
   }
 
-  #enqueue(config: unknown, statement: Statement): void {
-    const refusal = this.#isSealed ? new DelayTransactionOverError() : refusalOf(config);
+  #enqueue(statement: Statement): void {
+    const refusal = this.#isSealed
+      ? new DelayTransactionOverError()
+      : this.#refusalOf(statement.config);
     if (refusal !== undefined) statement.refuse(refusal);
     else if (this.#sent !== undefined) this.#waiting.push(statement);
     else this.#send(statement);
@@ -143,12 +159,14 @@ export class HandlersClient {
   #send(statement: Statement): void {
     this.#sent = statement;
     try {
-      statement.send();
+      const refusal = this.#refusalOf(statement.config);
+      if (refusal === undefined) return statement.send();
+      statement.refuse(refusal);
     } catch (error) {
       // `pg` itself throws for a statement without a text, or a callback that is no function.
       statement.refuse(error);
-      this.#ended(statement);
     }
+    this.#ended(statement);
   }
 
   #ended(statement: Statement): void {
@@ -158,6 +176,55 @@ export class HandlersClient {
     if (next !== undefined) this.#send(next);
     else this.#onQuiet?.();
   }
+
+  /** TypeORM's own savepoints are fine; the end of the transaction is the engine's alone to write. */
+  #refusalOf(config: unknown): DelayInvalidError | undefined {
+    if (this.isEnded()) return wasEnded();
+    return refusalOf(textOf(config) ?? this.#preparedAs(config));
+  }
+
+  /** A statement that its session knows by a name needs no text. */
+  #preparedAs(config: unknown): unknown {
+    const name = propertyOf(config, 'name');
+    const known = propertyOf(this.#connection, 'parsedStatements');
+    return typeof name === 'string' ? propertyOf(known, name) : undefined;
+  }
+
+  get #connection(): unknown {
+    return propertyOf(this.client, 'connection');
+  }
+}
+
+const ENDS = ['handleReadyForQuery', 'handleError'] as const;
+
+/** @returns what puts the method back, unless somebody has replaced it since */
+function replaced(its: Submittable, method: keyof Submittable, by: unknown): () => void {
+  const original = Object.getOwnPropertyDescriptor(its, method);
+  Object.defineProperty(its, method, { configurable: true, writable: true, value: by });
+  return () => {
+    if (its[method] !== by) return;
+    if (original === undefined) Reflect.deleteProperty(its, method);
+    else Object.defineProperty(its, method, original);
+  };
+}
+
+/** One that does not show its text is heard where it speaks. */
+function submitsNoEnd(config: Submittable): () => void {
+  const submit = config.submit.bind(config);
+  return replaced(config, 'submit', (connection: Wire) => {
+    let refusal: DelayInvalidError | undefined;
+    const unlessEnd = (text: unknown, send: () => unknown): unknown => {
+      refusal ??= refusalOf(text);
+      return refusal === undefined ? send() : undefined;
+    };
+    const heard = withMethods(connection, {
+      query: (text: unknown) => unlessEnd(text, () => connection.query(text)),
+      parse: (...all: Parameters<Wire['parse']>) =>
+        unlessEnd(all[0].text, () => connection.parse(...all)),
+    });
+    const error = submit(heard);
+    return refusal ?? error;
+  });
 }
 
 function forbidden(): never {
@@ -178,10 +245,21 @@ function callbackOf([config, values, callback]: Call): Callback | undefined {
   return typeof own === 'function' ? (own as Callback) : undefined;
 }
 
-/** TypeORM's own savepoints are fine; the end of the transaction is the engine's alone to write. */
-function refusalOf(config: unknown): DelayInvalidError | undefined {
-  const text: unknown =
-    typeof config === 'object' && config !== null && 'text' in config ? config.text : config;
+function propertyOf(of: unknown, name: string): unknown {
+  return typeof of === 'object' && of !== null ? Reflect.get(of, name) : undefined;
+}
+
+/** Of a statement in any form that `pg` takes; a stream keeps it in its cursor. */
+function textOf(config: unknown): string | undefined {
+  const texts = [
+    config,
+    propertyOf(config, 'text'),
+    propertyOf(propertyOf(config, 'cursor'), 'text'),
+  ];
+  return texts.find((text): text is string => typeof text === 'string');
+}
+
+function refusalOf(text: unknown): DelayInvalidError | undefined {
   const end = typeof text === 'string' ? transactionEndIn(text) : undefined;
   return end === undefined
     ? undefined

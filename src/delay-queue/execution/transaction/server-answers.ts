@@ -1,5 +1,10 @@
 import type { PoolClient, QueryResult } from 'pg';
-import { DelayError, DelayLeaseLostError, DelayRolledBackError } from '../../delay/delay.errors.js';
+import {
+  DelayError,
+  DelayInvalidError,
+  DelayLeaseLostError,
+  DelayRolledBackError,
+} from '../../delay/delay.errors.js';
 
 /**
  * After an error in the transaction the server answers ROLLBACK to a COMMIT, and no error.
@@ -22,7 +27,18 @@ export function rethrow(error: unknown): never {
 }
 
 /** By what the server said with its last answer; older versions of `pg` did not keep it. */
-export function isOutsideTransaction(client: PoolClient): boolean {
-  const { getTransactionStatus } = client as { getTransactionStatus?: () => string | null };
-  return getTransactionStatus?.call(client) === 'I';
+export const isOutsideTransaction = (client: PoolClient): boolean => statusOf(client) === 'I';
+
+export function isInTransaction(client: PoolClient): boolean {
+  const status = statusOf(client);
+  return status === 'T' || status === 'E';
 }
+
+function statusOf(client: PoolClient): string | null | undefined {
+  const { getTransactionStatus } = client as { getTransactionStatus?: () => string | null };
+  return getTransactionStatus?.call(client);
+}
+
+/** However it came about, the claim no longer protects what the handler did. */
+export const wasEnded = (): DelayInvalidError =>
+  new DelayInvalidError('manager', 'the transaction was ended while the handler ran');

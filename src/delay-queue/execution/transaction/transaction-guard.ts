@@ -5,7 +5,9 @@ import { depthOf } from '../../producer/transaction/ending-transactions.js';
 import { EngineSide } from '../../producer/transaction/handler-context.js';
 import { clientSending } from './client-with.js';
 import { HandlersClient, NOT_THE_HANDLERS } from './handlers-client.js';
-import { isOutsideTransaction, rethrow } from './server-answers.js';
+import { isOutsideTransaction, rethrow, wasEnded } from './server-answers.js';
+
+const COMMIT = 'COMMIT';
 
 /**
  * Stands between a handler and the transaction that it was given. The handler may write, and may begin
@@ -25,18 +27,22 @@ export class TransactionGuard {
   /** Statements of the handler's that are not answered. */
   #running = 0;
   #isOver = false;
+  /** The attempt's own COMMIT is on its way: a subscriber may send one of its own behind the end. */
+  #isCommitting = false;
   #release: () => Promise<void> = () => Promise.resolve();
 
   /**
    * @param client that of the runner
+   * @param isEnded whether the server has said that the attempt's transaction is over
    * @param commit in place of TypeORM's COMMIT, by which it decides what is sent with it
    */
   constructor(
     private readonly runner: QueryRunner,
     private readonly client: PoolClient,
+    isEnded: () => boolean,
     private readonly commit: () => Promise<QueryResult>,
   ) {
-    this.#handlers = new HandlersClient(client);
+    this.#handlers = new HandlersClient(client, isEnded);
     this.#guardStatements();
     this.#guardTransactions();
     this.#guardRelease();
@@ -45,6 +51,16 @@ export class TransactionGuard {
   /** Does the engine's work with the transaction. */
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#engine.run(work);
+  }
+
+  /** Has TypeORM commit the attempt's transaction. */
+  async commitBy(work: () => Promise<void>): Promise<void> {
+    this.#isCommitting = true;
+    try {
+      await this.byEngine(work);
+    } finally {
+      this.#isCommitting = false;
+    }
   }
 
   /** The attempt is decided: nothing of the handler's is sent from now on. */
@@ -100,7 +116,7 @@ export class TransactionGuard {
     }
     // When the handler swallowed an error and a savepoint then cannot be made, TypeORM rolls back all of it.
     if (!this.runner.isTransactionActive || isOutsideTransaction(this.client)) {
-      return new DelayInvalidError('manager', 'the transaction was ended while the handler ran');
+      return wasEnded();
     }
     return undefined;
   }
@@ -110,7 +126,7 @@ export class TransactionGuard {
     const query = runner.query.bind(runner) as (...all: unknown[]) => Promise<unknown>;
     const stream = runner.stream.bind(runner);
     // Made once: each `resolve` of a Proxy asks it whether it is a promise.
-    const ofEngine = Promise.resolve(clientSending(this.client, 'COMMIT', this.commit));
+    const ofEngine = Promise.resolve(clientSending(this.client, COMMIT, () => this.#sendCommit()));
     const ofHandler = Promise.resolve(this.#handlers.facade);
     const own = {
       connect: () => {
@@ -123,6 +139,13 @@ export class TransactionGuard {
     Object.assign(runner, own);
   }
 
+  async #sendCommit(): Promise<QueryResult> {
+    if (!this.#isCommitting) return this.client.query(COMMIT);
+    const answer = await this.commit();
+    this.#isCommitting = false;
+    return answer;
+  }
+
   #guardTransactions(): void {
     const { runner } = this;
     const startTransaction = runner.startTransaction.bind(runner);
@@ -130,7 +153,9 @@ export class TransactionGuard {
     const rollbackTransaction = runner.rollbackTransaction.bind(runner);
     const end = (ends: () => Promise<void>) => () => (this.#isEngine ? ends() : this.#end(ends));
     runner.startTransaction = (level) =>
-      this.#ofHandler(() => this.#begin(startTransaction, level));
+      this.#isEngine
+        ? startTransaction(level)
+        : this.#ofHandler(() => this.#begin(startTransaction, level));
     runner.commitTransaction = end(commitTransaction);
     runner.rollbackTransaction = end(rollbackTransaction);
   }

@@ -4,9 +4,15 @@ import type { InTransaction } from '../../delay/delay.js';
 import { DelayInvalidError } from '../../delay/delay.errors.js';
 import { SessionWatch } from '../../database/session-watch.js';
 import { isManager, type Surrounding } from './surrounding.js';
-import { type ActingAttempt, callOfManager, currentCall } from './handler-context.js';
+import { type ActingAttempt, callOfManager, currentCall, isJoined } from './handler-context.js';
 import { CallsInOrder } from './calls-in-order.js';
-import { belongsInside, isEnding, transactionIsOver } from './ending-transactions.js';
+import {
+  belongsInside,
+  isEnding,
+  transactionIsOver,
+  transactionNow,
+  type TransactionNumber,
+} from './ending-transactions.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { readable } from '../../validation/blame.js';
 import { shown } from '../../validation/shown.js';
@@ -29,7 +35,7 @@ export const aloneBy = (runner: Runner): CallersTransaction => ({
 /**
  * The transaction that the caller chose: that of a manager, or undefined for a transaction of the call's own.
  * No call joins a transaction that it does not name, unless the application says how to find the surrounding one.
- * Inside a transactional handler a write has to say which one it means.
+ * Inside a transactional handler a write has to say which one it means, unless the application has joined the two.
  *
  * @param surrounding the surrounding transaction's manager, for calls that name none
  * @throws DelayInvalidError for what is no EntityManager, for a manager of another DataSource or of a transaction
@@ -43,15 +49,17 @@ export function transactionOf(
 ): CallersTransaction | undefined {
   const chosen = managerIn(options);
   if (chosen === 'own') return undefined;
-  if (chosen === undefined && currentCall()?.handler.transactional) {
-    if (kind === 'read') return undefined;
+  const acting = chosen === undefined ? currentCall() : undefined;
+  const isTransactional = acting?.handler.transactional === true;
+  const isAsked = !isTransactional || isJoined(acting);
+  const manager = chosen ?? (isAsked ? surrounding?.() : undefined);
+  if (manager === undefined && isTransactional && kind === 'write') {
     throw new DelayInvalidError(
       'manager',
       'inside a transactional handler say which transaction: `manager: ctx.manager` joins it, ' +
         "`manager: 'own'` is a transaction of its own",
     );
   }
-  const manager = chosen ?? surrounding?.();
   if (manager === undefined) return undefined;
   if (dataSourceOf(manager) !== dataSource) {
     throw new DelayInvalidError(
@@ -65,6 +73,8 @@ export function transactionOf(
   if (callOfManager(manager)?.over || queryRunner.isReleased || isEnding(queryRunner)) {
     throw transactionIsOver();
   }
+  // From here on, so that a transaction which ends and begins anew during the call is known for another one.
+  SessionWatch.beginIfConnected(queryRunner);
   const calls = CallsInOrder.of(queryRunner);
   return {
     manager,
@@ -106,16 +116,16 @@ export function runnerOf(
   };
   const { queryRunner } = source;
   if (queryRunner === undefined) return { query };
-  const began = isOpen(queryRunner);
+  const began = openOn(queryRunner);
   return {
     transaction: 'callers',
     query: async (sql, parameters) => {
       const connecting = SessionWatch.begin(queryRunner);
       if (connecting) await connecting;
-      if (!began) return query(sql, parameters);
-      if (!isOpen(queryRunner)) throw transactionIsOver();
+      if (began === undefined) return query(sql, parameters);
+      if (!isStillOpen(began, queryRunner)) throw transactionIsOver();
       const sent = [...parameters];
-      belongsInside(sent);
+      belongsInside(sent, transactionNow(queryRunner));
       return query(sql, sent);
     },
   };
@@ -124,6 +134,19 @@ export function runnerOf(
 /** Whether a transaction is open on it, as far as is known here. */
 export const isOpen = (runner: QueryRunner): boolean =>
   !isEnding(runner) && (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
+
+/** A transaction that is open, and which one of its session it is, where that is known. */
+export interface OpenTransaction {
+  transaction: TransactionNumber;
+}
+
+/** Undefined when none is open, as far as is known here. */
+export const openOn = (runner: QueryRunner): OpenTransaction | undefined =>
+  isOpen(runner) ? { transaction: transactionNow(runner) } : undefined;
+
+/** Whether that very transaction is open: another one may have begun behind it. */
+export const isStillOpen = ({ transaction }: OpenTransaction, runner: QueryRunner): boolean =>
+  isOpen(runner) && (transaction === undefined || transaction === transactionNow(runner));
 
 /** Whether the manager is in a transaction. One that was begun in plain SQL is known to the server alone. */
 export async function isInTransaction({ queryRunner }: EntityManager): Promise<boolean> {

@@ -17,12 +17,21 @@ interface Ending {
   sent: number;
   /** The server has ended the transaction, and TypeORM does not know it yet. */
   isOver: boolean;
+  /** What the session had told when the last of those statements was sent. */
+  before: Pick<SessionWatch, 'transactions' | 'rollbacks'> | undefined;
 }
 
 const endings = new WeakMap<QueryRunner, Ending>();
 
-/** Parameters of the statements that belong into a transaction, until the statement goes out. */
-const inside = new WeakSet<object>();
+/** The parameters of statements that belong into a transaction, until the statement goes out, with which one that is. */
+const inside = new WeakMap<object, { transaction: TransactionNumber }>();
+
+/** Tells the transactions of a session from each other; undefined where the server's messages cannot be seen. */
+export type TransactionNumber = number | undefined;
+
+/** That of the transaction that is open on the runner, if one is. */
+export const transactionNow = (runner: QueryRunner): TransactionNumber =>
+  SessionWatch.of(runner)?.transactions;
 
 /**
  * Whether the end of the runner's transaction was sent, or has happened. TypeORM says that its transaction is
@@ -33,34 +42,71 @@ export function isEnding(runner: QueryRunner): boolean {
   return ending !== undefined && (ending.sent > 0 || ending.isOver);
 }
 
-/** Marks a statement by its parameters: it is refused when its turn comes after the transaction's end. */
-export const belongsInside = (parameters: object): void => void inside.add(parameters);
+/**
+ * Marks a statement by its parameters: it is refused when its turn comes after the transaction's end, also when the
+ * next transaction has begun.
+ */
+export const belongsInside = (parameters: object, transaction: TransactionNumber): void =>
+  void inside.set(parameters, { transaction });
 
-/** Whether a statement that goes out belongs into a transaction. */
-export const isInside = (parameters: object | undefined): boolean =>
-  parameters !== undefined && inside.delete(parameters);
+/**
+ * A statement goes out. @returns whether it belongs into a transaction
+ * @throws DelayInvalidError when that transaction is over
+ */
+export function isInside(runner: QueryRunner, parameters: object | undefined): boolean {
+  const mark = parameters && inside.get(parameters);
+  if (parameters === undefined || mark === undefined) return false;
+  inside.delete(parameters);
+  const isAnother = mark.transaction !== transactionNow(runner);
+  if (isAnother || isEnding(runner)) throw transactionIsOver();
+  return true;
+}
 
 /** Another statement goes out on the runner, after all that the runner was given before it. */
 export function sends(runner: QueryRunner, sql: string): void {
   if (transactionEndIn(sql) !== undefined) {
     void SessionWatch.begin(runner);
-    endingOf(runner).sent += 1;
+    const ending = endingOf(runner);
+    ending.sent += 1;
+    ending.before = toldSoFar(runner);
   } else if (BEGINS.test(sql)) forgetEnd(runner);
 }
 
 /**
  * A statement is answered.
  * @param isRefused an end that Postgres refuses is an end, too: it rolls back. Told before the session's state is.
+ * @returns the command in it that ends a transaction
  */
-export function isAnswered(runner: QueryRunner, sql: string, isRefused: boolean): void {
-  const isOver = SessionWatch.of(runner)?.isOpen === false;
-  if (!isOver && !endings.has(runner)) return;
+export function isAnswered(
+  runner: QueryRunner,
+  sql: string,
+  isRefused: boolean,
+): string | undefined {
+  const watch = SessionWatch.of(runner);
+  const isOver = watch?.isOpen === false;
+  if (!isOver && !endings.has(runner)) return undefined;
   const ending = endingOf(runner);
-  const isEnd = ending.sent > 0 && transactionEndIn(sql) !== undefined;
-  if (isEnd) ending.sent -= 1;
+  const command = ending.sent > 0 ? transactionEndIn(sql) : undefined;
+  const isEnd = command !== undefined;
+  if (isEnd) {
+    ending.sent -= 1;
+    if (!isRefused && watch && isChained(watch, ending.before)) watch.rolledBackAndChained();
+  }
   ending.isOver =
     (isOver || (isEnd && isRefused)) && runner.isTransactionActive && depthOf(runner) > 0;
+  return command;
 }
+
+function toldSoFar(runner: QueryRunner): Ending['before'] {
+  const watch = SessionWatch.of(runner);
+  return watch && { transactions: watch.transactions, rollbacks: watch.rollbacks };
+}
+
+/** What was sent ends a transaction, a rollback was answered, and one is open: the next one. */
+const isChained = (watch: SessionWatch, before: Ending['before']): boolean =>
+  watch.isOpen === true &&
+  watch.transactions === before?.transactions &&
+  watch.rollbacks !== before.rollbacks;
 
 /** TypeORM is about to send the ROLLBACK of its transaction: what joins it now would be undone at once. */
 export function willRollBack(runner: QueryRunner): void {
@@ -79,7 +125,7 @@ export function depthOf(runner: QueryRunner): number {
 function endingOf(runner: QueryRunner): Ending {
   const known = endings.get(runner);
   if (known !== undefined) return known;
-  const ending: Ending = { sent: 0, isOver: false };
+  const ending: Ending = { sent: 0, isOver: false, before: undefined };
   endings.set(runner, ending);
   return ending;
 }

@@ -46,6 +46,13 @@ const storage = new AsyncLocalStorage<ActingCall | EngineSide | undefined>();
 /** Transactional calls, each by the runner that was made for it alone. */
 const byRunner = new WeakMap<QueryRunner, ActingCall>();
 
+/** Runners of attempts whose transaction is what the application's library finds as the surrounding one. */
+export const joined = new WeakSet<QueryRunner>();
+
+export function isJoined({ manager }: ActingCall): boolean {
+  return manager?.queryRunner !== undefined && joined.has(manager.queryRunner);
+}
+
 /**
  * Runs a handler so that the code that it calls knows for which call it acts. A handler that needs no context
  * runs without one, since Node then looks at every promise that is made.

@@ -7,16 +7,19 @@ import {
   aloneBy,
   type CallersTransaction,
   isInTransaction,
-  isOpen,
+  isStillOpen,
+  openOn,
   runnerOf,
   transactionOf,
 } from './callers-transaction.js';
+import { TransactionEnds } from './after-commit.js';
 import { transactionIsOver } from './ending-transactions.js';
 import type { Surrounding } from './surrounding.js';
 import type { OutsideTransactions } from './outside-transactions.js';
 
 /** The transactions in which calls write and read. */
 export class Transactions {
+  readonly #ends: TransactionEnds;
   readonly #writesAlone: CallersTransaction;
   readonly #readsAlone: CallersTransaction;
 
@@ -30,12 +33,14 @@ export class Transactions {
     private readonly calls: { readonly isClosed: boolean },
     private readonly surrounding: Surrounding | undefined,
   ) {
+    this.#ends = TransactionEnds.of(dataSource);
     this.#writesAlone = aloneBy(outside.writes);
     this.#readsAlone = aloneBy(outside.reads);
   }
 
   /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
   of(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
+    this.#ends.stay();
     const transaction = transactionOf(this.dataSource, options, kind, this.surrounding);
     if (transaction !== undefined) return transaction;
     if (this.calls.isClosed) throw new DelayShutdownError();
@@ -49,10 +54,11 @@ export class Transactions {
    */
   async inTime<Given>({ manager }: CallersTransaction, given: Promise<Given>): Promise<Given> {
     const runner = manager?.queryRunner;
-    const wasOpen = runner !== undefined && isOpen(runner);
+    const open = runner === undefined ? undefined : openOn(runner);
     const there = await given;
     if (manager === undefined && this.calls.isClosed) throw new DelayShutdownError();
-    if (wasOpen && !isOpen(runner)) throw transactionIsOver();
+    if (runner !== undefined && open !== undefined && !isStillOpen(open, runner))
+      throw transactionIsOver();
     return there;
   }
 

@@ -32,6 +32,10 @@ SELECT set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle
        pg_current_xact_id()::text AS transaction, current_setting('transaction_isolation') AS isolation,
        ${ids} AS ids`;
 
+/** The transaction that is open, if it has a number: one that is fenced has that of its fence. No parameters. */
+export const transactionNowSql = (): string =>
+  'SELECT pg_current_xact_id_if_assigned()::text AS transaction';
+
 /**
  * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a
  * session to somebody else as soon as its transaction is over. Parameters: pid, began_us.

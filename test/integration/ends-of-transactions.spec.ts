@@ -1,0 +1,175 @@
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
+import type { PoolClient } from 'pg';
+import type { EntityManager, QueryRunner } from 'typeorm';
+import { Engine } from '../../src/delay-queue/runtime/engine.js';
+import { OneNode } from '../support/one-node.js';
+
+/** A caller's transaction ends, or begins anew, in more ways than TypeORM knows of: the server's word counts. */
+const node = new OneNode();
+const arm = jest.spyOn(Engine.prototype, 'announce');
+
+let runner: QueryRunner;
+
+afterEach(async () => {
+  arm.mockClear();
+  if (runner.isTransactionActive) await runner.rollbackTransaction().catch(() => {});
+  await runner.query('ROLLBACK').catch(() => {});
+  await runner.release();
+});
+
+const later = (key: string) =>
+  node.delays.schedule('test.a', { n: 1 }, { after: '1s', key, manager: runner.manager });
+
+const keys = async (): Promise<unknown[]> =>
+  (await node.sql('SELECT key FROM delay_queue.delay ORDER BY key')).map(({ key }) => key);
+
+/** Told with `certain: true` the wheel believes it, else a load does. */
+const heard = (): unknown[] => arm.mock.calls.map(([, , certain]) => certain);
+
+const DOORS: Record<string, (sql: string) => Promise<unknown>> = {
+  'by its manager': (sql) => runner.manager.query(sql),
+  'by the client': async (sql) => ((await runner.connect()) as PoolClient).query(sql),
+};
+
+const BEGINS: Record<string, () => Promise<unknown>> = {
+  'by TypeORM': () => runner.startTransaction(),
+  'in plain SQL': () => runner.query('/* of the application */ BEGIN'),
+};
+
+async function begin(how: string): Promise<void> {
+  runner = node.dataSource.createQueryRunner();
+  await runner.connect();
+  await BEGINS[how]!();
+}
+
+const rolledBack = expect.objectContaining({ code: 'DELAY_ROLLED_BACK' });
+
+const outcomeOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => 'done',
+    (error: unknown) => error,
+  );
+
+describe.each(Object.keys(BEGINS))('a transaction that began %s', (beginning) => {
+  describe.each(Object.entries(DOORS))('and is ended %s', (door, send) => {
+    it.each([
+      ['COMMIT AND CHAIN'],
+      ['COMMIT; BEGIN'],
+      ['END WORK AND CHAIN; SELECT 1'],
+      ['SELECT 1; COMMIT; SELECT 2; BEGIN; SELECT 3'],
+    ])(
+      'by %s: what was written is told of then, what comes then is of the next one',
+      async (sql) => {
+        await begin(beginning);
+        await later('one');
+        expect(heard()).toEqual([]);
+        await send(sql);
+        expect(heard()).toEqual([true]);
+        expect(await keys()).toEqual(['one']);
+        await later('two');
+        await send('ROLLBACK');
+        expect(heard()).toEqual([true]);
+        expect(await keys()).toEqual(['one']);
+      },
+    );
+
+    it.each(['ROLLBACK AND CHAIN', 'ROLLBACK; BEGIN', 'abort transaction and chain'])(
+      'by %s: what was written is never told of for certain, what comes then is',
+      async (sql) => {
+        await begin(beginning);
+        await later('one');
+        await send(sql);
+        await later('two');
+        await send('COMMIT');
+        expect(await keys()).toEqual(['two']);
+        // By its text it is known: the client's own is a guess, and the row decides.
+        if (door === 'by its manager') expect(heard()).toEqual([true]);
+        else expect(heard()).toEqual([false, false]);
+      },
+    );
+
+    it('by COMMIT among others: told of at once', async () => {
+      await begin(beginning);
+      await later('one');
+      await send('SELECT 1; COMMIT; SELECT 2');
+      expect(heard()).toEqual([true]);
+      expect(await keys()).toEqual(['one']);
+    });
+
+    it('by COMMIT, and an error behind it: it is committed all the same', async () => {
+      await begin(beginning);
+      await later('one');
+      await expect(send('COMMIT; SELECT 1 / 0')).rejects.toThrow(/division/);
+      expect(heard()).toEqual([true]);
+    });
+  });
+
+  it.each(['COMMIT', 'END', 'COMMIT AND CHAIN', '/* now */ commit work'])(
+    'a %s that is answered by ROLLBACK is told to who wrote it',
+    async (sql) => {
+      await begin(beginning);
+      await later('one');
+      await runner.query('SELECT 1 / 0').catch(() => {});
+      const isTypeOrms = beginning === 'by TypeORM' && !/CHAIN/.test(sql);
+      expect(await outcomeOf(runner.query(sql))).toEqual(isTypeOrms ? 'done' : rolledBack);
+      if (isTypeOrms) await expect(runner.commitTransaction()).rejects.toEqual(rolledBack);
+      expect(heard()).toEqual([]);
+    },
+  );
+
+  it('and one that was rolled back on purpose says nothing of the next one', async () => {
+    await begin(beginning);
+    await later('one');
+    await runner.query('ROLLBACK AND CHAIN');
+    expect(await outcomeOf(runner.query('COMMIT'))).toBe('done');
+  });
+
+  it.each(['COMMIT AND CHAIN', 'COMMIT; BEGIN', 'ROLLBACK AND CHAIN'])(
+    'a call that is made while %s is on its way is refused: its transaction is not the next one',
+    async (sql) => {
+      await begin(beginning);
+      await later('one');
+      const ended = runner.query(sql);
+      const late = outcomeOf(later('late'));
+      await ended;
+      expect(await late).toMatchObject({ code: 'DELAY_INVALID', field: 'manager' });
+      await later('of the next one');
+      await runner.query('COMMIT');
+      expect(await keys()).not.toContain('late');
+    },
+  );
+
+  it('COMMIT in a procedure, or in a DO block, is refused by Postgres: nothing is told', async () => {
+    await begin(beginning);
+    await later('one');
+    await expect(runner.query('DO $$ BEGIN COMMIT; END $$')).rejects.toMatchObject({
+      code: '2D000',
+    });
+    await runner.query('ROLLBACK');
+    expect(heard()).toEqual([]);
+    expect(await keys()).toEqual([]);
+  });
+
+  it('the end of its session is the end of it', async () => {
+    await begin(beginning);
+    await later('one');
+    const client: { processID: number } = (await runner.connect()) as never;
+    await node.sql('SELECT pg_terminate_backend($1)', [client.processID]);
+    await expect(runner.query('COMMIT')).rejects.toThrow();
+    expect(await keys()).toEqual([]);
+  });
+});
+
+/** One call, several statements: half of it must not land in the next transaction. */
+it('a call whose second statement comes behind COMMIT AND CHAIN is refused', async () => {
+  await begin('by TypeORM');
+  await node.delays.schedule('test.a', { n: 1 }, { after: '1h', key: 'held' });
+  const other = await node.begin();
+  await other.manager.query(`SELECT FROM delay_queue.delay WHERE key = 'held' FOR UPDATE`);
+  const { manager } = runner as { manager: EntityManager };
+  const cancelled = outcomeOf(node.delays.cancel('test.a', 'held', { manager }));
+  await other.isMet();
+  await runner.query('COMMIT AND CHAIN');
+  await other.rollback();
+  expect(await cancelled).toMatchObject({ code: 'DELAY_INVALID', field: 'manager' });
+});
