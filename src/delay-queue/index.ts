@@ -58,6 +58,12 @@ export type * from './payloads/payload-schema.js';
 export type { PayloadCodec, PayloadOwner } from './payloads/payload-codec.js';
 export * from './execution/call/around.error.js';
 export * from './payloads/payload.errors.js';
+export {
+  joinTransactionHost,
+  joinTypeormTransactional,
+  type ClsTransactionHost,
+  type TypeormTransactionalContext,
+} from './join-transactions.js';
 export { delayQueueMigrations, type MigrationClass } from './store/tables/migrations.js';
 export { runMigrations } from './store/tables/run-migrations.js';
 export type { WheelTimer } from './wheel/volatile-timers.js';

@@ -1,7 +1,9 @@
 import { expect, it } from '@jest/globals';
 import type { DynamicModule } from '@nestjs/common';
 import {
+  type AroundFunction,
   type BackoffFunction,
+  type ClsTransactionHost,
   type BackoffOptions,
   type DataSourceChoice,
   type DelayAround,
@@ -14,8 +16,11 @@ import {
   type DelayQueueOptionsFactory,
   delayQueueMigrations,
   type Duration,
+  joinTransactionHost,
+  joinTypeormTransactional,
   type MigrationClass,
   runMigrations,
+  type TypeormTransactionalContext,
   WHEEL_CAPACITY,
   type WheelService,
   type WheelTimer,
@@ -89,6 +94,18 @@ async function tables(dataSource: DataSource) {
   same<MigrationClass, new () => MigrationInterface>(true);
 }
 
+function joins(host: ClsTransactionHost, context: TypeormTransactionalContext) {
+  fits<AroundFunction>(joinTransactionHost(host));
+  fits<AroundFunction>(joinTypeormTransactional(context));
+  fits<AroundFunction>(joinTypeormTransactional(context, 'second'));
+  // @ts-expect-error -- a manager is no host
+  joinTransactionHost(new DataSource({ type: 'postgres' }).manager);
+  // @ts-expect-error -- a host is no context
+  joinTypeormTransactional(host);
+  same<ClsTransactionHost, { readonly tx: unknown }>(true);
+  same<Parameters<TypeormTransactionalContext['set']>, [key: string, value: unknown]>(true);
+}
+
 function timers(wheel: WheelService) {
   fits<boolean>(wheel.cancel(wheel.after('30s', () => {})));
   // @ts-expect-error -- nothing to do
@@ -105,5 +122,5 @@ function timers(wheel: WheelService) {
 }
 
 it('what the module, the migrations and the wheel take, by `tsc`', () => {
-  expect([modules, options, tables, timers]).toBeDefined();
+  expect([modules, options, tables, joins, timers]).toBeDefined();
 });
