@@ -6,6 +6,7 @@ import type { Ground } from './ground.js';
 import type { ImpoliteNode } from './node.js';
 import type { Act, Program, Slot } from './program.js';
 import { Quiet } from './quiet.js';
+import type { Transaction } from './record.js';
 import { Stage } from './stage.js';
 
 /** The engine's channel: any role can speak on it. */
@@ -99,9 +100,13 @@ async function transaction(
   { delays, dataSource }: ImpoliteNode,
   who: string,
 ): Promise<void> {
-  const its = record.begin(who);
+  let its = record.begin(who);
+  const chained = (next: Transaction): void => {
+    its = next;
+  };
   const run = async (manager: EntityManager): Promise<void> => {
-    const where = { who, delays, dataSource, manager, transaction: its, scope: its.scope };
+    const at = { who, delays, dataSource, manager, chained };
+    const where = { ...at, transaction: its, scope: its.scope };
     await player.begin(where);
     await player.steps(steps, where);
     if (ends === 'unanswered') proxy?.cutAfterCommit();
@@ -111,10 +116,13 @@ async function transaction(
     await answered(record, `${who}: transaction ${its.no}`, () => dataSource.transaction(run));
     its.told = 'committed';
   } catch (error) {
-    its.told = 'refused';
-    its.error = error;
+    // Of one that was over by then, its own end has told.
+    if (its.told === 'open') {
+      its.told = 'refused';
+      its.error = error;
+    }
   } finally {
-    its.overAt = record.moment();
+    its.overAt = Math.min(its.overAt, record.moment());
   }
 }
 

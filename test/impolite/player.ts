@@ -16,6 +16,8 @@ export interface Where {
   manager?: EntityManager;
   transaction?: Transaction;
   scope?: Scope;
+  /** Whoever began the transaction hears that another one has begun behind it. */
+  chained?: (next: Transaction) => void;
 }
 
 /** What the surroundings can do for a step. */
@@ -36,7 +38,11 @@ export class Player {
   constructor(private readonly around: Surroundings) {}
 
   async steps(steps: readonly Step[], where: Where): Promise<void> {
-    for (const step of steps) await this.#step(step, where);
+    let here = where;
+    for (const step of steps) {
+      if (step.is === 'chains') here = await this.#chains(step, here);
+      else await this.#step(step, here);
+    }
   }
 
   /** The transaction that the manager is in, as Postgres numbers it. */
@@ -72,7 +78,7 @@ export class Player {
     }
   }
 
-  async #step(step: Step, where: Where): Promise<void> {
+  async #step(step: Exclude<Step, { is: 'chains' }>, where: Where): Promise<void> {
     switch (step.is) {
       case 'branches':
         return this.#branches(step, where);
@@ -96,6 +102,28 @@ export class Player {
       default:
         return this.#leaf(step, where);
     }
+  }
+
+  /** @returns where what comes next is played: in the next transaction */
+  async #chains({ by, through }: StepOf<'chains'>, where: Where): Promise<Where> {
+    const { manager, transaction, chained, who } = where;
+    if (manager === undefined || transaction === undefined || chained === undefined) return where;
+    try {
+      const client: unknown = await manager.queryRunner?.connect();
+      await (through === 'manager' ? manager : (client as Pick<EntityManager, 'query'>)).query(by);
+      transaction.told = 'committed';
+    } catch (error) {
+      transaction.told = 'refused';
+      transaction.error = error;
+      throw error;
+    } finally {
+      transaction.overAt = this.around.record.moment();
+    }
+    const next = this.around.record.begin(who);
+    chained(next);
+    const there = { ...where, manager, transaction: next, scope: next.scope };
+    await this.begin(there);
+    return there;
   }
 
   async #leaf(leaf: Leaf, where: Where): Promise<void> {

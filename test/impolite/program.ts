@@ -65,7 +65,9 @@ export type Step =
   /** A branch nobody waits for. Always the last step. */
   | { is: 'unawaited'; branch: readonly Leaf[] }
   /** Ends a handler's transaction, which is not the handler's to end. */
-  | { is: 'ends by hand'; by: 'COMMIT' | 'ROLLBACK' }
+  | { is: 'ends by hand'; by: string }
+  /** Ends a caller's transaction, and begins the next one: all that the caller does from here on is of that one. */
+  | { is: 'chains'; by: string; through: 'manager' | 'client' }
   /** Takes from its session all that was prepared on it, the engine's statements too. */
   | { is: 'forgets' }
   /** Keeps the manager, and writes by it when its transaction is long over. */

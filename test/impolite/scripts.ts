@@ -16,16 +16,36 @@ const SOON_MS = { min: 0, max: 700 };
 
 const KEYS = 4;
 
+/** All of them end the transaction, to Postgres. */
+const ENDS = [
+  'END',
+  'abort work',
+  'COMMIT AND CHAIN',
+  'COMMIT; BEGIN',
+  '/* at last */ ROLLBACK AND CHAIN',
+  "PREPARE TRANSACTION 'x'",
+  'SELECT 1; COMMIT; START TRANSACTION',
+  "SELECT 1 /* a /* b */ ' */; COMMIT; -- '",
+  'SELECT 1 AS a$$; COMMIT; SELECT 1 AS a$$',
+  '-- a line\rCOMMIT',
+] as const;
+
+/** The next one begins with the same text. */
+const CHAINS = ['COMMIT AND CHAIN', 'COMMIT; BEGIN', 'SELECT 1; END; SELECT 2; BEGIN'] as const;
+const DOORS = ['manager', 'client'] as const;
+
 const DOES_NOTHING: Script = { steps: [{ is: 'write' }], fails: 0, how: 'throws' };
 
 /** Pieces of what impolite callers and handlers do. */
 export class Scripts {
   readonly #rivalry: Random;
   readonly #leftCalls: Random;
+  readonly #ends: Random;
 
   constructor(private readonly random: Random) {
     this.#rivalry = random.fork('rivals');
     this.#leftCalls = random.fork('left calls');
+    this.#ends = random.fork('ends');
   }
 
   slot(): Slot {
@@ -71,6 +91,7 @@ export class Scripts {
     const steps: Step[] = [];
     for (let left = random.integer(1, 4); left > 0; left -= 1) steps.push(this.#step(depth));
     if (this.#rivalry.chance(0.15)) steps.push(this.#rivals());
+    if (depth === 0 && this.#ends.chance(0.2)) steps.push(this.#chains(), this.#soon());
     if (depth === 0) steps.push(...this.#carelessEnd());
     return steps;
   }
@@ -192,8 +213,20 @@ export class Scripts {
   }
 
   #endedByHand(): Step[] {
-    const by = this.random.pick(['COMMIT', 'ROLLBACK'] as const);
+    const usual = this.random.pick(['COMMIT', 'ROLLBACK'] as const);
+    const by = this.#ends.chance(0.4) ? usual : this.#ends.pick(ENDS);
     return [{ is: 'write' }, { is: 'ends by hand', by }, { is: 'write' }];
+  }
+
+  #chains(): Step {
+    return { is: 'chains', by: this.#ends.pick(CHAINS), through: this.#ends.pick(DOORS) };
+  }
+
+  /** What comes behind it is of the next transaction. */
+  #soon(): Step {
+    const afterMs = this.#ends.integer(SOON_MS.min, SOON_MS.max);
+    const wish = { name: this.#ends.pick(NAMES), afterMs, script: DOES_NOTHING };
+    return { is: 'call', call: { verb: 'schedule', wish } };
   }
 
   #alone(): Call {

@@ -73,16 +73,17 @@ async function clients(): Promise<PoolClient[]> {
   return taken;
 }
 
+const counts = (emitter: NodeJS.EventEmitter): Record<string, number> =>
+  Object.fromEntries(
+    emitter
+      .eventNames()
+      .map((event) => [String(event), emitter.listenerCount(event)] as const)
+      .toSorted(([a], [b]) => a.localeCompare(b)),
+  );
+
 /** What others can see of the DataSource, its pool and its connections. */
 async function seen(): Promise<unknown> {
   const descriptor = Object.getOwnPropertyDescriptor(dataSource, 'subscribers')!;
-  const counts = (emitter: NodeJS.EventEmitter): Record<string, number> =>
-    Object.fromEntries(
-      emitter
-        .eventNames()
-        .map((event) => [String(event), emitter.listenerCount(event)] as const)
-        .toSorted(([a], [b]) => a.localeCompare(b)),
-    );
   const ofClient = (client: PoolClient): unknown => ({
     methods: Object.entries(client).flatMap(([name, its]) =>
       typeof its === 'function' ? name : [],
@@ -167,7 +168,10 @@ it.each(['1', '2', '3'])(
         await one?.app.close();
       },
       patch: async () => void undo.push(random.pick(PATCHES)()),
-      unpatch: async () => void undo.splice(random.integer(0, undo.length - 1), 1)[0]?.(),
+      unpatch: async () => {
+        const [restore] = undo.splice(random.integer(0, undo.length - 1), 1);
+        restore?.();
+      },
       again: async () => {
         for (const restore of undo.splice(0)) restore();
         await dataSource.destroy();

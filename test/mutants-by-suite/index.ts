@@ -17,6 +17,7 @@ import type { Judged } from './outcome.js';
 import { PAST } from './past.js';
 import { RECURRENCES } from './recurrences.js';
 import type { Suite } from './suite.js';
+import { SHARED_TRANSACTIONS } from './transactions.js';
 import { USERS_FUNCTIONS } from './users-functions.js';
 
 const { values } = parseArgs({
@@ -59,6 +60,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...RECURRENCES,
   ...MENDED,
   ...CROWDS,
+  ...SHARED_TRANSACTIONS,
   ...USERS_FUNCTIONS,
   ...DEPLOYS,
   ...LIVES,

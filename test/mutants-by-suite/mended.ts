@@ -72,8 +72,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'producer/transaction/after-commit.ts',
-        'throw transactionIsOver();\n    this.#pendingOf(queryRunner);',
-        'throw transactionIsOver();',
+        'if (isInside(runner, parameters)) this.#pendingOf(runner);\n    else {',
+        'if (!isInside(runner, parameters)) {',
       ),
     ],
     tests: ['integration/memory-and-rows'],
@@ -83,8 +83,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'producer/transaction/after-commit.ts',
-        'if (isOpen) this.#leave(runner, { rolledBack });',
-        'if (isOpen && runner.isTransactionActive) this.#leave(runner, { rolledBack });',
+        'if (runner !== undefined) this.#ends.leave(runner, { rolledBack });',
+        'if (runner?.isTransactionActive) this.#ends.leave(runner, { rolledBack });',
       ),
     ],
     tests: ['integration/own-key-transactions'],

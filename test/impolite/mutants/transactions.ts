@@ -4,6 +4,8 @@ const SAVEPOINT = "A hidden savepoint undid the caller's own writes";
 const HALF_A_CALL = 'A branch moved what `scheduleMany` took back';
 const BEHIND_THE_END = 'A call went out behind the end of its transaction';
 const AFTER_THE_END = 'Effects of failed attempts were committed';
+const CHAINED = 'What began behind COMMIT AND CHAIN was taken for the same transaction';
+const UNREAD = 'A handler ended its transaction in a text that was misread';
 const FOREIGN = "A foreign message rode on a handler's transaction";
 
 /** Mutants that do in a transaction what is not theirs to do, or believe what its end was not. */
@@ -108,10 +110,8 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     patches: [
       patch(
         'producer/transaction/after-commit.ts',
-        `    const end = SessionWatch.of(runner)?.end ?? 'committed';
-`,
-        `    const end = 'committed' as TransactionEnd;
-`,
+        "return ended?.end === 'rolled back' ? Promise.reject(new DelayRolledBackError()) : undefined;",
+        'return void ended;',
       ),
     ],
     kinds: ['callers'],
@@ -136,5 +136,54 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     programs: 30,
     blamedBy: ['false verdict'],
     tests: ['integration/what-joins'],
+  },
+  'hears-the-last-answer': {
+    about:
+      "goes by the last answer before its session is idle, or takes the next transaction for the caller's",
+    hole: CHAINED,
+    patches: [
+      patch(
+        'database/session-watch.ts',
+        `        return this.#over('committed');
+`,
+        `        return void (this.#last = tag);
+`,
+      ),
+      patch(
+        'database/session-watch.ts',
+        `    if (!this.#isOpen && wasOpen) this.#over('rolled back');
+`,
+        `    if (!this.#isOpen && wasOpen) this.#over(this.#last === 'COMMIT' ? 'committed' : 'rolled back');
+    this.#last = '';
+`,
+      ),
+      patch(
+        'database/session-watch.ts',
+        `  #transactions = 0;
+`,
+        `  #transactions = 0;
+  #last = '';
+`,
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 60,
+    blamedBy: ['late', 'false verdict', 'false commit'],
+    tests: ['integration/ends-of-transactions'],
+  },
+  'reads-comments-as-one': {
+    about: 'ends a comment at the first mark, as no comment within it could',
+    hole: UNREAD,
+    patches: [
+      patch(
+        'producer/transaction/transaction-end.ts',
+        "depth += mark === '/*' ? 1 : -1;",
+        "depth = mark === '/*' ? 1 : 0;",
+      ),
+    ],
+    kinds: ['callers'],
+    programs: 120,
+    blamedBy: ['effect outside', 'lost write'],
+    tests: ['integration/handlers-transaction/ended-by-sql', 'unit/producer/transaction-end'],
   },
 };

@@ -19,10 +19,15 @@ const ONCE = { maxAttempts: 1 };
 const effects = async (): Promise<number[]> =>
   (await acting.sql<{ n: number }>('SELECT n FROM effect ORDER BY n')).map(({ n }) => n);
 
-describe('a subscriber of the application', () => {
-  const subscribed = (subscriber: EntitySubscriberInterface): void =>
-    void acting.dataSource.subscribers.push(subscriber);
+const subscribed = (subscriber: EntitySubscriberInterface): void =>
+  void acting.dataSource.subscribers.push(subscriber);
 
+const NOTHING = (): Promise<unknown> => Promise.resolve();
+
+const poolOf = (dataSource: DataSource): Pool =>
+  (dataSource.driver as unknown as { master: Pool }).master;
+
+describe('a subscriber of the application', () => {
   afterEach(() => void acting.dataSource.subscribers.pop());
 
   it('may have a transaction of its own inside that of an attempt, when it is committed', async () => {
@@ -126,7 +131,7 @@ describe('while a handler runs', () => {
   let began = signal<EntityManager>();
   let goOn = signal();
   let runs = 0;
-  let inHandler: () => Promise<unknown> = () => Promise.resolve();
+  let inHandler = NOTHING;
   let node: DelayNode;
   const refused: unknown[] = [];
 
@@ -153,13 +158,10 @@ describe('while a handler runs', () => {
   }
 
   afterEach(async () => {
-    inHandler = () => Promise.resolve();
+    inHandler = NOTHING;
     if (!node.dataSource.isInitialized) await node.dataSource.initialize();
     await node.stop();
   });
-
-  const poolOf = (dataSource: DataSource): Pool =>
-    (dataSource.driver as unknown as { master: Pool }).master;
 
   it.each(['by others', 'by the handler itself'])(
     'the DataSource can be destroyed %s: the attempt is given back, and does its work once',
@@ -184,7 +186,7 @@ describe('while a handler runs', () => {
     },
   );
 
-  it('it can be destroyed during a statement of the handler', async () => {
+  it('its DataSource can be destroyed during a statement of the handler', async () => {
     inHandler = () => began.promise.then((manager) => manager.query('SELECT pg_sleep(600)'));
     await running();
     await acting.until(

@@ -17,6 +17,7 @@ import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
 import { LIVES } from '../../mutants-by-suite/lives.js';
 import { PAST } from '../../mutants-by-suite/past.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
+import { SHARED_TRANSACTIONS } from '../../mutants-by-suite/transactions.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
 import { USERS_FUNCTIONS } from '../../mutants-by-suite/users-functions.js';
 
@@ -36,6 +37,7 @@ const ALL: [string, Mutant][] = [
   RECURRENCES,
   MENDED,
   CROWDS,
+  SHARED_TRANSACTIONS,
   DEPLOYS,
   CRASHES,
   PAST,

@@ -1,0 +1,85 @@
+import { type Mutant, patch } from './mutant.js';
+
+const GUARD = 'execution/transaction/transaction-guard.ts';
+const SESSION = 'execution/transaction/attempt-session.ts';
+const AFTER_COMMIT = 'producer/transaction/after-commit.ts';
+const JOIN = 'join-transactions.ts';
+
+/** What others do with a transaction, a DataSource, or a connection that the library has to do with, too. */
+export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
+  'leaves-for-all': {
+    about: 'takes the subscriber away with the first application of several',
+    patches: [patch(AFTER_COMMIT, 'this.#holders.delete(holder);', 'this.#holders.clear();')],
+    tests: ['integration/several-applications'],
+  },
+  'leaves-at-once': {
+    about: 'takes the subscriber away in the middle of a transaction',
+    patches: [
+      patch(
+        AFTER_COMMIT,
+        'if (this.#holders.size + this.#pending.size + this.#untold.size > 0) return;',
+        'if (this.#holders.size > 0) return;',
+      ),
+    ],
+    tests: ['integration/several-applications'],
+  },
+  'subscribes-once': {
+    about: 'is in the first list of subscribers alone',
+    patches: [patch(AFTER_COMMIT, 'if (this.#holders.size > 0) this.#subscribe();', '')],
+    tests: ['integration/several-applications'],
+  },
+  'listens-for-ever': {
+    about: 'leaves its listeners on connections of the application',
+    patches: [patch(AFTER_COMMIT, 'SessionWatch.endAll(this.dataSource);', '')],
+    tests: ['integration/several-applications'],
+  },
+  'replaces-any-commit': {
+    about: "takes a subscriber's own COMMIT for that of the attempt",
+    patches: [patch(GUARD, 'if (!this.#isCommitting) return this.client.query(COMMIT);', '')],
+    tests: ['integration/handlers-transaction/others'],
+  },
+  'refuses-nested-subscribers': {
+    about: 'lets no subscriber have a transaction inside of the COMMIT',
+    patches: [patch(GUARD, 'this.#isEngine\n        ? startTransaction(level)\n        : ', '')],
+    tests: ['integration/handlers-transaction/others'],
+  },
+  'stops-the-application': {
+    about:
+      'lets nobody release the runner of a handler, so that its DataSource cannot be destroyed',
+    patches: [patch(SESSION, '    this.#standInForRunner();\n  }', '  }')],
+    tests: ['integration/handlers-transaction/others'],
+  },
+  'leaves-the-statement': {
+    about: 'lets go of a connection whose statement goes on, and holds its locks, on the server',
+    patches: [patch(SESSION, 'this.#ending = this.#terminate();', '')],
+    tests: ['integration/handlers-transaction/others'],
+  },
+  'commits-any-transaction': {
+    about: 'removes its rows in whatever transaction is open by then',
+    patches: [patch(SESSION, 'if (isAnother) throw wasEnded();', '')],
+    tests: ['integration/handlers-transaction/ended-by-sql'],
+  },
+  'does-not-ask-the-server': {
+    about: 'takes each ROLLBACK within a transaction for one to a savepoint',
+    patches: [
+      patch(SESSION, 'isAnother = now?.transaction !== this.#known?.transaction;', 'void now;'),
+    ],
+    tests: ['integration/handlers-transaction/ended-by-sql'],
+  },
+  'joins-nothing': {
+    about: 'lets services of a transactional handler begin transactions of their own',
+    patches: [patch(JOIN, 'inside.setTxInstance(manager);', '')],
+    tests: ['integration/joined-transactions'],
+  },
+  'asks-no-surrounding': {
+    about: 'refuses a write of a joined service that names no transaction',
+    patches: [
+      patch(
+        'producer/transaction/callers-transaction.ts',
+        'const isAsked = !isTransactional || isJoined(acting);',
+        'const isAsked = !isTransactional;',
+      ),
+    ],
+    tests: ['integration/joined-transactions'],
+  },
+};
