@@ -1,5 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { packedReadme, packedTranslation } from '../../tools/package/documents.js';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { packedDocument, packedDocuments } from '../../tools/package/documents.js';
 import {
   anchorsOf,
   codeBlocks,
@@ -47,28 +49,48 @@ it('README.zh-CN.md has the headings, the code, the figures and the links of the
   expect(partsOf(readDocument('README.zh-CN.md'))).toEqual(partsOf(README));
 });
 
-describe('the README of the package', () => {
-  const packed: Document = { path: 'README.md', text: packedReadme(ROOT) };
-  const translated: Document = { path: 'README.zh-CN.md', text: packedTranslation(ROOT) };
-  const anchors = anchorsOf(packed);
+describe('the documents of the package', () => {
+  const paths = packedDocuments(ROOT);
+  const packed = new Map(
+    paths.map((path): [string, Document] => [path, { path, text: packedDocument(ROOT, path) }]),
+  );
 
-  it('has what a user looks up, the whole of the code, and no pictures', () => {
-    const lookedUp = ['install', 'methods', 'handlers', 'options', 'errors', 'events'];
-    const guaranteed = ['what-is-guaranteed', 'what-is-not-guaranteed'];
-    expect(anchors).toEqual(expect.arrayContaining([...lookedUp, ...guaranteed]));
-    const taken = ['README.md', 'docs/getting-started.md', 'docs/api.md', 'docs/guarantees.md'];
-    expect(codeOf(packed)).toEqual(taken.flatMap((path) => codeOf(readDocument(path))));
-    expect(packed.text + translated.text).not.toMatch(/!\[/);
+  it('are the README, the changelog and all pages, with the whole of their code and no pictures', () => {
+    const lookedUp = ['api', 'guarantees', 'operations', 'testing', 'getting-started'];
+    expect(paths).toEqual(
+      expect.arrayContaining(['README.md', ...lookedUp.map((page) => `docs/${page}.md`)]),
+    );
+    for (const [path, document] of packed) {
+      expect([path, codeOf(document)]).toEqual([path, codeOf(readDocument(path))]);
+      expect(prose(document)).not.toMatch(/!\[/);
+    }
   });
 
-  it('leads to its own headings, to files of the package and to the web', () => {
-    expect(new Set(anchors).size).toBe(anchors.length);
-    const files = ['LICENSE', 'CHANGELOG.md', 'README.md', 'README.zh-CN.md'];
-    const known = new Set([...files, ...anchors.map((anchor) => `#${anchor}`)]);
-    const targets = [packed, translated].flatMap((document) =>
-      all(prose(document), /\]\(([^)\s]+)\)/g),
+  it.each(paths)('%s leads to headings of the package, to its files and to the web', (path) => {
+    const targets = all(prose(packed.get(path)!), /\]\(([^)\s]+)\)/g);
+    const astray = targets.filter((target) => {
+      if (target.startsWith('https:') || target === 'LICENSE') return false;
+      const [file = '', anchor] = target.split('#');
+      const meant = file === '' ? path : posix.join(posix.dirname(path), file);
+      if (meant === 'LICENSE') return false;
+      const document = packed.get(meant);
+      return (
+        document === undefined || (anchor !== undefined && !anchorsOf(document).includes(anchor))
+      );
+    });
+    expect(astray).toEqual([]);
+  });
+
+  it('are those that the comments of the library name', () => {
+    const folder = join(ROOT, 'src/delay-queue');
+    const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((file) => file.endsWith('.ts'))
+      .map((file) => readFileSync(join(folder, file), 'utf8'));
+    const named = sources.flatMap((text) => all(text, /\bdocs\/[\w./-]*\w/g));
+    expect(named.length).toBeGreaterThan(0);
+    const unknown = named.filter(
+      (name) => !paths.some((path) => path === name || path.startsWith(`${name}-`)),
     );
-    expect(targets.filter((each) => !each.startsWith('https:') && !known.has(each))).toEqual([]);
-    expect(targets).toContain('#api');
+    expect(unknown).toEqual([]);
   });
 });

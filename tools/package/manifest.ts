@@ -59,7 +59,7 @@ export function manifest(repositoryFile: string): Record<string, unknown> {
       './testing': exported('testing/index'),
       './package.json': './package.json',
     },
-    files: ['lib', 'testing', 'CHANGELOG.md', 'README.zh-CN.md'],
+    files: ['lib', 'testing', 'docs', 'CHANGELOG.md', 'README.zh-CN.md'],
     engines,
     dependencies: Object.fromEntries(OWN.map((own) => [own, repository.dependencies[own]])),
     peerDependencies: PEERS,
