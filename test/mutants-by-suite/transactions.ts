@@ -5,11 +5,21 @@ const SESSION = 'execution/transaction/attempt-session.ts';
 const AFTER_COMMIT = 'producer/transaction/after-commit.ts';
 const JOIN = 'join-transactions.ts';
 
+/** A transaction in which the library is called does not see to it. */
+const ONLY_AT_THE_START = patch(
+  AFTER_COMMIT,
+  "    this.#subscribe();\n    // The server's word",
+  "    // The server's word",
+);
+
 /** What others do with a transaction, a DataSource, or a connection that the library has to do with, too. */
 export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   'leaves-for-all': {
     about: 'takes the subscriber away with the first application of several',
-    patches: [patch(AFTER_COMMIT, 'this.#holders.delete(holder);', 'this.#holders.clear();')],
+    patches: [
+      patch(AFTER_COMMIT, 'this.#holders.delete(holder);', 'this.#holders.clear();'),
+      ONLY_AT_THE_START,
+    ],
     tests: ['integration/several-applications'],
   },
   'leaves-at-once': {
@@ -25,7 +35,10 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
   },
   'subscribes-once': {
     about: 'is in the first list of subscribers alone',
-    patches: [patch(AFTER_COMMIT, 'if (this.#holders.size > 0) this.#subscribe();', '')],
+    patches: [
+      patch(AFTER_COMMIT, 'if (this.#holders.size > 0) this.#subscribe();', ''),
+      ONLY_AT_THE_START,
+    ],
     tests: ['integration/several-applications'],
   },
   'listens-for-ever': {
