@@ -19,6 +19,7 @@ import { RECURRENCES } from './recurrences.js';
 import type { Suite } from './suite.js';
 import { SHARED_TRANSACTIONS } from './transactions.js';
 import { USERS_FUNCTIONS } from './users-functions.js';
+import { TIME_IN_TESTS } from './time-in-tests.js';
 
 const { values } = parseArgs({
   options: {
@@ -66,6 +67,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...LIVES,
   ...CRASHES,
   ...PAST,
+  ...TIME_IN_TESTS,
   ...CHAOS,
 };
 

@@ -6,7 +6,7 @@ import type { Loader } from '../intake/loader.js';
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
 import type { InFlight } from '../settlement/in-flight.js';
-import type { Runner } from '../store/wire/runner.js';
+import type { Runner, Transactor } from '../store/wire/runner.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { within } from '../tasks/within.js';
 import type { Declarations } from './declarations.js';
@@ -45,7 +45,7 @@ export class ManualRuns {
   /** @param runner of the engine's own connections */
   constructor(
     private readonly parts: Parts,
-    readonly runner: Runner,
+    readonly runner: Runner & Transactor,
   ) {}
 
   get clock(): TestClock {

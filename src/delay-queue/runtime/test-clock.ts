@@ -7,6 +7,7 @@ import type { TestClockState, TestClockStore } from '../store/test-clock.store.j
  */
 export class TestClock extends DatabaseClock {
   #state: Omit<TestClockState, 'databaseMs'> = { standsMs: null, isSet: false, aheadMs: 0 };
+  readonly #followers = new Set<(nowMs: number) => void>();
 
   constructor(private readonly store: TestClockStore) {
     super();
@@ -48,18 +49,35 @@ export class TestClock extends DatabaseClock {
   async stand(atMs: number, isSet = this.isSet): Promise<void> {
     await this.store.stand(atMs, isSet);
     this.#state = { standsMs: atMs, isSet, aheadMs: 0 };
+    this.#tell();
   }
 
   /** It goes on from where it stands. */
   async flow(): Promise<void> {
     await this.store.flow(this.nowMs());
     await this.read();
+    this.#tell();
   }
 
   /** Removes all there is. The clock is the database's then, or stands at that instant. */
   async wipe(atMs: number | undefined): Promise<void> {
     await this.store.wipe();
-    if (atMs === undefined) await this.read();
-    else await this.stand(atMs, true);
+    if (atMs !== undefined) return this.stand(atMs, true);
+    await this.read();
+    this.#tell();
+  }
+
+  /**
+   * @param follower hears where it is whenever it was moved, before anything runs by it
+   * @returns ends that
+   */
+  follow(follower: (nowMs: number) => void): () => void {
+    this.#followers.add(follower);
+    return () => void this.#followers.delete(follower);
+  }
+
+  #tell(): void {
+    const nowMs = this.nowMs();
+    for (const follower of this.#followers) follower(nowMs);
   }
 }

@@ -3,7 +3,7 @@ import { orHeld } from './stable-look.js';
 import { createTestClock } from './tables/test-clock.js';
 import { type Installation, tablesOf } from './tables/schema.js';
 import type { AsText } from './wire/answers.js';
-import { given, type Runner } from './wire/runner.js';
+import { given, type Runner, type Transactor } from './wire/runner.js';
 
 /** Where the clock of a test is. */
 export interface TestClockState {
@@ -19,18 +19,13 @@ export interface TestClockState {
 /** For so long it waits for rows that a transaction holds: less than the runners of tests wait for a test. */
 const WIPES_WITHIN_MS = 3_000;
 
-/** Runs several statements in a transaction of their own. */
-type Connections = Runner & {
-  inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result>;
-};
-
 /** Reads and moves the clock of tests, on connections of the engine's own. */
 export class TestClockStore {
   readonly #sql;
   readonly #create: readonly string[];
 
   constructor(
-    private readonly connections: Connections,
+    private readonly connections: Runner & Transactor,
     of: Installation,
   ) {
     const tables = tablesOf(of);

@@ -179,6 +179,19 @@ export class DelayTesting {
     await this.#travel.clear(now === undefined ? undefined : Date.parse(instantOf(now, 'now')));
   }
 
+  /**
+   * Has a `Date` that the test has faked follow: `testing.onTime((now) => jest.setSystemTime(now))`.
+   *
+   * @param listener hears what time it is whenever a call here has moved it, before anything runs in that time
+   * @returns ends that
+   */
+  onTime(listener: (now: Date) => void): () => void {
+    if (typeof listener !== 'function') {
+      throw new DelayInvalidError('listener', `must be a function, not ${shown(listener)}`);
+    }
+    return this.#travel.follow((nowMs) => listener(new Date(nowMs)));
+  }
+
   /** What a clock of yours should say in a test: the time by which its delays go. */
   now(): Date {
     return new Date(this.#travel.nowMs());

@@ -90,6 +90,11 @@ export class TimeTravel {
     });
   }
 
+  /** @throws DelayTestingError before the application has started */
+  follow(follower: (nowMs: number) => void): () => void {
+    return this.#manual.clock.follow(follower);
+  }
+
   /** Milliseconds since 1970 on the clock of the test. */
   nowMs(): number {
     const { manual } = this.tested.engine;
@@ -107,6 +112,12 @@ export class TimeTravel {
       if (nextMs > untilMs) return log.runs;
       await this.#run('first', manual, log);
     }
+  }
+
+  get #manual(): ManualRuns {
+    const { manual } = this.tested.engine;
+    if (manual !== undefined) return manual;
+    throw new DelayTestingError('the application has not started: await app.init() before');
   }
 
   get #names(): string[] {
@@ -151,10 +162,7 @@ export class TimeTravel {
 
   /** One call at a time: two would take each other's time, and one in a handler would wait for itself. */
   async #alone<Result>(work: (manual: ManualRuns) => Promise<Result>): Promise<Result> {
-    const { manual } = this.tested.engine;
-    if (manual === undefined) {
-      throw new DelayTestingError('the application has not started: await app.init() before');
-    }
+    const manual = this.#manual;
     if (manual.isOver) throw new DelayShutdownError();
     if (busy.has(manual)) {
       throw new DelayTestingError(

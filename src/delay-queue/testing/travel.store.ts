@@ -1,10 +1,10 @@
 import { dueOneSql, dueSql } from '../store/sql/testing/due.sql.js';
 import { nextSql } from '../store/sql/testing/next.sql.js';
-import { SelectionStore } from '../store/selection.store.js';
+import { liveNodesSql } from '../store/sql/nodes/unserved.sql.js';
 import { type Installation, tablesOf } from '../store/tables/schema.js';
 import { msOfUs, type AsText } from '../store/wire/answers.js';
 import { numbers, texts } from '../store/wire/arrays.js';
-import { given, type Runner } from '../store/wire/runner.js';
+import { given, type Runner, type Transactor } from '../store/wire/runner.js';
 import type { Wake } from '../store/wire/wakes.js';
 
 /** What is due of one delay, and what its handler will get. */
@@ -15,6 +15,8 @@ export interface DueRow extends Wake {
 
 /** The same as it is stored. */
 export type DueText = Omit<DueRow, 'payload'> & { text: string };
+
+type Connections = Runner & Transactor;
 
 /** Rows of one run, at most. */
 const PAGE_MAX = 1_000;
@@ -27,20 +29,27 @@ type DueAnswer = AsText<
 /** Reads what is due, and when the next is. */
 export class TravelStore {
   readonly #sql;
-  readonly #selection: SelectionStore;
 
   constructor(of: Installation) {
     const tables = tablesOf(of);
-    this.#sql = { next: nextSql(tables), due: dueSql(tables), dueOne: dueOneSql(tables) };
-    this.#selection = new SelectionStore(of);
+    this.#sql = {
+      next: nextSql(tables),
+      due: dueSql(tables),
+      dueOne: dueOneSql(tables),
+      liveNodes: liveNodesSql(tables),
+    };
   }
 
   /**
    * When the next of those names is due, or a pause ends; milliseconds since 1970, Infinity: there is nothing.
    * @param held ids of those that a limit holds back
    */
-  async nextMs(runner: Runner, names: readonly string[], held: readonly number[]): Promise<number> {
-    const [row] = await runner.query<AsText<never, 'next_ms'>>(this.#sql.next, [
+  async nextMs(
+    runner: Connections,
+    names: readonly string[],
+    held: readonly number[],
+  ): Promise<number> {
+    const [row] = await byIndex<AsText<never, 'next_ms'>>(runner, this.#sql.next, [
       texts(names),
       numbers(held),
     ]);
@@ -50,7 +59,7 @@ export class TravelStore {
 
   /** @param which those that were due first, all of them, or the one with that id, due or not */
   async due(
-    runner: Runner,
+    runner: Connections,
     names: readonly string[],
     which: 'first' | 'all' | number,
     held: readonly number[],
@@ -58,7 +67,7 @@ export class TravelStore {
     const rows =
       typeof which === 'number'
         ? await runner.query<DueAnswer>(this.#sql.dueOne, [which])
-        : await runner.query<DueAnswer>(this.#sql.due, [
+        : await byIndex<DueAnswer>(runner, this.#sql.due, [
             texts(names),
             numbers(held),
             which === 'first',
@@ -79,6 +88,19 @@ export class TravelStore {
 
   /** Names of the nodes that live, this one among them. */
   async liveNodes(runner: Runner, aliveMs: number): Promise<string[]> {
-    return (await this.#selection.nodeStats(runner, aliveMs)).map(({ id }) => id);
+    const rows = await runner.query<AsText<'id'>>(this.#sql.liveNodes, [aliveMs]);
+    return rows.map(({ id }) => id);
   }
+}
+
+const INDEX_ALONE = `SELECT ${['seqscan', 'bitmapscan', 'sort']
+  .map((way) => `set_config('enable_${way}', 'off', true) AS ${way}`)
+  .join(', ')}`;
+
+/** Of a table that a test has just filled nothing is known, and any way looks as good as the index: each step would read all. */
+function byIndex<Row>(connections: Transactor, sql: string, parameters: unknown[]): Promise<Row[]> {
+  return connections.inTransaction(async (runner) => {
+    await runner.query(INDEX_ALONE, []);
+    return await runner.query<Row>(sql, parameters);
+  });
 }

@@ -106,6 +106,7 @@ describe('time travel', () => {
     ['expected', () => node.testing.expectScheduled('test.a', '1', null as never)],
     ['instant', () => node.testing.advanceTo('2030-01-01' as never)],
     ['instant', () => node.testing.advanceTo(new Date(NaN))],
+    ['listener', async () => node.testing.onTime(undefined as never)],
     ['now', () => node.testing.clear({ now: 0 as never })],
     ['options.at', () => node.testing.clear({ at: new Date() } as never)],
     ['name', () => node.testing.expectNotScheduled('' as 'test.a', '1')],

@@ -16,6 +16,7 @@ import { CROWDS } from '../../mutants-by-suite/crowds.js';
 import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
 import { LIVES } from '../../mutants-by-suite/lives.js';
 import { PAST } from '../../mutants-by-suite/past.js';
+import { TIME_IN_TESTS } from '../../mutants-by-suite/time-in-tests.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
 import { SHARED_TRANSACTIONS } from '../../mutants-by-suite/transactions.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
@@ -43,6 +44,7 @@ const ALL: [string, Mutant][] = [
   PAST,
   USERS_FUNCTIONS,
   LIVES,
+  TIME_IN_TESTS,
   CHAOS,
 ].flatMap((some) => Object.entries(some));
 

@@ -60,6 +60,9 @@ async function asks(testing: DelayTesting) {
   await testing.clear({ now: Date.now() });
   // @ts-expect-error -- all there is
   await testing.clear('test.a');
+  fits<() => void>(testing.onTime((now) => void fits<Date>(now)));
+  // @ts-expect-error -- a Date
+  testing.onTime((now: number) => void now);
   fits<Date>(testing.now());
   // @ts-expect-error -- milliseconds are those of a Date
   fits<number>(testing.now());

@@ -10,7 +10,7 @@ import {
   NO_LOCK,
   type ProcessLock,
 } from '../wire/attempt-rows.js';
-import type { Runner } from '../wire/runner.js';
+import type { Transactor } from '../wire/runner.js';
 
 /** How much may begin; 0 is no limit. */
 export interface Bound {
@@ -35,11 +35,6 @@ export interface LimitLeft {
   places: number;
   /** In how many milliseconds the next may, by its rate. */
   waitMs: number;
-}
-
-/** Runs several statements in a transaction of their own. */
-export interface Transactor {
-  inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result>;
 }
 
 type LimitedAnswer = ClaimAnswer & { left: string };

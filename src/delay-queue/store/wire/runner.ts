@@ -16,6 +16,11 @@ export interface Runner {
   readonly transaction?: 'callers' | 'ours';
 }
 
+/** Runs several statements in a transaction of their own. */
+export interface Transactor {
+  inTransaction<Result>(work: (runner: Runner) => Promise<Result>): Promise<Result>;
+}
+
 /** What a statement answered, and START TRANSACTION or COMMIT, which shared its round trip. */
 export interface SharedTrip<Row> {
   rows: Row[];

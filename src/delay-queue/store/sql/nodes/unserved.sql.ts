@@ -15,3 +15,11 @@ live AS MATERIALIZED (
 )
 SELECT w.name FROM unnest($1::text[]) AS w(name)
 WHERE NOT EXISTS (SELECT FROM live WHERE w.name = ANY (live.names))`;
+
+/** The ids of the nodes that live. Parameter: for how many milliseconds a node counts as alive of which nobody can tell. */
+export const liveNodesSql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT n.id
+FROM ${tables.node} n, clock
+WHERE n.seen_at > ${nodesNow(tables)} - $1::float8 * interval '1 millisecond'
+  AND (NOT n.present OR ${isPresent('n.id')})`;

@@ -16,6 +16,11 @@ export const isPaused = ({ pause }: Tables): string => `(
       SELECT FROM ${pause} p
       WHERE p.name = d.name AND p.group_id IN ('', d.group_id) AND p.until > clock.now))`;
 
+/** Those of an array of names that are not paused as a whole; there is a `clock`. A crowd that is paused is then passed over by its name. */
+export const unpausedNames = ({ pause }: Tables, names: string): string => `ARRAY(
+    SELECT n.name FROM unnest(${names}) AS n(name)
+    WHERE NOT EXISTS (SELECT FROM ${pause} p, clock WHERE p.name = n.name AND p.group_id = '' AND p.until > clock.now))`;
+
 /** The pauses that go on, as a JSON array; there is a `clock`. */
 export const pausesJson = ({ pause }: Tables): string => `
        (SELECT COALESCE(json_agg(json_build_array(p.name, p.group_id,

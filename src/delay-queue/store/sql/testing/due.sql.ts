@@ -1,5 +1,5 @@
 import { clock } from '../parts/clock.js';
-import { isPaused } from '../pauses/pauses.sql.js';
+import { isPaused, unpausedNames } from '../pauses/pauses.sql.js';
 import { presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
 
 const COLUMNS = `d.id::text AS id, d.epoch::text AS epoch, d.name, d.key, d.group_id, d.payload::text AS payload,
@@ -16,7 +16,7 @@ WITH ${clock(tables)},
 due AS MATERIALIZED (
   SELECT d.*, ${wakeOf('d')} AS wake
   FROM ${tables.delay} d, clock
-  WHERE d.name = ANY ($1::text[]) AND d.id <> ALL ($2::bigint[]) AND d.wake_at <= (SELECT now FROM clock)
+  WHERE d.name = ANY (${unpausedNames(tables, '$1::text[]')}) AND d.id <> ALL ($2::bigint[]) AND d.wake_at <= (SELECT now FROM clock)
     AND ${wakeOf('d')} <= clock.now AND NOT ${isPaused(tables)}
 )
 SELECT ${COLUMNS}

@@ -1,5 +1,5 @@
 import { clock } from '../parts/clock.js';
-import { isPaused } from '../pauses/pauses.sql.js';
+import { isPaused, unpausedNames } from '../pauses/pauses.sql.js';
 import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
 
 /**
@@ -15,7 +15,7 @@ SELECT ceil(${epochMs('LEAST(waits.at, held.at, paused.at)')})::text AS next_ms
 FROM (SELECT) one
 LEFT JOIN LATERAL (
   SELECT ${wakeOf('d')} AS at FROM ${tables.delay} d, clock
-  WHERE d.name = ANY ($1::text[]) AND d.wake_at < 'infinity' AND d.id <> ALL ($2::bigint[])
+  WHERE d.name = ANY (${unpausedNames(tables, '$1::text[]')}) AND d.wake_at < 'infinity' AND d.id <> ALL ($2::bigint[])
     AND (d.leased_until IS NULL OR d.leased_until <= clock.now) AND NOT ${isPaused(tables)}
   ORDER BY d.wake_at, d.id LIMIT 1
 ) waits ON true
