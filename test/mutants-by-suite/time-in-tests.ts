@@ -36,7 +36,11 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   'fills-rates-in-real-time': {
     about: 'waits for a rate by the clock of the process while a test lets time pass',
     patches: [
-      patch('runtime/worker.ts', 'new LimitBlocks(() => tested.nowMs())', 'new LimitBlocks()'),
+      patch(
+        'runtime/worker.ts',
+        'new LimitBlocks(wheel, tested && (() => tested.nowMs()))',
+        'new LimitBlocks(wheel)',
+      ),
     ],
     tests: TESTED,
   },
