@@ -36,7 +36,7 @@ export {
   type DelayListener,
 } from './delay/delay.events.js';
 export { OnDelayEvent, type EventMethod } from './handlers/on-delay-event.decorator.js';
-export type { DecoratorOf } from './handlers/decorated-method.js';
+export type { DecoratorOf, FitOf, Misfit } from './handlers/decorated-method.js';
 export { OnDeadDelay, type DeadDelayHandler } from './handlers/on-dead-delay.decorator.js';
 export {
   OnDelay,

@@ -14,7 +14,7 @@ export interface Misfit<Method> {
  * Whether a method can be called like `Method`. Its parameters are compared as a list: without `strictFunctionTypes`, as
  * `nest new` has it, functions are compared in either direction, and a handler could ask for what it does not get.
  */
-type FitOf<T, Method> = 0 extends 1 & T
+export type FitOf<T, Method> = 0 extends 1 & T
   ? unknown
   : T extends (...given: infer Given) => infer Returned
     ? Method extends (...given: infer Gets) => infer Awaits

@@ -17,7 +17,9 @@ import {
   type DelayEnhancers,
   type DelayRequest,
   type Duration,
+  type FitOf,
   type LimitOptions,
+  type Misfit,
   OnDeadDelay,
   OnDelay,
   type OnDelayBatchOptions,
@@ -193,6 +195,13 @@ function parts(context: ExecutionContext, host: ArgumentsHost) {
   same<TransactionalBatchHandler<'test.a'>, (delays: A[], ctx: InTransaction) => May>(true);
   same<DeadDelayHandler<'test.a'>, (delay: A, ctx: DeadDelayContext) => May>(true);
   same<ReturnType<typeof OnDelay<'test.a'>>, DecoratorOf<PlainHandler<'test.a'>>>(true);
+  same<FitOf<(delay: A) => void, PlainHandler<'test.a'>>, unknown>(true);
+  same<FitOf<(delay: string) => void, PlainHandler<'test.a'>>, Misfit<PlainHandler<'test.a'>>>(
+    true,
+  );
+  fits<Misfit<() => void>>({ 'this method cannot be called with what it would get': () => {} });
+  // @ts-expect-error -- it says what the method would get
+  fits<Misfit<() => void>>({});
 
   same<DelayContext, { signal: AbortSignal }>(true);
   same<TransactionalDelayContext['manager'], EntityManager>(true);
