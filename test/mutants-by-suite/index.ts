@@ -11,6 +11,7 @@ import { DEPLOYS } from './deploys.js';
 import { impoliteSuite } from './impolite-suite.js';
 import { jestSuite, NAMED } from './jest-suite.js';
 import type { Mutant } from './mutant.js';
+import { LIMITS_AND_REFUSALS } from './limits-and-refusals.js';
 import { LIVES } from './lives.js';
 import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
@@ -68,6 +69,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...CRASHES,
   ...PAST,
   ...TIME_IN_TESTS,
+  ...LIMITS_AND_REFUSALS,
   ...CHAOS,
 };
 

@@ -4,7 +4,8 @@ import type { Runner } from '../store/wire/runner.js';
 
 /**
  * Logical replication copies rows and no sequences: the ids begin again on the new server, and each `schedule` would meet
- * one that is taken, and roll its caller's transaction back. A role that may not read the sequence cannot tell.
+ * one that is taken, and roll its caller's transaction back. A role that may not read the sequence cannot tell. An id that
+ * JavaScript cannot name was given by hand, and is set aside.
  *
  * @throws DelayConfigError with the statement that mends it
  */
@@ -15,7 +16,7 @@ export async function refuseOldIdentity(runner: Runner, schema: string): Promise
     last: string | null;
     most: string | null;
   }>(
-    `SELECT s.name AS sequence, q.last_value::text AS last, (SELECT max(id) FROM ${delay})::text AS most
+    `SELECT s.name AS sequence, q.last_value::text AS last, (SELECT max(id) FROM ${delay} WHERE id <= ${Number.MAX_SAFE_INTEGER})::text AS most
      FROM (SELECT pg_get_serial_sequence($1::text, 'id') AS name) s
      JOIN pg_sequences q ON format('%I.%I', q.schemaname, q.sequencename) = s.name
      WHERE has_sequence_privilege(s.name, 'SELECT')`,

@@ -17,6 +17,10 @@ const LIMIT_MS_MIN = 5_000;
 export interface Findings {
   /** The limits of this role that are too short, in words; null when none is. */
   limits: string | null;
+  /** Of the database, as Postgres names it. */
+  encoding: string;
+  /** In which Postgres takes the texts of this client to be; that of `pg` is UTF8. */
+  clientEncoding: string;
 }
 
 /**
@@ -35,9 +39,13 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
     forbidden: string | null;
     guarded: string | null;
     limits: string | null;
+    encoding: string;
+    client_encoding: string;
   }>(
     `SELECT current_setting('server_version_num') AS version,
             current_setting('default_transaction_isolation') AS isolation,
+            current_setting('server_encoding') AS encoding,
+            current_setting('client_encoding') AS client_encoding,
             pg_is_in_recovery()::text AS replica,
             current_setting('transaction_read_only') AS read_only,
             (SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name
@@ -100,7 +108,8 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
     );
   }
   await refuseOldIdentity(runner, schema);
-  return { limits: found.limits };
+  const { limits, encoding, client_encoding: clientEncoding } = found;
+  return { limits, encoding, clientEncoding };
 }
 
 /** An error of the start: where the role lacks a right, one that says which rights there have to be. */

@@ -25,6 +25,25 @@ export function describeError(error: unknown): string {
   }
 }
 
+/** What an encoding of Postgres's that is not UTF-8 can hold, as far as that is known here. */
+const HELD: Readonly<Record<string, RegExp>> = { LATIN1: /[\u{100}-\u{10ffff}]/gu };
+const NOT_ASCII = /[\u{80}-\u{10ffff}]/gu;
+
+/**
+ * An error text as a database of that encoding can hold it: other characters as `\u{20ac}`. In UTF8 it stays as it is.
+ * Of encodings that are not known here only ASCII is left.
+ */
+export function storableIn(encoding: string, text: string): string {
+  if (encoding === 'UTF8') return text;
+  const held = text
+    .replaceAll(ELLIPSIS, '...')
+    .replace(HELD[encoding] ?? NOT_ASCII, (char) => `\\u{${char.codePointAt(0)?.toString(16)}}`);
+  return held.length <= ERROR_BYTES_MAX ? held : `${held.slice(0, ERROR_BYTES_MAX - 3)}...`;
+}
+
+/** The same where nothing is known but that the text was refused. */
+export const inAscii = (text: string): string => storableIn('SQL_ASCII', text);
+
 /** One cause and no further: chains may be cycles, and the first says most. */
 function withCause(error: unknown): string {
   const cause = read(error, 'cause');

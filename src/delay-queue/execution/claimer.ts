@@ -12,12 +12,27 @@ import type { LostClaims } from '../settlement/lost-claims.js';
 import type { ClaimRequest, ClaimedRow } from '../store/wire/attempt-rows.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { LimitLeft, LimitStore, Rule } from '../store/limits/limit.store.js';
+import type { ClaimSizes } from './places/claim-sizes.js';
 import type { LimitBlocks } from './places/limit-blocks.js';
+import type { SetAside } from './set-aside.js';
+import { unreadableIn } from './call/unreadable-row.js';
+import { isRefusal } from '../database/driver-errors.js';
+import { describeError } from '../delay/error-text.js';
+import { isLasting, isTooMuch } from '../store/sql-state.js';
 import { groupText } from '../store/wire/wakes.js';
-import { retryPauseMs } from '../tasks/growing-pause.js';
+import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
 import { Attempt } from './call/attempt.js';
 import { extrasOf } from './call/extras.js';
+
+/**
+ * Pauses before a delay is claimed again that was refused, or took too long, alone: doubled from the first to the last. Its
+ * neighbours run meanwhile.
+ */
+const ALONE: Growth = { firstMs: 1_000, factor: 2, lastMs: 60_000, jitter: 0.5 };
+
+/** So many claims in a row may be refused before all claims pause: as many as it takes to halve the largest down to one. */
+const REFUSED_MAX = 12;
 
 /** What a claim was answered. */
 export interface Claimed {
@@ -49,7 +64,9 @@ export class Claimer {
     private readonly intake: Intake,
     private readonly acknowledger: Acknowledger,
     private readonly lostClaims: LostClaims,
-    events: DelayEvents,
+    private readonly sizes: ClaimSizes,
+    private readonly setAside: SetAside,
+    private readonly events: DelayEvents,
   ) {
     this.#trouble = new Trouble(events, 'claim');
   }
@@ -62,6 +79,7 @@ export class Claimer {
   /** An answer that does not come is no error: the entries are looked at again by themselves. */
   async claim(entries: readonly Entry[]): Promise<Claimed | NotAnswered> {
     const requests = entries.map((entry) => this.#request(entry));
+    const ended = this.sizes.begin(entries);
     const askedAtMs = performance.now();
     let rows: ClaimedRow[];
     let left: LimitLeft[] = [];
@@ -70,8 +88,11 @@ export class Claimer {
       if (rules.length === 0) rows = await this.store.claim(requests);
       else ({ rows, left } = await this.#claimLimited(requests, rules));
     } catch (error) {
-      return { pauseMs: this.#failed(entries, error) };
+      return { pauseMs: await this.#failed(entries, error) };
+    } finally {
+      ended();
     }
+    this.sizes.worked(entries, performance.now() - askedAtMs);
     this.#failures = 0;
     this.#trouble.worked();
     // What fires often keeps its own clock right: no other statement answers as soon as a claim.
@@ -89,6 +110,14 @@ export class Claimer {
     const isOver = leaseEndsAtMs <= performance.now();
     if (handler === undefined || isOver || this.#isStopped) {
       this.acknowledger.giveBack(row.id, row.epoch);
+      return undefined;
+    }
+    const why = unreadableIn(row);
+    if (why !== undefined) {
+      const { id, attempts } = row;
+      this.acknowledger.setAside(row, why, () =>
+        this.setAside.tell({ ...row, id, attempts: attempts - 1, error: why }),
+      );
       return undefined;
     }
     const startedMs = this.#startedMs(row, askedAtMs);
@@ -176,25 +205,60 @@ export class Claimer {
   }
 
   /**
+   * The next claims of these ask for half as many, down to one. One that fails alone is told of with its id, and rests: its
+   * neighbours run.
+   *
+   * @returns how long to claim nothing, in milliseconds
+   */
+  async #failed(entries: readonly Entry[], error: unknown): Promise<number> {
+    this.#failures += 1;
+    const [only, ...others] = entries;
+    const isAlone = only !== undefined && others.length === 0;
+    const mayBeLess = isTooMuch(error) || isLasting(error);
+    if (isAlone && mayBeLess) this.#tellOfOne(only, error);
+    else this.#trouble.failed(error);
+    if (!isRefusal(error)) return this.#unknown(entries, mayBeLess);
+    const soonMs = retryPauseMs(mayBeLess ? this.#failures - REFUSED_MAX : this.#failures);
+    // Where a row is set aside that cannot be read, the others may all be fine.
+    const isMended = isLasting(error) && (await this.setAside.look(idsOf(entries))) > 0;
+    if (mayBeLess && !isMended) this.sizes.failed(entries);
+    for (const entry of entries) {
+      const restMs = isAlone && mayBeLess && !isMended ? this.#restMs(entry) : soonMs;
+      this.intake.again(entry, restMs);
+    }
+    return soonMs;
+  }
+
+  /**
    * Nobody knows whether the claim was committed. If it was, the rows are leased to this node under
    * the next epoch and no attempt has started: they are given back. Only then are they looked at
    * again: a claim in between would get that same epoch, and the giving back would hit it. It may be
    * committed later than that: what is not given back now is remembered.
-   *
-   * @returns how long to claim nothing, in milliseconds
    */
-  #failed(entries: readonly Entry[], error: unknown): number {
-    this.#failures += 1;
-    this.#trouble.failed(error);
-    const pauseMs = retryPauseMs(this.#failures);
+  #unknown(entries: readonly Entry[], mayBeLess: boolean): number {
+    if (mayBeLess) this.sizes.failed(entries);
+    const againMs = retryPauseMs(this.#failures);
     for (const entry of entries) {
       const epoch = entry.epoch + 1;
       this.lostClaims.add(entry.id, epoch);
-      this.acknowledger.giveBack(entry.id, epoch, () => this.intake.again(entry, pauseMs));
+      this.acknowledger.giveBack(entry.id, epoch, () => this.intake.again(entry, againMs));
     }
-    return pauseMs;
+    return againMs;
+  }
+
+  #restMs(entry: Entry): number {
+    entry.timesNotClaimed += 1;
+    return pauseMs(ALONE, entry.timesNotClaimed);
+  }
+
+  /** Others are claimed meanwhile, so that says nothing of claims as such. Postgres's message holds no payload. */
+  #tellOfOne({ id, name }: Entry, error: unknown): void {
+    const message = `${name} #${id} cannot be claimed: ${describeError(error)}`;
+    this.events.emit('trouble', { during: 'claim', error: new Error(message, { cause: error }) });
   }
 }
+
+const idsOf = (entries: readonly Entry[]): number[] => entries.map(({ id }) => id);
 
 const fullOf = (left: readonly LimitLeft[]): ReadonlySet<string> =>
   new Set(

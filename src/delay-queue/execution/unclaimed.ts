@@ -1,9 +1,10 @@
-import { type DelayEvents, withCause } from '../delay/delay.events.js';
+import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { AttemptStore } from '../store/attempt.store.js';
+import { inParts, StatementSize } from '../store/statement-size.js';
 import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
 import { wakeOfRecurred } from '../store/wire/recurring.js';
-import type { ClaimRequest, ExhaustedRow, LookedRow } from '../store/wire/attempt-rows.js';
+import type { ClaimRequest, LookedRow } from '../store/wire/attempt-rows.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { Signal } from '../tasks/signal.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
@@ -12,15 +13,21 @@ import type { Intake } from '../intake/intake.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { DyingDelays } from './dying-delays.js';
+import type { SetAside } from './set-aside.js';
 import { NO_ATTEMPT_LEFT } from './death-reports.js';
 
 /** Pauses before a locked row is looked at again: doubled from the first to the last. */
 const LOCKED: Growth = { firstMs: 4, factor: 2, lastMs: 2_000, jitter: 0.5 };
 
+/** As many as a claim asks for. */
+const DEAD_MAX = 1_000;
+
 /** What became of the rows that a claim asked for and did not get. */
 export class Unclaimed {
   readonly #looking: Trouble;
   readonly #deadLettering: Trouble;
+  /** Rows of one statement that makes dead letters. */
+  readonly #deadSize = new StatementSize(DEAD_MAX);
 
   constructor(
     private readonly store: AttemptStore,
@@ -29,7 +36,8 @@ export class Unclaimed {
     private readonly lostClaims: LostClaims,
     private readonly dying: DyingDelays,
     private readonly waits: Signal<Wake>,
-    private readonly events: DelayEvents,
+    private readonly setAside: SetAside,
+    events: DelayEvents,
   ) {
     this.#looking = new Trouble(events, 'look');
     this.#deadLettering = new Trouble(events, 'bury');
@@ -48,9 +56,11 @@ export class Unclaimed {
     this.#looking.worked();
     const byId = new Map(rows.map((row) => [row.id, row]));
     const exhausted: Exhausted[] = [];
+    const odd: Entry[] = [];
     for (const entry of entries) {
       const row = byId.get(entry.id);
-      if (row === undefined || row.wake_ms === null) this.intake.forget(entry);
+      if (row?.is_odd === true) odd.push(entry);
+      else if (row === undefined || row.wake_ms === null) this.intake.forget(entry);
       else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms);
       else if (row.wake_ms > row.now_ms) this.#early(entry, row.wake_ms, row.now_ms);
       else if (this.#isExhausted(row)) {
@@ -59,6 +69,13 @@ export class Unclaimed {
       } else this.#locked(entry);
     }
     if (exhausted.length > 0) await this.#deadLetter(exhausted);
+    if (odd.length > 0) await this.#setAside(odd);
+  }
+
+  /** Who is still there is held by somebody, or could not be written. */
+  async #setAside(odd: readonly Entry[]): Promise<void> {
+    await this.setAside.look(odd.map(({ id }) => id));
+    for (const entry of odd) this.#locked(entry);
   }
 
   #moved(entry: Entry, row: LookedRow, wakeMs: number): void {
@@ -96,28 +113,29 @@ export class Unclaimed {
     return { id: row.id, epoch: row.epoch, leaseMs: 0, maxAttempts, dueMs: row.due_ms, nextMs };
   }
 
+  /** Who is refused is refused alone. */
   async #deadLetter(exhausted: readonly Exhausted[]): Promise<void> {
     try {
-      const once = exhausted.filter(({ nextMs }) => nextMs === undefined);
-      if (once.length > 0) this.#tell(await this.store.deadLetter(once, NO_ATTEMPT_LEFT));
-      const recurring = exhausted.flatMap(({ nextMs, ...row }) =>
-        nextMs === undefined ? [] : { ...row, ...DISCARDED, nextMs },
-      );
-      if (recurring.length > 0) {
-        const rows = await this.store.recur(recurring);
-        this.#tell(rows);
-        for (const row of rows) this.waits.tell(wakeOfRecurred(row));
-      }
+      await inParts(exhausted, this.#deadSize, (some) => this.#makeDead(some), this.#deadLettering);
       this.#deadLettering.worked();
     } catch (error) {
       // The sweep meets the rows again.
       this.#deadLettering.failed(error);
     }
   }
-  #tell(rows: readonly (Omit<ExhaustedRow, 'error'> & { error: string | null })[]): void {
-    for (const { id, name, key, attempts: attempt, error } of rows) {
-      const of = { id: String(id), name, key, attempt, error: error ?? '', durationMs: null };
-      this.events.emit('dead', withCause(of, undefined));
+
+  async #makeDead(exhausted: readonly Exhausted[]): Promise<void> {
+    const once = exhausted.filter(({ nextMs }) => nextMs === undefined);
+    if (once.length > 0) {
+      for (const row of await this.store.deadLetter(once, NO_ATTEMPT_LEFT)) this.setAside.tell(row);
+    }
+    const recurring = exhausted.flatMap(({ nextMs, ...row }) =>
+      nextMs === undefined ? [] : { ...row, ...DISCARDED, nextMs },
+    );
+    if (recurring.length === 0) return;
+    for (const row of await this.store.recur(recurring)) {
+      this.setAside.tell(row);
+      this.waits.tell(wakeOfRecurred(row));
     }
   }
 }

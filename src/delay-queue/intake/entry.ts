@@ -15,6 +15,8 @@ export interface Entry extends Wake {
   handle: number;
   /** Claims in a row that found it locked or early. */
   timesNotClaimed: number;
+  /** A claim that asked for it failed: the next one asks for no more than so many. */
+  claimedWithin?: number | undefined;
   /** Nobody here has read it from a row: it may never have been. */
   told?: boolean;
   /** Of the sweeper's walk that brought it, in the order of wakes; 0: something else did. */
@@ -43,6 +45,7 @@ export const entryOf = (
   place,
   handle,
   timesNotClaimed: 0,
+  claimedWithin: undefined,
   told,
   walk,
   heard: undefined,

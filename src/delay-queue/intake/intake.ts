@@ -33,6 +33,8 @@ export class Intake {
   readonly room = new Signal();
   /** Something was due and found no room. */
   readonly overflow = new Signal();
+  /** A row of that id was read, and no statement can name it, or its claim. */
+  readonly unreadable = new Signal<number>();
   readonly #readAhead: ReadAhead;
   readonly #queue = new ReadyQueue();
   #isOpen = false;
@@ -89,6 +91,10 @@ export class Intake {
    */
   offer(wake: Wake, source: Source, walk?: number): boolean {
     if (!this.#isOpen || !this.nodes.mayRun(wake.name, wake.group)) return true;
+    if (!Number.isSafeInteger(wake.id) || !Number.isSafeInteger(wake.epoch) || wake.epoch < 0) {
+      this.unreadable.tell(wake.id);
+      return true;
+    }
     if (isTaken(this.claims, wake) || this.#giveBackLost(wake)) return true;
     return this.#readAhead.arm(wake, source, walk);
   }

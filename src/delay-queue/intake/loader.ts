@@ -4,6 +4,7 @@ import type { NodeStore } from '../store/node.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import type { Cursor, LoadedPage, Shares } from '../store/wire/wakes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
+import { StatementSize } from '../store/statement-size.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { NameWatch } from '../cluster/name-watch.js';
 import type { Nodes } from '../cluster/nodes.js';
@@ -41,6 +42,7 @@ export class Loader {
   readonly #instance = randomUUID();
   readonly #nameWatch: NameWatch;
   #loadEveryMs: number;
+  readonly #size = new StatementSize(PAGE_MAX);
   #onlyBeats = false;
   #markMs = 0;
   /** Somebody came or went, as one hears: who is there is asked before what is there. */
@@ -104,13 +106,14 @@ export class Loader {
     let nextMarkMs: number | undefined;
     let pauseEndsInMs = Infinity;
     for (;;) {
-      const page = await this.#page(from, PAGE_MAX);
+      const limit = this.#size.now;
+      const page = await this.#size.run(limit, () => this.#page(from, limit));
       nextMarkMs ??= page.nowMs - GRACE_MS;
       // Read with the old shares: once more, with the new ones.
       if (this.nodes.update(page.nodes, page.pauses)) return 0;
       pauseEndsInMs = firstEnd(page);
       const room = page.wakes.every((wake) => this.intake.offer(wake, 'read'));
-      if (!room || page.cursor === null || page.wakes.length < PAGE_MAX) break;
+      if (!room || page.cursor === null || page.wakes.length < limit) break;
       from = page.cursor;
     }
     this.#markMs = nextMarkMs;

@@ -6,13 +6,19 @@ import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../stor
 import type { RowFilter } from '../store/sql/parts/filter.js';
 import type { Installation } from '../store/tables/schema.js';
 import type { Runner } from '../store/wire/runner.js';
+import { StatementSize } from '../store/statement-size.js';
 import type { MoveTo } from '../validation/when.js';
 import type { Announcements } from './announcements.js';
 import type { NameAndKey, Target } from './arguments.js';
 import type { OwnKeyWrites } from './own-key.js';
 import { answerOf } from './results.js';
 import { actingCall, type ActingAttempt } from './transaction/handler-context.js';
+import { fieldsOfAll, translatable } from './untranslatable.js';
+import { inSmallerStatements } from './transaction/smaller-statements.js';
 import type { Transactions } from './transaction/transactions.js';
+
+/** Those of a whole call. */
+const TARGETS_MAX = 10_000;
 
 /** What a call answers of one of its list. */
 export type ManyResult<Verdict extends string = string> =
@@ -21,6 +27,7 @@ export type ManyResult<Verdict extends string = string> =
 /** Changes the delays that one call lists: each has its verdict, and all are written in one transaction. */
 export class ManyWrites {
   readonly #store: ManyStore;
+  readonly #size = new StatementSize(TARGETS_MAX);
 
   constructor(
     { installation, kept }: { installation: Installation; kept: HistoryKept },
@@ -48,13 +55,18 @@ export class ManyWrites {
     if (targets.length === 0) return [];
     const lists = listsOf(targets);
     const keyed = lists.flatMap(({ list }) => (list.of === 'keys' ? list.targets : []));
-    const { changed, manager } = await transaction.inOrder(keyed, async () => {
+    const writing = transaction.inOrder(keyed, async () => {
       await first?.();
-      return await this.transactions.run(transaction, async (joined, runner) => ({
-        changed: await this.write(verb, lists, joined, runner, { to }),
-        manager: joined,
-      }));
+      return await inSmallerStatements(this.#size, transaction, targets.length, (most) =>
+        this.transactions.run(transaction, async (joined, runner) => ({
+          changed: await this.write(verb, inParts(lists, most), joined, runner, { to }),
+          manager: joined,
+        })),
+      );
     });
+    const { changed, manager } = await translatable(writing, () =>
+      fieldsOfAll('targets', targets, (target) => ('key' in target ? { key: target.key } : {})),
+    );
     this.announce(manager, changed.values());
     return targets.map((_, index) => {
       const one = changed.get(index) as Changed;
@@ -66,7 +78,7 @@ export class ManyWrites {
   /** @returns what became of each of the lists, by its index */
   async write(
     verb: ManyVerb,
-    lists: readonly List[],
+    lists: Iterable<List>,
     manager: EntityManager,
     runner: Runner,
     how: { to: MoveTo | undefined; filter?: RowFilter },
@@ -115,6 +127,21 @@ export class ManyWrites {
     }
   }
 }
+
+/** In the same order, so many at a time at most. */
+function* inParts(lists: readonly List[], most: number): Generator<List> {
+  for (const { list, indexes } of lists) {
+    for (let from = 0; from < indexes.length; from += most) {
+      const to = from + most;
+      yield { list: partOf(list, from, to), indexes: indexes.slice(from, to) };
+    }
+  }
+}
+
+const partOf = (list: TargetList, from: number, to: number): TargetList =>
+  list.of === 'ids'
+    ? { of: 'ids', targets: list.targets.slice(from, to) }
+    : { of: 'keys', targets: list.targets.slice(from, to) };
 
 const REMOVED = new Set(['cancelled', 'discarded']);
 

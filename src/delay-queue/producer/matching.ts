@@ -5,6 +5,7 @@ import type { DelayStats, GroupStats, HistoryPage, KeyStory } from '../delay/sta
 import type { CancelResult } from '../delay/verdicts.js';
 import type { Payloads } from '../payloads/payloads.js';
 import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
+import { StatementSize } from '../store/statement-size.js';
 import { type Page, SelectionStore, type TopGroups } from '../store/selection.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/parts/filter.js';
@@ -19,6 +20,8 @@ import { targetsOf } from './arguments.js';
 import { answerOf, infoOf, infosOf, recordOf, statsOf } from './results.js';
 import { changeOptionsOf, filterOf, nextOf, type StoryPlace } from './selection-arguments.js';
 import type { CallersTransaction } from './transaction/callers-transaction.js';
+import { translatable } from './untranslatable.js';
+import { inSmallerStatements } from './transaction/smaller-statements.js';
 import type { Transactions } from './transaction/transactions.js';
 import type { ManyWrites } from './many-writes.js';
 import type { Pausing } from './pausing.js';
@@ -34,6 +37,7 @@ interface StoryPage {
 /** Reads and changes the delays that match a filter. */
 export class Matching {
   readonly #selection: SelectionStore;
+  readonly #size = new StatementSize(PAGE);
   readonly #payloads: Payloads;
   /** For how long a node counts as alive of which nobody can tell. */
   readonly #nodeAliveMs: number;
@@ -61,13 +65,15 @@ export class Matching {
 
   async list(filter: RowFilter, page: Page, options: InTransaction): Promise<DelayInfo[]> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const rows = await inOrder('all', () => this.#selection.list(runner, filter, page));
+    const listing = inOrder('all', () => this.#selection.list(runner, filter, page));
+    const rows = await translatable(listing, () => textsOf(filter));
     return await infosOf(rows, this.#payloads);
   }
 
   async count(filter: RowFilter, options: InTransaction): Promise<number> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    return await inOrder('all', () => this.#selection.count(runner, filter));
+    const counting = inOrder('all', () => this.#selection.count(runner, filter));
+    return await translatable(counting, () => textsOf(filter));
   }
 
   async history(
@@ -76,14 +82,15 @@ export class Matching {
     options: InTransaction,
   ): Promise<HistoryPage> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    return await inOrder('all', () => this.#ended(runner, filter, page));
+    const reading = inOrder('all', () => this.#ended(runner, filter, page));
+    return await translatable(reading, () => textsOf(filter));
   }
 
   /** What ends between the two readings, or between two pages, may be told twice, and is never left out. */
   async story(filter: AnyRowFilter, page: StoryPage, options: InTransaction): Promise<KeyStory> {
     const { limit, place } = page;
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const { rows, ...ended } = await inOrder('all', async () => {
+    const reading = inOrder('all', async () => {
       const live =
         place.among === 'live'
           ? await this.#selection.list(runner, filter, { ...place, limit: limit + 1 })
@@ -99,6 +106,7 @@ export class Matching {
       const rest: StoryPage = { limit: limit - live.length, place };
       return { rows: live, ...(await this.#endedAfter(runner, filter, rest, live)) };
     });
+    const { rows, ...ended } = await translatable(reading, () => textsOf(filter));
     return { delays: await infosOf(rows, this.#payloads), ...ended };
   }
 
@@ -147,7 +155,8 @@ export class Matching {
     options: InTransaction,
   ): Promise<GroupStats[]> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    return await inOrder('all', () => this.#selection.groupStats(runner, filter, top));
+    const counting = inOrder('all', () => this.#selection.groupStats(runner, filter, top));
+    return await translatable(counting, () => textsOf(filter));
   }
 
   /** Changes a list of delays, or those that match a filter, as its caller gives them. */
@@ -190,7 +199,7 @@ export class Matching {
   ): Promise<Counts<Verdict>> {
     const transaction = this.transactions.of(options, 'write');
     const pages: Pages = { verb, to, filter, transaction, options, abortWithinMs };
-    return await transaction.inOrder('all', async () => {
+    const changing = transaction.inOrder('all', async () => {
       if (abortWithinMs !== undefined) await this.cancels.refuseSnapshots(options);
       const aborts: Record<string, number> =
         abortWithinMs === undefined ? {} : { aborted: 0, absent: 0 };
@@ -201,31 +210,32 @@ export class Matching {
       };
       for (let behindId = 0; ;) {
         signal?.throwIfAborted();
-        const { ids, verdicts } = await this.#page(pages, behindId);
+        const { ids, isLast, verdicts } = await this.#page(pages, behindId);
         for (const verdict of verdicts) {
           counts.matched += 1;
           counts[verdict] = (counts[verdict] ?? 0) + 1;
         }
         await adopted<unknown>(onProgress?.({ ...counts } as Counts<Verdict>));
-        if (ids.length < PAGE) return counts;
+        if (isLast) return counts;
         behindId = ids.at(-1) as number;
       }
     });
+    return await translatable(changing, () => textsOf(filter));
   }
 
   /** Changes one page of them. @returns its ids, and the verdict of each that matched */
   async #page(
     pages: Pages,
     behindId: number,
-  ): Promise<{ ids: readonly number[]; verdicts: string[] }> {
+  ): Promise<{ ids: readonly number[]; isLast: boolean; verdicts: string[] }> {
     const { filter, abortWithinMs, options } = pages;
-    const found = (runner: Runner): Promise<number[]> =>
-      this.#selection.ids(runner, filter, { behindId, limit: PAGE });
-    const { ids, changed } = await this.#write(pages, found);
+    const found = (runner: Runner, limit: number): Promise<number[]> =>
+      this.#selection.ids(runner, filter, { behindId, limit });
+    const { ids, isLast, changed } = await this.#write(pages, PAGE, found);
     const all = [...changed.values()];
     const matched = all.filter(({ verdict }) => verdict !== 'absent');
     if (abortWithinMs === undefined)
-      return { ids, verdicts: matched.map(({ verdict }) => verdict) };
+      return { ids, isLast, verdicts: matched.map(({ verdict }) => verdict) };
     const first = matched.filter(({ verdict }) => verdict !== 'running');
     const running = matched.filter(({ verdict }) => verdict === 'running').map(({ id }) => id);
     // Once its attempt has ended its state is another one.
@@ -235,12 +245,13 @@ export class Matching {
       running.map(runningResult),
       { transaction: options, abortWithinMs },
       async (some) => {
-        const looked = await this.#write({ ...pages, filter: whatever }, async () => some);
+        const looked = await this.#write({ ...pages, filter: whatever }, 1, async () => some);
         return some.map((_id, index) => resultOf(looked.changed.get(index) as Changed));
       },
     );
     return {
       ids,
+      isLast,
       verdicts: [
         ...first.map(({ verdict }) => verdict),
         ...ended.map(({ verdict }) => (verdict === 'cancelled' ? 'aborted' : verdict)),
@@ -248,26 +259,34 @@ export class Matching {
     };
   }
 
-  /** In the caller's transaction, or in one of its own. */
+  /**
+   * In the caller's transaction, or in one of its own.
+   * @param most of what is found, where that can be fewer
+   */
   async #write(
     { verb, to, filter, transaction }: Pages,
-    found: (runner: Runner) => Promise<readonly number[]>,
-  ): Promise<{ ids: readonly number[]; changed: Map<number, Changed> }> {
-    const { ids, changed, manager } = await this.transactions.run(
+    most: number,
+    found: (runner: Runner, limit: number) => Promise<readonly number[]>,
+  ): Promise<{ ids: readonly number[]; isLast: boolean; changed: Map<number, Changed> }> {
+    const { ids, isLast, changed, manager } = await inSmallerStatements(
+      this.#size,
       transaction,
-      async (joined, runner) => {
-        const page = await found(runner);
-        const list: TargetList = { of: 'ids', targets: page.map((id) => ({ id })) };
-        const lists = [{ list, indexes: [...page.keys()] }];
-        return {
-          ids: page,
-          changed: await this.many.write(verb, lists, joined, runner, { to, filter }),
-          manager: joined,
-        };
-      },
+      most,
+      (limit) =>
+        this.transactions.run(transaction, async (joined, runner) => {
+          const page = await found(runner, limit);
+          const list: TargetList = { of: 'ids', targets: page.map((id) => ({ id })) };
+          const lists = [{ list, indexes: [...page.keys()] }];
+          return {
+            ids: page,
+            isLast: page.length < limit,
+            changed: await this.many.write(verb, lists, joined, runner, { to, filter }),
+            manager: joined,
+          };
+        }),
     );
     this.many.announce(manager, changed.values());
-    return { ids, changed };
+    return { ids, isLast, changed };
   }
 }
 
@@ -291,6 +310,15 @@ const resultOf = (changed: Changed): CancelResult =>
   changed.verdict === 'absent'
     ? { verdict: 'absent' }
     : answerOf(changed.verdict as 'cancelled' | 'running', changed);
+
+const textsOf = ({ key, keyPrefix, group, groupPrefix, headers, error }: RowFilter) => ({
+  key,
+  keyPrefix,
+  group,
+  groupPrefix,
+  headers,
+  error,
+});
 
 /** Counts of verdicts that a call can give, before it begins. */
 const NONE: Record<ManyVerb, Record<string, number>> = {

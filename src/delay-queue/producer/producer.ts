@@ -28,6 +28,7 @@ import { needsClock } from './recurrence/first-instants.js';
 import { isAlone } from './transaction/callers-transaction.js';
 import { OutsideTransactions } from './transaction/outside-transactions.js';
 import { surroundingBy } from './transaction/surrounding.js';
+import { fieldsOf, fieldsOfAll, translatable, withField } from './untranslatable.js';
 import { Transactions } from './transaction/transactions.js';
 
 /**
@@ -97,10 +98,15 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
     const own = ownAttempt(transaction.manager, delay);
     // Who looks at the clock first would come behind later calls.
-    const placed =
-      isAlone(transaction, own) && !needsClock(delay)
-        ? await this.#coalesced.schedule(delay)
-        : await this.#single.schedule(delay, transaction, own);
+    let placed: Placed;
+    try {
+      placed =
+        isAlone(transaction, own) && !needsClock(delay)
+          ? await this.#coalesced.schedule(delay)
+          : await this.#single.schedule(delay, transaction, own);
+    } catch (error) {
+      throw withField(error, () => fieldsOf(delay));
+    }
     return this.#scheduled(transaction.manager, delay, placed);
   }
 
@@ -113,7 +119,9 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     const delays =
       given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
     const { sorted, indexes } = inLockOrder(delays);
-    const { placed, manager } = await this.#allOrNone.write(sorted, transaction);
+    const { placed, manager } = await translatable(this.#allOrNone.write(sorted, transaction), () =>
+      fieldsOfAll('items', delays, fieldsOf),
+    );
     const results = Array.from<ScheduleResult>({ length: delays.length });
     const answeredAtMs = performance.now();
     for (const [position, delay] of sorted.entries()) {
@@ -126,9 +134,14 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   async cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult> {
     const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, target);
-    const placed = isAlone(transaction, own)
-      ? await this.#coalesced.cancel(target)
-      : await this.#single.cancel(target, transaction, own);
+    let placed: Placed;
+    try {
+      placed = isAlone(transaction, own)
+        ? await this.#coalesced.cancel(target)
+        : await this.#single.cancel(target, transaction, own);
+    } catch (error) {
+      throw withField(error, () => ({ key: target.key }));
+    }
     const verdict = placed.verdict as CancelResult['verdict'];
     if (verdict === 'absent') return { verdict };
     if (verdict === 'cancelled')
@@ -143,9 +156,10 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   ): Promise<RescheduleResult> {
     const transaction = this.#transactions.of(options, 'write');
     const own = ownAttempt(transaction.manager, target);
-    const placed = isAlone(transaction, own)
-      ? await this.#coalesced.reschedule({ ...target, to })
-      : await this.#single.reschedule(target, to, transaction, own);
+    const moving = isAlone(transaction, own)
+      ? this.#coalesced.reschedule({ ...target, to })
+      : this.#single.reschedule(target, to, transaction, own);
+    const placed = await translatable(moving, () => ({ key: target.key }));
     const verdict = placed.verdict as RescheduleResult['verdict'];
     if (verdict === 'absent') return { verdict };
     this.#announcements.written(transaction.manager, target, placed);
@@ -154,7 +168,9 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
 
   async retryDead(target: NameAndKey, options: InTransaction): Promise<RetryDeadResult> {
     const transaction = this.#transactions.of(options, 'write');
-    const placed = await this.#single.retryDead(target, transaction);
+    const placed = await translatable(this.#single.retryDead(target, transaction), () => ({
+      key: target.key,
+    }));
     if (placed === undefined) return { verdict: 'absent' };
     this.#announcements.written(transaction.manager, target, placed, { failed: true });
     return answerOf('retried', placed);
@@ -166,14 +182,16 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   ): Promise<DelayInfo<N> | null> {
     const { name, key } = target;
     const { runner, inOrder } = this.#transactions.of(options, 'read');
-    const row = await inOrder([target], () => this.#store.find(runner, name, key));
+    const finding = inOrder([target], () => this.#store.find(runner, name, key));
+    const row = await translatable(finding, () => ({ key }));
     return row === undefined ? null : await this.matching.infoOf(name, row);
   }
 
   async history(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
     const { name, key } = target;
     const { runner, inOrder } = this.#transactions.of(options, 'read');
-    const rows = await inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
+    const reading = inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
+    const rows = await translatable(reading, () => ({ key }));
     return rows.map(recordOf);
   }
 

@@ -40,7 +40,7 @@ export const infoOf = <N extends DelayName>(
   maxAttempts: row.max_attempts,
   lastError: row.last_error,
   createdAt: new Date(row.created_ms),
-  repeat: row.repeat === null ? null : repeatOf(row.repeat),
+  repeat: repeatOf(row.repeat),
   attemptLog: attemptsOf(row.attempt_log, row.state),
   moveLog: movesOf(row.move_log),
 });
@@ -61,9 +61,19 @@ export async function infosOf(rows: readonly FoundRow[], payloads: Payloads): Pr
   return infos;
 }
 
+/** What another hand made of a column shows as if it were empty: one odd row hides no other. */
+function objectOf(text: string | null): object | null {
+  const value: unknown = text === null ? null : JSON.parse(text);
+  return typeof value === 'object' && !Array.isArray(value) ? value : null;
+}
+
+const headersOf = (text: string | null): DelayHeaders => (objectOf(text) ?? {}) as DelayHeaders;
+
 /** Without what is the engine's own business. */
-function repeatOf(text: string): DelayRepeat {
-  const { catchUp, ...repeat } = JSON.parse(text) as DelayRepeat;
+function repeatOf(text: string | null): DelayRepeat | null {
+  const known = objectOf(text) as DelayRepeat | null;
+  if (known === null) return null;
+  const { catchUp, ...repeat } = known;
   if ('every' in repeat) return { every: repeat.every, catchUp };
   return { cron: repeat.cron, timeZone: repeat.timeZone, catchUp };
 }
@@ -74,34 +84,44 @@ type KeptAttempt = Pick<DelayAttempt, 'attempt' | 'node'> & { startedMs: number 
     | { outcome?: never; endedMs?: never; error?: never }
   );
 
+const isAttempt = (entry: unknown): entry is KeptAttempt =>
+  typeof entry === 'object' &&
+  entry !== null &&
+  'startedMs' in entry &&
+  typeof entry.startedMs === 'number';
+
 /** An attempt without an end still runs if its delay does, and is the last. */
 function attemptsOf(text: string | null, state: LiveState | EndState): DelayAttempt[] {
   if (text === null) return [];
-  const kept = JSON.parse(text) as KeptAttempt[];
+  const log: unknown = JSON.parse(text);
+  const kept = Array.isArray(log) ? log.filter(isAttempt) : [];
   return kept.map(({ attempt, node, startedMs, outcome, endedMs, error }, index) => ({
     attempt,
     outcome: outcome ?? (state === 'running' && index === kept.length - 1 ? 'running' : 'lost'),
     node,
     startedAt: new Date(startedMs),
-    endedAt: endedMs === undefined ? null : new Date(endedMs),
+    endedAt: typeof endedMs === 'number' ? new Date(endedMs) : null,
     error: error ?? null,
   }));
 }
 
 type KeptMove = Pick<DelayMove, 'call'> & { atMs: number; fromMs: number; toMs: number };
 
-const movesOf = (text: string | null): DelayMove[] =>
-  text === null
-    ? []
-    : (JSON.parse(text) as KeptMove[]).map(({ call, atMs, fromMs, toMs }) => ({
-        call,
-        at: new Date(atMs),
-        from: new Date(fromMs),
-        to: new Date(toMs),
-      }));
+const isMove = (entry: unknown): entry is KeptMove =>
+  typeof entry === 'object' &&
+  entry !== null &&
+  ['atMs', 'fromMs', 'toMs'].every((at) => typeof Reflect.get(entry, at) === 'number');
 
-const headersOf = (text: string | null): DelayHeaders =>
-  text === null ? {} : (JSON.parse(text) as DelayHeaders);
+function movesOf(text: string | null): DelayMove[] {
+  const log: unknown = text === null ? null : JSON.parse(text);
+  if (!Array.isArray(log)) return [];
+  return log.filter(isMove).map(({ call, atMs, fromMs, toMs }) => ({
+    call,
+    at: new Date(atMs),
+    from: new Date(fromMs),
+    to: new Date(toMs),
+  }));
+}
 
 /** A line of the history as callers see it. */
 export const recordOf = (row: HistoryRow): DelayRecord => ({

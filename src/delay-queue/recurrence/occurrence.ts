@@ -25,6 +25,7 @@ export class Occurrence {
   ) {
     this.#recurrence = new Recurrence(repeat);
     this.dueMs = this.#recurrence.standsFor(dueMs, clock.readMs);
+    if (!Number.isFinite(this.dueMs)) throw new Error('the delay recurs at no instant');
   }
 
   /** Whether the code says how it recurs. */

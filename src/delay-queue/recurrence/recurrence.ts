@@ -14,6 +14,9 @@ export type StoredRepeat = DelayRepeat & {
 /** With `none` nobody waits longer for an instant: what begins later than that is missed. */
 export const MISSED_AFTER_MS = 60_000;
 
+/** The last instant that a row may have. */
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
 /**
  * When a delay is due next, counted from when it was due and never from when it ran. All instants are milliseconds
  * since 1970 on the database's clock.
@@ -59,6 +62,10 @@ export class Recurrence {
     const fromMs = this.#catchUp === 'none' ? Math.max(dueMs, nowMs) : dueMs;
     const nextMs = this.#instants.after(fromMs);
     if (nextMs === undefined) throw new Error('the delay does not recur any more');
+    // Of a row that another hand wrote: not a number, a period that does not go forward, or no instant that can be stored.
+    if (!(nextMs >= dueMs + 1 && nextMs <= LAST_MS)) {
+      throw new Error('the delay recurs in a way that leads nowhere');
+    }
     return this.#catchUp === 'latest'
       ? Math.max(nextMs, this.#instants.by(nowMs) ?? nextMs)
       : nextMs;

@@ -3,6 +3,7 @@ import type { DataSource } from 'typeorm';
 import { DATA_SOURCE } from '../database/chosen-data-source.js';
 import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
 import { DelayConfigError, DelayShutdownError } from '../delay/delay.errors.js';
+import { storableIn } from '../delay/error-text.js';
 import { DelayEvents } from '../delay/delay.events.js';
 import { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Wake } from '../store/wire/wakes.js';
@@ -236,12 +237,35 @@ export class Engine implements ProducersEngine {
     });
   }
 
-  async #begin(connections: EngineConnections, { limits }: Findings): Promise<void> {
+  /** A database that cannot hold all texts is told of once; what it cannot hold is refused, or written in ASCII. */
+  #lookAtEncodings({ encoding, clientEncoding }: Findings): void {
+    const { nodeName } = this.options;
+    if (clientEncoding !== 'UTF8') {
+      throw new DelayConfigError(
+        `client_encoding is ${clientEncoding} on the sessions of the DataSource, and pg sends UTF8: leave the option out`,
+      );
+    }
+    if (encoding === 'UTF8') return;
+    if (storableIn(encoding, nodeName) !== nodeName) {
+      throw new DelayConfigError(
+        `nodeName: the encoding ${encoding} of this database does not have each of its characters; use ASCII`,
+      );
+    }
+    this.events.emit('advice', {
+      message:
+        `the encoding of this database is ${encoding}: a payload, key, group or header with a character that it does ` +
+        'not have is refused, and error texts are written without it. A database of encoding UTF8 holds all of them',
+    });
+  }
+
+  async #begin(connections: EngineConnections, found: Findings): Promise<void> {
+    const { limits, encoding } = found;
+    this.#lookAtEncodings(found);
     this.#adviseOnSchema();
     if (this.#closing !== undefined) return await connections.close();
     const { options, events, registry } = this;
     const notifier = new Notifier(connections, options.schema, events);
-    const workers = new WorkerSwitch({ ...this.#parts, connections, notifier, limits });
+    const workers = new WorkerSwitch({ ...this.#parts, connections, notifier, limits, encoding });
     this.afterCommit.start();
     this.#notifier = notifier;
     this.#switch = workers;

@@ -1,5 +1,6 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { NodeStore } from '../store/node.store.js';
+import { StatementSize } from '../store/statement-size.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 
@@ -26,6 +27,7 @@ const FIRST_WITHIN_MS = 60_000;
 /** Deletes what is old in small batches: no long lock, no partition to be missing. */
 export class Pruner {
   readonly #task: RecurringTask;
+  readonly #size = new StatementSize(BATCH_MAX);
 
   /**
    * @param prune deletes up to that many rows, and answers how many it did
@@ -49,8 +51,9 @@ export class Pruner {
   }
 
   async #prune(): Promise<number> {
-    const pruned = await this.prune(BATCH_MAX);
-    return pruned === BATCH_MAX ? PAUSE_MS : this.everyMs;
+    const limit = this.#size.now;
+    const pruned = await this.#size.run(limit, () => this.prune(limit));
+    return pruned === limit ? PAUSE_MS : this.everyMs;
   }
 }
 

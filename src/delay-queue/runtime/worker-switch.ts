@@ -28,6 +28,8 @@ interface Parts {
   notifier: Notifier;
   /** Of the role, in words: too short for the engine's statements. Null: there is none. */
   limits: string | null;
+  /** Of the database. */
+  encoding: string;
 }
 
 /** A worker, and who else there is as it sees it. */

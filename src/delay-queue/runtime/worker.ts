@@ -12,6 +12,8 @@ import { ConcurrencyLimits } from '../execution/places/concurrency-limits.js';
 import { Dispatcher } from '../execution/dispatcher.js';
 import { Executor } from '../execution/executor.js';
 import { handlersShareOf } from '../execution/places/pool-share.js';
+import { ClaimSizes } from '../execution/places/claim-sizes.js';
+import { SetAside } from '../execution/set-aside.js';
 import { LimitBlocks } from '../execution/places/limit-blocks.js';
 import { Reservations } from '../execution/places/reservations.js';
 import { IsolationLevel } from '../execution/transaction/isolation-level.js';
@@ -51,6 +53,8 @@ export interface WorkerParts {
   connections: EngineConnections;
   nodes: Nodes;
   notifier: Notifier;
+  /** Of the database. */
+  encoding: string;
 }
 
 /** The half of the engine that runs handlers: wired here, begun and drained as one. */
@@ -92,7 +96,14 @@ export class Worker {
     } = options;
     const listener = new HintListener(connections, schema, nodeName, events);
     const { processLock } = listener;
-    const store = new AttemptStore(connections, installation, kept, nodeName, processLock);
+    const store = new AttemptStore(
+      connections,
+      installation,
+      kept,
+      nodeName,
+      processLock,
+      parts.encoding,
+    );
     const nodeStore = new NodeStore(connections, installation, nodeName);
     const tested = isManual(options)
       ? new TestClock(new TestClockStore(connections, installation))
@@ -119,13 +130,38 @@ export class Worker {
     const limited = new LimitStore(connections, installation, kept, nodeName, processLock);
     const blocks = new LimitBlocks(wheel, tested && (() => tested.nowMs()));
     this.#blocks = blocks;
+    const leaseOf = (name: string) => registry.get(name)?.leaseMs ?? leaseMs;
+    const sizes = new ClaimSizes(limits.claimBatch, leaseOf);
+    const setAside = new SetAside(store, events);
+    intake.unreadable.on((id) => void setAside.unreadable(id));
     clock.jumped.on(() => blocks.clear());
-    const reservations = new Reservations(places, registry, options, blocks, intake);
+    const reservations = new Reservations(places, registry, options, blocks, sizes, intake);
     this.#dispatcher = new Dispatcher(
       intake,
       reservations,
-      new Claimer(store, limited, blocks, registry, clock, intake, acknowledger, lost, events),
-      new Unclaimed(store, registry, intake, lost, this.#dying, acknowledger.waits, events),
+      new Claimer(
+        store,
+        limited,
+        blocks,
+        registry,
+        clock,
+        intake,
+        acknowledger,
+        lost,
+        sizes,
+        setAside,
+        events,
+      ),
+      new Unclaimed(
+        store,
+        registry,
+        intake,
+        lost,
+        this.#dying,
+        acknowledger.waits,
+        setAside,
+        events,
+      ),
       new WaitingCalls(reservations, this.#executor, inFlight),
       acknowledger,
     );

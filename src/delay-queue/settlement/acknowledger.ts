@@ -2,11 +2,12 @@ import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Runner } from '../store/wire/runner.js';
+import type { Recurring } from '../store/wire/recurring.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { HeldClaim } from './held-claim.js';
 import { ABORTED, failed, GIVE_BACK, postponed, RELEASED } from './outcome.js';
 import type { Ending, Outcome } from './outcome.js';
-import type { Batcher } from './batcher.js';
+import type { Batcher, Written } from './batcher.js';
 import { batchersOf } from './batchers.js';
 import { DyingClaims } from './dying-claims.js';
 import { deadEvent, endOf } from './end-events.js';
@@ -92,6 +93,13 @@ export class Acknowledger {
     this.batchers.retries.add({ id, epoch, ...GIVE_BACK }, onGivenBack);
   }
 
+  /** A claimed row that cannot be read becomes a dead letter; no handler was called. */
+  setAside({ id, epoch }: { id: number; epoch: number }, error: string, onDead: () => void): void {
+    this.batchers.retries.add({ id, epoch, ...GIVE_BACK, waitMs: null, error }, (result) => {
+      if (result === 'written') onDead();
+    });
+  }
+
   /**
    * The method of a dying delay did not end well: the delay waits for its next call.
    * @param error that of the last attempt, which the row keeps
@@ -99,7 +107,7 @@ export class Acknowledger {
   putOff(
     claim: HeldClaim,
     { waitMs, error }: { waitMs: number; error: string },
-    tell: (result: 'written' | 'gone') => void,
+    tell: (result: Written) => void,
   ): void {
     const item = { id: claim.id, epoch: claim.epoch, ...failed(error, waitMs) };
     const written = (): void => tell('written');
@@ -132,7 +140,8 @@ export class Acknowledger {
     this.batchers.completions.add(attempt, this.#completed);
   }
 
-  readonly #completed = (result: 'written' | 'gone', attempt: HeldClaim): void => {
+  readonly #completed = (result: Written, attempt: HeldClaim): void => {
+    if (result === 'refused') return this.#endAsDead(attempt, 'completed');
     this.unwritten.delete(attempt);
     this.free(attempt);
     if (result === 'gone') this.#notWritten(attempt);
@@ -174,15 +183,27 @@ export class Acknowledger {
     }
     const onWritten = (): unknown => this.events.emit('dead', deadEvent(attempt, error, cause));
     const item = recurringOf(attempt, { state: 'discarded', error });
-    if (item !== undefined) this.#write(attempt, this.batchers.recurrences, item, onWritten);
+    if (item !== undefined) this.#recurs(attempt, item, onWritten);
     else this.#retry(attempt, failed(error, null), onWritten);
   }
 
   #recur(attempt: HeldClaim): void {
     const item = recurringOf(attempt, COMPLETED);
     if (item === undefined) return this.#deadLetter(attempt, new Error(UNREADABLE));
-    this.#write(attempt, this.batchers.recurrences, item, () =>
-      this.events.emit('completed', endOf(attempt)),
+    this.#recurs(attempt, item, () => this.events.emit('completed', endOf(attempt)));
+  }
+
+  #recurs(attempt: HeldClaim, item: Recurring, onWritten: () => unknown): void {
+    this.#write(attempt, this.batchers.recurrences, item, onWritten, undefined, () =>
+      this.#endAsDead(attempt, item.state ?? 'missed'),
+    );
+  }
+
+  /** Its end cannot be written, whatever is left out: as a dead letter it does not run again, and its row says why. */
+  #endAsDead(attempt: HeldClaim, how: string): void {
+    const error = `${how}, but Postgres refuses what has to be written then; see the event trouble`;
+    this.#retry(attempt, failed(error, null), () =>
+      this.events.emit('dead', deadEvent(attempt, error, undefined)),
     );
   }
 
@@ -197,13 +218,15 @@ export class Acknowledger {
     item: Item,
     onWritten: () => unknown,
     onGone: () => void = () => this.#notWritten(attempt),
+    onRefused: () => void = onGone,
   ): void {
     this.unwritten.add(attempt);
     batcher.add(item, (result) => {
       this.unwritten.delete(attempt);
       this.free(attempt);
       if (result === 'written') onWritten();
-      else onGone();
+      else if (result === 'gone') onGone();
+      else onRefused();
     });
   }
 

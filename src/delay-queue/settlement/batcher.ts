@@ -1,3 +1,6 @@
+import { describeError } from '../delay/error-text.js';
+import { isLasting } from '../store/sql-state.js';
+import { StatementSize } from '../store/statement-size.js';
 import type { LookedRow } from '../store/wire/attempt-rows.js';
 import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
 import { Moment } from '../tasks/moment.js';
@@ -11,8 +14,13 @@ const BATCH_MAX = 500;
 export interface BatcherParts<Item> {
   /** Whose attempts these are. */
   node: string;
-  /** Writes in one statement; answers the ids it wrote. */
-  write: (items: readonly Item[]) => Promise<readonly number[]>;
+  /**
+   * Writes in one statement; answers the ids it wrote.
+   * @param reduced how much of an item is left out: 0 nothing, and one more for each time that it was refused alone
+   */
+  write: (items: readonly Item[], reduced: number) => Promise<readonly number[]>;
+  /** How often an item can be written with less; default never. */
+  reductions?: number;
   /** The committed state of the rows that were not written. */
   lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
   /** Whether what is written is removed: a row that stands there was not. */
@@ -22,9 +30,17 @@ export interface BatcherParts<Item> {
   onProgress: () => void;
 }
 
+/**
+ * What became of an item. `gone`: the row is no longer the item's. `refused`: Postgres takes nothing of it, and will not when
+ * it is asked again.
+ */
+export type Written = 'written' | 'gone' | 'refused';
+
 interface Pending<Item> {
   item: Item;
-  tell: (result: 'written' | 'gone', item: Item) => void;
+  tell: (result: Written, item: Item) => void;
+  /** Times it was refused alone. */
+  reduced: number;
   /** Times it was found locked. */
   timesLocked: number;
   /** A statement with it failed, and may have been committed all the same. */
@@ -38,10 +54,12 @@ interface Pending<Item> {
  */
 export class Batcher<Item extends { id: number; epoch: number }> {
   #waiting: Pending<Item>[] = [];
+  /** Those of which less is written: they come first, each alone. */
+  readonly #reduced: Pending<Item>[] = [];
   #open = 0;
   #flushing = false;
   #failures = 0;
-  #limit = BATCH_MAX;
+  readonly #size = new StatementSize(BATCH_MAX);
   #closed = false;
   readonly #empty = new Moment();
 
@@ -52,10 +70,9 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     return this.#open;
   }
 
-  /** @param tell `written`, or `gone`: the row is no longer the item's */
   add(item: Item, tell: Pending<Item>['tell']): void {
     this.#open += 1;
-    this.#enqueue({ item, tell, timesLocked: 0, unsure: false });
+    this.#enqueue({ item, tell, timesLocked: 0, reduced: 0, unsure: false });
   }
 
   /** Resolves when all is written, or after `withinMs`. At shutdown this keeps the process alive, and no pause does. */
@@ -69,39 +86,52 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   }
 
   #enqueue(pending: Pending<Item>): void {
-    this.#waiting.push(pending);
+    this.#queueOf(pending).push(pending);
     if (this.#flushing || this.#closed) return;
     this.#flushing = true;
     // All that ends in this turn of the event loop travels together.
     setImmediate(() => void this.#flush());
   }
 
+  #queueOf({ reduced }: Pending<Item>): Pending<Item>[] {
+    return reduced > 0 ? this.#reduced : this.#waiting;
+  }
+
   async #flush(): Promise<void> {
-    while (this.#waiting.length > 0 && !this.#closed) {
+    while (this.#waiting.length + this.#reduced.length > 0 && !this.#closed) {
       const batch = this.#take();
       let left = batch;
       try {
         left = await this.#write(left);
         if (left.length > 0) await this.#lookAfter(left);
         this.#failures = 0;
-        this.#limit = Math.min(BATCH_MAX, this.#limit * 2);
         this.parts.trouble.worked();
         this.parts.onProgress();
       } catch (error) {
-        // Behind the others and in smaller batches: one that the database refuses ends up alone.
-        this.#waiting.push(...left);
-        this.#limit = Math.max(1, Math.floor(batch.length / 2));
         this.#failures += 1;
         this.parts.trouble.failed(error);
-        await rest(retryPauseMs(this.#failures));
+        const isRefused = isLasting(error);
+        // In smaller batches: one that the database refuses ends up alone.
+        this.#size.failed(batch.length);
+        const [only, ...others] = left;
+        const isAlone = left === batch && only !== undefined && others.length === 0;
+        if (isRefused && isAlone) this.#reduce(only, error);
+        // Behind the others.
+        else for (const pending of left) this.#queueOf(pending).push(pending);
+        if (!isRefused) await rest(retryPauseMs(this.#failures));
       }
     }
     this.#flushing = false;
   }
 
-  /** One item per row: a statement's answer names the row alone, and its successor may be waiting. */
+  /**
+   * One item per row: a statement's answer names the row alone, and its successor may be waiting. One of which less is written
+   * is alone.
+   */
   #take(): Pending<Item>[] {
-    const taken = this.#waiting.splice(0, this.#limit);
+    const reduced = this.#reduced.shift();
+    if (reduced !== undefined) return [reduced];
+    const taken = this.#waiting.splice(0, this.#size.now);
     const ids = new Set(taken.map((pending) => pending.item.id));
     if (ids.size === taken.length) return taken;
     return taken.filter((pending) => {
@@ -114,10 +144,12 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   /** Tells those that are written. @returns the others */
   async #write(batch: readonly Pending<Item>[]): Promise<Pending<Item>[]> {
     let ids: readonly number[];
+    const items = batch.map((pending) => pending.item);
+    const reduced = batch[0]?.reduced ?? 0;
     try {
-      ids = await this.parts.write(batch.map((pending) => pending.item));
+      ids = await this.#size.run(items.length, () => this.parts.write(items, reduced));
     } catch (error) {
-      for (const pending of batch) pending.unsure = true;
+      if (!isLasting(error)) for (const pending of batch) pending.unsure = true;
       throw error;
     }
     const written = new Set(ids);
@@ -155,7 +187,18 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     void rest(lockedPauseMs(pending.timesLocked)).then(() => this.#enqueue(pending));
   }
 
-  #tell(pending: Pending<Item>, result: 'written' | 'gone'): void {
+  /** The same again would be refused again. What there is of less is written at once, for the row is still leased. */
+  #reduce(pending: Pending<Item>, error: unknown): void {
+    if (pending.reduced >= (this.parts.reductions ?? 0)) {
+      const message = `the end of #${pending.item.id} cannot be written: ${describeError(error)}`;
+      this.parts.trouble.failed(new Error(message, { cause: error }));
+      return this.#tell(pending, 'refused');
+    }
+    pending.reduced += 1;
+    this.#reduced.push(pending);
+  }
+
+  #tell(pending: Pending<Item>, result: Written): void {
     this.#open -= 1;
     pending.tell(result, pending.item);
     if (this.#open === 0) this.#empty.happens();

@@ -22,19 +22,20 @@ export function batchersOf(
     trouble: new Trouble(events, 'acknowledge'),
     onProgress: (): void => wrote.tell(),
   });
-  const write = (items: readonly HeldClaim[]) => store.complete(items);
-  const retry = async (items: readonly Retry[]): Promise<number[]> => {
-    const rows = await store.retry(items);
+  const write = (items: readonly HeldClaim[], reduced: number) =>
+    reduced > 0 ? store.completeUnlogged(items) : store.complete(items);
+  const retry = async (items: readonly Retry[], reduced: number): Promise<number[]> => {
+    const rows = await store.retry(items, undefined, reduced);
     for (const { id, epoch, name, group, failed, wake_ms: wakeMs } of rows) {
       if (wakeMs !== null) waits.tell({ id, epoch, name, group, wakeMs, stalled: false, failed });
     }
     return rows.map((row) => row.id);
   };
-  const retries = new Batcher({ ...parts(), write: retry });
+  const retries = new Batcher({ ...parts(), write: retry, reductions: 2 });
   const unread = new UnreadDelays(store, aliveMs, parts());
   return {
     unread,
-    completions: new Batcher({ ...parts(), write, removes: true }),
+    completions: new Batcher({ ...parts(), write, removes: true, reductions: 1 }),
     retries,
     recurrences: new Recurrences(store, waits, retries, parts()),
   };

@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { HeldClaim } from './held-claim.js';
+import { inParts, StatementSize } from '../store/statement-size.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import type { InFlight } from './in-flight.js';
 import { Trouble } from '../tasks/trouble.js';
@@ -17,6 +18,8 @@ const BATCH_MAX = 1_000;
  */
 export class LeaseKeeper {
   readonly #task: RecurringTask;
+  readonly #size: StatementSize;
+  readonly #trouble: Trouble;
   #watch: NodeJS.Timeout | undefined;
 
   constructor(
@@ -26,7 +29,9 @@ export class LeaseKeeper {
     private readonly leaseMs: number,
     events: DelayEvents,
   ) {
-    this.#task = new RecurringTask(() => this.#keep(), new Trouble(events, 'renew'));
+    this.#trouble = new Trouble(events, 'renew');
+    this.#size = new StatementSize(BATCH_MAX, leaseMs / 8);
+    this.#task = new RecurringTask(() => this.#keep(), this.#trouble);
   }
 
   start(): void {
@@ -48,12 +53,11 @@ export class LeaseKeeper {
   async #keep(): Promise<number> {
     const now = performance.now();
     // A lease is renewed once half of it is gone: short attempts cost no statement.
-    const old = [...this.#plain(), ...this.unwritten.all()].filter(
-      (attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2,
-    );
-    for (let from = 0; from < old.length; from += BATCH_MAX) {
-      await this.#renew(old.slice(from, from + BATCH_MAX));
-    }
+    // Those whose leases end first come first.
+    const old = [...this.#plain(), ...this.unwritten.all()]
+      .filter((attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2)
+      .toSorted((a, b) => a.leaseEndsAtMs - b.leaseEndsAtMs);
+    await inParts(old, this.#size, (some) => this.#renew(some), this.#trouble);
     return this.#everyMs;
   }
 

@@ -62,18 +62,25 @@ export class Recurrences extends Batcher<Recurring> {
     private readonly retries: Batcher<Retry>,
     parts: Omit<BatcherParts<Recurring>, 'write'>,
   ) {
-    const write = async (items: readonly Recurring[]): Promise<number[]> => {
-      const rows = await store.recur(items);
+    const write = async (items: readonly Recurring[], reduced: number): Promise<number[]> => {
+      const rows = await store.recur(items, undefined, reduced);
       for (const row of rows) waits.tell(wakeOfRecurred(row));
       return rows.map(({ id }) => id);
     };
-    super({ ...parts, write });
+    super({ ...parts, write, reductions: 1 });
   }
 
   /** It comes too late for its handler. One that never comes again is a dead letter. */
   skip(claim: Parameters<typeof recurringOf>[0]): void {
     const item = recurringOf(claim, MISSED);
-    if (item !== undefined) this.add(item, () => {});
-    else this.retries.add({ id: claim.id, epoch: claim.epoch, ...REFUSED }, () => {});
+    if (item !== undefined) {
+      this.add(item, (result) => {
+        if (result === 'refused') this.#refuse(claim);
+      });
+    } else this.#refuse(claim);
+  }
+
+  #refuse({ id, epoch }: { id: number; epoch: number }): void {
+    this.retries.add({ id, epoch, ...REFUSED }, () => {});
   }
 }

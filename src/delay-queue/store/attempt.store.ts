@@ -1,4 +1,5 @@
 import type { HistoryKept } from '../delay/attempts.js';
+import { inAscii, storableIn } from '../delay/error-text.js';
 import {
   type ExhaustedAnswer,
   exhaustedOf,
@@ -50,6 +51,7 @@ import { lookAtSql } from './sql/attempts/look-at.sql.js';
 import { passOnSql } from './sql/attempts/pass-on.sql.js';
 import { renewSql } from './sql/attempts/renew.sql.js';
 import { retrySql } from './sql/attempts/retry.sql.js';
+import { setAsideSql } from './sql/attempts/set-aside.sql.js';
 import { NO_LINE, recurSql } from './sql/recurrences/recur.sql.js';
 
 /** What becomes of rows that are claimed, on connections of the engine's own; one statement per method. */
@@ -62,9 +64,14 @@ export class AttemptStore {
     private readonly kept: HistoryKept,
     readonly nodeName: string,
     private readonly lock: ProcessLock = NO_LOCK,
+    /** Of the database. */
+    private readonly encoding = 'UTF8',
   ) {
     const tables = tablesOf(of);
     this.#sql = {
+      completeUnlogged: completeSql(tables, 'nothing'),
+      retryUnlogged: retrySql(tables, 'ends'),
+      recurUnlogged: recurSql(tables, 'nothing'),
       claim: claimSql(tables, kept),
       claimDying: claimDyingSql(tables, kept),
       lookAt: lookAtSql(tables),
@@ -74,6 +81,7 @@ export class AttemptStore {
       passOn: passOnSql(tables, kept),
       recur: recurSql(tables, kept),
       deadLetter: exhaustedSql(tables),
+      setAside: setAsideSql(tables),
       renew: renewSql(tables),
       fence: fenceSql(tables),
       fenceOne: fenceOneSql(tables),
@@ -130,6 +138,16 @@ export class AttemptStore {
     return ids.filter((id) => !left.has(id));
   }
 
+  /** The same, without a line in history: for those whose line was refused. */
+  async completeUnlogged(items: readonly Completion[]): Promise<number[]> {
+    const rows = await this.runner.query<IdAnswer>(
+      this.#sql.completeUnlogged,
+      this.#completing(items),
+    );
+    const missing = new Set(rows.map(idOf));
+    return items.map(({ id }) => id).filter((id) => !missing.has(id));
+  }
+
   async #completeOne({ id, epoch, latenessMs }: Completion, fenced: Runner): Promise<boolean> {
     const line = this.kept === 'nothing' ? [] : [String(latenessMs)];
     const how: Parameters<Runner['query']> = [
@@ -149,16 +167,26 @@ export class AttemptStore {
     return [...fencesOf(items), numbers(items.map((item) => item.latenessMs))];
   }
 
-  async retry(items: readonly Retry[], runner: Runner = this.runner): Promise<RetriedRow[]> {
-    const rows = await runner.query<RetryAnswer>(this.#sql.retry, [
+  /**
+   * @param reduced what is left out of those that were refused: 1, of their texts all that is not ASCII; 2, the texts, and what
+   * the log of their attempts would say
+   */
+  async retry(
+    items: readonly Retry[],
+    runner: Runner = this.runner,
+    reduced = 0,
+  ): Promise<RetriedRow[]> {
+    const isUnlogged = reduced > 1;
+    const sql = isUnlogged ? this.#sql.retryUnlogged : this.#sql.retry;
+    const rows = await runner.query<RetryAnswer>(sql, [
       ...fencesOf(items),
       numbers(items.map((item) => item.waitMs ?? NO_MS)),
       flags(items.map((item) => item.movesDue)),
       numbers(items.map((item) => item.refund)),
-      flags(items.map((item) => item.error !== null)),
-      texts(items.map((item) => item.error ?? '')),
+      flags(items.map((item) => item.error !== null && !isUnlogged)),
+      texts(items.map((item) => this.#textOf(item, reduced))),
       this.nodeName,
-      ...(this.kept === 'attempts' ? [texts(items.map((item) => item.ends))] : []),
+      ...(this.kept === 'attempts' && !isUnlogged ? [texts(items.map((item) => item.ends))] : []),
     ]);
     return rows.map(retriedOf);
   }
@@ -177,15 +205,28 @@ export class AttemptStore {
     return rows.map(passedOf);
   }
 
-  /** The delays that went on. */
-  async recur(items: readonly Recurring[], runner: Runner = this.runner): Promise<RecurredRow[]> {
-    const rows = await runner.query<RecurAnswer>(this.#sql.recur, [
+  #textOf({ error }: { error: string | null }, reduced: number): string {
+    if (error === null) return '';
+    return reduced > 0 ? inAscii(error) : storableIn(this.encoding, error);
+  }
+
+  /**
+   * The delays that went on.
+   * @param reduced 1, of those that were refused: without a line in history
+   */
+  async recur(
+    items: readonly Recurring[],
+    runner: Runner = this.runner,
+    reduced = 0,
+  ): Promise<RecurredRow[]> {
+    const sql = reduced > 0 ? this.#sql.recurUnlogged : this.#sql.recur;
+    const rows = await runner.query<RecurAnswer>(sql, [
       ...fencesOf(items),
       texts(items.map((item) => new Date(item.dueMs).toISOString())),
       texts(items.map((item) => new Date(item.nextMs).toISOString())),
       texts(items.map((item) => item.state ?? NO_LINE)),
       numbers(items.map((item) => item.latenessMs ?? NO_MS)),
-      texts(items.map((item) => item.error ?? '')),
+      texts(items.map((item) => this.#textOf(item, reduced))),
       numbers(items.map((item) => item.maxAttempts ?? NO_MAXIMUM)),
       this.nodeName,
     ]);
@@ -199,6 +240,12 @@ export class AttemptStore {
       error,
     ]);
     return rows.map(exhaustedOf);
+  }
+
+  /** Of these, and of ids too large for JavaScript, the rows that cannot be read: they are dead letters now. */
+  async setAside(ids: readonly number[]): Promise<(Omit<ExhaustedRow, 'id'> & { id: string })[]> {
+    const rows = await this.runner.query<ExhaustedAnswer>(this.#sql.setAside, [numbers(ids)]);
+    return rows.map((row) => ({ ...row, attempts: Number(row.attempts) }));
   }
 
   /** Ids whose lease now ends in `leaseMs`. */

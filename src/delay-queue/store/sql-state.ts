@@ -1,3 +1,4 @@
+import { DelayError } from '../delay/delay.errors.js';
 import { CLAIM_LOST } from './sql/attempts/complete.sql.js';
 
 /** The five characters by which Postgres names what went wrong, if it was Postgres who said so. */
@@ -5,6 +6,42 @@ export function sqlStateOf(error: unknown): string | undefined {
   if (!(error instanceof Error) || !('code' in error)) return undefined;
   return typeof error.code === 'string' && SQLSTATE.test(error.code) ? error.code : undefined;
 }
+
+/**
+ * Classes of SQLSTATE that say what is wrong with the data, with a constraint, or what a trigger or a right has refused: the
+ * same statement is refused again. So is 0A000, and 42501, which a role may be granted, but not by trying.
+ */
+const LASTING = /^(?:09|21|22|23|27|2F|38|39|44|54|P0)|^0A000$|^42501$/;
+
+/**
+ * Limits of time, of memory, and of size, and connections that ended: of a statement of many rows these may say that it was
+ * too large. 57P03 and 53300 are of a server that let nobody in.
+ */
+const TOO_MUCH = /^(?:08|54)|^(?:25P04|53200|53400|55P03|57014|57P01|57P02)$/;
+
+/** Nothing was sent. */
+const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
+
+/** Whether the same statement would be refused again: write something else, or leave out what is refused. */
+export function isLasting(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state !== undefined && LASTING.test(state);
+}
+
+/** Whether a smaller statement may do what this one could not. */
+export function isTooMuch(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return TOO_MUCH.test(state);
+  if (error instanceof DelayError) return false;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code !== 'string' || !NOT_CONNECTED.has(code);
+}
+
+/** A character that the encoding of the database does not have. */
+const UNTRANSLATABLE = new Set(['22P05', '22021']);
+
+export const isUntranslatable = (error: unknown): boolean =>
+  UNTRANSLATABLE.has(sqlStateOf(error) ?? '');
 
 /** Somebody else has the key. */
 export const UNIQUE_VIOLATION = '23505';

@@ -1,5 +1,5 @@
 import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/arrays.js';
-import { type AsText, msOfUs, numberOf } from './wire/answers.js';
+import { type AsText, instantOf, msOfUs, numberOf } from './wire/answers.js';
 import { numbers, texts } from './wire/arrays.js';
 import { DelayConflictError, type DelayError, DelayInvalidError } from '../delay/delay.errors.js';
 import type { MoveTo } from '../validation/when.js';
@@ -119,7 +119,7 @@ export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
     verdict,
     id: numberOf(row.id),
     group: row.group_id,
-    dueMs: numberOf(row.due_ms),
+    dueMs: instantOf(row.due_ms),
     epoch: numberOf(row.epoch),
     wakeMs: numberOf(row.wake_ms),
     nowMs: numberOf(row.now_ms),

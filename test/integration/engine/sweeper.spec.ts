@@ -33,6 +33,8 @@ class SeenStore extends NodeStore {
   /** Until the latest statement is answered, and the sweeper has dealt with what it brought. */
   async answered(): Promise<void> {
     await this.#latest;
+    // The sweeper hears of it a little later, and then waits for a turn itself.
+    await settled();
     await settled();
   }
 }

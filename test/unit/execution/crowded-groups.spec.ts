@@ -1,5 +1,6 @@
 import { afterAll, expect, it } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import { ClaimSizes } from '../../../src/delay-queue/execution/places/claim-sizes.js';
 import { ConcurrencyLimits } from '../../../src/delay-queue/execution/places/concurrency-limits.js';
 import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
 import { Reservations } from '../../../src/delay-queue/execution/places/reservations.js';
@@ -57,7 +58,9 @@ class Way {
       hasStalled: (name) => queue.hasStalled(name),
     };
     const batch = { claimBatch: 500 };
-    this.#reservations = new Reservations(limits, registry, batch, this.#blocks, intake as Intake);
+    const sizes = new ClaimSizes(500, () => 30_000);
+    const parts = [limits, registry, batch, this.#blocks, sizes, intake as Intake] as const;
+    this.#reservations = new Reservations(...parts);
     for (let n = 0; n < waiting; n += 1) this.#spend(`g${n}`);
     for (let n = 0; n < waiting; n += 1) this.#queue.push(entry(`g${n}`, n % 3 === 0));
     this.#reservations.reserve(performance.now());

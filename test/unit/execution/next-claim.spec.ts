@@ -2,6 +2,7 @@ import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { BatchPace } from '../../../src/delay-queue/execution/places/batch-pace.js';
 import { ClaimAhead } from '../../../src/delay-queue/execution/places/claim-ahead.js';
+import { ClaimSizes } from '../../../src/delay-queue/execution/places/claim-sizes.js';
 import { ConcurrencyLimits } from '../../../src/delay-queue/execution/places/concurrency-limits.js';
 import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
 import { NextClaim } from '../../../src/delay-queue/execution/places/next-claim.js';
@@ -46,7 +47,9 @@ beforeEach(() => {
     hasStalled: (name: string) => ready.hasStalled(name),
   };
   ahead = new ClaimAhead(registry, 500);
-  next = new NextClaim({ limits, pace, blocks: new LimitBlocks(wheel), ahead, intake }, NOW_MS);
+  const blocks = new LimitBlocks(wheel);
+  const sizes = new ClaimSizes(500, () => 30_000);
+  next = new NextClaim({ limits, pace, blocks, ahead, sizes, intake }, NOW_MS);
 });
 
 /** So many are due, and one claim takes of them what it can. */

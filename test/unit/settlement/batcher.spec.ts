@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Batcher } from '../../../src/delay-queue/settlement/batcher.js';
+import { Batcher, type Written } from '../../../src/delay-queue/settlement/batcher.js';
 import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
 import { signal } from '../../support/delay-node.js';
 
@@ -46,7 +46,7 @@ const batcherThat = (how: { removes: boolean }): Batcher<Item> =>
 
 afterEach(() => batcher.close());
 
-const settled = (id: number): Promise<'written' | 'gone'> =>
+const settled = (id: number): Promise<Written> =>
   new Promise((resolve) => batcher.add({ id, epoch: 1 }, resolve));
 
 const refuse = (): never => {

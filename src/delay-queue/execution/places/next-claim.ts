@@ -4,6 +4,7 @@ import type { Entry } from '../../intake/entry.js';
 import type { Admit } from '../../intake/line.js';
 import type { ClaimAhead } from './claim-ahead.js';
 import type { BatchPace } from './batch-pace.js';
+import type { ClaimSizes } from './claim-sizes.js';
 import type { ConcurrencyLimits } from './concurrency-limits.js';
 import type { LimitBlocks } from './limit-blocks.js';
 
@@ -12,6 +13,7 @@ interface Parts {
   blocks: LimitBlocks;
   pace: BatchPace;
   ahead: ClaimAhead;
+  sizes: ClaimSizes;
   /** What is due, whoever asks to be admitted included. */
   intake: { waiting(name: string): number; hasStalled(name: string): boolean };
 }
@@ -53,6 +55,11 @@ export class NextClaim {
   /** Of which kind of names the first one was. */
   #isLimited: boolean | undefined;
   readonly #asked = new Asked();
+  /** Entries that it has taken in, and how many it may, as far as these say. */
+  #taken = 0;
+  #most = Infinity;
+  /** It asks for this name alone. */
+  #apart: string | undefined;
   /** Calls of batch handlers that have room, by name. */
   readonly #open = new Map<string, Entry[]>();
 
@@ -67,12 +74,30 @@ export class NextClaim {
     const rules = this.parts.limits.acrossNodes(entry.name);
     // Names with limits are claimed by a statement of their own: a claim is of these, or of the others.
     if (this.#isLimited !== undefined && this.#isLimited !== (rules !== null)) return 'no';
+    if (!this.#fits(entry)) return 'no';
     const held = rules === null ? undefined : this.#heldBy(entry, rules);
     if (held !== undefined) return held;
     if (!this.#hasPlace(entry)) return 'no';
     this.#isLimited = rules !== null;
+    this.#take(entry);
     if (rules !== null) this.#asked.add(entry);
     return 'yes';
+  }
+
+  /** Whether one claim may ask for it and for what it asks for already. */
+  #fits(entry: Entry): boolean {
+    const { sizes } = this.parts;
+    const isApart = sizes.isApart(entry);
+    if (this.#taken === 0) return !isApart || sizes.mayClaimApart;
+    if (this.#apart === undefined ? isApart : this.#apart !== entry.name) return false;
+    return this.#taken < Math.min(this.#most, sizes.mostWith(entry));
+  }
+
+  #take(entry: Entry): void {
+    const { sizes } = this.parts;
+    if (this.#taken === 0 && sizes.isApart(entry)) this.#apart = entry.name;
+    this.#taken += 1;
+    this.#most = Math.min(this.#most, sizes.mostWith(entry));
   }
 
   /** No more are asked for than can be had. */

@@ -4,6 +4,7 @@ import type { Intake } from '../../intake/intake.js';
 import { Signal } from '../../tasks/signal.js';
 import { ClaimAhead } from './claim-ahead.js';
 import { BatchPace } from './batch-pace.js';
+import type { ClaimSizes } from './claim-sizes.js';
 import type { ConcurrencyLimits } from './concurrency-limits.js';
 import type { LimitBlocks } from './limit-blocks.js';
 import { NextClaim } from './next-claim.js';
@@ -72,6 +73,7 @@ export class Reservations {
     registry: HandlerRegistry,
     { claimBatch }: { claimBatch: number },
     private readonly blocks: LimitBlocks,
+    private readonly sizes: ClaimSizes,
     private readonly intake: Intake,
   ) {
     this.#pace = new BatchPace(registry);
@@ -82,8 +84,8 @@ export class Reservations {
 
   /** @param nowMs `performance.now()` */
   reserve(nowMs: number): Reserved {
-    const { limits, blocks, ahead, intake } = this;
-    const claim = new NextClaim({ limits, pace: this.#pace, blocks, ahead, intake }, nowMs);
+    const { limits, blocks, ahead, sizes, intake } = this;
+    const claim = new NextClaim({ limits, pace: this.#pace, blocks, ahead, sizes, intake }, nowMs);
     const taken = intake.take((entry) => claim.admit(entry), !this.#stalledRuns);
     if (taken === 'stalled') this.#stalledRuns = true;
     const calls = claim.calls.map(

@@ -1,5 +1,7 @@
+import { StatementSize } from '../../store/statement-size.js';
+
 /** Overdue rows taken by one statement. */
-export const PAGE_MAX = 2_000;
+const PAGE_MAX = 2_000;
 
 /**
  * A process that has just started begins with few, and each page has twice as many as the one before: handlers begin sooner,
@@ -12,7 +14,7 @@ const FIRST_PAGE = 125;
  * node's own. Beyond some tens of thousands the planner prefers to read and sort the whole table.
  */
 const SCAN_MIN = PAGE_MAX * 2;
-export const SCAN_MAX = 10_000;
+const SCAN_MAX = 10_000;
 /** Ids are spread well, not evenly: a tenth more than what the page before would have taken. */
 const SCAN_SLACK = 1.1;
 
@@ -20,13 +22,26 @@ const SCAN_SLACK = 1.1;
 export class SweepSize {
   #page = FIRST_PAGE;
   #scan = SCAN_MIN;
+  /** Rows that one statement may look at within its time limit. */
+  readonly #most = new StatementSize(SCAN_MAX);
 
   get page(): number {
-    return this.#page;
+    return Math.min(this.#page, this.#most.now);
   }
 
   get scan(): number {
-    return this.#scan;
+    return Math.min(this.#scan, this.#most.now);
+  }
+
+  /** What lies behind a crowd is fetched in the largest pages. */
+  get largest(): { page: number; scan: number } {
+    const scan = this.#most.now;
+    return { page: Math.min(PAGE_MAX, scan), scan };
+  }
+
+  /** Runs a statement that looks at so many. A smaller one than it may be proves nothing for larger ones. */
+  run<Answer>(scan: number, statement: () => Promise<Answer>): Promise<Answer> {
+    return this.#most.run(scan, statement);
   }
 
   /** @param looksPerRow rows that have to be looked at for each of this node's own, as far as anybody can say */
@@ -37,7 +52,7 @@ export class SweepSize {
   /** A page has brought so many, and there are more. */
   next(found: number): void {
     // A page that is full was so before all those rows were looked at.
-    if (found < this.#page) this.#scan = scanFor(this.#scan / Math.max(1, found));
+    if (found < this.page) this.#scan = scanFor(this.#scan / Math.max(1, found));
     this.#page = Math.min(PAGE_MAX, this.#page * 2);
   }
 }

@@ -8,7 +8,7 @@ import { Trouble } from '../../tasks/trouble.js';
 import type { Intake } from '../intake.js';
 import { Enough } from './enough.js';
 import { PassBy } from './pass-by.js';
-import { PAGE_MAX, SCAN_MAX, SweepSize } from './sweep-size.js';
+import { SweepSize } from './sweep-size.js';
 import { SweepStart } from './sweep-start.js';
 
 /**
@@ -117,13 +117,16 @@ export class Sweeper {
       if (waitMs > 0) return waitMs;
       const { shares } = this.nodes;
       const askedAtMs = performance.now();
-      const page = await this.store.sweep(shares, this.#cursor, {
-        scan: this.#size.scan,
-        limit: this.#size.page,
-        helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
-        aheadMs: this.everyMs,
-        processLock: this.processLock,
-      });
+      const { scan, page: limit } = this.#size;
+      const page = await this.#size.run(scan, () =>
+        this.store.sweep(shares, this.#cursor, {
+          scan,
+          limit,
+          helpAfterMs: this.#pass === 'help' ? HELP_AFTER_MS : null,
+          aheadMs: this.everyMs,
+          processLock: this.processLock,
+        }),
+      );
       // Others are this node's by now: the pass has begun anew meanwhile.
       if (shares !== this.nodes.shares) break;
       this.#start.read(page, askedAtMs, performance.now());
@@ -156,13 +159,16 @@ export class Sweeper {
     for (;;) {
       const wanted = this.nodes.sharesOf((name) => enough.roomFor(name));
       if (wanted.names.length === 0) return;
-      const page = await this.store.sweep(wanted, cursor, {
-        scan: SCAN_MAX,
-        limit: PAGE_MAX,
-        helpAfterMs: null,
-        aheadMs: this.everyMs,
-        processLock: this.processLock,
-      });
+      const { scan, page: limit } = this.#size.largest;
+      const page = await this.#size.run(scan, () =>
+        this.store.sweep(wanted, cursor, {
+          scan,
+          limit,
+          helpAfterMs: null,
+          aheadMs: this.everyMs,
+          processLock: this.processLock,
+        }),
+      );
       if (shares !== this.nodes.shares) return;
       for (const wake of page.wakes) this.intake.offer(wake, 'read', this.#walk);
       if (page.cursor === null) return;

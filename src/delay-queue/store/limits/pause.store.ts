@@ -2,7 +2,7 @@ import { HELD_MAX_MS } from '../sql/parts/lock-wait.js';
 import { pauseSql, pausesSql, resumeSql } from '../sql/pauses/pauses.sql.js';
 import { orHeld } from '../stable-look.js';
 import { type Installation, tablesOf } from '../tables/schema.js';
-import { type AsText, numberOf } from '../wire/answers.js';
+import { type AsText, instantOf } from '../wire/answers.js';
 import type { Runner } from '../wire/runner.js';
 import type { DueTime } from '../../validation/when.js';
 import { columnsOf } from '../write-answers.js';
@@ -27,8 +27,8 @@ const rowOf = (row: PauseAnswer): PauseRow => ({
   name: row.name,
   group: row.group_id,
   reason: row.reason,
-  pausedMs: Number(row.paused_ms),
-  untilMs: numberOf(row.until_ms),
+  pausedMs: instantOf(row.paused_ms),
+  untilMs: instantOf(row.until_ms),
 });
 
 const keyOf = ({ name, group }: Pausable): [string, string] => [name, group ?? ''];

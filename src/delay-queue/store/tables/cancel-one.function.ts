@@ -1,4 +1,4 @@
-import { functionOf, type Tables } from './schema.js';
+import { functionOf, type Tables, wholeEpochMs } from './schema.js';
 
 /** A function of the schema that cancels one delay. A later version of it gets another name: nodes of this one still call it. */
 const CANCEL_ONE = 'cancel_one';
@@ -30,7 +30,7 @@ BEGIN
             CASE WHEN _history = 'attempts' THEN _gone.attempt_log END);
   END IF;
   id := _gone.id::text;
-  due_ms := (date_part('epoch', _gone.due_at) * 1e3)::bigint::text;
+  due_ms := ${wholeEpochMs('_gone.due_at')}::text;
   RETURN NEXT;
 END $function$`;
 

@@ -2,6 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { DelayConfigError } from '../../delay/delay.errors.js';
 import { atStart } from '../../validation/blame.js';
 import { checkSchema } from '../../validation/names.js';
+import { rowConstraints } from './row-rules.js';
 import { createFunctions, functionsOf } from './functions.js';
 import { tablesOf, type Tables } from './schema.js';
 import { dropTestClock } from './test-clock.js';
@@ -116,7 +117,8 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        attempt_log  jsonb,
        refused_by   text[],
        move_log     jsonb,
-       CHECK ((leased_by IS NULL) = (leased_until IS NULL))
+       CHECK ((leased_by IS NULL) = (leased_until IS NULL)),
+       ${rowConstraints()}
      ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0.02,
              autovacuum_analyze_scale_factor = 0.05)`,
     // Time leads, never name: before Postgres 18 an index that leads with the name makes every
@@ -147,7 +149,8 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        group_id   text COLLATE "C",
        headers    jsonb,
        move_log   jsonb,
-       PRIMARY KEY (ended_at, id, epoch)
+       PRIMARY KEY (ended_at, id, epoch),
+       CONSTRAINT history_ended_at_readable CHECK (isfinite(ended_at))
      )`,
     `CREATE INDEX IF NOT EXISTS history_key ON ${history} (name, key, ended_at)
        WHERE key IS NOT NULL`,
@@ -163,7 +166,9 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        seen_at    timestamptz NOT NULL,
        declared_at timestamptz,
        deployment text,
-       instance   text COLLATE "C"
+       instance   text COLLATE "C",
+       CONSTRAINT node_instants_readable
+         CHECK (isfinite(started_at) AND isfinite(seen_at) AND isfinite(declared_at) IS NOT FALSE)
      ) WITH (fillfactor = 50)`,
     // A group that is '' is the whole name.
     `CREATE TABLE IF NOT EXISTS ${pause} (
@@ -172,7 +177,8 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        name      text COLLATE "C" NOT NULL,
        group_id  text COLLATE "C" NOT NULL,
        reason    text,
-       PRIMARY KEY (name, group_id)
+       PRIMARY KEY (name, group_id),
+       CONSTRAINT pause_paused_at_readable CHECK (isfinite(paused_at))
      )`,
     // Who claims under a limit holds its row; `tokens` is what was left of its rate then. '' is the whole name.
     `CREATE TABLE IF NOT EXISTS ${quota} (
@@ -180,7 +186,8 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        tokens    float8 NOT NULL,
        name      text COLLATE "C" NOT NULL,
        group_id  text COLLATE "C" NOT NULL,
-       PRIMARY KEY (name, group_id)
+       PRIMARY KEY (name, group_id),
+       CONSTRAINT quota_readable CHECK (isfinite(filled_at) AND tokens >= 0)
      ) WITH (fillfactor = 50)`,
     // One counts as long as that claim of the delay holds: nobody has to take it back.
     `CREATE TABLE IF NOT EXISTS ${permit} (

@@ -79,16 +79,27 @@ export const extendedMs = (due: string, ms: string): string =>
 /** SQL for an instant as milliseconds, to the microsecond: `numeric`, exact in any year. */
 export const epochMs = (instant: string): string => `(extract(epoch FROM ${instant}) * 1000)`;
 
+/** Infinity, and years that no `Date` has, become the last instant that one has: a cast would fail, and all its statement. */
+const inDates = (number: string, most: string): string =>
+  `GREATEST(LEAST(${number}, ${most}), -${most})::bigint`;
+
 /** The same for an instant that is known to be at whole milliseconds; a tenth of the time of `numeric`. */
 export const wholeEpochMs = (instant: string): string =>
-  `(date_part('epoch', ${instant}) * 1e3)::bigint`;
+  inDates(`date_part('epoch', ${instant}) * 1e3`, '8.64e15');
 
 /**
  * An instant of our days as microseconds, and as quick: beyond the year 2242 the seconds of `date_part`
  * are too large for that.
  */
 export const presentEpochUs = (instant: string): string =>
-  `(date_part('epoch', ${instant}) * 1e6)::bigint`;
+  inDates(`date_part('epoch', ${instant}) * 1e6`, '8.64e18');
 
-/** The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. */
-export const wakeOf = (row: string): string => `GREATEST(${row}.wake_at, ${row}.leased_until)`;
+/** SQL for the epoch after that of a row. The last number there is has none, and would fail the caller's statement. */
+export const nextEpoch = (row: string): string => `LEAST(${row}.epoch, 9223372036854775806) + 1`;
+
+/**
+ * The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. A lease without an end, which no
+ * node has written, is none: else nobody would ever take the row over.
+ */
+export const wakeOf = (row: string): string =>
+  `GREATEST(${row}.wake_at, NULLIF(${row}.leased_until, 'infinity'))`;

@@ -33,6 +33,17 @@ export function numberOf(text: string | null): number | null {
   return typeof text === 'string' ? Number(text) : text;
 }
 
+/** What a `Date` can hold, at both ends. */
+const DATE_MS_MAX = 8.64e15;
+
+/** An instant that a caller sees. Infinity, and years that no `Date` has, become the last instant that one has. */
+export function instantOf(text: string): number;
+export function instantOf(text: string | null): number | null;
+export function instantOf(text: string | null): number | null {
+  const ms = numberOf(text);
+  return typeof ms === 'number' ? Math.min(DATE_MS_MAX, Math.max(-DATE_MS_MAX, ms)) : ms;
+}
+
 const isTrue = (text: string): boolean => text === 'true';
 
 /** Instants of our days: a float holds their microseconds. */
@@ -76,7 +87,7 @@ export const dyingOf = (row: DyingAnswer): DyingRow =>
   Object.assign(claimedOf(row), { last_error: row.last_error });
 
 export type LookAnswer = AsText<
-  'id' | 'epoch' | 'name' | 'attempts' | 'failed' | 'due_ms' | 'now_ms',
+  'id' | 'epoch' | 'name' | 'attempts' | 'failed' | 'is_odd' | 'due_ms' | 'now_ms',
   'max_attempts' | 'leased_by' | 'wake_ms' | 'group_id' | 'repeat'
 >;
 
@@ -89,6 +100,7 @@ export const lookedOf = (row: LookAnswer): LookedRow => ({
   leased_by: row.leased_by,
   group: row.group_id,
   failed: isTrue(row.failed),
+  is_odd: isTrue(row.is_odd),
   repeat: row.repeat,
   due_ms: Number(row.due_ms),
   wake_ms: numberOf(row.wake_ms),
@@ -199,11 +211,11 @@ export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
   ...row,
   group,
   state: row.state as LiveState,
-  due_ms: Number(row.due_ms),
-  wake_ms: numberOf(row.wake_ms),
+  due_ms: instantOf(row.due_ms),
+  wake_ms: instantOf(row.wake_ms),
   attempts: Number(row.attempts),
   max_attempts: numberOf(row.max_attempts),
-  created_ms: Number(row.created_ms),
+  created_ms: instantOf(row.created_ms),
 });
 
 export type HistoryAnswer = AsText<
@@ -217,9 +229,9 @@ export const historyOf = ({ group_id: group, ...row }: HistoryAnswer): HistoryRo
   ...row,
   group,
   state: row.state as EndState,
-  due_ms: Number(row.due_ms),
-  created_ms: Number(row.created_ms),
-  ended_ms: Number(row.ended_ms),
+  due_ms: instantOf(row.due_ms),
+  created_ms: instantOf(row.created_ms),
+  ended_ms: instantOf(row.ended_ms),
   lateness_ms: numberOf(row.lateness_ms),
   attempts: Number(row.attempts),
 });

@@ -49,6 +49,8 @@ export interface LookedRow {
   max_attempts: number | null;
   leased_by: string | null;
   failed: boolean;
+  /** It cannot be read, and no dead letter yet. */
+  is_odd: boolean;
   /** JSON text; null: it does not recur. */
   repeat: string | null;
   due_ms: number;

@@ -1,4 +1,4 @@
-import { type AsText, numberOf } from './answers.js';
+import { type AsText, instantOf, numberOf } from './answers.js';
 
 interface CountsRow {
   scheduled: number;
@@ -59,7 +59,7 @@ export type NodeStatsAnswer = AsText<'id' | 'names' | 'started_ms' | 'seen_ms' |
 export const nodeStatsOf = (row: NodeStatsAnswer): NodeStatsRow => ({
   id: row.id,
   names: JSON.parse(row.names) as string[],
-  startedMs: Number(row.started_ms),
-  seenMs: Number(row.seen_ms),
+  startedMs: instantOf(row.started_ms),
+  seenMs: instantOf(row.seen_ms),
   running: Number(row.running),
 });

@@ -4,7 +4,7 @@ import { intoHistory, logged } from '../parts/history-row.js';
 import { movedTo } from '../parts/move-log.js';
 import { isRowOf } from '../parts/planner.js';
 import type { LockWait } from '../parts/lock-wait.js';
-import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { epochMs, nextEpoch, wholeMs, type Tables } from '../../tables/schema.js';
 import { freeRows } from '../parts/look.js';
 import type { Targets } from '../parts/targets.js';
 
@@ -23,7 +23,7 @@ ${of.input()},
 ${deadRows(tables, lockWait, of)},
 retried AS (
   UPDATE ${tables.delay} d
-  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
+  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = ${nextEpoch('d')},
       attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL,
       move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
   FROM free f, clock

@@ -4,7 +4,14 @@ import { clockOf } from '../parts/clock.js';
 import { intoHistory } from '../parts/history-row.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { goesOnAsItDid, repeatFrom } from '../parts/repeat.js';
-import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
+import {
+  epochMs,
+  extendedMs,
+  nextEpoch,
+  plusMs,
+  wholeMs,
+  type Tables,
+} from '../../tables/schema.js';
 
 /**
  * A handler schedules its own key: the row it runs on moves on in place, and the attempt ends in
@@ -31,7 +38,7 @@ moved AS (
   SET payload = COALESCE($4::text::jsonb, d.payload), due_at = own.due,
       wake_at = GREATEST(own.due, ${wholeMs('clock.now')}),
       max_attempts = COALESCE($8::int, d.max_attempts), created_at = clock.now,
-      epoch = d.epoch + 1, attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL,
+      epoch = ${nextEpoch('d')}, attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL,
       group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group' END,
       headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers' END,
       repeat = CASE WHEN $10::jsonb -> 'repeat' IS NULL OR ${goesOnAsItDid('own.repeat', '$10')} THEN d.repeat

@@ -3,7 +3,14 @@ import { movedTo } from '../parts/move-log.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import { instantOrNull, msOrNull } from '../../wire/arrays.js';
 import type { LockWait } from '../parts/lock-wait.js';
-import { epochMs, extendedMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
+import {
+  epochMs,
+  extendedMs,
+  nextEpoch,
+  plusMs,
+  wholeMs,
+  type Tables,
+} from '../../tables/schema.js';
 import { freeRows, looked } from '../parts/look.js';
 import { Targets } from '../parts/targets.js';
 
@@ -40,7 +47,7 @@ target AS MATERIALIZED (
 ),
 moved AS (
   UPDATE ${tables.delay} d
-  SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = d.epoch + 1,
+  SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = ${nextEpoch('d')},
       attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL,
       move_log = ${movedTo('t.due', 'reschedule')}
   FROM target t, clock

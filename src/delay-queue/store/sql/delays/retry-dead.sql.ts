@@ -1,7 +1,7 @@
 import { clockOf } from '../parts/clock.js';
 import { movedTo } from '../parts/move-log.js';
 import type { LockWait } from '../parts/lock-wait.js';
-import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { epochMs, nextEpoch, wholeMs, type Tables } from '../../tables/schema.js';
 
 /** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
 export const retryDeadSql = (
@@ -11,7 +11,7 @@ export const retryDeadSql = (
 WITH ${clockOf({ now }, lockWait)},
 retried AS (
   UPDATE ${delay} d
-  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = d.epoch + 1,
+  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = ${nextEpoch('d')},
       attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL,
       move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
   FROM clock

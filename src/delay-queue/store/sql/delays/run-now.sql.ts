@@ -2,7 +2,7 @@ import { clockOf } from '../parts/clock.js';
 import { movedTo } from '../parts/move-log.js';
 import { isRowOf, besideInput } from '../parts/planner.js';
 import type { LockWait } from '../parts/lock-wait.js';
-import { epochMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { epochMs, nextEpoch, wholeMs, type Tables } from '../../tables/schema.js';
 import { freeRows, looked } from '../parts/look.js';
 import type { Targets } from '../parts/targets.js';
 
@@ -20,7 +20,7 @@ moved AS (
   UPDATE ${tables.delay} d
   SET due_at = ${DUE},
       wake_at = ${wholeMs('clock.now')},
-      epoch = d.epoch + 1, leased_until = NULL, leased_by = NULL,
+      epoch = ${nextEpoch('d')}, leased_until = NULL, leased_by = NULL,
       move_log = ${movedTo(DUE, 'runNow')}
   FROM free f, clock
   WHERE ${isRowOf('f')} AND NOT f.dead

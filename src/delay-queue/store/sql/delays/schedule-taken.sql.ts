@@ -6,7 +6,7 @@ import { instantOrNull, maximumOrNull } from '../../wire/arrays.js';
 import { extrasOf } from './schedule-new.sql.js';
 import { goesOnAsItDid, isDeclared, repeatFrom } from '../parts/repeat.js';
 import type { LockWait } from '../parts/lock-wait.js';
-import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
+import { epochMs, nextEpoch, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 import { freeRows, looked } from '../parts/look.js';
 
 /** Whether each item is written for itself, or all of them or none: then no item answers `again` or `conflict`. */
@@ -93,7 +93,7 @@ placed AS (
   UPDATE ${tables.delay} d
   SET payload = f.payload::jsonb, due_at = ${DUE[says]},
       wake_at = GREATEST(${DUE[says]}, ${wholeMs('clock.now')}), max_attempts = ${maximumOrNull('f.max_attempts')},
-      created_at = CASE WHEN f.dead OR ${MAX_WAIT} IS NULL THEN clock.now ELSE f.created_at END, epoch = d.epoch + 1, attempts = 0, leased_until = NULL,
+      created_at = CASE WHEN f.dead OR ${MAX_WAIT} IS NULL THEN clock.now ELSE f.created_at END, epoch = ${nextEpoch('d')}, attempts = 0, leased_until = NULL,
       leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL, (group_id, headers) = ROW(${extrasOf('f.extras')})${
         says === 'when' ? '' : `,\n      repeat = ${REPEAT}`
       }

@@ -18,6 +18,10 @@ import { epochMs, type Tables } from '../../tables/schema.js';
  */
 const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
 
+/** Of the limit `q`. An instant that is infinite cannot be subtracted, and would fail each claim under it. */
+const SINCE_FILLED =
+  '(SELECT now FROM clock) - CASE WHEN isfinite(q.filled_at) THEN q.filled_at ELSE (SELECT now FROM clock) END';
+
 /** How many there are for each limit: of each group, and of the whole name. */
 const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
   SELECT name, ${group} AS group_id, count(*) AS many FROM ${rows} WHERE ${those} AND ${group} <> '' GROUP BY 1, 2
@@ -57,8 +61,8 @@ seen AS MATERIALIZED (
   ) d
 ),
 met AS MATERIALIZED (
-  SELECT q.at, k.name, k.group_id, k.concurrency, k.refill, LEAST(k.burst, q.tokens
-           + GREATEST(0, ${epochMs('(SELECT now FROM clock) - q.filled_at')}::float8) * k.refill) AS tokens, k.burst
+  SELECT q.at, k.name, k.group_id, k.concurrency, k.refill, LEAST(k.burst, GREATEST(0, q.tokens)
+           + GREATEST(0, ${epochMs(SINCE_FILLED)}::float8) * k.refill) AS tokens, k.burst
   FROM (
     SELECT r.name, '' AS group_id, r.all_concurrency AS concurrency, r.all_burst AS burst, r.all_refill AS refill
     FROM rule r

@@ -1,7 +1,8 @@
 /*
  * The attempts of a delay, where history keeps them: a JSON array in its row, which its line of history takes over. A claim
  * adds an entry, and the write that ends the attempt completes it. One that nobody has completed runs, or was lost: so
- * whoever takes a row from a process that died has nothing to write. There is a CTE `clock`.
+ * whoever takes a row from a process that died has nothing to write. There is a CTE `clock`. A log that is no array, which
+ * another hand wrote, fails no statement: it begins anew.
  */
 
 /** So many are kept: the last ones. */
@@ -14,7 +15,8 @@ const NOW_MS = `floor(date_part('epoch', (SELECT now FROM clock)) * 1e3)::bigint
 
 /** SQL for the log of `d` with the attempt that begins on that node. */
 export const begunAttempt = (node: string): string =>
-  `CASE WHEN jsonb_array_length(d.attempt_log) >= ${KEPT_MAX} THEN d.attempt_log - 0
+  `CASE WHEN jsonb_typeof(d.attempt_log) <> 'array' THEN '[]'
+             WHEN jsonb_array_length(d.attempt_log) >= ${KEPT_MAX} THEN d.attempt_log - 0
              ELSE COALESCE(d.attempt_log, '[]') END
         || jsonb_build_array(jsonb_build_object('attempt', d.attempts + 1, 'node', ${node},
                                                 'startedMs', ${NOW_MS}))`;
@@ -41,4 +43,5 @@ const completed = (row: string, end: string): string =>
              ELSE jsonb_set(${row}.attempt_log, '{-1}', ${row}.attempt_log -> -1 || ${end}) END`;
 
 /** SQL for the log of a row whose last claim called no handler. */
-export const withoutLastAttempt = (row: string): string => `NULLIF(${row}.attempt_log - -1, '[]')`;
+export const withoutLastAttempt = (row: string): string =>
+  `CASE WHEN jsonb_typeof(${row}.attempt_log) = 'array' THEN NULLIF(${row}.attempt_log - -1, '[]') END`;

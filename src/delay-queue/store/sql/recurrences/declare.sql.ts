@@ -5,7 +5,7 @@ import { movedTo } from '../parts/move-log.js';
 import { isRowOf } from '../parts/planner.js';
 import { asSaid, repeatFrom } from '../parts/repeat.js';
 import { keyedRow } from '../parts/row-of.js';
-import { wholeMs, type Tables } from '../../tables/schema.js';
+import { nextEpoch, wholeMs, type Tables } from '../../tables/schema.js';
 
 /** How long it waits for a key that somebody inserts meanwhile. It is said again, so there is no need to wait. */
 const INSERT_WAITS_MS_MAX = 10;
@@ -83,7 +83,7 @@ changed AS (
                     ELSE d.repeat END,
       due_at = CASE WHEN f.moves THEN f.first ELSE d.due_at END,
       wake_at = CASE WHEN f.moves THEN GREATEST(f.first, ${wholeMs('clock.now')}) ELSE d.wake_at END,
-      epoch = CASE WHEN f.moves THEN d.epoch + 1 ELSE d.epoch END,
+      epoch = CASE WHEN f.moves THEN ${nextEpoch('d')} ELSE d.epoch END,
       attempts = CASE WHEN f.moves THEN 0 ELSE d.attempts END,
       last_error = CASE WHEN f.moves THEN NULL ELSE d.last_error END,
       attempt_log = CASE WHEN f.moves THEN NULL ELSE d.attempt_log END,

@@ -12,7 +12,7 @@ export const COUNTS = `count(*) AS total,
          count(*) FILTER (WHERE state = 'retrying') AS retrying,
          count(*) FILTER (WHERE state = 'dead') AS dead,
          count(overdue_since) AS overdue,
-         ${epochMs('(SELECT now FROM clock) - min(overdue_since)')} AS oldest_overdue_ms`;
+         ${epochMs(`(SELECT now FROM clock) - GREATEST(min(overdue_since), '0001-01-01 00:00:00+00')`)} AS oldest_overdue_ms`;
 
 /** These counts of a row `c`, as texts. */
 export const COUNTS_AS_TEXT = `c.scheduled::text AS scheduled, c.running::text AS running, c.retrying::text AS retrying,

@@ -1,0 +1,99 @@
+/** The last id, and the last epoch, that JavaScript tells from its neighbours. */
+const SAFE_MAX = String(Number.MAX_SAFE_INTEGER);
+
+/** What a column of `delay` has to be so that every statement, and every node, can read its row. */
+export interface RowRule {
+  column: string;
+  /** SQL that is false, and not NULL, where that is not so. */
+  holds: (column: string) => string;
+  /** Goes on after the column's name. */
+  must: string;
+}
+
+const isInstant = (column: string): string =>
+  `${column} >= '0001-01-01 00:00:00+00' AND ${column} < '10000-01-01 00:00:00+00'`;
+const AN_INSTANT = 'must be an instant of the years 1 to 9999';
+
+/** Of a text that may be as long as 255 UTF-16 units: each is at most three bytes of UTF-8. */
+const isText = (column: string): string => `octet_length(${column}) BETWEEN 1 AND 765`;
+const A_TEXT = 'must be a text of 1 to 255 characters, or NULL';
+
+/**
+ * Held by constraints of the table. A table that was made before these were there, or was restored without them, may have other
+ * rows: whatever reads a row bears it, and such a row is set aside (`set-aside.sql.ts`). Not among the columns: the payload,
+ * for any JSON can be read, and what it is for is the handler's business.
+ */
+export const ROW_RULES = [
+  {
+    column: 'id',
+    holds: (id) => `${id} BETWEEN 1 AND ${SAFE_MAX}`,
+    must: `must be from 1 to ${SAFE_MAX}`,
+  },
+  { column: 'due_at', holds: isInstant, must: AN_INSTANT },
+  {
+    column: 'wake_at',
+    holds: (at) => `${isInstant(at)} OR ${at} = 'infinity'`,
+    must: `${AN_INSTANT}, or infinity`,
+  },
+  { column: 'leased_until', holds: isInstant, must: `${AN_INSTANT}, or NULL` },
+  { column: 'created_at', holds: isInstant, must: AN_INSTANT },
+  {
+    column: 'epoch',
+    holds: (epoch) => `${epoch} BETWEEN 0 AND ${SAFE_MAX}`,
+    must: `must be from 0 to ${SAFE_MAX}`,
+  },
+  { column: 'attempts', holds: (count) => `${count} >= 0`, must: 'must not be negative' },
+  { column: 'max_attempts', holds: (most) => `${most} > 0`, must: 'must be at least 1, or NULL' },
+  {
+    column: 'name',
+    holds: (name) => `octet_length(${name}) BETWEEN 1 AND 100`,
+    must: 'must be a text of 1 to 100 characters',
+  },
+  { column: 'key', holds: isText, must: A_TEXT },
+  { column: 'group_id', holds: isText, must: A_TEXT },
+  {
+    column: 'headers',
+    holds: (headers) =>
+      `jsonb_typeof(${headers}) = 'object' AND NOT ${headers} @? '$.* ? (@.type() <> "string")'`,
+    must: 'must be an object of texts, or NULL',
+  },
+  {
+    column: 'repeat',
+    holds: (repeat) => `jsonb_typeof(${repeat}) = 'object'`,
+    must: 'must be an object, or NULL',
+  },
+  {
+    column: 'attempt_log',
+    holds: (log) => `jsonb_typeof(${log}) = 'array'`,
+    must: 'must be an array, or NULL',
+  },
+  {
+    column: 'move_log',
+    holds: (log) => `jsonb_typeof(${log}) = 'array'`,
+    must: 'must be an array, or NULL',
+  },
+] as const satisfies readonly RowRule[];
+
+type RuledColumn = (typeof ROW_RULES)[number]['column'];
+
+/** A table's constraints, each with a name of its own: an error names the column. */
+export const rowConstraints = (): string =>
+  ROW_RULES.map(
+    ({ column, holds }) => `CONSTRAINT delay_${column}_readable CHECK (${holds(column)})`,
+  ).join(',\n       ');
+
+/** SQL for what is wrong with the row `d`; NULL: nothing is. */
+export const wrongWith = (row: string): string =>
+  `CASE ${ROW_RULES.map(
+    ({ column, holds, must }) =>
+      `WHEN NOT (${holds(`${row}.${column}`)}) THEN '${unreadable(column, must)}'`,
+  ).join('\n            ')} END`;
+
+/** The same as a text, of one column. */
+export function isUnreadable(column: RuledColumn): string {
+  const rule = ROW_RULES.find((each) => each.column === column);
+  return unreadable(column, rule?.must ?? '');
+}
+
+const unreadable = (column: string, must: string): string =>
+  `the row cannot be read, and was set aside: ${column} ${must}`;

@@ -1,0 +1,145 @@
+import { type Mutant, patch } from './mutant.js';
+
+const BATCHER = 'settlement/batcher.ts';
+const CLAIMER = 'execution/claimer.ts';
+const CLAIM_SIZES = 'execution/places/claim-sizes.ts';
+const SIZE = 'store/statement-size.ts';
+
+const SIZES_SPEC = ['integration/engine/statement-sizes'];
+const ROWS_SPEC = ['integration/engine/unreadable-rows'];
+
+/** What has a time limit and does not adapt, and what is refused and tried again as it is; each with its mend taken out. */
+export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
+  'claims-as-many-again': {
+    about: 'claims as many again as outlived the limit',
+    patches: [patch(CLAIMER, 'if (mayBeLess && !isMended) this.sizes.failed(entries);', '')],
+    tests: SIZES_SPEC,
+  },
+  'claims-as-many-after-silence': {
+    about: 'claims as many again as a connection could not answer',
+    patches: [patch(CLAIMER, '    if (mayBeLess) this.sizes.failed(entries);\n', '')],
+    tests: SIZES_SPEC,
+  },
+  'stays-small': {
+    about: 'asks for no more again, however quick its statements are',
+    patches: [patch(SIZE, 'Math.min(this.max, this.#now * 2)', 'this.#now')],
+    tests: SIZES_SPEC,
+  },
+  'stays-large': {
+    about: 'asks for as many again in every statement that was too much',
+    patches: [
+      patch(
+        SIZE,
+        'this.#now = Math.max(1, Math.min(this.#now, Math.floor(asked / 2)));',
+        'this.#now = Math.max(asked, this.#now);',
+      ),
+    ],
+    tests: ['unit/store/statement-size'],
+  },
+  'shrinks-the-neighbours': {
+    about: 'claims what was too much together with names that are well',
+    patches: [
+      patch(
+        CLAIM_SIZES,
+        'return claimedWithin !== undefined || this.#names.has(name);',
+        'return false;',
+      ),
+    ],
+    tests: ['unit/execution/claim-sizes'],
+  },
+  'claims-two-apart': {
+    about: 'lets the claims of names that are not well take both places',
+    patches: [patch(CLAIM_SIZES, 'return !this.#isApartOnItsWay;', 'return true;')],
+    tests: ['unit/execution/claim-sizes'],
+  },
+  'spins-on-one': {
+    about: 'claims at once again the one delay whose claim is refused',
+    patches: [patch(CLAIMER, 'this.#restMs(entry) : soonMs', '0 : soonMs')],
+    tests: [...SIZES_SPEC, ...ROWS_SPEC],
+  },
+  'hands-out-what-it-cannot-read': {
+    about: 'runs a row that holds what no handler may get',
+    patches: [patch(CLAIMER, 'if (why !== undefined) {', 'if (why === null) {')],
+    tests: ROWS_SPEC,
+  },
+  'fails-on-infinity': {
+    about: 'fails each claim that meets an instant that is infinite',
+    patches: [
+      patch(
+        'store/tables/schema.ts',
+        '`GREATEST(LEAST(${number}, ${most}), -${most})::bigint`',
+        '`(${number} - 0 * least(${most}, 0))::bigint`',
+      ),
+    ],
+    tests: ROWS_SPEC,
+  },
+  'names-what-it-cannot-name': {
+    about: 'takes ids and epochs that JavaScript rounds for those of other rows',
+    patches: [patch('intake/intake.ts', '!Number.isSafeInteger(wake.id) ||', 'false &&')],
+    tests: ROWS_SPEC,
+  },
+  'leases-for-ever': {
+    about: 'waits for a lease that has no end',
+    patches: [
+      patch(
+        'store/tables/schema.ts',
+        "GREATEST(${row}.wake_at, NULLIF(${row}.leased_until, 'infinity'))",
+        'GREATEST(${row}.wake_at, ${row}.leased_until)',
+      ),
+    ],
+    tests: ROWS_SPEC,
+  },
+  'recurs-nowhere': {
+    about: 'goes on at an instant that is none',
+    patches: [
+      patch(
+        'recurrence/recurrence.ts',
+        'if (!(nextMs >= dueMs + 1 && nextMs <= LAST_MS)) {',
+        'if (nextMs === undefined) {',
+      ),
+    ],
+    tests: ROWS_SPEC,
+  },
+  'takes-any-row': {
+    about: 'creates its table without the constraints on what can be read',
+    patches: [patch('store/tables/row-rules.ts', 'CHECK (${holds(column)})', 'CHECK (true)')],
+    tests: ROWS_SPEC,
+  },
+  'writes-the-same-again': {
+    about: 'writes again as it is what was refused for good',
+    patches: [
+      patch(BATCHER, 'if (isRefused && isAlone) this.#reduce(only, error);', 'if (false) {}'),
+    ],
+    tests: ROWS_SPEC,
+  },
+  'asks-no-encoding': {
+    about: 'writes error texts that the encoding of the database does not have',
+    patches: [
+      patch('store/attempt.store.ts', 'storableIn(this.encoding, error)', 'error'),
+      patch(
+        'store/attempt.store.ts',
+        'reduced > 0 ? inAscii(error) :',
+        'reduced > 9 ? inAscii(error) :',
+      ),
+    ],
+    tests: ['integration/encodings'],
+  },
+  'says-it-raw': {
+    about: 'hands to a caller what Postgres says of a character that it cannot store',
+    patches: [
+      patch(
+        'producer/untranslatable.ts',
+        'isUntranslatable(error) ? refusalOf',
+        'false ? refusalOf',
+      ),
+    ],
+    tests: ['integration/encodings'],
+  },
+  'loses-all-leases': {
+    about: 'renews no lease when one renewal is refused',
+    patches: [
+      patch(SIZE, 'if (!isTooMuch(error) && !isLasting(error)) throw error;', 'throw error;'),
+    ],
+    tests: SIZES_SPEC,
+  },
+};
