@@ -83,33 +83,30 @@ export async function joinServer(
   timeoutMs = JOIN_TIMEOUT_MS,
   log: (line: string) => void = () => {},
 ): Promise<Presence> {
-  const tellsLater = setTimeout(() => {
-    log(
-      `The embedded Postgres in ${server.folder.path} runs, but does not let us in yet; ` +
-        `trying for ${Math.ceil(timeoutMs / 1_000)} s`,
-    );
-  }, TELL_AFTER_MS);
-  try {
-    return await join(server, performance.now() + timeoutMs);
-  } finally {
-    clearTimeout(tellsLater);
-  }
-}
-
-async function join(server: Server, deadline: number): Promise<Presence> {
+  const deadline = performance.now() + timeoutMs;
   let lastError = 'it did not answer';
+  let triesSinceMs: number | undefined;
+  let hasTold = false;
   while (performance.now() < deadline) {
     const seen = await server.look();
     if (seen.state === 'stopped') {
       await server.start();
       continue;
     }
+    triesSinceMs ??= performance.now();
     try {
       if (seen.state === 'running') return await Presence.enter(seen.url);
     } catch (error) {
       lastError = messageOf(error);
       if (codeOf(error).startsWith(AUTHORIZATION_ERROR_CLASS))
         throw wrongPassword(server, lastError);
+    }
+    if (!hasTold && performance.now() - triesSinceMs > TELL_AFTER_MS) {
+      hasTold = true;
+      log(
+        `The embedded Postgres in ${server.folder.path} runs, but cannot be used yet (${lastError}); ` +
+          `trying for ${Math.ceil(timeoutMs / 1_000)} s`,
+      );
     }
     await pause(RETRY_PAUSE_MS);
   }

@@ -218,7 +218,7 @@ describe('the embedded Postgres', () => {
         log,
       });
       await expect(next).rejects.toThrow(/cannot be reached: .*Stop the process named in/);
-      expect(told.at(-1)).toMatch(/runs, but does not let us in yet; trying for 3 s/);
+      expect(told.at(-1)).toMatch(/runs, but cannot be used yet \(.+\); trying for 3 s/);
     } finally {
       process.kill(pid, 'SIGCONT');
     }

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
+import { createTestClock } from '../../src/delay-queue/store/tables/test-clock.js';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
 import { Targets } from '../../src/delay-queue/store/sql/parts/targets.js';
 import { fileDatabase } from '../support/file-database.js';
@@ -54,6 +55,9 @@ const statements = new Map<string, Set<string>>();
 
 beforeAll(async () => {
   client = await database.connect();
+  for (const statement of createTestClock(tablesOf({ schema: 'delay_queue', clock: 'test' }))) {
+    await client.query(statement);
+  }
   // The one that the parameters name: a removal that finds none is an error.
   await client.query(
     `INSERT INTO delay_queue.delay (id, name, payload, due_at, wake_at, created_at, epoch)

@@ -17,6 +17,7 @@ describe('the options of the module', () => {
     expect(nodeName).toMatch(/^[\x21-\x7e]{1,60}:\d+:[0-9a-f]{4}$/);
     expect(rest).toEqual({
       schema: 'delay_queue',
+      installation: { schema: 'delay_queue', clock: 'database' },
       worker: true,
       autorun: true,
       concurrency: 10,
@@ -69,6 +70,7 @@ describe('the options of the module', () => {
     };
     expect(resolveOptions(given)).toEqual({
       ...same,
+      installation: { schema: 'timers', clock: 'database' },
       ...integers,
       timeoutMs: 120_000,
       backoff: { baseMs: 500, factor: 2, maxMs: 300_000, jitter: 0.2 },
