@@ -13,7 +13,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   'counts-by-another-clock': {
     about: 'counts `after` from real time',
     patches: [patch(CLOCK, '  FROM ${now} AS now\n', '  FROM clock_timestamp() AS now\n')],
-    tests: TESTED,
+    tests: ['integration/testing/one-clock'],
   },
   'schedules-by-another-clock': {
     about: "counts `after` from real time in a caller's transaction",
@@ -24,14 +24,14 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
         '_now timestamptz := clock_timestamp();',
       ),
     ],
-    tests: ['integration/testing/one-clock', 'unit/store/one-clock'],
+    tests: ['integration/testing/one-clock'],
   },
   'recurs-by-another-clock': {
     about: 'asks the real time for the first instant of a wall clock',
     patches: [
       patch('store/sql/recurrences/now.sql.ts', 'epochMs(now)', "epochMs('clock_timestamp()')"),
     ],
-    tests: ['integration/testing/one-clock', 'unit/store/one-clock'],
+    tests: ['integration/testing/one-clock'],
   },
   'fills-rates-in-real-time': {
     about: 'waits for a rate by the clock of the process while a test lets time pass',
@@ -42,7 +42,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
         'new LimitBlocks(wheel)',
       ),
     ],
-    tests: TESTED,
+    tests: ['integration/testing/one-clock'],
   },
   'goes-on-while-handlers-run': {
     about: "lets the test's clock go on while what is due runs",
@@ -53,14 +53,14 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
         'this.#state = { standsMs: atMs, isSet, aheadMs: 0 };\n    await this.store.flow(atMs);',
       ),
     ],
-    tests: TESTED,
+    tests: ['integration/testing/one-clock'],
   },
   'goes-on-though-it-was-set': {
     about: 'lets a clock that a test has set go on behind a call',
     patches: [
       patch('testing/time-travel.ts', 'if (!clock.isSet && !manual.isOver)', 'if (!manual.isOver)'),
     ],
-    tests: TESTED,
+    tests: ['integration/testing/one-clock'],
   },
   'clears-delays-alone': {
     about: 'keeps history, pauses and limits when a test begins anew',
@@ -76,7 +76,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   'takes-nodes-for-dead': {
     about: "looks by a test's clock whether other nodes live",
     patches: [patch(CLOCK, "isTested ? 'clock_timestamp()' : 'clock.now';", "'clock.now';")],
-    tests: ['integration/testing/refusals', 'integration/testing/one-clock'],
+    tests: ['integration/testing/refusals'],
   },
   'tells-the-time-too-late': {
     about: 'tells a faked `Date` of a step when that has run',
@@ -87,6 +87,6 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
         'aheadMs: 0 };\n    setTimeout(() => this.#tell(), 50);',
       ),
     ],
-    tests: TESTED,
+    tests: ['integration/testing/one-clock'],
   },
 };
