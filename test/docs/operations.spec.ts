@@ -55,6 +55,10 @@ const delaysNow = async (): Promise<Map<unknown, unknown>> => {
   return new Map(rows.map(({ key, now }) => [key, now]));
 };
 
+/** What a look at everything finds. */
+const lookNow = async (): Promise<string[]> =>
+  (await sql(blocksUnder('A look at everything')[0]!)).map(({ finding }) => String(finding));
+
 const urlOf = (role: string, password: string): string =>
   Object.assign(new URL(database.url), { username: `${roles}_${role}`, password }).href;
 
@@ -132,23 +136,108 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     expect(rows).toHaveLength(expected.length);
   });
 
-  it('shows: A look at everything, which finds each of what should not be', async () => {
-    const [look] = blocksUnder('A look at everything');
-    await sql(`SELECT setval('delay_queue.delay_id_seq', 1000000)`);
-    expect(await sql(look!)).toEqual([]);
-    await sql(`SELECT setval('delay_queue.delay_id_seq', 1);
-      ALTER TABLE delay_queue.pause SET (autovacuum_enabled = off);
-      DROP FUNCTION delay_queue.cancel_one;
-      UPDATE delay_queue.node SET seen_at = now() - interval '2 days'`);
-    const found = (await sql(look!)).map(({ finding }) => String(finding).split(':')[0]);
+  describe('shows: A look at everything, which', () => {
+    beforeEach(() => sql(`SELECT setval('delay_queue.delay_id_seq', 1000000)`));
     // A sequence is not rolled back.
-    await sql(`SELECT setval('delay_queue.delay_id_seq', 1000)`);
-    expect(found).toEqual([
-      'the ids begin again',
-      'a function is missing',
-      'autovacuum is off',
-      'a node is silent for more than a day',
-    ]);
+    afterAll(() => sql(`SELECT setval('delay_queue.delay_id_seq', 10000)`));
+
+    it('is silent where nothing is wrong', async () => {
+      expect(await lookNow()).toEqual([]);
+    });
+
+    it.each([
+      ['ids begin again', `SELECT setval('delay_queue.delay_id_seq', 1)`, 'the ids begin again'],
+      [
+        'ids of history begin again',
+        `DELETE FROM delay_queue.delay; SELECT setval('delay_queue.delay_id_seq', 1000)`,
+        'the ids begin again',
+      ],
+      [
+        'there is no identity',
+        'ALTER TABLE delay_queue.delay ALTER id DROP IDENTITY',
+        'the column id of delay is no identity',
+      ],
+      [
+        'a row can never run',
+        `UPDATE delay_queue.delay SET wake_at = '-infinity' WHERE key = 'future'`,
+        'can never run',
+      ],
+      [
+        'an index is not valid',
+        `UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'delay_queue.delay_wake'::regclass`,
+        'not a valid index',
+      ],
+      [
+        'autovacuum is off',
+        'ALTER TABLE delay_queue.pause SET (autovacuum_enabled = off)',
+        'autovacuum is off',
+      ],
+      [
+        'a node is silent',
+        `UPDATE delay_queue.node SET seen_at = now() - interval '2 days'`,
+        'a node is silent for more than a day',
+      ],
+    ])('finds where %s', async (_, statement, finding) => {
+      await sql(statement);
+      expect((await lookNow()).map((line) => line.split(':')[0])).toEqual([finding]);
+    });
+
+    it('knows each function and index that the migration makes', async () => {
+      const made = await sql(`
+        SELECT 'function' AS kind, oid::regprocedure::text AS name FROM pg_proc
+        WHERE pronamespace = 'delay_queue'::regnamespace
+        UNION ALL
+        SELECT 'index', relname FROM pg_class
+        WHERE relnamespace = 'delay_queue'::regnamespace AND relkind = 'i' AND relname !~ '_pkey$'`);
+      for (const { kind, name } of made) {
+        await sql(
+          kind === 'function'
+            ? `DROP FUNCTION ${String(name)}`
+            : `ALTER INDEX delay_queue.${String(name)} RENAME TO old_${String(name)}`,
+        );
+      }
+      const found = (await lookNow()).map((line) => line.split(/[:(]/, 2).join(':'));
+      const names = made.map(({ kind, name }) => {
+        const bare = String(name)
+          .replace(/^delay_queue\./, '')
+          .replace(/\(.*/, '');
+        return `${kind === 'function' ? 'a' : 'an'} ${String(kind)} is missing: ${bare}`;
+      });
+      expect(found.toSorted()).toEqual(names.toSorted());
+    });
+
+    it('knows each table that the migration makes, by a finding or by its own failure', async () => {
+      const tables = await sql(`SELECT relname AS name FROM pg_class
+        WHERE relnamespace = 'delay_queue'::regnamespace AND relkind = 'r'`);
+      for (const { name } of tables) {
+        await sql(`SAVEPOINT there; ALTER TABLE delay_queue.${String(name)} RENAME TO old`);
+        const said = await lookNow().catch(({ message }: Error) => [message]);
+        expect(said).toContainEqual(
+          expect.stringMatching(
+            `^a table is missing: ${String(name)}$|"delay_queue.${String(name)}" does not exist`,
+          ),
+        );
+        await sql('ROLLBACK TO there');
+      }
+    });
+
+    it('finds where the encoding is not UTF8', async () => {
+      const url = new URL(database.url);
+      const latin = `${url.pathname.slice(1)}_latin`;
+      const admin = new Client({ connectionString: database.url });
+      await admin.connect();
+      await admin.query(`CREATE DATABASE ${latin} TEMPLATE template0 ENCODING 'LATIN1'
+        LC_COLLATE 'C' LC_CTYPE 'C'`);
+      url.pathname = latin;
+      const migrations = delayQueueMigrations();
+      const source = new DataSource({ type: 'postgres', url: url.href, migrations });
+      await runMigrations(await source.initialize());
+      const found = await source.query(blocksUnder('A look at everything')[0]!);
+      await source.destroy();
+      await admin.query(`DROP DATABASE ${latin}`);
+      await admin.end();
+      expect(found).toEqual([{ finding: 'the encoding is not UTF8: LATIN1' }]);
+    });
   });
 
   it('shows: The oldest snapshot, with the session that holds one', async () => {

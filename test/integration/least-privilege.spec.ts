@@ -1,7 +1,12 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
+import {
+  type DelayEventMap,
+  delayQueueMigrations,
+  OnDelayEvent,
+  runMigrations,
+} from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -12,15 +17,23 @@ import { refusedStart } from './engine/support/refused-start.js';
 /** What getting started says that the application's role needs, word by word. */
 const RIGHTS = rightsAsTold();
 
-function rightsAsTold(): { schema: string; tables: string[] } {
+function rightsAsTold(): { schema: string; tables: string[]; sequences: string } {
   const page = readFileSync(new URL('../../docs/getting-started.md', import.meta.url), 'utf8');
-  const said = /needs (\w+) on the schema and ([A-Z, and\s]+?) on its\s+tables/.exec(page);
+  const said =
+    /needs (\w+) on the schema and ([A-Z, and\s]+?) on its\s+tables,\s+and\s+(\w+)\s+on\s+its\s+sequences/.exec(
+      page,
+    );
   if (said === null)
     throw new Error('docs/getting-started.md does not say which rights a node needs');
-  return { schema: said[1]!, tables: said[2]!.match(/[A-Z]+/g) ?? [] };
+  return { schema: said[1]!, tables: said[2]!.match(/[A-Z]+/g) ?? [], sequences: said[3]! };
 }
 
 const PERMISSION_DENIED = { code: '42501' };
+const TOLD = {
+  code: 'DELAY_CONFIG',
+  message: expect.stringContaining('GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA'),
+  cause: PERMISSION_DENIED,
+};
 const NEEDED = 'SELECT INSERT UPDATE DELETE'.split(' ');
 
 let database: TestDatabase;
@@ -30,7 +43,8 @@ let node: DelayNode | undefined;
 
 const rightsOf = (who: string): string => `
   GRANT ${RIGHTS.schema} ON SCHEMA delay_queue TO ${who};
-  GRANT ${RIGHTS.tables.join()} ON ALL TABLES IN SCHEMA delay_queue TO ${who}`;
+  GRANT ${RIGHTS.tables.join()} ON ALL TABLES IN SCHEMA delay_queue TO ${who};
+  GRANT ${RIGHTS.sequences} ON ALL SEQUENCES IN SCHEMA delay_queue TO ${who}`;
 
 beforeEach(async () => {
   database = await createTestDatabase();
@@ -135,6 +149,47 @@ it.each(NEEDED.filter((right) => right !== 'DELETE'))(
   },
 );
 
+it('ids that begin again are found by that role; without SELECT on the sequence it hears that it cannot', async () => {
+  const advice: string[] = [];
+  class Advised {
+    @OnDelayEvent('advice')
+    on({ message }: DelayEventMap['advice'][0]): void {
+      advice.push(message);
+    }
+  }
+  const setup = { url: urlFor(role), providers: [Advised] };
+  await (await startNode(setup)).stop();
+  expect(advice).toEqual([]);
+  await owner.query(`INSERT INTO delay_queue.delay (name, payload, due_at, wake_at, created_at)
+    SELECT 'test.z', '1', '2999-01-01', '2999-01-01', now() FROM generate_series(1, 500);
+    ALTER SEQUENCE delay_queue.delay_id_seq RESTART`);
+  expect(String(await refusedStart(setup))).toContain('SELECT setval(');
+  await owner.query(`REVOKE ALL ON ALL SEQUENCES IN SCHEMA delay_queue FROM ${role}`);
+  node = await startNode(setup);
+  const refused = node.delays.schedule('test.z', 1, { after: '1h' });
+  await expect(refused).rejects.toMatchObject({ code: 'DELAY_CONFIG', cause: { code: '23505' } });
+  expect(advice).toEqual([
+    expect.stringContaining('GRANT SELECT ON ALL SEQUENCES IN SCHEMA "delay_queue"'),
+  ]);
+});
+
+it('a right that is taken away while a node runs is told with what it needs', async () => {
+  node = await startNode({ url: urlFor(role), providers: [plain] });
+  const running = node;
+  const calls = (): Promise<unknown>[] => [
+    running.delays.schedule('test.z', 1, { after: '1h', key: 'k' }),
+    running.delays.scheduleMany([{ name: 'test.z', payload: 1, after: '1h' }]),
+    running.dataSource.transaction((manager) =>
+      running.delays.schedule('test.z', 1, { after: '1h', manager }),
+    ),
+  ];
+  await revoke('INSERT');
+  for (const call of calls()) await expect(call).rejects.toMatchObject(TOLD);
+  await owner.query(`REVOKE USAGE ON SCHEMA delay_queue FROM ${role}`);
+  for (const call of calls()) await expect(call).rejects.toMatchObject(TOLD);
+  await owner.query(rightsOf(role));
+});
+
 it('where nobody may execute functions unless it is said, a node does not start until it is said', async () => {
   await owner.query('REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA delay_queue FROM PUBLIC');
   const setup = { url: urlFor(role), providers: [plain] };
@@ -150,7 +205,7 @@ it('none is too much: without DELETE nothing ends', async () => {
   const options = { drainTimeout: '100ms' } as const;
   node = await startNode({ url: urlFor(role), providers: [plain], options });
   await node.delays.schedule('test.z', 1, { after: '1h', key: 'k' });
-  await expect(node.delays.cancel('test.z', 'k')).rejects.toMatchObject(PERMISSION_DENIED);
+  await expect(node.delays.cancel('test.z', 'k')).rejects.toMatchObject(TOLD);
   const trouble = node.next('trouble', ({ during }) => during === 'acknowledge');
   await node.delays.schedule('test.plain', 1, { after: 0 });
   expect((await trouble).error).toMatchObject(PERMISSION_DENIED);

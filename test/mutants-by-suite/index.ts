@@ -8,6 +8,7 @@ import { chaosSuite } from './chaos-suite.js';
 import { CRASHES } from './crashes.js';
 import { CROWDS } from './crowds.js';
 import { DEPLOYS } from './deploys.js';
+import { FOREIGN_STATES } from './foreign-states.js';
 import { impoliteSuite } from './impolite-suite.js';
 import { jestSuite, NAMED } from './jest-suite.js';
 import type { Mutant } from './mutant.js';
@@ -70,6 +71,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...PAST,
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,
+  ...FOREIGN_STATES,
   ...CHAOS,
 };
 

@@ -4,27 +4,62 @@ import type { Runner } from '../store/wire/runner.js';
 
 /**
  * Logical replication copies rows and no sequences: the ids begin again on the new server, and each `schedule` would meet
- * one that is taken, and roll its caller's transaction back. A role that may not read the sequence cannot tell. An id that
+ * one that is taken, and roll its caller's transaction back. One that history holds would name two ends. An id that
  * JavaScript cannot name was given by hand, and is set aside.
  *
+ * History has no index on its ids, and may be large: only its latest lines are looked at.
+ *
+ * @returns advice, where the role may not read the sequence
  * @throws DelayConfigError with the statement that mends it
  */
-export async function refuseOldIdentity(runner: Runner, schema: string): Promise<void> {
-  const { delay } = tablesOf(schema);
+export async function lookAtIdentity(runner: Runner, schema: string): Promise<string[]> {
+  const { delay, history, permit, schema: quoted } = tablesOf(schema);
   const [found] = await runner.query<{
-    sequence: string;
+    readable: string | null;
     last: string | null;
     most: string | null;
   }>(
-    `SELECT s.name AS sequence, q.last_value::text AS last, (SELECT max(id) FROM ${delay} WHERE id <= ${Number.MAX_SAFE_INTEGER})::text AS most
+    `SELECT has_sequence_privilege(s.name, 'USAGE, SELECT')::text AS readable, q.last_value::text AS last,
+            GREATEST(${mostOf(delay)}, ${mostOf(permit)},
+                     (SELECT max(id) FROM (SELECT id FROM ${history} ORDER BY ended_at DESC LIMIT 1000) late WHERE ${NAMEABLE})
+            )::text AS most
      FROM (SELECT pg_get_serial_sequence($1::text, 'id') AS name) s
-     JOIN pg_sequences q ON format('%I.%I', q.schemaname, q.sequencename) = s.name
-     WHERE has_sequence_privilege(s.name, 'SELECT')`,
+     LEFT JOIN pg_sequences q ON format('%I.%I', q.schemaname, q.sequencename) = s.name`,
     [delay],
   );
-  if (found === undefined || Number(found.most) <= Number(found.last)) return;
+  const { readable, last, most } = found ?? {};
+  if (!readable) {
+    throw new DelayConfigError(
+      `the column id of ${delay} is no identity any more, as after a copy by a tool that knows none: ` +
+        `ALTER TABLE ${delay} ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY as the owner of the tables, ` +
+        `then ${setval(schema)}`,
+    );
+  }
+  if (readable !== 'true') {
+    return [
+      `this role may not read the sequence of ${delay}, and cannot tell whether its ids begin again, as after logical ` +
+        `replication: GRANT SELECT ON ALL SEQUENCES IN SCHEMA ${quoted}`,
+    ];
+  }
+  if (Number(most) <= Number(last)) return [];
   throw new DelayConfigError(
-    `the ids of ${delay} begin again at ${Number(found.last) + 1}, and there are rows up to ${found.most}, as after logical ` +
-      `replication: SELECT setval('${found.sequence}', (SELECT max(id) FROM ${delay})) as the owner of the tables`,
+    `the next id of ${delay} is ${Number(last) + 1}, and there are ids up to ${most}. ${identityMended(schema)}`,
   );
 }
+
+/** What has happened where ids are taken already, and what to do. */
+export const identityMended = (schema: string): string =>
+  `The ids of ${tablesOf(schema).delay} begin again, as after logical replication: ${setval(schema)} ` +
+  'as the owner of the tables';
+
+/** It never turns ids back. */
+function setval(schema: string): string {
+  const { delay, history, permit } = tablesOf(schema);
+  const sequence = `pg_get_serial_sequence('${delay}', 'id')`;
+  const taken = [delay, history, permit].map(mostOf);
+  return `SELECT setval(${sequence}, GREATEST(nextval(${sequence}), ${taken.join(', ')}))`;
+}
+
+const NAMEABLE = `id <= ${Number.MAX_SAFE_INTEGER}`;
+
+const mostOf = (table: string): string => `(SELECT max(id) FROM ${table} WHERE ${NAMEABLE})`;

@@ -1,8 +1,9 @@
 import { DelayConfigError } from '../delay/delay.errors.js';
 import { texts } from '../store/wire/arrays.js';
 import type { Runner } from '../store/wire/runner.js';
-import { refuseOldIdentity } from './identity.js';
-import { PERMISSION_DENIED, sqlStateOf } from '../store/sql-state.js';
+import { lookForEnvironments } from './environments.js';
+import { toMigrate } from './explained.js';
+import { lookAtIdentity } from './identity.js';
 import { functionsOf } from '../store/tables/functions.js';
 import { tablesOf } from '../store/tables/schema.js';
 
@@ -21,13 +22,20 @@ export interface Findings {
   encoding: string;
   /** In which Postgres takes the texts of this client to be; that of `pg` is UTF8. */
   clientEncoding: string;
+  /** What works, and should be told. */
+  advice: readonly string[];
 }
 
 /**
  * Looks at the database before anything starts.
+ * @param tablesIn TypeORM's `schema`
  * @throws DelayConfigError that says what to do
  */
-export async function preflight(runner: Runner, schema: string): Promise<Findings> {
+export async function preflight(
+  runner: Runner,
+  schema: string,
+  tablesIn?: string,
+): Promise<Findings> {
   const { delay, history, node, pause, quota, permit } = tablesOf(schema);
   const [found] = await runner.query<{
     version: string;
@@ -88,11 +96,7 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
   }
   const missing = found.missing ?? found.functions_missing;
   if (missing) {
-    throw new DelayConfigError(
-      `${missing} not found: add ...delayQueueMigrations(` +
-        `${schema === 'delay_queue' ? '' : `{ schema: '${schema}' }`}) to the DataSource's ` +
-        'migrations and run them, or set the option schema',
-    );
+    throw new DelayConfigError(`${missing} not found: ${toMigrate(schema)}`);
   }
   if (found.forbidden) {
     throw new DelayConfigError(
@@ -107,18 +111,10 @@ export async function preflight(runner: Runner, schema: string): Promise<Finding
         'BYPASSRLS',
     );
   }
-  await refuseOldIdentity(runner, schema);
+  const advice = [
+    ...(await lookAtIdentity(runner, schema)),
+    ...(await lookForEnvironments(runner, schema, tablesIn)),
+  ];
   const { limits, encoding, client_encoding: clientEncoding } = found;
-  return { limits, encoding, clientEncoding };
-}
-
-/** An error of the start: where the role lacks a right, one that says which rights there have to be. */
-export function startError(error: unknown, schema: string): unknown {
-  if (sqlStateOf(error) !== PERMISSION_DENIED) return error;
-  const { schema: quoted } = tablesOf(schema);
-  return new DelayConfigError(
-    `${(error as Error).message}. The role of the application needs GRANT USAGE ON SCHEMA ${quoted} and ` +
-      `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted}`,
-    { cause: error },
-  );
+  return { limits, encoding, clientEncoding, advice };
 }

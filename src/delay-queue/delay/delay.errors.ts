@@ -10,7 +10,10 @@ export abstract class DelayError extends Error {
   }
 }
 
-/** Options, handlers or the database are not usable; at start. The message says which, and why. */
+/**
+ * Options, handlers or the database are not usable; at start, or by a call, where the database has changed since. The
+ * message says which, and what to do.
+ */
 export class DelayConfigError extends DelayError {
   readonly code = 'DELAY_CONFIG';
 }

@@ -27,8 +27,9 @@ export class AllOrNone {
   async write(sorted: readonly NewDelay[], transaction: CallersTransaction): Promise<AllWritten> {
     const { manager, runner, inOrder } = transaction;
     if (manager === undefined && !sorted.some((delay) => ownAttempt(manager, delay))) {
-      const timed = await withFirstInstants(this.store, runner, sorted);
-      const placed = await this.store.placeAll(runner, timed);
+      const placed = await inOrder(sorted, async () =>
+        this.store.placeAll(runner, await withFirstInstants(this.store, runner, sorted)),
+      );
       if (placed !== undefined) return { placed };
     }
     return await inOrder(sorted, () =>

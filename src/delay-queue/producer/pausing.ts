@@ -55,8 +55,8 @@ export class Pausing {
   }
 
   async list(options: InTransaction): Promise<DelayPause[]> {
-    const { runner } = this.transactions.of(options, 'read');
-    return (await this.#store.list(runner)).map(pauseOf);
+    const { runner, inOrder: run } = this.transactions.of(options, 'read');
+    return (await run([], () => this.#store.list(runner))).map(pauseOf);
   }
 
   #told({ manager }: CallersTransaction): void {

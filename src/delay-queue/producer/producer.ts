@@ -75,9 +75,16 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       together: new BatchStore(installation, kept),
       runners: { alone: outside.writes, together: outside.together },
       drainWithinMs: drainTimeoutMs,
+      schema: installation.schema,
     });
     const surrounding = surroundingBy(options.resolveManager);
-    this.#transactions = new Transactions(dataSource, outside, this.#coalesced, surrounding);
+    this.#transactions = new Transactions(
+      dataSource,
+      outside,
+      this.#coalesced,
+      installation.schema,
+      surrounding,
+    );
     this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#transactions);
     const many = { installation, kept, loadEveryMs, payloads };
     this.many = new ManyWrites(many, ownKey, this.#transactions, this.#announcements);

@@ -1,3 +1,4 @@
+import { explained } from '../database/explained.js';
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import type { Declaration } from '../handlers/declaration.js';
@@ -28,6 +29,7 @@ export class Declarations {
 
   readonly #store: RecurrenceStore;
   readonly #deployment: string | undefined;
+  readonly #schema: string;
 
   constructor(
     runner: Runner,
@@ -41,6 +43,7 @@ export class Declarations {
     private readonly events: DelayEvents,
   ) {
     this.#deployment = deployment;
+    this.#schema = installation.schema;
     const own = deployment ?? '';
     this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName, own);
     this.#left = registry.declarations();
@@ -69,6 +72,8 @@ export class Declarations {
   async #say(): Promise<number> {
     try {
       await this.#sayAll();
+    } catch (error) {
+      throw explained(error, this.#schema);
     } finally {
       this.#said.happens();
     }

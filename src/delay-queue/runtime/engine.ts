@@ -17,7 +17,8 @@ import type { WrittenAt } from '../intake/announcer.js';
 import { EngineConnections } from '../database/engine-connections.js';
 import { Notifier } from '../cluster/notifier.js';
 import { UnservedNames } from '../cluster/unserved-names.js';
-import { type Findings, preflight, startError } from '../database/preflight.js';
+import { startError } from '../database/explained.js';
+import { type Findings, preflight } from '../database/preflight.js';
 import { SessionProof } from '../cluster/session-probe.js';
 import { ListedTasks } from './listed-tasks.js';
 import { isManual, type ManualRuns } from './manual-runs.js';
@@ -77,7 +78,7 @@ export class Engine implements ProducersEngine {
     this.#connections = connections;
     try {
       connections.openEarly();
-      const findings = await preflight(connections, this.options.schema);
+      const findings = await preflight(connections, this.options.schema, options.schema);
       await createClock(connections, this.options);
       await this.#begin(connections, findings);
     } catch (error) {
@@ -216,19 +217,6 @@ export class Engine implements ProducersEngine {
     await within(started, STARTS_WITHIN_MS);
   }
 
-  /** TypeORM's `schema` says where the application's tables are, and not where its delays are. */
-  #adviseOnSchema(): void {
-    const { schema } = this.dataSource.options as { schema?: string };
-    if (schema === undefined || schema === 'public' || this.options.schema !== 'delay_queue')
-      return;
-    this.events.emit('advice', {
-      message:
-        `the tables of the DataSource are in the schema ${schema}, and its delays in delay_queue: environments that are ` +
-        `told apart by their schemas share them. Give each its own: forRoot({ schema: 'delay_queue_${schema}' }), and ` +
-        'delayQueueMigrations with the same',
-    });
-  }
-
   /** In the background: callers go to their own pool meanwhile. */
   #proveSessions(connections: EngineConnections): void {
     this.#proof = new SessionProof(connections, this.options.schema);
@@ -259,9 +247,9 @@ export class Engine implements ProducersEngine {
   }
 
   async #begin(connections: EngineConnections, found: Findings): Promise<void> {
-    const { limits, encoding } = found;
+    const { limits, encoding, advice } = found;
     this.#lookAtEncodings(found);
-    this.#adviseOnSchema();
+    for (const message of advice) this.events.emit('advice', { message });
     if (this.#closing !== undefined) return await connections.close();
     const { options, events, registry } = this;
     const notifier = new Notifier(connections, options.schema, events);

@@ -15,6 +15,7 @@ import { CRASHES } from '../../mutants-by-suite/crashes.js';
 import { CROWDS } from '../../mutants-by-suite/crowds.js';
 import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
 import { LIVES } from '../../mutants-by-suite/lives.js';
+import { FOREIGN_STATES } from '../../mutants-by-suite/foreign-states.js';
 import { PAST } from '../../mutants-by-suite/past.js';
 import { TIME_IN_TESTS } from '../../mutants-by-suite/time-in-tests.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
@@ -42,6 +43,7 @@ const ALL: [string, Mutant][] = [
   DEPLOYS,
   CRASHES,
   PAST,
+  FOREIGN_STATES,
   USERS_FUNCTIONS,
   LIVES,
   TIME_IN_TESTS,

@@ -1,3 +1,4 @@
+import { explained } from '../../database/explained.js';
 import { DelayShutdownError, DelayUnavailableError } from '../../delay/delay.errors.js';
 import type { Answer, BatchStore, Move, NameAndKey } from '../../store/batch.store.js';
 import type { DelayStore } from '../../store/delay.store.js';
@@ -24,6 +25,8 @@ export interface CoalescedWritesParts {
   runners: { alone: Runner; together: Runner };
   /** How long a shutdown waits for answers. */
   drainWithinMs: number;
+  /** Where the tables are. */
+  schema: string;
 }
 
 /**
@@ -132,7 +135,7 @@ export class CoalescedWrites {
     try {
       placed = await pending.answer;
     } catch (error) {
-      throw ownError(error);
+      throw explained(ownError(error), this.parts.schema);
     }
     const refusal = refusalOf(placed, call);
     if (refusal !== undefined) throw refusal;

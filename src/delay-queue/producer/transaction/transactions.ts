@@ -1,6 +1,7 @@
 import type { DataSource, EntityManager } from 'typeorm';
 import type { InTransaction } from '../../delay/delay.js';
 import { DelayShutdownError } from '../../delay/delay.errors.js';
+import { explained } from '../../database/explained.js';
 import { despiteDeadlocks } from './deadlock.js';
 import type { Runner } from '../../store/wire/runner.js';
 import {
@@ -25,26 +26,42 @@ export class Transactions {
 
   /**
    * @param calls once they are closed, no call gets a transaction of its own
+   * @param schema where the tables are
    * @param surrounding for calls that name no transaction
    */
   constructor(
     private readonly dataSource: DataSource,
     private readonly outside: OutsideTransactions,
     private readonly calls: { readonly isClosed: boolean },
+    private readonly schema: string,
     private readonly surrounding: Surrounding | undefined,
   ) {
     this.#ends = TransactionEnds.of(dataSource);
-    this.#writesAlone = aloneBy(outside.writes);
-    this.#readsAlone = aloneBy(outside.reads);
+    this.#writesAlone = this.#explaining(aloneBy(outside.writes));
+    this.#readsAlone = this.#explaining(aloneBy(outside.reads));
   }
 
   /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
   of(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
     this.#ends.stay();
     const transaction = transactionOf(this.dataSource, options, kind, this.surrounding);
-    if (transaction !== undefined) return transaction;
+    if (transaction !== undefined) return this.#explaining(transaction);
     if (this.calls.isClosed) throw new DelayShutdownError();
     return kind === 'read' ? this.#readsAlone : this.#writesAlone;
+  }
+
+  /** What Postgres says is explained when the call is over: inside, its own words decide what to do next. */
+  #explaining(transaction: CallersTransaction): CallersTransaction {
+    return {
+      ...transaction,
+      inOrder: async (targets, call) => {
+        try {
+          return await transaction.inOrder(targets, call);
+        } catch (error) {
+          throw explained(error, this.schema);
+        }
+      },
+    };
   }
 
   /**

@@ -46,6 +46,23 @@ export function tablesOf(of: string | Installation): Tables {
   };
 }
 
+/** Its tables, its functions and itself, as messages of the server call them. */
+export const namesOf = (schema: string): ReadonlySet<string> =>
+  new Set([
+    schema,
+    'delay',
+    'history',
+    'node',
+    'pause',
+    'quota',
+    'permit',
+    'delay_id_seq',
+    'schedule_one',
+    'cancel_one',
+    'testing_schedule_one',
+    'testing_cancel_one',
+  ]);
+
 /** A function of the schema. Those that read the clock of a test have names of their own. */
 export const functionOf = ({ schema, isTested }: Tables, name: string): string =>
   `${schema}.${isTested ? 'testing_' : ''}${name}`;
