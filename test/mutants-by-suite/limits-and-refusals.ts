@@ -25,15 +25,9 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
     patches: [patch(SIZE, 'Math.min(this.max, this.#now * 2)', 'this.#now')],
     tests: SIZES_SPEC,
   },
-  'stays-large': {
-    about: 'asks for as many again in every statement that was too much',
-    patches: [
-      patch(
-        SIZE,
-        'this.#now = Math.max(1, Math.min(this.#now, Math.floor(asked / 2)));',
-        'this.#now = Math.max(asked, this.#now);',
-      ),
-    ],
+  'shrinks-one-by-one': {
+    about: 'asks for one less after a statement that was too much',
+    patches: [patch(SIZE, 'Math.floor(asked / 2)', 'asked - 1')],
     tests: ['unit/store/statement-size'],
   },
   'shrinks-the-neighbours': {
