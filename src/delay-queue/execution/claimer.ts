@@ -18,7 +18,7 @@ import type { SetAside } from './set-aside.js';
 import { unreadableIn } from './call/unreadable-row.js';
 import { isRefusal } from '../database/driver-errors.js';
 import { describeError } from '../delay/error-text.js';
-import { isLasting, isTooMuch } from '../store/sql-state.js';
+import { isLasting, isTooMuch, sqlStateOf } from '../store/sql-state.js';
 import { groupText } from '../store/wire/wakes.js';
 import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
@@ -253,8 +253,14 @@ export class Claimer {
 
   /** Others are claimed meanwhile, so that says nothing of claims as such. Postgres's message holds no payload. */
   #tellOfOne({ id, name }: Entry, error: unknown): void {
-    const message = `${name} #${id} cannot be claimed: ${describeError(error)}`;
-    this.events.emit('trouble', { during: 'claim', error: new Error(message, { cause: error }) });
+    const told = new Error(`${name} #${id} cannot be claimed: ${describeError(error)}`, {
+      cause: error,
+    });
+    const code = sqlStateOf(error);
+    this.events.emit('trouble', {
+      during: 'claim',
+      error: code === undefined ? told : Object.assign(told, { code }),
+    });
   }
 }
 
