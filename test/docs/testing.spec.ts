@@ -56,7 +56,7 @@ it('docs/testing.md has tests that Jest runs, and that end by themselves', async
   const bin = join(ROOT, 'node_modules/jest/bin/jest.js');
   const given = ['--config', JSON.stringify(config), '--runInBand', '--ci'];
   const said = await node('--experimental-vm-modules', bin, ...given);
-  expect(said).toContain('Tests:       4 passed, 4 total');
+  expect(said).toContain('Tests:       6 passed, 6 total');
   expect(said).not.toContain('did not exit');
 });
 

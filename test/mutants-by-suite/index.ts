@@ -18,6 +18,7 @@ import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
 import { PAST } from './past.js';
 import { RECURRENCES } from './recurrences.js';
+import { STAND_INS } from './stand-ins.js';
 import type { Suite } from './suite.js';
 import { SHARED_TRANSACTIONS } from './transactions.js';
 import { USERS_FUNCTIONS } from './users-functions.js';
@@ -69,6 +70,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...LIVES,
   ...CRASHES,
   ...PAST,
+  ...STAND_INS,
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,
   ...FOREIGN_STATES,

@@ -8,3 +8,5 @@ export {
 } from './delay-testing.js';
 export type { DelayRun, RunOutcome } from './delay-run.js';
 export { DelayTestingError } from './testing.error.js';
+export { DelayStub, type DelayStubOptions, provideDelayStub } from './delay-stub.js';
+export type { StubAnswer, StubCall, StubScheduled } from './stub-calls.js';

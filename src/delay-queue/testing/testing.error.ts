@@ -1,7 +1,7 @@
 import { DelayError } from '../delay/delay.errors.js';
 
 /**
- * In tests alone: `DelayTesting` cannot do that now. The message says why, and what to do.
+ * In tests alone: `DelayTesting`, or the stand-in for unit tests, cannot do that now. The message says why, and what to do.
  * @see docs/testing.md
  */
 export class DelayTestingError extends DelayError {

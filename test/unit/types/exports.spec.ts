@@ -21,6 +21,7 @@ const INSTANCES: Record<string, string> = {
   DelayAdmin: 'admin',
   DelayEmitter: 'emitter',
   DelayEvents: 'events',
+  DelayStub: 'stub',
   DelayTesting: 'testing',
   DelayWorker: 'worker',
   WheelService: 'wheel',

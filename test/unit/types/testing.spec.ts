@@ -1,15 +1,21 @@
 import { expect, it } from '@jest/globals';
-import type { INestApplication } from '@nestjs/common';
+import type { INestApplication, Provider } from '@nestjs/common';
 import type { Test, TestingModule } from '@nestjs/testing';
 import {
   type ClearOptions,
   type DelayRun,
+  DelayStub,
+  type DelayStubOptions,
   DelayTesting,
   DelayTestingError,
   type ExpectedDelay,
   type OverridableModule,
   type PrepareOptions,
+  provideDelayStub,
   type RunOutcome,
+  type StubAnswer,
+  type StubCall,
+  type StubScheduled,
 } from 'nestjs-delay-queue/testing';
 import { fits, same } from '../../support/same-type.js';
 import '../../support/delay-payloads.js';
@@ -68,6 +74,33 @@ async function asks(testing: DelayTesting) {
   fits<number>(testing.now());
 }
 
+function stands(module: TestingModule) {
+  fits<Provider[]>(provideDelayStub());
+  fits<DelayStubOptions>({ payloadBytesMax: 1_000 });
+  // @ts-expect-error -- it runs nothing
+  fits<DelayStubOptions>({ concurrency: 1 });
+  // @ts-expect-error -- it runs nothing
+  provideDelayStub({ worker: false });
+  const stub = module.get(DelayStub);
+  // @ts-expect-error -- provideDelayStub makes one
+  fits<DelayStub>({ calls: [] });
+  same<(typeof stub)['calls'], readonly StubCall[]>(true);
+  fits<StubScheduled<'test.a'>[]>(stub.scheduled('test.a'));
+  fits<number | undefined>(stub.scheduled('test.a')[0]?.payload.n);
+  // @ts-expect-error -- a name that is not declared
+  stub.scheduled('tset.a');
+  same<StubScheduled<'test.a'>['payload'], { n: number }>(true);
+  fits<StubAnswer[]>(['running', new Error('no connection')]);
+  // @ts-expect-error -- no verdict
+  fits<StubAnswer>('gone');
+  stub.answerNext('test.a', '1', 'running');
+  // @ts-expect-error -- no verdict
+  stub.answerNext('test.a', '1', 'gone');
+  stub.reset();
+  // @ts-expect-error -- of all there is
+  stub.reset('test.a');
+}
+
 function parts() {
   type Gone = 'completed' | 'superseded' | 'dead' | 'lost';
   same<RunOutcome, Gone | 'retrying' | 'postponed' | 'split' | 'released' | 'aborted'>(true);
@@ -83,5 +116,5 @@ function parts() {
 }
 
 it('what DelayTesting takes and answers, by `tsc`', () => {
-  expect([makes, asks, parts]).toBeDefined();
+  expect([makes, asks, stands, parts]).toBeDefined();
 });

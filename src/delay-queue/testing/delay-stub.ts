@@ -1,0 +1,92 @@
+import type { FactoryProvider } from '@nestjs/common';
+import { DelayEvents } from '../delay/delay.events.js';
+import type { DelayName } from '../delay/delay.js';
+import { DelayAdmin } from '../delay.admin.js';
+import { DelayService } from '../delay.service.js';
+import { DelayWorker } from '../delay.worker.js';
+import type { DelayQueueOptions } from '../options/delay-queue.options.js';
+import { resolveOptions } from '../options/resolve-options.js';
+import { nameAndKeyOf } from '../producer/arguments.js';
+import type { Engine } from '../runtime/engine.js';
+import { WheelService } from '../wheel/wheel.service.js';
+import { checkKnownOptions } from '../validation/known-options.js';
+import type { StubAnswer, StubCall, StubScheduled } from './stub-calls.js';
+import { StubProducer } from './stub-producer.js';
+
+/**
+ * Stands in for the queue in a unit test without a database: remembers what was called, and answers truthful verdicts. It
+ * checks arguments as the queue does. Nothing fires, and a ROLLBACK takes nothing back: for that there is `DelayTesting`.
+ *
+ * ```ts
+ * const stub = module.get(DelayStub);
+ * await orders.place('42');
+ * expect(stub.scheduled('order.close')).toMatchObject([{ key: '42', after: 1_800_000 }]);
+ * ```
+ */
+export class DelayStub {
+  /** @internal */
+  constructor(private readonly producer: StubProducer) {}
+
+  /** All calls that write, in their order; a list of delays is a call for each. */
+  get calls(): readonly StubCall[] {
+    return this.producer.calls;
+  }
+
+  /** What was to be scheduled under that name, in the order of the calls. */
+  scheduled<N extends DelayName>(name: N): StubScheduled<N>[] {
+    const scheduled = this.calls.filter(({ call }) => call === 'schedule') as StubScheduled[];
+    return scheduled.filter((call) => call.name === name) as unknown as StubScheduled<N>[];
+  }
+
+  /**
+   * The next call about that key answers so, and changes nothing. Several are answered in their order.
+   *
+   * @param answer a verdict, such as `running`, or an error that is thrown
+   */
+  answerNext(name: DelayName, key: string, answer: StubAnswer): void {
+    this.producer.answerNext(nameAndKeyOf(name, key), answer);
+  }
+
+  /** Forgets all calls, delays and answers: for `beforeEach`. */
+  reset(): void {
+    this.producer.reset();
+  }
+}
+
+/** Options of the queue that decide which payloads it takes. */
+export type DelayStubOptions = Pick<DelayQueueOptions, 'payloads' | 'payloadBytesMax'>;
+
+/**
+ * Providers that stand in for `DelayQueueModule` in a unit test, without a database: all that it exports, and `DelayStub`.
+ *
+ * ```ts
+ * const providers = [OrdersService, ...provideDelayStub()];
+ * const module = await Test.createTestingModule({ providers }).compile();
+ * ```
+ */
+export function provideDelayStub(options: DelayStubOptions = {}): FactoryProvider[] {
+  checkKnownOptions(options, 'options', ['payloads', 'payloadBytesMax']);
+  const resolved = resolveOptions(options);
+  const stub = new StubProducer();
+  const producer = stub.asProducer;
+  const provided: [token: FactoryProvider['provide'], make: () => unknown][] = [
+    [DelayStub, () => new DelayStub(stub)],
+    [DelayService, () => new DelayService(resolved, producer)],
+    [DelayAdmin, () => new DelayAdmin(producer)],
+    [DelayWorker, () => new DelayWorker(idleEngine() as Engine)],
+    [DelayEvents, () => new DelayEvents()],
+    [WheelService, () => new WheelService()],
+  ];
+  return provided.map(([provide, useFactory]) => ({ provide, useFactory }));
+}
+
+/** It is told to run and to stop, and has nothing to run. */
+const idleEngine = (): Pick<Engine, 'isRunning' | 'run' | 'endRun'> => ({
+  isRunning: false,
+  async run() {
+    (this as { isRunning: boolean }).isRunning = true;
+  },
+  async endRun() {
+    (this as { isRunning: boolean }).isRunning = false;
+  },
+});

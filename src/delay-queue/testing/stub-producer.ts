@@ -1,0 +1,209 @@
+import { DelayConflictError, DelayInvalidError } from '../delay/delay.errors.js';
+import type { DelayInfo, DelayName, InTransaction } from '../delay/delay.js';
+import type { CancelResult, ScheduleResult } from '../delay/verdicts.js';
+import type { Cancelling } from '../producer/abort/cancelling.js';
+import { type NameAndKey, type Target, targetsOf } from '../producer/arguments.js';
+import type { Producer } from '../producer/producer.js';
+import { infoOf } from '../producer/results.js';
+import type { FoundRow, NewDelay } from '../store/wire/delay-rows.js';
+import { keyText } from '../store/wire/delay-rows.js';
+import { checkKnownOptions } from '../validation/known-options.js';
+import { shown } from '../validation/shown.js';
+import type { MoveTo } from '../validation/when.js';
+import { DelayTestingError } from './testing.error.js';
+import { chosenVerdict, type StubAnswer, type StubCall, type StubScheduled } from './stub-calls.js';
+import { StubRows } from './stub-rows.js';
+
+type Change = Exclude<StubCall['call'], 'schedule'>;
+type Answer = { verdict: string; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/** Stands where the producer does, without a database. Arguments are already checked. */
+export class StubProducer {
+  readonly calls: StubCall[] = [];
+  readonly #rows = new StubRows();
+  readonly #answers = new Map<string, StubAnswer[]>();
+
+  /** As that which the services take. */
+  get asProducer(): Producer {
+    return this as unknown as Producer;
+  }
+
+  answerNext(target: NameAndKey, answer: StubAnswer): void {
+    const text = keyText(target);
+    this.#answers.set(text, [...(this.#answers.get(text) ?? []), answer]);
+  }
+
+  reset(): void {
+    this.calls.length = 0;
+    this.#rows.clear();
+    this.#answers.clear();
+  }
+
+  async schedule(given: NewDelay | Promise<NewDelay>, options: InTransaction) {
+    const manager = managerOf(options);
+    const [result] = this.#scheduleAll([await given], manager);
+    return result as ScheduleResult;
+  }
+
+  async scheduleMany(given: NewDelay[] | Promise<NewDelay[]>, options: InTransaction) {
+    const manager = managerOf(options);
+    return this.#scheduleAll(await given, manager);
+  }
+
+  /** All or none: what is refused is so before anything is written. */
+  #scheduleAll(delays: readonly NewDelay[], manager: unknown): ScheduleResult[] {
+    const records = delays.map((delay) => this.#record(scheduledOf(delay, manager)));
+    const chosen = delays.map(
+      (delay) => this.#chosen('schedule', delay) as ScheduleResult['verdict'] | undefined,
+    );
+    for (const [index, { name, key, onConflict }] of delays.entries()) {
+      if (chosen[index] !== undefined || onConflict !== 'error' || key === null) continue;
+      if (this.#rows.find(name, key) !== undefined) throw new DelayConflictError(name, key);
+    }
+    return delays.map((delay, index) => {
+      const verdict = chosen[index];
+      const placed =
+        verdict === undefined ? this.#rows.place(delay) : { verdict, row: this.#standIn(delay) };
+      (records[index] as StubCall).verdict = placed.verdict;
+      return answerOf(placed.verdict, placed.row);
+    });
+  }
+
+  async cancel(target: Target, options: InTransaction): Promise<CancelResult> {
+    return this.#change('cancel', target, options) as CancelResult;
+  }
+
+  async reschedule(target: Target, to: MoveTo, options: InTransaction) {
+    return this.#change('reschedule', target, options, to);
+  }
+
+  async retryDead(target: Target, options: InTransaction) {
+    return this.#change('retryDead', target, options);
+  }
+
+  async find<N extends DelayName>(
+    { name, key }: NameAndKey<N>,
+    options: InTransaction,
+  ): Promise<DelayInfo<N> | null> {
+    managerOf(options);
+    const row = this.#rows.find(name, key);
+    return row === undefined ? null : infoOf(name, row, JSON.parse(row.payload));
+  }
+
+  async history(): Promise<never> {
+    return cannot('history');
+  }
+
+  readonly cancels = {
+    one: (target: NameAndKey, { transaction }: Cancelling) => this.cancel(target, transaction),
+    list: async (targets: readonly Target[], { transaction }: Cancelling) =>
+      targets.map((target) => this.#change('cancel', target, transaction)),
+  };
+
+  readonly many = {
+    change: async (verb: string, targets: readonly Target[], options: InTransaction, to?: MoveTo) =>
+      targets.map((target) => this.#change(changeOf(verb), target, options, to)),
+  };
+
+  readonly matching = refusing('what DelayAdmin does by a filter', {
+    changeGiven: async (verb: string, which: unknown, options: InTransaction, to?: MoveTo) => {
+      if (!Array.isArray(which)) return cannot('what DelayAdmin does by a filter');
+      checkKnownOptions(options, 'options', ['manager']);
+      return await this.many.change(verb, targetsOf(which), options, to);
+    },
+  });
+
+  readonly pausing = refusing('pauses', {});
+
+  #change(call: Change, target: Target, options: InTransaction, to?: MoveTo): Answer {
+    const manager = managerOf(options);
+    const row =
+      'id' in target ? this.#rows.byId(target.id) : this.#rows.find(target.name, target.key);
+    const about = row ?? ('id' in target ? undefined : target);
+    const { name = '', key = null } = about ?? {};
+    const record = this.#record<StubCall>({ call, name, key, manager, verdict: undefined });
+    const chosen = about && this.#chosen(call, about);
+    if (chosen !== undefined) {
+      record.verdict = chosen;
+      return chosen === 'absent'
+        ? { verdict: chosen }
+        : answerOf(chosen, this.#standIn(about as NameAndKey));
+    }
+    // Nothing dies here.
+    if (row === undefined || call === 'retryDead' || call === 'discardDead') {
+      record.verdict = 'absent';
+      return { verdict: 'absent' };
+    }
+    if (call === 'cancel') this.#rows.remove(row);
+    else this.#rows.move(row, to as MoveTo);
+    const verdict = call === 'cancel' ? 'cancelled' : 'rescheduled';
+    record.verdict = verdict;
+    return answerOf(verdict, row);
+  }
+
+  #record<Call extends StubCall>(call: Call): Call {
+    this.calls.push(call);
+    return call;
+  }
+
+  #chosen(
+    call: StubCall['call'],
+    { name, key }: { name: string; key: string | null },
+  ): string | undefined {
+    const answer = key === null ? undefined : this.#answers.get(keyText({ name, key }))?.shift();
+    return answer === undefined ? undefined : chosenVerdict(call, answer);
+  }
+
+  /** What an answer that a test has chosen is about. */
+  #standIn({ name, key }: { name: string; key: string | null }): Pick<FoundRow, 'id' | 'due_ms'> {
+    return this.#rows.find(name, key) ?? { id: this.#rows.nextId(), due_ms: Date.now() };
+  }
+}
+
+/** A mocked EntityManager will do; what cannot be meant as one is refused as always. */
+function managerOf({ manager }: InTransaction): unknown {
+  if (manager === undefined || manager === 'own') return manager;
+  if (typeof manager === 'object' && manager !== null) return manager;
+  throw new DelayInvalidError(
+    'manager',
+    `must be an EntityManager (of a QueryRunner its manager) or 'own', not ${shown(manager)}`,
+  );
+}
+
+function changeOf(verb: string): Change {
+  if (verb === 'cancel' || verb === 'reschedule') return verb;
+  if (verb === 'retryDead' || verb === 'discardDead') return verb;
+  return cannot(verb);
+}
+
+function cannot(what: string): never {
+  throw new DelayTestingError(
+    `the stub has no ${what}: use DelayTesting, with a database, for a test that needs it`,
+  );
+}
+
+function refusing<Known extends object>(what: string, known: Known): Known {
+  return new Proxy(known, {
+    get: (target, name) => Reflect.get(target, name) ?? (async () => cannot(what)),
+  });
+}
+
+const answerOf = <Verdict extends string>(
+  verdict: Verdict,
+  { id, due_ms: dueMs }: Pick<FoundRow, 'id' | 'due_ms'>,
+): { verdict: Verdict; id: string; dueAt: Date } => ({ verdict, id, dueAt: new Date(dueMs) });
+
+const scheduledOf = (delay: NewDelay, manager: unknown): StubScheduled => ({
+  call: 'schedule',
+  name: delay.name as DelayName,
+  key: delay.key,
+  payload: JSON.parse(delay.payload) as never,
+  after: delay.to.kind === 'after' ? delay.to.ms : null,
+  at: delay.to.kind === 'at' ? new Date(delay.to.iso) : null,
+  onConflict: delay.onConflict,
+  maxAttempts: delay.maxAttempts,
+  group: delay.group,
+  headers: delay.headers === null ? {} : JSON.parse(delay.headers),
+  manager,
+  verdict: undefined,
+});
