@@ -7,12 +7,15 @@ import { OneNode } from '../../support/one-node.js';
 
 /** The same random program against Postgres and against the stand-in for unit tests. */
 const NAMES = ['test.a', 'test.stub'] as const;
+const KEYS = ['1', '2'];
+const ALL = NAMES.flatMap((each) => KEYS.map((by) => [each, by] as const));
 const node = new OneNode({ options: { worker: false } });
 
 const at = (hours: number): Date => new Date(Date.UTC(2040, 0, 1, hours));
-const name = fc.constantFrom(...NAMES);
-const key = fc.constantFrom('1', '2');
-const hours = fc.integer({ min: 0, max: 5 });
+/** Keys are taken often, and instants meet. */
+const name = fc.constantFrom(...NAMES, 'test.a', 'test.a');
+const key = fc.constantFrom(...KEYS);
+const hours = fc.integer({ min: 0, max: 1 });
 const payload = fc.record({ n: fc.integer() });
 const onConflict = fc.constantFrom('replace', 'keep', 'error', 'earlier', 'later');
 const when = hours.map((hour) => ({ at: at(hour) }));
@@ -43,7 +46,7 @@ const to = fc.oneof(
 type Call = (delays: DelayService, ids: string[]) => Promise<unknown>;
 const calls: fc.Arbitrary<{ text: string; call: Call }> = fc.oneof(
   {
-    weight: 4,
+    weight: 8,
     arbitrary: step(
       'schedule',
       fc.tuple(
@@ -108,6 +111,9 @@ async function told(call: Promise<unknown>, ids: string[]): Promise<unknown> {
   );
 }
 
+const standing = (delays: DelayService, ids: string[]): Promise<unknown[]> =>
+  Promise.all(ALL.map(([each, by]) => told(delays.find(each, by), ids)));
+
 it('answers what the service answers on Postgres, whatever is called', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(calls, { minLength: 10, maxLength: 25 }), async (program) => {
@@ -118,9 +124,14 @@ it('answers what the service answers on Postgres, whatever is called', async () 
         const real = await told(call(node.delays, idsOf.real), idsOf.real);
         const stub = await told(call(module.get(DelayService), idsOf.stub), idsOf.stub);
         expect({ text, answer: stub }).toEqual({ text, answer: real });
+        const stands = await standing(node.delays, idsOf.real);
+        expect({ text, stands: await standing(module.get(DelayService), idsOf.stub) }).toEqual({
+          text,
+          stands,
+        });
       }
       await module.close();
     }),
-    { numRuns: 25 },
+    { numRuns: 60 },
   );
 });
