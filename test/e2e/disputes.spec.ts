@@ -105,7 +105,7 @@ describe('an order under dispute', () => {
     const lease = (by: string | null) =>
       shop.sql(
         `UPDATE delay_queue.delay
-         SET leased_by = $2, leased_until = CASE WHEN $2::text IS NOT NULL THEN 'infinity'::timestamptz END,
+         SET leased_by = $2, leased_until = CASE WHEN $2::text IS NOT NULL THEN timestamptz '9999-01-01' END,
              wake_at = clock_timestamp(), epoch = epoch + 1
          WHERE name = 'order.confirm' AND key = $1`,
         [id, by],

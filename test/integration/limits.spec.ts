@@ -109,6 +109,8 @@ describe('global concurrency', () => {
       `INSERT INTO delay_queue.permit (id, epoch, name, group_id)
        SELECT n, 1, '${NAME}', '' FROM generate_series(1, 50) AS n`,
     );
+    // Ids that are taken do not come again.
+    await stage.sql(`SELECT setval(pg_get_serial_sequence('delay_queue.delay', 'id'), 50)`);
     const limits = { global: { concurrency: 1 } };
     const node = await stage.start({ providers: [plainHandler(NAME, failsFirst, limits)] });
     await schedule(node, 3);

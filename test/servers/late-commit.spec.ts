@@ -73,7 +73,7 @@ it('a claim whose COMMIT hung is no attempt, and no dead letter', async () => {
     () =>
       server.sql<{ waiting: number }>(
         `SELECT count(*)::int AS waiting FROM pg_stat_activity
-         WHERE wait_event = 'SyncRep' AND query LIKE '%AS w(id, epoch, lease_ms, max_attempts)%'`,
+         WHERE wait_event = 'SyncRep' AND query LIKE '%AS w(id, epoch, lease_ms, max_attempts, fenced)%'`,
       ),
     ([row]) => row!.waiting === 1,
   );

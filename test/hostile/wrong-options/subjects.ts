@@ -78,6 +78,7 @@ export const SUBJECTS: readonly Subject[] = [
       worker: BOOLEANS,
       autorun: BOOLEANS,
       nodeName: ['a text'],
+      deployment: ['a long text'],
       history: ['false', 'an empty object'],
       enhancers: ['false'],
       backoff: ['an empty object'],

@@ -5,6 +5,9 @@ import { stateAt } from '../parts/filter.js';
 export const COUNTED = `${stateAt('clock.now')} AS state,
          CASE WHEN ${wakeOf('d')} <= clock.now THEN ${wakeOf('d')} END AS overdue_since`;
 
+/** Minus infinity has no age. GREATEST ignores NULL, so where none is overdue both are. */
+const NOT_INFINITE = `GREATEST(min(overdue_since), CASE WHEN count(overdue_since) > 0 THEN '0001-01-01 00:00:00+00'::timestamptz END)`;
+
 /** How many of a group of such rows are in each state, and those whose wake is past: nobody has begun them. */
 export const COUNTS = `count(*) AS total,
          count(*) FILTER (WHERE state = 'scheduled') AS scheduled,
@@ -12,7 +15,7 @@ export const COUNTS = `count(*) AS total,
          count(*) FILTER (WHERE state = 'retrying') AS retrying,
          count(*) FILTER (WHERE state = 'dead') AS dead,
          count(overdue_since) AS overdue,
-         ${epochMs(`(SELECT now FROM clock) - GREATEST(min(overdue_since), '0001-01-01 00:00:00+00')`)} AS oldest_overdue_ms`;
+         ${epochMs(`(SELECT now FROM clock) - ${NOT_INFINITE}`)} AS oldest_overdue_ms`;
 
 /** These counts of a row `c`, as texts. */
 export const COUNTS_AS_TEXT = `c.scheduled::text AS scheduled, c.running::text AS running, c.retrying::text AS retrying,
