@@ -102,7 +102,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   'writes-the-same-again': {
     about: 'writes again as it is what was refused for good',
     patches: [
-      patch(BATCHER, 'if (isRefused && isAlone) this.#reduce(only, error);', 'if (false) {}'),
+      patch(BATCHER, 'const isRefused = isLasting(error);', 'const isRefused = false as boolean;'),
     ],
     tests: ROWS_SPEC,
   },
