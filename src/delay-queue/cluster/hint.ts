@@ -9,7 +9,7 @@ export interface ClaimRef {
 /** What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. */
 export type Hint =
   | { kind: 'wakes'; wakes: Wake[] }
-  /** Their owner could not read these: whoever else serves their names may. */
+  /** Their owner could not read these; another node that serves their names may. */
   | { kind: 'passed'; wakes: Wake[] }
   /** Somebody cancels these delays: the attempts of those claims are to end. */
   | { kind: 'abort'; claims: ClaimRef[] }

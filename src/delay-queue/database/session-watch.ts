@@ -59,7 +59,7 @@ export class SessionWatch {
     return known?.isListening ? known : undefined;
   }
 
-  /** Nobody asks any more: the connections of that DataSource are as they were. */
+  /** The last one that asked has gone: the connections of that DataSource are as they were. */
   static endAll(dataSource: DataSource): void {
     for (const one of bySource.get(dataSource) ?? []) one.#end();
     bySource.delete(dataSource);

@@ -23,7 +23,7 @@ export function adopted<Answer>(answer: Answer): Awaited<Answer> | Promise<Await
 }
 
 /**
- * Perhaps nobody waits for this, which a user's function has answered. Of a promise a rejection would end the process.
+ * For an answer of a user's function that may have no reader: an unhandled rejection would end the process.
  * @returns the same
  */
 export function unheard<Answer>(answer: Answer): Answer {
@@ -31,7 +31,7 @@ export function unheard<Answer>(answer: Answer): Answer {
     const adoptedAnswer = adopted(answer);
     if (adoptedAnswer instanceof Promise) void adoptedAnswer.catch(() => {});
   } catch {
-    // Nobody waits for that either.
+    // What its getter throws has no reader either.
   }
   return answer;
 }
@@ -93,11 +93,11 @@ function goOn(value: unknown, { resolve, reject }: Deciding, depth: number): voi
   }
 }
 
-/** For what only watches, such as the application's logger: what it throws or rejects with disturbs nobody. */
+/** For what only watches, such as the application's logger: what it throws or rejects with is dropped. */
 export function quietly(watch: () => unknown): void {
   try {
     unheard(watch());
   } catch {
-    // Whoever is watched goes on.
+    // What is watched goes on.
   }
 }

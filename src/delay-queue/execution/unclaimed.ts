@@ -72,7 +72,7 @@ export class Unclaimed {
     if (odd.length > 0) await this.#setAside(odd);
   }
 
-  /** Who is still there is held by somebody, or could not be written. */
+  /** Those that are still there are leased, or could not be written. */
   async #setAside(odd: readonly Entry[]): Promise<void> {
     await this.setAside.look(odd.map(({ id }) => id));
     for (const entry of odd) this.#locked(entry);

@@ -32,8 +32,8 @@ export function takeHints(hints: Signal<Hint>, parts: Parts): void {
 }
 
 /**
- * What is due later is told of by nobody: a load is in time for that.
- * @param isAnyones another node could not read them: whoever owns them, they are for all
+ * No hint tells of what is due later: a load is in time for that.
+ * @param isAnyones another node could not read them: they are for all nodes, not only for their owner
  */
 function offerNear(
   wakes: readonly Wake[],

@@ -183,7 +183,7 @@ export class Line {
     if (this.#only === undefined) this.#lengths.set(group);
   }
 
-  /** The only group is counted when somebody asks. */
+  /** The only group is counted on demand. */
   get #byLength(): Lengths {
     if (this.#only !== undefined) this.#lengths.set(this.#only);
     return this.#lengths;

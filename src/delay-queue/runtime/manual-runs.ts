@@ -75,7 +75,7 @@ export class ManualRuns {
       if (this.#isWorking) workedAtMs = performance.now();
       await this.#idle();
       if (!this.#isBusy && !intake.isEmpty) heldMs = blocks.leftMs();
-      // Somebody holds a row, and a test that waits for itself would wait for ever.
+      // A row is held, and a test that waits for itself would wait for ever.
       if (performance.now() - workedAtMs > LOCKED_MAX_MS) break;
     }
     if (this.#isOver) throw new DelayShutdownError();

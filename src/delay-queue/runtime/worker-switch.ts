@@ -122,7 +122,7 @@ export class WorkerSwitch {
       this.#left(worker);
       throw error;
     }
-    // Told to end meanwhile: whoever told it has seen no more of it than that it had not started.
+    // Told to end meanwhile, by a call that saw only that it had not started.
     if (worker.isShut) return void (await this.#end());
     if (!listens && limits !== null) {
       events.emit('advice', {

@@ -48,7 +48,7 @@ export class UnreadDelays {
     tell: (result: 'passed' | 'refused' | 'gone') => void,
   ): void {
     const waitMs = this.#isFull ? LEFT_TO_OTHERS_MS : null;
-    // A write of which nobody knows, and whose row has moved on, has passed it.
+    // A write whose outcome is unknown, and whose row has moved on, has passed it.
     this.batcher.add({ id, epoch, waitMs, isPassed: true }, (result, { isPassed }) => {
       if (result === 'gone') tell('gone');
       else tell(isPassed ? 'passed' : 'refused');
@@ -68,7 +68,7 @@ export class UnreadDelays {
     return false;
   }
 
-  /** Others came or went: what nobody takes may be this node's again. */
+  /** Nodes came or went: what no node takes may be this one's again. */
   forget(): void {
     this.#left.clear();
   }

@@ -15,7 +15,7 @@ const LASTING = /^(?:09|21|22|23|27|2F|38|39|44|54|P0)|^0A000$|^42501$/;
 
 /**
  * Limits of time, of memory, and of size, and connections that ended: of a statement of many rows these may say that it was
- * too large. 57P03 and 53300 are of a server that let nobody in.
+ * too large. 57P03 and 53300 are of a server that accepts no connection.
  */
 const TOO_MUCH = /^(?:08|54)|^(?:25P04|53200|53400|55P03|57014|57P01|57P02)$/;
 

@@ -67,7 +67,7 @@ export class TestClockStore {
 
   /**
    * Removes all there is in the schema but its nodes; the clock is then the database's.
-   * @throws DelayUnstableError when somebody holds a part of it
+   * @throws DelayUnstableError when a part of it is locked
    */
   async wipe(): Promise<void> {
     await this.connections.inTransaction((runner) =>

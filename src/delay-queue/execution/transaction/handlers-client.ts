@@ -197,7 +197,7 @@ export class HandlersClient {
 
 const ENDS = ['handleReadyForQuery', 'handleError'] as const;
 
-/** @returns what puts the method back, unless somebody has replaced it since */
+/** @returns what puts the method back, unless it was replaced since */
 function replaced(its: Submittable, method: keyof Submittable, by: unknown): () => void {
   const original = Object.getOwnPropertyDescriptor(its, method);
   Object.defineProperty(its, method, { configurable: true, writable: true, value: by });

@@ -3,8 +3,8 @@ import { DiscoveryService, ModulesContainer } from '@nestjs/core';
 import { DelayConfigError } from '../../delay/delay.errors.js';
 
 /**
- * The tokens of `@nestjs/core` are classes, and each copy of it has its own. With the copy of somebody else Nest would say
- * that it cannot resolve something of this library. So whoever takes anything of it takes it as optional, and this provider,
+ * The tokens of `@nestjs/core` are classes, and each copy of it has its own. With another copy Nest would say
+ * that it cannot resolve something of this library. So every use of it is optional, and this provider,
  * which they all wait for in the end, says what is the matter.
  *
  * It stands in for `DiscoveryModule`, which says nothing better.

@@ -58,7 +58,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
   }
 
   readonly #pending = new Map<QueryRunner, Pending>();
-  /** The last transaction of a runner in which the library was called, until whoever ended it is told. */
+  /** The last transaction of a runner in which the library was called, until the caller that ended it is told. */
   readonly #ended = new WeakMap<QueryRunner, Ended>();
   /** Ended, and TypeORM has not told of it. */
   readonly #untold = new Set<QueryRunner>();

@@ -116,7 +116,7 @@ export const nextEpoch = (row: string): string => `LEAST(${row}.epoch, 922337203
 
 /**
  * The wake of a row: the later of `wake_at` and the end of its lease. GREATEST ignores NULL. A lease without an end, which no
- * node has written, is none: else nobody would ever take the row over.
+ * node has written, is none: else no node would ever take the row over.
  */
 export const wakeOf = (row: string): string =>
   `GREATEST(${row}.wake_at, NULLIF(${row}.leased_until, 'infinity'))`;

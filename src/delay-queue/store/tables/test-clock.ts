@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS ${testingClock} (
   stands_at timestamptz
 )`;
 
-/** Without the row, which a test may have emptied the schema of, it is the database's clock. Whoever may call it may not be allowed to read the table. */
+/** Without the row, which a test may have emptied the schema of, it is the database's clock. A role that may call it need not be allowed to read the table. */
 const createNow = ({ now, testingClock }: Tables): string => `
 CREATE OR REPLACE FUNCTION ${now} RETURNS timestamptz
 LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $function$

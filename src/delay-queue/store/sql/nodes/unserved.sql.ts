@@ -16,7 +16,7 @@ live AS MATERIALIZED (
 SELECT w.name FROM unnest($1::text[]) AS w(name)
 WHERE NOT EXISTS (SELECT FROM live WHERE w.name = ANY (live.names))`;
 
-/** The ids of the nodes that live. Parameter: for how many milliseconds a node counts as alive of which nobody can tell. */
+/** The ids of the nodes that live. Parameter: for how many milliseconds a node counts as alive whose presence no session shows. */
 export const liveNodesSql = (tables: Tables): string => `
 WITH ${clock(tables)}
 SELECT n.id
