@@ -23,7 +23,7 @@ export const poolOptionsOf = (dataSource: DataSource): ConnectionConfig =>
 
 /**
  * The pool hands out a connection a few microtasks before TypeORM listens to its errors. If the server ends the
- * session right then (seen when its last answer and the end came in one packet), nobody hears the `error` event,
+ * session right then (seen when its last answer and the end came in one packet), no listener hears the `error` event,
  * and Node would end the process. Other listeners still hear the event.
  *
  * @returns what ends that; with the last of those who share the pool its connections are as they were

@@ -11,7 +11,7 @@ export interface OpenClaims {
 }
 
 /**
- * Whether its attempt runs here, or is over and not written down: whoever ran it again would do the work twice. Or this
+ * Whether its attempt runs here, or is over and not written down: to run it again would do the work twice. Or this
  * node could not read it, and leaves it to others.
  */
 export const isTaken = ({ inFlight, acknowledger }: OpenClaims, wake: Wake): boolean =>

@@ -1,7 +1,7 @@
 /*
  * The attempts of a delay, where history keeps them: a JSON array in its row, which its line of history takes over. A claim
- * adds an entry, and the write that ends the attempt completes it. One that nobody has completed runs, or was lost: so
- * whoever takes a row from a process that died has nothing to write. There is a CTE `clock`. A log that is no array, which
+ * adds an entry, and the write that ends the attempt completes it. One without an end runs, or was lost: so
+ * a node that takes a row from a process that died has nothing to write. There is a CTE `clock`. A log that is no array, which
  * another hand wrote, fails no statement: it begins anew.
  */
 
