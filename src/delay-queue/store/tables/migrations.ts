@@ -149,8 +149,7 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        group_id   text COLLATE "C",
        headers    jsonb,
        move_log   jsonb,
-       PRIMARY KEY (ended_at, id, epoch),
-       CONSTRAINT history_ended_at_readable CHECK (isfinite(ended_at))
+       PRIMARY KEY (ended_at, id, epoch)
      )`,
     `CREATE INDEX IF NOT EXISTS history_key ON ${history} (name, key, ended_at)
        WHERE key IS NOT NULL`,
