@@ -7,10 +7,13 @@ import Sequencer from '@jest/test-sequencer';
 const LONG = [
   'e2e/race',
   'integration/interleavings/two-sessions',
+  'integration/engine/statement-sizes',
+  'integration/engine/unreadable-rows',
   'integration/chaos-faults',
   'docs/classics',
   'page/orders',
   'impolite/impolite',
+  'integration/engine/held-groups',
   'e2e/processes',
   'servers/failover',
   'integration/bench',
@@ -23,6 +26,10 @@ const LONG = [
   'page/processes',
   'integration/embedded-postgres',
   'integration/deadlocks',
+  'cluster/orphaned',
+  'integration/pauses',
+  'docs/testing',
+  'integration/recurrences/erring-estimate',
   'integration/catalogue/refusals',
 ];
 

@@ -107,7 +107,8 @@ export class Loader {
     let pauseEndsInMs = Infinity;
     for (;;) {
       const limit = this.#size.now;
-      const page = await this.#size.run(limit, () => this.#page(from, limit));
+      const page = await this.#size.runOrShrink(limit, () => this.#page(from, limit));
+      if (page === undefined) return 0;
       nextMarkMs ??= page.nowMs - GRACE_MS;
       // Read with the old shares: once more, with the new ones.
       if (this.nodes.update(page.nodes, page.pauses)) return 0;

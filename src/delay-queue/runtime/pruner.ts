@@ -52,7 +52,8 @@ export class Pruner {
 
   async #prune(): Promise<number> {
     const limit = this.#size.now;
-    const pruned = await this.#size.run(limit, () => this.prune(limit));
+    const pruned = await this.#size.runOrShrink(limit, () => this.prune(limit));
+    if (pruned === undefined) return 0;
     return pruned === limit ? PAUSE_MS : this.everyMs;
   }
 }

@@ -37,6 +37,12 @@ export function isTooMuch(error: unknown): boolean {
   return typeof code !== 'string' || !NOT_CONNECTED.has(code);
 }
 
+/** Of these alone it is certain that they were about the statement, and not about its server or its connection. */
+const TOO_LARGE = /^54|^(?:53200|53400|57014)$/;
+
+/** Whether a smaller statement is worth sending at once. */
+export const isTooLarge = (error: unknown): boolean => TOO_LARGE.test(sqlStateOf(error) ?? '');
+
 /** A character that the encoding of the database does not have. */
 const UNTRANSLATABLE = new Set(['22P05', '22021']);
 

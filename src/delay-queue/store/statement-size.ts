@@ -1,5 +1,5 @@
 import type { Trouble } from '../tasks/trouble.js';
-import { isLasting, isTooMuch, sqlStateOf } from './sql-state.js';
+import { isLasting, isTooLarge, isTooMuch, sqlStateOf } from './sql-state.js';
 
 /** A statement that takes longer is followed by smaller ones, well before a limit of 10 s strikes. */
 const SLOW_MS = 5_000;
@@ -44,6 +44,22 @@ export class StatementSize {
     }
     this.worked(asked, performance.now() - sentAtMs);
     return answer;
+  }
+
+  /**
+   * The same, of what can be asked again as a smaller one. Answers undefined when it was too large and the next is smaller:
+   * to be sent at once, since this one has waited for its limit already.
+   */
+  async runOrShrink<Answer>(
+    asked: number,
+    statement: () => Promise<Answer>,
+  ): Promise<Answer | undefined> {
+    try {
+      return await this.run(asked, statement);
+    } catch (error) {
+      if (isTooLarge(error) && this.#now < asked) return undefined;
+      throw error;
+    }
   }
 
   worked(asked: number, tookMs: number): void {

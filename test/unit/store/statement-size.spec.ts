@@ -6,6 +6,9 @@ import { inParts, StatementSize } from '../../../src/delay-queue/store/statement
 const refusedWith = (code: string): Error => Object.assign(new Error(code), { code });
 const OUTLIVED = refusedWith('57014');
 
+const shrinking = (size: StatementSize, error: Error) =>
+  size.runOrShrink(size.now, () => Promise.reject(error));
+
 describe('the size of a statement', () => {
   it('halves down to one, and doubles after statements that were quick and as large as they might be', () => {
     const size = new StatementSize(10);
@@ -39,6 +42,35 @@ describe('the size of a statement', () => {
     const size = new StatementSize(100);
     size.failed(3);
     expect(size.now).toBe(1);
+  });
+});
+
+describe('a statement that can be asked again', () => {
+  it.each([['57014'], ['54000'], ['53200']])(
+    '%s: answers nothing until it is one',
+    async (code) => {
+      const size = new StatementSize(4);
+      await expect(shrinking(size, refusedWith(code))).resolves.toBeUndefined();
+      expect(size.now).toBe(2);
+      await expect(shrinking(size, refusedWith(code))).resolves.toBeUndefined();
+      expect(size.now).toBe(1);
+      await expect(shrinking(size, refusedWith(code))).rejects.toMatchObject({ code });
+    },
+  );
+
+  it.each([['08006'], ['57P01'], ['ECONNRESET']])(
+    '%s may be about the connection: the next is smaller, and not sent at once',
+    async (code) => {
+      const size = new StatementSize(4);
+      await expect(shrinking(size, refusedWith(code))).rejects.toMatchObject({ code });
+      expect(size.now).toBe(2);
+    },
+  );
+
+  it('what has nothing to do with its size leaves that as it is', async () => {
+    const size = new StatementSize(4);
+    await expect(shrinking(size, refusedWith('42501'))).rejects.toMatchObject({ code: '42501' });
+    expect(size.now).toBe(4);
   });
 });
 

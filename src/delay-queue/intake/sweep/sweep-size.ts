@@ -40,8 +40,8 @@ export class SweepSize {
   }
 
   /** Runs a statement that looks at so many. A smaller one than it may be proves nothing for larger ones. */
-  run<Answer>(scan: number, statement: () => Promise<Answer>): Promise<Answer> {
-    return this.#most.run(scan, statement);
+  runOrShrink<Answer>(scan: number, statement: () => Promise<Answer>): Promise<Answer | undefined> {
+    return this.#most.runOrShrink(scan, statement);
   }
 
   /** @param looksPerRow rows that have to be looked at for each of this node's own, as far as anybody can say */

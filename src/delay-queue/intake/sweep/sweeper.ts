@@ -118,7 +118,7 @@ export class Sweeper {
       const { shares } = this.nodes;
       const askedAtMs = performance.now();
       const { scan, page: limit } = this.#size;
-      const page = await this.#size.run(scan, () =>
+      const page = await this.#size.runOrShrink(scan, () =>
         this.store.sweep(shares, this.#cursor, {
           scan,
           limit,
@@ -127,6 +127,7 @@ export class Sweeper {
           processLock: this.processLock,
         }),
       );
+      if (page === undefined) return 0;
       // Others are this node's by now: the pass has begun anew meanwhile.
       if (shares !== this.nodes.shares) break;
       this.#start.read(page, askedAtMs, performance.now());
@@ -160,7 +161,7 @@ export class Sweeper {
       const wanted = this.nodes.sharesOf((name) => enough.roomFor(name));
       if (wanted.names.length === 0) return;
       const { scan, page: limit } = this.#size.largest;
-      const page = await this.#size.run(scan, () =>
+      const page = await this.#size.runOrShrink(scan, () =>
         this.store.sweep(wanted, cursor, {
           scan,
           limit,
@@ -169,6 +170,7 @@ export class Sweeper {
           processLock: this.processLock,
         }),
       );
+      if (page === undefined) continue;
       if (shares !== this.nodes.shares) return;
       for (const wake of page.wakes) this.intake.offer(wake, 'read', this.#walk);
       if (page.cursor === null) return;
