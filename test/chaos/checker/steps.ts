@@ -31,7 +31,7 @@ export const DERIVED: readonly string[] = [
      FROM delay_queue.history GROUP BY id, epoch
    ),
    flat AS (
-     SELECT delay_id, revision, op, session, at, txid, ${ROW},
+     SELECT delay_id, revision, op, session, at, txid, lock_lives, ${ROW},
             COALESCE((new).name, (old).name) AS name, COALESCE((new).key, (old).key) AS key,
             (new).group_id, (old).lease_lock AS was_lock, (new).lease_lock AS lock,
             (old).payload->>'token' AS was_token, (new).payload->>'token' AS token,
@@ -49,7 +49,7 @@ export const DERIVED: readonly string[] = [
             session = left('delay-queue ' || was_leased_by, 63) AS by_owner,
             COALESCE(was_leased_until > at, false) AS was_live,
             -- A process that is gone leaves its transactional attempts to others.
-            was_lock IS NOT NULL AND was_lock IS DISTINCT FROM lock AS may_be_orphaned,
+            was_lock IS NOT NULL AND was_lock IS DISTINCT FROM lock AS is_taken_over,
             COALESCE(was_wake_at = 'infinity', false) AS was_dead
      FROM flat t
      LEFT JOIN ended e ON e.delay_id = t.delay_id AND e.epoch = t.was_epoch

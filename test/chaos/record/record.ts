@@ -93,6 +93,8 @@ const RECORD = [
      txid      xid8 NOT NULL DEFAULT pg_current_xact_id(),
      old       delay_queue.delay,
      new       delay_queue.delay,
+     -- Of an attempt that is taken over: its process still held its lock, and had for a while.
+     lock_lives boolean,
      PRIMARY KEY (delay_id, revision)
    )`,
 
@@ -100,11 +102,21 @@ const RECORD = [
   `CREATE FUNCTION chaos.note_transition() RETURNS trigger LANGUAGE plpgsql AS $$
    DECLARE
      row_id bigint := COALESCE(NEW.id, OLD.id);
+     lives boolean;
    BEGIN
-     INSERT INTO chaos.transition (delay_id, revision, op, old, new) VALUES (
+     IF TG_OP = 'UPDATE' AND OLD.lease_lock IS NOT NULL AND NEW.leased_by IS NOT NULL AND NEW.epoch > OLD.epoch THEN
+       lives := EXISTS (
+         SELECT FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+         WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
+           AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+           AND l.classid::bigint << 32 | l.objid::bigint = OLD.lease_lock
+           -- A session that is as young may have taken it after the claim had looked.
+           AND a.backend_start < statement_timestamp() - interval '1 second');
+     END IF;
+     INSERT INTO chaos.transition (delay_id, revision, op, old, new, lock_lives) VALUES (
        row_id,
        1 + COALESCE((SELECT max(t.revision) FROM chaos.transition t WHERE t.delay_id = row_id), 0),
-       lower(TG_OP), OLD, NEW);
+       lower(TG_OP), OLD, NEW, lives);
      RETURN NULL;
    END $$`,
 

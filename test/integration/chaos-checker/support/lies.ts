@@ -71,6 +71,13 @@ export const LIES: Record<string, Lie> = {
     `UPDATE chaos.transition SET at = (old).wake_at - interval '1 ms'
      WHERE (new).payload->>'token' = 'retried' AND (new).attempts = 2 AND (new).leased_by IS NOT NULL`,
   ],
+  'attempts taken over from a process that lives': [
+    3,
+    /"rated \d": n1 took it over at .*, and the process of n2 held its lock/,
+    `UPDATE chaos.transition
+     SET lock_lives = true, old.lease_lock = 7, old.leased_by = 'n2', old.leased_until = at + interval '1 s'
+     WHERE (new).payload->>'token' IN ('rated 1', 'rated 2') AND (new).leased_by IS NOT NULL`,
+  ],
   'told "rescheduled", and nothing was written': [
     4,
     /told that it is due at .*, and no reschedule wrote that/,
@@ -194,5 +201,5 @@ export const LIES: Record<string, Lie> = {
   ],
 };
 
-/** A row that waits or comes back breaks these as well. */
-export const ALSO = [1, 6, 9, 10, 10, 12];
+/** A row that waits or comes back breaks these as well; so do two that another had before, and as many takeovers as claims. */
+export const ALSO = [1, 6, 9, 10, 10, 12, 3, 8, 8];
