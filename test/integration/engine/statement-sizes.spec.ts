@@ -14,7 +14,7 @@ const outlived = (): Error =>
   Object.assign(new Error('canceling statement due to statement timeout'), { code: '57014' });
 
 /** A user's trigger on all rows of a statement: more than `most` of them outlive the limit. */
-const slowOnMore = (most: number, on: 'UPDATE' | 'DELETE', where = 'true') =>
+const slowOnMore = (most: number, on: 'INSERT' | 'UPDATE' | 'DELETE', where = 'true') =>
   stage.sql(`
     CREATE FUNCTION slow_${on}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       IF (SELECT count(*) FROM touched WHERE ${where}) > ${most} THEN
@@ -23,7 +23,7 @@ const slowOnMore = (most: number, on: 'UPDATE' | 'DELETE', where = 'true') =>
       RETURN NULL;
     END $$;
     CREATE TRIGGER slow_${on} AFTER ${on} ON delay_queue.delay
-    REFERENCING ${on === 'UPDATE' ? 'NEW' : 'OLD'} TABLE AS touched
+    REFERENCING ${on === 'DELETE' ? 'OLD' : 'NEW'} TABLE AS touched
     FOR EACH STATEMENT EXECUTE FUNCTION slow_${on}()`);
 
 const LEASED = 'leased_by IS NOT NULL';
@@ -240,10 +240,12 @@ it('exhausted delays become dead letters in statements that are small enough', a
 
 it('lists and filters are written in statements that are small enough', async () => {
   await slowOnMore(3, 'DELETE');
+  await slowOnMore(3, 'INSERT');
   const node = await stage.start({ options: { worker: false } });
   const keys = Array.from({ length: 20 }, (_, n) => ({ name: 'test.many' as const, key: `k${n}` }));
   const items = keys.map((key) => ({ ...key, payload: null, after: '1h' as const }));
-  await node.delays.scheduleMany(items);
+  const results = await node.delays.scheduleMany(items);
+  expect(results.map(({ verdict }) => verdict)).toEqual(keys.map(() => 'scheduled'));
   const verdicts = await node.delays.cancelMany(keys);
   expect(verdicts.map(({ verdict }) => verdict)).toEqual(keys.map(() => 'cancelled'));
   await node.delays.scheduleMany(items);
