@@ -5,6 +5,7 @@ import { type Bench, interleaved } from './bench.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';
 import { connect } from './server/bench-server.js';
 import { openSite } from './site.js';
+import { besideWaiting } from './tenants/waiting.js';
 
 interface Variant {
   title: string;
@@ -94,6 +95,7 @@ export async function run(bench: Bench): Promise<Table[]> {
         ...cellsOf(COLUMNS, measurements),
       ]),
     },
+    await besideWaiting(bench),
   ];
 }
 
