@@ -7,6 +7,7 @@ import { MUTANTS as IMPOLITE } from '../impolite/mutants/mutants.js';
 import { chaosSuite } from './chaos-suite.js';
 import { CRASHES } from './crashes.js';
 import { CROWDS } from './crowds.js';
+import { IDLE } from './idle.js';
 import { DEPLOYS } from './deploys.js';
 import { FOREIGN_STATES } from './foreign-states.js';
 import { impoliteSuite } from './impolite-suite.js';
@@ -65,6 +66,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...MENDED,
   ...CROWDS,
   ...SHARED_TRANSACTIONS,
+  ...IDLE,
   ...USERS_FUNCTIONS,
   ...DEPLOYS,
   ...LIVES,

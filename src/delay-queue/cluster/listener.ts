@@ -5,6 +5,7 @@ import { retryPauseMs } from '../tasks/growing-pause.js';
 import type { EngineConnections } from '../database/engine-connections.js';
 import { farewellSql, presenceSql } from '../store/sql/nodes/presence.sql.js';
 import { parseHint, type Hint } from './hint.js';
+import type { Idle } from '../tasks/idle.js';
 import { type Hearing, hears, listen, unlisten } from './session-probe.js';
 import { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
@@ -43,6 +44,7 @@ export class HintListener {
     private readonly channel: string,
     private readonly nodeName: string,
     events: DelayEvents,
+    private readonly idle: Pick<Idle, 'isOn' | 'over'>,
   ) {
     this.#trouble = new Trouble(events, 'listen');
   }
@@ -175,13 +177,17 @@ export class HintListener {
   #lost(client: Client, error: unknown): void {
     this.#client = undefined;
     this.processLock.isHeld = false;
-    this.#failures += 1;
-    this.#trouble.failed(error);
     void client.end().catch(() => {});
     clearTimeout(this.#reconnect);
-    this.#reconnect = setTimeout(() => {
-      void this.#connect().then(() => this.#connectedAgain());
-    }, retryPauseMs(this.#failures));
+    // A server that sleeps ends its sessions, and a new one would wake it.
+    if (this.idle.isOn) return void this.idle.over.next.then(() => this.#connectAgain());
+    this.#failures += 1;
+    this.#trouble.failed(error);
+    this.#reconnect = setTimeout(() => this.#connectAgain(), retryPauseMs(this.#failures));
+  }
+
+  #connectAgain(): void {
+    if (!this.#stopped) void this.#connect().then(() => this.#connectedAgain());
   }
 
   async #connectedAgain(): Promise<void> {

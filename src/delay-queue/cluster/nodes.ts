@@ -1,12 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { groupNumber, spread } from '../store/wire/ownership.js';
-import { groupText, type Pause, type Shares } from '../store/wire/wakes.js';
+import { groupText, type Pause, PAUSED, type Shares } from '../store/wire/wakes.js';
 import { Signal } from '../tasks/signal.js';
 
 type Others = readonly (readonly [id: string, names: readonly string[]])[];
-
-/** The rank of a name that is paused. */
-const PAUSED = -1;
 
 interface Rank {
   count: number;

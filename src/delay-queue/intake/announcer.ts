@@ -1,5 +1,6 @@
 import type { Wake } from '../store/wire/wakes.js';
 import type { Source } from './entry.js';
+import type { Idle } from '../tasks/idle.js';
 import type { Intake } from './intake.js';
 import type { Notifier } from '../cluster/notifier.js';
 import type { Nodes } from '../cluster/nodes.js';
@@ -15,21 +16,24 @@ export interface WrittenAt {
 /** Where a committed write goes: into this node's wheel, to its owner as a hint, or nowhere. */
 export class Announcer {
   /**
-   * @param horizonMs what is due later is found by a load in time
-   * @param intake of this node, if it runs handlers
+   * @param limits what is due later is found by a load in time, also by one of a node that is idle
+   * @param worker of this node, if it runs handlers
    */
   constructor(
     private readonly nodes: Nodes,
     private readonly notifier: Notifier,
-    private readonly horizonMs: number,
-    private readonly intake: Intake | undefined,
+    private readonly limits: { horizonMs: number; idleForMs: number | null },
+    private readonly worker: { intake: Intake; idle: Idle } | undefined,
   ) {}
 
   /** @param written when it was written; the transaction may have taken its time since */
   announce(wake: Wake, written: WrittenAt, source: Source): void {
     const nowMs = written.databaseMs + performance.now() - written.monotonicMs;
-    if (wake.wakeMs - nowMs > this.horizonMs) return;
-    if (this.nodes.owns(wake.id, wake.name, wake.group)) this.intake?.offer(wake, source);
-    else this.notifier.send(wake);
+    const { horizonMs, idleForMs } = this.limits;
+    const inMs = wake.wakeMs - nowMs;
+    this.worker?.idle.disturb();
+    if (!this.nodes.owns(wake.id, wake.name, wake.group)) {
+      if (inMs <= Math.max(horizonMs, idleForMs ?? 0)) this.notifier.send(wake);
+    } else if (inMs <= horizonMs) this.worker?.intake.offer(wake, source);
   }
 }

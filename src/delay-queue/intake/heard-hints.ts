@@ -3,6 +3,7 @@ import type { Nodes } from '../cluster/nodes.js';
 import type { DatabaseClock } from '../database/database-clock.js';
 import type { InFlight } from '../settlement/in-flight.js';
 import type { Wake } from '../store/wire/wakes.js';
+import type { Idle } from '../tasks/idle.js';
 import type { Signal } from '../tasks/signal.js';
 import type { Intake } from './intake.js';
 import type { Loader } from './loader.js';
@@ -16,6 +17,7 @@ interface Parts {
   nodes: Nodes;
   clock: DatabaseClock;
   inFlight: InFlight;
+  idle: Idle;
   options: { nodeName: string; horizonMs: number };
 }
 
@@ -32,15 +34,17 @@ export function takeHints(hints: Signal<Hint>, parts: Parts): void {
 }
 
 /**
- * No hint tells of what is due later: a load is in time for that.
+ * What is due later is not kept: a load is in time for that.
  * @param isAnyones another node could not read them: they are for all nodes, not only for their owner
  */
 function offerNear(
   wakes: readonly Wake[],
-  { intake, nodes, clock, options }: Parts,
+  { intake, nodes, clock, idle, options }: Parts,
   isAnyones: boolean,
 ): void {
   if (!intake.isOpen) return;
+  // Also of another node's share, which may be idle, or gone; and what is due later may be due before the next look.
+  if (wakes.some(({ name, group }) => nodes.mayRun(name, group))) idle.disturb();
   const nearMs = clock.nowMs() + options.horizonMs + HINT_SLACK_MS;
   for (const wake of wakes) {
     const isNear = wake.wakeMs <= nearMs;

@@ -69,6 +69,11 @@ export class Intake {
     this.#isOpen = false;
   }
 
+  /** Whether there is nothing to run here, and nothing that runs. */
+  get isIdle(): boolean {
+    return this.#isOpen && this.isEmpty && this.claims.inFlight.size === 0;
+  }
+
   get isEmpty(): boolean {
     return this.#readAhead.isEmpty;
   }

@@ -8,6 +8,7 @@ import { StatementSize } from '../store/statement-size.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { NameWatch } from '../cluster/name-watch.js';
 import type { Nodes } from '../cluster/nodes.js';
+import type { Idle } from '../tasks/idle.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { Intake } from './intake.js';
 
@@ -55,6 +56,7 @@ export class Loader {
     private readonly limits: LoaderLimits,
     private readonly intake: Intake,
     private readonly presence: Presence,
+    private readonly idle: Idle,
     events: DelayEvents,
   ) {
     this.#loadEveryMs = limits.loadEveryMs;
@@ -62,6 +64,8 @@ export class Loader {
     this.#task = new RecurringTask(() => this.#load(), new Trouble(events, 'load'));
     // Loads now: what is near is not what it was.
     clock.jumped.on(() => this.#task.runNow());
+    idle.disturbed.on(() => this.#task.runNow());
+    intake.ready.on(() => idle.disturb());
   }
 
   /** Registers this node, learns of the others, and reads the clock for the first time. */
@@ -88,6 +92,7 @@ export class Loader {
 
   /** Loads now, what is this node's by then: another came or went, or something is paused or goes on. */
   nodesChanged(): void {
+    this.idle.disturb();
     this.#asksWhoIsThere = true;
     this.#task.runNow();
   }
@@ -97,6 +102,7 @@ export class Loader {
   }
 
   async #load(): Promise<number> {
+    this.idle.end();
     if (this.#asksWhoIsThere) {
       this.#asksWhoIsThere = false;
       const { nodes, pauses } = await this.#whoIsThere();
@@ -118,7 +124,27 @@ export class Loader {
       from = page.cursor;
     }
     this.#markMs = nextMarkMs;
-    return Math.min(this.#loadEveryMs, pauseEndsInMs);
+    const idleMs = await this.#goIdle(pauseEndsInMs);
+    return idleMs ?? Math.min(this.#loadEveryMs, pauseEndsInMs);
+  }
+
+  /**
+   * When nothing has come up since the last load: until when there is nothing to do, for any node.
+   * @returns undefined: there is, or may be
+   */
+  async #goIdle(pauseEndsInMs: number): Promise<number | undefined> {
+    const { idle, intake } = this;
+    if (idle.forMs === null || idle.calmForMs < this.#loadEveryMs || !intake.isIdle)
+      return undefined;
+    const askedAtMs = performance.now();
+    const idleMs = await this.store.idle(this.nodes.shares, {
+      forMs: Math.min(idle.forMs, pauseEndsInMs),
+      horizonMs: this.limits.horizonMs,
+    });
+    const wasDisturbed = idle.calmForMs < performance.now() - askedAtMs || !intake.isIdle;
+    if (idleMs === null || wasDisturbed) return undefined;
+    idle.begin();
+    return idleMs;
   }
 
   /** Who is there, and this node among them: a page without rows. */

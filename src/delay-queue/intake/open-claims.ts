@@ -5,7 +5,7 @@ import type { Wake } from '../store/wire/wakes.js';
 
 /** Claims of this node that are not over: what they hold is offered in vain. */
 export interface OpenClaims {
-  inFlight: Pick<InFlight, 'covers'>;
+  inFlight: Pick<InFlight, 'covers' | 'size'>;
   acknowledger: Pick<Acknowledger, 'giveBack' | 'unread' | 'unwritten' | 'waits'>;
   lost: LostClaims;
 }

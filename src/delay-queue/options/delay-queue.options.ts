@@ -103,6 +103,17 @@ export interface DelayQueueOptions {
    */
   loadEvery?: Duration;
   /**
+   * How long a node with nothing to do may leave the database alone, so that a serverless one can sleep.
+   *
+   * It comes back before the next delay it knows of, when this process schedules, and at a hint. What it is not told of is late by
+   * up to that time. Give it to processes that only schedule, too: how far ahead they send hints follows from it.
+   *
+   * @default false
+   * @range `false`, or 1 s to 12 h
+   * @see docs/recipes/serverless-producers.md#a-database-that-sleeps
+   */
+  idleFor?: false | Duration;
+  /**
    * Delays claimed by one statement at most.
    * @default 500
    * @range 1 to 5,000
@@ -199,6 +210,8 @@ export interface ResolvedOptions {
   leaseMs: number;
   horizonMs: number;
   loadEveryMs: number;
+  /** `null`: never. */
+  idleForMs: number | null;
   claimBatch: number;
   connections: number;
   /** `null`: no history. */

@@ -8,6 +8,7 @@ import { inLockOrder } from '../store/wire/lock-order.js';
 import { RecurrenceStore } from '../store/recurrences/recurrence.store.js';
 import type { Runner } from '../store/wire/runner.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import type { Idle } from '../tasks/idle.js';
 import { Moment } from '../tasks/moment.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
@@ -41,13 +42,14 @@ export class Declarations {
     }: Pick<ResolvedOptions, 'installation' | 'historyKept' | 'nodeName' | 'deployment'>,
     private readonly registry: HandlerRegistry,
     private readonly events: DelayEvents,
+    idle: Idle,
   ) {
     this.#deployment = deployment;
     this.#schema = installation.schema;
     const own = deployment ?? '';
     this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName, own);
     this.#left = registry.declarations();
-    this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'));
+    this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'), idle);
   }
 
   /** Ends when it has been said once, whatever was answered. */

@@ -1,6 +1,7 @@
 import type { DelayEvents } from '../delay/delay.events.js';
 import type { NodeStore } from '../store/node.store.js';
 import { StatementSize } from '../store/statement-size.js';
+import type { Idle } from '../tasks/idle.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
 
@@ -37,8 +38,9 @@ export class Pruner {
     private readonly prune: (limit: number) => Promise<number>,
     private readonly everyMs: number,
     events: DelayEvents,
+    idle?: Idle,
   ) {
-    this.#task = new RecurringTask(() => this.#prune(), new Trouble(events, 'prune'));
+    this.#task = new RecurringTask(() => this.#prune(), new Trouble(events, 'prune'), idle);
   }
 
   start(): void {
@@ -63,17 +65,18 @@ export function prunersOf(
   store: NodeStore,
   historyKeepMs: number | null,
   events: DelayEvents,
+  idle?: Idle,
 ): Pruner[] {
   const nodes = (limit: number) => store.forgetNodes(NODES_AFTER_MS, limit);
   const pauses = (limit: number) => store.forgetPauses(PAUSES_AFTER_MS, limit);
   const quotas = (limit: number) => store.forgetQuotas(QUOTAS_AFTER_MS, limit);
   const permits = (limit: number) => store.forgetPermits(limit);
   const pruners = [nodes, pauses, quotas, permits].map(
-    (prune) => new Pruner(prune, RARELY_EVERY_MS, events),
+    (prune) => new Pruner(prune, RARELY_EVERY_MS, events, idle),
   );
   const history = (limit: number) =>
     historyKeepMs === null
       ? store.pruneAbandoned(ABANDONED_AFTER_MS, limit)
       : store.prune(historyKeepMs, limit);
-  return [...pruners, new Pruner(history, HISTORY_EVERY_MS, events)];
+  return [...pruners, new Pruner(history, HISTORY_EVERY_MS, events, idle)];
 }

@@ -165,7 +165,7 @@ export class WorkerSwitch {
     const { options, connections, notifier, events } = this.parts;
     const store = new AttemptStore(connections, options.installation, 'nothing', options.nodeName);
     return [
-      new Announcer(nodes, notifier, options.horizonMs, worker?.intake),
+      new Announcer(nodes, notifier, options, worker),
       new AbortRequests(store, notifier, worker?.inFlight, events),
     ];
   }

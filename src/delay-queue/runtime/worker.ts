@@ -33,6 +33,7 @@ import { LimitStore } from '../store/limits/limit.store.js';
 import { NodeStore } from '../store/node.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import { TestClockStore } from '../store/test-clock.store.js';
+import { Idle } from '../tasks/idle.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import { Declarations } from './declarations.js';
 import { followHearing } from './follow-hearing.js';
@@ -60,6 +61,8 @@ export interface WorkerParts {
 /** The half of the engine that runs handlers: wired here, begun and drained as one. */
 export class Worker {
   readonly intake: Intake;
+  /** Whether it leaves the database alone. */
+  readonly idle: Idle;
   /** Of a node that runs nothing by itself. */
   readonly manual: ManualRuns | undefined;
   readonly #store: NodeStore;
@@ -94,7 +97,9 @@ export class Worker {
       horizonMs,
       concurrency,
     } = options;
-    const listener = new HintListener(connections, schema, nodeName, events);
+    const idle = new Idle(options.idleForMs);
+    this.idle = idle;
+    const listener = new HintListener(connections, schema, nodeName, events, idle);
     const { processLock } = listener;
     const store = new AttemptStore(
       connections,
@@ -118,9 +123,10 @@ export class Worker {
     const claims = { inFlight, acknowledger, lost };
     const limits = { claimBatch: Math.max(options.claimBatch, registry.batchMax), horizonMs };
     const intake = new Intake(wheel, clock, nodes, claims, limits);
-    this.#sweeper = new Sweeper(nodeStore, nodes, leaseMs, intake, processLock.number, events);
-    this.#loader = new Loader(nodeStore, nodes, clock, options, intake, listener, events);
-    takeHints(hints, { intake, loader: this.#loader, nodes, clock, inFlight, options });
+    const lock = processLock.number;
+    this.#sweeper = new Sweeper(nodeStore, nodes, leaseMs, intake, lock, events, idle);
+    this.#loader = new Loader(nodeStore, nodes, clock, options, intake, listener, idle, events);
+    takeHints(hints, { intake, loader: this.#loader, nodes, clock, inFlight, idle, options });
 
     const share = handlersShareOf(connections.applicationPoolMax, registry, concurrency, events);
     const places = new ConcurrencyLimits(registry, share, events);
@@ -166,13 +172,13 @@ export class Worker {
       acknowledger,
     );
     tellOfPlaces({ freed: acknowledger.freed, hints, blocks, nodes, notifier: parts.notifier });
-    const declarations = new Declarations(connections, options, registry, events);
+    const declarations = new Declarations(connections, options, registry, events, idle);
     this.#declarations = declarations;
     const on = { ...claims, intake, blocks, declarations };
     const runs = { ...on, dispatcher: this.#dispatcher, loader: this.#loader };
     this.manual = tested && new ManualRuns({ ...runs, clock: tested }, connections);
     this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
-    this.#pruners = prunersOf(nodeStore, options.historyKeepMs, events);
+    this.#pruners = prunersOf(nodeStore, options.historyKeepMs, events, idle);
     this.#store = nodeStore;
     this.#acknowledger = acknowledger;
     this.#listener = listener;

@@ -9,9 +9,10 @@ import { flags, numbers, texts } from './wire/arrays.js';
 import { NO_LOCK } from './wire/attempt-rows.js';
 import { nameIndex } from './wire/ownership.js';
 import { given, type Runner } from './wire/runner.js';
-import type { Cursor, LoadedPage, Shares, SweptPage } from './wire/wakes.js';
+import { type Cursor, type LoadedPage, PAUSED, type Shares, type SweptPage } from './wire/wakes.js';
 import { type Installation, tablesOf } from './tables/schema.js';
 import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
+import { idleSql } from './sql/nodes/idle.sql.js';
 import { leaveSql } from './sql/nodes/leave.sql.js';
 import { unservedSql } from './sql/nodes/unserved.sql.js';
 import { loadSql } from './sql/wakes/load.sql.js';
@@ -33,6 +34,7 @@ export class NodeStore {
     this.#sql = {
       load: { usual: loadSql(tables), withGroups: loadSql(tables, true) },
       sweep: { usual: sweepSql(tables), withGroups: sweepSql(tables, true) },
+      idle: idleSql(tables),
       leave: leaveSql(tables),
       unserved: unservedSql(tables),
       prune: pruneSql(tables),
@@ -68,6 +70,21 @@ export class NodeStore {
       limits.instance,
     ]);
     return loadedOf(row);
+  }
+
+  /** @returns for how long this node may leave the database alone, as it has said now; null: there is something to do */
+  async idle(
+    { names, ranks, leftOut }: Shares,
+    limits: { forMs: number; horizonMs: number },
+  ): Promise<number | null> {
+    const [row] = await this.runner.query<{ idle_ms: string }>(this.#sql.idle, [
+      this.nodeName,
+      texts(names.filter((_, index) => ranks[index] !== PAUSED)),
+      texts(leftOut),
+      limits.forMs,
+      limits.horizonMs,
+    ]);
+    return row === undefined ? null : Number(row.idle_ms);
   }
 
   async sweep(

@@ -1,4 +1,5 @@
 import { retryPauseMs } from './growing-pause.js';
+import type { Idle } from './idle.js';
 import type { Trouble } from './trouble.js';
 
 /**
@@ -12,10 +13,14 @@ export class RecurringTask {
   #stopped = true;
   #failures = 0;
 
-  /** @param run answers the pause until its next run, in milliseconds */
+  /**
+   * @param run answers the pause until its next run, in milliseconds
+   * @param idle a run whose time comes meanwhile waits for its end
+   */
   constructor(
     private readonly run: () => Promise<number>,
     private readonly trouble: Pick<Trouble, 'failed' | 'worked'>,
+    private readonly idle?: Pick<Idle, 'isOn' | 'over'>,
   ) {}
 
   start(afterMs = 0): void {
@@ -39,7 +44,12 @@ export class RecurringTask {
 
   #sleep(ms: number): void {
     clearTimeout(this.#timer);
-    if (!this.#stopped) this.#timer = setTimeout(() => this.#begin(), ms);
+    if (!this.#stopped) this.#timer = setTimeout(() => this.#wake(), ms);
+  }
+
+  #wake(): void {
+    if (this.idle?.isOn) void this.idle.over.next.then(() => this.runNow());
+    else this.#begin();
   }
 
   #begin(): void {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import * as fc from 'fast-check';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import { type Growth, pauseMs } from '../../../src/delay-queue/tasks/growing-pause.js';
+import { Idle } from '../../../src/delay-queue/tasks/idle.js';
 import { RecurringTask } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { Trigger } from '../../../src/delay-queue/tasks/trigger.js';
 import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
@@ -33,9 +34,11 @@ describe('a recurring task', () => {
   let run: () => Promise<number>;
   let told: string[];
   let task: RecurringTask;
+  let idle: Idle;
 
   beforeEach(() => {
     told = [];
+    idle = new Idle(60_000);
     const events = new DelayEvents();
     events.on('trouble', () => told.push('trouble'));
     events.on('recovered', () => told.push('recovered'));
@@ -45,6 +48,7 @@ describe('a recurring task', () => {
         return run();
       },
       new Trouble(events, 'load'),
+      idle,
     );
   });
 
@@ -77,6 +81,32 @@ describe('a recurring task', () => {
     run = async () => 1_000;
     await pass(5_000);
     expect(told.slice(told.indexOf('recovered'))).toEqual(['recovered']);
+  });
+
+  it('whose time comes while the node is idle waits for the end of that, and runs once', async () => {
+    run = async () => 1_000;
+    task.start();
+    await pass(0);
+    idle.begin();
+    await pass(60_000);
+    expect(runs).toBe(1);
+    idle.end();
+    await pass(0);
+    expect(runs).toBe(2);
+    await pass(1_000);
+    expect(runs).toBe(3);
+  });
+
+  it('that was stopped while the node is idle does not run when that ends', async () => {
+    run = async () => 1_000;
+    task.start();
+    await pass(0);
+    idle.begin();
+    await pass(1_000);
+    await task.stop();
+    idle.end();
+    await pass(60_000);
+    expect(runs).toBe(1);
   });
 
   it('stops with its present run, and does not begin another', async () => {

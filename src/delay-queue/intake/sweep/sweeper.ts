@@ -3,6 +3,7 @@ import type { DelayEvents } from '../../delay/delay.events.js';
 import type { NodeStore } from '../../store/node.store.js';
 import type { Cursor, SweptPage } from '../../store/wire/wakes.js';
 import { RecurringTask } from '../../tasks/recurring-task.js';
+import type { Idle } from '../../tasks/idle.js';
 import type { Nodes } from '../../cluster/nodes.js';
 import { Trouble } from '../../tasks/trouble.js';
 import type { Intake } from '../intake.js';
@@ -69,9 +70,10 @@ export class Sweeper {
     private readonly intake: Intake,
     private readonly processLock: string,
     events: DelayEvents,
+    idle?: Idle,
   ) {
     this.#passBy = new PassBy(intake);
-    this.#task = new RecurringTask(() => this.#sweep(), new Trouble(events, 'sweep'));
+    this.#task = new RecurringTask(() => this.#sweep(), new Trouble(events, 'sweep'), idle);
     nodes.changed.on(() => this.#restart());
     intake.room.on(() => this.#goOn());
     // What is due and found no room is looked for as soon as there is some.

@@ -156,6 +156,7 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
     // As `delay_group`: what has no group does not pay for it.
     `CREATE INDEX IF NOT EXISTS history_group ON ${history} (group_id, ended_at)
        WHERE group_id IS NOT NULL`,
+    // idle_until: until when it has said that it may be silent.
     // declared_at: when its process said for the first time what recurs.
     `CREATE TABLE IF NOT EXISTS ${node} (
        id         text COLLATE "C" PRIMARY KEY,
@@ -163,6 +164,7 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        present    boolean NOT NULL,
        started_at timestamptz NOT NULL,
        seen_at    timestamptz NOT NULL,
+       idle_until timestamptz,
        declared_at timestamptz,
        deployment text,
        instance   text COLLATE "C",

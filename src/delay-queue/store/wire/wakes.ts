@@ -19,11 +19,14 @@ export interface Wake {
 /** In a page of wakes, added to how the latest attempt ended: a node could not read it. */
 export const REFUSED = 4;
 
+/** The rank of a name that is paused: then no id is a node's. */
+export const PAUSED = -1;
+
 /** Which rows a node looks after, in the shape of the statements' parameters. */
 export interface Shares {
   names: string[];
   counts: number[];
-  /** -1 while the name is paused: then no id is this node's. */
+  /** {@link PAUSED} while the name is. */
   ranks: number[];
   /** Whether the group picks the owner of a delay that has one, and not its id. */
   byGroup: boolean[];

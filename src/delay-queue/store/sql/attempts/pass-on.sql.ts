@@ -3,7 +3,7 @@ import { withoutLastAttempt } from '../parts/attempt-log.js';
 import { clock, nodesNow } from '../parts/clock.js';
 import { expectFew } from '../parts/planner.js';
 import { fencedRow } from '../parts/row-of.js';
-import { isPresent } from '../nodes/presence.sql.js';
+import { lives } from '../nodes/presence.sql.js';
 import { msOrNull } from '../../wire/arrays.js';
 import { epochMs, plusMs, wholeMs, type Tables } from '../../tables/schema.js';
 
@@ -22,8 +22,7 @@ export const passOnSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables)},
 live AS MATERIALIZED (
   SELECT n.id, n.names, COALESCE(n.instance, n.id) AS process,
-         n.seen_at > ${nodesNow(tables)} - $5::float8 * interval '1 millisecond'
-           AND (NOT n.present OR ${isPresent('n.id')}) AS lives
+         ${lives('n', nodesNow(tables), '$5::float8')} AS lives
   FROM ${tables.node} n, clock
 ),
 input AS MATERIALIZED (

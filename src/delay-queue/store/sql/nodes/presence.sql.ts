@@ -42,5 +42,13 @@ export const isPresent = (node: string): string => `EXISTS (
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
     AND (l.classid::bigint << 32 | l.objid::bigint) = ${lockKey(node)})`;
 
+/**
+ * SQL that is true for a node that lives, as far as anybody can tell. One that is idle has said until when it may be silent, and a server
+ * that sleeps meanwhile has ended its session.
+ */
+export const lives = (node: string, now: string, withinMs: string): string =>
+  `(GREATEST(${node}.seen_at, ${node}.idle_until) > ${now} - ${withinMs} * interval '1 millisecond'
+    AND (${node}.idle_until IS NOT NULL OR NOT ${node}.present OR ${isPresent(`${node}.id`)}))`;
+
 /** A node not heard of for so many loads counts as gone. */
 export const LOADS_MISSED_MAX = 3;

@@ -1,6 +1,6 @@
 import { clock, nodesNow } from '../parts/clock.js';
 import type { Tables } from '../../tables/schema.js';
-import { isPresent } from './presence.sql.js';
+import { lives } from './presence.sql.js';
 
 /**
  * Which of these names no live node serves. Parameters: names[], for how many milliseconds a node counts as alive of which
@@ -10,8 +10,7 @@ export const unservedSql = (tables: Tables): string => `
 WITH ${clock(tables)},
 live AS MATERIALIZED (
   SELECT n.names FROM ${tables.node} n, clock
-  WHERE n.seen_at > ${nodesNow(tables)} - $2::float8 * interval '1 millisecond'
-    AND (NOT n.present OR ${isPresent('n.id')})
+  WHERE ${lives('n', nodesNow(tables), '$2::float8')}
 )
 SELECT w.name FROM unnest($1::text[]) AS w(name)
 WHERE NOT EXISTS (SELECT FROM live WHERE w.name = ANY (live.names))`;
@@ -21,5 +20,4 @@ export const liveNodesSql = (tables: Tables): string => `
 WITH ${clock(tables)}
 SELECT n.id
 FROM ${tables.node} n, clock
-WHERE n.seen_at > ${nodesNow(tables)} - $1::float8 * interval '1 millisecond'
-  AND (NOT n.present OR ${isPresent('n.id')})`;
+WHERE ${lives('n', nodesNow(tables), '$1::float8')}`;

@@ -12,7 +12,7 @@ export const servedName = (row: string, names: string, index: string): string =>
                         ELSE (${index} -> ${row}.name)::int END AS at ${STAYS_APART}) served`;
 
 /** SQL that is true for rows of no group that is left out: those are an array of {@link groupText}. */
-export const notLeftOut = (row: string, { leftOut }: GroupParameters): string =>
+export const notLeftOut = (row: string, { leftOut }: Pick<GroupParameters, 'leftOut'>): string =>
   `(${row}.name || ' ' || COALESCE(${row}.group_id, '')) <> ALL (${leftOut})`;
 
 /** Of a statement about groups: what it has parameters for beside the others. */

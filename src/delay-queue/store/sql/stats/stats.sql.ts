@@ -1,7 +1,7 @@
 import { clock, nodesNow, saidAt } from '../parts/clock.js';
 import { COUNTED, COUNTS, COUNTS_AS_TEXT } from './counts.js';
 import { epochMs, type Tables } from '../../tables/schema.js';
-import { isPresent } from '../nodes/presence.sql.js';
+import { lives } from '../nodes/presence.sql.js';
 
 /**
  * How many delays each name has in each state, and those whose wake is past: nobody has begun them. Reads the whole
@@ -29,6 +29,5 @@ SELECT n.id, to_json(n.names)::text AS names, ${epochMs(saidAt('n.started_at', t
 FROM clock, ${tables.node} n
      LEFT JOIN (SELECT d.leased_by, count(*) AS running FROM ${tables.delay} d
                 WHERE d.leased_until > (SELECT now FROM clock) GROUP BY d.leased_by) r ON r.leased_by = n.id
-WHERE n.seen_at > ${nodesNow(tables)} - $1::float8 * interval '1 millisecond'
-  AND (NOT n.present OR ${isPresent('n.id')})
+WHERE ${lives('n', nodesNow(tables), '$1::float8')}
 ORDER BY n.id`;

@@ -28,7 +28,7 @@ const NO_ORPHANS = { orphaned: 'false', looksAt: 'NULL' };
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
  * peers_within_ms, whether this node holds its presence lock, the index of the names, and the process's own
- * instance; `withGroups` also byGroup[] and the groups that are left out. Answers one row: nodes (the others that live), the instance that beat last under this name,
+ * instance; `withGroups` also byGroup[] and the groups that are left out. Answers one row: nodes (the others that live and are not idle: what an idle one would look after is left to those that are not), the instance that beat last under this name,
  * pauses, wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
  */
 export const loadSql = (tables: Tables, withGroups = false): string => {
@@ -41,7 +41,7 @@ beat AS (
   INSERT INTO ${node} (id, names, present, started_at, seen_at, instance)
   SELECT $1::text, $2::text[], $10::bool, ${beat}, ${beat}, $12::text FROM clock
   ON CONFLICT (id) DO UPDATE
-  SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at,
+  SET names = excluded.names, present = excluded.present, seen_at = excluded.seen_at, idle_until = NULL,
       started_at = CASE WHEN ${node}.instance = excluded.instance THEN ${node}.started_at
                         ELSE excluded.started_at END,
       instance = excluded.instance
@@ -61,7 +61,7 @@ page AS MATERIALIZED (
 SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id), '[]')::text
         FROM ${node} n, clock
         WHERE n.id <> $1::text AND n.seen_at > ${beat} - $9::float8 * interval '1 millisecond'
-          AND (NOT n.present OR ${isPresent('n.id')}))
+          AND n.idle_until IS NULL AND (NOT n.present OR ${isPresent('n.id')}))
          AS nodes,
        (SELECT n.instance FROM ${node} n WHERE n.id = $1::text) AS last_instance,
        (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,

@@ -1,0 +1,50 @@
+import { type Mutant, patch } from './mutant.js';
+
+const tests = ['integration/engine/idle'];
+
+/** Ways for an idle node to wake its database, or to come too late. */
+export const IDLE: Readonly<Record<string, Mutant>> = {
+  'idle-keeps-its-share': {
+    about: 'counts idle nodes among those that look after delays',
+    patches: [patch('store/sql/wakes/load.sql.ts', 'AND n.idle_until IS NULL', '')],
+    tests,
+  },
+  'idle-sweeps-on': {
+    about: 'sweeps while the node is idle',
+    patches: [
+      patch(
+        'intake/sweep/sweeper.ts',
+        "new Trouble(events, 'sweep'), idle)",
+        "new Trouble(events, 'sweep'))",
+      ),
+    ],
+    tests,
+  },
+  'idle-through-own-writes': {
+    about: 'stays idle when its own process schedules',
+    patches: [patch('intake/announcer.ts', 'this.worker?.idle.disturb();', '')],
+    tests,
+  },
+  'idle-listens-again': {
+    about: 'connects again at once when its session is ended while it is idle',
+    patches: [
+      patch(
+        'cluster/listener.ts',
+        'if (this.idle.isOn) return',
+        'if (this.idle.isOn && this.#stopped) return',
+      ),
+    ],
+    tests,
+  },
+  'idle-beside-a-claim': {
+    about: 'does not look at what others have leased before it is idle',
+    patches: [
+      patch(
+        'store/sql/nodes/idle.sql.ts',
+        "WHERE d.wake_at < 'infinity'",
+        "WHERE d.wake_at < 'infinity' AND d.leased_by IS NULL",
+      ),
+    ],
+    tests,
+  },
+};
