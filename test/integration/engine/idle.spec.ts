@@ -144,7 +144,8 @@ it('what another has in hand keeps it awake: that one may die', async () => {
   await stage.sql(
     `INSERT INTO delay_queue.delay
        (name, payload, due_at, wake_at, created_at, leased_until, leased_by, epoch, attempts)
-     SELECT 'test.a', '{}', at, at, at, at + interval '10 min', 'elsewhere', 1, 1 FROM now() AS at`,
+     SELECT 'test.a', '{}', at, at, at, at + interval '10 min', 'elsewhere', 1, 1
+     FROM (SELECT now() - interval '1 min' AS at) a`,
   );
   await worker('a');
   await stage.until('SELECT 1', () => (loads['a'] ?? 0) >= 12);
