@@ -74,7 +74,6 @@ describe('the options of the module', () => {
       ...same,
       installation: { schema: 'timers', clock: 'database' },
       ...integers,
-      installation: { schema: 'timers', clock: 'database' },
       timeoutMs: 120_000,
       backoff: { baseMs: 500, factor: 2, maxMs: 300_000, jitter: 0.2 },
       leaseMs: 30_000,
