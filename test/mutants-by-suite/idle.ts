@@ -47,4 +47,14 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
     ],
     tests,
   },
+  'idle-while-another-runs': {
+    about: 'tells no idle node of what it schedules for itself, so that none looks when it dies',
+    patches: [patch('intake/announcer.ts', '!isOwn || idleForMs !== null', '!isOwn')],
+    tests,
+  },
+  'idle-past-its-time': {
+    about: 'is idle for the whole time from when it hears of it, however late that is',
+    patches: [patch('intake/loader.ts', 'Math.max(0, idleMs - tookMs)', 'idleMs')],
+    tests,
+  },
 };

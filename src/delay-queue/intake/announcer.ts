@@ -32,8 +32,10 @@ export class Announcer {
     const { horizonMs, idleForMs } = this.limits;
     const inMs = wake.wakeMs - nowMs;
     this.worker?.idle.disturb();
-    if (!this.nodes.owns(wake.id, wake.name, wake.group)) {
-      if (inMs <= Math.max(horizonMs, idleForMs ?? 0)) this.notifier.send(wake);
-    } else if (inMs <= horizonMs) this.worker?.intake.offer(wake, source);
+    const isOwn = this.nodes.owns(wake.id, wake.name, wake.group);
+    if (isOwn && inMs <= horizonMs) this.worker?.intake.offer(wake, source);
+    // With `idleFor` its own, too: this node may die, and no other would look while it is idle.
+    const isForOthers = !isOwn || idleForMs !== null;
+    if (isForOthers && inMs <= Math.max(horizonMs, idleForMs ?? 0)) this.notifier.send(wake);
   }
 }

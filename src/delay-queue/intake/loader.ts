@@ -129,7 +129,7 @@ export class Loader {
   }
 
   /**
-   * When nothing has come up since the last load: until when there is nothing to do, for any node.
+   * When nothing has come up since the last load: for how long there is nothing to do, for any node.
    * @returns undefined: there is, or may be
    */
   async #goIdle(pauseEndsInMs: number): Promise<number | undefined> {
@@ -141,10 +141,11 @@ export class Loader {
       forMs: Math.min(idle.forMs, pauseEndsInMs),
       horizonMs: this.limits.horizonMs,
     });
-    const wasDisturbed = idle.calmForMs < performance.now() - askedAtMs || !intake.isIdle;
-    if (idleMs === null || wasDisturbed) return undefined;
+    const tookMs = performance.now() - askedAtMs;
+    if (idleMs === null || idle.calmForMs < tookMs || !intake.isIdle) return undefined;
     idle.begin();
-    return idleMs;
+    // Of the answer's time, some has passed: all of it, when the process was paused meanwhile.
+    return Math.max(0, idleMs - tookMs);
   }
 
   /** Who is there, and this node among them: a page without rows. */

@@ -2,8 +2,8 @@ import { Moment } from './moment.js';
 import { Signal } from './signal.js';
 
 /**
- * Whether this node leaves the database alone, since there is nothing to do. What it does over and over waits
- * meanwhile, and whoever brings something to do ends it.
+ * Whether this node leaves the database alone, since there is nothing to do. Recurring tasks wait meanwhile, and
+ * anything that comes up ends it.
  */
 export class Idle {
   readonly over = new Moment();

@@ -15,7 +15,7 @@ export class RecurringTask {
 
   /**
    * @param run answers the pause until its next run, in milliseconds
-   * @param idle a run whose time comes meanwhile waits for its end
+   * @param idle while it is on, a run whose time comes waits for its end
    */
   constructor(
     private readonly run: () => Promise<number>,

@@ -1,10 +1,11 @@
-import { beforeEach, expect, it } from '@jest/globals';
+import { beforeEach, expect, it, jest } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
-const stage = stageOfEach({ force: true });
+let letGo: () => void = () => {};
+const stage = stageOfEach({ force: true, release: () => letGo() });
 
 /** Far longer than anything waits here: what comes has ended it. */
 const IDLE_FOR = '1h';
@@ -108,7 +109,7 @@ it.each(['500ms', '2s'])('what another schedules for in %s is heard of', async (
   await expect(completed).resolves.toMatchObject({ name: 'test.a' });
 });
 
-it('it comes back for what it knows to be due, and is idle until shortly before', async () => {
+it('an idle node comes back for what it knows to be due, shortly before that', async () => {
   // Committed just before it asks for how long it may be idle.
   intercept(
     NodeStore.prototype,
@@ -129,7 +130,7 @@ it('it comes back for what it knows to be due, and is idle until shortly before'
   expect(idleMs['a']?.[0]).toBeLessThan(3_500);
 });
 
-it('what is paused, and what it does not serve, does not keep it awake', async () => {
+it('what is paused, and what a node does not serve, does not keep it awake', async () => {
   const node = await worker('a');
   await node.admin.pause('test.a');
   await stage.overdue('test.a', 3);
@@ -140,7 +141,7 @@ it('what is paused, and what it does not serve, does not keep it awake', async (
   await expect(completed).resolves.toMatchObject({ name: 'test.a' });
 });
 
-it('what another has in hand keeps it awake: that one may die', async () => {
+it('what another node has in hand keeps it awake: that one may die', async () => {
   await stage.sql(
     `INSERT INTO delay_queue.delay
        (name, payload, due_at, wake_at, created_at, leased_until, leased_by, epoch, attempts)
@@ -198,4 +199,50 @@ it('a server that ends its sessions is left alone until the next look, and told 
   const completed = node.next('completed');
   await other.delays.schedule('test.a', { n: 2 }, { after: '2s' });
   await expect(completed).resolves.toMatchObject({ name: 'test.a' });
+});
+
+it('what a worker schedules for itself keeps the idle ones awake: it may die', async () => {
+  const held = new Promise<void>((resolve) => (letGo = resolve));
+  const starts = [0, 1].map((n) =>
+    stage.start({
+      options: { ...QUICK, nodeName: `w${n}`, idleFor: IDLE_FOR },
+      providers: [plainHandler('test.a', () => held)],
+    }),
+  );
+  const [node] = await Promise.all(starts);
+  await whenIdle('w0');
+  await whenIdle('w1');
+  const [seen, idleBefore] = [{ ...loads }, structuredClone(idleMs)];
+  await node?.delays.schedule('test.a', { n: 1 }, { after: 0 });
+  await stage.until('SELECT 1', () =>
+    ['w0', 'w1'].every((name) => (loads[name] ?? 0) >= (seen[name] ?? 0) + 12),
+  );
+  expect(idleMs).toEqual(idleBefore);
+});
+
+it('a process that was paused for longer than it could be idle looks at once', async () => {
+  const clock = performance.now.bind(performance);
+  let seen = Infinity;
+  // Stopped while the answer was on its way: the monotonic clock goes on.
+  intercept(
+    NodeStore.prototype,
+    'idle',
+    async ({ real }) => {
+      const answer = await real();
+      seen = loads['a'] ?? 0;
+      jest.spyOn(performance, 'now').mockImplementation(() => clock() + (answer ?? 0));
+      return answer;
+    },
+    1,
+  );
+  await worker('a');
+  await expect(stage.until('SELECT 1', () => (loads['a'] ?? 0) > seen)).resolves.toHaveLength(1);
+});
+
+it('an idle node closes at once and says goodbye, also when the server has ended its sessions', async () => {
+  const node = await worker('a');
+  await whenIdle('a');
+  await endSessions('a');
+  await node.stop();
+  await expect(stage.sql('SELECT id FROM delay_queue.node')).resolves.toEqual([]);
 });

@@ -156,7 +156,7 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
     // As `delay_group`: what has no group does not pay for it.
     `CREATE INDEX IF NOT EXISTS history_group ON ${history} (group_id, ended_at)
        WHERE group_id IS NOT NULL`,
-    // idle_until: until when it has said that it may be silent.
+    // idle_until: until when the node may be silent, in its own words; NULL while it is not idle.
     // declared_at: when its process said for the first time what recurs.
     `CREATE TABLE IF NOT EXISTS ${node} (
        id         text COLLATE "C" PRIMARY KEY,
@@ -169,7 +169,8 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        deployment text,
        instance   text COLLATE "C",
        CONSTRAINT node_instants_readable
-         CHECK (isfinite(started_at) AND isfinite(seen_at) AND isfinite(declared_at) IS NOT FALSE)
+         CHECK (isfinite(started_at) AND isfinite(seen_at) AND isfinite(idle_until) IS NOT FALSE
+           AND isfinite(declared_at) IS NOT FALSE)
      ) WITH (fillfactor = 50)`,
     // A group that is '' is the whole name.
     `CREATE TABLE IF NOT EXISTS ${pause} (

@@ -43,8 +43,8 @@ export const isPresent = (node: string): string => `EXISTS (
     AND (l.classid::bigint << 32 | l.objid::bigint) = ${lockKey(node)})`;
 
 /**
- * SQL that is true for a node that lives, as far as anybody can tell. One that is idle has said until when it may be silent, and a server
- * that sleeps meanwhile has ended its session.
+ * SQL that is true for a node that lives, as far as the database can tell. An idle node has said until when it may be silent, and
+ * its session may be gone: a server that sleeps ends its sessions.
  */
 export const lives = (node: string, now: string, withinMs: string): string =>
   `(GREATEST(${node}.seen_at, ${node}.idle_until) > ${now} - ${withinMs} * interval '1 millisecond'

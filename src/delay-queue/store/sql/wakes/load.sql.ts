@@ -1,6 +1,6 @@
 import { clock, nodesNow } from '../parts/clock.js';
 import { epochMs, plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
-import { isPresent } from '../nodes/presence.sql.js';
+import { lives } from '../nodes/presence.sql.js';
 import { pausesJson } from '../pauses/pauses.sql.js';
 import { REFUSED } from '../../wire/wakes.js';
 import { notLeftOut, ownShare, servedName } from '../parts/share.js';
@@ -28,8 +28,9 @@ const NO_ORPHANS = { orphaned: 'false', looksAt: 'NULL' };
  * The read-ahead, with the node's heartbeat in the same statement. Parameters: node, names[],
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
  * peers_within_ms, whether this node holds its presence lock, the index of the names, and the process's own
- * instance; `withGroups` also byGroup[] and the groups that are left out. Answers one row: nodes (the others that live and are not idle: what an idle one would look after is left to those that are not), the instance that beat last under this name,
- * pauses, wakes, cursor, now_ms, and later_ms, the clock read again when all else is read.
+ * instance; `withGroups` also byGroup[] and the groups that are left out. Answers one row: nodes (the others that live and are
+ * not idle, since an idle one has no share), the instance that beat last under this name, pauses, wakes, cursor, now_ms, and
+ * later_ms, the clock read again when all else is read.
  */
 export const loadSql = (tables: Tables, withGroups = false): string => {
   const groups = withGroups ? { byGroup: '$13::bool[]', leftOut: '$14::text[]' } : undefined;
@@ -60,8 +61,7 @@ page AS MATERIALIZED (
 )
 SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id), '[]')::text
         FROM ${node} n, clock
-        WHERE n.id <> $1::text AND n.seen_at > ${beat} - $9::float8 * interval '1 millisecond'
-          AND n.idle_until IS NULL AND (NOT n.present OR ${isPresent('n.id')}))
+        WHERE n.id <> $1::text AND n.idle_until IS NULL AND ${lives('n', beat, '$9::float8')})
          AS nodes,
        (SELECT n.instance FROM ${node} n WHERE n.id = $1::text) AS last_instance,
        (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
