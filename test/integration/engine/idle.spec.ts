@@ -1,6 +1,7 @@
 import { beforeEach, expect, it, jest } from '@jest/globals';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { type DelayNode, plainHandler } from '../../support/delay-node.js';
+import { until } from '../../support/until.js';
 import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';
 
@@ -14,17 +15,24 @@ const QUICK = { horizon: '1s', loadEvery: '100ms', lease: '1s' } as const;
 /** How often each node has looked, and for how long each was idle. */
 let loads: Record<string, number>;
 let idleMs: Record<string, number[]>;
+/** Those that know that they are idle: the row says so before the answer is there. */
+let idleNow: Set<string>;
 
 beforeEach(() => {
   loads = {};
+  idleNow = new Set();
   idleMs = {};
   intercept(NodeStore.prototype, 'load', ({ real, self }) => {
     loads[self.nodeName] = (loads[self.nodeName] ?? 0) + 1;
+    idleNow.delete(self.nodeName);
     return real();
   });
   intercept(NodeStore.prototype, 'idle', async ({ real, self }) => {
     const answer = await real();
-    if (answer !== null) (idleMs[self.nodeName] ??= []).push(answer);
+    if (answer !== null) {
+      (idleMs[self.nodeName] ??= []).push(answer);
+      idleNow.add(self.nodeName);
+    }
     return answer;
   });
 });
@@ -46,7 +54,7 @@ const producer = (): Promise<DelayNode> =>
 async function whenIdle(nodeName: string): Promise<string> {
   await stage.until(
     `SELECT FROM delay_queue.node WHERE id = '${nodeName}' AND idle_until > clock_timestamp()`,
-    (rows) => rows.length === 1,
+    (rows) => rows.length === 1 && idleNow.has(nodeName),
   );
   return heardFrom(nodeName);
 }
@@ -69,12 +77,17 @@ async function looksOfAnother(): Promise<void> {
 }
 
 /** What a server does that sleeps. */
-const endSessions = (nodeName: string) =>
-  stage.sql(
+async function endSessions(nodeName: string): Promise<void> {
+  await stage.sql(
     `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
      WHERE datname = current_database() AND application_name = 'delay-queue ' || $1`,
     [nodeName],
   );
+  await until(
+    () => heardFrom(nodeName),
+    (heard) => heard === '',
+  );
+}
 
 it('a node with nothing to do sends nothing while another one looks a dozen times', async () => {
   // Another node that starts is heard of: it is there before.
@@ -191,9 +204,9 @@ it('a server that ends its sessions is left alone until the next look, and told 
   await looksOfAnother();
   expect(await heardFrom('a')).toBe('');
   expect(trouble).toEqual([]);
-  // It hears again, once it has looked.
+  // Behind the horizon, so that nothing tells it but its own write. It hears again, once it has looked.
   const own = node.next('completed');
-  await node.delays.schedule('test.a', { n: 1 }, { after: 0 });
+  await node.delays.schedule('test.a', { n: 1 }, { after: '2s' });
   await own;
   await whenIdle('a');
   const completed = node.next('completed');
@@ -243,6 +256,7 @@ it('an idle node closes at once and says goodbye, also when the server has ended
   const node = await worker('a');
   await whenIdle('a');
   await endSessions('a');
+  await looksOfAnother();
   await node.stop();
   await expect(stage.sql('SELECT id FROM delay_queue.node')).resolves.toEqual([]);
 });
