@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import type { DelayInfo, DelayName, InTransaction, RescheduleTo } from './delay/delay.js';
+import type { DelayName, InTransaction, ListedDelay, RescheduleTo } from './delay/delay.js';
 import type { DelayPause, PauseOptions, ResumeOptions } from './delay/pause.js';
 import type {
   AbortCounts,
@@ -65,9 +65,9 @@ export class DelayAdmin {
 
   /**
    * Lists what matches, a page at a time: `limit` delays (1 to 1,000, 100 if not said) with ids above `after`.
-   * @returns live delays, dead letters included, in the order of their ids; `{}` matches all
+   * @returns live delays, dead letters included, in the order of their ids, and what each waits for; `{}` matches all
    */
-  async list(filter: DelayFilter, options: PageOptions = {}): Promise<DelayInfo[]> {
+  async list(filter: DelayFilter, options: PageOptions = {}): Promise<ListedDelay[]> {
     const page = pageOf(options);
     return await this.producer.matching.list(filterOf(filter, { mayBeEmpty: true }), page, options);
   }
@@ -95,7 +95,7 @@ export class DelayAdmin {
    * ```ts
    * const { delays, history, next } = await this.admin.story({ group: 'customer-7' }, { limit: 50 });
    * ```
-   * @returns a page: what waits, then what became of the rest, newest first; and what the next page is `after`
+   * @returns a page: what lives and what it waits for, then what became of the rest, newest first; and what the next page is `after`
    */
   async story(about: string | StoryFilter, options: HistoryPageOptions = {}): Promise<KeyStory> {
     const page = storyPageOf(options, { among: 'live', behindId: 0 });
@@ -103,7 +103,7 @@ export class DelayAdmin {
   }
 
   /**
-   * Counts the delays of each name, what is late, and who runs it. Reads the whole table.
+   * Counts the delays of each name, what of it is late, paused and limited, and who runs it. Reads the whole table.
    * @returns what there is of each name, the live nodes, and what is paused
    */
   async stats(options: InTransaction = {}): Promise<DelayStats> {

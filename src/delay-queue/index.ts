@@ -6,6 +6,7 @@ export type * from './delay/time/duration.js';
 export type * from './delay/selection.js';
 export type { AttemptOutcome, DelayAttempt } from './delay/attempts.js';
 export type { DelayMove, MoveCall } from './delay/moves.js';
+export type { DelayWait } from './delay/waits.js';
 export type * from './delay/pause.js';
 export type * from './delay/time/due.js';
 export type * from './delay/time/repeat.js';

@@ -112,8 +112,8 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     [
       'The backlog and its age',
       [
-        { name: 'order.close', overdue: '2', oldest_s: expect.stringMatching(/^36\d\d$/) },
-        { name: 'report.send', overdue: '1', oldest_s: expect.stringMatching(/^6\d\d$/) },
+        { name: 'order.close', overdue: '2', late: '2', late_s: expect.stringMatching(/^36\d\d$/) },
+        { name: 'report.send', overdue: '1', late: '1', late_s: expect.stringMatching(/^6\d\d$/) },
       ],
     ],
     ['Names that nobody serves', [{ name: 'report.send', overdue: '1' }]],
@@ -134,6 +134,32 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     const rows = await sql(blocksUnder(heading)[0]!);
     expect(rows).toMatchObject(expected);
     expect(rows).toHaveLength(expected.length);
+  });
+
+  it('shows: The backlog and its age, without what a pause or a limit holds', async () => {
+    const [backlog] = blocksUnder('The backlog and its age');
+    const look = () => sql(backlog!);
+    await sql(`INSERT INTO delay_queue.pause VALUES (now(), 'infinity', 'order.close', '', NULL);
+      INSERT INTO delay_queue.quota (filled_at, full_since, full_until, tokens, name, group_id)
+      VALUES (now(), now(), clock_timestamp() + interval '1 hour', 0, 'report.send', '')`);
+    const held = { late: '0', late_s: null };
+    const paused = { ...held, name: 'order.close', overdue: '2', paused: '2', limited: '0' };
+    const report = { name: 'report.send', overdue: '1', paused: '0' };
+    expect(await look()).toMatchObject([{ ...report, limited: '0', late: '1' }, paused]);
+    await sql(`UPDATE delay_queue.node SET names = names || '{report.send}'`);
+    expect(await look()).toMatchObject([paused, { ...report, ...held, limited: '1' }]);
+
+    await sql(`DELETE FROM delay_queue.pause; UPDATE delay_queue.quota SET full_until = now();
+      INSERT INTO delay_queue.quota (filled_at, full_since, full_places, tokens, name, group_id)
+      VALUES (now(), now(), 1, 0, 'order.close', '');
+      INSERT INTO delay_queue.permit (id, epoch, name, group_id)
+      SELECT id, epoch, name, '' FROM delay_queue.delay WHERE key = 'running'`);
+    expect(await look()).toMatchObject([
+      { ...report, limited: '0', late: '1' },
+      { ...held, name: 'order.close', overdue: '2', paused: '0', limited: '2' },
+    ]);
+    await sql('UPDATE delay_queue.quota SET full_places = 2');
+    expect((await look()).map(({ late }) => late)).toEqual(['2', '1']);
   });
 
   describe('shows: A look at everything, which', () => {

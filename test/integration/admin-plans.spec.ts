@@ -53,7 +53,7 @@ it.each<[what: string, filter: RowFilter]>([
   ['dead letters', { states: ['dead'] }],
 ])('%s are found without reading all', async (_what, filter) => {
   const page = { behindId: 0, limit: 100 };
-  const pages = await pagesOf((runner) => store.list(runner, filter, page));
+  const pages = await pagesOf((runner) => store.list(runner, filter, page, 30_000));
   expect(pages).toBeLessThan(FUTURE / 500);
 });
 

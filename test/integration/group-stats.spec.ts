@@ -33,6 +33,7 @@ const NONE = {
   overdue: 0,
   oldestOverdueMs: null,
   paused: false,
+  limited: false,
 };
 
 const namesOf = (groups: readonly GroupStats[]): string[] =>

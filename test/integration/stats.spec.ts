@@ -35,13 +35,22 @@ it('stats tell of each name how much there is, and of each node what it serves a
   );
   release.resolve();
   const none = { scheduled: 0, running: 0, retrying: 0, dead: 0 };
-  const punctual = { ...none, overdue: 0, oldestOverdueMs: null };
-  const late = { ...none, oldestOverdueMs: expect.any(Number) };
+  const notHeld = { overduePaused: 0, overdueLimited: 0 };
+  const punctual = {
+    ...none,
+    ...notHeld,
+    overdue: 0,
+    oldestOverdueMs: null,
+    late: 0,
+    oldestLateMs: null,
+  };
+  const ms = expect.any(Number);
+  const late = { ...none, ...notHeld, oldestOverdueMs: ms, oldestLateMs: ms };
   expect(names).toEqual([
     { ...punctual, name: 'test.fails', scheduled: 1, dead: 1, nodes: 1 },
-    { ...late, name: 'test.held', scheduled: 10, running: 2, overdue: 10, nodes: 2 },
+    { ...late, name: 'test.held', scheduled: 10, running: 2, overdue: 10, late: 10, nodes: 2 },
     { ...punctual, name: 'test.idle', nodes: 1 },
-    { ...late, name: 'test.nobody', scheduled: 1, overdue: 1, nodes: 0 },
+    { ...late, name: 'test.nobody', scheduled: 1, overdue: 1, late: 1, nodes: 0 },
   ]);
   expect(nodes.map(({ name, running }) => [name, running])).toEqual([
     ['a', 1],

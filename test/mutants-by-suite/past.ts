@@ -59,4 +59,60 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     patches: [patch(MATCHING, '{ ...pages, filter: whatever }', '{ ...pages, filter: {} }')],
     tests: ['integration/abort/filters'],
   },
+  'full-for-ever': {
+    about: 'takes a limit that was full at its last claim for full when its attempts are over',
+    patches: [
+      patch(
+        'store/sql/stats/waits-for.ts',
+        'OR q.full_places <=\n',
+        'OR q.full_places IS NOT NULL OR 1 =\n',
+      ),
+    ],
+    tests: ['integration/what-holds'],
+  },
+  'one-place-is-all': {
+    about: 'takes a limit for full as long as any of its attempts runs',
+    patches: [patch('store/sql/stats/waits-for.ts', 'q.full_places <=\n', '1 <=\n')],
+    tests: ['integration/what-holds'],
+  },
+  'rate-hides-places': {
+    about: 'a claim that has used up a rate does not write that no place is free either',
+    patches: [
+      patch(
+        'store/sql/limits/claim-limited.sql.ts',
+        'CASE WHEN u.free <= u.many THEN',
+        'CASE WHEN u.wait_ms = 0 AND u.free <= u.many THEN',
+      ),
+    ],
+    tests: ['integration/waits-for'],
+  },
+  'reads-all-permits': {
+    about: 'counts the attempts of one group by all permits of its name',
+    patches: [
+      patch(
+        'store/sql/stats/waits-for.ts',
+        "'p.group_id = q.group_id'",
+        "'concat(p.group_id) = q.group_id'",
+      ),
+    ],
+    tests: ['integration/what-holds'],
+  },
+  'unserved-is-limited': {
+    about: 'counts as limited what no node serves',
+    patches: [
+      patch('store/sql/stats/waits-for.ts', '${IS_SERVED} AND ${IS_LIMITED}', '${IS_LIMITED}'),
+    ],
+    tests: ['integration/what-holds'],
+  },
+  'held-is-late': {
+    about: 'counts as late what a limit holds',
+    patches: [
+      patch(
+        'store/sql/stats/stats.sql.ts',
+        'FILTER (WHERE held IS NULL), 0)',
+        "FILTER (WHERE held IS DISTINCT FROM 'pause'), 0)",
+      ),
+    ],
+    tests: ['integration/waits-for'],
+  },
 };

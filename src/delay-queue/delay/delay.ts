@@ -34,6 +34,7 @@ import type { When } from './time/due.js';
 import type { DelayRepeat, RepeatOptions } from './time/repeat.js';
 import type { DelayAttempt } from './attempts.js';
 import type { DelayMove } from './moves.js';
+import type { DelayWait } from './waits.js';
 import type { ParsedPayloads, Storable } from './storable.js';
 
 /**
@@ -181,6 +182,12 @@ export interface DelayInfo<N extends DelayName = DelayName> {
   attemptLog: DelayAttempt[];
   /** How its due time was moved: the last 20, oldest first. A `schedule` that replaces it begins anew. */
   moveLog: DelayMove[];
+}
+
+/** What `list` and `story` answer. */
+export interface ListedDelay extends DelayInfo {
+  /** `null`: it is dead, and waits for `retryDead`. */
+  waitsFor: DelayWait | null;
 }
 
 /** One line of `history`. */

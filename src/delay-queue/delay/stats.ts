@@ -1,4 +1,4 @@
-import type { DelayInfo, DelayRecord } from './delay.js';
+import type { ListedDelay, DelayRecord } from './delay.js';
 import type { DelayPause } from './pause.js';
 
 /** How many delays are in each state. */
@@ -16,6 +16,14 @@ export interface DelayCounts {
 /** Delays of one name, and who is there to run them. */
 export interface NameStats extends DelayCounts {
   name: string;
+  /** Of `overdue`: a pause of the name or of its group holds them. */
+  overduePaused: number;
+  /** Of `overdue`, where a node serves the name: a limit of it or of their group is used up, as far as is known. */
+  overdueLimited: number;
+  /** The rest of `overdue`: neither a pause nor a limit explains it. */
+  late: number;
+  /** For how long the first of these has been due, in milliseconds; `null` when there is none. */
+  oldestLateMs: number | null;
   /** Live nodes that serve the name. With delays and without a node, nothing will happen. */
   nodes: number;
 }
@@ -26,6 +34,8 @@ export interface GroupStats extends DelayCounts {
   group: string;
   /** No delay of it begins: the name is paused, or this group of it. */
   paused: boolean;
+  /** A limit of the name or of this group is used up now, as far as is known. */
+  limited: boolean;
 }
 
 /** A live node. */
@@ -60,5 +70,5 @@ export interface HistoryPage {
 /** A page of everything about a business key, or about what matches a filter: first what lives, then what has ended. */
 export interface KeyStory extends HistoryPage {
   /** Live delays, dead letters included, in the order of their ids. */
-  delays: DelayInfo[];
+  delays: ListedDelay[];
 }

@@ -1,5 +1,5 @@
 import { adopted } from '../delay/adopted.js';
-import type { DelayInfo, DelayName, InTransaction } from '../delay/delay.js';
+import type { DelayInfo, DelayName, InTransaction, ListedDelay } from '../delay/delay.js';
 import type { Counts, DelayFilter, DelayTarget, MatchingOptions } from '../delay/selection.js';
 import type { DelayStats, GroupStats, HistoryPage, KeyStory } from '../delay/stats.js';
 import type { CancelResult } from '../delay/verdicts.js';
@@ -10,14 +10,14 @@ import { type Page, SelectionStore, type TopGroups } from '../store/selection.st
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/parts/filter.js';
 import type { Runner } from '../store/wire/runner.js';
-import type { FoundRow } from '../store/wire/delay-rows.js';
+import type { FoundRow, ListedRow } from '../store/wire/delay-rows.js';
 import type { Installation } from '../store/tables/schema.js';
 import { checkKnownOptions } from '../validation/known-options.js';
 import type { MoveTo } from '../validation/when.js';
 import type { Cancels } from './abort/cancels.js';
 import { cancellingMatchingOf } from './abort/cancelling.js';
 import { targetsOf } from './arguments.js';
-import { answerOf, infoOf, infosOf, recordOf, statsOf } from './results.js';
+import { answerOf, infoOf, listedOf, recordOf, statsOf } from './results.js';
 import { changeOptionsOf, filterOf, nextOf, type StoryPlace } from './selection-arguments.js';
 import type { CallersTransaction } from './transaction/callers-transaction.js';
 import { translatable } from './untranslatable.js';
@@ -63,11 +63,15 @@ export class Matching {
     return infoOf(name, row, await this.#payloads.given(row.payload, row));
   }
 
-  async list(filter: RowFilter, page: Page, options: InTransaction): Promise<DelayInfo[]> {
+  async list(filter: RowFilter, page: Page, options: InTransaction): Promise<ListedDelay[]> {
     const { runner, inOrder } = this.transactions.of(options, 'read');
-    const listing = inOrder('all', () => this.#selection.list(runner, filter, page));
+    const listing = inOrder('all', () => this.#live(runner, filter, page));
     const rows = await translatable(listing, () => textsOf(filter));
-    return await infosOf(rows, this.#payloads);
+    return await listedOf(rows, this.#payloads);
+  }
+
+  #live(runner: Runner, filter: RowFilter, page: Page): Promise<ListedRow[]> {
+    return this.#selection.list(runner, filter, page, this.#nodeAliveMs);
   }
 
   async count(filter: RowFilter, options: InTransaction): Promise<number> {
@@ -93,7 +97,7 @@ export class Matching {
     const reading = inOrder('all', async () => {
       const live =
         place.among === 'live'
-          ? await this.#selection.list(runner, filter, { ...place, limit: limit + 1 })
+          ? await this.#live(runner, filter, { ...place, limit: limit + 1 })
           : [];
       if (live.length > limit) {
         const behindId = Number(live[limit - 1]?.id);
@@ -107,7 +111,7 @@ export class Matching {
       return { rows: live, ...(await this.#endedAfter(runner, filter, rest, live)) };
     });
     const { rows, ...ended } = await translatable(reading, () => textsOf(filter));
-    return { delays: await infosOf(rows, this.#payloads), ...ended };
+    return { delays: await listedOf(rows, this.#payloads), ...ended };
   }
 
   /** The past behind the last of what lives. A page that is full of that begins with it. */
@@ -144,7 +148,7 @@ export class Matching {
     const { runner, inOrder } = this.transactions.of(options, 'read');
     return await inOrder('all', async () => {
       const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
-      const names = await this.#selection.nameStats(runner);
+      const names = await this.#selection.nameStats(runner, this.#nodeAliveMs);
       return statsOf(names, nodes, await this.pausing.list(options));
     });
   }

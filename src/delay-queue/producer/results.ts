@@ -5,18 +5,20 @@ import type {
   DelayName,
   DelayRecord,
   EndState,
+  ListedDelay,
   LiveState,
   PayloadOf,
 } from '../delay/delay.js';
 import type { DelayMove } from '../delay/moves.js';
 import type { DelayRepeat } from '../delay/time/repeat.js';
 import type { DelayPause } from '../delay/pause.js';
+import type { DelayWait } from '../delay/waits.js';
 import { DelayCodecError } from '../payloads/payload.errors.js';
 import type { Payloads } from '../payloads/payloads.js';
 import type { DelayStats } from '../delay/stats.js';
 import type { PauseRow } from '../store/limits/pause.store.js';
 import type { NameStatsRow, NodeStatsRow } from '../store/wire/stats-rows.js';
-import type { FoundRow, HistoryRow, Placed } from '../store/wire/delay-rows.js';
+import type { FoundRow, HistoryRow, ListedRow, Placed } from '../store/wire/delay-rows.js';
 
 /** Lines of one `history`. */
 export const HISTORY_MAX = 100;
@@ -46,19 +48,38 @@ export const infoOf = <N extends DelayName>(
 });
 
 /** One payload that cannot be decoded hides no other delay. */
-export async function infosOf(rows: readonly FoundRow[], payloads: Payloads): Promise<DelayInfo[]> {
-  const infos: DelayInfo[] = [];
+export async function listedOf(
+  rows: readonly ListedRow[],
+  payloads: Payloads,
+): Promise<ListedDelay[]> {
+  const listed: ListedDelay[] = [];
   for (const row of rows) {
     const name = row.name as DelayName;
+    const waitsFor = waitOf(row.waits_for);
     try {
       const payload = payloads.given(row.payload, row);
-      infos.push(infoOf(name, row, payload instanceof Promise ? await payload : payload));
+      const info = infoOf(name, row, payload instanceof Promise ? await payload : payload);
+      listed.push({ ...info, waitsFor });
     } catch (error) {
       if (!(error instanceof DelayCodecError)) throw error;
-      infos.push({ ...infoOf(name, row, undefined), unreadable: error });
+      listed.push({ ...infoOf(name, row, undefined), waitsFor, unreadable: error });
     }
   }
-  return infos;
+  return listed;
+}
+
+/** As the statement tells it: instants are numbers. */
+function waitOf(text: string | null): DelayWait | null {
+  if (text === null) return null;
+  const { sinceMs, untilMs, ...told } = JSON.parse(text) as {
+    sinceMs?: number;
+    untilMs?: number | null;
+  };
+  return {
+    ...told,
+    ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
+    ...(untilMs !== undefined && { until: untilMs === null ? null : new Date(untilMs) }),
+  } as DelayWait;
 }
 
 /** What another hand made of a column shows as if it were empty: one odd row hides no other. */
@@ -191,4 +212,8 @@ const NO_DELAYS = {
   dead: 0,
   overdue: 0,
   oldestOverdueMs: null,
+  overduePaused: 0,
+  overdueLimited: 0,
+  late: 0,
+  oldestLateMs: null,
 };

@@ -14,15 +14,15 @@ import {
 import { type Installation, tablesOf, type Tables } from './tables/schema.js';
 import {
   type CountAnswer,
-  type FindAnswer,
-  foundOf,
   type EndedAnswer,
   historyOf,
   type IdAnswer,
   idOf,
+  type ListAnswer,
+  listedOf,
   numberOf,
 } from './wire/answers.js';
-import type { FoundRow, HistoryRow } from './wire/delay-rows.js';
+import type { HistoryRow, ListedRow } from './wire/delay-rows.js';
 import {
   type GroupStatsAnswer,
   groupStatsOf,
@@ -63,14 +63,16 @@ export class SelectionStore {
     this.#tables = tablesOf(of);
   }
 
-  async list(runner: Runner, filter: RowFilter, page: Page): Promise<FoundRow[]> {
-    const { sql, parameters } = this.#where(filter, 3);
-    const rows = await runner.query<FindAnswer>(listSql(this.#tables, sql), [
+  /** @param aliveMs for how long a node counts as alive of which nobody can tell */
+  async list(runner: Runner, filter: RowFilter, page: Page, aliveMs: number): Promise<ListedRow[]> {
+    const { sql, parameters } = this.#where(filter, 4);
+    const rows = await runner.query<ListAnswer>(listSql(this.#tables, sql), [
       page.behindId,
       page.limit,
+      aliveMs,
       ...parameters,
     ]);
-    return rows.map(foundOf);
+    return rows.map(listedOf);
   }
 
   async ids(runner: Runner, filter: RowFilter, page: Page): Promise<number[]> {
@@ -118,8 +120,9 @@ export class SelectionStore {
     };
   }
 
-  async nameStats(runner: Runner): Promise<NameStatsRow[]> {
-    const rows = await runner.query<NameStatsAnswer>(nameStatsSql(this.#tables), []);
+  /** @param aliveMs for how long a node counts as alive of which nobody can tell */
+  async nameStats(runner: Runner, aliveMs: number): Promise<NameStatsRow[]> {
+    const rows = await runner.query<NameStatsAnswer>(nameStatsSql(this.#tables), [aliveMs]);
     return rows.map(nameStatsOf);
   }
 

@@ -7,11 +7,11 @@ import type {
   DelayAdmin,
   DelayCounts,
   DelayFilter,
-  DelayInfo,
   DelayPause,
   DelayRecord,
   DelayStats,
   DelayTarget,
+  DelayWait,
   DelayWorker,
   DiscardDeadResult,
   Duration,
@@ -23,6 +23,7 @@ import type {
   HistoryPageOptions,
   InTransaction,
   KeyStory,
+  ListedDelay,
   MatchingOptions,
   NameStats,
   NodeStats,
@@ -51,7 +52,7 @@ async function ofWorker(worker: DelayWorker) {
 }
 
 async function calls(admin: DelayAdmin, signal: AbortSignal) {
-  fits<DelayInfo[]>(await admin.list({}, { limit: 5, after: '7' }));
+  fits<ListedDelay[]>(await admin.list({}, { limit: 5, after: '7' }));
   fits<number>(await admin.count(FILTER));
   fits<KeyStory>(await admin.story('k'));
   const about: StoryFilter = { group: 'g', headers: { a: 'b' } };
@@ -128,11 +129,13 @@ function answers() {
   same<Counts<'due'>, { matched: number } & Record<'due', number>>(true);
   same<DelayStats, { names: NameStats[]; nodes: NodeStats[]; pauses: DelayPause[] }>(true);
   same<HistoryPage, { history: DelayRecord[]; next: string | null }>(true);
-  same<KeyStory['delays'], DelayInfo[]>(true);
+  same<KeyStory['delays'], ListedDelay[]>(true);
   same<Exclude<keyof KeyStory, keyof HistoryPage>, 'delays'>(true);
   same<NameStats['oldestOverdueMs'], number | null>(true);
-  same<Exclude<keyof NameStats, keyof DelayCounts>, 'name' | 'nodes'>(true);
-  same<Exclude<keyof GroupStats, keyof DelayCounts>, 'name' | 'group' | 'paused'>(true);
+  type OfName = 'name' | 'nodes' | 'overduePaused' | 'overdueLimited' | 'late' | 'oldestLateMs';
+  same<Exclude<keyof NameStats, keyof DelayCounts>, OfName>(true);
+  same<ListedDelay['waitsFor'], DelayWait | null>(true);
+  same<Exclude<keyof GroupStats, keyof DelayCounts>, 'name' | 'group' | 'paused' | 'limited'>(true);
   same<NodeStats['names'], string[]>(true);
   same<DelayPause['pausedAt'], Date>(true);
   same<DelayPause['until'], Date | null>(true);

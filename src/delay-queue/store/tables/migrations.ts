@@ -183,8 +183,12 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        CONSTRAINT pause_paused_at_readable CHECK (isfinite(paused_at))
      )`,
     // Who claims under a limit holds its row; `tokens` is what was left of its rate then. '' is the whole name.
+    // full_since: no claim since then has left a place, for its rate is used up until full_until, or as many run as full_places.
     `CREATE TABLE IF NOT EXISTS ${quota} (
        filled_at timestamptz NOT NULL,
+       full_since timestamptz,
+       full_until timestamptz,
+       full_places integer,
        tokens    float8 NOT NULL,
        name      text COLLATE "C" NOT NULL,
        group_id  text COLLATE "C" NOT NULL,

@@ -96,6 +96,10 @@ export const extendedMs = (due: string, ms: string): string =>
 /** SQL for an instant as milliseconds, to the microsecond: `numeric`, exact in any year. */
 export const epochMs = (instant: string): string => `(extract(epoch FROM ${instant}) * 1000)`;
 
+/** The same as a number that makes a `Date` of any instant, also of an infinite one. */
+export const dateMs = (instant: string): string =>
+  `GREATEST(LEAST(${epochMs(instant)}, 8.64e15), -8.64e15)`;
+
 /** Infinity, and years that no `Date` has, become the last instant that one has: a cast would fail, and all its statement. */
 const inDates = (number: string, most: string): string =>
   `GREATEST(LEAST(${number}, ${most}), -${most})::bigint`;

@@ -8,7 +8,7 @@ import type {
   PassedRow,
   RetriedRow,
 } from './attempt-rows.js';
-import type { FoundRow, HistoryRow } from './delay-rows.js';
+import type { FoundRow, HistoryRow, ListedRow } from './delay-rows.js';
 import { type LoadedPage, REFUSED, type SweptPage } from './wakes.js';
 
 /*
@@ -216,6 +216,13 @@ export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
   attempts: Number(row.attempts),
   max_attempts: numberOf(row.max_attempts),
   created_ms: instantOf(row.created_ms),
+});
+
+export type ListAnswer = FindAnswer & AsText<never, 'waits_for'>;
+
+export const listedOf = (row: ListAnswer): ListedRow => ({
+  ...foundOf(row),
+  waits_for: row.waits_for,
 });
 
 export type HistoryAnswer = AsText<

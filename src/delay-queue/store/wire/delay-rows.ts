@@ -67,6 +67,12 @@ export interface FoundRow {
   move_log: string | null;
 }
 
+/** What `list` reads. */
+export interface ListedRow extends FoundRow {
+  /** JSON text; null: it is dead. */
+  waits_for: string | null;
+}
+
 /** What `history` reads; instants in milliseconds since 1970. */
 export interface HistoryRow {
   id: string;

@@ -10,10 +10,21 @@ interface CountsRow {
 }
 
 /** Delays of one name. */
-export type NameStatsRow = CountsRow & { name: string };
+export type NameStatsRow = CountsRow & {
+  name: string;
+  overduePaused: number;
+  overdueLimited: number;
+  late: number;
+  oldestLateMs: number | null;
+};
 
 /** Delays of one group of a name. */
-export type GroupStatsRow = NameStatsRow & { group: string; paused: boolean };
+export type GroupStatsRow = CountsRow & {
+  name: string;
+  group: string;
+  paused: boolean;
+  limited: boolean;
+};
 
 /** A node that lives; instants in milliseconds since 1970. */
 export interface NodeStatsRow {
@@ -38,20 +49,26 @@ const countsOf = (row: CountsAnswer): CountsRow => ({
   oldestOverdueMs: numberOf(row.oldest_overdue_ms),
 });
 
-export type NameStatsAnswer = CountsAnswer & AsText<'name'>;
+export type NameStatsAnswer = CountsAnswer &
+  AsText<'name' | 'paused' | 'limited' | 'late', 'oldest_late_ms'>;
 
 export const nameStatsOf = (row: NameStatsAnswer): NameStatsRow => ({
   name: row.name,
   ...countsOf(row),
+  overduePaused: Number(row.paused),
+  overdueLimited: Number(row.limited),
+  late: Number(row.late),
+  oldestLateMs: numberOf(row.oldest_late_ms),
 });
 
-export type GroupStatsAnswer = NameStatsAnswer & AsText<'group_id' | 'paused'>;
+export type GroupStatsAnswer = CountsAnswer & AsText<'name' | 'group_id' | 'paused' | 'limited'>;
 
 export const groupStatsOf = (row: GroupStatsAnswer): GroupStatsRow => ({
   name: row.name,
   group: row.group_id,
   ...countsOf(row),
   paused: row.paused === 'true',
+  limited: row.limited === 'true',
 });
 
 export type NodeStatsAnswer = AsText<'id' | 'names' | 'started_ms' | 'seen_ms' | 'running'>;

@@ -1,5 +1,7 @@
 import { clock } from '../parts/clock.js';
 import { stateAt } from '../parts/filter.js';
+import { liveNames } from '../nodes/presence.sql.js';
+import { fullLimits, waitsFor } from '../stats/waits-for.js';
 import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
 
 /** All of the delay `d`; there is a `clock`. */
@@ -18,14 +20,23 @@ SELECT ${COLUMNS}
 FROM ${delay} d, clock
 WHERE d.name = $1::text AND d.key = $2::text`;
 
-/** Live delays, dead letters included, in the order of their ids. Parameters: behind which id, how many; then the filter's. */
-export const listSql = ({ delay, now }: Tables, filter: string): string => `
-WITH ${clock({ now })}
-SELECT ${COLUMNS}
-FROM ${delay} d, clock
-WHERE d.id > $1::bigint AND ${filter}
-ORDER BY d.id
-LIMIT $2::int`;
+/**
+ * Live delays, dead letters included, in the order of their ids, and what each waits for. Parameters: behind which id, how
+ * many, for how many milliseconds a node counts as alive of which nobody can tell; then the filter's.
+ */
+export const listSql = (tables: Tables, filter: string): string => `
+WITH ${clock(tables)},
+${liveNames(tables, '$3')},
+page AS MATERIALIZED (
+  SELECT d.* FROM ${tables.delay} d
+  WHERE d.id > $1::bigint AND ${filter}
+  ORDER BY d.id
+  LIMIT $2::int
+),
+${fullLimits(tables, 'page')}
+SELECT ${COLUMNS}, ${waitsFor(tables)} AS waits_for
+FROM page d, clock
+ORDER BY d.id`;
 
 /** Their ids alone. */
 export const idsSql = ({ delay, now }: Tables, filter: string): string => `

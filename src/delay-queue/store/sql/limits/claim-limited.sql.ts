@@ -10,7 +10,7 @@ import {
   leaseBegins,
 } from '../attempts/claim.sql.js';
 import { isOrphaned } from '../nodes/presence.sql.js';
-import { epochMs, type Tables } from '../../tables/schema.js';
+import { epochMs, plusMs, type Tables } from '../../tables/schema.js';
 
 /**
  * A place is kept for a second longer than its lease holds: a renewal that read the clock just before the end may be
@@ -96,10 +96,9 @@ running AS MATERIALIZED (${ofEachLimit(
   'runs AND id <> ALL (ARRAY(SELECT s.id FROM seen s WHERE s.orphaned))',
 )}),
 room AS MATERIALIZED (
-  SELECT m.*, LEAST(
-    CASE WHEN m.concurrency > 0 THEN m.concurrency - COALESCE(r.many, 0) END,
-    CASE WHEN m.burst > 0 THEN floor(m.tokens) END)::int AS places
-  FROM met m LEFT JOIN running r USING (name, group_id)
+  SELECT m.*, LEAST(m.free, CASE WHEN m.burst > 0 THEN floor(m.tokens) END)::int AS places
+  FROM (SELECT m.*, CASE WHEN m.concurrency > 0 THEN m.concurrency - COALESCE(r.many, 0) END AS free
+        FROM met m LEFT JOIN running r USING (name, group_id)) m
 ),
 in_group AS (
   SELECT s.*, row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS place FROM seen s
@@ -140,20 +139,22 @@ over AS (
 ),
 began AS MATERIALIZED (${ofEachLimit('claimed', "COALESCE(group_id, '')")}),
 used AS MATERIALIZED (
-  SELECT r.*, COALESCE(b.many, 0) AS many FROM room r LEFT JOIN began b USING (name, group_id)
+  SELECT u.*, CASE WHEN u.burst > 0 AND u.tokens - u.many < 1
+         THEN GREATEST(0, ceil((ceil(u.burst / 2) - (u.tokens - u.many)) / u.refill)) ELSE 0 END AS wait_ms
+  FROM (SELECT r.*, COALESCE(b.many, 0) AS many FROM room r LEFT JOIN began b USING (name, group_id)) u
 ),
 spent AS (
   UPDATE ${tables.quota} q
-  SET tokens = CASE WHEN u.burst > 0 THEN u.tokens - u.many ELSE q.tokens END, filled_at = clock.now
+  SET tokens = CASE WHEN u.burst > 0 THEN u.tokens - u.many ELSE q.tokens END, filled_at = clock.now,
+      full_since = CASE WHEN u.places <= u.many THEN COALESCE(q.full_since, clock.now) END,
+      full_until = CASE WHEN u.wait_ms > 0 THEN ${plusMs('clock.now', 'u.wait_ms')} END,
+      full_places = CASE WHEN u.free <= u.many THEN u.concurrency END
   FROM used u, clock
   WHERE q.ctid = u.at
 )
 SELECT ${claimedAnswer('c')}, l.left
 FROM (
-  SELECT COALESCE(json_agg(json_build_array(u.name, u.group_id, u.places - u.many,
-    CASE WHEN u.burst > 0 AND u.tokens - u.many < 1
-         THEN GREATEST(0, ceil((ceil(u.burst / 2) - (u.tokens - u.many)) / u.refill)) ELSE 0 END)),
-    '[]')::text AS left
+  SELECT COALESCE(json_agg(json_build_array(u.name, u.group_id, u.places - u.many, u.wait_ms)), '[]')::text AS left
   FROM used u
 ) l LEFT JOIN claimed c ON true`;
 

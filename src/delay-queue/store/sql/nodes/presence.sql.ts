@@ -1,3 +1,6 @@
+import { nodesNow } from '../parts/clock.js';
+import type { Tables } from '../../tables/schema.js';
+
 /** Keeps these locks apart from others whose key is a hash of a text. */
 const SEED = 7_461_302;
 
@@ -49,6 +52,18 @@ export const isPresent = (node: string): string => `EXISTS (
 export const lives = (node: string, now: string, withinMs: string): string =>
   `(GREATEST(${node}.seen_at, ${node}.idle_until) > ${now} - ${withinMs} * interval '1 millisecond'
     AND (${node}.idle_until IS NOT NULL OR NOT ${node}.present OR ${isPresent(`${node}.id`)}))`;
+
+/**
+ * CTE `live`: the names that each live node serves.
+ * @param aliveMs parameter: for how many milliseconds a node counts as alive of which nobody can tell
+ */
+export const liveNames = (tables: Tables, aliveMs: string): string => `live AS MATERIALIZED (
+  SELECT n.names FROM ${tables.node} n, clock
+  WHERE ${lives('n', nodesNow(tables), `${aliveMs}::float8`)}
+)`;
+
+/** Condition: a live node serves the name of `d`; there is a CTE `live`. */
+export const IS_SERVED = 'EXISTS (SELECT FROM live WHERE d.name = ANY (live.names))';
 
 /** A node not heard of for so many loads counts as gone. */
 export const LOADS_MISSED_MAX = 3;

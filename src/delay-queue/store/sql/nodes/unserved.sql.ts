@@ -1,6 +1,6 @@
 import { clock, nodesNow } from '../parts/clock.js';
+import { liveNames, lives } from './presence.sql.js';
 import type { Tables } from '../../tables/schema.js';
-import { lives } from './presence.sql.js';
 
 /**
  * Which of these names no live node serves. Parameters: names[], for how many milliseconds a node counts as alive of which
@@ -8,10 +8,7 @@ import { lives } from './presence.sql.js';
  */
 export const unservedSql = (tables: Tables): string => `
 WITH ${clock(tables)},
-live AS MATERIALIZED (
-  SELECT n.names FROM ${tables.node} n, clock
-  WHERE ${lives('n', nodesNow(tables), '$2::float8')}
-)
+${liveNames(tables, '$2')}
 SELECT w.name FROM unnest($1::text[]) AS w(name)
 WHERE NOT EXISTS (SELECT FROM live WHERE w.name = ANY (live.names))`;
 

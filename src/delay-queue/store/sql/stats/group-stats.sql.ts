@@ -1,6 +1,7 @@
 import type { GroupOrder } from '../../../delay/selection.js';
 import { clock } from '../parts/clock.js';
 import { COUNTED, COUNTS, COUNTS_AS_TEXT } from './counts.js';
+import { fullLimits, IS_LIMITED } from './waits-for.js';
 import { isPaused } from '../pauses/pauses.sql.js';
 import type { Tables } from '../../tables/schema.js';
 
@@ -24,9 +25,13 @@ counted AS (
   SELECT c.* FROM (SELECT name, group_id, ${COUNTS} FROM delays GROUP BY name, group_id) c
   ORDER BY ${order}
   LIMIT $1::int
-)
+),
+${fullLimits(tables, 'counted')}
 SELECT c.name, c.group_id, ${COUNTS_AS_TEXT},
-       (SELECT ${isPaused(tables)} FROM clock, (VALUES (c.name, c.group_id)) AS d(name, group_id))::text AS paused
-FROM counted c
+       h.paused::text AS paused, h.limited::text AS limited
+FROM counted c, LATERAL (
+  SELECT ${isPaused(tables)} AS paused, ${IS_LIMITED} AS limited
+  FROM clock, (VALUES (c.name, c.group_id)) AS d(name, group_id)
+) h
 ORDER BY ${order}`;
 };

@@ -1,20 +1,44 @@
 import { clock, nodesNow, saidAt } from '../parts/clock.js';
 import { COUNTED, COUNTS, COUNTS_AS_TEXT } from './counts.js';
-import { epochMs, type Tables } from '../../tables/schema.js';
-import { lives } from '../nodes/presence.sql.js';
+import { anyHeld, fullLimits, heldBy } from './waits-for.js';
+import { epochMs, type Tables, wakeOf } from '../../tables/schema.js';
+import { liveNames, lives } from '../nodes/presence.sql.js';
 
 /**
- * How many delays each name has in each state, and those whose wake is past: nobody has begun them. Reads the whole
- * table. No parameters.
+ * How many delays each name has in each state, and those whose wake is past: nobody has begun them, and what holds them
+ * back. Reads the whole table, and asks once for each group that has something overdue. Parameter: for how many
+ * milliseconds a node counts as alive of which nobody can tell.
  */
-export const nameStatsSql = ({ delay, now }: Tables): string => `
-WITH ${clock({ now })},
+export const nameStatsSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+${liveNames(tables, '$1')},
 delays AS (
-  SELECT d.name, ${COUNTED}
-  FROM ${delay} d, clock
+  SELECT d.name, ${COUNTED},
+         CASE WHEN ${wakeOf('d')} <= clock.now AND (SELECT ${anyHeld(tables)}) THEN d.group_id END AS group_id
+  FROM ${tables.delay} d, clock
+),
+counted AS MATERIALIZED (
+  SELECT name, group_id, ${COUNTS} FROM delays GROUP BY name, group_id
+),
+overdue AS (
+  SELECT name, group_id FROM counted WHERE overdue > 0
+),
+${fullLimits(tables, 'overdue')},
+of_group AS MATERIALIZED (
+  SELECT d.*, CASE WHEN d.overdue > 0 THEN ${heldBy(tables)} END AS held FROM counted d, clock
+),
+of_name AS (
+  SELECT name, sum(scheduled) AS scheduled, sum(running) AS running, sum(retrying) AS retrying, sum(dead) AS dead,
+         sum(overdue) AS overdue, max(oldest_overdue_ms) AS oldest_overdue_ms,
+         COALESCE(sum(overdue) FILTER (WHERE held = 'pause'), 0) AS paused,
+         COALESCE(sum(overdue) FILTER (WHERE held = 'limit'), 0) AS limited,
+         COALESCE(sum(overdue) FILTER (WHERE held IS NULL), 0) AS late,
+         max(oldest_overdue_ms) FILTER (WHERE held IS NULL) AS oldest_late_ms
+  FROM of_group GROUP BY name
 )
-SELECT c.name, ${COUNTS_AS_TEXT}
-FROM (SELECT name, ${COUNTS} FROM delays GROUP BY name) c
+SELECT c.name, ${COUNTS_AS_TEXT}, c.paused::text AS paused, c.limited::text AS limited, c.late::text AS late,
+       c.oldest_late_ms::text AS oldest_late_ms
+FROM of_name c
 ORDER BY c.name`;
 
 /**
