@@ -130,6 +130,21 @@ describe('a database of encoding LATIN1', () => {
     await expect(delays.cancel('test.text', '€')).rejects.toMatchObject(refused('key'));
     await expect(delays.find('test.text', '€')).rejects.toBeInstanceOf(DelayInvalidError);
     await expect(admin.list({ group: '€' })).rejects.toMatchObject(refused('group'));
+    const group = { group: '€' };
+    await expect(admin.pause('test.text', group)).rejects.toMatchObject(refused('group'));
+    await expect(admin.resume('test.text', group)).rejects.toMatchObject(refused('group'));
+    await expect(admin.pause('test.text', { reason: 'not before 5 €' })).rejects.toMatchObject(
+      refused('reason'),
+    );
+    await expect(admin.runNow([{ name: 'test.text', key: '€' }])).rejects.toMatchObject(
+      refused('targets[0].key'),
+    );
+    await expect(admin.groupStats({ group: '€' })).rejects.toMatchObject(refused('group'));
+    await expect(admin.story('€')).rejects.toMatchObject(refused('key'));
+    await expect(
+      delays.reschedule('test.text', '€', { after: '2h', onConflict: 'keep' } as never),
+    ).rejects.toBeInstanceOf(DelayInvalidError);
+    await expect(delays.history('test.text', '€')).rejects.toMatchObject(refused('key'));
     // Those that travel with one that is refused are written.
     const together = await Promise.allSettled(
       ['é', '€', 'x'].map((key) => delays.schedule('test.text', key, { ...once, key })),

@@ -171,11 +171,12 @@ describe('beside others', () => {
         return query(...given);
       };
       const results = await node.delays.cancelMany(shuffled(), { manager });
-      expect(statements).toBe(1);
+      // A second one where it waited for rows that another caller then removed.
+      expect(statements).toBeLessThanOrEqual(2);
       return results;
     });
 
-  it('callers with the same keys in any order get every key once, by one statement, and none is a deadlock', async () => {
+  it('callers with the same keys in any order get every key once, by a statement or two, and none is a deadlock', async () => {
     await scheduled();
     const all = await Promise.all(
       Array.from({ length: 8 }, (_, index) =>

@@ -9,6 +9,7 @@ import type { CallersTransaction } from './transaction/callers-transaction.js';
 import type { AfterCommit } from './transaction/after-commit.js';
 import type { Installation } from '../store/tables/schema.js';
 import type { Transactions } from './transaction/transactions.js';
+import { translatable } from './untranslatable.js';
 
 /** Pauses names and groups on all nodes, and lets them go on. */
 export class Pausing {
@@ -32,9 +33,10 @@ export class Pausing {
     options: InTransaction,
   ): Promise<DelayPause> {
     const transaction = this.transactions.of(options, 'write');
-    const row = await inOrder(transaction, what, () =>
+    const pausing = inOrder(transaction, what, () =>
       this.#store.pause(transaction.runner, what, reason, until),
     );
+    const row = await translatable(pausing, () => ({ group: what.group, reason }));
     if (row === undefined) {
       throw new DelayInvalidError(
         what.group === null ? 'name' : 'group',
@@ -47,9 +49,8 @@ export class Pausing {
 
   async resume(what: Pausable, options: InTransaction): Promise<DelayPause | null> {
     const transaction = this.transactions.of(options, 'write');
-    const row = await inOrder(transaction, what, () =>
-      this.#store.resume(transaction.runner, what),
-    );
+    const resuming = inOrder(transaction, what, () => this.#store.resume(transaction.runner, what));
+    const row = await translatable(resuming, () => ({ group: what.group }));
     this.#told(transaction);
     return row === undefined ? null : pauseOf(row);
   }

@@ -47,26 +47,20 @@ export const infoOf = <N extends DelayName>(
   moveLog: movesOf(row.move_log),
 });
 
-/** One payload that cannot be decoded hides no other delay. */
-export async function listedOf(
-  rows: readonly ListedRow[],
-  payloads: Payloads,
-): Promise<ListedDelay[]> {
-  const listed: ListedDelay[] = [];
-  for (const row of rows) {
-    const name = row.name as DelayName;
-    const waitsFor = waitOf(row.waits_for);
-    try {
-      const payload = payloads.given(row.payload, row);
-      const info = infoOf(name, row, payload instanceof Promise ? await payload : payload);
-      listed.push({ ...info, waitsFor });
-    } catch (error) {
-      if (!(error instanceof DelayCodecError)) throw error;
-      listed.push({ ...infoOf(name, row, undefined), waitsFor, unreadable: error });
-    }
-  }
-  return listed;
-}
+/** One payload that cannot be decoded hides no other delay, and those that a codec never answers are waited for together. */
+export const listedOf = (rows: readonly ListedRow[], payloads: Payloads): Promise<ListedDelay[]> =>
+  Promise.all(
+    rows.map(async (row) => {
+      const name = row.name as DelayName;
+      const waitsFor = waitOf(row.waits_for);
+      try {
+        return { ...infoOf(name, row, await payloads.given(row.payload, row)), waitsFor };
+      } catch (error) {
+        if (!(error instanceof DelayCodecError)) throw error;
+        return { ...infoOf(name, row, undefined), waitsFor, unreadable: error };
+      }
+    }),
+  );
 
 /** As the statement tells it: instants are numbers. */
 function waitOf(text: string | null): DelayWait | null {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import { Intake } from '../../../src/delay-queue/intake/intake.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { batchHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';
@@ -119,7 +120,18 @@ it('one delay whose claim always outlives its limit: its neighbours run, and its
   await slowOnMore(0, 'UPDATE', `id = 50 AND ${LEASED}`);
   const others = counting(99);
   const named = signal<unknown>();
-  const { calls } = intercept(AttemptStore.prototype, 'claim', ({ real }) => real());
+  const restsMs: number[] = [];
+  const restsAgain = signal();
+  let isAlone = false;
+  const { calls } = intercept(AttemptStore.prototype, 'claim', ({ real, given: [requests] }) => {
+    isAlone = requests.length === 1 && requests[0]?.id === 50;
+    return real();
+  });
+  intercept(Intake.prototype, 'again', ({ real, given: [entry, ms] }) => {
+    if (isAlone && entry.id === 50) restsMs.push(ms);
+    if (restsMs.length === 2) restsAgain.resolve();
+    real();
+  });
   const node = await stage.start({
     providers: [plainHandler('test.one', others.run, { concurrency: 500 })],
   });
@@ -128,7 +140,9 @@ it('one delay whose claim always outlives its limit: its neighbours run, and its
   });
   await others.all;
   await named.promise;
-  // It rests for longer each time, and nothing spins.
+  await restsAgain.promise;
+  // It rests each time, and nothing spins.
+  expect(Math.min(...restsMs)).toBeGreaterThan(0);
   expect(calls.length).toBeLessThan(60);
 });
 
