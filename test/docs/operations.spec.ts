@@ -126,7 +126,9 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     ],
     [
       'Dead tuples',
-      ['delay', 'history', 'node', 'pause', 'permit', 'quota'].map((relname) => ({ relname })),
+      ['delay', 'history', 'node', 'pause', 'permit', 'quota', 'rerun'].map((relname) => ({
+        relname,
+      })),
     ],
     ['Dead letters pile up', [{ name: 'order.close', error: 'Error: no', dead: '1' }]],
     ['A payload kills its process', [{ key: 'crashed', attempts: 1, leased_by: GONE }]],

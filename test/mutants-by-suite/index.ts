@@ -19,6 +19,7 @@ import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
 import { PAST } from './past.js';
 import { RECURRENCES } from './recurrences.js';
+import { RERUNS } from './reruns.js';
 import { STAND_INS } from './stand-ins.js';
 import type { Suite } from './suite.js';
 import { SHARED_TRANSACTIONS } from './transactions.js';
@@ -63,6 +64,7 @@ const SUITES: Readonly<Record<string, Suite>> = {
 const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...IMPOLITE,
   ...RECURRENCES,
+  ...RERUNS,
   ...MENDED,
   ...CROWDS,
   ...SHARED_TRANSACTIONS,

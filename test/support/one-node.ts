@@ -23,7 +23,7 @@ export class OneNode {
 
     afterEach(async () => {
       await this.#transactions.rollbackAll();
-      await this.sql('TRUNCATE delay_queue.delay, delay_queue.history');
+      await this.sql('TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.rerun');
     });
 
     afterAll(() => this.#stage.close());

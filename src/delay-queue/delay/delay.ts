@@ -97,6 +97,12 @@ export interface ScheduleOptions {
    * latest. That instant is its `createdAt`, which a replace with `maxWait` leaves as it is. At least `after`.
    */
   maxWait?: Duration;
+  /**
+   * What becomes of the call while the delay of that key runs. `leave` (default): nothing is written, the verdict is
+   * `running`. `rerun`: the key is due once more when that run has ended, with what the last such call says; the verdict
+   * is `rerun`.
+   */
+  running?: 'leave' | 'rerun';
   /** Attempts before it becomes a dead letter, 1 to 1,000. Default: the handler's. */
   maxAttempts?: number;
   /**

@@ -18,11 +18,13 @@ export interface CancelOptions extends InTransaction {
  * - `replaced`: the waiting delay of that key has the new payload and time.
  * - `kept`: the waiting delay of that key stays as it was (`onConflict: 'keep'`).
  * - `running`: an attempt of that key's delay holds the lease now; nothing was written.
+ * - `rerun`: the same, and the key is due once more when that run has ended (`running: 'rerun'`).
  *
- * `id` and `dueAt` are those of the delay that stands in the table.
+ * `id` and `dueAt` are those of the delay that stands in the table; of `rerun` the id is that of the delay that runs, and
+ * `dueAt` when the key is due once more.
  */
 export interface ScheduleResult {
-  verdict: 'scheduled' | 'replaced' | 'kept' | 'running';
+  verdict: 'scheduled' | 'replaced' | 'kept' | 'running' | 'rerun';
   id: string;
   dueAt: Date;
 }

@@ -20,6 +20,8 @@ export interface CommittedWrites {
   disarm(id: number): void;
   /** Names or groups are paused, or go on. */
   pausesChanged(): void;
+  /** A key that runs is to run once more. */
+  rerunAsked(): void;
 }
 
 /** A write that has been committed, as a trace tells of it. */
@@ -76,6 +78,11 @@ export class Announcements {
       if (certain) this.heard.disarm(id);
     });
     this.#follow(manager, target, { id, verdict: 'cancelled', wakeMs: null });
+  }
+
+  /** A key that runs is to run once more. */
+  rerun(manager: EntityManager | undefined): void {
+    this.afterCommit.onCommit(manager, () => this.heard.rerunAsked());
   }
 
   #follow(

@@ -44,7 +44,7 @@ export class OwnKeyWrites {
       const moved = await this.#schedule(attempt, manager, runner, delay, to);
       if (moved !== undefined) placed[index] = moved;
     }
-    return placed;
+    return await this.store.rerun(runner, delays, placed);
   }
 
   /**

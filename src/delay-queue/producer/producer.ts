@@ -108,7 +108,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     let placed: Placed;
     try {
       placed =
-        isAlone(transaction, own) && !needsClock(delay)
+        isAlone(transaction, own) && !needsClock(delay) && delay.reruns !== true
           ? await this.#coalesced.schedule(delay)
           : await this.#single.schedule(delay, transaction, own);
     } catch (error) {
@@ -223,6 +223,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     answeredAtMs?: number,
   ): ScheduleResult {
     this.engine.scheduled();
+    if (placed.verdict === 'rerun') this.#announcements.rerun(manager);
     this.#announcements.written(manager, delay, placed, { answeredAtMs });
     return answerOf(placed.verdict as ScheduleResult['verdict'], placed);
   }

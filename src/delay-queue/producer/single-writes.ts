@@ -26,7 +26,9 @@ export class SingleWrites {
     return await inOrder([delay], async () => {
       const timed = await withFirstInstants(this.store, runner, [delay]);
       const moved = own && (await this.ownKey.schedule(own, manager, runner, timed[0] as NewDelay));
-      return moved ?? ((await this.store.place(runner, timed))[0] as Placed);
+      if (moved) return moved;
+      const placed = await this.store.place(runner, timed);
+      return (await this.store.rerun(runner, timed, placed))[0] as Placed;
     });
   }
 

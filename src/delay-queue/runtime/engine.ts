@@ -172,6 +172,11 @@ export class Engine implements ProducersEngine {
     void this.#notifier?.nodesChanged();
   }
 
+  /** A key that runs is to run once more. */
+  rerunAsked(): void {
+    this.#switch?.worker?.reruns.asked();
+  }
+
   /** Asks the attempts that hold these delays to end. */
   async abort(ids: readonly number[]): Promise<void> {
     await this.#switch?.aborts.send(ids);

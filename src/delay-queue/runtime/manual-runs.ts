@@ -10,6 +10,7 @@ import type { Runner, Transactor } from '../store/wire/runner.js';
 import type { Wake } from '../store/wire/wakes.js';
 import { within } from '../tasks/within.js';
 import type { Declarations } from './declarations.js';
+import type { Reruns } from './reruns.js';
 import type { TestClock } from './test-clock.js';
 
 /** After so long what is left to do is counted again. */
@@ -33,6 +34,7 @@ interface Parts {
   acknowledger: Acknowledger;
   clock: TestClock;
   declarations: Declarations;
+  reruns: Reruns;
 }
 
 /**
@@ -82,6 +84,7 @@ export class ManualRuns {
     const isLeft = !intake.isEmpty;
     if (isLeft) for (const { id } of wakes) intake.disarm(id);
     if (isLeft && heldMs === Infinity) throw new DelayUnstableError(LOCKED_MAX_MS);
+    await this.parts.reruns.pass();
     return heldMs;
   }
 

@@ -41,6 +41,9 @@ import { tellOfPlaces } from './tell-of-places.js';
 import { isManual, ManualRuns } from './manual-runs.js';
 import { TestClock } from './test-clock.js';
 import { type Pruner, prunersOf } from './pruner.js';
+import { Reruns } from './reruns.js';
+import { Announcer } from '../intake/announcer.js';
+import { RerunStore } from '../store/rerun.store.js';
 
 /** How long the last acknowledgements may take once the handlers have ended. */
 const ACKNOWLEDGE_WITHIN_MS = 5_000;
@@ -67,6 +70,7 @@ export class Worker {
   readonly manual: ManualRuns | undefined;
   readonly #store: NodeStore;
   readonly inFlight = new InFlight();
+  readonly reruns: Reruns;
   readonly #acknowledger: Acknowledger;
   readonly #executor: Executor;
   readonly #dying: DyingDelays;
@@ -174,7 +178,9 @@ export class Worker {
     tellOfPlaces({ freed: acknowledger.freed, hints, blocks, nodes, notifier: parts.notifier });
     const declarations = new Declarations(connections, options, registry, events, idle);
     this.#declarations = declarations;
-    const on = { ...claims, intake, blocks, declarations };
+    this.reruns = this.#rerunsOf(connections, intake, acknowledger);
+    const { reruns } = this;
+    const on = { ...claims, intake, blocks, declarations, reruns };
     const runs = { ...on, dispatcher: this.#dispatcher, loader: this.#loader };
     this.manual = tested && new ManualRuns({ ...runs, clock: tested }, connections);
     this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
@@ -183,6 +189,19 @@ export class Worker {
     this.#acknowledger = acknowledger;
     this.#listener = listener;
     this.intake = intake;
+  }
+
+  #rerunsOf(connections: EngineConnections, intake: Intake, acknowledger: Acknowledger): Reruns {
+    const { options, events, nodes, notifier } = this.parts;
+    const store = new RerunStore(options.installation, options.historyKept);
+    const reruns = new Reruns(store, connections, options.loadEveryMs, events);
+    if (isManual(options)) return reruns;
+    const announcer = new Announcer(nodes, notifier, options.horizonMs, intake);
+    reruns.placed.on(({ wake, nowMs }) =>
+      announcer.announce(wake, { databaseMs: nowMs, monotonicMs: performance.now() }, 'read'),
+    );
+    acknowledger.wrote.on(() => reruns.ended());
+    return reruns;
   }
 
   /** @returns whether LISTEN works */
@@ -206,6 +225,7 @@ export class Worker {
     if (this.manual === undefined && !this.isShut) {
       this.intake.open();
       this.#sweeper.start();
+      this.reruns.start();
       for (const pruner of this.#pruners) pruner.start();
     }
     await notifier.nodesChanged(options.nodeName);
@@ -253,7 +273,8 @@ export class Worker {
 
   async #drain(): Promise<number> {
     await this.#declarations.stop();
-    await Promise.all([this.#loader, this.#sweeper, ...this.#pruners].map((each) => each.stop()));
+    const tasks = [this.#loader, this.#sweeper, this.reruns, ...this.#pruners];
+    await Promise.all(tasks.map((each) => each.stop()));
     await this.#listener.retire();
     await this.#claimsAnswered;
     this.intake.close();

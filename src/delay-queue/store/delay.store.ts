@@ -11,6 +11,7 @@ import {
 import { numbers, texts } from './wire/arrays.js';
 import { HELD_MAX_MS, type LockWait } from './sql/parts/lock-wait.js';
 import { KeyLook } from './key-look.js';
+import { RerunStore } from './rerun.store.js';
 import { ScheduleWriter } from './schedule-writer.js';
 import { columnsOf, insertAll, placedOf, type PlacedRow, withColumns } from './write-answers.js';
 import type { FoundRow, HistoryRow, OwnAttempt, Placed, NewDelay } from './wire/delay-rows.js';
@@ -45,6 +46,7 @@ export interface OwnChange<Verdict extends string> {
 export class DelayStore {
   readonly #sql;
   readonly #writer: ScheduleWriter;
+  readonly #reruns: RerunStore;
 
   constructor(
     of: string | Installation,
@@ -54,6 +56,7 @@ export class DelayStore {
   ) {
     const tables = tablesOf(of);
     this.#writer = new ScheduleWriter(tables, kept, heldMaxMs);
+    this.#reruns = new RerunStore(of, kept);
     this.#sql = {
       placeAll: withColumns((columns) => scheduleAllNewSql(tables, columns)),
       placeKeyless: withColumns((columns) => scheduleKeylessSql(tables, columns)),
@@ -103,6 +106,20 @@ export class DelayStore {
       if (sqlStateOf(error) !== UNIQUE_VIOLATION) throw error;
       return undefined;
     }
+  }
+
+  /**
+   * Keeps what came while its key ran, of those who want it so.
+   * @param placed what became of them; of those that are kept it is `rerun`
+   * @throws DelayUnstableError
+   */
+  async rerun(
+    runner: Runner,
+    newDelays: readonly NewDelay[],
+    placed: readonly Placed[],
+  ): Promise<Placed[]> {
+    if (!newDelays.some(({ reruns }) => reruns)) return [...placed];
+    return orHeld(runner, this.heldMaxMs, () => this.#reruns.keep(runner, newDelays, placed));
   }
 
   /** The clock, in milliseconds since 1970. */

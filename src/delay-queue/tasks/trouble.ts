@@ -15,6 +15,7 @@ export type Duty =
   | 'look'
   | 'prune'
   | 'renew'
+  | 'rerun'
   | 'sweep';
 
 /** Tells of one duty: `trouble` each time it fails, `recovered` once when it works again. */

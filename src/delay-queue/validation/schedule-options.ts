@@ -25,6 +25,7 @@ export interface ParsedSchedule {
   key: string | null;
   onConflict: OnConflict;
   maxWaitMs: number | null;
+  reruns: boolean;
   /** `null`: the handler's. */
   maxAttempts: number | null;
   group: string | null;
@@ -38,6 +39,7 @@ const SCHEDULE_OPTIONS = [
   'key',
   'onConflict',
   'maxWait',
+  'running',
   'maxAttempts',
   'group',
   'headers',
@@ -60,6 +62,7 @@ function parsed(given: Given): ParsedSchedule {
     to,
     repeat,
     maxWaitMs: given['maxWait'] === undefined ? null : maxWaitOf(given, to),
+    reruns: given['running'] !== undefined && rerunsOf(given),
     key: given['key'] === undefined ? null : checkKey(given['key']),
     onConflict:
       given['onConflict'] === undefined ? 'replace' : checkOnConflict(given['onConflict']),
@@ -69,7 +72,7 @@ function parsed(given: Given): ParsedSchedule {
   };
 }
 
-function repeatOf({ repeat, key, onConflict, maxWait, after, at }: Given): GivenRepeat {
+function repeatOf({ repeat, key, onConflict, maxWait, running, after, at }: Given): GivenRepeat {
   const given = checkKnownOptions(repeat, 'repeat', REPEAT_OPTIONS);
   const how = within('repeat', () => checkRepeat(given));
   if (key === undefined) {
@@ -84,6 +87,12 @@ function repeatOf({ repeat, key, onConflict, maxWait, after, at }: Given): Given
   if (maxWait !== undefined) {
     throw new DelayInvalidError(
       'maxWait',
+      'is only for a delay that is due once, not beside `repeat`',
+    );
+  }
+  if (running !== undefined) {
+    throw new DelayInvalidError(
+      'running',
       'is only for a delay that is due once, not beside `repeat`',
     );
   }
@@ -108,6 +117,15 @@ function maxWaitOf({ maxWait, key, onConflict = 'replace' }: Given, to: DueTime)
     throw new DelayInvalidError('maxWait', `must be at least \`after\`, not ${shown(maxWait)}`);
   }
   return maxWaitMs;
+}
+
+function rerunsOf({ running, key }: Given): boolean {
+  if (running !== 'leave' && running !== 'rerun') {
+    throw new DelayInvalidError('running', `must be 'leave' or 'rerun', not ${shown(running)}`);
+  }
+  if (running === 'rerun' && key === undefined)
+    throw new DelayInvalidError('running', 'needs a key');
+  return running === 'rerun';
 }
 
 /** One item of `scheduleMany`; its name and payload are read here, and checked elsewhere. */

@@ -63,7 +63,7 @@ export const OPTIONS: readonly HostileOptions[] = [
   unknown('Key', 'did you mean key?'),
   unknown(
     'delayKey',
-    'there are after, at, key, onConflict, maxWait, maxAttempts, group, headers, repeat, manager',
+    'there are after, at, key, onConflict, maxWait, running, maxAttempts, group, headers, repeat, manager',
   ),
   // Its name would fill a screen.
   beside(`options.${'x'.repeat(40)}…`, 'a long name', { ['x'.repeat(1e6)]: 1 }, 'is not an option'),

@@ -88,7 +88,7 @@ async function mistakes(delays: DelayService, manager: EntityManager) {
 }
 
 function answers() {
-  same<ScheduleResult['verdict'], 'scheduled' | 'replaced' | 'kept' | 'running'>(true);
+  same<ScheduleResult['verdict'], 'scheduled' | 'replaced' | 'kept' | 'running' | 'rerun'>(true);
   same<CancelResult['verdict'], 'cancelled' | 'running' | 'absent'>(true);
   same<RescheduleResult['verdict'], 'rescheduled' | 'running' | 'absent'>(true);
   same<RetryDeadResult['verdict'], 'retried' | 'absent'>(true);

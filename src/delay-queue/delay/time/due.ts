@@ -14,6 +14,7 @@ export type Recurring = {
   key: string;
   onConflict?: 'replace' | 'keep' | 'error';
   maxWait?: never;
+  running?: never;
 } & (When | { after?: never; at?: never });
 
 /** When a delay is due: once, or again and again. */

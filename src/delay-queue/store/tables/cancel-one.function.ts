@@ -16,7 +16,9 @@ DECLARE
 BEGIN
   DELETE FROM ${tables.delay} d
   WHERE d.id = (SELECT f.id FROM ${tables.delay} f
-                WHERE f.name = _name AND f.key = _key AND f.leased_by IS NULL FOR UPDATE SKIP LOCKED)
+                WHERE f.name = _name AND f.key = _key AND f.leased_by IS NULL
+                  AND NOT EXISTS (SELECT FROM ${tables.rerun} r WHERE r.name = _name AND r.key = _key)
+                FOR UPDATE SKIP LOCKED)
   RETURNING d.* INTO _gone;
   IF NOT FOUND THEN
     RETURN;

@@ -69,6 +69,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
             tables.pause,
             tables.quota,
             tables.permit,
+            tables.rerun,
           ].join(', ')}`,
         );
         await runner.query(`DROP SCHEMA ${tables.schema}`);
@@ -92,7 +93,7 @@ async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Pr
 }
 
 /** Each statement may run again. Column order goes from fixed to variable width: no padding. */
-function createStatements({ delay, history, node, pause, quota, permit }: Tables): string[] {
+function createStatements({ delay, history, node, pause, quota, permit, rerun }: Tables): string[] {
   return [
     // Fillfactor: half a page stays free, so that a claim, which changes no indexed column, is a
     // HOT update. docs/adr/0002 has the measurement.
@@ -203,5 +204,21 @@ function createStatements({ delay, history, node, pause, quota, permit }: Tables
        group_id text COLLATE "C" NOT NULL,
        PRIMARY KEY (name, group_id, id, epoch)
      )`,
+    // Beside the delay that runs, for its attempt may hold its row. asked_at: of the last call; created_at: of the first
+    // one that maxWait counts from.
+    `CREATE TABLE IF NOT EXISTS ${rerun} (
+       id           bigint NOT NULL,
+       due_at       timestamptz NOT NULL CHECK (isfinite(due_at)),
+       asked_at     timestamptz NOT NULL,
+       created_at   timestamptz NOT NULL,
+       max_wait_ms  float8,
+       max_attempts integer,
+       name         text COLLATE "C" NOT NULL,
+       key          text COLLATE "C" NOT NULL,
+       payload      jsonb NOT NULL,
+       group_id     text COLLATE "C",
+       headers      jsonb,
+       PRIMARY KEY (name, key)
+     ) WITH (fillfactor = 50)`,
   ];
 }

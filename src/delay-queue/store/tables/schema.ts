@@ -20,6 +20,8 @@ export interface Tables {
   quota: string;
   /** Attempts that count for a limit. */
   permit: string;
+  /** What keys that run now are to run once more with. */
+  rerun: string;
   /** There only where there are tests: where their clock is. */
   testingClock: string;
 }
@@ -42,6 +44,7 @@ export function tablesOf(of: string | Installation): Tables {
     pause: `${quoted}.pause`,
     quota: `${quoted}.quota`,
     permit: `${quoted}.permit`,
+    rerun: `${quoted}.rerun`,
     testingClock: `${quoted}.testing_clock`,
   };
 }

@@ -20,6 +20,8 @@ export interface NewDelay {
   group: string | null;
   /** JSON text. */
   headers: string | null;
+  /** While its key runs, it is kept for when that run has ended. */
+  reruns?: boolean;
   /** How it recurs; absent or null: once, or as it did. */
   repeat?: GivenRepeat | null;
 }

@@ -6,12 +6,16 @@ import { epochMs, type Tables, wholeEpochMs } from '../../tables/schema.js';
 import type { LockWait } from '../parts/lock-wait.js';
 import { freeRows, looked } from '../parts/look.js';
 import { keyedRow } from '../parts/row-of.js';
+import { hasRerun } from './rerun.sql.js';
+import { STAYS_APART } from '../parts/planner.js';
 import { Targets } from '../parts/targets.js';
 
 /**
  * Removes delays. Parameters: those of the input, and id and epoch of the attempt that asks, if it is one: an
  * attempt does not cancel itself. One row per input: `cancelled`, `running`, `absent`, or `again` when the row
  * changed under the look.
+ *
+ * What is kept of a key to run once more goes with it, also while that runs: with the look whose answer stands.
  */
 export const cancelSql = (
   tables: Tables,
@@ -21,8 +25,20 @@ export const cancelSql = (
 ): string => `
 WITH ${clockOf(tables, lockWait)},
 ${of.input()},
-${looked(tables, of)},
-${freeRows(tables, lockWait, { of, more: logged(kept), expiredOnlyIf: of.isNotOwn() })},
+${looked(tables, of, of.named().columns)},
+${reruns(tables, of)},
+${freeRows(tables, lockWait, {
+  of,
+  more: logged(kept),
+  onlyIf: 'i.ord <> ALL (ARRAY(SELECT k.ord FROM kept k EXCEPT SELECT m.ord FROM mine m))',
+  expiredOnlyIf: of.isNotOwn(),
+})},
+dropped AS (
+  DELETE FROM ${tables.rerun} WHERE ctid = ANY (ARRAY(
+    SELECT m.at FROM mine m LEFT JOIN seen s USING (ord) LEFT JOIN free f USING (ord)
+    WHERE s.ord IS NULL OR s.leased OR f.ord IS NOT NULL
+  ))
+),
 gone AS (
   DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
 )${intoHistory(tables, kept, {
@@ -32,16 +48,31 @@ gone AS (
 })}
 SELECT i.ord::text AS ord,
        CASE WHEN g.ord IS NOT NULL THEN 'cancelled'
+            WHEN k.ord IS NOT NULL AND m.ord IS NULL THEN 'again'
             WHEN s.leased THEN 'running'
+            WHEN s.ord IS NULL AND m.ord IS NOT NULL THEN 'cancelled'
             WHEN s.ord IS NULL THEN 'absent'
             ELSE 'again' END AS verdict,
-       ${of.nameAndKey('f')}COALESCE(f.id, s.id)::text AS id,
-       ${epochMs('COALESCE(f.due_at, s.due_at)')}::text AS due_ms
-FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'])}
+       ${of.nameAndKey('f')}COALESCE(f.id, s.id, m.id)::text AS id,
+       ${epochMs('COALESCE(f.due_at, s.due_at, m.due_at)')}::text AS due_ms
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'], ['kept', 'k'], ['mine', 'm'])}
 ORDER BY i.ord`;
 
+/** CTEs `kept`, what is kept of the keys of `input`, and `mine`, what of that nobody else has. */
+const reruns = ({ rerun }: Tables, of: Targets): string => `
+kept AS MATERIALIZED (
+  SELECT n.ord, r.at FROM ${of.named().by} n, LATERAL (
+    SELECT r.ctid AS at FROM ${rerun} r WHERE r.name = n.name AND r.key = n.key ${STAYS_APART}
+  ) r
+),
+mine AS MATERIALIZED (
+  SELECT k.ord, r.* FROM kept k, LATERAL (
+    SELECT r.ctid AS at, r.id, r.due_at FROM ${rerun} r WHERE r.ctid = k.at FOR UPDATE SKIP LOCKED
+  ) r
+)`;
+
 /**
- * Removes the delays of (name, key) that no attempt and nobody else holds: most of those that are
+ * Removes the delays of (name, key) that no attempt and nobody else holds, and that are not to run once more: most of those that are
  * cancelled. One look-up by key and no look at what is left; half the time of the above, which can
  * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
  */
@@ -52,7 +83,7 @@ gone AS (
     SELECT d.id
     FROM unnest($1::text[], $2::text[]) AS i(name, key), LATERAL ${keyedRow(tables, 'i', {
       columns: 'd.id',
-      and: 'd.leased_by IS NULL',
+      and: `d.leased_by IS NULL AND NOT ${hasRerun(tables)}`,
       lock: 'at once',
     })} d
   ))

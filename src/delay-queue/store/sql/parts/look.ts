@@ -3,11 +3,15 @@ import { type Tables } from '../../tables/schema.js';
 import { Targets } from './targets.js';
 
 /** CTE `seen`: the committed row of everything in `input`, without waiting for anybody. */
-export const looked = (tables: Tables, of: Targets = Targets.CALLS): string => `
+export const looked = (
+  tables: Tables,
+  of: Targets = Targets.CALLS,
+  more: readonly string[] = [],
+): string => `
 seen AS MATERIALIZED (
   SELECT i.ord, d.*
   FROM input i, LATERAL ${of.row(tables, {
-    columns: 'd.id, d.due_at, d.leased_by IS NOT NULL AS leased',
+    columns: ['d.id, d.due_at, d.leased_by IS NOT NULL AS leased', ...more].join(', '),
     lock: 'none',
   })} d
 )`;

@@ -61,6 +61,13 @@ export class Targets {
     return this.namedBy === KEYED ? keyedRow(tables, 'i', all) : rowById(tables, 'i', all);
   }
 
+  /** What has the name and key of each, and the columns that its rows have for that. */
+  named(): { by: 'input' | 'seen'; columns: readonly string[] } {
+    return this.namedBy === KEYED
+      ? { by: 'input', columns: [] }
+      : { by: 'seen', columns: ['d.name', 'd.key'] };
+  }
+
   /** Columns of the answer: name and key, which only a list of ids does not know. */
   nameAndKey(row: string): string {
     return this.namedBy === KEYED ? '' : `${row}.name, ${row}.key,\n       `;

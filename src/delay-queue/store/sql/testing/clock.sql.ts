@@ -27,8 +27,16 @@ VALUES (false, ${aheadTo(plusMs('to_timestamp(0)', '$1::float8'))})
 ON CONFLICT (is_there) DO UPDATE SET is_set = false, stands_at = NULL, ahead_ms = excluded.ahead_ms`;
 
 /** Removes all there is, and has the clock be the database's again. */
-export const wipeSql = ({ delay, history, pause, quota, permit, testingClock }: Tables): string => `
-WITH ${[delay, history, pause, quota, permit]
+export const wipeSql = ({
+  delay,
+  history,
+  pause,
+  quota,
+  permit,
+  rerun,
+  testingClock,
+}: Tables): string => `
+WITH ${[delay, history, pause, quota, permit, rerun]
   .map((table, index) => `gone_${index} AS (DELETE FROM ${table})`)
   .join(', ')}
 DELETE FROM ${testingClock}`;
