@@ -23,7 +23,7 @@ export const CALLS = {
     patches: [
       patch(
         CANCEL,
-        'expiredOnlyIf: of.isNotOwn() })}',
+        'expiredOnlyIf: of.isNotOwn(),\n})}',
         `expiredOnlyIf: of.isNotOwn() })${ANY_LEASE}}`,
       ),
     ],

@@ -56,6 +56,7 @@ describe('options of schedule', () => {
     key: null,
     onConflict: 'replace',
     maxWaitMs: null,
+    reruns: false,
     maxAttempts: null,
     group: null,
     headers: null,
