@@ -80,6 +80,9 @@ export interface Row {
 export const CHANGES_SQL = `SELECT xid, op, id, name, key, epoch, leased_by, due_ms, token, was_token
   FROM impolite.change ORDER BY seq`;
 
+/** What keys that run are to run once more with. */
+export const KEPT_SQL = `SELECT payload->>'token' AS token FROM delay_queue.rerun`;
+
 export const LEDGER_SQL = `SELECT token, writer, xid FROM impolite.ledger`;
 
 export const ROWS_SQL = `SELECT id::text, name, key, epoch::text, attempts::text, payload->>'token' AS token,

@@ -279,7 +279,8 @@ async function perform({ call, tokens }: Told, { delays, manager }: Where): Prom
 }
 
 /** A wish as the library wants it. */
-export function asked({ name, script, afterMs, key, onConflict, maxAttempts }: Wish, token = '') {
+export function asked(wish: Wish, token = '') {
+  const { name, script, afterMs, key, onConflict, running, maxAttempts } = wish;
   return {
     name,
     payload: { token, script: script as never },
@@ -287,6 +288,7 @@ export function asked({ name, script, afterMs, key, onConflict, maxAttempts }: W
       after: afterMs,
       ...(key !== undefined && { key }),
       ...(onConflict && { onConflict }),
+      ...(running && { running }),
       ...(maxAttempts !== undefined && { maxAttempts }),
     },
   };

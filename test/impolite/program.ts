@@ -19,6 +19,7 @@ export interface Wish {
   key?: string;
   afterMs: number;
   onConflict?: 'replace' | 'keep' | 'error';
+  running?: 'rerun';
   maxAttempts?: number;
   script: Script;
 }

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { DelayService } from 'nestjs-delay-queue';
-import { ROWS_SQL, type Row } from './journal.js';
+import { KEPT_SQL, ROWS_SQL, type Row } from './journal.js';
 import { SENTINEL, type Handlers } from './handlers.js';
 import type { Record } from './record.js';
 
@@ -31,6 +31,9 @@ const SENTINEL_WITHIN_MS = 20_000;
 /** A sentinel's own call may be refused so often. */
 const REFUSALS_MAX = 50;
 
+/** What is still kept then, no node knows of: its commit was not answered. */
+const KEPT_LOOKS_MAX = 30;
+
 /** What is due later than this is not waited for. */
 const SOON_MS = 6_000;
 
@@ -45,6 +48,7 @@ export class Quiet {
   readonly #stood = new Map<string, number>();
   readonly #forgotten = new Set<string>();
   readonly #heldLooks = new Map<string, number>();
+  #keptLooks = 0;
 
   constructor(
     private readonly client: Client,
@@ -67,8 +71,15 @@ export class Quiet {
       }
       let isOver = true;
       for (const row of others) if (await this.#isOpen(row)) isOver = false;
-      if (isOver) return others;
+      if (isOver && (await this.#isNothingKept())) return others;
     }
+  }
+
+  /** What is kept of a key becomes its delay within a second of the end of its run, where a node knows of it. */
+  async #isNothingKept(): Promise<boolean> {
+    const { rows } = await this.client.query(KEPT_SQL);
+    this.#keptLooks += 1;
+    return rows.length === 0 || this.#keptLooks > KEPT_LOOKS_MAX;
   }
 
   /** Whether there is something to wait for. */

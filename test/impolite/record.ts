@@ -52,6 +52,10 @@ export interface Told {
   answeredAt: number;
 }
 
+/** Whether that payload was kept until its key had run: the engine writes it then, in a transaction of its own. */
+export const isRerun = ({ tokens, answers }: Told, token: string): boolean =>
+  answers?.[tokens.indexOf(token)]?.verdict === 'rerun';
+
 /** A handler was called. */
 export interface HandlerCall {
   id: string;

@@ -41,11 +41,13 @@ export class Scripts {
   readonly #rivalry: Random;
   readonly #leftCalls: Random;
   readonly #ends: Random;
+  readonly #reruns: Random;
 
   constructor(private readonly random: Random) {
     this.#rivalry = random.fork('rivals');
     this.#leftCalls = random.fork('left calls');
     this.#ends = random.fork('ends');
+    this.#reruns = random.fork('reruns');
   }
 
   slot(): Slot {
@@ -67,6 +69,7 @@ export class Scripts {
       ...(random.chance(0.6) && {
         key,
         onConflict: random.pick(['replace', 'replace', 'keep', 'error'] as const),
+        ...(this.#reruns.chance(0.5) && { running: 'rerun' as const }),
       }),
       ...(random.chance(0.6) && { maxAttempts: random.integer(1, 3) }),
       script,

@@ -28,6 +28,13 @@ const ACTS = [
 ] as const;
 type Act = (typeof ACTS)[number];
 
+/** How some programs begin: what comes together too seldom by chance. */
+const BEGINNINGS: readonly (readonly Act[])[] = [
+  ['schedule', 'claim', 'rerun', 'complete', 'schedule', 'claim', 'die', 'place'],
+  ['schedule', 'claim', 'rerun', 'fail', 'cancel', 'place'],
+  ['schedule', 'claim', 'rerun', 'complete', 'schedule', 'cancel', 'place'],
+];
+
 /** What it answers, and what it makes of the model. */
 function foresee(act: Act, n: number, model: Model): string | null {
   const { row, kept } = model;
@@ -62,12 +69,13 @@ function foresee(act: Act, n: number, model: Model): string | null {
       if (kept === null || row?.state === 'runs') break;
       if (row === null || row.scheduled < kept)
         model.row = { payload: kept, state: 'waits', scheduled: n };
+      else if (row.state === 'dead') model.row = { ...row, state: 'waits', scheduled: n };
       model.kept = null;
   }
   return null;
 }
 
-it.each(Array.from({ length: 60 }, (_, index) => index))('as the model says, %i', async () => {
+it.each(Array.from({ length: 60 }, (_, index) => index))('as the model says, %i', async (index) => {
   const other = new OtherNode(node.dataSource.manager);
   const runner = runnerOn(node.dataSource.manager);
   const store = new RerunStore('delay_queue', 'ends');
@@ -117,7 +125,8 @@ it.each(Array.from({ length: 60 }, (_, index) => index))('as the model says, %i'
     return null;
   };
   for (let n = 0; n < 25; n += 1) {
-    const act = ACTS[Math.floor(Math.random() * ACTS.length)] as Act;
+    const chance = ACTS[Math.floor(Math.random() * ACTS.length)] as Act;
+    const act = BEGINNINGS[index % 10]?.[n] ?? chance;
     const verdict = foresee(act, n, model);
     told.push(act);
     expect([told, await once(act, n)]).toEqual([told, verdict]);

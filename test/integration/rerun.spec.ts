@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import type { ScheduleResult } from 'nestjs-delay-queue';
+import { PostponeDelay, type ScheduleResult } from 'nestjs-delay-queue';
 import type { EntityManager } from 'typeorm';
 import {
   batchHandler,
@@ -15,10 +15,13 @@ import { until } from '../support/until.js';
 /** What comes while its key runs is not lost: the key runs once more, after that run. */
 const KEY = 'k';
 
+type End = 'well' | 'badly' | 'later' | 'moves';
+
 /** Of the runs of one test. */
 interface Run {
   payload: unknown;
-  end: Signal<'well' | 'badly'>;
+  signal: AbortSignal;
+  end: Signal<End>;
 }
 const runs: Run[] = [];
 let began = signal<Run>();
@@ -26,18 +29,26 @@ let running = 0;
 let most = 0;
 
 /** Ends when the test says so. */
-async function handle({ payload }: { payload: unknown }): Promise<void> {
-  const run = { payload, end: signal<'well' | 'badly'>() };
+async function handle(
+  { payload }: { payload: unknown },
+  ctx: { signal: AbortSignal },
+): Promise<void> {
+  const run = { payload, signal: ctx.signal, end: signal<End>() };
   runs.push(run);
   most = Math.max(most, (running += 1));
   began.resolve(run);
   const how = await run.end.promise;
   running -= 1;
   if (how === 'badly') throw new Error('on purpose');
+  if (how === 'moves') await node.delays.reschedule('test.plain', KEY, { after: '1h' });
+  if (how === 'later') throw new PostponeDelay('1h');
 }
 
-const handleAll = async (all: readonly { payload: unknown }[]): Promise<void> => {
-  await Promise.all(all.map(handle));
+const handleAll = async (
+  all: readonly { payload: unknown }[],
+  ctx: { signal: AbortSignal },
+): Promise<void> => {
+  await Promise.all(all.map((delay) => handle(delay, ctx)));
 };
 
 const settings = { backoff: () => 60_000, maxAttempts: 2 } as const;
@@ -139,14 +150,82 @@ describe.each(NAMES)('%s', (name) => {
     expect(history.map(({ state }) => state)).toEqual(states);
   });
 
+  it('in place of what was postponed', async () => {
+    const { run } = await running1(name);
+    await again(name, 2);
+    run.end.resolve('later');
+    const next = await nextRun();
+    expect(next.payload).toBe(2);
+    next.end.resolve('well');
+    await isQuiet();
+  });
+
+  it('is gone with the run that a cancel aborts', async () => {
+    const { run, id } = await running1(name);
+    await again(name, 2);
+    run.signal.addEventListener('abort', () => run.end.resolve('badly'));
+    const cancelled = await node.delays.cancel(name, KEY, { running: 'abort', abortWithin: '30s' });
+    expect(cancelled).toMatchObject({ verdict: 'cancelled', id });
+    await isQuiet();
+    expect(runs).toHaveLength(1);
+  });
+
+  it('is left by a cancel that is rolled back', async () => {
+    const { run } = await running1(name);
+    await again(name, 2);
+    const open = await node.begin();
+    const cancelled = await node.delays.cancel(name, KEY, { manager: open.manager });
+    expect(cancelled).toMatchObject({ verdict: 'running', rerunCancelled: true });
+    await open.rollback();
+    run.end.resolve('well');
+    (await nextRun()).end.resolve('well');
+    await isQuiet();
+    expect(runs.map(({ payload }) => payload)).toEqual([1, 2]);
+  });
+
   it('is cancelled while the first one runs', async () => {
     const { run, id } = await running1(name);
     await again(name, 2);
-    expect(await node.delays.cancel(name, KEY)).toMatchObject({ verdict: 'running', id });
+    const { rerunAt } = (await node.delays.find(name, KEY))!;
+    expect(rerunAt).toBeInstanceOf(Date);
+    expect((await node.admin.list({ name })).map((one) => one.rerunAt)).toEqual([rerunAt]);
+    const cancelled = await node.delays.cancel(name, KEY);
+    expect(cancelled).toMatchObject({ verdict: 'running', id, rerunCancelled: true });
+    expect(await node.delays.cancel(name, KEY)).not.toHaveProperty('rerunCancelled');
+    expect(await node.delays.find(name, KEY)).toMatchObject({ rerunAt: null });
     run.end.resolve('well');
     await isQuiet();
     expect(runs).toHaveLength(1);
   });
+});
+
+it('in place of what the handler itself has moved on', async () => {
+  const { run } = await running1('test.plain');
+  await again('test.plain', 2);
+  run.end.resolve('moves');
+  const next = await nextRun();
+  expect(next.payload).toBe(2);
+  next.end.resolve('well');
+  await isQuiet();
+});
+
+it('what recurs runs once more, and then goes on', async () => {
+  const name = 'test.plain';
+  runs.length = 0;
+  began = signal<Run>();
+  await node.delays.schedule(name, 1, { key: KEY, repeat: { every: '1h' }, after: 0 });
+  const run = await nextRun();
+  await again(name, 2);
+  run.end.resolve('well');
+  const next = await nextRun();
+  expect(next.payload).toBe(2);
+  next.end.resolve('well');
+  await node.until(
+    `SELECT FROM delay_queue.history WHERE key = '${KEY}' AND state = 'completed'`,
+    ({ length }) => length === 2,
+  );
+  const found = await node.delays.find(name, KEY);
+  expect(found).toMatchObject({ state: 'scheduled', repeat: { every: 3_600_000 }, rerunAt: null });
 });
 
 describe.each(NAMES)('many writers of %s', (name) => {

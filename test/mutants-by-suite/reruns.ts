@@ -1,6 +1,9 @@
 import { type Mutant, patch } from './mutant.js';
 
 const RERUN = 'store/sql/delays/rerun.sql.ts';
+const CANCEL = 'store/sql/delays/cancel.sql.ts';
+const SPEC = ['integration/rerun'];
+const MODEL = ['integration/rerun-model'];
 
 /** What is kept of a key that runs, lost or taken for what it is not. Each with a mend taken out. */
 export const RERUNS: Readonly<Record<string, Mutant>> = {
@@ -9,24 +12,81 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(RERUN, 'const IS_NEWER = `f.created_at > w.asked_at`;', 'const IS_NEWER = `false`;'),
     ],
-    tests: ['integration/rerun-model'],
+    tests: MODEL,
+  },
+  'reruns-leave-newer-dead-letters': {
+    about: 'a dead letter that may have begun before the call was committed is where the key ends',
+    patches: [patch(RERUN, 'AND (f.dead OR NOT (${IS_NEWER}))', 'AND NOT (${IS_NEWER})')],
+    tests: MODEL,
+  },
+  'reruns-keep-the-first-call': {
+    about: 'of two calls the first one counts',
+    patches: [
+      patch(
+        RERUN,
+        'SET id = excluded.id, payload = excluded.payload',
+        'SET id = excluded.id, payload = r.payload',
+      ),
+    ],
+    tests: SPEC,
   },
   'reruns-outlive-a-cancel': {
     about: 'a cancel finds the delay alone, and leaves what is kept',
+    patches: [patch(CANCEL, 'WHERE s.ord IS NULL OR s.leased OR f.ord IS NOT NULL', 'WHERE false')],
+    tests: SPEC,
+  },
+  'reruns-outlive-a-first-look': {
+    about: 'the first look of a cancel does not ask whether anything is kept',
+    patches: [patch(CANCEL, 'EXISTS (SELECT FROM ${tables.rerun}) AS is_kept', 'false AS is_kept')],
+    tests: SPEC,
+  },
+  'reruns-outlive-a-cancel-of-what-waits': {
+    about: 'a cancel of what waits, as a retry does, leaves what is kept of its key',
     patches: [
+      patch(CANCEL, 'd.leased_by IS NULL AND NOT ${hasRerun(tables)}', 'd.leased_by IS NULL'),
       patch(
-        'store/sql/delays/cancel.sql.ts',
-        'WHERE s.ord IS NULL OR s.leased OR f.ord IS NOT NULL',
-        'WHERE false',
+        'store/tables/cancel-one.function.ts',
+        'AND NOT EXISTS (SELECT FROM ${tables.rerun} r WHERE r.name = _name AND r.key = _key)',
+        '',
       ),
     ],
-    tests: ['integration/rerun'],
+    tests: MODEL,
   },
   'reruns-only-while-it-runs': {
     about: 'what is committed when the run has ended is kept for ever',
     patches: [
       patch(RERUN, 'WHERE NOT EXISTS (SELECT FROM seen)', 'WHERE EXISTS (SELECT FROM seen)'),
     ],
-    tests: ['integration/rerun'],
+    tests: SPEC,
+  },
+  'reruns-beside-the-run': {
+    about: 'what is kept becomes the delay of its key while that runs',
+    patches: [
+      patch(RERUN, "and: '(d.leased_by IS NULL OR d.leased_until <= clock.now)'", "and: 'true'"),
+      patch(RERUN, '(NOT r.runs)::text AS is_over', "'true' AS is_over"),
+    ],
+    tests: SPEC,
+  },
+  'reruns-lost-by-a-reschedule': {
+    about: 'a handler that moves its own key on loses what came meanwhile',
+    patches: [
+      patch(
+        'store/sql/delays/move-on.sql.ts',
+        'CASE WHEN $4::text IS NULL THEN d.created_at ELSE clock.now END',
+        'clock.now',
+      ),
+    ],
+    tests: SPEC,
+  },
+  'reruns-outlive-clear': {
+    about: 'what is kept of one test runs in the next',
+    patches: [
+      patch(
+        'store/sql/testing/clock.sql.ts',
+        '[delay, history, pause, quota, permit, rerun]',
+        '[delay, history, pause, quota, permit]',
+      ),
+    ],
+    tests: ['integration/testing/time-travel'],
   },
 };

@@ -101,6 +101,12 @@ export interface ScheduleOptions {
    * What becomes of the call while the delay of that key runs. `leave` (default): nothing is written, the verdict is
    * `running`. `rerun`: the key is due once more when that run has ended, with what the last such call says; the verdict
    * is `rerun`.
+   *
+   * However the run ends, the key never runs twice at once. After a success a new delay is scheduled. A retry, a postponed or
+   * released attempt, a dead letter and the attempt of a process that was killed make room, as for `replace`: the call's payload
+   * and due time, and all attempts. (Another node may take over the attempt of a killed process first; then it comes after that.)
+   * What recurs goes on to recur. Whatever is scheduled for the key after the run is newer and stays. `cancel` removes what is
+   * kept, and says `rerunCancelled`. A rollback leaves nothing.
    */
   running?: 'leave' | 'rerun';
   /** Attempts before it becomes a dead letter, 1 to 1,000. Default: the handler's. */
@@ -188,6 +194,8 @@ export interface DelayInfo<N extends DelayName = DelayName> {
   attemptLog: DelayAttempt[];
   /** How its due time was moved: the last 20, oldest first. A `schedule` that replaces it begins anew. */
   moveLog: DelayMove[];
+  /** When its key is due once more after this run, as `running: 'rerun'` asked; null: it is not. */
+  rerunAt: Date | null;
 }
 
 /** What `list` and `story` answer. */

@@ -34,10 +34,12 @@ export interface ScheduleResult {
  * - `running`: an attempt holds the lease now; the business row decides. With `running: 'abort'` it was told to end, and
  *   did not within `abortWithin`.
  * - `absent`: there is no delay of that key.
+ *
+ * `rerunCancelled`: the key was to run once more after this run, and will not.
  */
 export type CancelResult =
   | { verdict: 'cancelled'; id: string; dueAt: Date }
-  | { verdict: 'running'; id: string; dueAt: Date }
+  | { verdict: 'running'; id: string; dueAt: Date; rerunCancelled?: true }
   | { verdict: 'absent' };
 
 /** Like {@link CancelResult}; a dead letter counts as `absent` (see `retryDead`). */

@@ -81,8 +81,9 @@ export class Announcements {
   }
 
   /** A key that runs is to run once more. */
-  rerun(manager: EntityManager | undefined): void {
+  rerun(manager: EntityManager | undefined, target: Target, id: number): void {
     this.afterCommit.onCommit(manager, () => this.heard.rerunAsked());
+    this.#follow(manager, target, { id, verdict: 'rerun', wakeMs: null });
   }
 
   #follow(

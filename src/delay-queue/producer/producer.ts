@@ -223,7 +223,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     answeredAtMs?: number,
   ): ScheduleResult {
     this.engine.scheduled();
-    if (placed.verdict === 'rerun') this.#announcements.rerun(manager);
+    if (placed.verdict === 'rerun') this.#announcements.rerun(manager, delay, placed.id);
     this.#announcements.written(manager, delay, placed, { answeredAtMs });
     return answerOf(placed.verdict as ScheduleResult['verdict'], placed);
   }

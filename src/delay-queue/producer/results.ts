@@ -45,6 +45,7 @@ export const infoOf = <N extends DelayName>(
   repeat: repeatOf(row.repeat),
   attemptLog: attemptsOf(row.attempt_log, row.state),
   moveLog: movesOf(row.move_log),
+  rerunAt: row.rerun_ms === null ? null : new Date(row.rerun_ms),
 });
 
 /** One payload that cannot be decoded hides no other delay, and those that a codec never answers are waited for together. */
@@ -160,11 +161,12 @@ export const recordOf = (row: HistoryRow): DelayRecord => ({
 /** The result for the caller, when its write found a row. */
 export const answerOf = <Verdict extends string>(
   verdict: Verdict,
-  { id, dueMs }: Placed,
-): { verdict: Verdict; id: string; dueAt: Date } => ({
+  { id, dueMs, rerunCancelled }: Placed,
+): { verdict: Verdict; id: string; dueAt: Date; rerunCancelled?: true } => ({
   verdict,
   id: String(id),
   dueAt: new Date(dueMs),
+  ...(rerunCancelled && verdict === 'running' && { rerunCancelled }),
 });
 
 /** A pause as callers see it. */

@@ -84,8 +84,13 @@ export class ManualRuns {
     const isLeft = !intake.isEmpty;
     if (isLeft) for (const { id } of wakes) intake.disarm(id);
     if (isLeft && heldMs === Infinity) throw new DelayUnstableError(LOCKED_MAX_MS);
-    await this.parts.reruns.pass();
+    await this.placeReruns();
     return heldMs;
+  }
+
+  /** What came while its key ran becomes the delay of its key. */
+  async placeReruns(): Promise<void> {
+    await this.parts.reruns.pass();
   }
 
   /**

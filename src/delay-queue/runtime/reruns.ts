@@ -2,6 +2,7 @@ import type { DelayEvents } from '../delay/delay.events.js';
 import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../store/sql-state.js';
 import type { Rerun, RerunPlaced, RerunStore } from '../store/rerun.store.js';
 import type { Runner } from '../store/wire/runner.js';
+import type { Idle } from '../tasks/idle.js';
 import { RecurringTask } from '../tasks/recurring-task.js';
 import { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
@@ -27,8 +28,9 @@ export class Reruns {
     private readonly runner: Runner,
     private readonly everyMs: number,
     events: DelayEvents,
+    private readonly idle: Idle,
   ) {
-    this.#task = new RecurringTask(() => this.#look(), new Trouble(events, 'rerun'));
+    this.#task = new RecurringTask(() => this.#look(), new Trouble(events, 'rerun'), idle);
   }
 
   start(): void {
@@ -51,6 +53,8 @@ export class Reruns {
 
   async #look(): Promise<number> {
     this.#isPending = await this.pass();
+    // Whatever is kept has a run that ends soon, here or elsewhere.
+    if (this.#isPending) this.idle.disturb();
     return this.#isPending ? PENDING_EVERY_MS : this.everyMs;
   }
 

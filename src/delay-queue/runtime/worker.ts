@@ -194,9 +194,9 @@ export class Worker {
   #rerunsOf(connections: EngineConnections, intake: Intake, acknowledger: Acknowledger): Reruns {
     const { options, events, nodes, notifier } = this.parts;
     const store = new RerunStore(options.installation, options.historyKept);
-    const reruns = new Reruns(store, connections, options.loadEveryMs, events);
+    const reruns = new Reruns(store, connections, options.loadEveryMs, events, this.idle);
     if (isManual(options)) return reruns;
-    const announcer = new Announcer(nodes, notifier, options.horizonMs, intake);
+    const announcer = new Announcer(nodes, notifier, options, { intake, idle: this.idle });
     reruns.placed.on(({ wake, nowMs }) =>
       announcer.announce(wake, { databaseMs: nowMs, monotonicMs: performance.now() }, 'read'),
     );

@@ -17,6 +17,7 @@ import type { Placed, NewDelay } from './wire/delay-rows.js';
 import type { Runner } from './wire/runner.js';
 import { type Installation, tablesOf } from './tables/schema.js';
 import { keyText } from './wire/delay-rows.js';
+import { Targets } from './sql/parts/targets.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { scheduleTakenSql } from './sql/delays/schedule-taken.sql.js';
 import { scheduleKeylessSql, scheduleNewSql } from './sql/delays/schedule-new.sql.js';
@@ -54,6 +55,7 @@ export class BatchStore {
       place: withColumns((columns) => scheduleNewSql(tables, 'at once', columns)),
       placeAgain: bySays((says) => scheduleTakenSql(tables, kept, 'at once', 'each', says)),
       cancelWaiting: cancelWaitingSql(tables, kept),
+      cancelFirst: cancelSql(tables, kept, 'at once', Targets.CALLS, 'first'),
       cancel: cancelSql(tables, kept, 'at once'),
       reschedule: rescheduleSql(tables, 'at once'),
     };
@@ -99,7 +101,12 @@ export class BatchStore {
     }
     if (left.length === 0) return;
     const rest = targetColumns(left.map((index) => targets[index] as NameAndKey));
-    const looked = await runner.query<PlacedRow>(this.#sql.cancel, [...rest, null, null]);
+    const parameters = [...rest, null, null];
+    let looked = await runner.query<PlacedRow>(this.#sql.cancelFirst, parameters);
+    // Something is kept to run once more.
+    if (looked.every(({ verdict }) => verdict === 'again')) {
+      looked = await runner.query<PlacedRow>(this.#sql.cancel, parameters);
+    }
     tell(looked, (position, placed) => answer(left[position] as number, placed));
   }
 

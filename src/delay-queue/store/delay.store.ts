@@ -18,6 +18,7 @@ import type { FoundRow, HistoryRow, OwnAttempt, Placed, NewDelay } from './wire/
 import { given, type Runner } from './wire/runner.js';
 import { type Installation, tablesOf } from './tables/schema.js';
 import { sqlStateOf, UNIQUE_VIOLATION } from './sql-state.js';
+import { Targets } from './sql/parts/targets.js';
 import { cancelOneSql } from './tables/cancel-one.function.js';
 import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
 import { findSql } from './sql/delays/find.sql.js';
@@ -67,7 +68,9 @@ export class DelayStore {
       },
       cancelWaiting: cancelWaitingSql(tables, kept),
       cancelOne: cancelOneSql(tables),
-      cancel: new KeyLook((lockWait) => cancelSql(tables, kept, lockWait)),
+      cancel: new KeyLook((lockWait, look) =>
+        cancelSql(tables, kept, lockWait, Targets.CALLS, look),
+      ),
       reschedule: new KeyLook((lockWait) => rescheduleSql(tables, lockWait)),
       now: nowSql(tables),
       find: findSql(tables),
@@ -222,7 +225,7 @@ export class DelayStore {
 
   #untilStable(statement: KeyLook, runner: Runner, parameters: unknown[]): Promise<PlacedRow> {
     return orHeld(runner, this.heldMaxMs, () =>
-      untilStable(() => statement.look(runner, parameters), this.heldMaxMs),
+      untilStable((looks) => statement.look(runner, parameters, looks), this.heldMaxMs),
     );
   }
 }

@@ -1,6 +1,6 @@
 import type { HistoryKept } from '../delay/attempts.js';
 import { HELD_MAX_MS, type LockWait } from './sql/parts/lock-wait.js';
-import { cancelSql } from './sql/delays/cancel.sql.js';
+import { type CancelLook, cancelSql } from './sql/delays/cancel.sql.js';
 import { discardDeadSql, retryManyDeadSql } from './sql/delays/dead-letters.sql.js';
 import { rescheduleSql } from './sql/delays/reschedule.sql.js';
 import { runNowSql } from './sql/delays/run-now.sql.js';
@@ -34,7 +34,13 @@ export interface Changed extends Placed {
 
 type ChangedRow = PlacedRow & AsText<'ord', 'failed'>;
 
-type Build = (tables: Tables, kept: HistoryKept, lockWait: LockWait, of: Targets) => string;
+type Build = (
+  tables: Tables,
+  kept: HistoryKept,
+  lockWait: LockWait,
+  of: Targets,
+  look: CancelLook,
+) => string;
 
 const STATEMENTS: Record<ManyVerb, Build> = {
   cancel: cancelSql,
@@ -86,7 +92,7 @@ export class ManyStore {
   ): Promise<Changed[]> {
     const results = list.targets.map((): Changed => ABSENT);
     let open: readonly number[] = [...list.targets.keys()];
-    const look = async (): Promise<true | undefined> => {
+    const look = async (looks: number): Promise<true | undefined> => {
       const parameters = [
         ...columnsFor(list, open),
         ...(to === undefined ? [] : moveColumns(to, open.length)),
@@ -99,6 +105,7 @@ export class ManyStore {
           this.kept,
           runner.transaction === 'callers' ? 'waits' : 'a while',
           list.of === 'keys' ? Targets.KEYS : Targets.whereIds(condition?.sql),
+          looks === 1 ? 'first' : 'again',
         ),
         [...parameters, ...(condition?.parameters ?? [])],
       );

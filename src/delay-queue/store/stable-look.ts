@@ -13,16 +13,16 @@ const PAUSE: Growth = { firstMs: 2, factor: 2, lastMs: 50, jitter: 0.5 };
 /**
  * Looks until there is an answer.
  *
- * @param look answers undefined when the row changed under it, or somebody holds it
+ * @param look answers undefined when the row changed under it, or somebody holds it; told which look it is, from 1 on
  * @throws DelayUnstableError
  */
 export async function untilStable<Answer>(
-  look: () => Promise<Answer | undefined>,
+  look: (looks: number) => Promise<Answer | undefined>,
   heldMaxMs: number,
 ): Promise<Answer> {
   const giveUpAtMs = performance.now() + heldMaxMs;
   for (let looks = 1; ; looks += 1) {
-    const answer = await look();
+    const answer = await look(looks);
     if (answer !== undefined) return answer;
     if (looks >= LOOKS_MIN && performance.now() >= giveUpAtMs)
       throw new DelayUnstableError(heldMaxMs);

@@ -111,7 +111,7 @@ export const declaredInCode = (): DelayInvalidError =>
 export type PlacedRow = AsText<
   'verdict' | 'id' | 'name' | 'due_ms' | 'now_ms',
   'key' | 'epoch' | 'wake_ms'
-> & { group_id?: string | null };
+> & { group_id?: string | null; dropped?: string };
 
 /** @param verdict for statements that answer only rows of one */
 export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
@@ -123,6 +123,7 @@ export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
     epoch: numberOf(row.epoch),
     wakeMs: numberOf(row.wake_ms),
     nowMs: numberOf(row.now_ms),
+    ...(row.dropped === 'true' && { rerunCancelled: true as const }),
   };
 }
 

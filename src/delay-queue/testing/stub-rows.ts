@@ -101,4 +101,5 @@ const rowOf = (delay: NewDelay, id: string, createdMs: number, due: number): Fou
   repeat: delay.repeat ? JSON.stringify(delay.repeat.how) : null,
   attempt_log: null,
   move_log: null,
+  rerun_ms: null,
 });

@@ -153,6 +153,7 @@ export class TimeTravel {
       const fromMs = Math.ceil(clock.nowMs());
       await clock.stand(fromMs);
       try {
+        await manual.placeReruns();
         return await work(manual, new RunLog(this.tested.events, fromMs));
       } finally {
         if (!clock.isSet && !manual.isOver) await clock.flow();

@@ -20,13 +20,7 @@ const CROWDED = 200;
 export const CALLS = {
   'cancels-what-runs': {
     about: 'cancels a delay while an attempt holds its lease',
-    patches: [
-      patch(
-        CANCEL,
-        'expiredOnlyIf: of.isNotOwn(),\n})}',
-        `expiredOnlyIf: of.isNotOwn() })${ANY_LEASE}}`,
-      ),
-    ],
+    patches: [patch(CANCEL, '\n${free},', `\n\${free${ANY_LEASE}},`)],
     seconds: 12,
     rate: CROWDED,
   },

@@ -1,3 +1,4 @@
+import { isRerun } from '../record.js';
 import type { Check } from './facts.js';
 
 /** What a transactional handler does happens together with the removal of its delay, or not at all. */
@@ -11,7 +12,9 @@ export const checkEffects: Check = function* ({ record, ledger, changes, isCommi
       yield `effect outside: ${outside.length} rows of ${who} (transaction ${no}) were committed beside its transaction`;
     }
     const tokens = new Set(
-      record.told.filter((told) => told.transaction === transaction).flatMap((told) => told.tokens),
+      record.told
+        .filter((told) => told.transaction === transaction)
+        .flatMap((told) => told.tokens.filter((token) => !isRerun(told, token))),
     );
     const strays = changes.filter(
       (its) => its.token && its.op === 'insert' && tokens.has(its.token) && its.xid !== xid,

@@ -5,6 +5,7 @@ import {
   CHANGES_SQL,
   HISTORY_SQL,
   type HistoryRow,
+  KEPT_SQL,
   LEDGER_SQL,
   type LedgerRow,
   type Row,
@@ -22,6 +23,8 @@ export interface Facts {
   history: readonly HistoryRow[];
   /** What is left in the table, when it is quiet. */
   rows: readonly Row[];
+  /** Payloads that are kept until their key has run, by their tokens. */
+  kept: ReadonlySet<string>;
   isCommitted: (xid: string | undefined) => boolean;
   /** Whether what was done in that part of a transaction stands. */
   stands: (transaction: Transaction, scope: Scope | undefined) => boolean;
@@ -34,6 +37,7 @@ export async function factsOf(record: Record, client: Client, rows: Row[]): Prom
     const { rows: changes } = await client.query<Change>(CHANGES_SQL);
     const { rows: ledger } = await client.query<LedgerRow>(LEDGER_SQL);
     const { rows: history } = await client.query<HistoryRow>(HISTORY_SQL);
+    const { rows: kept } = await client.query<{ token: string }>(KEPT_SQL);
     const committed = await committedOf(record, client);
     // What was far when all was quiet may be due by now: its commit came between two looks.
     if (committed.size !== before.size) continue;
@@ -46,6 +50,7 @@ export async function factsOf(record: Record, client: Client, rows: Row[]): Prom
       ledger,
       history,
       rows,
+      kept: new Set(kept.map(({ token }) => token)),
       isCommitted,
       stands: ({ xid }, scope) => isCommitted(xid) && !isUndone(scope),
     };

@@ -3,6 +3,7 @@ import type { Row } from '../journal.js';
 import type { Record } from '../record.js';
 import { checkCompleted, checkCounted, checkEffects, checkNeverAgain } from './attempts.js';
 import { type Check, factsOf } from './facts.js';
+import { checkReruns } from './reruns.js';
 import { checkVerdicts } from './verdicts.js';
 import { checkCommits, checkWrites } from './writes.js';
 
@@ -14,6 +15,7 @@ const CHECKS: readonly Check[] = [
   checkCompleted,
   checkCounted,
   checkNeverAgain,
+  checkReruns,
 ];
 
 /** Every promise that was broken, one line each. @param rows what is left when all is quiet */

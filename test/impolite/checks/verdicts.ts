@@ -1,4 +1,4 @@
-import type { Told } from '../record.js';
+import { isRerun, type Told } from '../record.js';
 import type { Check, Facts } from './facts.js';
 
 type Answer = NonNullable<Told['answers']>[number];
@@ -34,6 +34,8 @@ function* whatWasWrittenElsewhere(told: Told, { changes }: Facts): Iterable<stri
   if (transaction?.xid === undefined || transaction.isMangled) return;
   for (const { token, was_token, xid } of changes) {
     if (token === null || token === was_token || !tokens.includes(token)) continue;
+    // Without an answer it may be one that is kept.
+    if (told.answers === undefined || isRerun(told, token)) continue;
     if (xid !== transaction.xid) {
       yield `effect outside: ${nameOf(told)} wrote ${token} in transaction ${xid} of Postgres`;
     }
@@ -74,6 +76,7 @@ function faultOf(
   const own = facts.changes.filter((change) => xid === undefined || change.xid === xid);
   const token = told.tokens[index];
   if (token !== undefined) {
+    if (verdict === 'rerun') return undefined;
     const times = own.filter((its) => its.token === token && its.was_token !== token).length;
     const expected = stands && WRITES.has(verdict) ? 1 : 0;
     return times === expected

@@ -2,6 +2,17 @@ import { type ImpoliteMutant, patch } from '../../mutants-by-suite/mutant.js';
 
 /** Mutants that count attempts, or give turns, as they should not. */
 export const ATTEMPTS: Record<string, ImpoliteMutant> = {
+  'drops-reruns-of-retries': {
+    about: 'drops what came while a key ran when that run has failed',
+    hole: 'The last change was lost while its key ran',
+    patches: [
+      patch('store/sql/delays/rerun.sql.ts', 'AND (f.dead OR NOT (${IS_NEWER}))', 'AND false'),
+    ],
+    kinds: ['callers'],
+    programs: 60,
+    blamedBy: ['lost rerun'],
+    tests: ['integration/rerun'],
+  },
   'turns-without-a-take': {
     about: 'moves the turn on whenever somebody looks whether there is a slot',
     hole: 'Names did not take turns',

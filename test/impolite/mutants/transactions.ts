@@ -18,11 +18,11 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
       patch(
         'store/key-look.ts',
         `    const lockWait = runner.transaction === undefined ? 'a while' : 'at once';
-    const [row] = await runner.query<PlacedRow>(this.#sql[lockWait], parameters);
+    const [row] = await runner.query<PlacedRow>(sql[lockWait], parameters);
 `,
         `    const isWithin = runner.transaction !== undefined;
     if (isWithin) await runner.query('SAVEPOINT look', []);
-    const [row] = await runner.query<PlacedRow>(this.#sql['a while'], parameters);
+    const [row] = await runner.query<PlacedRow>(sql['a while'], parameters);
     if (isWithin) {
       const wroteNothing = ['running', 'absent', 'again'].includes(row?.verdict ?? 'again');
       if (wroteNothing) await runner.query('ROLLBACK TO SAVEPOINT look', []);

@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { DiscardDelay, PostponeDelay } from 'nestjs-delay-queue';
+import { signal } from '../../support/delay-node.js';
 import { fails, TestedNode, told } from './support/tested.js';
 
 const HOUR_MS = 3_600_000;
@@ -149,4 +150,43 @@ it('goes as far as a test says, and nowhere back', async () => {
   await expect(back).rejects.toMatchObject({ code: 'DELAY_TESTING' });
   await expect(back).rejects.toThrow(/and time goes forward: 2\d{3}-.* has gone by/);
   await node.testing.clear();
+});
+
+it('a key that is to run once more does so at its time, and not after a clear', async () => {
+  const { testing, delays } = node;
+  const asked = { key: '1', after: '2h', running: 'rerun' } as const;
+  /** Runs the key, and asks for one more run meanwhile, in a transaction. */
+  const asks = async (n: number, span: string) => {
+    const [begun, goesOn] = [signal(), signal()];
+    node.does['test.a'] = async () => {
+      begun.resolve();
+      await goesOn.promise;
+    };
+    const advancing = testing.advance(span);
+    await begun.promise;
+    const open = await node.begin();
+    const { manager } = open;
+    const result = await delays.schedule('test.a', { n }, { ...asked, manager });
+    expect([result.verdict, hours(result.dueAt, testing.now())]).toEqual(['rerun', 2]);
+    return {
+      commit: open.commit,
+      ends: async () => {
+        goesOn.resolve();
+        expect(told(await advancing)).toEqual(['test.a 1: completed']);
+      },
+    };
+  };
+  await node.schedule('test.a', '1', '1h');
+  const first = await asks(2, '1h');
+  await first.commit();
+  await first.ends();
+  await testing.expectScheduled('test.a', '1', { dueIn: '2h', payload: { n: 2 } });
+  const second = await asks(3, '2h');
+  await second.ends();
+  await second.commit();
+  const third = await asks(4, '2h');
+  await third.ends();
+  await third.commit();
+  await testing.clear();
+  expect(await testing.advance('9d')).toEqual([]);
 });

@@ -106,6 +106,8 @@ function answers() {
   type Unfinished = 'running' | 'lost' | 'released' | 'aborted' | 'split' | 'superseded';
   same<DelayAttempt['outcome'], AttemptOutcome>(true);
   same<(DelayInfo | DelayRecord)['moveLog'], DelayMove[]>(true);
+  same<DelayInfo['rerunAt'], Date | null>(true);
+  same<Extract<CancelResult, { verdict: 'running' }>['rerunCancelled'], true | undefined>(true);
   same<DelayMove['call'], MoveCall>(true);
   same<DelayMove['at' | 'from' | 'to'], Date>(true);
   type Calls = 'reschedule' | 'postpone' | 'runNow' | 'retryDead' | 'declaration';

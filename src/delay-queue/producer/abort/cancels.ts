@@ -123,7 +123,12 @@ export class Cancels {
       const open = running.map(({ index }) => targets[index] as Of);
       const again = await unlessHeld(manager === undefined, () => cancel(open));
       for (const [position, result] of again.entries()) {
-        results[(running[position] as { index: number }).index] = result;
+        const { index } = running[position] as { index: number };
+        const before = results[index] as CancelResult;
+        const hadRerun = before.verdict === 'running' && before.rerunCancelled;
+        // What an earlier look removed stays removed.
+        results[index] =
+          result.verdict === 'running' && hadRerun ? { ...result, rerunCancelled: true } : result;
       }
     }
   }

@@ -208,7 +208,7 @@ function createStatements({ delay, history, node, pause, quota, permit, rerun }:
     // one that maxWait counts from.
     `CREATE TABLE IF NOT EXISTS ${rerun} (
        id           bigint NOT NULL,
-       due_at       timestamptz NOT NULL CHECK (isfinite(due_at)),
+       due_at       timestamptz NOT NULL CONSTRAINT rerun_due_at_readable CHECK (isfinite(due_at)),
        asked_at     timestamptz NOT NULL,
        created_at   timestamptz NOT NULL,
        max_wait_ms  float8,

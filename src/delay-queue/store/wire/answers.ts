@@ -205,6 +205,7 @@ export type FindAnswer = AsText<
   | 'repeat'
   | 'attempt_log'
   | 'move_log'
+  | 'rerun_ms'
 >;
 
 export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
@@ -216,6 +217,7 @@ export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
   attempts: Number(row.attempts),
   max_attempts: numberOf(row.max_attempts),
   created_ms: instantOf(row.created_ms),
+  rerun_ms: instantOf(row.rerun_ms),
 });
 
 export type ListAnswer = FindAnswer & AsText<never, 'waits_for'>;

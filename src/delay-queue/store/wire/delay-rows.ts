@@ -44,6 +44,8 @@ export interface Placed<Verdict extends string = string> {
   epoch: number | null;
   wakeMs: number | null;
   nowMs: number;
+  /** A cancel removed what was kept of that key. */
+  rerunCancelled?: true;
 }
 
 /** What `find` reads; instants in milliseconds since 1970, payload as JSON text. */
@@ -67,6 +69,8 @@ export interface FoundRow {
   attempt_log: string | null;
   /** JSON text; null: it was never moved. */
   move_log: string | null;
+  /** When its key is due once more, after this run. */
+  rerun_ms: number | null;
 }
 
 /** What `list` reads. */

@@ -5,18 +5,21 @@ import { fullLimits, waitsFor } from '../stats/waits-for.js';
 import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
 
 /** All of the delay `d`; there is a `clock`. */
-const COLUMNS = `d.id::text AS id, d.name, d.key, d.group_id, d.headers::text AS headers, d.payload::text AS payload,
+const columnsOf = (
+  rerun: string,
+): string => `d.id::text AS id, d.name, d.key, d.group_id, d.headers::text AS headers, d.payload::text AS payload,
        ${stateAt('clock.now')} AS state,
        ${epochMs('d.due_at')}::text AS due_ms,
        CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
        d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error, d.repeat::text AS repeat,
        d.attempt_log::text AS attempt_log, d.move_log::text AS move_log,
-       ${epochMs('d.created_at')}::text AS created_ms`;
+       ${epochMs('d.created_at')}::text AS created_ms,
+       (SELECT ${epochMs('r.due_at')} FROM ${rerun} r WHERE r.name = d.name AND r.key = d.key)::text AS rerun_ms`;
 
 /** The live delay of (name, key), dead letters included. Parameters: name, key. */
-export const findSql = ({ delay, now }: Tables): string => `
+export const findSql = ({ delay, rerun, now }: Tables): string => `
 WITH ${clock({ now })}
-SELECT ${COLUMNS}
+SELECT ${columnsOf(rerun)}
 FROM ${delay} d, clock
 WHERE d.name = $1::text AND d.key = $2::text`;
 
@@ -34,7 +37,7 @@ page AS MATERIALIZED (
   LIMIT $2::int
 ),
 ${fullLimits(tables, 'page')}
-SELECT ${COLUMNS}, ${waitsFor(tables)} AS waits_for
+SELECT ${columnsOf(tables.rerun)}, ${waitsFor(tables)} AS waits_for
 FROM page d, clock
 ORDER BY d.id`;
 

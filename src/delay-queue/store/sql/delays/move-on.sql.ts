@@ -18,6 +18,8 @@ import {
  * history. Parameters: id, epoch, node, payload (null: as it is), after_ms, at, extend_ms,
  * max_attempts (null: as it is), lateness_ms, extras (null: as they are).
  *
+ * Without a payload it is as old as it was: nothing newer than what came meanwhile to run once more.
+ *
  * Lock wait: whoever holds the row of a plain attempt, its own renewal above all, lets go soon, and is
  * waited for. A transactional handler that comes with a transaction of its own making, or a plain one
  * that has moved the row on in an open one, would wait for itself without end; it gets no row and
@@ -37,7 +39,7 @@ moved AS (
   UPDATE ${tables.delay} d
   SET payload = COALESCE($4::text::jsonb, d.payload), due_at = own.due,
       wake_at = GREATEST(own.due, ${wholeMs('clock.now')}),
-      max_attempts = COALESCE($8::int, d.max_attempts), created_at = clock.now,
+      max_attempts = COALESCE($8::int, d.max_attempts), created_at = CASE WHEN $4::text IS NULL THEN d.created_at ELSE clock.now END,
       epoch = ${nextEpoch('d')}, attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL,
       group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group' END,
       headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers' END,

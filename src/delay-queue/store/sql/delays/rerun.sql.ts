@@ -10,7 +10,7 @@ import { epochMs, plusMs, type Tables, wholeMs } from '../../tables/schema.js';
 
 /*
  * A key that runs is to run once more. That cannot stand in the row that runs: a transactional attempt locks it to its
- * end, and no writer waits for a handler. So it stands beside it until the run is over (docs/adr/0052).
+ * end, and no writer waits for a handler. So it stands beside it until the run is over (docs/adr/0054).
  */
 
 const MAX_WAIT = `(i.extras::jsonb ->> 'maxWait')::float8`;
@@ -61,8 +61,14 @@ FROM (
 ORDER BY r.runs, r.due_at
 LIMIT $1::int`;
 
-/** The row says something newer, if it was scheduled since. */
+/**
+ * The row says something newer, if it was scheduled since. A dead letter of that kind may have begun before what is kept was
+ * committed: its key runs once more, with what the row says.
+ */
 const IS_NEWER = `f.created_at > w.asked_at`;
+
+const newerOf = (column: string): string =>
+  `${column} = CASE WHEN ${IS_NEWER} THEN d.${column} ELSE w.${column} END`;
 
 /**
  * What is kept for one key becomes its delay, unless it runs. It takes the place of one that waits and is older, as a
@@ -94,12 +100,13 @@ free AS MATERIALIZED (
 ),
 moved AS (
   UPDATE ${tables.delay} d
-  SET payload = w.payload, due_at = w.due_at, wake_at = GREATEST(w.due_at, ${wholeMs('clock.now')}),
-      max_attempts = w.max_attempts, created_at = ${CREATED_AT}, epoch = d.epoch + 1, attempts = 0,
+  SET ${['payload', 'max_attempts', 'group_id', 'headers'].map(newerOf).join(', ')},
+      due_at = w.due_at, wake_at = GREATEST(w.due_at, ${wholeMs('clock.now')}),
+      created_at = ${CREATED_AT}, epoch = d.epoch + 1, attempts = 0,
       leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL,
-      move_log = NULL, group_id = w.group_id, headers = w.headers
+      move_log = NULL
   FROM wanted w, free f, clock
-  WHERE ${isRowOf('f')} AND NOT (${IS_NEWER})
+  WHERE ${isRowOf('f')} AND (f.dead OR NOT (${IS_NEWER}))
   RETURNING d.id, d.epoch, d.name, d.group_id, d.wake_at
 ),
 placed AS (
@@ -119,7 +126,7 @@ done AS (
 )${intoHistory(tables, kept, {
   of: 'f',
   from: 'free f, wanted w',
-  where: `f.dead AND NOT (${IS_NEWER})`,
+  where: 'f.dead',
   state: "'discarded'",
   node: 'NULL',
 })}

@@ -14,14 +14,20 @@ interface Clock {
    * changed, not even a pooler's. Only in a transaction of our own.
    */
   waitsMs?: number | undefined;
+  /** Further columns, with their names. */
+  more?: readonly string[];
 }
 
 type Now = Pick<Tables, 'now'>;
 
 /** CTE `clock`: the clock, read once per statement. */
-export function clock({ now }: Now, { whole = false, waitsMs }: Clock = {}): string {
-  const limit =
-    waitsMs === undefined ? [] : [`set_config('lock_timeout', '${waitsMs}', true) AS lock_timeout`];
+export function clock({ now }: Now, { whole = false, waitsMs, more = [] }: Clock = {}): string {
+  const limit = [
+    ...(waitsMs === undefined
+      ? []
+      : [`set_config('lock_timeout', '${waitsMs}', true) AS lock_timeout`]),
+    ...more,
+  ];
   if (!whole) {
     return `clock AS MATERIALIZED (SELECT ${[`${now} AS now`, ...limit].join(', ')})`;
   }
@@ -32,8 +38,8 @@ export function clock({ now }: Now, { whole = false, waitsMs }: Clock = {}): str
 }
 
 /** CTE `clock` of a statement that meets held rows in that way. */
-export const clockOf = (tables: Now, lockWait: LockWait): string =>
-  clock(tables, { waitsMs: lockWait === 'a while' ? HELD_MAX_MS : undefined });
+export const clockOf = (tables: Now, lockWait: LockWait, more: readonly string[] = []): string =>
+  clock(tables, { waitsMs: lockWait === 'a while' ? HELD_MAX_MS : undefined, more });
 
 /**
  * SQL for this moment in what nodes say of themselves, where there is a CTE `clock`. It is the database's clock in tests

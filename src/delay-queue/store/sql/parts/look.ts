@@ -16,7 +16,7 @@ seen AS MATERIALIZED (
   })} d
 )`;
 
-interface FreeRows {
+export interface FreeRows {
   of?: Targets;
   /** Columns of `input` that stand beside those of the row. */
   carries?: readonly string[];
