@@ -150,6 +150,16 @@ describe.each(KINDS)('rows that cannot be read, of a %s handler', (_, histories,
   );
 });
 
+it('a row whose id JavaScript cannot tell from its neighbours is set aside where no other row is', async () => {
+  await insertOdd('test.odd', [['id', '9007199254740993']]);
+  await stage.start({ providers: [plainHandler('test.odd', () => {})] });
+  const left = await stage.until<{ id: string; wake_at: string }>(
+    `SELECT id::text, wake_at::text FROM delay_queue.delay`,
+    (rows) => rows.every(({ wake_at }) => wake_at === 'infinity'),
+  );
+  expect(left).toEqual([{ id: '9007199254740993', wake_at: 'infinity' }]);
+});
+
 it('whoever schedules, looks, changes or cancels meets an odd row, and hears no raw error', async () => {
   await withoutConstraints();
   await insertOdd('test.met', ODD);
