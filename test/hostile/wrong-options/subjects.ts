@@ -79,6 +79,7 @@ export const SUBJECTS: readonly Subject[] = [
       autorun: BOOLEANS,
       nodeName: ['a text'],
       deployment: ['a long text'],
+      idleFor: ['false'],
       history: ['false', 'an empty object'],
       enhancers: ['false'],
       backoff: ['an empty object'],

@@ -71,12 +71,13 @@ export const LIES: Record<string, Lie> = {
     `UPDATE chaos.transition SET at = (old).wake_at - interval '1 ms'
      WHERE (new).payload->>'token' = 'retried' AND (new).attempts = 2 AND (new).leased_by IS NOT NULL`,
   ],
+  // Of two claims: the limit lets no claim have both.
   'attempts taken over from a process that lives': [
     3,
-    /"rated \d": n1 took it over at .*, and the process of n2 held its lock/,
+    /"(?:first|second)": n1 took it over at .*, and the process of n2 held its lock/,
     `UPDATE chaos.transition
      SET lock_lives = true, old.lease_lock = 7, old.leased_by = 'n2', old.leased_until = at + interval '1 s'
-     WHERE (new).payload->>'token' IN ('rated 1', 'rated 2') AND (new).leased_by IS NOT NULL`,
+     WHERE (new).payload->>'token' IN ('first', 'second') AND (new).leased_by IS NOT NULL`,
   ],
   'told "rescheduled", and nothing was written': [
     4,
