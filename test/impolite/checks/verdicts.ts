@@ -92,6 +92,8 @@ function faultOf(
     const isGone = stands || isEnded || isAnsweredElsewhere(told, id, CANCELS, facts);
     const expected = isGone ? 1 : 0;
     if (isOwn && !facts.isCommitted(xid)) return undefined;
+    // Its run has ended, and what was kept of its key was no delay yet: that was cancelled.
+    if (times === 0 && wasKeptBeside(id, facts)) return undefined;
     return times === expected
       ? undefined
       : `answered cancelled, and delay ${id} was removed ${times} times instead of ${expected}`;
@@ -105,6 +107,11 @@ function faultOf(
   }
   return faultOfNothing(told, verdict, facts);
 }
+
+const wasKeptBeside = (id: string | undefined, { record }: Facts): boolean =>
+  record.told.some(({ answers }) =>
+    answers?.some((answer) => answer.verdict === 'rerun' && answer.id === id),
+  );
 
 const CANCELS: ReadonlySet<string> = new Set(['cancelled']);
 const MOVES: ReadonlySet<string> = new Set(['rescheduled', 'scheduled']);

@@ -1,4 +1,5 @@
 import { expect, it } from '@jest/globals';
+import { signal } from '../../support/delay-node.js';
 import { OneNode } from '../../support/one-node.js';
 import { OtherNode } from '../../support/other-node.js';
 
@@ -13,9 +14,22 @@ it('a caller who waited behind a claim in flight and heard `running` leaves the 
   const { id } = await delays.schedule('test.a', { n: 1 }, { after: 0, key: 'k' });
   const [claiming, caller] = [await node.begin(), await node.begin()];
   const claim = await new OtherNode(claiming.manager).claim(id);
+  // Between two of its looks: one that has begun before the commit may lock what it then finds leased.
+  const [met, committed] = [signal(), signal()];
+  const runner = caller.manager.queryRunner!;
+  const query = runner.query.bind(runner);
+  let looks = 0;
+  runner.query = async (...given: [string]) => {
+    looks += 1;
+    if (looks > 1) await committed.promise;
+    const rows = await query(...given);
+    met.resolve();
+    return rows;
+  };
   const answer = delays.cancel('test.a', 'k', { manager: caller.manager });
-  await claiming.isMet();
+  await met.promise;
   await claiming.commit();
+  committed.resolve();
   expect(await answer).toMatchObject({ verdict: 'running' });
   // The caller's transaction goes on, and so does the attempt.
   const { store } = new OtherNode(dataSource);

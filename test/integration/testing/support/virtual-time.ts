@@ -133,7 +133,11 @@ export class Model {
   }
 
   #run(row: Waiting): Ran {
-    const { name, key, dueMs } = row;
+    const { name, key, everyMs } = row;
+    // One run stands for all instants that a pause has held back: it is the last of them.
+    if (everyMs !== undefined)
+      row.dueMs += Math.floor((this.nowMs - row.dueMs) / everyMs) * everyMs;
+    const { dueMs } = row;
     row.attempts += 1;
     const attempt = row.attempts;
     this.heard.push([name, key, dueMs, this.nowMs - dueMs, attempt, this.nowMs].join(' '));
@@ -145,12 +149,11 @@ export class Model {
       return { ...answer, outcome: isDead ? 'dead' : 'retrying' };
     }
     this.#ended.push(`${name} ${key} ${this.nowMs}`);
-    if (row.everyMs === undefined) this.#waiting.delete(`${name} ${key}`);
-    else this.#recur(row, row.everyMs);
+    if (everyMs === undefined) this.#waiting.delete(`${name} ${key}`);
+    else this.#recur(row, everyMs);
     return { ...answer, outcome: 'completed' };
   }
 
-  /** One run stands for all instants that a pause has held back. */
   #recur(row: Waiting, everyMs: number): void {
     row.dueMs += everyMs;
     row.wakeMs = row.dueMs;
