@@ -39,7 +39,7 @@ export class Matching {
   readonly #selection: SelectionStore;
   readonly #size = new StatementSize(PAGE);
   readonly #payloads: Payloads;
-  /** For how long a node counts as alive of which nobody can tell. */
+  /** For how long a node counts as alive of which nothing can be told. */
   readonly #nodeAliveMs: number;
 
   constructor(

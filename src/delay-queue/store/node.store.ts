@@ -119,7 +119,7 @@ export class NodeStore {
 
   /**
    * Which of these names no live node serves.
-   * @param aliveMs for how long a node counts as alive of which nobody can tell
+   * @param aliveMs for how long a node counts as alive of which nothing can be told
    */
   async unserved(names: readonly string[], aliveMs: number): Promise<string[]> {
     const rows = await this.runner.query<{ name: string }>(this.#sql.unserved, [

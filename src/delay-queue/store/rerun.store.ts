@@ -92,7 +92,7 @@ export class RerunStore {
     return rows.map(({ name, key, is_over: isOver }) => ({ name, key, isOver: isOver === 'true' }));
   }
 
-  /** Makes it the delay of its key. Undefined while that runs, or somebody else writes about it; null: something newer waits. */
+  /** Makes it the delay of its key. Undefined while that runs, or another call writes about it; null: something newer waits. */
   async place(runner: Runner, { name, key }: Rerun): Promise<RerunPlaced | null | undefined> {
     const [row] = await runner.query<RerunAnswer>(this.#sql.place, [name, key]);
     if (row === undefined) return undefined;

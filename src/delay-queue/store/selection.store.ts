@@ -63,7 +63,7 @@ export class SelectionStore {
     this.#tables = tablesOf(of);
   }
 
-  /** @param aliveMs for how long a node counts as alive of which nobody can tell */
+  /** @param aliveMs for how long a node counts as alive of which nothing can be told */
   async list(runner: Runner, filter: RowFilter, page: Page, aliveMs: number): Promise<ListedRow[]> {
     const { sql, parameters } = this.#where(filter, 4);
     const rows = await runner.query<ListAnswer>(listSql(this.#tables, sql), [
@@ -120,7 +120,7 @@ export class SelectionStore {
     };
   }
 
-  /** @param aliveMs for how long a node counts as alive of which nobody can tell */
+  /** @param aliveMs for how long a node counts as alive of which nothing can be told */
   async nameStats(runner: Runner, aliveMs: number): Promise<NameStatsRow[]> {
     const rows = await runner.query<NameStatsAnswer>(nameStatsSql(this.#tables), [aliveMs]);
     return rows.map(nameStatsOf);
@@ -139,7 +139,7 @@ export class SelectionStore {
     return rows.map(groupStatsOf);
   }
 
-  /** @param aliveMs for how long a node counts as alive of which nobody can tell */
+  /** @param aliveMs for how long a node counts as alive of which nothing can be told */
   async nodeStats(runner: Runner, aliveMs: number): Promise<NodeStatsRow[]> {
     const rows = await runner.query<NodeStatsAnswer>(nodeStatsSql(this.#tables), [aliveMs]);
     return rows.map(nodeStatsOf);

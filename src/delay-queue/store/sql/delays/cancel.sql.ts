@@ -57,7 +57,7 @@ FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'], ...(isFirst ? []
 ORDER BY i.ord`;
 };
 
-/** Nothing is kept of it that somebody else writes just now. */
+/** Nothing is kept of it that another call writes just now. */
 const NOT_OTHERS = 'i.ord <> ALL (ARRAY(SELECT k.ord FROM kept k EXCEPT SELECT m.ord FROM mine m))';
 
 const ANSWERED = `COALESCE(f.id, s.id)::text AS id, ${epochMs('COALESCE(f.due_at, s.due_at)')}::text AS due_ms,
@@ -79,7 +79,7 @@ dropped AS (
   ))
 ),`;
 
-/** CTEs `kept`, what is kept of the keys of `input`, and `mine`, what of that nobody else has. */
+/** CTEs `kept`, what is kept of the keys of `input`, and `mine`, what of that no other call has. */
 const keptAndMine = ({ rerun }: Tables, of: Targets): string => `
 kept AS MATERIALIZED (
   SELECT n.ord, r.at FROM ${of.named().by} n, LATERAL (
@@ -93,7 +93,7 @@ mine AS MATERIALIZED (
 ),`;
 
 /**
- * Removes the delays of (name, key) that no attempt and nobody else holds, and that are not to run once more: most of those that are
+ * Removes the delays of (name, key) that no attempt and no other call holds, and that are not to run once more: most of those that are
  * cancelled. One look-up by key and no look at what is left; half the time of the above, which can
  * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
  */

@@ -25,7 +25,7 @@ WHERE d.name = $1::text AND d.key = $2::text`;
 
 /**
  * Live delays, dead letters included, in the order of their ids, and what each waits for. Parameters: behind which id, how
- * many, for how many milliseconds a node counts as alive of which nobody can tell; then the filter's.
+ * many, for how many milliseconds a node counts as alive of which nothing can be told; then the filter's.
  */
 export const listSql = (tables: Tables, filter: string): string => `
 WITH ${clock(tables)},

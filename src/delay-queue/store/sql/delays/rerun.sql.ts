@@ -17,7 +17,7 @@ const MAX_WAIT = `(i.extras::jsonb ->> 'maxWait')::float8`;
 
 /**
  * Keeps calls that met a delay that runs: one for each key, the last. Parameters, one array each, sorted by (name, key):
- * as in `place`, then extras[] and the ids of the delays that run. Answers a row for each, in no order. It waits for whoever writes about the same key in a
+ * as in `place`, then extras[] and the ids of the delays that run. Answers a row for each, in no order. It waits for calls that write about the same key in a
  * transaction that is open.
  */
 export const askRerunSql = (tables: Tables, lockWait: LockWait): string => `
@@ -40,7 +40,7 @@ SET id = excluded.id, payload = excluded.payload,
     group_id = excluded.group_id, headers = excluded.headers
 RETURNING r.name, r.key, ${epochMs('r.due_at')}::text AS due_ms`;
 
-/** Drops what is kept for keys, but not what somebody writes just now. Parameters: names[], keys[]. */
+/** Drops what is kept for keys, but not what another call writes just now. Parameters: names[], keys[]. */
 export const dropRerunsSql = ({ rerun }: Tables): string => `
 DELETE FROM ${rerun} WHERE ctid = ANY (ARRAY(
   SELECT r.ctid FROM unnest($1::text[], $2::text[]) AS i(name, key), LATERAL (
@@ -75,8 +75,8 @@ const newerOf = (column: string): string =>
  * retry of the run is, and of a dead letter. Parameters: name, key. Answers a row when it is done: with the delay that
  * was written, if one was.
  *
- * One statement: at any moment a key has either what is kept or the delay that was made of it, and whoever looks, as
- * `cancel` does, sees one of the two. It waits for nobody, but shortly for whoever inserts that key just now.
+ * One statement: at any moment a key has either what is kept or the delay that was made of it, and each look, as that of
+ * `cancel`, sees one of the two. It waits for no lock, but shortly for a call that inserts that key just now.
  */
 export const rerunSql = (tables: Tables, kept: HistoryKept): string => `
 WITH ${clock(tables, { waitsMs: INSERT_WAITS_MS_MAX })},

@@ -7,7 +7,7 @@ const LOOKS_AT_MAX = 1_000;
 
 /**
  * A node with nothing to do says how long it leaves the database alone: until shortly before the next wake of its names,
- * whoever's share that is. What another node has leased has its wake behind it, and so keeps this one awake. Parameters: node,
+ * in any node's share. What another node has leased has its wake behind it, and so keeps this one awake. Parameters: node,
  * names[], groups that are left out, for how many milliseconds at most, horizon_ms. Answers one row with `idle_ms`; none when there
  * is something to do within the horizon.
  *

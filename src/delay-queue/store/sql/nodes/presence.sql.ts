@@ -55,7 +55,7 @@ export const lives = (node: string, now: string, withinMs: string): string =>
 
 /**
  * CTE `live`: the names that each live node serves.
- * @param aliveMs parameter: for how many milliseconds a node counts as alive of which nobody can tell
+ * @param aliveMs parameter: for how many milliseconds a node counts as alive of which nothing can be told
  */
 export const liveNames = (tables: Tables, aliveMs: string): string => `live AS MATERIALIZED (
   SELECT n.names FROM ${tables.node} n, clock

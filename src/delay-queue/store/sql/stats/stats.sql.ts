@@ -5,9 +5,9 @@ import { epochMs, type Tables, wakeOf } from '../../tables/schema.js';
 import { liveNames, lives } from '../nodes/presence.sql.js';
 
 /**
- * How many delays each name has in each state, and those whose wake is past: nobody has begun them, and what holds them
+ * How many delays each name has in each state, and those whose wake is past: no node has begun them, and what holds them
  * back. Reads the whole table, and asks once for each group that has something overdue. Parameter: for how many
- * milliseconds a node counts as alive of which nobody can tell.
+ * milliseconds a node counts as alive of which nothing can be told.
  */
 export const nameStatsSql = (tables: Tables): string => `
 WITH ${clock(tables)},
@@ -43,7 +43,7 @@ ORDER BY c.name`;
 
 /**
  * The nodes that live, and how many delays each has leased: the table is read once for all of them. Parameter: for how
- * many milliseconds a node counts as alive of which nobody can tell.
+ * many milliseconds a node counts as alive of which nothing can be told.
  */
 export const nodeStatsSql = (tables: Tables): string => `
 WITH ${clock(tables)}
