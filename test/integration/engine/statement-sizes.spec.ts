@@ -231,7 +231,7 @@ it('a renewal that is refused for one row keeps the leases of all others', async
   });
   await stage.overdue('test.held', 10);
   await stage.start({
-    options: { lease: '2s', timeout: '60s', maxAttempts: 100 },
+    options: { lease: '4s', timeout: '60s', maxAttempts: 100 },
     providers: [plainHandler('test.held', () => release.promise, { concurrency: 10 })],
   });
   await renewedTwice.promise;
