@@ -13,7 +13,7 @@ const PAUSE: Growth = { firstMs: 2, factor: 2, lastMs: 50, jitter: 0.5 };
 /**
  * Looks until there is an answer.
  *
- * @param look answers undefined when the row changed under it, or somebody holds it; told which look it is, from 1 on
+ * @param look answers undefined when the row changed under it, or another session holds it; told which look it is, from 1 on
  * @throws DelayUnstableError
  */
 export async function untilStable<Answer>(
