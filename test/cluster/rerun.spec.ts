@@ -7,7 +7,7 @@ const cluster = new Cluster();
 const FOREVER = { options: { lease: '30m', timeout: '30m' } } as const;
 
 it.each([
-  ['test.plain', { options: { lease: '5s' } }],
+  ['test.plain', { options: { lease: '5s', timeout: '60s' } }],
   ['test.fenced', FOREVER],
 ] as const)(
   'a key of %s whose process is killed while it runs runs once more, with what came meanwhile',
