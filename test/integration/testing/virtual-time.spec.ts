@@ -135,11 +135,10 @@ async function there() {
 }
 
 /** Names that are due at one instant are claimed side by side: only within a name is their order promised. */
-const byInstantAndName = (heard: readonly string[]): string[] => {
-  const instantAndName = (line: string): string =>
-    `${line.split(' ').at(-1)} ${line.split(' ')[0]}`;
-  return heard.toSorted((a, b) => instantAndName(a).localeCompare(instantAndName(b)));
-};
+const byInstantAndName = (heard: readonly string[]): string[] =>
+  heard.toSorted((a, b) => instantAndName(a).localeCompare(instantAndName(b)));
+
+const instantAndName = (line: string): string => `${line.split(' ').at(-1)} ${line.split(' ')[0]}`;
 
 /** Rare among random programs. */
 const PAUSED_OVER_INSTANTS: [Date, Step[]] = [
