@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { type HandlerKind, HANDLERS } from './adapters/adapter.js';
+import { DRAIN_HANDLERS, type HandlerKind } from './adapters/adapter.js';
 import { VACUUM_NAMES, type VacuumName } from './churn-settings.js';
 import type { Ahead } from './endurance/delays.js';
 import { listed, UsageError, whole, wholes, words } from './option-values.js';
@@ -22,6 +22,7 @@ export const SCENARIOS = [
   'lateness',
   'commit',
   'attempt',
+  'main-job',
   'in-transaction',
   'plans',
   'churn',
@@ -77,6 +78,7 @@ const OPTIONS = {
   'churn-keep': { type: 'string', default: '15' },
   'idle-pending': { type: 'string', default: '100000' },
   'idle-seconds': { type: 'string', default: '30' },
+  orders: { type: 'string', default: '10000' },
   'limit-seconds': { type: 'string', default: '60' },
   'endurance-rate': { type: 'string', default: '2000' },
   'endurance-seconds': { type: 'string', default: '1800' },
@@ -124,6 +126,8 @@ export interface Settings {
   /** How long `lateness` and `commit` schedule, and `idle` watches. */
   seconds: number;
   idleSeconds: number;
+  /** Orders that `main-job` closes. */
+  orders: number;
   /** How long nodes run under a limit in `rate-limit`. */
   limitSeconds: number;
   /** How long `shop` orders at that pace, and how many order at a time as fast as it goes. */
@@ -170,7 +174,7 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
     count: wholeOf('count', 1),
     processes: wholesOf('processes', 1),
     workers: words('workers', values.workers, WORKERS),
-    handlers: words('handlers', values.handlers, HANDLERS),
+    handlers: words('handlers', values.handlers, DRAIN_HANDLERS),
     concurrency: values.concurrency
       .split(',')
       .map((text) => (text === 'default' ? undefined : whole('concurrency', text, 1))),
@@ -186,6 +190,7 @@ export function parseCommandLine(args: string[]): Settings | 'help' {
     ratesPerSecond: wholesOf('rates', 1),
     seconds: seconds(10),
     idleSeconds: wholeOf('idle-seconds', 1),
+    orders: wholeOf('orders', 1),
     limitSeconds: wholeOf('limit-seconds', 6),
     shopSeconds: seconds(120),
     ordersPerSecond: wholeOf('orders-per-second', 1),

@@ -25,6 +25,7 @@ const MODULES: { [name in ScenarioName]: () => Promise<ScenarioModule> } = {
   lateness: () => import('./lateness.js'),
   commit: () => import('./commit.js'),
   attempt: () => import('./attempt.js'),
+  'main-job': () => import('./main-job.js'),
   'in-transaction': () => import('./in-transaction.js'),
   plans: () => import('./plans.js'),
   churn: () => import('./churn.js'),

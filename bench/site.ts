@@ -18,6 +18,8 @@ export interface Site {
   begin(): Promise<void>;
   /** Since `begin`. */
   done(): Promise<Work>;
+  /** The engine's claims so far, where statements are counted one by one; NaN elsewhere. */
+  claims(): Promise<number>;
   drop(): Promise<void>;
 }
 
@@ -79,6 +81,7 @@ export async function openSite(
         walBytes: (await walBytes()) - before.walBytes,
       };
     },
+    claims: async () => (counter ? counter.claims(database) : Number.NaN),
     async drop() {
       await counter?.forget(database);
       await database.drop();

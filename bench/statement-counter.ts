@@ -36,6 +36,18 @@ export class StatementCounter {
     return rows[0]?.count ?? Number.NaN;
   }
 
+  /** Of the delay queue: its statement is the one that sets a lease. */
+  async claims({ name }: BenchDatabase): Promise<number> {
+    if (this.source !== 'pg_stat_statements') return Number.NaN;
+    const { rows } = await this.client.query<{ count: number }>(
+      `SELECT COALESCE(sum(calls), 0)::float8 AS count
+       FROM pg_stat_statements s JOIN pg_database d ON d.oid = s.dbid
+       WHERE d.datname = $1 AND query LIKE '%leased_until = %' AND query LIKE '%max_attempts%wanted%'`,
+      [name],
+    );
+    return rows[0]?.count ?? Number.NaN;
+  }
+
   /** Makes room: entries of a dropped database would stay and push those of the next one out. */
   async forget({ name }: BenchDatabase): Promise<void> {
     if (this.source !== 'pg_stat_statements') return;

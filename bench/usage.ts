@@ -26,6 +26,7 @@ shop      --orders-per-second 100 --seconds 120 --connections 50
 lateness  --rates 200,1000 --seconds 10 --pending 0 (or 0,1000000,10000000)
 commit    --rates 200,1000 --seconds 10
 attempt   (no options)
+main-job  --orders 10000
 in-transaction (no options)
 plans     --count 50000
 churn     --churn fillfactor,vacuum (default: fillfactor) --churn-waiting 20000

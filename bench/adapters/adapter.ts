@@ -11,11 +11,19 @@ export interface Hears {
 }
 
 /**
- * What the handler of each delay does: nothing (`plain`), the same as an async function, or one UPDATE of a row of the
- * caller's own, in the transaction of the attempt where the system has one.
+ * What the handler of each delay does: nothing (`plain`), the same as an async function, one UPDATE of a row of the
+ * caller's own, in the transaction of the attempt where the system has one (`update`), or the close of an order in a
+ * transaction, through TypeORM: that of the attempt, or one that the handler opens (`close`).
  */
-export const HANDLERS = ['plain', 'async', 'update'] as const;
+export const HANDLERS = ['plain', 'async', 'update', 'close'] as const;
 export type HandlerKind = (typeof HANDLERS)[number];
+
+/** Those that `drain` runs. */
+export const DRAIN_HANDLERS = [
+  'plain',
+  'async',
+  'update',
+] as const satisfies readonly HandlerKind[];
 
 /** What `update` handlers change, a row for each delay. */
 export const ITEMS = {
@@ -29,6 +37,8 @@ export interface Running {
   handler: HandlerKind;
   /** Handlers at a time, where a system lets one choose; left out: as it comes. */
   concurrency?: number | undefined;
+  /** Delays of one call of the handler, where it is given many at once. */
+  batch?: number | undefined;
 }
 
 /** A worker in this process, connected and ready; nothing is fetched before `start`. */

@@ -4,6 +4,8 @@ import { GRAPHILE_WORKER } from './graphile-worker.js';
 import { BULLMQ_POSTGRES } from './bullmq-postgres.js';
 import { BULLMQ_REDIS } from './bullmq-redis.js';
 import { OURS, OURS_WITH_ATTEMPTS, OURS_WITHOUT_HISTORY } from './ours.js';
+import { BARE_SESSIONS } from './bare-sessions.js';
+import { ORDER_LOOP } from './order-loop.js';
 import type { PeerAdapter } from './peer.js';
 import { PG_BOSS } from './pg-boss.js';
 import { RABBITMQ } from './rabbitmq.js';
@@ -30,6 +32,8 @@ const ADAPTERS: readonly (Adapter | PeerAdapter)[] = [
   TABLE_POLL,
   STATEMENTS_ALONE,
   TABLE_LEASE,
+  ORDER_LOOP,
+  BARE_SESSIONS,
   ...PEERS,
 ];
 

@@ -1,6 +1,14 @@
 import { load } from '../peers/load.js';
 import { connect } from '../server/bench-server.js';
-import { BULLMQ, type BullStore, fill, left, openProducer, openWorker } from './bullmq.js';
+import {
+  BULLMQ,
+  BULLMQ_HANDLERS,
+  type BullStore,
+  fill,
+  left,
+  openProducer,
+  openWorker,
+} from './bullmq.js';
 import type { BullMQ } from './bullmq.surface.js';
 import { missingPackages, named, type PeerAdapter } from './peer.js';
 
@@ -31,7 +39,8 @@ export const BULLMQ_POSTGRES: PeerAdapter = {
     }
   },
   fill: (url, batch) => fill(storeAt(url), batch),
-  openWorker: (url, _running, hears) => openWorker(storeAt(url), CONCURRENCY, hears),
+  handlers: BULLMQ_HANDLERS,
+  openWorker: (url, running, hears) => openWorker(storeAt(url), CONCURRENCY, url, running, hears),
   openProducer: (url) => openProducer(storeAt(url)),
   left: (url) => left(storeAt(url)),
 };

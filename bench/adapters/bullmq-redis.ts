@@ -1,6 +1,14 @@
 import { missingServer } from '../server/programs.js';
 import type { RedisServer } from '../server/redis-server.js';
-import { BULLMQ, type BullStore, fill, left, openProducer, openWorker } from './bullmq.js';
+import {
+  BULLMQ,
+  BULLMQ_HANDLERS,
+  type BullStore,
+  fill,
+  left,
+  openProducer,
+  openWorker,
+} from './bullmq.js';
 import { missingPackages, named, type PeerAdapter } from './peer.js';
 import { REDIS_ALWAYS, REDIS_EVERYSEC } from './redis-stores.js';
 
@@ -30,7 +38,8 @@ function bullmqRedis(fsync: string, redis: RedisServer, durability: string): Pee
       await fill(store(), batch);
       await redis.calm();
     },
-    openWorker: (_url, _running, hears) => openWorker(store(), CONCURRENCY, hears),
+    handlers: BULLMQ_HANDLERS,
+    openWorker: (url, running, hears) => openWorker(store(), CONCURRENCY, url, running, hears),
     openProducer: () => openProducer(store()),
     left: () => left(store()),
   };

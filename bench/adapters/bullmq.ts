@@ -1,10 +1,14 @@
+import { openShop } from './orders.js';
 import { load } from '../peers/load.js';
-import type { Batch, BenchProducer, BenchWorker, Hears } from './adapter.js';
+import type { Batch, BenchProducer, BenchWorker, HandlerKind, Hears, Running } from './adapter.js';
 import type { Backend, BullConnection, BullMQ, BullQueue } from './bullmq.surface.js';
 
 export const BULLMQ = 'bullmq';
 
 const NAME = 'bench.run';
+
+/** Which handlers it can be given. */
+export const BULLMQ_HANDLERS: readonly HandlerKind[] = ['plain', 'async', 'close'];
 
 /** What stands in the store until it is done with; the rest are failures, which there are none of. */
 const LEFT = ['wait', 'active', 'delayed', 'prioritized', 'paused'];
@@ -75,13 +79,19 @@ export async function left(store: BullStore): Promise<number> {
 export async function openWorker(
   { connection, backend }: BullStore,
   concurrency: number,
+  url: string,
+  { handler }: Running,
   hears: Hears,
 ): Promise<BenchWorker> {
+  const shop = handler === 'close' ? await openShop(url) : undefined;
   const bullmq = await load<BullMQ>(BULLMQ);
   const worker = new bullmq.Worker(
     NAME,
     // The job's own `delay` is zero by now.
-    async ({ data, timestamp, opts }) => hears.handled(data.n, timestamp + (opts.delay ?? 0)),
+    async ({ data, timestamp, opts }) => {
+      hears.handled(data.n, timestamp + (opts.delay ?? 0));
+      if (shop) await shop.close(data.n);
+    },
     { connection, concurrency, autorun: false },
     backend?.(bullmq),
   );
@@ -93,7 +103,10 @@ export async function openWorker(
     async start() {
       void worker.run().catch(report);
     },
-    stop: () => worker.close(),
+    async stop() {
+      await worker.close();
+      await shop?.end();
+    },
   };
 }
 

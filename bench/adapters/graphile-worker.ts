@@ -1,4 +1,5 @@
 import { Pool, type PoolClient } from 'pg';
+import { openShop, type Shop } from './orders.js';
 import { load } from '../peers/load.js';
 import { connect } from '../server/bench-server.js';
 import {
@@ -128,6 +129,7 @@ async function openWorker(
   await Promise.all(
     Array.from({ length: preset.maxPoolSize }, () => pgPool.query('SELECT pg_sleep(0.01)')),
   );
+  const shop = handler === 'close' ? await openShop(url) : undefined;
   let runner: Awaited<ReturnType<GraphileWorker['run']>> | undefined;
   return {
     async start() {
@@ -137,17 +139,18 @@ async function openWorker(
         preset: { worker: preset },
         noHandleSignals: true,
         parsedCronItems: [],
-        taskList: { [TASK]: taskOf(handler, hears) },
+        taskList: { [TASK]: taskOf(handler, hears, shop) },
       });
     },
     async stop() {
       await runner?.stop();
       await pgPool.end();
+      await shop?.end();
     },
   };
 }
 
-function taskOf(handler: HandlerKind, hears: Hears): GraphileTask {
+function taskOf(handler: HandlerKind, hears: Hears, shop: Shop | undefined): GraphileTask {
   const heard = ({ n }: { n: number }, { job }: GraphileHelpers): void =>
     hears.handled(n, job.run_at.getTime());
   const tasks: Record<HandlerKind, GraphileTask> = {
@@ -156,6 +159,10 @@ function taskOf(handler: HandlerKind, hears: Hears): GraphileTask {
     update: async (payload, helpers) => {
       heard(payload, helpers);
       await helpers.query(ITEMS.close, [payload.n]);
+    },
+    close: async (payload, helpers) => {
+      heard(payload, helpers);
+      await shop?.close(payload.n);
     },
   };
   return tasks[handler];

@@ -10,9 +10,11 @@ import {
   DelayService,
   OnDelay,
   runMigrations,
+  type TransactionalDelayBatchContext,
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
+import { closeOrder, closeOrders, POOL_MAX } from './orders.js';
 import { connect } from '../server/bench-server.js';
 import {
   type Adapter,
@@ -31,9 +33,6 @@ declare module 'nestjs-delay-queue' {
 }
 
 const NAME = 'bench.run';
-
-/** The application's own pool, for what `schedule` writes. */
-const POOL_MAX = 20;
 
 @Module({})
 class BenchAppModule {}
@@ -116,7 +115,7 @@ export async function compile(
   return app;
 }
 
-function handlerOf({ handler, concurrency }: Running, hears: Hears): Type {
+function handlerOf({ handler, concurrency, batch }: Running, hears: Hears): Type {
   const options = concurrency === undefined ? {} : { concurrency };
   const heard = ({ payload, dueAt, latenessMs }: Delay<typeof NAME>): void =>
     hears.handled(payload.n, dueAt.getTime(), latenessMs);
@@ -140,7 +139,28 @@ function handlerOf({ handler, concurrency }: Running, hears: Hears): Type {
       await manager.query(ITEMS.close, [delay.payload.n]);
     }
   }
-  return { plain: Plain, async: Async, update: Update }[handler];
+  class Close {
+    @OnDelay(NAME, { ...options, transactional: true })
+    async run(delay: Delay<typeof NAME>, { manager }: TransactionalDelayContext): Promise<void> {
+      heard(delay);
+      await closeOrder(manager, delay.payload.n);
+    }
+  }
+  class CloseMany {
+    @OnDelay(NAME, { ...options, transactional: true, batch: batch ?? 1 })
+    async run(
+      all: Delay<typeof NAME>[],
+      { manager }: TransactionalDelayBatchContext,
+    ): Promise<void> {
+      for (const delay of all) heard(delay);
+      await closeOrders(
+        manager,
+        all.map(({ payload }) => payload.n),
+      );
+    }
+  }
+  const close = batch === undefined ? Close : CloseMany;
+  return { plain: Plain, async: Async, update: Update, close }[handler];
 }
 
 export async function prepare(url: string): Promise<void> {

@@ -6,6 +6,14 @@ export interface PgBossPackage {
 /** How it reaches the database: its own pool, or whatever runs statements. */
 export interface BossDatabase {
   executeSql(text: string, values?: unknown[]): Promise<{ rows: unknown[] }>;
+  /** What a transactional worker needs. */
+  beginTransaction?(): Promise<BossTransaction>;
+}
+
+export interface BossTransaction {
+  db: BossDatabase;
+  commit(): Promise<void>;
+  rollback(): Promise<void>;
 }
 
 export interface BossOptions {
@@ -23,7 +31,7 @@ export interface PgBoss {
   work(
     name: string,
     options: WorkOptions,
-    handler: (jobs: { data: BossData }[]) => Promise<void>,
+    handler: (jobs: { data: BossData }[], transaction: BossDatabase) => Promise<void>,
   ): Promise<unknown>;
   send(name: string, data: BossData, options: { id: string; startAfter: Date }): Promise<unknown>;
   insert(name: string, jobs: BossInsert[]): Promise<unknown>;
@@ -36,6 +44,7 @@ export interface WorkOptions {
   localConcurrency?: number;
   pollingIntervalSeconds?: number;
   burstWhenBatchFull?: boolean;
+  transactional?: boolean;
 }
 
 /** Without its columns: to ask for them makes every fetch dearer. */

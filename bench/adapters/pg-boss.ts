@@ -1,4 +1,5 @@
 import { Pool } from 'pg';
+import { openShop, ORDERS } from './orders.js';
 import { load } from '../peers/load.js';
 import { connect } from '../server/bench-server.js';
 import {
@@ -49,6 +50,17 @@ export const PG_BOSS: readonly PeerAdapter[] = [
     ...pgBoss('default', 'one job per fetch, a fetch every 2 s', {}),
     onlyByName: 'it runs one job every 2 s, and few scenarios wait for that',
   },
+  {
+    ...pgBoss('transactional', 'transactional, batchSize 200, poll 0.5 s, burstWhenBatchFull', {
+      batchSize: 200,
+      localConcurrency: 2,
+      pollingIntervalSeconds: 0.5,
+      burstWhenBatchFull: true,
+      transactional: true,
+    }),
+    onlyByName: 'it is given batches that share one transaction',
+    handlers: ['close'],
+  },
   pgBoss('fast', 'batchSize 2000, localConcurrency 2, poll 0.5 s, burstWhenBatchFull', FAST),
 ];
 
@@ -81,6 +93,28 @@ function databaseOn(pool: Pool, settled: (count: number) => void): BossDatabase 
       if (COMPLETE.test(text))
         settled((result.rows[0] as { ids: string[] | null }).ids?.length ?? 0);
       return result;
+    },
+    /** What it completes in a transaction is done with once that is committed. */
+    async beginTransaction() {
+      const client = await pool.connect();
+      let completed = 0;
+      await client.query('BEGIN');
+      return {
+        db: {
+          async executeSql(text, values) {
+            const result = await client.query(text, values);
+            if (COMPLETE.test(text))
+              completed += (result.rows[0] as { ids: string[] | null }).ids?.length ?? 0;
+            return result;
+          },
+        },
+        async commit() {
+          await client.query('COMMIT');
+          client.release();
+          settled(completed);
+        },
+        rollback: () => Promise.resolve(client.release(true)),
+      };
     },
   };
 }
@@ -147,18 +181,23 @@ async function openWorker(
     for (let each = 0; each < count; each += 1) hears.settled();
   };
   const boss = await openBoss(pool, settled, {});
+  const shop = handler === 'close' ? await openShop(url) : undefined;
   return {
     async start() {
-      await boss.work(QUEUE, options, async (jobs) => {
+      await boss.work(QUEUE, options, async (jobs, transaction) => {
         for (const { data } of jobs) {
           hears.handled(data.n, data.dueMs);
           if (handler === 'update') await pool.query(ITEMS.close, [data.n]);
         }
+        if (options.transactional) {
+          await transaction.executeSql(ORDERS.closeMany, [jobs.map(({ data }) => data.n)]);
+        } else if (shop) await Promise.all(jobs.map(({ data }) => shop.close(data.n)));
       });
     },
     async stop() {
       await boss.stop({ graceful: true });
       await pool.end();
+      await shop?.end();
     },
   };
 }

@@ -1,17 +1,14 @@
-import type { Client } from 'pg';
-import { PreparedStatements } from '../../src/delay-queue/database/prepared-statements.js';
-import { engineSettings } from '../../src/delay-queue/database/session-settings.js';
-import { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
+import type { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
 import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
 import { connect } from '../server/bench-server.js';
 import type { BenchWorker, Hears, Running } from './adapter.js';
+import { dueOn, engineStoreOn } from './engine-store.js';
 import { OURS_WITHOUT_HISTORY } from './ours.js';
 import type { PeerAdapter } from './peer.js';
 
 const PAGE = 500;
 const CLAIMS_MAX = 2;
 const [LEASE_MS, ATTEMPTS_MAX] = [30_000, 10];
-const QUERY_TIMEOUT_MS = 15_000;
 
 /**
  * The engine's claim and removal, and no engine: what a drain would take if all that a node does around these two
@@ -30,7 +27,10 @@ export const STATEMENTS_ALONE: PeerAdapter = {
 
 async function openWorker(url: string, _running: Running, hears: Hears): Promise<BenchWorker> {
   const clients = await Promise.all(Array.from({ length: CLAIMS_MAX + 1 }, () => connect(url)));
-  const [removals, ...claims] = clients.map(storeOn) as [AttemptStore, ...AttemptStore[]];
+  const [removals, ...claims] = clients.map((client) => engineStoreOn(client, 'nothing')) as [
+    AttemptStore,
+    ...AttemptStore[],
+  ];
   const run = async ({ payload, due_ms: dueMs }: ClaimedRow): Promise<void> =>
     hears.handled((JSON.parse(payload) as { n: number }).n, dueMs);
   let due: { id: number; epoch: number }[] = [];
@@ -68,24 +68,4 @@ async function openWorker(url: string, _running: Running, hears: Hears): Promise
       await Promise.all(clients.map((client) => client.end()));
     },
   };
-}
-
-function storeOn(client: Client): AttemptStore {
-  const prepared = new PreparedStatements(engineSettings(QUERY_TIMEOUT_MS));
-  prepared.use();
-  const runner = {
-    query: async <Row>(sql: string, parameters: unknown[]): Promise<Row[]> => {
-      await prepared.applySettings(client);
-      return prepared.run<Row>(client, sql, parameters);
-    },
-  };
-  return new AttemptStore(runner, 'delay_queue', 'nothing', 'bench');
-}
-
-async function dueOn(client: Client): Promise<{ id: number; epoch: number }[]> {
-  const { rows } = await client.query<{ due: string }>(
-    `SELECT json_agg(json_build_object('id', id, 'epoch', epoch) ORDER BY wake_at, id)::text AS due
-     FROM delay_queue.delay WHERE wake_at <= clock_timestamp()`,
-  );
-  return JSON.parse(rows[0]?.due ?? '[]') as { id: number; epoch: number }[];
 }

@@ -1,0 +1,97 @@
+import type { Client, QueryResult } from 'pg';
+import { completeOneSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
+import { fenceOneSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
+import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
+import type { BenchWorker, Hears, Running } from './adapter.js';
+import { dueOn, engineStoreOn } from './engine-store.js';
+import { OURS } from './ours.js';
+import type { PeerAdapter } from './peer.js';
+import { connect } from '../server/bench-server.js';
+import { ORDERS } from './orders.js';
+
+const SESSIONS = 16;
+const PAGE = 64;
+const [LEASE_MS, ATTEMPTS_MAX] = [30_000, 10];
+
+/**
+ * What exactly once costs at least: the engine's claim, fence and removal, each attempt in three messages, on sessions
+ * of `pg` alone. Nothing is retried, renewed or heard, and the timer is not there.
+ */
+export const BARE_SESSIONS: PeerAdapter = {
+  ...OURS,
+  name: 'bare sessions',
+  settings:
+    `bare sessions: the engine's statements on ${SESSIONS} sessions of pg; claims of ${PAGE}, refilled when half is ` +
+    'left; an attempt is BEGIN and fence, the UPDATE, removal and COMMIT',
+  onlyByName: 'it is no queue, it shows what the statements of exactly once take',
+  missing: () => [],
+  handlers: ['close'],
+  takesConcurrency: false,
+  openWorker,
+};
+
+async function openWorker(url: string, _running: Running, hears: Hears): Promise<BenchWorker> {
+  const claiming = await connect(url);
+  const sessions = await Promise.all(Array.from({ length: SESSIONS }, () => attemptsOn(url)));
+  const store = engineStoreOn(claiming, 'ends');
+  const claimed: ClaimedRow[] = [];
+  let due: { id: number; epoch: number }[] = [];
+  let refill: Promise<void> | undefined;
+
+  const claim = async (): Promise<void> => {
+    const page = due.splice(0, PAGE);
+    const rows = await store.claim(
+      page.map((row) => ({ ...row, leaseMs: LEASE_MS, maxAttempts: ATTEMPTS_MAX, fenced: true })),
+    );
+    claimed.push(...rows);
+    refill = undefined;
+  };
+  const next = async (): Promise<ClaimedRow | undefined> => {
+    while (claimed.length === 0 && (due.length > 0 || refill !== undefined)) {
+      await (refill ??= claim());
+    }
+    const row = claimed.shift();
+    if (claimed.length < PAGE / 2 && due.length > 0) refill ??= claim();
+    return row;
+  };
+  const attemptAll = async (attempt: (row: ClaimedRow, n: number) => Promise<void>) => {
+    for (let row = await next(); row !== undefined; row = await next()) {
+      const { n } = JSON.parse(row.payload) as { n: number };
+      hears.handled(n, row.due_ms);
+      await attempt(row, n);
+      hears.settled();
+    }
+  };
+  let working: Promise<unknown> | undefined;
+  return {
+    async start() {
+      due = await dueOn(claiming);
+      working = Promise.all(sessions.map(({ attempt }) => attemptAll(attempt)));
+    },
+    async stop() {
+      await working;
+      await Promise.all([claiming, ...sessions.map(({ client }) => client)].map((c) => c.end()));
+    },
+  };
+}
+
+async function attemptsOn(url: string) {
+  const client = await connect(url);
+  const tables = tablesOf('delay_queue');
+  await client.query(
+    `PREPARE fence AS ${fenceOneSql(tables)}; PREPARE remove AS ${completeOneSql(tables, 'ends')}`,
+  );
+  const attempt = async ({ id, epoch }: ClaimedRow, n: number): Promise<void> => {
+    const [, fenced] = await answers(client, `BEGIN; EXECUTE fence(${id}, ${epoch}, '30s')`);
+    if (fenced?.rows[0]?.['ids'] !== `[${id}]`) throw new Error(`the fence of ${id} did not hold`);
+    const closed = await client.query(ORDERS.close, [n]);
+    const [removed] = await answers(client, `EXECUTE remove(${id}, ${epoch}, 0); COMMIT`);
+    if (closed.rowCount !== 1 || removed?.rowCount !== 1) throw new Error(`${id} was not closed`);
+  };
+  return { client, attempt };
+}
+
+/** Of several statements in one message. */
+const answers = async (client: Client, text: string): Promise<QueryResult[]> =>
+  (await client.query(text)) as unknown as QueryResult[];
