@@ -21,6 +21,7 @@ import { PAST } from './past.js';
 import { RECURRENCES } from './recurrences.js';
 import { RERUNS } from './reruns.js';
 import { STAND_INS } from './stand-ins.js';
+import { STRANGERS } from './strangers.js';
 import type { Suite } from './suite.js';
 import { SHARED_TRANSACTIONS } from './transactions.js';
 import { USERS_FUNCTIONS } from './users-functions.js';
@@ -78,6 +79,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,
   ...FOREIGN_STATES,
+  ...STRANGERS,
   ...CHAOS,
 };
 

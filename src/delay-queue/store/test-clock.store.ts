@@ -1,6 +1,7 @@
 import { flowSql, goOnSql, standSql, testClockSql, wipeSql } from './sql/testing/clock.sql.js';
 import { orHeld } from './stable-look.js';
-import { createTestClock } from './tables/test-clock.js';
+import { takeAdvisoryLock } from './tables/advisory-lock.js';
+import { createTestClock, TEST_CLOCK_LOCK } from './tables/test-clock.js';
 import { type Installation, tablesOf } from './tables/schema.js';
 import type { AsText } from './wire/answers.js';
 import { given, type Runner, type Transactor } from './wire/runner.js';
@@ -18,6 +19,9 @@ export interface TestClockState {
 
 /** For so long it waits for rows that a transaction holds: less than the runners of tests wait for a test. */
 const WIPES_WITHIN_MS = 3_000;
+
+/** For so long it waits for the lock under which other nodes make the same clock. */
+const CREATES_WITHIN_MS = 10_000;
 
 /** Reads and moves the clock of tests, on connections of the engine's own. */
 export class TestClockStore {
@@ -40,6 +44,12 @@ export class TestClockStore {
 
   async create(): Promise<void> {
     await this.connections.inTransaction(async (runner) => {
+      await takeAdvisoryLock(
+        (sql, parameters) => runner.query(sql, parameters),
+        TEST_CLOCK_LOCK,
+        'the clock of tests',
+        CREATES_WITHIN_MS,
+      );
       for (const statement of this.#create) await runner.query(statement, []);
     });
   }

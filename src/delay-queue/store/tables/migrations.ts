@@ -2,6 +2,7 @@ import type { MigrationInterface, QueryRunner } from 'typeorm';
 import { DelayConfigError } from '../../delay/delay.errors.js';
 import { atStart } from '../../validation/blame.js';
 import { checkSchema } from '../../validation/names.js';
+import { takeAdvisoryLock } from './advisory-lock.js';
 import { rowConstraints } from './row-rules.js';
 import { createFunctions, functionsOf } from './functions.js';
 import { tablesOf, type Tables } from './schema.js';
@@ -17,10 +18,11 @@ export type MigrationClass = new () => MigrationInterface;
  * new DataSource({ type: 'postgres', migrations: [...delayQueueMigrations(), ...mine] });
  * ```
  *
- * Their DDL may run twice and takes an advisory lock, so two nodes may run it at once.
+ * Their DDL may run twice and takes an advisory lock, so two nodes may run it at once. Each waits up to a minute for it.
  *
  * @param options.schema the schema of its own that the tables live in; default `delay_queue`
- * @throws DelayConfigError when the schema's name is not a plain lower-case identifier
+ * @throws DelayConfigError when the schema's name is not a plain lower-case identifier; from `up`, when another session
+ * keeps the lock
  */
 export function delayQueueMigrations(options: { schema?: string } = {}): MigrationClass[] {
   const { schema: given = 'delay_queue' } = options;
@@ -34,9 +36,11 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
 
     async up(runner: QueryRunner): Promise<void> {
       await inTransaction(runner, async () => {
-        await runner.query(`SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, [
+        await takeAdvisoryLock(
+          (sql, parameters) => runner.query(sql, parameters),
           `nestjs-delay-queue migrations ${schema}`,
-        ]);
+          `the migration of the schema ${schema}`,
+        );
         const [found] = (await runner.query(
           `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)::text AS there`,
           [schema],

@@ -1,5 +1,9 @@
 import type { DataSource } from 'typeorm';
 import { DelayConfigError } from '../../delay/delay.errors.js';
+import type { Duration } from '../../delay/time/duration.js';
+import { atStart } from '../../validation/blame.js';
+import { parseDurationBetween } from '../../validation/duration.js';
+import { LOCK_WITHIN_MS, takeAdvisoryLock } from './advisory-lock.js';
 
 /**
  * Runs a DataSource's pending migrations while holding an advisory lock, so that any number of
@@ -11,9 +15,16 @@ import { DelayConfigError } from '../../delay/delay.errors.js';
  * await runMigrations(dataSource);
  * ```
  *
- * @throws DelayConfigError when the pool has one connection; what `dataSource.runMigrations()` throws; the lock is released either way
+ * @param options.wait how long to wait for another process that runs them, or for a stranger that has the lock; default
+ * `'1m'`, 1 ms to 24 h
+ * @throws DelayConfigError when the pool has one connection; when the time is over, naming who has the lock; what `dataSource.runMigrations()` throws; the lock is released either way
  */
-export async function runMigrations(dataSource: DataSource): Promise<void> {
+export async function runMigrations(
+  dataSource: DataSource,
+  options: { wait?: Duration } = {},
+): Promise<void> {
+  const { wait = LOCK_WITHIN_MS } = options;
+  const waitMs = atStart('runMigrations', () => parseDurationBetween(wait, 'wait', '1ms', '24h'));
   const poolMax = poolMaxOf(dataSource);
   if (poolMax < 2) {
     throw new DelayConfigError(
@@ -25,7 +36,12 @@ export async function runMigrations(dataSource: DataSource): Promise<void> {
   try {
     // A transaction's lock, not a session's: it also holds behind a pooler in transaction mode.
     await keeper.startTransaction();
-    await keeper.query(`SELECT pg_advisory_xact_lock(hashtextextended('nestjs-delay-queue', 0))`);
+    await takeAdvisoryLock(
+      (sql, parameters) => keeper.query(sql, parameters),
+      'nestjs-delay-queue',
+      'runMigrations',
+      waitMs,
+    );
     await dataSource.runMigrations();
     await keeper.commitTransaction();
   } catch (error) {

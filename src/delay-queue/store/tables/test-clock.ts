@@ -24,9 +24,11 @@ LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $function
                   clock_timestamp())
 $function$`;
 
-/** Statements that make it, in one transaction; each may run again. */
+/** Held while it is made. */
+export const TEST_CLOCK_LOCK = 'nestjs-delay-queue testing';
+
+/** Statements that make it, in one transaction and under that lock; each may run again. */
 export const createTestClock = (tables: Tables): string[] => [
-  `SELECT pg_advisory_xact_lock(hashtextextended('nestjs-delay-queue testing', 0))::text`,
   createTable(tables),
   createNow(tables),
   ...createFunctions(tables),

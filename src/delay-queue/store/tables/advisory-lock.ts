@@ -1,0 +1,72 @@
+import { DelayConfigError } from '../../delay/delay.errors.js';
+import { printable } from '../../delay/printable.js';
+import { type Growth, pauseMs, rest } from '../../tasks/growing-pause.js';
+
+/** How long a start waits for a lock that another one has. */
+export const LOCK_WITHIN_MS = 60_000;
+
+/** Between two tries: a lock that is waited for in the server could be waited for without an end. */
+const PAUSE: Growth = { firstMs: 10, factor: 2, lastMs: 250, jitter: 0.5 };
+
+/** Of a text in a message that is another role's. */
+const SHOWN_LENGTH_MAX = 63;
+
+/** Sends a statement in the transaction that is to hold the lock. */
+type Query = (sql: string, parameters: unknown[]) => Promise<unknown>;
+
+interface Holder {
+  pid: string;
+  role: string | null;
+  application: string | null;
+}
+
+/** Qualified and cast: these statements run on sessions of the application's, whatever its `search_path` is. */
+const NUMBER = 'pg_catalog.hashtextextended($1::pg_catalog.text, 0::pg_catalog.int8)';
+
+const TRY = `SELECT pg_catalog.pg_try_advisory_xact_lock(${NUMBER})::pg_catalog.text AS taken`;
+
+const HOLDER = `
+SELECT l.pid::pg_catalog.text AS pid, a.usename::pg_catalog.text AS role,
+       a.application_name::pg_catalog.text AS application
+FROM pg_catalog.pg_locks l LEFT JOIN pg_catalog.pg_stat_activity a ON a.pid = l.pid
+WHERE l.locktype = 'advisory'::pg_catalog.text AND l.objsubid = 1::pg_catalog.int2 AND l.granted
+  AND (l.classid::pg_catalog.int8 << 32 | l.objid::pg_catalog.int8) = ${NUMBER}
+  AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())`;
+
+/**
+ * Takes the advisory lock of that name until the end of the transaction. Whoever may connect to the database can hold it,
+ * for as long as he likes.
+ *
+ * @param what needs it, for the message
+ * @throws DelayConfigError that names who has it, when the time is over
+ */
+export async function takeAdvisoryLock(
+  query: Query,
+  name: string,
+  what: string,
+  withinMs: number = LOCK_WITHIN_MS,
+): Promise<void> {
+  const giveUpAtMs = performance.now() + withinMs;
+  for (let tries = 1; ; tries += 1) {
+    const [row] = (await query(TRY, [name])) as { taken: string }[];
+    if (row?.taken === 'true') return;
+    const leftMs = giveUpAtMs - performance.now();
+    if (leftMs <= 0) break;
+    await rest(Math.min(leftMs, pauseMs(PAUSE, tries)));
+  }
+  const holders = (await query(HOLDER, [name])) as Holder[];
+  throw new DelayConfigError(
+    `${what}: the advisory lock '${name}' was not free within ${withinMs / 1_000} s; ${heldBy(holders)}. ` +
+      'Wait for it and start again; if it runs no migrations, end it with pg_terminate_backend(pid)',
+  );
+}
+
+function heldBy([holder]: readonly Holder[]): string {
+  if (holder === undefined) return 'who held it has just let it go';
+  const { pid, role, application } = holder;
+  const of = role === null ? '' : ` of the role ${shown(role)}`;
+  const named = application ? `, application_name ${shown(application)}` : '';
+  return `the session with pid ${pid}${of}${named} holds it`;
+}
+
+const shown = (text: string): string => printable(text, SHOWN_LENGTH_MAX);
