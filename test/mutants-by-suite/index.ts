@@ -9,6 +9,7 @@ import { CRASHES } from './crashes.js';
 import { CROWDS } from './crowds.js';
 import { IDLE } from './idle.js';
 import { DEPLOYS } from './deploys.js';
+import { FAILOVERS } from './failovers.js';
 import { FOREIGN_STATES } from './foreign-states.js';
 import { impoliteSuite } from './impolite-suite.js';
 import { jestSuite, NAMED } from './jest-suite.js';
@@ -74,6 +75,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...DEPLOYS,
   ...LIVES,
   ...CRASHES,
+  ...FAILOVERS,
   ...PAST,
   ...STAND_INS,
   ...TIME_IN_TESTS,

@@ -1,5 +1,6 @@
 import type { Client, ClientBase, Pool } from 'pg';
 import type { DataSource, QueryRunner } from 'typeorm';
+import { isUnfitSession } from '../store/sql-state.js';
 import type { ConnectionConfig } from './connection-config.js';
 
 /** The parts of TypeORM's Postgres driver that are used here; it types them `any`. */
@@ -22,13 +23,19 @@ export const poolOptionsOf = (dataSource: DataSource): ConnectionConfig =>
   driverOf(dataSource).master?.options ?? {};
 
 /**
- * The pool hands out a connection a few microtasks before TypeORM listens to its errors. If the server ends the
+ * Looks after the connections that the application's pool hands out, as long as the library is there.
+ *
+ * A connection is handed out a few microtasks before TypeORM listens to its errors. If the server ends the
  * session right then (seen when its last answer and the end came in one packet), no listener hears the `error` event,
  * and Node would end the process. Other listeners still hear the event.
  *
+ * A session that takes no writes leaves the pool when it is given back. `pg` hands out what was returned last, so
+ * after a failover the few sessions that were left on the old primary would refuse one statement after the other, although
+ * the address is right again: for 104 s, where a proxy closes no sessions.
+ *
  * @returns what ends that; with the last of those who share the pool its connections are as they were
  */
-export function outliveErrors(pool: Pool): () => void {
+export function watchPool(pool: Pool): () => void {
   const held = holds.get(pool) ?? new PoolHold(pool);
   holds.set(pool, held);
   return held.take();
@@ -38,8 +45,16 @@ const holds = new WeakMap<Pool, PoolHold>();
 
 const ignore = (): void => {};
 
+/** Of `pg`, which tells each error of the server by that; `pg-native` has no such thing. */
+interface Errors {
+  on(message: 'errorMessage', listener: (told: { code?: string }) => void): void;
+  off(message: 'errorMessage', listener: (told: { code?: string }) => void): void;
+}
+
 class PoolHold {
-  readonly #clients = new Set<ClientBase>();
+  /** With what ends the watch over each. */
+  readonly #clients = new Map<ClientBase, () => void>();
+  readonly #unfit = new WeakSet<ClientBase>();
   #holders = 0;
 
   constructor(private readonly pool: Pool) {}
@@ -47,6 +62,7 @@ class PoolHold {
   take(): () => void {
     if (this.#holders === 0) {
       this.pool.on('acquire', this.#acquired);
+      this.pool.on('release', this.#released);
       this.pool.on('remove', this.#removed);
     }
     this.#holders += 1;
@@ -61,15 +77,29 @@ class PoolHold {
     this.#holders -= 1;
     if (this.#holders > 0) return;
     this.pool.off('acquire', this.#acquired);
+    this.pool.off('release', this.#released);
     this.pool.off('remove', this.#removed);
-    for (const client of this.#clients) client.off('error', ignore);
+    for (const unwatch of this.#clients.values()) unwatch();
     this.#clients.clear();
   }
 
   readonly #acquired = (client: ClientBase): void => {
     if (this.#clients.has(client)) return;
-    this.#clients.add(client);
+    const { connection: errors } = client as { connection?: Errors };
+    const heard = ({ code }: { code?: string }): void => {
+      if (isUnfitSession(code)) this.#unfit.add(client);
+    };
     client.on('error', ignore);
+    errors?.on('errorMessage', heard);
+    this.#clients.set(client, () => {
+      client.off('error', ignore);
+      errors?.off('errorMessage', heard);
+    });
+  };
+
+  /** Told before the pool looks at what it got back, and one that is ending does not go back to the others. */
+  readonly #released = (_: unknown, client: ClientBase & { end?: () => Promise<void> }): void => {
+    if (this.#unfit.has(client)) void client.end?.();
   };
 
   readonly #removed = (client: ClientBase): void => void this.#clients.delete(client);

@@ -9,7 +9,7 @@ import {
   queryTimeoutMs,
 } from './connection-config.js';
 import { OwnPool } from './own-pool.js';
-import { driverOf, outliveErrors, type PostgresDriver, poolOptionsOf } from './application-pool.js';
+import { driverOf, watchPool, type PostgresDriver, poolOptionsOf } from './application-pool.js';
 import { PreparedStatements } from './prepared-statements.js';
 import { bring, callersSettings, engineSettings } from './session-settings.js';
 
@@ -133,7 +133,7 @@ export class EngineConnections implements Runner {
     if (master === this.#watched) return;
     this.#unwatch?.();
     this.#watched = master;
-    this.#unwatch = master && outliveErrors(master);
+    this.#unwatch = master && watchPool(master);
   }
 
   #pool(config: ConnectionConfig, max: number, prepared: PreparedStatements): OwnPool {

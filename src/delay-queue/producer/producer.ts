@@ -74,6 +74,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       alone: this.#store,
       together: new BatchStore(installation, kept),
       runners: { alone: outside.writes, together: outside.together },
+      limits: outside,
       drainWithinMs: drainTimeoutMs,
       schema: installation.schema,
     });

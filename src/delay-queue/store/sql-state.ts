@@ -82,6 +82,22 @@ const IN_FAILED_SQL_TRANSACTION = '25P02';
 export const isInFailedTransaction = (error: unknown): boolean =>
   sqlStateOf(error) === IN_FAILED_SQL_TRANSACTION;
 
+/**
+ * What a session says for itself and not for its statement: it takes no writes, since its server is a replica by now or was
+ * told so (25006), its server ends it (57P01 to 57P03), or a proxy has lost the server behind it (class 08).
+ */
+const SESSION_UNFIT = /^(?:08...|25006|57P0[1-3])$/;
+
+/** Whether another session may do what this one could not, by the state that it answered. */
+export const isUnfitSession = (state: unknown): boolean =>
+  typeof state === 'string' && SESSION_UNFIT.test(state);
+
+/** `default_transaction_read_only`, a replica, or a transaction that was begun like that. */
+const READ_ONLY_SQL_TRANSACTION = '25006';
+
+export const isReadOnly = (error: unknown): boolean =>
+  sqlStateOf(error) === READ_ONLY_SQL_TRANSACTION;
+
 export const isStatementGone = (error: unknown): boolean =>
   sqlStateOf(error) === INVALID_SQL_STATEMENT_NAME;
 

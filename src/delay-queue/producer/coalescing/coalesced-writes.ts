@@ -1,5 +1,9 @@
 import { explained } from '../../database/explained.js';
-import { DelayShutdownError, DelayUnavailableError } from '../../delay/delay.errors.js';
+import {
+  DelayOutcomeUnknownError,
+  DelayShutdownError,
+  DelayUnavailableError,
+} from '../../delay/delay.errors.js';
 import type { Answer, BatchStore, Move, NameAndKey } from '../../store/batch.store.js';
 import type { DelayStore } from '../../store/delay.store.js';
 import { inLockOrder } from '../../store/wire/lock-order.js';
@@ -12,8 +16,8 @@ import { Coalescer } from './coalescer.js';
 import { KeyQueues } from './key-queues.js';
 import { ownError, PendingCall } from './pending-call.js';
 
-/** A call that has waited longer than this in the queue of its key is not sent any more. */
-const QUEUED_MS_MAX = 15_000;
+/** Of a call's limit: one that has waited so long in the queue of its key is not sent any more, for its answer needs the rest. */
+const QUEUE_SHARE = 2 / 3;
 
 /** What coalesced writes are made with. */
 export interface CoalescedWritesParts {
@@ -23,6 +27,8 @@ export interface CoalescedWritesParts {
   together: BatchStore;
   /** Each statement a transaction of its own. */
   runners: { alone: Runner; together: Runner };
+  /** How long a call may take, from when it is made to its answer, wherever it waits. */
+  limits: { readonly limitMs: number };
   /** How long a shutdown waits for answers. */
   drainWithinMs: number;
   /** Where the tables are. */
@@ -41,6 +47,8 @@ export class CoalescedWrites {
   readonly #schedulingKeyless: Coalescer<NewDelay, Placed>;
   readonly #cancelling: Coalescer<NameAndKey, Placed>;
   readonly #moving: Coalescer<Move, Placed>;
+  /** One for all calls: the first of those that are open is the oldest. */
+  #expiry: NodeJS.Timeout | undefined;
   #giveUpAtMs: number | undefined;
   #isClosed = false;
 
@@ -92,9 +100,10 @@ export class CoalescedWrites {
   }
 
   /** Drains the calls made so far, after which there may be no more. */
-  close(): Promise<void> {
+  async close(): Promise<void> {
     this.#isClosed = true;
-    return this.drain();
+    await this.drain();
+    clearTimeout(this.#expiry);
   }
 
   /**
@@ -123,11 +132,12 @@ export class CoalescedWrites {
       if (key !== undefined) this.#queues.leave(key);
     });
     this.#open.add(pending);
+    if (this.#expiry === undefined) this.#expireNext();
     if (key === undefined || this.#queues.enter(key)) coalescer.add(pending);
     else {
-      const madeAtMs = performance.now();
       this.#queues.wait(key, () => {
-        if (performance.now() - madeAtMs > QUEUED_MS_MAX) giveUp(pending);
+        const waitedMs = performance.now() - pending.madeAtMs;
+        if (waitedMs > this.#limitMs * QUEUE_SHARE) giveUp(pending, waitedMs);
         else coalescer.add(pending);
       });
     }
@@ -142,6 +152,31 @@ export class CoalescedWrites {
     return placed;
   }
 
+  get #limitMs(): number {
+    return this.parts.limits.limitMs;
+  }
+
+  /** Looks after the limit of the oldest call. No process lives for it. */
+  #expireNext(): void {
+    const [oldest] = this.#open;
+    if (oldest === undefined || this.#isClosed) return void (this.#expiry = undefined);
+    const leftMs = oldest.madeAtMs + this.#limitMs - performance.now();
+    this.#expiry = setTimeout(() => this.#expire(), Math.max(1, leftMs)).unref();
+  }
+
+  #expire(): void {
+    const limitMs = this.#limitMs;
+    for (const pending of this.#open) {
+      if (performance.now() - pending.madeAtMs < limitMs) break;
+      if (!pending.isSent) giveUp(pending, limitMs);
+      else {
+        const why = new Error(`the server did not answer within ${limitMs} ms`);
+        pending.reject(new DelayOutcomeUnknownError(why));
+      }
+    }
+    this.#expireNext();
+  }
+
   /** Writes in the order in which all callers lock. */
   async #scheduleTogether(delays: readonly NewDelay[], answer: Answer): Promise<void> {
     const { sorted, indexes } = inLockOrder(delays);
@@ -153,9 +188,9 @@ export class CoalescedWrites {
 }
 
 /** In a microtask: in a long queue each call would otherwise be rejected inside the call before it. */
-function giveUp(pending: Pick<PendingCall<unknown, Placed>, 'reject'>): void {
+function giveUp(pending: Pick<PendingCall<unknown, Placed>, 'reject'>, afterMs: number): void {
   const error = new DelayUnavailableError(
-    `earlier calls about the same key took longer than ${QUEUED_MS_MAX} ms`,
+    `earlier calls, about the same key or about others, took longer than ${Math.round(afterMs)} ms`,
   );
   queueMicrotask(() => pending.reject(error));
 }

@@ -98,6 +98,7 @@ export class Coalescer<Call, Answer> {
   async #together(all: readonly PendingCall<Call, Answer>[]): Promise<void> {
     const batch = open(all);
     if (batch.length === 0) return;
+    for (const pending of batch) pending.isSent = true;
     try {
       await this.parts.together(
         batch.map(({ call }) => call),

@@ -1,6 +1,9 @@
 /** A call that has no answer yet. The first answer or error counts, later ones are ignored. */
 export class PendingCall<Call, Answer> {
   readonly answer: Promise<Answer>;
+  readonly madeAtMs = performance.now();
+  /** It is in a statement: from then on it may have happened. */
+  isSent = false;
   #isAnswered = false;
   #resolve!: (answer: Answer) => void;
   #reject!: (error: unknown) => void;

@@ -11,6 +11,7 @@ import { poolOptionsOf } from '../../database/application-pool.js';
 import { despiteDeadlocks } from './deadlock.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { BorrowedConnection } from '../../database/borrowed-connection.js';
+import { isInFailedTransaction, isReadOnly } from '../../store/sql-state.js';
 import { isRefusal, ranOutOfTime } from '../../database/driver-errors.js';
 
 /**
@@ -35,6 +36,11 @@ export class OutsideTransactions {
     private readonly dataSource: DataSource,
     private readonly engine: CallersPool,
   ) {}
+
+  /** How long a caller waits, for a connection and an answer together. */
+  get limitMs(): number {
+    return queryTimeoutMs(poolOptionsOf(this.dataSource));
+  }
 
   /**
    * Several statements that are one transaction. An error before COMMIT is sent says that nothing was
@@ -63,7 +69,9 @@ export class OutsideTransactions {
     });
   }
 
+  /** On the application's pool when the engine's has no connection; both share one limit. */
   async #together<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    const byMs = performance.now() + this.limitMs;
     try {
       const rows = await this.engine.callers?.tryQuery<Row>(sql, parameters);
       if (rows !== undefined) return rows;
@@ -72,19 +80,20 @@ export class OutsideTransactions {
       if (ranOutOfTime(error))
         throw new DelayUnavailableError('the server did not get to it in time', error);
       if (!isRefusal(error)) throw outcomeOf(error);
+      if (isOfSession(error)) throw withoutEffect(error);
       throw new QueryFailedError(sql, undefined, error as Error);
     }
-    return this.#write<Row>(sql, parameters);
+    return this.#write<Row>(sql, parameters, byMs - performance.now());
   }
 
-  #write<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {
     return this.#borrowed(async (connection) => {
       try {
         return await connection.query<Row>(sql, parameters);
       } catch (error) {
         throw outcomeOf(error);
       }
-    });
+    }, limitMs);
   }
 
   #read<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
@@ -99,8 +108,8 @@ export class OutsideTransactions {
 
   async #borrowed<Result>(
     work: (connection: BorrowedConnection) => Promise<Result>,
+    limitMs = this.limitMs,
   ): Promise<Result> {
-    const limitMs = queryTimeoutMs(poolOptionsOf(this.dataSource));
     const connection = await BorrowedConnection.take(this.dataSource, limitMs);
     try {
       return await work(connection);
@@ -114,14 +123,24 @@ export class OutsideTransactions {
 }
 
 /** A refusal of the server stays as it is. After any other error nobody knows whether the statement happened. */
-const outcomeOf = (error: unknown): unknown =>
-  isOutcome(error) ? error : new DelayOutcomeUnknownError(causeOf(error));
+function outcomeOf(error: unknown): unknown {
+  if (isOfSession(error)) return withoutEffect(error);
+  return isOutcome(error) ? error : new DelayOutcomeUnknownError(causeOf(error));
+}
 
 /** The same for statements that wrote nothing, since their COMMIT was never sent. */
-const withoutEffect = (error: unknown): unknown =>
-  isOutcome(error)
+function withoutEffect(error: unknown): unknown {
+  if (isOfSession(error)) {
+    const why = `the session that the pool gave takes no writes (${(error as Error).message})`;
+    return new DelayUnavailableError(why, causeOf(error));
+  }
+  return isOutcome(error)
     ? error
     : new DelayUnavailableError('the connection was lost before the answer came', causeOf(error));
+}
+
+/** A refusal that says nothing of the statement: its session is read-only, or was given in a transaction that had failed. */
+const isOfSession = (error: unknown): boolean => isReadOnly(error) || isInFailedTransaction(error);
 
 const isOutcome = (error: unknown): boolean => isRefusal(error) || error instanceof DelayError;
 
