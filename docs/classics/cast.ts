@@ -80,7 +80,7 @@ export class Cast {
     return actor;
   }
 
-  /** From now on, whoever is about to close one of these waits for `letGo`. */
+  /** From now on, a process that is about to close one of these waits for `letGo`. */
   hold(...orderIds: string[]): void {
     for (const orderId of orderIds) this.#held.add(orderId);
   }
@@ -136,7 +136,7 @@ export class Cast {
   /**
    * What became of the orders whose ids begin so.
    * @param late those whose lateness counts
-   * @param since before that, nobody was there to close them
+   * @param since before that, no process was there to close them
    */
   async outcome(prefix: string, late: string[], since = new Date(0)): Promise<Outcome> {
     const [found] = await this.tables.query<[Outcome]>(

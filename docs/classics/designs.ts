@@ -12,7 +12,7 @@ export type Fault = (typeof FAULTS)[number];
 /** What became of the orders of one fault. */
 export interface Outcome {
   closedThoughPaid: number;
-  /** Unpaid and past their time, and nobody will ever close them. */
+  /** Unpaid and past their time, and never to be closed. */
   lost: number;
   /** Orders whose stock went back twice. */
   double: number;

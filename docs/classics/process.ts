@@ -49,7 +49,7 @@ async function closeWithin(orderId: string, manager: EntityManager): Promise<voi
     `UPDATE orders SET status = 'CLOSED' WHERE id = $1 ${guarded ? `AND status = 'UNPAID'` : ''}`,
     [orderId],
   );
-  if (closed !== 1) throw new Error(`order ${orderId} was somebody else's`);
+  if (closed !== 1) throw new Error(`order ${orderId} was closed by another process`);
 }
 
 async function close(orderId: string, manager?: EntityManager): Promise<void> {

@@ -3,7 +3,7 @@ import type { OpenDesign } from './design.js';
 /** Stands for the second of the usual ring: 60 slots are 6 s here. */
 const TICK_MS = 100;
 const SLOTS = 60;
-/** Often, so that nobody waits for a whole tick. */
+/** Often, so that no order waits for a whole tick. */
 const LOOK_EVERY_MS = 20;
 
 /**
@@ -14,7 +14,7 @@ const LOOK_EVERY_MS = 20;
  *
  * - It looks more than once within a tick, and each look is a visit: the laps are burnt.
  * - A delay is cut to whole ticks twice: up to one tick early.
- * - A slot that nobody looked at, because the process stood still, has to wait for its next lap.
+ * - A slot that was not looked at, because the process stood still, has to wait for its next lap.
  */
 export class Ring {
   readonly #slots: Map<string, number>[];

@@ -12,7 +12,7 @@ const HEARTBEAT_MS = 2_000;
  * What RabbitMQ does with a queue whose messages have a time to live and a dead-letter exchange behind
  * it: a message is looked at when it is the first of the queue, and not before. Messages are durable, a
  * consumer acknowledges when it has done the work, and one whose heartbeat is missing loses them to
- * another. Nobody can reach into the queue: there is no cancel.
+ * another. There is no reaching into the queue, and so no cancel.
  */
 class TtlQueue {
   constructor(

@@ -30,7 +30,7 @@ export class SortedSet {
     return rows.map(({ member }) => member);
   }
 
-  /** `ZREM`. @returns whether it was there: whoever removes it has it */
+  /** `ZREM`. @returns whether it was there: the caller that removes it has it */
   async zrem(member: string): Promise<boolean> {
     const sql = `WITH gone AS (DELETE FROM zset WHERE member = $1 RETURNING 1)
                  SELECT count(*)::int AS n FROM gone`;
@@ -43,7 +43,7 @@ export class SortedSet {
 }
 
 /**
- * A sorted set by due time and a poller: whoever gets a 1 from `ZREM` runs the task. Two processes never
+ * A sorted set by due time and a poller: the process that gets a 1 from `ZREM` runs the task. Two processes never
  * run one twice, and `ZREM` tells a payment truthfully that it came too late. But from then on the task
  * is nowhere except in that process, and the set knows nothing of the shop's transactions.
  */
