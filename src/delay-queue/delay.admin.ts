@@ -55,7 +55,7 @@ import { parseRescheduleTo } from './validation/when.js';
  * await this.admin.retryDead({ name: 'order.close', error: 'ECONNREFUSED' }, { onProgress: console.log });
  * ```
  *
- * What is not acceptable throws `DelayInvalidError`, which names the field. Rows that somebody else has are waited for;
+ * What is not acceptable throws `DelayInvalidError`, which names the field. Rows that another session has locked are waited for;
  * outside of a caller's transaction for 10 s, then `DelayUnstableError` says that nothing of this page was written.
  */
 @Injectable()

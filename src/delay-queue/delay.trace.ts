@@ -81,7 +81,7 @@ export class DelayTrace implements WritesTrace {
     events.on('lingering', (of) => this.#say(of, () => `timed out, ${countOf(of)} still runs`));
   }
 
-  /** A logger that throws disturbs nobody: some of this runs inside of the caller's commit. */
+  /** A logger that throws disturbs no caller: some of this runs inside of the caller's commit. */
   #say(of: Traced, step: () => string): void {
     if (!this.follows(of.name, of.key)) return;
     const key = of.key === null ? '' : ` (${of.key})`;

@@ -11,7 +11,7 @@ export type Hint =
   | { kind: 'wakes'; wakes: Wake[] }
   /** Their owner could not read these; another node that serves their names may. */
   | { kind: 'passed'; wakes: Wake[] }
-  /** Somebody cancels these delays: the attempts of those claims are to end. */
+  /** These delays are being cancelled: the attempts of those claims are to end. */
   | { kind: 'abort'; claims: ClaimRef[] }
   /** That node came, or, without a name, one went, or may have done either unheard. */
   | { kind: 'nodes'; came?: string }
@@ -81,7 +81,7 @@ export const nodesHint = (came = ''): string => `n${came}`;
 
 export const probeHint = (nonce: string): string => `p${nonce}`;
 
-/** Undefined for anything that is not a hint: whoever can connect can NOTIFY. */
+/** Undefined for anything that is not a hint: any role that can connect can NOTIFY. */
 export function parseHint(text: string): Hint | undefined {
   if (text.startsWith('n'))
     return text === 'n' ? { kind: 'nodes' } : { kind: 'nodes', came: text.slice(1) };

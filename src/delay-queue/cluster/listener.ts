@@ -14,7 +14,7 @@ import { within } from '../tasks/within.js';
 /** A farewell takes one round trip. */
 const END_WITHIN_MS = 1_000;
 
-/** When nobody could tell whether LISTEN works, since the other connection failed. */
+/** When it could not be told whether LISTEN works, since the other connection failed. */
 const LEARN_AGAIN_MS = 1_000;
 
 type HeldAnswer = Record<'held' | 'process_held', string>;
@@ -58,7 +58,7 @@ export class HintListener {
 
   async #learn(): Promise<void> {
     this.#hearing = await this.#listens();
-    // Only now: a pooler in transaction mode would keep the lock on a session that is nobody's.
+    // Only now: a pooler in transaction mode would keep the lock on a session that belongs to no client.
     if (this.#hasOwnSessions && this.#client) await this.#prepare(this.#client);
     if (this.#hearing !== 'unknown' || this.#client === undefined) return;
     clearTimeout(this.#reconnect);
@@ -70,12 +70,12 @@ export class HintListener {
     this.learnt.tell(this.#hearing);
   }
 
-  /** As long as nobody knows, the connection is made anew when it breaks. */
+  /** As long as that is unknown, the connection is made anew when it breaks. */
   get #works(): boolean {
     return this.#hearing !== 'silent';
   }
 
-  /** Whether LISTEN works, as far as anybody knows. */
+  /** Whether LISTEN works, as far as is known. */
   get hearing(): Hearing {
     return this.#hearing;
   }

@@ -32,7 +32,7 @@ async function say(client: Client, verb: 'LISTEN' | 'UNLISTEN', channel: string)
   return Number(results[1]?.rows[0]?.pid);
 }
 
-/** `silent`: nothing was heard on a connection that lives. `unknown`: it ended, or nobody waited for it. */
+/** `silent`: nothing was heard on a connection that lives. `unknown`: it ended, or was not waited for. */
 export type Hearing = 'heard' | 'silent' | 'unknown';
 
 /**
@@ -86,7 +86,7 @@ export async function hears(
  */
 export class SessionProof {
   readonly #stop = new AbortController();
-  /** False also when nobody knows. */
+  /** False also when that is unknown. */
   readonly answered: Promise<boolean>;
 
   constructor(

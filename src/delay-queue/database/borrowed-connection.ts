@@ -75,7 +75,7 @@ export class BorrowedConnection implements Runner {
     await this.runner.release();
   }
 
-  /** Not awaited: a connection to which nobody answers never says that it is closed. The pool drops it. */
+  /** Not awaited: a connection whose other end is gone never says that it is closed. The pool drops it. */
   #close(): void {
     if (this.#isSilent) return;
     this.#isSilent = true;

@@ -23,7 +23,7 @@ const JUMP_MS = 50;
  * statement, if it took two. The reading that can be off by the least wins.
  */
 export class DatabaseClock {
-  /** The database's clock has jumped: a failover, or somebody set it. Says by how much. */
+  /** The database's clock has jumped: a failover, or it was set. Says by how much. */
   readonly jumped = new Signal<number>();
   #best: Sample | undefined;
 

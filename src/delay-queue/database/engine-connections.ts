@@ -31,7 +31,7 @@ export class EngineConnections implements Runner {
   readonly #callers: OwnPool;
   #watched: PostgresDriver['master'];
   #unwatch: (() => void) | undefined;
-  /** Opened before anybody asked for it. */
+  /** Opened before it was asked for. */
   #early: { client: Client; opened: Promise<void> } | undefined;
 
   constructor(dataSource: DataSource, max: number, applicationName: string) {

@@ -14,7 +14,7 @@ export interface CallersPool {
   readonly callers: Pick<OwnPool, 'tryQuery'> | undefined;
 }
 
-/** A pool that nobody else uses, one statement at a time on each of its connections. */
+/** A pool of the engine alone, one statement at a time on each of its connections. */
 export class OwnPool implements Runner {
   readonly #queries = new Set<Promise<unknown>>();
   readonly #busy = new Set<PoolClient>();

@@ -9,7 +9,7 @@ type Answer<Row> = QueryResult<Row & object>;
 /**
  * Statements that are parsed and planned once per connection: for a claim of one row, planning is
  * most of what the server does. Only on sessions that are known to be this process's own; behind a
- * pooler in transaction mode a name would be looked for in somebody else's session.
+ * pooler in transaction mode a name would be looked for in another client's session.
  */
 export class PreparedStatements {
   readonly #sessions = new WeakSet<ClientBase>();

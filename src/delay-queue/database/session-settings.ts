@@ -13,8 +13,8 @@ export type SessionSettings = Readonly<Record<string, string>>;
  * "without" is written as costs of ten billion, for which `jit = on`, the default, compiles each
  * execution anew: 66 to 492 ms on an empty table.
  *
- * A statement that the server itself gives up has not happened. Of a statement on a silent connection nobody
- * knows. So the server's limit is a little shorter than the limit of the client that waits. It also ends
+ * A statement that the server itself gives up has not happened. What became of a statement on a silent connection is
+ * unknown. So the server's limit is a little shorter than the limit of the client that waits. It also ends
  * statements that wait for a lock and whose client has gone. All other limits are off: a listener is idle for hours.
  *
  * Not ours to change: `synchronous_commit`, which is how durable the application wants its writes,

@@ -20,7 +20,7 @@ const bySource = new WeakMap<DataSource, Set<SessionWatch>>();
 
 /**
  * What became of a session's transactions, as the server says it. The watch listens, and sends nothing. A
- * COMMIT of a transaction in which a statement had failed is answered by ROLLBACK, and nobody else looks.
+ * COMMIT of a transaction in which a statement had failed is answered by ROLLBACK, and no other code looks.
  *
  * A text may end a transaction and begin the next one (`COMMIT AND CHAIN`, `COMMIT; BEGIN`): the session never says that it is
  * idle then, so each command's own answer counts. ROLLBACK is the answer to `ROLLBACK TO` as well; within an open

@@ -5,7 +5,7 @@
  * - `postponed`: its handler threw `PostponeDelay`. `superseded`: it scheduled its own key anew.
  * - `split`: its batch failed, and each delay of it ran again alone.
  * - `released`: given back at shutdown. `aborted`: by `cancel(…, { running: 'abort' })`.
- * - `running`: it has not ended. `lost`: nobody wrote down how it ended, for its process died or was paused.
+ * - `running`: it has not ended. `lost`: how it ended was not written down, for its process died or was paused.
  */
 export type AttemptOutcome =
   | 'completed'

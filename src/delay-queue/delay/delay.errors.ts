@@ -119,7 +119,7 @@ export class DelayLeaseLostError extends DelayError {
   }
 }
 
-/** Reason of `ctx.signal`: somebody cancels this delay with `running: 'abort'`. The attempt is to end, and costs nothing. */
+/** Reason of `ctx.signal`: this delay was cancelled with `running: 'abort'`. The attempt is to end, and costs nothing. */
 export class DelayAbortedError extends DelayError {
   readonly code = 'DELAY_ABORTED';
 
@@ -143,8 +143,8 @@ export class DelayWheelFullError extends DelayError {
 /**
  * The application is closing: reason of `ctx.signal`; from the wheel; of a write not answered by then.
  *
- * The delay of a handler will run again without losing an attempt; of a write that was not answered nobody knows whether
- * it happened.
+ * The delay of a handler will run again without losing an attempt; whether a write without an answer happened is
+ * unknown.
  */
 export class DelayShutdownError extends DelayError {
   readonly code = 'DELAY_SHUTDOWN';
@@ -178,7 +178,7 @@ export class DelayOutcomeUnknownError extends DelayError {
 
   constructor(cause: unknown) {
     super(
-      'the connection was lost before the answer came, and nobody knows whether the write happened: ' +
+      'the connection was lost before the answer came, so the write may or may not have happened: ' +
         'look with find(), or make the same call again with the same key',
       { cause },
     );

@@ -105,7 +105,7 @@ export interface DelayEmitter extends EventEmitter {
   emit<K extends keyof DelayEventMap>(event: K, ...args: DelayEventMap[K]): boolean;
 }
 
-/** What hears of an event; nobody waits for what it returns. */
+/** What hears of an event; what it returns is not awaited. */
 export type DelayListener<K extends keyof DelayEventMap> = (...args: DelayEventMap[K]) => void;
 
 /**
@@ -123,7 +123,7 @@ export class DelayEvents extends (EventEmitter as new () => DelayEmitter) {
     this.setMaxListeners(0);
   }
 
-  /** Whether anybody listens: what nobody hears need not be put together. */
+  /** Whether there is a listener: without one, the event need not be put together. */
   isHeard(event: keyof DelayEventMap): boolean {
     return this.listenerCount(event) > 0;
   }

@@ -132,8 +132,8 @@ export interface InTransaction {
 }
 
 /**
- * One item of `scheduleMany`. Its type does not ask for the key of one that has both `after` and `repeat`: then nobody could
- * give a list of items whose names vary.
+ * One item of `scheduleMany`. Its type does not ask for the key of one that has both `after` and `repeat`: then a list of items
+ * whose names vary could not be given.
  */
 export type ScheduleItem<N extends DelayName = DelayName> = {
   [K in N]: { name: K; payload: PayloadOf<K> } & (

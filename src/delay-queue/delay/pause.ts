@@ -4,7 +4,7 @@ import type { Duration } from './time/duration.js';
 /** Of a pause: of which group, why, and for how long. Left out: the whole name, no reason, until it is resumed. */
 export type PauseOptions = InTransaction & {
   group?: string;
-  /** For whoever asks why nothing happens: up to 1,000 characters. */
+  /** Why nothing happens, for a reader: up to 1,000 characters. */
   reason?: string;
 } & ({ for?: Duration; until?: never } | { until?: Date; for?: never });
 

@@ -2,7 +2,7 @@
 const PRINTED_LENGTH_MAX = 4_096;
 
 /**
- * Characters that act on whoever shows them: line breaks and other controls (ESC, and so every terminal sequence, and C1),
+ * Characters that act on what shows them: line breaks and other controls (ESC, and so every terminal sequence, and C1),
  * line and paragraph separators, marks that turn the direction of writing, characters without width or without a shape, and
  * halves of surrogate pairs.
  */
@@ -12,7 +12,7 @@ const ACTS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/u
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * A text of somebody else's (a key, a group, a name, the message of an error), fit to be shown: on one line, with
+ * A text from outside (a key, a group, a name, the message of an error), fit to be shown: on one line, with
  * what would act on a terminal or a log written as `\u001b`, and no longer than `lengthMax` characters. The one place for
  * that: log lines, messages of errors that quote a text, what a command prints.
  *

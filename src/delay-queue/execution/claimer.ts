@@ -6,7 +6,7 @@ import type { Intake } from '../intake/intake.js';
 import { type Occurrence, occurrenceOf } from '../recurrence/occurrence.js';
 import type { StoredRepeat } from '../recurrence/recurrence.js';
 import type { Acknowledger } from '../settlement/acknowledger.js';
-import { NOBODY } from '../settlement/held-claim.js';
+import { NO_HOLDER } from '../settlement/held-claim.js';
 import { UNREADABLE } from '../settlement/recurrences.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
 import type { ClaimRequest, ClaimedRow } from '../store/wire/attempt-rows.js';
@@ -43,7 +43,7 @@ export interface Claimed {
   full: ReadonlySet<string>;
 }
 
-/** A claim that nobody answered. */
+/** A claim without an answer. */
 export interface NotAnswered {
   /** How long to claim nothing, in milliseconds. */
   pauseMs: number;
@@ -160,7 +160,7 @@ export class Claimer {
 
   /** A newer version may have written it, which another node runs. */
   #unreadable(attempt: Attempt): undefined {
-    attempt.holder = NOBODY;
+    attempt.holder = NO_HOLDER;
     attempt.over = true;
     attempt.calledAtMs = performance.now();
     this.acknowledger.report(attempt, { kind: 'unreadable', error: new Error(UNREADABLE) });
@@ -230,7 +230,7 @@ export class Claimer {
   }
 
   /**
-   * Nobody knows whether the claim was committed. If it was, the rows are leased to this node under
+   * The claim may have been committed. If it was, the rows are leased to this node under
    * the next epoch and no attempt has started: they are given back. Only then are they looked at
    * again: a claim in between would get that same epoch, and the giving back would hit it. It may be
    * committed later than that: what is not given back now is remembered.

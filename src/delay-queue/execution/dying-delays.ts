@@ -179,7 +179,7 @@ export class DyingDelays {
     this.#executor.run(new LastCall(dead, [attempt], { release: () => this.#free() }));
   }
 
-  /** Held by somebody for a moment, and still leased under the epoch of its last attempt. */
+  /** Locked for a moment, and still leased under the epoch of its last attempt. */
   async #isOurs({ id, epoch }: Dying): Promise<boolean> {
     const { store } = this.parts;
     const [row] = await store.lookAt([id]);

@@ -11,7 +11,7 @@ import type { ConcurrencyLimits } from './places/concurrency-limits.js';
 import { BeginRest } from './transaction/begin-rest.js';
 import { FencedTransaction, type FencedParts } from './transaction/fenced-transaction.js';
 
-/** Who was aborted, and heeds its signal, has ended by then: nobody need hear of it. */
+/** A handler that was aborted, and heeds its signal, has ended by then: that need not be told. */
 const QUIET_MS = 1_000;
 
 /** What has begun and may go on after its call is decided. */
@@ -129,7 +129,7 @@ export class Executor {
     this.inFlight.delete(attempt);
   };
 
-  /** The handler goes on although nobody listens: counted, so that it cannot pile up unseen. */
+  /** The handler goes on although its result is dropped: counted, so that it cannot pile up unseen. */
   #linger({ name, event }: Attempt, outcome: Promise<Outcome>, quietMs: number): void {
     const lingering = this.limits.linger(name);
     const tell = (): void => void this.events.emit('lingering', { ...event, lingering });

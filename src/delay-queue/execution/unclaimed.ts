@@ -43,7 +43,7 @@ export class Unclaimed {
     this.#deadLettering = new Trouble(events, 'bury');
   }
 
-  /** Looks at each and decides: gone, moved, early, without attempts, or locked by somebody. */
+  /** Looks at each and decides: gone, moved, early, without attempts, or locked by another session. */
   async lookAfter(entries: readonly Entry[]): Promise<void> {
     let rows: LookedRow[];
     try {
@@ -81,7 +81,7 @@ export class Unclaimed {
   #moved(entry: Entry, row: LookedRow, wakeMs: number): void {
     this.intake.forget(entry);
     // A row that others run now is the sweep's to find again, should they fail to finish it; one that
-    // nobody runs has a claim of this node's that was committed unheard.
+    // no node runs has a claim of this node's that was committed unheard.
     if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
       const { id, epoch, name, group, failed } = row;
       this.intake.offer({ id, epoch, name, group, wakeMs, stalled: false, failed }, 'read');

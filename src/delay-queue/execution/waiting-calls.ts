@@ -5,10 +5,10 @@ import type { Call } from './call/call.js';
 import type { Executor } from './executor.js';
 import type { Reservation, Reservations } from './places/reservations.js';
 
-/** Whoever waits for longer is given back: its handlers have become slower than they were. */
+/** A call that waits for longer is given back: its handlers have become slower than they were. */
 export const WAITS_MAX_MS = 250;
 
-/** So long calls begin one after the other before somebody else has his turn. */
+/** So long calls begin one after the other before other work has its turn. */
 const TURN_MS = 10;
 
 const GIVEN_BACK: Outcome = { kind: 'unbegun', error: undefined, waitMs: 0 };

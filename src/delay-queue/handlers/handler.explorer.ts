@@ -112,7 +112,7 @@ export class HandlerExplorer {
     }
   }
 
-  /** What a listener returns nobody waits for; a rejection that nobody handles would end the process. */
+  /** What a listener returns is not awaited; an unhandled rejection would end the process. */
   private listen(
     event: keyof DelayEventMap,
     instance: object,

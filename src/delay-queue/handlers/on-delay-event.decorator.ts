@@ -18,7 +18,7 @@ export type EventMethod<K extends keyof DelayEventMap> = (
  * }
  * ```
  *
- * Nobody waits for it. What it throws is logged, and changes nothing. Not on request-scoped providers, which have no
+ * It is not awaited. What it throws is logged, and changes nothing. Not on request-scoped providers, which have no
  * instance when an event comes.
  */
 export function OnDelayEvent<K extends keyof DelayEventMap>(event: K): DecoratorOf<EventMethod<K>> {

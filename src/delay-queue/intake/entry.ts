@@ -17,7 +17,7 @@ export interface Entry extends Wake {
   timesNotClaimed: number;
   /** A claim that asked for it failed: the next one asks for no more than so many. */
   claimedWithin?: number | undefined;
-  /** Nobody here has read it from a row: it may never have been. */
+  /** It was not read from a row here: there may never have been one. */
   told?: boolean;
   /** Of the sweeper's walk that brought it, in the order of wakes; 0: something else did. */
   walk?: number;

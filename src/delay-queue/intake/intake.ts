@@ -23,7 +23,7 @@ export interface IntakeLimits {
 }
 
 /**
- * The one door for what this node keeps an eye on: whoever hears of a wake offers it here, and whoever has room
+ * The one door for what this node keeps an eye on: what hears of a wake offers it here, and what has room
  * for an attempt takes from here what is due.
  */
 export class Intake {
@@ -55,7 +55,7 @@ export class Intake {
     claims.acknowledger.waits.on((wake) => this.#offerIfNear(wake));
   }
 
-  /** From now on offers count. Before the clock was read for the first time nobody could say what is due. */
+  /** From now on offers count. Before the clock was read for the first time what is due was unknown. */
   open(): void {
     this.#isOpen = true;
   }
@@ -151,12 +151,12 @@ export class Intake {
     this.#queue.release(name, group);
   }
 
-  /** Nothing more is taken for now: tells whoever finds overdue rows, if they would be taken soon. */
+  /** Nothing more is taken for now: tells the sweeper, if they would be taken soon. */
   taken(): void {
     if (this.hasRoomBehind) this.room.tell();
   }
 
-  /** Of an entry that was taken: its row is claimed, gone, or somebody else's. */
+  /** Of an entry that was taken: its row is claimed, gone, or another node's. */
   forget(entry: Entry): void {
     this.#readAhead.forget(entry);
   }
@@ -206,7 +206,7 @@ export class Intake {
   }
 
   /**
-   * Whether it is the row of a claim of which nobody heard, committed after that was given up. While
+   * Whether it is the row of a claim without an answer, committed after that was given up. While
    * another claim of it is on its way, that one's answer says what became of the row.
    */
   #giveBackLost({ id, epoch }: Wake): boolean {

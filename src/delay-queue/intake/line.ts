@@ -57,7 +57,7 @@ export class Line {
     return this.#size > (this.#turns.has(null) ? 1 : 0);
   }
 
-  /** @returns who is left out: the entry, another one if the line is full, or nobody */
+  /** @returns who is left out: the entry, another one if the line is full, or none */
   offer(entry: Entry, isFull: boolean): Entry | undefined {
     this.#gaps.follow(entry);
     if (this.#gaps.isBehind(entry)) return entry;
@@ -85,7 +85,7 @@ export class Line {
     const before = this.#length;
     const share = Math.max(1, Math.floor(before / groups));
     if ((own?.length ?? 0) >= share) return entry;
-    // With fewer entries than groups nobody has more than one.
+    // With fewer entries than groups no group has more than one.
     const isCrowded = before >= groups;
     if (!isCrowded && own?.isHeld === true) return entry;
     const donor = isCrowded ? this.#byLength.longest(share) : firstOf(this.#aside);
@@ -97,7 +97,7 @@ export class Line {
   /** Takes one entry: of the groups of which one is admitted, that which was served longest ago. */
   serve(admit: Admit): boolean {
     if (this.#only !== undefined) return this.#ask(this.#only, admit) === 'yes';
-    // Whoever is passed moves to the back, where this loop would meet it once more.
+    // A group that is passed moves to the back, where this loop would meet it once more.
     let left = this.#turns.size;
     for (const [key, group] of this.#turns) {
       if (left === 0) break;

@@ -46,7 +46,7 @@ export class Loader {
   readonly #size = new StatementSize(PAGE_MAX);
   #onlyBeats = false;
   #markMs = 0;
-  /** Somebody came or went, as one hears: who is there is asked before what is there. */
+  /** A node came or went, as a hint says: who is there is asked before what is there. */
   #asksWhoIsThere = false;
 
   constructor(
@@ -75,7 +75,7 @@ export class Loader {
     this.nodes.update(nodes, pauses);
   }
 
-  /** More often than configured, when nobody will tell of what is new. */
+  /** More often than configured, when no hint will tell of what is new. */
   loadEvery(ms: number): void {
     this.#loadEveryMs = ms;
     this.#task.runNow();

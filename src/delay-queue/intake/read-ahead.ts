@@ -9,7 +9,7 @@ import { type Entry, entryOf, isBetter, type Source } from './entry.js';
 /** What is not in the wheel has no handle there. */
 const NO_HANDLE = 0;
 
-/** Told wakes may take a tenth of the room: whoever can NOTIFY could fill it. */
+/** Told wakes may take a tenth of the room: any role that can NOTIFY could fill it. */
 const TOLD_SHARE = 10;
 
 /**
@@ -23,7 +23,7 @@ export class ReadAhead {
   /** Overdue when they came. They need no wheel, only a turn in which they are told of together. */
   #overdue: Entry[] = [];
   #turn: NodeJS.Immediate | undefined;
-  /** As with a wheel's turns: whoever announced the first must not lend his AsyncLocalStorage to all. */
+  /** As with a wheel's turns: the first to announce must not lend its AsyncLocalStorage to all. */
   readonly #onTurn = AsyncResource.bind(() => this.#tellOverdue());
   #told = 0;
   readonly emptied = new Moment();

@@ -20,7 +20,7 @@ export class ReadyQueue {
     return this.#healthy.size + this.#stalled.size;
   }
 
-  /** Entries that wait for limits of their groups, as far as anybody has asked. */
+  /** Entries that wait for limits of their groups, as far as has been asked. */
   get held(): number {
     return this.#healthy.held + this.#stalled.held;
   }

@@ -12,8 +12,8 @@ const CROWD = 100_000;
 const LINE_MAX_IN_CROWD = 500;
 
 /**
- * A line for each name that waits, and the names take turns: who was served goes behind all others,
- * and nobody else moves. A name that finds no place so keeps its place for the moment when there is one.
+ * A line for each name that waits, and the names take turns: one that was served goes behind all others,
+ * and no other moves. A name that finds no place so keeps its place for the moment when there is one.
  */
 export class Turns {
   /** Served least recently first. A line that is empty has no turn. */
@@ -66,7 +66,7 @@ export class Turns {
    */
   take(limit: number, admit: Admit): number {
     let taken = 0;
-    // Whoever is served moves to the back, where this loop meets it once more.
+    // One that is served moves to the back, where this loop meets it once more.
     for (const [name, line] of this.#lines) {
       if (taken >= limit) break;
       const isServed = this.#serve(line, admit);

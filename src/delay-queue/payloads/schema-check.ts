@@ -110,7 +110,7 @@ const textOf = (message: unknown): string => {
   return text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX)}…` : text;
 };
 
-/** The same refusal for whoever schedules: nothing of it was written. */
+/** The same refusal for the caller of `schedule`: nothing of it was written. */
 export function asRefusal(error: unknown): unknown {
   if (!isOf(error, DelayPayloadError)) return error;
   const [first, ...others] = error.issues;

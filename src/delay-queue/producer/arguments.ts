@@ -71,7 +71,7 @@ export function newDelayOf(
   const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
   const stored = payloads.stored(draft.payload, draft);
   if (!(stored instanceof Promise)) return { ...draft, payload: stored };
-  // Something else may be refused before it is awaited: then its own error is nobody's.
+  // Something else may be refused before it is awaited: then its own error is dropped.
   return unheard(stored.then((text) => ({ ...draft, payload: text })));
 }
 

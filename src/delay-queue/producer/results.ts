@@ -94,7 +94,7 @@ function repeatOf(text: string | null): DelayRepeat | null {
   return { cron: repeat.cron, timeZone: repeat.timeZone, catchUp };
 }
 
-/** As a row keeps it; without an end when nobody has written one. */
+/** As a row keeps it; without an end when none was written. */
 type KeptAttempt = Pick<DelayAttempt, 'attempt' | 'node'> & { startedMs: number } & (
     | { outcome: AttemptOutcome; endedMs?: number; error?: string }
     | { outcome?: never; endedMs?: never; error?: never }

@@ -196,7 +196,7 @@ function checkAfter(after: unknown): number {
   }
 }
 
-/** None at all would be true of every delay: whoever builds them from what he was asked would change all there are. */
+/** None at all would be true of every delay: a filter built from input that was empty would change all there are. */
 function checkWantedHeaders(value: unknown): string {
   const json = checkHeaders(value);
   if (json !== null) return json;

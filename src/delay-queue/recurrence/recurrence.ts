@@ -11,7 +11,7 @@ export type StoredRepeat = DelayRepeat & {
   deployment?: string;
 };
 
-/** With `none` nobody waits longer for an instant: what begins later than that is missed. */
+/** With `none` an instant waits no longer: what begins later than that is missed. */
 export const MISSED_AFTER_MS = 60_000;
 
 /** The last instant that a row may have. */
@@ -25,7 +25,7 @@ export class Recurrence {
   readonly #catchUp: CatchUp;
   readonly #instants: Instants;
 
-  /** @throws when that cannot be read: another version of this library has written it, or somebody else */
+  /** @throws when that cannot be read: another version of this library, or another program, has written it */
   constructor(repeat: StoredRepeat) {
     checkKnown(repeat);
     this.#catchUp = repeat.catchUp;

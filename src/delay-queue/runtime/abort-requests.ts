@@ -20,7 +20,7 @@ export class AbortRequests {
 
   /**
    * Asks those that hold these delays by now: never in a caller's transaction, in which NOTIFY would be sent at its
-   * COMMIT. Whoever asks looks himself what came of it, and asks again.
+   * COMMIT. The caller looks what came of it, and asks again.
    */
   async send(ids: readonly number[]): Promise<void> {
     try {

@@ -48,13 +48,13 @@ export class ListedTasks {
     }
   }
 
-  /** But for what somebody else has put in the place of an entry. */
+  /** But for what the application has put in the place of an entry. */
   remove(): void {
     for (const { registry, name, interval } of this.#entries.splice(0)) {
       try {
         if (registry.getInterval(name) === interval) registry.deleteInterval(name);
       } catch {
-        // It throws for an entry that is gone: somebody has deleted it.
+        // It throws for an entry that is gone: the application has deleted it.
       }
     }
   }

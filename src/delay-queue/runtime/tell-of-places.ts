@@ -14,7 +14,7 @@ interface Parts {
   notifier: Notifier;
 }
 
-/** From now on whoever waits for a place under a limit hears when one is free, on this node and on the others. */
+/** From now on a claim that waits for a place under a limit hears when one is free, on this node and on the others. */
 export function tellOfPlaces({ freed, hints, blocks, nodes, notifier }: Parts): void {
   freed.on(({ row }) => {
     const group = groupOf(row.extras);

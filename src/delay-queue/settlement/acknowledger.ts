@@ -16,7 +16,7 @@ import { COMPLETED, recurringOf, UNREADABLE } from './recurrences.js';
 import { Signal } from '../tasks/signal.js';
 import { UnansweredCommits } from './unanswered-commits.js';
 
-/** Writes down how attempts ended, in batches that wait for nobody, each write fenced by epoch. */
+/** Writes down how attempts ended, in batches that wait for no row, each write fenced by epoch. */
 export class Acknowledger {
   /** Where a delay waits now whose attempt has ended. */
   readonly waits = new Signal<Wake>();

@@ -166,7 +166,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     const byId = new Map(rows.map((row) => [row.id, row]));
     for (const pending of missing) {
       const row = byId.get(pending.item.id);
-      // Epoch and owner: a claim of which nobody knows whether it happened is given back under the
+      // Epoch and owner: a claim whose outcome is unknown is given back under the
       // epoch that it would have, and a caller's write may have given the row that very one.
       const isOurs = row?.epoch === pending.item.epoch && row.leased_by === this.parts.node;
       if (isOurs) this.#locked(pending);

@@ -33,11 +33,11 @@ export interface HeldClaim {
 
 /** Who runs a handler for claims, and is told what befalls them. */
 export interface Holder {
-  /** The claim is somebody else's by now. */
+  /** Another claim has replaced it by now. */
   lose(claim: HeldClaim): void;
   /** The application is closing: the handler is told to give up, which costs no attempt. */
   close(): void;
-  /** Somebody cancels its delay: the attempt is to end without effect, which costs no attempt. */
+  /** Its delay is being cancelled: the attempt is to end without effect, which costs no attempt. */
   abort(claim: HeldClaim): void;
   /** The claim is given back, whatever its handler does. */
   release(claim: HeldClaim): void;
@@ -54,7 +54,7 @@ export interface DyingClaim {
 }
 
 /** Of a claim whose result is decided: the call is over, and so need not be kept until all is written. */
-export const NOBODY: Holder = {
+export const NO_HOLDER: Holder = {
   lose: () => {},
   close: () => {},
   abort: () => {},

@@ -35,7 +35,7 @@ export class InFlight {
     return claim !== undefined && claim.epoch >= epoch;
   }
 
-  /** Somebody cancels these delays: those of them that run here, under that very claim, are to end. */
+  /** These delays are being cancelled: those of them that run here, under that very claim, are to end. */
   abort(claims: readonly { id: number; epoch: number }[]): void {
     for (const { id, epoch } of claims) {
       const claim = this.#byId.get(id);

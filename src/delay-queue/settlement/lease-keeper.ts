@@ -36,7 +36,7 @@ export class LeaseKeeper {
 
   start(): void {
     this.#task.start(this.#everyMs);
-    // Beside the renewals: one that nobody answers takes longer than a lease.
+    // Beside the renewals: one without an answer takes longer than a lease.
     this.#watch = setInterval(() => this.#loseExpired(), this.#everyMs);
   }
 
@@ -73,7 +73,7 @@ export class LeaseKeeper {
     const rows = await this.store.lookAt(missing.map((attempt) => attempt.id));
     const epochs = new Map(rows.map((row) => [row.id, row.epoch]));
     for (const attempt of missing) {
-      // Locked by somebody: its lease still counts, and the next turn tries again. A row that the
+      // Locked by another session: its lease still counts, and the next turn tries again. A row that the
       // handler itself moved on needs no lease any more.
       if (epochs.get(attempt.id) !== attempt.epoch && !attempt.movedOn)
         attempt.holder.lose(attempt);

@@ -3,7 +3,7 @@ const LOST_MAX = 20_000;
 
 /**
  * Claims of this process whose answer never came. Such a claim may be committed long after it was
- * given up, when a synchronous replica is back, say. Its row then has this node's lease, and nobody runs
+ * given up, when a synchronous replica is back, say. Its row then has this node's lease, and no handler runs
  * it: without this memory it would wait for the end of the lease, an attempt short. A row says only which
  * node has claimed it, and a process that was started again may have its predecessor's name: so what
  * counts is what this process remembers.

@@ -14,7 +14,7 @@ export type Outcome =
   | { kind: 'unbegun'; error: unknown; waitMs: number }
   /** Given back at shutdown, or because another one of its batch was aborted. */
   | { kind: 'released' }
-  /** Somebody cancels it: given back, and no attempt is spent. */
+  /** It is being cancelled: given back, and no attempt is spent. */
   | { kind: 'aborted' }
   /** Another node may have the row: nothing may be written. */
   | { kind: 'lost' };
@@ -50,8 +50,8 @@ export const postponed = (waitMs: number): Ending => ({
 export const RELEASED: Ending = { ...GIVE_BACK, ends: 'released' };
 
 /**
- * So long an aborted delay waits for whoever cancels it, so that no node runs it again before. It is as it was when
- * nobody does: because his transaction was rolled back, or his process died.
+ * So long an aborted delay waits for the cancel, so that no node runs it before. It is as it was when
+ * none comes: the transaction was rolled back, or the process died.
  */
 const ABORTED_REST_MS = 1_000;
 

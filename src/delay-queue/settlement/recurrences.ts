@@ -25,7 +25,7 @@ export const COMPLETED: OccurrenceEnd = { state: 'completed', error: null };
 const MISSED: OccurrenceEnd = { state: null, error: null };
 
 /**
- * What is written of an occurrence that is over now. Undefined: it is none, or nobody knows where it goes on.
+ * What is written of an occurrence that is over now. Undefined: it is none, or where it goes on is unknown.
  */
 export function recurringOf(
   {

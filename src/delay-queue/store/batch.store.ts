@@ -61,7 +61,7 @@ export class BatchStore {
     };
   }
 
-  /** Those without a key, which are in nobody's way. */
+  /** Those without a key, which are in no other call's way. */
   async placeKeyless(
     runner: Runner,
     newDelays: readonly NewDelay[],
@@ -73,7 +73,7 @@ export class BatchStore {
 
   /**
    * Answers with the verdict `conflict` where `onConflict: 'error'` met a delay.
-   * @throws 55P03 when somebody's uncommitted row has one of the keys, and 23505 when it is committed
+   * @throws 55P03 when an uncommitted row of another session has one of the keys, and 23505 when it is committed
    * at that moment; nothing was written then
    */
   async place(runner: Runner, newDelays: readonly NewDelay[], answer: Answer): Promise<void> {

@@ -133,7 +133,7 @@ export class DelayStore {
 
   /**
    * The attempt's own row moves on in place; undefined when the row is no longer the attempt's, or
-   * held by somebody it does not wait for.
+   * held by a session that it does not wait for.
    */
   async moveOn<Verdict extends string>(
     runner: Runner,

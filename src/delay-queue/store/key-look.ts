@@ -4,7 +4,7 @@ import type { Runner } from './wire/runner.js';
 
 type LimitedWait = Exclude<LockWait, 'waits'>;
 
-/** A statement that looks at a key's row, in a text for each way to meet somebody who holds it. */
+/** A statement that looks at a key's row, in a text for each way to meet a session that holds it. */
 export class KeyLook {
   readonly #first: Record<LimitedWait, string>;
   readonly #again: Record<LimitedWait, string>;

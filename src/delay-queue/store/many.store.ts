@@ -50,7 +50,7 @@ const STATEMENTS: Record<ManyVerb, Build> = {
   discardDead: discardDeadSql,
 };
 
-/** Dead letters are nobody's attempt. */
+/** No attempt holds a dead letter. */
 const KNOWS_ATTEMPTS: Record<ManyVerb, boolean> = {
   cancel: true,
   reschedule: true,
@@ -60,7 +60,7 @@ const KNOWS_ATTEMPTS: Record<ManyVerb, boolean> = {
 };
 
 /**
- * What one call writes about many delays, in one transaction. Rows are waited for in the order of the list: whoever
+ * What one call writes about many delays, in one transaction. Rows are waited for in the order of the list: a call that
  * skipped one and came back for it would be in another's way. A row that an attempt claimed meanwhile stays locked
  * to the transaction's end.
  */

@@ -150,7 +150,7 @@ export class NodeStore {
     return Number(answer.count);
   }
 
-  /** @returns how many limits that nobody has met for so long it deleted */
+  /** @returns how many limits that no claim has met for so long it deleted */
   async forgetQuotas(unmetMs: number, limit: number): Promise<number> {
     const answer = await this.#one<CountAnswer>(this.#sql.forgetQuotas, [unmetMs, limit]);
     return Number(answer.count);
@@ -161,7 +161,7 @@ export class NodeStore {
     return Number((await this.#one<CountAnswer>(this.#sql.forgetPermits, [limit])).count);
   }
 
-  /** Mostly groups are nobody's matter, and nobody pays for them. */
+  /** Mostly there are no groups, and then they cost nothing. */
   #share<Row>(
     sql: { usual: string; withGroups: string },
     { byGroup, leftOut }: Shares,

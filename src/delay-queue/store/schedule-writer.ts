@@ -96,7 +96,7 @@ export class ScheduleWriter {
     return results;
   }
 
-  /** Each is waited for in their order: whoever skipped one and came back for it would be in another's way. */
+  /** Each is waited for in their order: a call that skipped one and came back for it would be in another's way. */
   async #rest(
     runner: Runner,
     newDelays: readonly NewDelay[],

@@ -49,7 +49,7 @@ const UNTRANSLATABLE = new Set(['22P05', '22021']);
 export const isUntranslatable = (error: unknown): boolean =>
   UNTRANSLATABLE.has(sqlStateOf(error) ?? '');
 
-/** Somebody else has the key. */
+/** Another row has the key. */
 export const UNIQUE_VIOLATION = '23505';
 
 /** A column that has to be there is left out. */

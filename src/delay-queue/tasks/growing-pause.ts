@@ -34,7 +34,7 @@ export function retryPauseMs(failures: number): number {
   return pauseMs(RETRY, failures);
 }
 
-/** What somebody holds for a moment is looked at again after pauses that double from the first to the last. */
+/** A row that is locked for a moment is looked at again after pauses that double from the first to the last. */
 const LOCKED: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };
 
 /** How long to wait for what was found locked so many times, in milliseconds. */

@@ -4,7 +4,7 @@ import type { Trouble } from './trouble.js';
 
 /**
  * One thing the engine does over and over: never twice at once, again after its pause, sooner when
- * somebody asks for it, and with growing pauses while it fails.
+ * it is asked for, and with growing pauses while it fails.
  */
 export class RecurringTask {
   #timer: NodeJS.Timeout | undefined;

@@ -1,4 +1,4 @@
-/** Does its work when somebody asks for it, once for all who ask in a turn of the event loop. */
+/** Does its work when it is asked for, once for all calls of a turn of the event loop. */
 export class Trigger {
   #turn: NodeJS.Immediate | undefined;
   #later: NodeJS.Timeout | undefined;
@@ -22,7 +22,7 @@ export class Trigger {
     this.#later = setTimeout(() => this.trigger(), ms);
   }
 
-  /** Listens to nobody for that time, and triggers itself then. */
+  /** Ignores calls for that time, and triggers itself then. */
   pauseFor(ms: number): void {
     if (this.#stopped) return;
     this.#pause ??= setTimeout(() => {

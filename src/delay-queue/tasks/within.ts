@@ -2,8 +2,8 @@
 export const LATE: unique symbol = Symbol('late');
 
 /**
- * What `work` answers, or `LATE` after `ms`. The work itself goes on, and nobody hears of it any more,
- * not even when it fails.
+ * What `work` answers, or `LATE` after `ms`. The work itself goes on, and its result is dropped,
+ * also when it fails.
  *
  * @param ref false: the wait alone keeps no process alive
  * @throws what `work` throws in time

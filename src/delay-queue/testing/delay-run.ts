@@ -9,7 +9,7 @@ import type { DelayName, PayloadOf } from '../delay/delay.js';
  * - `dead`: it failed for good, and is a dead letter.
  * - `postponed`: `PostponeDelay`; it waits again.
  * - `split`: its batch failed; it is due again, alone.
- * - `lost`: its lease was over, or somebody changed its row by force; the result was ignored.
+ * - `lost`: its lease was over, or its row was changed by force; the result was ignored.
  * - `released`: the application closed.
  * - `aborted`: a cancel with `running: 'abort'` ended it.
  */

@@ -161,7 +161,7 @@ export class DelayTesting {
   /**
    * Runs that one now, wherever its due time, and nothing else.
    *
-   * @throws DelayTestingError when it does not wait, or nobody here has a handler of that name
+   * @throws DelayTestingError when it does not wait, or no handler of that name is here
    */
   async fire<N extends DelayName>(name: N, key: string): Promise<DelayRun<N>> {
     checkName(name);

@@ -28,7 +28,7 @@ export function expectedOf(value: unknown): Expected {
   };
 }
 
-/** Whether it will run, if nobody does anything: an attempt that runs may be the last one. */
+/** Whether it will run, if nothing else is done: an attempt that runs may be the last one. */
 export const isWaiting = ({ state }: DelayInfo): boolean =>
   state === 'scheduled' || state === 'retrying';
 

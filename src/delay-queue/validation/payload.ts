@@ -147,7 +147,7 @@ class PayloadEncoder {
       }
       this.path.push(key);
       if (key === '__proto__') {
-        throw this.invalid('is a key that would change the prototype of whoever copies it');
+        throw this.invalid('is a key that would change the prototype of its copy');
       }
       if (!Object.prototype.propertyIsEnumerable.call(object, key)) {
         throw this.invalid('is not enumerable, so JSON drops it');

@@ -19,7 +19,7 @@ export interface GivenRepeat {
 
 /** The options of one `schedule`, checked and with their defaults. */
 export interface ParsedSchedule {
-  /** Of a delay that recurs by a wall clock, and has no first time of its own: whoever writes it looks at the clock. */
+  /** Of a delay that recurs by a wall clock, and has no first time of its own: the writer looks at the clock. */
   to: DueTime;
   repeat: GivenRepeat | null;
   key: string | null;

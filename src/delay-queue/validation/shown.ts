@@ -28,7 +28,7 @@ export function shown(value: unknown): string {
   }
 }
 
-/** The beginning of a name that somebody else chose. */
+/** The beginning of a name that is not ours. */
 export const cut = (name: string): string =>
   name.length > SHOWN_LENGTH_MAX ? `${name.slice(0, SHOWN_LENGTH_MAX)}…` : name;
 
@@ -51,7 +51,7 @@ const BUILT_IN: readonly [kind: string, isOfIt: (value: unknown) => boolean][] =
   ['binary data', (value) => ArrayBuffer.isView(value) || isAnyArrayBuffer(value)],
 ];
 
-/** What an object is that nobody means to be one of options: `a Promise`; undefined for all others. */
+/** What an object is that cannot be meant as options: `a Promise`; undefined for all others. */
 export const builtInKind = (value: object): string | undefined =>
   Object.getPrototypeOf(value) === Object.prototype
     ? undefined

@@ -11,7 +11,7 @@ export type DueTime = { kind: 'after'; ms: number } | { kind: 'at'; iso: string 
 /** `extend` counts from the due time in the table. */
 export type MoveTo = DueTime | { kind: 'extend'; ms: number };
 
-/** ISO texts have another form after the year 9999, and nobody needs a deadline there. */
+/** ISO texts have another form after the year 9999, and no deadline is needed there. */
 const AT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**

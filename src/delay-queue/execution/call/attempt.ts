@@ -13,7 +13,7 @@ export class Attempt implements HeldClaim {
   readonly name: string;
   readonly key: string | null;
 
-  /** Set by whoever runs it, until its result is decided. */
+  /** Set by what runs it, until its result is decided. */
   holder!: Holder;
   /** The handler scheduled its own key: the row moved on under this attempt. */
   movedOn = false;

@@ -6,7 +6,7 @@ import {
 } from '../../delay/delay.errors.js';
 import type { Handler } from '../../handlers/handler.js';
 import type { ActingCall } from '../../producer/transaction/handler-context.js';
-import { type Holder, NOBODY } from '../../settlement/held-claim.js';
+import { type Holder, NO_HOLDER } from '../../settlement/held-claim.js';
 import type { Outcome } from '../../settlement/outcome.js';
 import type { Attempt } from './attempt.js';
 import { eachOfBatch, type Stopping } from './outcome-of.js';
@@ -31,14 +31,14 @@ export class Call implements ActingCall, Holder {
   isReading = false;
   /** What the handler still does counts no more: the result is decided. */
   over = false;
-  /** Told when nobody waits for the handler any more. */
+  /** Told when the handler is not waited for any more. */
   onCut: ((outcome: Outcome) => void) | undefined;
 
   #open: readonly Attempt[];
   /** Decided before the others. */
   #decided: Map<Attempt, Outcome> | undefined;
   #said: Map<Attempt, Outcome> | undefined;
-  /** Made when somebody asks: most calls are never stopped, and most handlers look at no signal. */
+  /** Made on demand: most calls are never stopped, and most handlers look at no signal. */
   #stopped: Stop | undefined;
 
   /** @param attempts at least one, all of that handler */
@@ -122,7 +122,7 @@ export class Call implements ActingCall, Holder {
   }
 
   /**
-   * Somebody cancels the delay of that attempt. A transaction can be cut, and so can what was not called; a plain handler
+   * The delay of that attempt is being cancelled. A transaction can be cut, and so can what was not called; a plain handler
    * is told to give up, and the result is its own. When COMMIT is on its way it is too late.
    */
   abort(attempt: Attempt): void {
@@ -139,7 +139,7 @@ export class Call implements ActingCall, Holder {
 
   /**
    * Leaves out those whose row is not held any more, if others are.
-   * @returns whether any is held; whoever asks ends the call if not
+   * @returns whether any is held; the caller ends the call if not
    */
   keepOnly(ids: ReadonlySet<number>): boolean {
     const held = this.#open.filter(({ id }) => ids.has(id));
@@ -173,7 +173,7 @@ export class Call implements ActingCall, Holder {
     if (decided !== undefined) for (const [attempt, its] of decided) tell(attempt, its);
     for (const attempt of this.#open) {
       attempt.over = true;
-      attempt.holder = NOBODY;
+      attempt.holder = NO_HOLDER;
       const its = said?.get(attempt) ?? all;
       tell(attempt, this.#stopped?.ofOne(attempt, its) ?? its);
     }

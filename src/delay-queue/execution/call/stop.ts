@@ -8,10 +8,10 @@ export class Stop {
   #controller: AbortController | undefined;
   #reason: Error | undefined;
   #isClosing = false;
-  /** Somebody cancels these. */
+  /** These are being cancelled. */
   #aborted: Set<Attempt> | undefined;
 
-  /** Made when somebody asks for it: most handlers never do. */
+  /** Made on demand: most handlers never do. */
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController();

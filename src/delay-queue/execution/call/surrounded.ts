@@ -49,7 +49,7 @@ class Once {
     private readonly run: () => Promise<void>,
   ) {}
 
-  /** Throws, and does not reject: a promise that nobody awaits would end the process. */
+  /** Throws, and does not reject: a promise that is not awaited would end the process. */
   readonly next = (): Promise<void> => {
     if (this.#running !== undefined) {
       throw new DelayAroundError('around called next() twice; the handler ran once');
@@ -87,7 +87,7 @@ class Once {
   }
 }
 
-/** Knows whether somebody waits for it: an error that nobody waits for must not get lost. */
+/** Knows whether it is awaited: the error of one that is not must not get lost. */
 class Running extends Promise<void> {
   isAwaited!: boolean;
   isOver!: boolean;

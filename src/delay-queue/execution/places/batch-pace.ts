@@ -20,7 +20,7 @@ const NONE: Running = { calls: 0, lastBeganAtMs: -Infinity };
  * Without a pause each millisecond of a burst would begin a call for the few delays that it brings,
  * until all places are taken. No single pause fits: one that spares the places of a handler that takes
  * seconds is an age to one that takes milliseconds. Doubled, it is about as long as the first of the
- * calls that run has taken already, so nobody waits out of proportion, and ten places of a slow
+ * calls that run has taken already, so none waits out of proportion, and ten places of a slow
  * handler last for 2.5 s at least.
  */
 export class BatchPace {

@@ -10,7 +10,7 @@ const LONGER = 1 / 4;
 const SHORTER = 1 / 16;
 
 interface Pace {
-  /** How long a call of that name takes; Infinity: nobody knows yet. */
+  /** How long a call of that name takes; Infinity: not known yet. */
   meanMs: number;
   /** Calls that are claimed, or being claimed, and have no place. */
   ahead: number;
@@ -22,7 +22,7 @@ interface Pace {
  * How many delays of a name may be claimed before there is a place for them. Handlers of a millisecond would else wait for
  * claims most of the time: one that is answered in five milliseconds, for ten places, makes two thousand a second.
  *
- * A handler that takes as long as that never has anybody waiting, nor has one in a batch, in a transaction, or with
+ * A handler that takes as long as that never has a call waiting, nor has one in a batch, in a transaction, or with
  * limits on all nodes together.
  */
 export class ClaimAhead {
@@ -93,7 +93,7 @@ export class ClaimAhead {
     else pace.meanMs += (ms - pace.meanMs) * (ms > pace.meanMs ? LONGER : SHORTER);
   }
 
-  /** Calls of that name have kept others waiting for too long: nobody waits until they are quick again. */
+  /** Calls of that name have kept others waiting for too long: none waits until they are quick again. */
   isSlow(name: string): void {
     const pace = this.#paceOf(name);
     pace.meanMs = Math.max(pace.meanMs, BEGINS_WITHIN_MS);

@@ -5,7 +5,7 @@ import { type Deadline, Deadlines } from '../../wheel/deadlines.js';
 import type { WheelService } from '../../wheel/wheel.service.js';
 
 /**
- * When nothing was heard for so long, a claim looks whether there is a place again: whoever had it died, or the hint
+ * When nothing was heard for so long, a claim looks whether there is a place again: its holder died, or the hint
  * was lost.
  */
 const LOOK_AGAIN_MS = 2_000;
@@ -34,7 +34,7 @@ export type HeldBy = 'name' | 'group' | undefined;
 export class LimitBlocks {
   /** There may be a place. */
   readonly vacant = new Signal();
-  /** That limit holds nothing back any more, as far as anybody knows; group '' is the whole name. */
+  /** That limit holds nothing back any more, as far as is known; group '' is the whole name. */
   readonly ended = new Signal<{ name: string; group: string }>();
   #isAsking = false;
   /** The oldest first. */

@@ -14,7 +14,7 @@ interface Parts {
   pace: BatchPace;
   ahead: ClaimAhead;
   sizes: ClaimSizes;
-  /** What is due, whoever asks to be admitted included. */
+  /** What is due, the one that asks to be admitted included. */
   intake: { waiting(name: string): number; hasStalled(name: string): boolean };
 }
 

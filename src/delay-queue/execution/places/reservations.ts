@@ -24,7 +24,7 @@ export class Reservation {
 
   /**
    * The call begins, if there is a place for it.
-   * @param isFirst nobody of its name waits longer: else it has only the place that it came with
+   * @param isFirst none of its name waits longer: else it has only the place that it came with
    */
   takePlace(isFirst = true): boolean {
     this.#answered();

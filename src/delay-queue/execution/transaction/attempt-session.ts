@@ -178,19 +178,19 @@ export class AttemptSession {
 
   /**
    * The attempt was cut: its session ends, so that its locks are free before the row is given to
-   * another attempt. Not by a cancel request, which could hit whoever has the connection next.
+   * another attempt. Not by a cancel request, which could hit the next user of the connection.
    */
   cut(): void {
     this.#guard?.seal();
     this.#ending = this.#end();
   }
 
-  /** Not awaited: what is closed tells no more when nobody answers. The pool drops it. */
+  /** Not awaited: what is closed tells no more when the other end is gone. The pool drops it. */
   close(): void {
     void this.#client?.end();
   }
 
-  /** Not while its end is on the way, which would hit whoever gets the connection next. */
+  /** Not while its end is on the way, which would hit the next user of the connection. */
   async leave(): Promise<void> {
     await this.#ending;
     // Whatever a subscriber has begun behind the end goes with the connection.

@@ -34,7 +34,7 @@ export class FencedTransaction {
     this.#session = new AttemptSession(this.#runner, parts.engine);
   }
 
-  /** The call was cut: nobody waits for this transaction any more. */
+  /** The call was cut: this transaction is not waited for any more. */
   cut(): void {
     this.#session.cut();
   }
@@ -57,7 +57,7 @@ export class FencedTransaction {
   async #begin(): Promise<Outcome | undefined> {
     try {
       await this.#session.connect();
-      // Cut while it waited for a connection: nobody wants this transaction any more.
+      // Cut while it waited for a connection: this transaction is not wanted any more.
       if (this.call.over) return LOST;
       if (await this.#beginFenced()) return undefined;
       // By its own clock alone: the row may still have its claim, and is then given back.
@@ -141,7 +141,7 @@ export class FencedTransaction {
       await this.#session.commitBy(() => this.#runner.commitTransaction());
       return { kind: 'completed' };
     } catch (error) {
-      // The server said so: nobody need look whether it was committed after all.
+      // The server said so: there is no need to look whether it was committed after all.
       if (isRolledBack(error)) this.call.committing(undefined);
       // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
       return await this.#rollback({ kind: 'failed', error });

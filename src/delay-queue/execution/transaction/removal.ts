@@ -43,7 +43,7 @@ export class Removal {
     return await this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);
   }
 
-  /** @throws when nobody can say where: then the attempt has failed */
+  /** @throws when it is unknown where: then the attempt has failed */
   async #goOn(runner: Runner): Promise<number[]> {
     if (this.#recurring.length === 0) return [];
     const items = this.#recurring.map((attempt) => {

@@ -16,7 +16,7 @@ export type HandlerCallArguments = [
  *
  * ```ts
  * canActivate(context: ExecutionContext): boolean {
- *   if (delayCallOf(context) !== undefined) return true; // nobody is logged in there
+ *   if (delayCallOf(context) !== undefined) return true; // no user is logged in there
  * ```
  *
  * @returns undefined for requests, messages and whatever else

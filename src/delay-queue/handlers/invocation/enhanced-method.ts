@@ -30,7 +30,7 @@ export interface EnhancedTarget {
   place: string;
 }
 
-/** Pipes get a payload as they get the body of a request; its class nobody knows. */
+/** Pipes get a payload as they get the body of a request; its class is unknown. */
 const PAYLOAD: ArgumentMetadata = { type: 'body', metatype: undefined, data: undefined };
 
 /** A handler's method with what Nest puts around methods: guards, interceptors, pipes, the method, filters. */
@@ -139,7 +139,7 @@ export class EnhancedMethod {
   }
 }
 
-/** What an Observable emits is nobody's; its error is. */
+/** What an Observable emits is dropped; its error is not. */
 async function ended(result: unknown): Promise<void> {
   if (!isObservable(result)) return;
   await new Promise<void>((resolve, reject) => {

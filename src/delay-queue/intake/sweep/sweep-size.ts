@@ -44,7 +44,7 @@ export class SweepSize {
     return this.#most.runOrShrink(scan, statement);
   }
 
-  /** @param looksPerRow rows that have to be looked at for each of this node's own, as far as anybody can say */
+  /** @param looksPerRow rows that have to be looked at for each of this node's own, as far as is known */
   begin(looksPerRow: number): void {
     this.#scan = scanFor(looksPerRow);
   }

@@ -31,7 +31,7 @@ const PEERS_EVERY_MS = 5_000;
 const NODES_MEET_MS = 200;
 
 /**
- * Overdue for so long, a row of another node's share is anybody's: its owner is gone or busy. In a
+ * Overdue for so long, a row of another node's share is any node's: its owner is gone or busy. In a
  * backlog all are, so a node that has nothing left of its own gives the others that time first: they
  * may be as far, and two that claim the same rows undo each other's work.
  */
@@ -151,7 +151,7 @@ export class Sweeper {
 
   /**
    * The backlog of one name, or group, fills the ready queue and the pass waits: what others have behind it is
-   * fetched past it. Whoever has enough is left alone to the end, so that nothing is left out in between. What was left
+   * fetched past it. A name or group that has enough is left alone to the end, so that nothing is left out in between. What was left
    * out may lie anywhere: the pass begins anew.
    */
   async #fetchBehind(): Promise<void> {

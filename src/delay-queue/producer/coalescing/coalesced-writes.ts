@@ -108,7 +108,7 @@ export class CoalescedWrites {
 
   /**
    * Resolves when all calls made so far have their answers. Calls without an answer `drainWithinMs` after
-   * the first drain are rejected, and nobody knows whether they happened: a pool that has ended never
+   * the first drain are rejected, and may have happened: a pool that has ended never
    * answers a caller that still waits for a connection.
    */
   async drain(): Promise<void> {

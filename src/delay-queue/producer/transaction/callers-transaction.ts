@@ -100,7 +100,7 @@ function managerIn(options: InTransaction): InTransaction['manager'] {
 
 /**
  * Runs the statements of one call through that manager. A manager with a connection of its own may be in a
- * transaction, which may have been begun in plain SQL. A call that nobody awaits may outlive that transaction:
+ * transaction, which may have been begun in plain SQL. A call that is not awaited may outlive that transaction:
  * its later statements would be committed without it, and are refused.
  */
 export function runnerOf(

@@ -11,7 +11,7 @@ const PAUSE: Growth = { firstMs: 8, factor: 2, lastMs: 2_048, jitter: 1 };
 
 /**
  * Does work again that was a deadlock's victim. Only for a whole transaction, or a statement that
- * is one. Callers of `scheduleMany` lock in one order, but a key that somebody cancels meanwhile is
+ * is one. Callers of `scheduleMany` lock in one order, but a key that is cancelled meanwhile is
  * inserted out of turn.
  */
 export async function despiteDeadlocks<Result>(work: () => Promise<Result>): Promise<Result> {

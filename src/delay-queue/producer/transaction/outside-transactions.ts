@@ -16,7 +16,7 @@ import { isRefusal, ranOutOfTime } from '../../database/driver-errors.js';
 
 /**
  * Statements of callers without a transaction: each statement is a transaction of its own. No caller waits for
- * ever. When a statement was sent and not answered, its error says that nobody knows whether it happened.
+ * ever. When a statement was sent and not answered, its error says that it may have happened.
  */
 export class OutsideTransactions {
   /** For statements that read: on the application's pool. */
@@ -122,7 +122,7 @@ export class OutsideTransactions {
   }
 }
 
-/** A refusal of the server stays as it is. After any other error nobody knows whether the statement happened. */
+/** A refusal of the server stays as it is. After any other error the statement may have happened. */
 function outcomeOf(error: unknown): unknown {
   if (isOfSession(error)) return withoutEffect(error);
   return isOutcome(error) ? error : new DelayOutcomeUnknownError(causeOf(error));

@@ -74,7 +74,7 @@ export class RecurrenceStore {
       const told = (verdict: string) => rows.filter((_, at) => answers[at]?.verdict === verdict);
       return { again: told('again'), foreign: told('foreign') };
     } catch (error) {
-      // Somebody inserts one of the keys, in a transaction that takes its time.
+      // Another session inserts one of the keys, in a transaction that takes its time.
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { again: [...rows], foreign: [] };
       throw error;
     }

@@ -34,8 +34,8 @@ WHERE l.locktype = 'advisory'::pg_catalog.text AND l.objsubid = 1::pg_catalog.in
   AND l.database = (SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = pg_catalog.current_database())`;
 
 /**
- * Takes the advisory lock of that name until the end of the transaction. Whoever may connect to the database can hold it,
- * for as long as he likes.
+ * Takes the advisory lock of that name until the end of the transaction. Any role that may connect to the database can hold it,
+ * for as long as it likes.
  *
  * @param what needs it, for the message
  * @throws DelayConfigError that names who has it, when the time is over

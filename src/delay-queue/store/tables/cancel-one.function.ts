@@ -37,7 +37,7 @@ BEGIN
 END $function$`;
 
 /**
- * Removes the delay of (name, key) if it waits, and nobody holds it. Parameters: name, key, what history keeps. Answers
+ * Removes the delay of (name, key) if it waits, and no session holds it. Parameters: name, key, what history keeps. Answers
  * no row when there was none.
  */
 export const cancelOneSql = (tables: Tables): string =>

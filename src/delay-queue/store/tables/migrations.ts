@@ -54,7 +54,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
 
     async down(runner: QueryRunner): Promise<void> {
       await inTransaction(runner, async () => {
-        // Nobody may schedule between the look and the drop.
+        // No call may schedule between the look and the drop.
         await runner.query(`LOCK TABLE ${tables.delay} IN ACCESS EXCLUSIVE MODE`);
         const [found] = (await runner.query(
           `SELECT EXISTS (SELECT FROM ${tables.delay} WHERE wake_at < 'infinity')::text AS live`,
@@ -200,7 +200,7 @@ function createStatements({ delay, history, node, pause, quota, permit, rerun }:
        PRIMARY KEY (name, group_id),
        CONSTRAINT quota_readable CHECK (isfinite(filled_at) AND tokens >= 0)
      ) WITH (fillfactor = 50)`,
-    // One counts as long as that claim of the delay holds: nobody has to take it back.
+    // One counts as long as that claim of the delay holds: it need not be taken back.
     `CREATE TABLE IF NOT EXISTS ${permit} (
        id       bigint NOT NULL,
        epoch    bigint NOT NULL,

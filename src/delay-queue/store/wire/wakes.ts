@@ -57,7 +57,7 @@ export interface SweptPage {
   wakes: Wake[];
   /** Where the next page begins; null when everything overdue has been looked at. */
   cursor: Cursor | null;
-  /** The wake of the first row from the page's beginning on, whoever looks after it; null: nothing is overdue, or the page was full. */
+  /** The wake of the first row from the page's beginning on, whichever node looks after it; null: nothing is overdue, or the page was full. */
   oldestMs: number | null;
   nowMs: number;
 }

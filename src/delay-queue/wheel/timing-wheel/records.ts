@@ -20,7 +20,7 @@ const NO_RECORD = 0;
 
 /**
  * The records of all timers, and the lists that they form: doubly linked, with their heads in the
- * same array. One record is a quarter of a cache line, so that whoever has the line of a timer has
+ * same array. One record is a quarter of a cache line, so that the line of a timer holds
  * all of it.
  *
  * ```

@@ -47,7 +47,7 @@ export const claimedAnswer = (claimed: string): string => `
  * became of the others.
  *
  * What is locked is written where it lies, without another way through the index. A row of which
- * somebody wrote a new version in between is not found there, and counts as one that was missed.
+ * a new version was written in between is not found there, and counts as one that was missed.
  *
  * Writes only columns without an index: a HOT update. The lock sits in a materialized CTE because a
  * sub-select with LIMIT and SKIP LOCKED may be run more than once by the planner.

@@ -43,8 +43,8 @@ SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
 
 /**
  * The same for one row, in the transaction whose fence holds it. Parameters: id, epoch, and lateness_ms where
- * history is kept. It fails when there is no such row, by a text that is no number: whoever sends COMMIT with it, in
- * one text, must not have that COMMIT take place. Its plan is kept on sessions that are told nothing of plans,
+ * history is kept. It fails when there is no such row, by a text that is no number: a COMMIT that is sent with it, in
+ * one text, must not take place. Its plan is kept on sessions that are told nothing of plans,
  * see `fence`: with arrays each was planned anew, for 300 µs.
  */
 export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `

@@ -38,7 +38,7 @@ export const transactionNowSql = (): string =>
 
 /**
  * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a
- * session to somebody else as soon as its transaction is over. Parameters: pid, began_us.
+ * session to another client as soon as its transaction is over. Parameters: pid, began_us.
  */
 export const endSessionSql = (): string =>
   `SELECT pg_terminate_backend(pid)::text AS ended FROM pg_stat_activity

@@ -6,7 +6,7 @@ import { fencedRow } from '../parts/row-of.js';
 /**
  * Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids it renewed.
  *
- * One that is over may go on if nobody has taken the row. Under a limit its place may be another's by then.
+ * One that is over may go on if no other attempt has taken the row. Under a limit its place may be another's by then.
  */
 export const renewSql = (tables: Tables): string => `
 WITH ${clock(tables)},

@@ -20,7 +20,7 @@ import {
  *
  * Without a payload it is as old as it was: nothing newer than what came meanwhile to run once more.
  *
- * Lock wait: whoever holds the row of a plain attempt, its own renewal above all, lets go soon, and is
+ * Lock wait: what holds the row of a plain attempt, its own renewal above all, lets go soon, and is
  * waited for. A transactional handler that comes with a transaction of its own making, or a plain one
  * that has moved the row on in an open one, would wait for itself without end; it gets no row and
  * hears `running`.

@@ -5,8 +5,8 @@ import { repeatFrom } from '../parts/repeat.js';
 import { presentEpochUs, type Tables, wholeEpochMs } from '../../tables/schema.js';
 
 /**
- * How long a statement about many callers' keys waits for one that somebody is inserting in a
- * transaction of his own. Postgres has no SKIP LOCKED for that. Longer than a commit takes, so that
+ * How long a statement about many callers' keys waits for one that another session is inserting in a
+ * transaction of its own. Postgres has no SKIP LOCKED for that. Longer than a commit takes, so that
  * nodes that meet on a key do not refuse each other, and far shorter than `deadlock_timeout`.
  */
 const INSERT_WAITS_MS_MAX = 10;
@@ -79,12 +79,12 @@ const rowOf = ({ delay }: Tables, input: string): string =>
  * Inserts delays; a key that is taken is left alone and missing from the answer.
  *
  * A key that is taken for all to see is not even tried: a unique index lets an INSERT wait for
- * whoever changes the row there, and a handler that moved its own row on may take its time.
+ * a writer of the row there, and a handler that moved its own row on may take its time.
  *
- * With lockWait, a key that somebody inserts meanwhile is left alone as well. Being ready for that costs
+ * With lockWait, a key that is inserted meanwhile is left alone as well. Being ready for that costs
  * each row a quarter of its time, for Postgres inserts it twice then, and it happens to few. So
  * `at once`, which is for a statement that is a transaction of its own, is not: it fails with 23505, and
- * with 55P03 where it would have to wait for somebody's uncommitted key.
+ * with 55P03 where it would have to wait for another session's uncommitted key.
  *
  * Parameters, one array each, sorted by (name, key): names, keys, payloads, after_ms (whole; counts where
  * `at` is absent), at, max_attempts. Identities follow the order of the arrays, so the caller can match keyless rows.
@@ -102,7 +102,7 @@ ORDER BY i.ord${
 
 /**
  * Inserts all, or none when a key is taken: a statement that is a transaction of its own may not leave
- * some out. It fails with 23505 where somebody inserts one of the keys meanwhile, and with 55P03 where that takes too
+ * some out. It fails with 23505 where one of the keys is inserted meanwhile, and with 55P03 where that takes too
  * long. Parameters as there; the answer has no names and keys, which are a fifth of what there is to read for the caller.
  */
 export const scheduleAllNewSql = (tables: Tables, columns: Columns = 'usual'): string => `
@@ -112,7 +112,7 @@ WHERE NOT EXISTS (
 )
 ORDER BY i.ord${returning()}`;
 
-/** Inserts delays without a key, which can be in nobody's way. Parameters and answer as there, the keys all null. */
+/** Inserts delays without a key, which can be in no other call's way. Parameters and answer as there, the keys all null. */
 export const scheduleKeylessSql = (tables: Tables, columns: Columns = 'usual'): string => `
 WITH ${clock(tables, { whole: true })}${insertInto(tables, columns)}
 ORDER BY i.ord${returning()}`;

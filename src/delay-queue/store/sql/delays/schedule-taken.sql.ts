@@ -67,7 +67,7 @@ const CONFLICT: Record<Extent, string> = {
  * The look at keys that were taken when `place` ran. An unleased row is locked, waiting at most for
  * a claim in flight or another caller's transaction; a leased one answers at once.
  * Parameters as in `place`, then: on_conflict[], extras[]. Answers one row per input: `again` means that
- * somebody else moved the row meanwhile, or with `all or none` that nothing was written because of
+ * another session moved the row meanwhile, or with `all or none` that nothing was written because of
  * another item, and the caller has to begin anew with a new statement.
  */
 export const scheduleTakenSql = (

@@ -173,7 +173,7 @@ deleted AS (
 )
 SELECT count(*)::text AS count FROM deleted`;
 
-/** Deletes limits that nobody has met for so long. Parameters: age_ms, limit. Answers how many. */
+/** Deletes limits that no claim has met for so long. Parameters: age_ms, limit. Answers how many. */
 export const forgetQuotasSql = ({ quota }: Tables): string => `
 WITH deleted AS (
   DELETE FROM ${quota}

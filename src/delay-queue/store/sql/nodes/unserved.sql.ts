@@ -4,7 +4,7 @@ import type { Tables } from '../../tables/schema.js';
 
 /**
  * Which of these names no live node serves. Parameters: names[], for how many milliseconds a node counts as alive of which
- * nobody can tell.
+ * no sign is there.
  */
 export const unservedSql = (tables: Tables): string => `
 WITH ${clock(tables)},

@@ -34,7 +34,7 @@ export const endedAttempt = (row: string, outcome: string, error?: string): stri
   return completed(row, `jsonb_strip_nulls(jsonb_build_object(${end}, ${text}))`);
 };
 
-/** SQL for the log of a row that was taken over from a process of which nobody knows. */
+/** SQL for the log of a row that was taken over from a process that is silent. */
 export const lostAttempt = (row: string): string => completed(row, `'{"outcome": "lost"}'`);
 
 /** An end that is written already stays: that of a dying delay is written once more. */

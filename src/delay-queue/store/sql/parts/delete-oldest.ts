@@ -1,6 +1,6 @@
 /**
  * Deletes the oldest rows of a table, as many as one statement may. Parameters: age_ms, limit. Answers how
- * many. Rows that somebody else has are his to delete.
+ * many. Rows that another session has are that one's to delete.
  *
  * @param by what finds the chosen rows again
  * @param since the instant that counts for a row's age

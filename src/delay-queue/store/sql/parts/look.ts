@@ -2,7 +2,7 @@ import type { LockWait } from './lock-wait.js';
 import { type Tables } from '../../tables/schema.js';
 import { Targets } from './targets.js';
 
-/** CTE `seen`: the committed row of everything in `input`, without waiting for anybody. */
+/** CTE `seen`: the committed row of everything in `input`, without waiting for a lock. */
 export const looked = (
   tables: Tables,
   of: Targets = Targets.CALLS,
@@ -33,8 +33,8 @@ export interface FreeRows {
  * - Unleased: locked, waiting (if `lockWait` says so) for a claim in flight or another caller's
  *   transaction. When that one leased or removed the row, READ COMMITTED looks at its new version and
  *   leaves it out, but the lock of it stays with the transaction: see `KeyLook`.
- * - Leased, and the lease is over: locked if nobody else has it. A handler's fence may still hold
- *   it, and nobody waits for a handler.
+ * - Leased, and the lease is over: locked if no other session has it. A handler's fence may still hold
+ *   it, and no write waits for a handler.
  *
  * Locked in the order of `input`, which is that of all callers.
  */

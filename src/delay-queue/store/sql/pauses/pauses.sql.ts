@@ -10,7 +10,7 @@ const COLUMNS = `p.name, NULLIF(p.group_id, '') AS group_id, p.reason,
        ${epochMs('p.paused_at')}::text AS paused_ms,
        CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END::text AS until_ms`;
 
-/** Condition: nobody may begin a delay `d` now. Mostly there is no pause at all, and no row is compared with any. */
+/** Condition: no attempt of the delay `d` may begin now. Mostly there is no pause at all, and no row is compared with any. */
 export const isPaused = ({ pause }: Tables): string => `(
     (SELECT EXISTS (SELECT FROM ${pause})) AND EXISTS (
       SELECT FROM ${pause} p

@@ -7,7 +7,7 @@ import { asSaid, repeatFrom } from '../parts/repeat.js';
 import { keyedRow } from '../parts/row-of.js';
 import { nextEpoch, wholeMs, type Tables } from '../../tables/schema.js';
 
-/** How long it waits for a key that somebody inserts meanwhile. It is said again, so there is no need to wait. */
+/** How long it waits for a key that is inserted meanwhile. It is said again, so there is no need to wait. */
 const INSERT_WAITS_MS_MAX = 10;
 
 const AS_DECLARED = asSaid('d.repeat');
@@ -41,7 +41,7 @@ export const isOutdated = (name: string): string =>
  * Makes delays that recur stand as they are declared. One that recurs in another way is due when the new way says. Only
  * what is due already stays so: no instant that has come is lost. One that stands is not touched.
  *
- * Nobody is waited for: what runs, or is locked, answers `again`. Parameters, one array each, sorted by (name, key):
+ * It waits for no lock: what runs, or is locked, answers `again`. Parameters, one array each, sorted by (name, key):
  * names, keys, payloads, repeats, first due times; then the node, whether it is its first word, and its deployment ('': none). Answers a row for each.
  */
 export const declareSql = (tables: Tables, kept: HistoryKept): string => `

@@ -7,7 +7,7 @@ import { isOutdated, newerWords } from './declare.sql.js';
 import type { Tables } from '../../tables/schema.js';
 
 /**
- * Removes delays that were declared to recur and are declared no more. Nobody is waited for. Parameters: names whose declarations
+ * Removes delays that were declared to recur and are declared no more. It waits for no lock. Parameters: names whose declarations
  * are known; then names and keys of those that are declared, an array each; then the node, whether it has not said its word yet, and its deployment ('': none): those of others are left alone. Answers which are removed,
  * and how many are left, because they run or are locked.
  */

@@ -8,7 +8,7 @@ export const COUNTED = `${stateAt('clock.now')} AS state,
 /** Minus infinity has no age. GREATEST ignores NULL, so where none is overdue both are. */
 const NOT_INFINITE = `GREATEST(min(overdue_since), CASE WHEN count(overdue_since) > 0 THEN '0001-01-01 00:00:00+00'::timestamptz END)`;
 
-/** How many of a group of such rows are in each state, and those whose wake is past: nobody has begun them. */
+/** How many of a group of such rows are in each state, and those whose wake is past: no attempt has begun. */
 export const COUNTS = `count(*) AS total,
          count(*) FILTER (WHERE state = 'scheduled') AS scheduled,
          count(*) FILTER (WHERE state = 'running') AS running,

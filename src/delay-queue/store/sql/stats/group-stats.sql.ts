@@ -7,7 +7,7 @@ import type { Tables } from '../../tables/schema.js';
 
 /**
  * How many delays each group of a name has in each state, those with the most first. Parameters: limit; then those of the
- * condition. Delays without a group are nobody's, and index `delay_group` does not know of them.
+ * condition. Delays without a group are left out, and index `delay_group` does not know of them.
  *
  * @param where on `d`
  */

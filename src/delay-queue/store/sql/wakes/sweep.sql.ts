@@ -5,7 +5,7 @@ import { wakeJson } from './load.sql.js';
 import { isByGroup, notLeftOut, ownShare, servedName } from '../parts/share.js';
 
 /**
- * Overdue for less than this, a delay may wait for its group's limit, which its owner knows: nobody helps.
+ * Overdue for less than this, a delay may wait for its group's limit, which its owner knows: no other node helps.
  */
 const HELP_GROUPS_AFTER_MS = 300_000;
 
@@ -28,13 +28,13 @@ const dueOf = (row: string): string =>
  * One page of everything overdue, without the low-water mark: late commits, expired leases, rows
  * of dead nodes, those that they still have leased included. Parameters: names[], counts[], ranks[], cursor_ms (null: from the start) and
  * cursor_id, scan (rows looked at, at most), limit (rows answered, at most), help_after_ms (rows
- * overdue for longer are anybody's; null: own share only), ahead_ms (a lease that ends within this
+ * overdue for longer are any node's; null: own share only), ahead_ms (a lease that ends within this
  * time is worth an entry in the wheel), the index of the names, and the lock of this process; `withGroups` also byGroup[] and the groups that are left out. Answers one row: wakes, the cursor where the next page begins
  * (null: all has been looked at), the oldest wake from this page on unless the page is full, and now_ms.
  *
- * What a node could not read is anybody's at once: its owner may be that very node.
+ * What a node could not read is any node's at once: its owner may be that very node.
  *
- * The cursor is what carries it past a million rows of a name nobody serves: those of one page are
+ * The cursor is what carries it past a million rows of a name that no node serves: those of one page are
  * looked at once per sweep, and no page looks at more than `scan`. They are not kept: what one that is
  * not full has come to is found by one more walk, through the index alone. Not by more than one: while a
  * snapshot is held, each passes all that died since.
