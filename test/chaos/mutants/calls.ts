@@ -115,7 +115,7 @@ export const CALLS = {
       ),
       patch(
         OUTSIDE,
-        '  #write<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {\n',
+        '  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {\n',
         `  async #writeLater(sql, parameters) {
     const runner = this.dataSource.createQueryRunner();
     try {
@@ -132,7 +132,7 @@ export const CALLS = {
     }
   }
 
-  #write<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {
     if (${IS_PLACE}) return this.#writeLater(sql, parameters);
 `,
       ),
