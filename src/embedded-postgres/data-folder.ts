@@ -15,7 +15,7 @@ import { canReach, operatingUser, reachableFolder, type OperatingUser } from './
  */
 export interface DataFolder {
   path: string;
-  /** Who runs the server; `undefined`: whoever we are. */
+  /** Who runs the server; `undefined`: the user of this process. */
   user: OperatingUser | undefined;
 }
 

@@ -44,7 +44,7 @@ export async function startEmbeddedPostgres(
   keeper.once('exit', () => {
     if (!stopping) log('The keeper of the embedded Postgres ended; the server may outlive us.');
   });
-  // Whoever forgets stop() can still end: the keeper then sees the channel close.
+  // A process that forgets stop() can still end: the keeper then sees the channel close.
   keeper.unref();
   keeper.channel?.unref();
 

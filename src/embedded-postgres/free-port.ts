@@ -7,7 +7,7 @@ export const HOST = '127.0.0.1';
 
 /**
  * Below the ports that systems give to connections going out (from 32768 on Linux, from 49152
- * elsewhere). A free port among those can be gone before anybody listens on it; and while a server is
+ * elsewhere). A free port among those can be gone before the server listens on it; and while a server is
  * down its clients knock all the time, until one of them gets the server's own port, is connected
  * with itself, and keeps the server out.
  */
@@ -18,7 +18,7 @@ const TRIES = 50;
 /**
  * A port to listen on later, or again.
  *
- * @param preferred taken when nobody listens on it. 0: no preference
+ * @param preferred taken when it is free. 0: no preference
  * @returns one that no connection going out gets meanwhile, unless all of those are taken
  */
 export async function freePort(preferred: number, host = HOST): Promise<number> {

@@ -42,7 +42,7 @@ export function canReach(path: string, user: OperatingUser | undefined): boolean
 
 /**
  * A folder of ours that `user` can reach, outside the project: same name, same folder. These parents
- * are writable by everybody, so a folder (or link) that somebody else put there is refused.
+ * are writable by everybody, so a folder (or link) of another user is refused.
  */
 export async function reachableFolder(name: string, user: OperatingUser): Promise<string> {
   for (const parent of ['/var/tmp', tmpdir()]) {

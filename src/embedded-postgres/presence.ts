@@ -54,7 +54,7 @@ export class Presence {
     }
   }
 
-  /** Gives up the shared lock; true when nobody else holds it: the server is then ours to stop. */
+  /** Gives up the shared lock; true when no other process holds it: the server is then ours to stop. */
   async leaveAsLast(): Promise<boolean> {
     try {
       await this.client.query(`SELECT pg_advisory_unlock_shared(${PRESENCE_LOCK})`);

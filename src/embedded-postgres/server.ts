@@ -15,7 +15,7 @@ const START_TIMEOUT_SECONDS = 60;
 const STOP_TIMEOUT_MS = 60_000;
 const LOG_LIMIT_BYTES = 10_000_000;
 
-/** `running` says that Postgres has a port; whether it lets anybody in yet, only a connection tells. */
+/** `running` says that Postgres has a port; whether it takes connections yet, only a connection tells. */
 export type ServerState =
   { state: 'stopped' } | { state: 'starting' } | { state: 'running'; url: string };
 
@@ -58,7 +58,7 @@ export class Server {
       this.log(`Making a Postgres in ${this.folder.path}, this one time`);
       await initialize(this.binaries, this.folder, this.settings.fsync !== 'off');
     }
-    // Without it a server would run that nobody can enter.
+    // Without it a server would run that takes no connection.
     await this.password();
     await this.writeSettings();
     await this.dropLargeLog();
@@ -71,7 +71,7 @@ export class Server {
         'ignored',
       );
     } catch {
-      // Lost against somebody who started it at the same moment: then it runs, which is what counts.
+      // Lost against a process that started it at the same moment: then it runs, which is what counts.
       const { state } = await this.look();
       if (state === 'stopped') throw await this.startFailure();
     }
@@ -117,7 +117,7 @@ export class Server {
     const lines = Object.entries({ ...this.settings, ...fixed }).map(
       ([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'`,
     );
-    // Whole, or as it was: somebody else's start may read it now.
+    // Whole, or as it was: the start of another process may read it now.
     const file = join(this.data, SETTINGS_FILE);
     await replace(file, `${lines.join('\n')}\n`, this.folder.user);
   }
@@ -126,7 +126,7 @@ export class Server {
     return readFile(this.portFile, 'utf8').then(Number, () => 0);
   }
 
-  /** The one that it runs on, whoever started it. */
+  /** The one that it runs on, whichever process started it. */
   private async rememberPort(): Promise<void> {
     const seen = await this.look();
     if (seen.state !== 'running') return;

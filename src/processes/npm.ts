@@ -2,7 +2,7 @@ const LOOK_EVERY_MS = 250;
 
 /**
  * npm hands a SIGTERM on to the shell that it runs a script in, and a shell like dash ends by it without a word to
- * what it runs. Nobody would be left who can be told to stop the shop. Only under npm: what somebody puts into the background
+ * what it runs. No process would be left that can be told to stop the shop. Only under npm: what is put into the background
  * of a terminal is to outlive that one.
  */
 export function whenNpmEnds(stop: () => void): void {

@@ -67,7 +67,7 @@ export function listenTrouble(
   }
 }
 
-/** Asks it, by a route that it has: whoever else listens there answers something else, or nothing. */
+/** Asks it, by a route that it has: any other server there answers something else, or nothing. */
 async function isShop(at: ListenConfig): Promise<boolean> {
   const request = get(`${urlOf(at)}/processes`).on('error', () => {});
   const tooLong = setTimeout(() => request.destroy(), ANSWERS_WITHIN_MS);

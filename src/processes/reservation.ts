@@ -6,7 +6,7 @@ const CONNECTS_WITHIN_MS = 5_000;
 /** First of two 32-bit keys; the second is the number. */
 const NUMBERS_LOCK = 1_936_223_088;
 
-/** The names of our processes, which nobody else has on this database for as long as we live. */
+/** The names of our processes, which no other process has on this database for as long as we live. */
 export interface Reservation {
   names: string[];
   /** The database's clock at that time, ISO 8601. */

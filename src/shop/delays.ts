@@ -25,7 +25,7 @@ declare module 'nestjs-delay-queue' {
     'message.send': { messageId: string };
     /** Money that belongs to no open order goes back. */
     'payment.refund': { paymentId: string };
-    /** Somebody pays an order about when it closes, because a visitor wants to see it. */
+    /** An order is paid about when it closes, because a visitor wants to see it. */
     'race.pay': { orderId: string; race: Race };
   }
 }

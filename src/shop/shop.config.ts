@@ -5,7 +5,7 @@ import { z } from 'zod';
 export interface ShopConfig {
   databaseUrl: string;
   payWithinMs: number;
-  /** Before the end of the time to pay; `null`: nobody is reminded. */
+  /** Before the end of the time to pay; `null`: no reminder. */
   remindBeforeMs: number | null;
   /** After placing; `null`: no text message. */
   smsAfterMs: number | null;

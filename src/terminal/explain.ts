@@ -5,7 +5,7 @@ import { StartError } from '../start.error.js';
 
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** A line that says what is wrong and what to do; of what nobody thought of, the whole error. */
+/** A line that says what is wrong and what to do; of an unexpected one, the whole error. */
 export function explain(error: unknown): string {
   if (error instanceof ShopConfigError || error instanceof StartError) return error.message;
   if (codeOf(error) === INSUFFICIENT_PRIVILEGE) {

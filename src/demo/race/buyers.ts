@@ -17,7 +17,7 @@ const ASKS_AGAIN_AFTER_MS = 50;
 /** It asks until then, from the deadline. */
 const GIVES_UP_AFTER_MS = 30_000;
 const WARM_UP_TRIPS = 20;
-/** Whoever waits longer than this for the shop cannot aim at a deadline any more. */
+/** A buyer who waits longer than this for the shop cannot aim at a deadline any more. */
 const LEAD_MS_MAX = 500;
 
 /** A payment that the database has, and since when. */

@@ -21,7 +21,7 @@ interface Story {
 type Paid = Story & { told: { payment: LedgerPayment } };
 
 /**
- * What only somebody can check who wrote down what the shop has answered. The shop's own invariants
+ * What can be checked only against a record of what the shop has answered. The shop's own invariants
  * look at the database alone.
  */
 export function checksOf(ledger: Ledger, picture: Picture): RaceCheck[] {

@@ -20,7 +20,7 @@ export async function handsOf(
   orders: readonly LedgerOrder[],
 ): Promise<Hands> {
   if (closer === 'delay-queue') return handsOfNode(client, name);
-  // A timer is where the order was placed; a scan belongs to nobody.
+  // A timer is where the order was placed; a scan belongs to no process.
   const own = closer === 'naive' ? orders.filter(({ home }) => home === process) : [];
   return { held: [], owned: own.map(({ id }) => id) };
 }

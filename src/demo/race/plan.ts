@@ -11,7 +11,7 @@ export interface PlannedOrder {
   items: { sku: string; quantity: number }[];
   /** After the first one. */
   placeAfterMs: number;
-  /** When its payment is to arrive, from its deadline; `null`: nobody pays it. */
+  /** When its payment is to arrive, from its deadline; `null`: it is not paid. */
   payOffsetMs: number | null;
 }
 
@@ -38,7 +38,7 @@ export interface Plan {
 
 /** Short, because the race waits for it; a shop keeps the default of 30 s. */
 export const LEASE_MS = 4_000;
-/** Longer than a lease: what the process had claimed is somebody else's when it comes back. */
+/** Longer than a lease: what the process had claimed is another's when it comes back. */
 const PAUSE_MS = 5_000;
 
 const WINDOW_MS_MIN = 8_000;

@@ -157,7 +157,7 @@ class Race {
     };
   }
 
-  /** Whoever keeps no delays breaks no rule about them. */
+  /** A shop that keeps no delays breaks no rule about them. */
   #isOf(name: string): boolean {
     const sql: string = (INVARIANTS as Record<string, string>)[name] ?? '';
     return this.plan.closer === 'delay-queue' || !sql.includes('delay_queue.');
@@ -188,7 +188,7 @@ class Race {
     const { orders } = this.#ledger;
     const victim = this.processes[process]!;
     if (closer === 'delay-queue') {
-      // While it closes an order that nobody pays: somebody else has to.
+      // While it closes an order that is not paid: another process has to.
       const unpaid = new Set(orders.filter(({ payment }) => !payment).map(({ id }) => id));
       const isAtWork = async (): Promise<boolean> =>
         (await heldBy(client, victim.name)).some((id) => unpaid.has(id));

@@ -89,7 +89,7 @@ const cellsOf = ({ count, p50Ms, p99Ms, maxMs }: Lateness): string[] => [
 
 const NOTES: Record<Closer, string[]> = {
   'delay-queue': [
-    `  What a process had begun is somebody else's after its lease: ${LEASE_MS / 1_000} s here, 30 s unless set.`,
+    `  What a process had begun passes to another after its lease: ${LEASE_MS / 1_000} s here, 30 s unless set.`,
   ],
   naive: [
     '  What is not in this table was never closed: a timer ends with its process. And between the SELECT',

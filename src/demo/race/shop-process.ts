@@ -12,7 +12,7 @@ const STOPS_WITHIN_MS = 10_000;
 const OUTPUT_CHARACTERS_MAX = 4_000;
 const SOCKETS_MAX = 100;
 
-/** Nobody knows whether the shop did it: the connection broke, or the answer did not come in time. */
+/** The shop may have done it: the connection broke, or the answer did not come in time. */
 export class NoAnswer extends Error {}
 
 export interface Answer {
@@ -81,7 +81,7 @@ export class ShopProcess {
     this.state = 'paused';
   }
 
-  /** Paused for longer: it goes on also when nobody is left to tell it so. */
+  /** Paused for longer: it goes on also when its parent is gone. */
   async pauseFor(forMs: number): Promise<void> {
     const seconds = Math.ceil(forMs / 1_000) + 1;
     const guard = spawn('sh', ['-c', `sleep ${seconds}; kill -CONT ${this.child.pid}`], {

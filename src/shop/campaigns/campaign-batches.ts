@@ -30,7 +30,7 @@ export class CampaignBatches {
     @Inject(SHOP_CONFIG) private readonly config: ShopConfig,
   ) {}
 
-  /** Marks the next ones as SENDING; `null`: it is stopped, or nobody is to be sent to now. */
+  /** Marks the next ones as SENDING; `null`: it is stopped, or none is to be sent to now. */
   take(campaignId: string): Promise<CampaignBatch | null> {
     return this.dataSource.transaction(async (manager) => {
       const campaign = await lock(manager, campaignId);
@@ -107,7 +107,7 @@ export class CampaignBatches {
 }
 
 /**
- * When somebody of it may be sent to again, `null` when nobody is left. It may be now: then the limits of
+ * When one of it may be sent to again, `null` when none is left. It may be now: then the limits of
  * `campaign.send` say when its turn comes.
  */
 async function nextBatchAt(manager: EntityManager, campaignId: string): Promise<Date | null> {
@@ -119,7 +119,7 @@ async function nextBatchAt(manager: EntityManager, campaignId: string): Promise<
   return next?.at ?? null;
 }
 
-/** Whoever stops or resumes the campaign meanwhile waits here, or is seen. */
+/** A stop or resume of the campaign meanwhile waits here, or is seen. */
 function lock(manager: EntityManager, id: string): Promise<Campaign | null> {
   return manager.findOne(Campaign, { where: { id }, lock: { mode: 'for_no_key_update' } });
 }

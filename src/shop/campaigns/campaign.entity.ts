@@ -19,7 +19,7 @@ export type RecipientState = (typeof RECIPIENT_STATES)[number];
 
 /**
  * One text message for many. While it is SCHEDULED or RUNNING, one `campaign.send` under its id waits or
- * runs; whoever changes one of the two holds this row, and changes both in one transaction.
+ * runs; a change of one of the two holds this row, and changes both in one transaction.
  */
 @Entity('campaign')
 @Check('ck_campaign_state', `"state" IN ('SCHEDULED', 'RUNNING', 'STOPPED', 'COMPLETED')`)
@@ -71,7 +71,7 @@ export class Campaign {
 }
 
 /**
- * Somebody whom a campaign is for, once. SENDING stands before the provider is asked: what a process
+ * A recipient of a campaign, once. SENDING stands before the provider is asked: what a process
  * that died has left so is handed over again, under the same id.
  */
 @Entity('campaign_recipient')

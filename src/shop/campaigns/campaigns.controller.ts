@@ -85,7 +85,7 @@ export class CampaignsController {
 
   @Post(':id/stop')
   @HttpCode(200)
-  @ApiOperation({ summary: 'Send to nobody any more, and cut the batch that is on its way' })
+  @ApiOperation({ summary: 'Send no more, and cut the batch that is on its way' })
   @AnswersCampaign()
   @ApiConflictResponse({ standardSchema: problem, description: 'It is completed' })
   stop(@Param('id') id: string): Promise<CampaignView> {

@@ -61,7 +61,7 @@ export class CampaignsService {
   }
 
   /**
-   * Nobody is sent to any more: a batch that is with the provider now is cut, on whichever process.
+   * No more is sent: a batch that is with the provider now is cut, on whichever process.
    *
    * @throws 404 for an unknown campaign; 409 for one that is completed
    */

@@ -13,7 +13,7 @@ export class SendCampaignHandler {
 
   /**
    * One batch of a campaign, and its delay moves on to the next. Not transactional: what a provider has
-   * accepted no rollback takes back. When it is cut, because somebody stops the campaign or the process,
+   * accepted no rollback takes back. When it is cut, because the campaign or the process is stopped,
    * it ends itself at once. What it may have sent is handed over again under the same ids, as after a crash. Attempts are what broke on our side; what the provider refuses costs none.
    */
   @OnDelay('campaign.send', { ...CAMPAIGN_LIMITS, maxAttempts: 1_000 })

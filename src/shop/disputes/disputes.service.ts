@@ -7,7 +7,7 @@ import { type Deed, mustBeDone } from '../orders/order.moves.js';
 import { Dispute } from './dispute.entity.js';
 import { freeze, thaw } from './frozen-timers.js';
 
-/** What has not been paid nobody quarrels about, and what is closed is over. */
+/** What has not been paid is not disputed, and what is closed is over. */
 const DISPUTABLE: OrderStatus[] = ['PAID', 'SHIPPED', 'COMPLETED'];
 
 const OPEN: Deed = { name: 'disputed', isDone: ({ disputedAt }) => disputedAt !== null };
@@ -20,7 +20,7 @@ export class DisputesService {
     private readonly delays: DelayService,
   ) {}
 
-  /** The order stands still: no timer of it runs, and nobody moves it. */
+  /** The order stands still: no timer of it runs, and no call moves it. */
   open(id: string, reason: string): Promise<void> {
     return this.dataSource.transaction(async (manager) => {
       const { affected } = await manager.update(

@@ -23,7 +23,7 @@ import { orderCard } from './order-card.js';
 import { pictureOf } from './picture.js';
 import { isNews } from './timeline.js';
 
-/** An instant on the database's clock; the text is the same until somebody commits something. */
+/** An instant on the database's clock; the text is the same until something is committed. */
 export interface Instant {
   now: Date;
   snapshot: string;

@@ -23,7 +23,7 @@ const WATCHERS_MAX = 100;
 
 /**
  * Tells everybody who watches what has changed. One look, up to four times a second, serves all watchers
- * of this process; it sees what every process of the shop did. While nobody watches nothing is looked up.
+ * of this process; it sees what every process of the shop did. Without a watcher nothing is looked up.
  */
 @Injectable()
 export class FeedService implements OnModuleDestroy {
@@ -107,7 +107,7 @@ export class FeedService implements OnModuleDestroy {
     for (const watcher of this.#watchers) if (watcher.isNew) watcher.snapshot(feed);
   }
 
-  /** Whoever knows that already is not told again. */
+  /** A watcher that knows that already is not told again. */
   #trouble(error: unknown): void {
     if (!this.#inTrouble) this.#log.warn(`nothing can be looked up: ${messageOf(error)}`);
     this.#inTrouble = true;

@@ -10,7 +10,7 @@ const NEWS_MAX = 40;
 const OF_A_KIND_MAX = 20;
 
 /**
- * The database's clock, and a text that stays the same for as long as nobody has committed anything:
+ * The database's clock, and a text that stays the same for as long as nothing has been committed:
  * then there is nothing new to look up.
  */
 export const NOW = `
@@ -105,7 +105,7 @@ const MESSAGES = `
 
 /**
  * How late the delays were that ended after $1, by process, in steps of a tenth of a millisecond or one
- * in a hundred, whichever is more; of those that fell due before $2 nobody was there to fire them.
+ * in a hundred, whichever is more; of those that fell due before $2 no process was there to fire them.
  * `settled`: ended before $3, when none can be committed any more that says so. That nothing ends in the
  * far future tells the planner that this is the end of an index, not a third of the table.
  */

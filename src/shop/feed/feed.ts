@@ -1,5 +1,5 @@
 /**
- * What `GET /feed` sends, for the page and whoever else watches the shop. No imports: the page's
+ * What `GET /feed` sends, for the page and all other watchers of the shop. No imports: the page's
  * bundle takes this file as it is. Instants are ISO 8601 texts, money is integer cents, durations are
  * milliseconds.
  *
@@ -115,7 +115,7 @@ export interface DelayCard {
   /** Unique: a delay that was scheduled again under its key is another one. */
   id: string;
   name: string;
-  /** `dead`: attempts are over, somebody has to look. `superseded` by one of the same key. */
+  /** `dead`: attempts are over, a person has to look. `superseded` by one of the same key. */
   state: 'scheduled' | 'running' | 'retrying' | 'dead' | 'completed' | 'cancelled' | 'superseded';
   dueAt: string;
   /** When it is tried next; `null` while it runs, and when it is over. */
@@ -236,7 +236,7 @@ export interface Happening {
   no: number | null;
   /** The delay that brought it about, or that it is about: `order.close`. */
   delay: string | null;
-  /** The process whose worker fired it; for `process.*` the process itself. `null`: somebody asked for it. */
+  /** The process whose worker fired it; for `process.*` the process itself. `null`: a request asked for it. */
   by: string | null;
   /** How long after its due time it began; `null` when nothing was due. */
   lateMs: number | null;

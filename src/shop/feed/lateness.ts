@@ -1,7 +1,7 @@
 import type { Lateness } from './feed.js';
 import { tenths } from './picture.js';
 
-/** After so long nobody commits any more that something ended before. */
+/** After so long no commit follows that says something ended before. */
 const SETTLED_AFTER_MS = 2_000;
 
 const UP_TO_MS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, null] as const;

@@ -4,7 +4,7 @@ import { tenths, type DelayRow, type Picture } from './picture.js';
 /** Rounding of instants, in milliseconds: a row is stamped to the microsecond, a `Date` is not. */
 const ROUNDING_MS = 1;
 
-/** What brings a piece of news about when nobody asks for it. */
+/** What brings a piece of news about by itself. */
 const CAUSE_OF_NEWS: Record<string, string> = {
   'order.placed': 'order.sms',
   'order.reminder': 'order.remind',
@@ -80,7 +80,7 @@ class Teller {
     this.#idle = new Set(picture.delays.filter(({ endedAt }) => endedAt !== null));
   }
 
-  /** @param cause the name of the delay that does this when nobody asks for it */
+  /** @param cause the name of the delay that does this by itself */
   at(
     at: Date | null | undefined,
     what: What,

@@ -7,7 +7,7 @@ const WAITING_BYTES_MAX = 1_000_000;
 /** How soon a browser connects again. */
 const RETRY_MS = 500;
 
-/** Somebody who reads the feed over a connection of their own. */
+/** A reader of the feed, over a connection of its own. */
 export class Watcher {
   #knows: 'nothing' | 'the feed' | 'of the trouble' = 'nothing';
   readonly #heartbeats: NodeJS.Timeout;

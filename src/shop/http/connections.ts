@@ -13,7 +13,7 @@ const ANSWERS_WITHIN_MS = 12_000;
 /**
  * Ends the connections when the shop stops. Node's server would wait for each that has never sent a
  * request, as browsers keep some ready, for each that is in the middle of sending one, and for each whose
- * request it still answered, until that has been idle for long: whoever holds one would keep the shop
+ * request it still answered, until that has been idle for long: its client would keep the shop
  * from stopping. Only requests that have come are waited for, and not for ever.
  */
 @Injectable()

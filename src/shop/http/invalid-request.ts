@@ -1,7 +1,7 @@
 import { StandardSchemaValidationPipe } from '@nestjs/common';
 import { ProblemException, type FieldError } from './problem.js';
 
-/** Whoever sends 5,000 wrong lines learns as much from the first. */
+/** The sender of 5,000 wrong lines learns as much from the first. */
 const ERRORS_MAX = 20;
 /** A field's name may come from the request. */
 const FIELD_CHARACTERS_MAX = 100;

@@ -26,7 +26,7 @@ export class ProblemFilter implements ExceptionFilter {
   catch(error: unknown, host: ArgumentsHost): void {
     const http = host.switchToHttp();
     const response = http.getResponse<Response>();
-    // A stream that breaks in the middle: whoever reads it notices.
+    // A stream that breaks in the middle: its reader notices.
     if (response.headersSent) return void response.destroy();
     const answer = this.#problemOf(error, http.getRequest<Request>());
     if (answer.status === 503) response.set('Retry-After', RETRY_AFTER_S);
@@ -57,7 +57,7 @@ export class ProblemFilter implements ExceptionFilter {
 const nothingAt = (path: string): Problem =>
   plainProblem(404, `there is nothing at ${path}; GET /docs shows what there is`);
 
-/** Whoever throws a list has a line for each field. */
+/** A thrown list has a line for each field. */
 function detailOf(error: HttpException): string {
   const said = error.getResponse();
   const { message = said } = typeof said === 'object' && 'message' in said ? said : {};

@@ -10,7 +10,7 @@ interface Layer {
 
 /**
  * For paths that have routes: 405 with `Allow` for a method that none of them has, and 415 for a body
- * that is not said to be JSON. Every other path is somebody else's: files, or nobody's.
+ * that is not said to be JSON. Every other path is not ours to judge: a file, or none.
  */
 export function requestManners(app: NestExpressApplication): RequestHandler {
   const express = app.getHttpAdapter().getInstance() as unknown as {

@@ -5,7 +5,7 @@ import type { Request } from 'express';
 const READING: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
- * What changes something may be asked for by the shop's own page and by programs, and by no page of somebody else's
+ * What changes something may be asked for by the shop's own page and by programs, and by no other page
  * that is open in the same browser.
  */
 export class SameOriginGuard implements CanActivate {

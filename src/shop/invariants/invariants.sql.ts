@@ -30,7 +30,7 @@ export const INVARIANTS = {
                      FROM payment WHERE status = 'CAPTURED' GROUP BY order_id) AS kept
             ON kept.order_id = orders.id) AS books`,
 
-  // Dead letters count: somebody can look at those and ask for the refund again.
+  // Dead letters count: those can be looked at, and the refund asked for again.
   'every payment that goes back has its refund': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE delay.id IS NULL)::int AS broken,
@@ -126,7 +126,7 @@ export const INVARIANTS = {
     FROM (SELECT order_id, kind, count(*) AS messages
           FROM outbox GROUP BY order_id, kind) AS told`,
 
-  // Dead letters count: somebody can look at those and send them again.
+  // Dead letters count: those can be looked at and sent again.
   'every message is sent or dropped, or waits to be sent': `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE forgotten)::int AS broken,

@@ -13,7 +13,7 @@ export interface Checked extends Invariants {
   checkedAt: string;
 }
 
-/** Checks again and again, beside whoever wants to know, and never makes them wait. */
+/** Checks again and again, beside its readers, and never makes them wait. */
 @Injectable()
 export class InvariantsWatch implements OnModuleDestroy {
   #latest: Checked | null = null;

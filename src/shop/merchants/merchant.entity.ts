@@ -21,7 +21,7 @@ export class Merchant {
   @Column({ ...millisecondsOrNull, name: 'pay_within_ms' })
   payWithinMs!: number | null;
 
-  /** 0: nobody is reminded. */
+  /** 0: no reminder. */
   @Column({ ...millisecondsOrNull, name: 'remind_before_ms' })
   remindBeforeMs!: number | null;
 

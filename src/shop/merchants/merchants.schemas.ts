@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { durationText } from '../shop.config.js';
 import { TIME_ZONES } from './time-zones.js';
 
-/** What is not even an id is the id of nobody. */
+/** What is not even an id is the id of no merchant. */
 export const MERCHANT_ID = /^[\w.-]{1,64}$/;
 
 const ownDuration = durationText.nullable().optional();
@@ -14,7 +14,7 @@ const ownMessage = z
 /** What is left out stays as it is; `null` takes the shop's own again. */
 export const changeMerchant = z.strictObject({
   payWithin: ownDuration.meta({ example: '15m' }),
-  remindBefore: ownMessage.meta({ example: '5m', description: '`off`: nobody is reminded' }),
+  remindBefore: ownMessage.meta({ example: '5m', description: '`off`: no reminder' }),
   smsAfter: ownMessage.meta({ example: 'off', description: '`off`: no text message' }),
   confirmAfter: ownDuration.meta({ example: '7d' }),
   rateAfter: ownDuration.meta({ example: '48h' }),

@@ -19,7 +19,7 @@ export interface RemindedMerchant {
 
 const iso = (instant: Date | string): string => new Date(instant).toISOString();
 
-/** As it is told to whoever asks. */
+/** As it is answered. */
 export const remindersOf = ({ timeZone, nextReminderAt, lastReminder }: RemindedMerchant) => ({
   timeZone,
   nextReminderAt: nextReminderAt && iso(nextReminderAt),

@@ -20,7 +20,7 @@ export class CloseOrderHandler {
     const closeReason = 'not paid in time';
     const move = { from: 'UNPAID', to: 'CLOSED', closeReason } as const;
     const closed = await this.moves.whenFiring('order.close', manager, ids, move);
-    // Last, because whoever orders one of these SKUs waits from here to the commit.
+    // Last, because an order of one of these SKUs waits from here to the commit.
     await returnStock(
       manager,
       closed.map(({ id }) => id),

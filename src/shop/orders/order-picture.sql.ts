@@ -1,6 +1,6 @@
 /** Of an order that is disputed again and again; the view tells no more than the newest. */
 const ENDED_MAX = 500;
-/** Payments, disputes and contradictions each: anybody may report them again and again. */
+/** Payments, disputes and contradictions each: they may be reported again and again. */
 export const OF_A_KIND_MAX = 100;
 
 /**

@@ -72,7 +72,7 @@ export class Order {
   @Column('boolean', { default: false })
   extended!: boolean;
 
-  /** While it is set, nothing happens by itself and nobody moves the order. */
+  /** While it is set, nothing happens by itself and no call moves the order. */
   @Column('timestamptz', { name: 'disputed_at', nullable: true })
   disputedAt!: Date | null;
 

@@ -37,8 +37,8 @@ export type MovedOrder = Pick<
 
 /**
  * Moves orders by compare-and-set in the caller's transaction: a fixed number of statements, however
- * many they are. Whoever is answered an id is the only one to have made that move; the row is theirs
- * until they commit. An order under dispute does not move. What goes with a move, `OrderMoves` does.
+ * many they are. The caller that is answered an id is the only one to have made that move; the row is locked
+ * until it commits. An order under dispute does not move. What goes with a move, `OrderMoves` does.
  *
  * @param only further conditions on the rows, judged together with their state
  * @returns those that moved; the others were in another state already
@@ -94,7 +94,7 @@ export const stateOf = ({ status, closeReason }: Order): string =>
 export interface Deed {
   /** As in `the order cannot be shipped: it is UNPAID`. */
   name: string;
-  /** It was done before: whoever asks again, because no answer came, is told so. */
+  /** It was done before: a caller that asks again, because no answer came, is told so. */
   isDone: (order: Order) => boolean | Promise<boolean>;
   /** Left out: because of its state. */
   whyNot?: (order: Order) => string;

@@ -20,7 +20,7 @@ const EXTEND: Deed = { name: 'extended', isDone: ({ extended }) => extended };
 /**
  * What buyer and seller do to an order by hand. Everywhere the order's row is locked first, by the
  * compare-and-set, then its delays, then its stock. What was done before is not done again, and is no
- * error: whoever got no answer asks again.
+ * error: a caller without an answer asks again.
  */
 @Injectable()
 export class OrdersService {

@@ -1,14 +1,14 @@
 import type { CampaignMessage } from '../campaigns/campaign-message.js';
 import type { OrderMessage } from './outbox.js';
 
-/** To the buyer of an order, or to somebody of a campaign. */
+/** To the buyer of an order, or to a recipient of a campaign. */
 export type Message = OrderMessage | CampaignMessage;
 
 /** Whatever brings messages to buyers. Which one the shop has, its configuration says. */
 export abstract class MessageProvider {
   /**
-   * Hands messages over. An attempt of which nobody heard the end is repeated, so a provider looks at
-   * the `id` and delivers each once. With one that does not, whoever was in an attempt that crashed
+   * Hands messages over. An attempt without an answer is repeated, so a provider looks at
+   * the `id` and delivers each once. With one that does not, a recipient in an attempt that crashed
    * after sending and before that was written down gets the message again.
    *
    * @param signal aborts when this attempt is over

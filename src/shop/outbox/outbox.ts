@@ -45,7 +45,7 @@ export class Outbox {
     private readonly delays: DelayService,
   ) {}
 
-  /** In the caller's transaction: if that rolls back, nobody hears of it. */
+  /** In the caller's transaction: if that rolls back, no message is sent. */
   async post(manager: EntityManager, kind: News, orderIds: readonly string[]): Promise<void> {
     const written = await writeNews(manager, kind, orderIds);
     await this.delays.scheduleMany(

@@ -13,7 +13,7 @@ import { Payment } from './payment.entity.js';
 
 /**
  * A report under a transaction that is on record for another order or amount. It is no money: a
- * provider takes money once under a transaction. Somebody has to ask that provider what is true.
+ * provider takes money once under a transaction. A person has to ask that provider what is true.
  */
 @Entity('payment_conflict')
 @Check('ck_payment_conflict_amount', `"amount" > 0`)

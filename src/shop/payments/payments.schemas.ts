@@ -11,7 +11,7 @@ const name = (length: number) =>
     error: `must be 1 to ${length} printable ASCII characters`,
   });
 
-/** Not strict as others: a provider adds fields when it likes, and a refused report is money that nobody knows of. */
+/** Not strict as others: a provider adds fields when it likes, and a refused report is money that is not on record. */
 export const paymentReport = z.object({
   orderId,
   provider: name(64).meta({ example: 'sample' }),

@@ -6,7 +6,7 @@ import { paymentView } from './payment-view.js';
 import { Payment } from './payment.entity.js';
 import { paymentId, type PaymentDetails } from './payments.schemas.js';
 
-/** Contradictions that are shown: anybody may report them again and again. */
+/** Contradictions that are shown: they may be reported again and again. */
 const CONFLICTS_MAX = 100;
 
 /** Money on its way back to who paid it. */
@@ -28,7 +28,7 @@ export class RefundsService {
     return this.dataSource.manager.findOneBy(Payment, { id, status: 'REFUND_PENDING' });
   }
 
-  /** The provider has paid it back. Whoever writes that down second changes nothing. */
+  /** The provider has paid it back. The second call changes nothing. */
   async done(id: string): Promise<void> {
     await this.dataSource.manager.update(
       Payment,

@@ -14,7 +14,7 @@ export class SampleProviderMood {
   @Column('varchar', { length: 16 })
   refunds!: RefundMood;
 
-  /** From then on refunds work again; `null`: until somebody says so. */
+  /** From then on refunds work again; `null`: until told so. */
   @Column('timestamptz', { nullable: true })
   until!: Date | null;
 }

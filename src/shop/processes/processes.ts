@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** A process of the shop, as whoever started it sees it. */
+/** A process of the shop, as its parent sees it. */
 export interface ProcessState {
   name: string;
   /** `null` while it is dead. */
@@ -30,12 +30,12 @@ export abstract class Processes {
   abstract kill(name: string): void;
 }
 
-/** A shop of one process, which nobody starts again: it ends by Ctrl+C alone. */
+/** A shop of one process, which is not started again: it ends by Ctrl+C alone. */
 export class OneProcess extends Processes {
   /** Several of them may share a database, each as process 1 of its container. */
   readonly self = `shop-${randomBytes(3).toString('hex')}`;
 
-  /** @param shopStartedAt when nobody says, all counts that the history has kept */
+  /** @param shopStartedAt when left out, all counts that the history has kept */
   constructor(readonly shopStartedAt = new Date(0)) {
     super();
   }

@@ -14,7 +14,7 @@ export class RacesService {
   ) {}
 
   /**
-   * Places an order that closes soon, and has somebody pay it about then: also a delay, so whichever
+   * Places an order that closes soon, and has it paid about then: also a delay, so whichever
    * process lives at that time does it.
    */
   async start(race: Race): Promise<{ orderId: string; payDeadline: string }> {

@@ -11,7 +11,7 @@ export const RACE_TERMS = {
   smsAfterMs: null,
 } satisfies Partial<Terms>;
 
-/** When somebody begins to pay, in milliseconds after the deadline. */
+/** When the payment begins, in milliseconds after the deadline. */
 export const BEGINS_MS: Record<Race, number> = {
   // Early enough to wait for the instant on the database's clock.
   'pay-at-the-last-moment': -300,

@@ -5,9 +5,9 @@ import { mustBeDone, stateOf } from '../orders/order.moves.js';
 import { Review, type ReviewSource } from './review.entity.js';
 
 /**
- * Rates completed orders, each once: whoever comes second changes nothing. A caught unique violation
+ * Rates completed orders, each once: the second call changes nothing. A caught unique violation
  * would not do, it rolls the transaction back. In id order, because who inserts an order's review
- * waits for whoever is just doing so. The orders are locked: a dispute comes before or after.
+ * waits for one that is just doing so. The orders are locked: a dispute comes before or after.
  *
  * @returns the ids of the orders that this rated
  */

@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { projectRoot } from '../../project-root.js';
 
-/** Nothing from elsewhere, nothing inline, and in nobody's frame. */
+/** Nothing from elsewhere, nothing inline, and in no frame. */
 const CONTENT_SECURITY_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

@@ -34,7 +34,7 @@ export class ServerClock {
 
 export const serverClock = new ServerClock();
 
-/** {@link ServerClock.now}, ten times a second while somebody can see it. */
+/** {@link ServerClock.now}, ten times a second while the page is visible. */
 export const now = signal(0);
 
 export function tick(): void {

@@ -11,7 +11,7 @@ import { ProblemLine } from './problem-line.js';
 
 const DAY_MS = 24 * 3_600_000;
 
-/** Every morning each is told what waits to be shipped; nobody has to wait for the morning here. */
+/** Every morning each is told what waits to be shipped; here there is no need to wait for the morning. */
 export function Merchants() {
   const { merchants: title, merchantsNote } = words.value;
   return (

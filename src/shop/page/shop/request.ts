@@ -1,4 +1,4 @@
-/** A process may just have been killed: whoever comes after it answers. */
+/** A process may just have been killed: the next one answers. */
 const ATTEMPTS = 4;
 const PAUSE_MS = 400;
 

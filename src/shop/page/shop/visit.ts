@@ -10,7 +10,7 @@ export const visit = {
   /** Those of them that a race placed. */
   raced: signal<ReadonlySet<string>>(new Set()),
   hasKilled: signal(false),
-  /** The order whose timeline is open; `undefined`: nobody chose, the newest. */
+  /** The order whose timeline is open; `undefined`: none was chosen, the newest. */
   open: signal<string | null | undefined>(undefined),
 };
 
