@@ -162,6 +162,37 @@ describe.each(Object.keys(BEGINS))('a transaction that began %s', (beginning) =>
     expect(await keys()).toEqual([]);
   });
 
+  it('of what a savepoint in plain SQL may have taken back nothing is certain', async () => {
+    await begin(beginning);
+    await later('before');
+    await runner.query('SAVEPOINT s');
+    await later('within');
+    await runner.query('ROLLBACK TO SAVEPOINT s');
+    await later('behind');
+    await runner.query('COMMIT');
+    expect(heard()).toEqual([false, false, false]);
+    expect(await keys()).toEqual(['before', 'behind']);
+  });
+
+  it('a savepoint that was over before the first call, or is kept, makes nothing uncertain', async () => {
+    await begin(beginning);
+    await runner.query('SAVEPOINT s; ROLLBACK TO s');
+    await later('one');
+    await runner.query('SAVEPOINT t; RELEASE t');
+    await runner.query('COMMIT');
+    expect(heard()).toEqual([true]);
+  });
+
+  it('what is certain of one transaction is nothing of the next on its connection', async () => {
+    await begin(beginning);
+    await later('one');
+    await runner.query('SAVEPOINT s; ROLLBACK TO s');
+    await runner.query('COMMIT AND CHAIN');
+    await later('two');
+    await runner.query('COMMIT');
+    expect(heard()).toEqual([false, true]);
+  });
+
   it('the end of its session is the end of it', async () => {
     await begin(beginning);
     await later('one');

@@ -111,6 +111,25 @@ describe('a plain handler with a transaction of its own making', () => {
     expect(end.event).toBe('lost');
   });
 
+  // The transaction that holds the row is its own, and would wait for this very call.
+  it('that has moved its row there does not wait for it elsewhere: it hears `running`', async () => {
+    const { delays, dataSource } = acting;
+    const { end, answer } = await acting.fire('plain', () =>
+      dataSource.transaction(async (manager) => {
+        await moveOn('plain', manager);
+        return [
+          await delays.schedule(NAMES.plain, 'third', LATER),
+          ...(await delays.scheduleMany([{ name: NAMES.plain, payload: 3, ...LATER }])),
+          await delays.reschedule(NAMES.plain, KEY, { after: '2h' }),
+          await delays.cancel(NAMES.plain, KEY),
+        ];
+      }),
+    );
+    expect(answer.map(({ verdict }) => verdict)).toEqual(Array(4).fill('running'));
+    expect(end.event).toBe('superseded');
+    expect(await found('plain')).toMatchObject({ payload: 'second' });
+  });
+
   it('that leaves the transaction open when it returns: the acknowledgement waits for its end', async () => {
     const returned = signal();
     let transaction: Promise<void> | undefined;

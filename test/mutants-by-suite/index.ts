@@ -19,6 +19,7 @@ import { LIVES } from './lives.js';
 import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
 import { PAST } from './past.js';
+import { RARE_AND_LATE } from './rare-and-late.js';
 import { RECURRENCES } from './recurrences.js';
 import { RERUNS } from './reruns.js';
 import { STAND_INS } from './stand-ins.js';
@@ -82,6 +83,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...LIMITS_AND_REFUSALS,
   ...FOREIGN_STATES,
   ...STRANGERS,
+  ...RARE_AND_LATE,
   ...CHAOS,
 };
 

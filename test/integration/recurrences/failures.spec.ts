@@ -95,6 +95,32 @@ describe.each(['test.plain', 'test.fenced'] as const)('an occurrence of %s', (na
   });
 });
 
+it.each([
+  ['an attempt that failed', 1],
+  ['no attempt', 0],
+])('late by more than a minute, after %s, `none` runs %d times', async (_, attempts) => {
+  const name = 'test.plain';
+  fails = () => {};
+  const repeat = { every: '1h', catchUp: 'none' } as const;
+  const { dueAt } = await node.delays.schedule(name, null, { key: KEY, repeat });
+  await node.sql(
+    `UPDATE delay_queue.delay SET due_at = clock_timestamp() - interval '2 min', attempts = $1,
+                                  wake_at = clock_timestamp() - interval '1 min'`,
+    [attempts],
+  );
+  // Finds at its start what is overdue.
+  const other = await node.start({ providers: [PLAIN] });
+  const next = await until(
+    () => node.delays.find(name, KEY),
+    (found) => found?.dueAt.getTime() === dueAt.getTime(),
+  );
+  expect(next).toMatchObject({ state: 'scheduled', attempts: 0 });
+  expect(calls).toBe(attempts);
+  const ends = await node.delays.history(name, KEY);
+  expect(ends.map(({ state }) => state)).toEqual(Array(attempts).fill('completed'));
+  await other.stop();
+});
+
 it('one whose process died at its last attempt is told as dead, and the next one comes', async () => {
   const { id, dueAt } = await schedule('test.plain');
   await node.sql(

@@ -20,6 +20,11 @@ import { PAST } from '../../mutants-by-suite/past.js';
 import { TIME_IN_TESTS } from '../../mutants-by-suite/time-in-tests.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
 import { SHARED_TRANSACTIONS } from '../../mutants-by-suite/transactions.js';
+import { IDLE } from '../../mutants-by-suite/idle.js';
+import { LIMITS_AND_REFUSALS } from '../../mutants-by-suite/limits-and-refusals.js';
+import { RARE_AND_LATE } from '../../mutants-by-suite/rare-and-late.js';
+import { RERUNS } from '../../mutants-by-suite/reruns.js';
+import { STAND_INS } from '../../mutants-by-suite/stand-ins.js';
 import { RECURRENCES } from '../../mutants-by-suite/recurrences.js';
 import { USERS_FUNCTIONS } from '../../mutants-by-suite/users-functions.js';
 
@@ -47,6 +52,11 @@ const ALL: [string, Mutant][] = [
   USERS_FUNCTIONS,
   LIVES,
   TIME_IN_TESTS,
+  IDLE,
+  LIMITS_AND_REFUSALS,
+  RERUNS,
+  STAND_INS,
+  RARE_AND_LATE,
   CHAOS,
 ].flatMap((some) => Object.entries(some));
 

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { Batcher, type Written } from '../../../src/delay-queue/settlement/batcher.js';
+import type { Batcher, Written } from '../../../src/delay-queue/settlement/batcher.js';
 import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
 import { signal } from '../../support/delay-node.js';
+import { toldPauses } from '../../support/told-pauses.js';
+
+const pauses = toldPauses();
+const { Batcher: BatcherHere } = await import('../../../src/delay-queue/settlement/batcher.js');
 
 type Item = { id: number; epoch: number };
 
@@ -11,6 +15,8 @@ const row = (id: number, leasedBy: string | null): LookedRow =>
 
 let batches: number[][];
 let troubles: number;
+let recoveries: number;
+let progress: number;
 /** What the next statements do; when none is left, all is written. */
 let script: ((ids: number[]) => Promise<number[]> | number[])[];
 let rows: LookedRow[];
@@ -20,15 +26,16 @@ let batcher: Batcher<Item>;
 
 beforeEach(() => {
   batches = [];
-  troubles = 0;
+  troubles = recoveries = progress = 0;
+  pauses.retries.length = pauses.locked.length = 0;
   script = [];
   rows = [];
   blind = 0;
   batcher = batcherThat({ removes: false });
 });
 
-const batcherThat = (how: { removes: boolean }): Batcher<Item> =>
-  new Batcher<Item>({
+const batcherThat = (how: { removes: boolean; reductions?: number }): Batcher<Item> =>
+  new BatcherHere<Item>({
     ...how,
     write: async (items) => {
       const ids = items.map(({ id }) => id);
@@ -39,9 +46,9 @@ const batcherThat = (how: { removes: boolean }): Batcher<Item> =>
       if ((blind -= 1) >= 0) refuse();
       return rows.filter(({ id }) => ids.includes(id));
     },
-    onProgress: () => {},
+    onProgress: () => (progress += 1),
     node: 'node',
-    trouble: { failed: () => (troubles += 1), worked: () => {} },
+    trouble: { failed: () => (troubles += 1), worked: () => (recoveries += 1) },
   });
 
 afterEach(() => batcher.close());
@@ -128,5 +135,91 @@ describe('what has ended', () => {
     rows = [row(1, leasedBy)];
     script = [() => []];
     expect(await settled(1)).toBe('gone');
+  });
+});
+
+/** What a statement says that is tried again as it is, and what it says of a row that will never be taken. */
+const down = (): never => {
+  throw new Error('down');
+};
+const refused = (): never => {
+  throw Object.assign(new Error('no'), { code: '23514' });
+};
+
+describe('after failures', () => {
+  it('pauses grow with each in a row, and begin anew after one that works', async () => {
+    script = [down, down, down];
+    expect(await settled(1)).toBe('written');
+    await new Promise(setImmediate);
+    expect([pauses.retries, troubles, recoveries, progress]).toEqual([[1, 2, 3], 3, 1, 1]);
+    script = [down];
+    expect(await settled(2)).toBe('written');
+    await new Promise(setImmediate);
+    expect([pauses.retries, troubles, recoveries]).toEqual([[1, 2, 3, 1], 4, 2]);
+  });
+
+  it('what is found locked is looked at after pauses that grow, each for itself', async () => {
+    script = [() => [], () => [], () => [], (ids) => ids, () => []];
+    rows = [row(1, 'node'), row(2, 'node')];
+    expect(await settled(1)).toBe('written');
+    expect(await settled(2)).toBe('written');
+    expect(pauses.locked).toEqual([1, 2, 3, 1]);
+    expect(pauses.retries).toEqual([]);
+  });
+
+  it('one that is refused alone is told so at once, with no pause, and written with less before', async () => {
+    batcher = batcherThat({ removes: false, reductions: 1 });
+    script = [refused, refused];
+    expect(await settled(1)).toBe('refused');
+    expect([batches, pauses.retries, batcher.size]).toEqual([[[1], [1]], [], 0]);
+    // Told of twice: what Postgres says, and that there is no less to write.
+    expect(troubles).toBe(3);
+    script = [refused];
+    expect(await settled(2)).toBe('written');
+  });
+});
+
+describe('a statement', () => {
+  it.each([
+    [499, [499]],
+    [500, [500]],
+    [501, [500, 1]],
+    [1_000, [500, 500]],
+  ])('of %d that end together writes %j', async (count, sizes) => {
+    await Promise.all(Array.from({ length: count }, (_, id) => settled(id)));
+    expect(batches.map(({ length }) => length)).toEqual(sizes);
+    expect(progress).toBe(sizes.length);
+  });
+
+  it('holds a row once: its next end waits for the answer', async () => {
+    const first = settled(1);
+    const second = settled(1);
+    const other = settled(2);
+    expect(await Promise.all([first, second, other])).toEqual(Array(3).fill('written'));
+    expect(batches).toEqual([[1, 2], [1]]);
+  });
+});
+
+describe('who waits until all is written', () => {
+  it('hears of it when the last one is, and of nothing there at once', async () => {
+    await batcher.whenEmpty(60_000);
+    const gate = signal();
+    script = [(ids) => gate.promise.then(() => ids)];
+    let isEmpty = false;
+    const all = [settled(1), settled(2)];
+    const waits = batcher.whenEmpty(60_000).then(() => (isEmpty = true));
+    await new Promise(setImmediate);
+    expect([isEmpty, batcher.size]).toEqual([false, 2]);
+    gate.resolve();
+    await waits;
+    await Promise.all(all);
+    expect(batcher.size).toBe(0);
+  });
+
+  it('once it is closed nothing more is written', async () => {
+    batcher.close();
+    batcher.add({ id: 1, epoch: 1 }, () => {});
+    for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+    expect([batches, batcher.size]).toEqual([[], 1]);
   });
 });

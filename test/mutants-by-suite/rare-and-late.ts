@@ -1,0 +1,103 @@
+import { type Mutant, patch } from './mutant.js';
+
+const LISTENER = 'cluster/listener.ts';
+const BATCHER = 'settlement/batcher.ts';
+const SWEEPER = 'intake/sweep/sweeper.ts';
+const LOADER = 'intake/loader.ts';
+
+/** A guard of a rare state, a clock read at the wrong moment, a signal that a fallback makes good later, a pause that does not grow. */
+export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
+  'skips-late-retries': {
+    about: 'a retry of what recurs with `none` is skipped as missed',
+    patches: [
+      patch('execution/claimer.ts', 'const isFirst = row.attempts === 1;', 'const isFirst = true;'),
+    ],
+    tests: ['integration/recurrences/failures'],
+  },
+  'waits-for-its-own-move': {
+    about: 'a plain handler waits for the row that it has moved in a transaction of its own',
+    patches: [patch('producer/own-key.ts', 'transactional || own.movedOn', 'transactional')],
+    tests: ['integration/own-key-transactions'],
+  },
+  'certain-whatever-a-savepoint-took-back': {
+    about: 'what was written before a ROLLBACK TO in plain SQL is told of as certain',
+    patches: [
+      patch(
+        'producer/transaction/after-commit.ts',
+        "end === 'committed' && watch?.rollbacks === rollbacksBefore",
+        "end === 'committed'",
+      ),
+    ],
+    tests: ['integration/ends-of-transactions'],
+  },
+  'helps-from-when-its-own-pass-began': {
+    about: 'with a short lease a pass that waits to help others is too old before it has begun',
+    patches: [patch(SWEEPER, 'this.#passBeganAtMs = this.#helpAtMs;', '')],
+    tests: ['unit/intake/sweeper'],
+  },
+  'leases-from-the-answer': {
+    about: 'a lease counts from the answer of its renewal, and outlives that of the row',
+    patches: [
+      patch(
+        'settlement/lease-keeper.ts',
+        'attempt.leaseEndsAtMs = askedAtMs + this.leaseMs',
+        'attempt.leaseEndsAtMs = performance.now() + this.leaseMs',
+      ),
+    ],
+    tests: ['unit/settlement/lease-keeper'],
+  },
+  'gives-up-after-ten-looks': {
+    about: 'a row that is held is given up after ten quick looks',
+    patches: [patch('store/stable-look.ts', 'looks >= LOOKS_MIN &&', 'looks >= LOOKS_MIN ||')],
+    tests: ['unit/store/stable-look'],
+  },
+  'pauses-end-with-the-next-load': {
+    about: 'what was paused until then waits for the next load',
+    patches: [patch(LOADER, 'Math.min(this.#loadEveryMs, pauseEndsInMs)', 'this.#loadEveryMs')],
+    tests: ['unit/intake/loader'],
+  },
+  'loads-skip-ties': {
+    about: 'a page that ends among delays of one instant leaves out the others',
+    patches: [
+      patch(
+        'store/sql/wakes/load.sql.ts',
+        'ORDER BY p.wake_at DESC, p.id DESC LIMIT 1',
+        'ORDER BY p.wake_at DESC, p.id LIMIT 1',
+      ),
+    ],
+    tests: ['integration/pages-of-wakes'],
+  },
+  'vacant-for-the-last-group': {
+    about: 'of the groups of a name that have a place, the last one alone is told of',
+    patches: [
+      patch(
+        'cluster/notifier.ts',
+        'this.#vacant.set(groupText(name, group), { name, group })',
+        'this.#vacant.set(name, { name, group })',
+      ),
+    ],
+    tests: ['unit/cluster/notifier'],
+  },
+  'batchers-never-forget-failures': {
+    about: 'the first failure after any number of good statements is followed by a long pause',
+    patches: [patch(BATCHER, '        this.#failures = 0;\n', '')],
+    tests: ['unit/settlement/batcher'],
+  },
+  'deaths-are-tried-at-one-pace': {
+    about: 'pauses before a dying delay is claimed again do not grow',
+    patches: [
+      patch('execution/dying-delays.ts', 'tries: dying.tries + 1 }', 'tries: dying.tries }'),
+    ],
+    tests: ['unit/execution/dying-delays'],
+  },
+  'listeners-never-forget-failures': {
+    about: 'a connection that ends once in a while is made anew after a long pause',
+    patches: [patch(LISTENER, '    this.#failures = 0;\n', '')],
+    tests: ['unit/cluster/listener'],
+  },
+  'full-pages-are-the-last': {
+    about: 'a page of kept calls that is exactly full is taken for all that there are',
+    patches: [patch('runtime/reruns.ts', ' || kept.length === PAGE_MAX', '')],
+    tests: ['unit/runtime/reruns'],
+  },
+};
