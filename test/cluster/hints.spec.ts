@@ -25,9 +25,12 @@ async function connections(allowed: boolean): Promise<void> {
 it('a process that only schedules is heard at once, and what it says to nobody is loaded', async () => {
   const worker = await cluster.worker('worker', serves, withLoads('59s'));
   const producer = await cluster.producer();
-  const schedule = (key: string) =>
-    producer.delays.schedule('test.hinted', null, { after: 200, key });
+  const schedule = (key: string, options = {}) =>
+    producer.delays.schedule('test.hinted', null, { after: 200, key, ...options });
   await schedule('heard');
+  await cluster.quiet();
+  // Its hint names no group: the node reads the row.
+  await schedule('heard, of a group', { group: 'customer-7' });
   await cluster.quiet();
 
   await connections(false);
@@ -46,7 +49,12 @@ it('a process that only schedules is heard at once, and what it says to nobody i
   await schedule('heard again');
   await cluster.quiet();
   const ledger = await cluster.ledger();
-  expect(ledger.map(({ key }) => key)).toEqual(['heard', 'said to nobody', 'heard again']);
+  expect(ledger.map(({ key }) => key)).toEqual([
+    'heard',
+    'heard, of a group',
+    'said to nobody',
+    'heard again',
+  ]);
 });
 
 it('a delay whose hint never comes is found by the loader', async () => {

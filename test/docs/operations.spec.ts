@@ -126,7 +126,7 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
     ],
     [
       'Dead tuples',
-      ['delay', 'history', 'node', 'pause', 'permit', 'quota', 'rerun'].map((relname) => ({
+      ['abort', 'delay', 'history', 'node', 'pause', 'permit', 'quota', 'rerun'].map((relname) => ({
         relname,
       })),
     ],

@@ -91,7 +91,7 @@ it.each(['0', 0, '25h', 'soon', null])('the wait for it is checked: %p', async (
   });
 });
 
-it('no statement waits in the server for an advisory lock: whoever may connect can hold one', () => {
+it('no statement waits in the server for an advisory lock: each login that may connect can hold one', () => {
   const root = join(import.meta.dirname, '../../src');
   const waiting = readdirSync(root, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.ts'))

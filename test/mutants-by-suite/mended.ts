@@ -190,8 +190,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'execution/places/limit-blocks.ts',
-        'if (this.#isAsking) this.#freed.add(key);',
-        "if (this.#isAsking) this.#freed.add(key).add(groupText('test.limited', 'g'));",
+        'this.#freed.size < BLOCKS_MAX) this.#freed.add(key);',
+        "this.#freed.size < BLOCKS_MAX) this.#freed.add(key).add(groupText('test.limited', 'g'));",
       ),
     ],
     tests: ['unit/execution/limit-blocks'],

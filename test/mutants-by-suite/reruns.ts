@@ -83,8 +83,8 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/testing/clock.sql.ts',
-        '[delay, history, pause, quota, permit, rerun]',
-        '[delay, history, pause, quota, permit]',
+        '[delay, history, pause, quota, permit, rerun, abort]',
+        '[delay, history, pause, quota, permit, abort]',
       ),
     ],
     tests: ['integration/testing/time-travel'],

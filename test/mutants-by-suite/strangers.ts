@@ -20,4 +20,49 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     patches: [patch(LOCK, 'printable(text, SHOWN_LENGTH_MAX)', 'text')],
     tests: ['integration/advisory-locks'],
   },
+  'ends-what-a-hint-names': {
+    about: 'ends the attempts that a hint names',
+    patches: [
+      patch(
+        'settlement/abort-watch.ts',
+        'if (ids.some((id) => this.inFlight.runs(id))) this.#hinted.ask();',
+        'this.inFlight.abort(this.inFlight.all().filter(({ id }) => ids.includes(id)));',
+      ),
+    ],
+    tests: ['integration/forged-hints'],
+  },
+  'looks-as-often-as-it-is-asked': {
+    about: 'looks once for each hint',
+    patches: [patch('tasks/paced.ts', 'this.#lastAtMs + this.pauseMs - performance.now()', '0')],
+    tests: ['integration/forged-hints', 'unit/tasks/paced'],
+  },
+  'tells-groups': {
+    about: 'names groups in what each listener hears',
+    patches: [
+      patch(
+        'cluster/hint.ts',
+        'tuple.push(failed ? 1 : 0, groupNumber(group))',
+        'tuple.push(failed ? 1 : 0, group)',
+      ),
+    ],
+    tests: ['integration/forged-hints'],
+  },
+  'hears-of-aborts-by-hints-alone': {
+    about: 'looks for aborts only when a hint comes',
+    patches: [
+      patch('settlement/abort-watch.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
+      patch('settlement/abort-watch.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
+    ],
+    tests: ['integration/forged-hints'],
+  },
+  'takes-what-is-asked-of-a-later-claim': {
+    about: 'takes the wish to end a later attempt of the delay',
+    patches: [patch('store/sql/aborts/aborts.sql.ts', 'r.epoch <= i.epoch', 'true')],
+    tests: ['integration/abort/callers'],
+  },
+  'reads-no-row-of-a-group': {
+    about: 'forgets hints of delays that have a group',
+    patches: [patch('intake/heard-hints.ts', 'rows.ask(id, isAnyones)', 'true')],
+    tests: ['cluster/hints'],
+  },
 };

@@ -67,8 +67,8 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/testing/clock.sql.ts',
-        '[delay, history, pause, quota, permit, rerun]\n',
-        '[delay, history, pause, quota, permit, rerun].slice(0, 1)\n',
+        '[delay, history, pause, quota, permit, rerun, abort]\n',
+        '[delay, history, pause, quota, permit, rerun, abort].slice(0, 1)\n',
       ),
     ],
     tests: TESTED,

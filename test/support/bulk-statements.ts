@@ -22,6 +22,7 @@ import {
   forgetQuotasSql,
 } from '../../src/delay-queue/store/sql/limits/claim-limited.sql.js';
 import { lockQuotasSql } from '../../src/delay-queue/store/sql/limits/lock-quotas.sql.js';
+import { askAbortsSql } from '../../src/delay-queue/store/sql/aborts/aborts.sql.js';
 import { recurSql } from '../../src/delay-queue/store/sql/recurrences/recur.sql.js';
 import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
 import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
@@ -50,6 +51,7 @@ export function statementsById(count: number): Statements {
   return {
     claim: [claimSql(tables, 'ends'), [ids, epochs, numbers, same(count, 9), ...by(count)]],
     lookAt: [lookAtSql(tables), [ids]],
+    askAborts: [askAbortsSql(tables), [ids, NODE]],
     complete: [completeSql(tables, 'ends'), [ids, epochs, numbers]],
     retry: [retrySql(tables, 'ends'), [ids, epochs, numbers, ...endings, NODE]],
     renew: [renewSql(tables), [ids, epochs, 30_000]],

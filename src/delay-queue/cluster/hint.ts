@@ -1,22 +1,29 @@
+import { groupNumber } from '../store/wire/ownership.js';
 import type { Wake } from '../store/wire/wakes.js';
 
-/** One claim of a row: that of no earlier and of no later attempt. */
-export interface ClaimRef {
-  id: number;
-  epoch: number;
+/** A wake as a hint tells of it. Everyone who may connect hears a hint, and a group may be a customer: only its number travels. */
+export type HintedWake = Omit<Wake, 'group'> & { groupNumber: number | null };
+
+/** An attempt of that name, and of that group, is over. */
+export interface Vacancy {
+  name: string;
+  groupNumber: number | null;
 }
 
-/** What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. */
+/**
+ * What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. Everyone who may connect can
+ * send one, so it never does more than bring a look at the rows forward.
+ */
 export type Hint =
-  | { kind: 'wakes'; wakes: Wake[] }
+  | { kind: 'wakes'; wakes: HintedWake[] }
   /** Their owner could not read these; another node that serves their names may. */
-  | { kind: 'passed'; wakes: Wake[] }
-  /** These delays are being cancelled: the attempts of those claims are to end. */
-  | { kind: 'abort'; claims: ClaimRef[] }
+  | { kind: 'passed'; wakes: HintedWake[] }
+  /** Attempts of these delays are to end, as rows say. */
+  | { kind: 'abort'; ids: number[] }
   /** That node came, or, without a name, one went, or may have done either unheard. */
   | { kind: 'nodes'; came?: string }
   /** Attempts of these names and groups are over: who waits for a place under their limits may look. */
-  | { kind: 'vacant'; of: Pick<Wake, 'name' | 'group'>[] }
+  | { kind: 'vacant'; of: Vacancy[] }
   /** A node asks itself whether LISTEN works here. */
   | { kind: 'probe'; nonce: string };
 
@@ -30,14 +37,14 @@ type WakeTuple = [
   name: string,
   wakeMs: number,
   failed?: 0 | 1,
-  group?: string,
+  groupNumber?: number,
 ];
 
 /** As few texts as the limit of NOTIFY allows. */
 export function encodeWakes(wakes: readonly Wake[], kind: 'w' | 'u' = 'w'): string[] {
   const tuples = wakes.map(({ id, epoch, name, group, wakeMs, failed }) => {
     const tuple: WakeTuple = [id, epoch, name, wakeMs];
-    if (group !== null) tuple.push(failed ? 1 : 0, group);
+    if (group !== null) tuple.push(failed ? 1 : 0, groupNumber(group));
     else if (failed) tuple.push(1);
     return tuple;
   });
@@ -45,20 +52,16 @@ export function encodeWakes(wakes: readonly Wake[], kind: 'w' | 'u' = 'w'): stri
 }
 
 /** As few texts as the limit of NOTIFY allows. */
-export const encodeAborts = (claims: readonly ClaimRef[]): string[] =>
-  packed(
-    'a',
-    claims.map(({ id, epoch }) => [id, epoch]),
-  );
+export const encodeAborts = (ids: readonly number[]): string[] => packed('a', ids);
 
 /** As few texts as the limit of NOTIFY allows. */
 export const encodeVacant = (of: readonly Pick<Wake, 'name' | 'group'>[]): string[] =>
   packed(
     'v',
-    of.map(({ name, group }) => (group === null ? [name] : [name, group])),
+    of.map(({ name, group }) => (group === null ? [name] : [name, groupNumber(group)])),
   );
 
-function packed(kind: string, tuples: readonly (readonly unknown[])[]): string[] {
+function packed(kind: string, tuples: readonly unknown[]): string[] {
   const texts: string[] = [];
   let items: string[] = [];
   let bytes = 0;
@@ -99,11 +102,11 @@ export function parseHint(text: string): Hint | undefined {
 
 function wakesIn(kind: 'wakes' | 'passed', tuples: unknown): Hint | undefined {
   if (!Array.isArray(tuples) || !tuples.every(isWakeTuple)) return undefined;
-  const wakes = tuples.map(([id, epoch, name, wakeMs, failed, group]) => ({
+  const wakes = tuples.map(([id, epoch, name, wakeMs, failed, number]) => ({
     id,
     epoch,
     name,
-    group: group ?? null,
+    groupNumber: number ?? null,
     wakeMs,
     stalled: false,
     failed: failed === 1,
@@ -112,38 +115,35 @@ function wakesIn(kind: 'wakes' | 'passed', tuples: unknown): Hint | undefined {
   return { kind, wakes };
 }
 
-function abortsIn(tuples: unknown): Hint | undefined {
-  if (!Array.isArray(tuples) || !tuples.every(isClaimTuple)) return undefined;
-  return { kind: 'abort', claims: tuples.map(([id, epoch]) => ({ id, epoch })) };
-}
+const abortsIn = (ids: unknown): Hint | undefined =>
+  Array.isArray(ids) && ids.every(isId) ? { kind: 'abort', ids } : undefined;
 
 function vacantIn(tuples: unknown): Hint | undefined {
   if (!Array.isArray(tuples) || !tuples.every(isVacantTuple)) return undefined;
-  return { kind: 'vacant', of: tuples.map(([name, group]) => ({ name, group: group ?? null })) };
+  return {
+    kind: 'vacant',
+    of: tuples.map(([name, number]) => ({ name, groupNumber: number ?? null })),
+  };
 }
 
-const isVacantTuple = (value: unknown): value is [name: string, group?: string] =>
-  Array.isArray(value) &&
-  (value.length === 1 || value.length === 2) &&
-  value.every((part) => typeof part === 'string');
+const isVacantTuple = (value: unknown): value is [name: string, groupNumber?: number] =>
+  Array.isArray(value) && typeof value[0] === 'string' && isGroupNumber(value[1]);
+
+/** Of a group, or of none. */
+const isGroupNumber = (value: unknown): boolean =>
+  value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
 
 function isWakeTuple(value: unknown): value is WakeTuple {
   if (!isClaimTuple(value)) return false;
-  const [, , name, wakeMs, , group] = value as unknown[];
-  return (
-    typeof name === 'string' &&
-    Number.isFinite(wakeMs) &&
-    (group === undefined || typeof group === 'string')
-  );
+  const [, , name, wakeMs, , number] = value as unknown[];
+  return typeof name === 'string' && Number.isFinite(wakeMs) && isGroupNumber(number);
 }
 
 function isClaimTuple(value: unknown): value is [id: number, epoch: number] {
   if (!Array.isArray(value)) return false;
   const [id, epoch] = value as unknown[];
-  return (
-    Number.isSafeInteger(id) &&
-    (id as number) > 0 &&
-    Number.isSafeInteger(epoch) &&
-    (epoch as number) >= 0
-  );
+  return isId(id) && Number.isSafeInteger(epoch) && (epoch as number) >= 0;
 }
+
+const isId = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && (value as number) > 0;

@@ -82,10 +82,18 @@ export class Nodes {
 
   /** Whether this node serves the name and is the one to look after that delay. */
   owns(id: number, name: string, group: string | null = null): boolean {
-    const share = this.#rankOf.get(name);
-    if (share === undefined) return false;
     const isByGroup = group !== null && this.ownedByGroup.has(name);
-    return spread(isByGroup ? groupNumber(group) : id) % share.count === share.rank;
+    return this.#owns(name, isByGroup ? groupNumber(group) : id);
+  }
+
+  /** The same where only the number of its group is known. */
+  ownsHinted(id: number, name: string, number: number | null): boolean {
+    return this.#owns(name, number !== null && this.ownedByGroup.has(name) ? number : id);
+  }
+
+  #owns(name: string, number: number): boolean {
+    const share = this.#rankOf.get(name);
+    return share !== undefined && spread(number) % share.count === share.rank;
   }
 
   /** Whether another node serves that name, too. */

@@ -2,7 +2,7 @@ import type { DelayEvents } from '../delay/delay.events.js';
 import { texts } from '../store/wire/arrays.js';
 import type { Runner } from '../store/wire/runner.js';
 import { groupText, type Wake } from '../store/wire/wakes.js';
-import { type ClaimRef, encodeAborts, encodeVacant, encodeWakes, nodesHint } from './hint.js';
+import { encodeAborts, encodeVacant, encodeWakes, nodesHint } from './hint.js';
 import { Trouble } from '../tasks/trouble.js';
 
 /** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */
@@ -51,9 +51,9 @@ export class Notifier {
     await this.#notify([nodesHint(came)]);
   }
 
-  /** Asks the nodes that have these claims to end their attempts. */
-  async abort(claims: readonly ClaimRef[]): Promise<void> {
-    if (claims.length > 0) await this.#notify(encodeAborts(claims));
+  /** Has the nodes that run these delays look whether their attempts are to end. */
+  async abort(ids: readonly number[]): Promise<void> {
+    if (ids.length > 0) await this.#notify(encodeAborts(ids));
   }
 
   /** Resolves when everything is sent. */

@@ -36,7 +36,7 @@ export async function preflight(
   schema: string,
   tablesIn?: string,
 ): Promise<Findings> {
-  const { delay, history, node, pause, quota, permit, rerun } = tablesOf(schema);
+  const { delay, history, node, pause, quota, permit, rerun, abort } = tablesOf(schema);
   const [found] = await runner.query<{
     version: string;
     isolation: string;
@@ -68,7 +68,7 @@ export async function preflight(
              FROM pg_settings WHERE name = ANY ($2::text[])
                AND setting::bigint BETWEEN 1 AND $3::int) AS limits`,
     [
-      texts([delay, history, node, pause, quota, permit, rerun]),
+      texts([delay, history, node, pause, quota, permit, rerun, abort]),
       texts(LIMITS),
       LIMIT_MS_MIN,
       texts(functionsOf(tablesOf(schema))),

@@ -19,14 +19,14 @@ export class AbortRequests {
   }
 
   /**
-   * Asks those that hold these delays by now: never in a caller's transaction, in which NOTIFY would be sent at its
+   * Asks those that hold these delays by now: never in a caller's transaction, in which the wish would be seen after its
    * COMMIT. The caller looks what came of it, and asks again.
    */
   async send(ids: readonly number[]): Promise<void> {
     try {
-      const claims = (await this.store.lookAt(ids)).filter((row) => row.leased_by !== null);
+      const claims = await this.store.askAborts(ids);
       this.inFlight?.abort(claims);
-      await this.notifier.abort(claims.filter((row) => row.leased_by !== this.store.nodeName));
+      await this.notifier.abort(claims.filter(({ isOwn }) => !isOwn).map(({ id }) => id));
       this.#trouble.worked();
     } catch (error) {
       this.#trouble.failed(error);

@@ -18,6 +18,8 @@ const NODES_AFTER_MS = 24 * 60 * 60 * 1_000;
 const PAUSES_AFTER_MS = NODES_AFTER_MS;
 /** Longer than any rate looks back: a limit that is met again begins full. */
 const QUOTAS_AFTER_MS = 2 * NODES_AFTER_MS;
+/** An attempt that runs is told within seconds; of one that a paused process holds the lease is over by then. */
+const ABORTS_AFTER_MS = 60 * 60 * 1_000;
 /** Where history was switched off, its lines go when the last one is so old. */
 const ABANDONED_AFTER_MS = NODES_AFTER_MS;
 const RARELY_EVERY_MS = 60 * 60 * 1_000;
@@ -71,7 +73,8 @@ export function prunersOf(
   const pauses = (limit: number) => store.forgetPauses(PAUSES_AFTER_MS, limit);
   const quotas = (limit: number) => store.forgetQuotas(QUOTAS_AFTER_MS, limit);
   const permits = (limit: number) => store.forgetPermits(limit);
-  const pruners = [nodes, pauses, quotas, permits].map(
+  const aborts = (limit: number) => store.forgetAborts(ABORTS_AFTER_MS, limit);
+  const pruners = [nodes, pauses, quotas, permits, aborts].map(
     (prune) => new Pruner(prune, RARELY_EVERY_MS, events, idle),
   );
   const history = (limit: number) =>

@@ -23,8 +23,8 @@ export function tellOfPlaces({ freed, hints, blocks, nodes, notifier }: Parts): 
   });
   hints.on((hint) => {
     if (hint.kind !== 'vacant') return;
-    for (const { name, group } of hint.of) {
-      if (nodes.isShared(name)) blocks.freed(name, group);
+    for (const { name, groupNumber } of hint.of) {
+      if (nodes.isShared(name)) blocks.freedElsewhere(name, groupNumber);
     }
   });
 }

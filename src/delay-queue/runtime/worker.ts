@@ -20,12 +20,14 @@ import { IsolationLevel } from '../execution/transaction/isolation-level.js';
 import { Unclaimed } from '../execution/unclaimed.js';
 import type { HandlerRegistry } from '../handlers/handler.registry.js';
 import { takeHints } from '../intake/heard-hints.js';
+import { HintedRows } from '../intake/hinted-rows.js';
 import { Intake } from '../intake/intake.js';
 import { Loader } from '../intake/loader.js';
 import { Sweeper } from '../intake/sweep/sweeper.js';
 import type { ResolvedOptions } from '../options/delay-queue.options.js';
 import { Acknowledger } from '../settlement/acknowledger.js';
 import { InFlight } from '../settlement/in-flight.js';
+import { AbortWatch } from '../settlement/abort-watch.js';
 import { LeaseKeeper } from '../settlement/lease-keeper.js';
 import { LostClaims } from '../settlement/lost-claims.js';
 import { AttemptStore } from '../store/attempt.store.js';
@@ -34,6 +36,7 @@ import { NodeStore } from '../store/node.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
 import { TestClockStore } from '../store/test-clock.store.js';
 import { Idle } from '../tasks/idle.js';
+import type { Paced } from '../tasks/paced.js';
 import type { WheelService } from '../wheel/wheel.service.js';
 import { Declarations } from './declarations.js';
 import { followHearing } from './follow-hearing.js';
@@ -78,6 +81,9 @@ export class Worker {
   readonly #sweeper: Sweeper;
   readonly #loader: Loader;
   readonly #listener: HintListener;
+  readonly #aborts: AbortWatch;
+  readonly #hintedRows: HintedRows;
+  readonly #hintedLoads: Paced;
   readonly #leaseKeeper: LeaseKeeper;
   readonly #pruners: Pruner[];
   readonly #declarations: Declarations;
@@ -130,7 +136,18 @@ export class Worker {
     const lock = processLock.number;
     this.#sweeper = new Sweeper(nodeStore, nodes, leaseMs, intake, lock, events, idle);
     this.#loader = new Loader(nodeStore, nodes, clock, options, intake, listener, idle, events);
-    takeHints(hints, { intake, loader: this.#loader, nodes, clock, inFlight, idle, options });
+    this.#aborts = new AbortWatch(store, inFlight, events);
+    this.#hintedRows = new HintedRows(store, intake, horizonMs, events);
+    this.#hintedLoads = takeHints(hints, {
+      intake,
+      loader: this.#loader,
+      rows: this.#hintedRows,
+      aborts: this.#aborts,
+      nodes,
+      clock,
+      idle,
+      options,
+    });
 
     const share = handlersShareOf(connections.applicationPoolMax, registry, concurrency, events);
     const places = new ConcurrencyLimits(registry, share, events);
@@ -222,6 +239,7 @@ export class Worker {
     await this.#declarations.start();
     this.#loader.start();
     this.#leaseKeeper.start();
+    this.#aborts.start();
     if (this.manual === undefined && !this.isShut) {
       this.intake.open();
       this.#sweeper.start();
@@ -273,7 +291,8 @@ export class Worker {
 
   async #drain(): Promise<number> {
     await this.#declarations.stop();
-    const tasks = [this.#loader, this.#sweeper, this.reruns, ...this.#pruners];
+    const tasks = [this.#loader, this.#sweeper, this.#hintedRows, this.reruns, ...this.#pruners];
+    this.#hintedLoads.stop();
     await Promise.all(tasks.map((each) => each.stop()));
     await this.#listener.retire();
     await this.#claimsAnswered;
@@ -286,6 +305,7 @@ export class Worker {
     await this.#acknowledger.drain(ACKNOWLEDGE_WITHIN_MS);
     this.#acknowledger.close();
     await this.#leaseKeeper.stop();
+    await this.#aborts.stop();
     await this.#listener.stop();
     for (const each of [this.#executor, this.#dying, this.#blocks]) each.close();
     await this.#leave();

@@ -35,6 +35,11 @@ export class InFlight {
     return claim !== undefined && claim.epoch >= epoch;
   }
 
+  /** Whether an attempt of that delay runs here. */
+  runs(id: number): boolean {
+    return this.#byId.has(id);
+  }
+
   /** These delays are being cancelled: those of them that run here, under that very claim, are to end. */
   abort(claims: readonly { id: number; epoch: number }[]): void {
     for (const { id, epoch } of claims) {

@@ -1,6 +1,7 @@
 import type { HistoryKept } from '../delay/attempts.js';
 import { inAscii, storableIn } from '../delay/error-text.js';
 import {
+  type AsText,
   type ExhaustedAnswer,
   exhaustedOf,
   type ClaimAnswer,
@@ -43,6 +44,7 @@ import {
 import { given, type Runner } from './wire/runner.js';
 import { isClaimLost } from './sql-state.js';
 import { type Installation, tablesOf } from './tables/schema.js';
+import { askAbortsSql, takeAbortsSql } from './sql/aborts/aborts.sql.js';
 import { exhaustedSql } from './sql/attempts/exhausted.sql.js';
 import { claimDyingSql, claimSql } from './sql/attempts/claim.sql.js';
 import { completeOneSql, completeSql } from './sql/attempts/complete.sql.js';
@@ -53,6 +55,16 @@ import { renewSql } from './sql/attempts/renew.sql.js';
 import { retrySql } from './sql/attempts/retry.sql.js';
 import { setAsideSql } from './sql/attempts/set-aside.sql.js';
 import { NO_LINE, recurSql } from './sql/recurrences/recur.sql.js';
+
+type FencedAnswer = AsText<'id' | 'epoch'>;
+type AskedAnswer = FencedAnswer & AsText<'leased_by'>;
+
+const fenceOf = ({ id, epoch }: FencedAnswer): Fence => ({ id: Number(id), epoch: Number(epoch) });
+
+/** A claim whose attempt is to end; `isOwn`: this node holds it. */
+export interface AskedClaim extends Fence {
+  isOwn: boolean;
+}
 
 /** What becomes of rows that are claimed, on connections of the engine's own; one statement per method. */
 export class AttemptStore {
@@ -75,6 +87,8 @@ export class AttemptStore {
       claim: claimSql(tables, kept),
       claimDying: claimDyingSql(tables, kept),
       lookAt: lookAtSql(tables),
+      askAborts: askAbortsSql(tables),
+      takeAborts: takeAbortsSql(tables),
       complete: completeSql(tables, kept),
       completeOne: completeOneSql(tables, kept),
       retry: retrySql(tables, kept),
@@ -117,6 +131,24 @@ export class AttemptStore {
   async lookAt(ids: readonly number[]): Promise<LookedRow[]> {
     const rows = await this.runner.query<LookAnswer>(this.#sql.lookAt, [numbers(ids)]);
     return rows.map(lookedOf);
+  }
+
+  /**
+   * Writes down that the attempts of these delays are to end, for the nodes that run them.
+   * @returns the claims that hold them
+   */
+  async askAborts(ids: readonly number[]): Promise<AskedClaim[]> {
+    const rows = await this.runner.query<AskedAnswer>(this.#sql.askAborts, [
+      numbers(ids),
+      this.nodeName,
+    ]);
+    return rows.map((row) => ({ ...fenceOf(row), isOwn: row.leased_by === this.nodeName }));
+  }
+
+  /** Those of these claims whose attempts are to end, each told once. */
+  async takeAborts(claims: readonly Fence[]): Promise<Fence[]> {
+    const rows = await this.runner.query<FencedAnswer>(this.#sql.takeAborts, fencesOf(claims));
+    return rows.map(fenceOf);
   }
 
   /**

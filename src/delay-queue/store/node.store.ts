@@ -18,6 +18,7 @@ import { unservedSql } from './sql/nodes/unserved.sql.js';
 import { loadSql } from './sql/wakes/load.sql.js';
 import { pruneAbandonedSql, pruneSql } from './sql/history/prune.sql.js';
 import { forgetPermitsSql, forgetQuotasSql } from './sql/limits/claim-limited.sql.js';
+import { forgetAbortsSql } from './sql/aborts/aborts.sql.js';
 import { forgetPausesSql } from './sql/pauses/pauses.sql.js';
 import { sweepSql } from './sql/wakes/sweep.sql.js';
 
@@ -43,6 +44,7 @@ export class NodeStore {
       forgetPauses: forgetPausesSql(tables),
       forgetQuotas: forgetQuotasSql(tables),
       forgetPermits: forgetPermitsSql(tables),
+      forgetAborts: forgetAbortsSql(tables),
     };
   }
 
@@ -159,6 +161,12 @@ export class NodeStore {
   /** @returns how many places under limits it deleted that no claim holds any more */
   async forgetPermits(limit: number): Promise<number> {
     return Number((await this.#one<CountAnswer>(this.#sql.forgetPermits, [limit])).count);
+  }
+
+  /** @returns how many wishes to end an attempt it deleted that no node has taken for so long */
+  async forgetAborts(untakenMs: number, limit: number): Promise<number> {
+    const answer = await this.#one<CountAnswer>(this.#sql.forgetAborts, [untakenMs, limit]);
+    return Number(answer.count);
   }
 
   /** Mostly there are no groups, and then they cost nothing. */

@@ -16,9 +16,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
   'believes-hints': {
     about: 'takes what anybody says by NOTIFY for what a row says',
     hole: POISONED,
-    patches: [
-      patch('intake/heard-hints.ts', "intake.offer(wake, 'told')", "intake.offer(wake, 'read')"),
-    ],
+    patches: [patch('intake/heard-hints.ts', "group: null }, 'told')", "group: null }, 'read')")],
     kinds: ['callers'],
     programs: 30,
     blamedBy: ['late'],

@@ -144,11 +144,13 @@ describe('what is asked', () => {
   it('of an earlier attempt is no matter of a later one', async () => {
     const ended = await besides(async () => {
       const { id, epoch } = await idAndEpoch();
-      const heard = two.asked(2, { running: false });
-      for (const other of [epoch - 1, epoch + 1]) {
-        await two.sql(`SELECT pg_notify('delay_queue', $1)`, [`a[[${id},${other}]]`]);
-      }
-      await heard;
+      await two.sql(
+        `INSERT INTO delay_queue.abort (id, epoch, asked_at)
+         SELECT $1, unnest($2::bigint[]), clock_timestamp()`,
+        [id, [epoch - 1, epoch + 1]],
+      );
+      await two.sql(`SELECT pg_notify('delay_queue', $1)`, [`a[${id}]`]);
+      await two.until('SELECT epoch FROM delay_queue.abort', (rows) => rows.length === 1);
     });
     expect(ended).toEqual(UNDISTURBED);
   });

@@ -7,6 +7,8 @@ import {
   parseHint,
   probeHint,
 } from '../../../src/delay-queue/cluster/hint.js';
+import { groupNumber } from '../../../src/delay-queue/store/wire/ownership.js';
+import type { HintedWake } from '../../../src/delay-queue/cluster/hint.js';
 import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
 import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
@@ -23,22 +25,32 @@ const wake = (id: number, more: Partial<Wake> = {}): Wake => ({
   ...more,
 });
 
+/** As a hint tells of it. */
+const told = ({ group, ...of }: Wake): HintedWake => ({
+  ...of,
+  groupNumber: group === null ? null : groupNumber(group),
+});
+
 describe('a hint', () => {
   it('comes out as it went in', () => {
     const id = Number.MAX_SAFE_INTEGER;
     const of = [wake(id, { epoch: 2 ** 40, failed: true }), wake(2, { group: 'g' })];
     const wakes = [wake(1), ...of, wake(3, { group: '', failed: true })];
-    expect(encodeWakes(wakes).map(parseHint)).toEqual([{ kind: 'wakes', wakes }]);
-    const claims = [
-      { id: 1, epoch: 0 },
-      { id, epoch: 2 ** 40 },
-    ];
-    expect(encodeAborts(claims).map(parseHint)).toEqual([{ kind: 'abort', claims }]);
+    expect(encodeWakes(wakes).map(parseHint)).toEqual([{ kind: 'wakes', wakes: wakes.map(told) }]);
+    expect(encodeAborts([1, id]).map(parseHint)).toEqual([{ kind: 'abort', ids: [1, id] }]);
     const vacant = [
       { name: 'a', group: null },
       { name: 'b', group: 'g' },
     ];
-    expect(encodeVacant(vacant).map(parseHint)).toEqual([{ kind: 'vacant', of: vacant }]);
+    expect(encodeVacant(vacant).map(parseHint)).toEqual([
+      {
+        kind: 'vacant',
+        of: [
+          { name: 'a', groupNumber: null },
+          { name: 'b', groupNumber: groupNumber('g') },
+        ],
+      },
+    ]);
     expect(parseHint(nodesHint('web-1'))).toEqual({ kind: 'nodes', came: 'web-1' });
     expect(parseHint(nodesHint())).toEqual({ kind: 'nodes' });
     expect(parseHint(probeHint('42'))).toEqual({ kind: 'probe', nonce: '42' });
@@ -49,8 +61,8 @@ describe('a hint', () => {
     const wakes = Array.from({ length: 300 }, (_, n) => wake(2 ** 52 + n, { name: 'ü'.repeat(n) }));
     const texts = encodeWakes(wakes);
     for (const text of texts) expect(Buffer.byteLength(text)).toBeLessThan(8_000);
-    const hints = texts.map((text) => parseHint(text) as { wakes: Wake[] });
-    expect(hints.flatMap((hint) => hint.wakes)).toEqual(wakes);
+    const hints = texts.map((text) => parseHint(text) as { wakes: HintedWake[] });
+    expect(hints.flatMap((hint) => hint.wakes)).toEqual(wakes.map(told));
   });
 
   it.each([
@@ -64,11 +76,14 @@ describe('a hint', () => {
     ['a name that is none', 'w[[1,0,1,1]]'],
     ['a time that is none', 'w[[1,0,"a",null]]'],
     ['a time beyond all numbers', 'w[[1,0,"a",1e999]]'],
-    ['a group that is none', 'w[[1,0,"a",1,0,7]]'],
+    ['a group by its text', 'w[[1,0,"a",1,0,"g"]]'],
+    ['a number of a group that is none', 'w[[1,0,"a",1,0,-1]]'],
+    ['a place of a group by its text', 'v[["a","g"]]'],
     ['a deep one', `w${'['.repeat(20_000)}`],
     ['one bad among good', 'w[[1,0,"a",1],[2]]'],
     ['an abort of nothing', 'a{}'],
-    ['an abort of no claim', 'a[[1]]'],
+    ['an abort of a claim, which is a wish', 'a[[1,0]]'],
+    ['an abort of an id that no row has', 'a[0]'],
     ['a place of no name', 'v[[7]]'],
   ])('from a stranger is ignored: %s', (_, text) => {
     expect(parseHint(text)).toBeUndefined();

@@ -3,6 +3,7 @@ import * as fc from 'fast-check';
 import { type Hint, parseHint } from '../../../src/delay-queue/cluster/hint.js';
 import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
 import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import { groupNumber } from '../../../src/delay-queue/store/wire/ownership.js';
 import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
 import { type Signal, signal } from '../../support/delay-node.js';
 
@@ -53,9 +54,14 @@ async function answerAll(): Promise<void> {
   await notifier.drain();
 }
 
+const GROUPS = new Map(['one', 'two'].map((group) => [groupNumber(group), group]));
+
+/** Hints hold numbers of groups alone. */
 const groupsOf = (hints: readonly Hint[]): string[] =>
   hints.flatMap((hint) =>
-    hint.kind === 'vacant' ? hint.of.map(({ name, group }) => `${name} ${group}`) : [],
+    hint.kind === 'vacant'
+      ? hint.of.map(({ name, groupNumber: number }) => `${name} ${number && GROUPS.get(number)}`)
+      : [],
   );
 
 describe('places that are free', () => {
@@ -95,13 +101,13 @@ it('whatever is to be told, and whenever it comes, is told once, as soon as the 
         for (const { kind, id, turns } of all) {
           if (kind === 'wake') notifier.send(wake(id));
           else if (kind === 'passed') notifier.sendPassed(wake(id));
-          else notifier.sendVacant('a', String(id));
+          else notifier.sendVacant(`a${id}`, null);
           for (let passed = 0; passed < turns; passed += 1) await turn();
           if (turns === 2) answer.resolve([]);
         }
         await answerAll();
         const heard = sent.flat().flatMap((hint) => {
-          if (hint.kind === 'vacant') return hint.of.map(({ group }) => `vacant ${group}`);
+          if (hint.kind === 'vacant') return hint.of.map(({ name }) => `vacant ${name.slice(1)}`);
           if (hint.kind !== 'wakes' && hint.kind !== 'passed') return [];
           return hint.wakes.map(({ id }) => `${hint.kind === 'wakes' ? 'wake' : 'passed'} ${id}`);
         });
@@ -150,11 +156,8 @@ it('aborts of nothing, and of no node, are not sent', async () => {
   await notifier.abort([]);
   expect(sent).toEqual([]);
   const came = notifier.nodesChanged('web-1');
-  const aborted = notifier.abort([{ id: 1, epoch: 2 }]);
-  expect(sent).toEqual([
-    [{ kind: 'nodes', came: 'web-1' }],
-    [{ kind: 'abort', claims: [{ id: 1, epoch: 2 }] }],
-  ]);
+  const aborted = notifier.abort([1, 2]);
+  expect(sent).toEqual([[{ kind: 'nodes', came: 'web-1' }], [{ kind: 'abort', ids: [1, 2] }]]);
   answer.resolve([]);
   void came;
   await aborted;

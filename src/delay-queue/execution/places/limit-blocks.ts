@@ -1,5 +1,6 @@
 import { Signal } from '../../tasks/signal.js';
 import type { LimitLeft } from '../../store/limits/limit.store.js';
+import { groupNumber } from '../../store/wire/ownership.js';
 import { groupText } from '../../store/wire/wakes.js';
 import { type Deadline, Deadlines } from '../../wheel/deadlines.js';
 import type { WheelService } from '../../wheel/wheel.service.js';
@@ -22,7 +23,7 @@ interface Block {
   isFull: boolean;
 }
 
-type KnownBlock = Block & { end?: Deadline | undefined };
+type KnownBlock = Block & { end?: Deadline | undefined; numbered?: string };
 
 /** Whether a limit holds an entry back: that of its name, or that of its group alone. */
 export type HeldBy = 'name' | 'group' | undefined;
@@ -42,6 +43,8 @@ export class LimitBlocks {
   readonly #ends: Deadlines;
   /** Limits of which an attempt was over while a claim was on its way, which may not have seen that. */
   readonly #freed = new Set<string>();
+  /** The blocks of groups, by name and number of the group: other nodes tell of no group by its text. */
+  readonly #numbered = new Map<string, Set<string>>();
 
   /** @param nowMs milliseconds of a clock by which rates are filled */
   constructor(
@@ -73,7 +76,7 @@ export class LimitBlocks {
       const key = groupText(name, group);
       if (places > 0) this.#end(key);
       else if (waitMs > 0) this.#begin({ name, group, untilMs: nowMs + waitMs, isFull: false });
-      else if (!this.#freed.has(key)) {
+      else if (!this.#freed.has(key) && !this.#freed.has(numbered(name, group))) {
         this.#begin({ name, group, untilMs: nowMs + LOOK_AGAIN_MS, isFull: true });
       }
     }
@@ -89,6 +92,17 @@ export class LimitBlocks {
   freed(name: string, group: string | null): void {
     this.#free(groupText(name, ''));
     if (group !== null) this.#free(groupText(name, group));
+    this.vacant.tell();
+  }
+
+  /** The same of an attempt elsewhere, of whose group only the number is known. */
+  freedElsewhere(name: string, number: number | null): void {
+    this.#free(groupText(name, ''));
+    if (number !== null) {
+      const key = numberText(name, number);
+      this.#seeFreed(key);
+      for (const its of this.#numbered.get(key) ?? []) this.#free(its);
+    }
     this.vacant.tell();
   }
 
@@ -114,8 +128,9 @@ export class LimitBlocks {
     const key = groupText(block.name, block.group);
     this.#blocks.get(key)?.end?.off();
     // Anew, so that it is the youngest.
-    this.#blocks.delete(key);
+    this.#forget(key);
     this.#blocks.set(key, block);
+    this.#number(key, block);
     block.end = this.#ends.set(performance.now() + block.untilMs - this.nowMs(), () => {
       this.#end(key);
       this.vacant.tell();
@@ -128,13 +143,35 @@ export class LimitBlocks {
   #end(key: string): void {
     const block = this.#blocks.get(key);
     if (block === undefined) return;
-    this.#blocks.delete(key);
+    this.#forget(key);
     block.end?.off();
     this.ended.tell(block);
   }
 
+  /** A stranger can tell of any number of groups. */
+  #seeFreed(key: string): void {
+    if (this.#isAsking && this.#freed.size < BLOCKS_MAX) this.#freed.add(key);
+  }
+
+  #number(key: string, block: KnownBlock): void {
+    if (block.group === '') return;
+    const number = numbered(block.name, block.group);
+    block.numbered = number;
+    const keys = this.#numbered.get(number);
+    if (keys === undefined) this.#numbered.set(number, new Set([key]));
+    else keys.add(key);
+  }
+
+  #forget(key: string): void {
+    const number = this.#blocks.get(key)?.numbered;
+    this.#blocks.delete(key);
+    if (number === undefined) return;
+    const keys = this.#numbered.get(number);
+    if (keys?.delete(key) === true && keys.size === 0) this.#numbered.delete(number);
+  }
+
   #free(key: string): void {
-    if (this.#isAsking) this.#freed.add(key);
+    this.#seeFreed(key);
     if (this.#blocks.get(key)?.isFull === true) this.#end(key);
   }
 
@@ -142,3 +179,8 @@ export class LimitBlocks {
     return (this.#blocks.get(key)?.untilMs ?? -Infinity) > nowMs;
   }
 }
+
+/** No name begins like that, so it stands apart from each {@link groupText}. */
+const numberText = (name: string, number: number): string => `#${number} ${name}`;
+
+const numbered = (name: string, group: string): string => numberText(name, groupNumber(group));

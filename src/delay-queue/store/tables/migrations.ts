@@ -74,6 +74,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
             tables.quota,
             tables.permit,
             tables.rerun,
+            tables.abort,
           ].join(', ')}`,
         );
         await runner.query(`DROP SCHEMA ${tables.schema}`);
@@ -97,7 +98,16 @@ async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Pr
 }
 
 /** Each statement may run again. Column order goes from fixed to variable width: no padding. */
-function createStatements({ delay, history, node, pause, quota, permit, rerun }: Tables): string[] {
+function createStatements({
+  delay,
+  history,
+  node,
+  pause,
+  quota,
+  permit,
+  rerun,
+  abort,
+}: Tables): string[] {
   return [
     // Fillfactor: half a page stays free, so that a claim, which changes no indexed column, is a
     // HOT update. docs/adr/0002 has the measurement.
@@ -224,5 +234,12 @@ function createStatements({ delay, history, node, pause, quota, permit, rerun }:
        headers      jsonb,
        PRIMARY KEY (name, key)
      ) WITH (fillfactor = 50)`,
+    // Beside the delay that runs, too. A row and not a message: each login that may connect can NOTIFY.
+    `CREATE TABLE IF NOT EXISTS ${abort} (
+       id       bigint NOT NULL,
+       epoch    bigint NOT NULL,
+       asked_at timestamptz NOT NULL,
+       PRIMARY KEY (id, epoch)
+     )`,
   ];
 }

@@ -22,6 +22,8 @@ export interface Tables {
   permit: string;
   /** What keys that run now are to run once more with. */
   rerun: string;
+  /** Claims whose attempts are to end. */
+  abort: string;
   /** There only where there are tests: where their clock is. */
   testingClock: string;
 }
@@ -45,6 +47,7 @@ export function tablesOf(of: string | Installation): Tables {
     quota: `${quoted}.quota`,
     permit: `${quoted}.permit`,
     rerun: `${quoted}.rerun`,
+    abort: `${quoted}.abort`,
     testingClock: `${quoted}.testing_clock`,
   };
 }
@@ -59,6 +62,8 @@ export const namesOf = (schema: string): ReadonlySet<string> =>
     'pause',
     'quota',
     'permit',
+    'rerun',
+    'abort',
     'delay_id_seq',
     'schedule_one',
     'cancel_one',

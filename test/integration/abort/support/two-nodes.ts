@@ -93,7 +93,7 @@ export class TwoNodes {
         'SELECT FROM delay_queue.delay WHERE leased_by IS NOT NULL',
         (rows) => !hasRows(rows),
       );
-      await this.sql('TRUNCATE delay_queue.delay, delay_queue.history, effect');
+      await this.sql('TRUNCATE delay_queue.delay, delay_queue.history, delay_queue.abort, effect');
       [this.calls, this.told] = [[], []];
       // What nobody handled fails the test.
       const [error] = this.#unhandled.splice(0);
@@ -214,6 +214,16 @@ export class TwoNodes {
       AttemptStore.prototype[method] = original as never;
     });
     return { reached, goOn };
+  }
+
+  get url(): string {
+    return this.#stage.url;
+  }
+
+  /** Resolves when the node that runs has looked for aborts, and that look had begun later. */
+  async looked(): Promise<void> {
+    await this.sql(`SELECT pg_notify('delay_queue', 'n')`);
+    await this.asked(2, { running: false });
   }
 
   /** Resolves when nodes have been asked so often to end attempts; `running`: such as run there. */

@@ -34,9 +34,10 @@ export const wipeSql = ({
   quota,
   permit,
   rerun,
+  abort,
   testingClock,
 }: Tables): string => `
-WITH ${[delay, history, pause, quota, permit, rerun]
+WITH ${[delay, history, pause, quota, permit, rerun, abort]
   .map((table, index) => `gone_${index} AS (DELETE FROM ${table})`)
   .join(', ')}
 DELETE FROM ${testingClock}`;
