@@ -66,6 +66,7 @@ async function open(given: Promise<TestDatabase>): Promise<void> {
   database = await given;
   client = new Client({ connectionString: database.url });
   await client.connect();
+  await sql('SET search_path = pg_catalog, pg_temp');
 }
 
 async function close(): Promise<void> {
@@ -116,7 +117,7 @@ describe('the SQL of docs/operations.md, where an operator meets one of everythi
         { name: 'report.send', overdue: '1', late: '1', late_s: expect.stringMatching(/^6\d\d$/) },
       ],
     ],
-    ['Names that nobody serves', [{ name: 'report.send', overdue: '1' }]],
+    ['Names that no node serves', [{ name: 'report.send', overdue: '1' }]],
     ['Dead letters', [{ name: 'order.close', dead: '1' }]],
     ['Live nodes', [{ id: 'shop-2:1:beef', present: true, silent_s: expect.any(String) }]],
     ['Leases', [{ name: 'order.close', leased_by: GONE, running: '1', run_out: '1' }]],

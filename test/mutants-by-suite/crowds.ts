@@ -50,7 +50,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/limits/lock-quotas.sql.ts',
-        'FROM unnest($1::bigint[]) AS w(id), LATERAL (\n    SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}\n  ) d JOIN',
+        'FROM pg_catalog.unnest($1::bigint[]) AS w(id), LATERAL (\n    SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}\n  ) d JOIN',
         'FROM ${delay} d JOIN',
       ),
       patch(

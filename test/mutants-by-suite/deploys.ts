@@ -65,7 +65,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/recurrences/withdraw.sql.ts',
-        "COALESCE(d.repeat ->> 'deployment', '') = $6::text",
+        "COALESCE(d.repeat ->> 'deployment'::text, '') = $6::text",
         '$6::text IS NOT NULL',
       ),
     ],

@@ -18,6 +18,7 @@ import { LIMITS_AND_REFUSALS } from './limits-and-refusals.js';
 import { LIVES } from './lives.js';
 import { MENDED } from './mended.js';
 import type { Judged } from './outcome.js';
+import { NAMES_AND_OWNERS } from './names-and-owners.js';
 import { PAST } from './past.js';
 import { RARE_AND_LATE } from './rare-and-late.js';
 import { RECURRENCES } from './recurrences.js';
@@ -82,6 +83,7 @@ const MUTANTS: Readonly<Record<string, Mutant>> = {
   ...TIME_IN_TESTS,
   ...LIMITS_AND_REFUSALS,
   ...FOREIGN_STATES,
+  ...NAMES_AND_OWNERS,
   ...STRANGERS,
   ...RARE_AND_LATE,
   ...CHAOS,

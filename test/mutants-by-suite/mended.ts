@@ -48,7 +48,9 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'waits-for-half-a-bucket': {
     about: 'waits for a rate that has room, since another limit has none',
-    patches: [patch(CLAIM_LIMITED, 'u.burst > 0 AND u.tokens - u.many < 1', 'u.burst > 0')],
+    patches: [
+      patch(CLAIM_LIMITED, 'u.burst > 0::float8 AND u.left_of < 1::float8', 'u.burst > 0::float8'),
+    ],
     tests: ['integration/limits'],
   },
   'keeps-permits': {

@@ -97,7 +97,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'store/sql/delays/run-now.sql.ts',
-        "CASE WHEN d.repeat ->> 'catchUp' = 'none' THEN",
+        "CASE WHEN d.repeat ->> 'catchUp'::text = 'none' THEN",
         'CASE WHEN false THEN',
       ),
     ],

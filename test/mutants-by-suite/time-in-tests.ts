@@ -75,7 +75,9 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   },
   'takes-nodes-for-dead': {
     about: "looks by a test's clock whether other nodes live",
-    patches: [patch(CLOCK, "isTested ? 'clock_timestamp()' : 'clock.now';", "'clock.now';")],
+    patches: [
+      patch(CLOCK, "isTested ? 'pg_catalog.clock_timestamp()' : 'clock.now';", "'clock.now';"),
+    ],
     tests: ['integration/testing/refusals'],
   },
   'tells-the-time-too-late': {

@@ -81,10 +81,10 @@ export class Notifier {
 
   async #notify(hints: readonly string[]): Promise<void> {
     try {
-      await this.runner.query('SELECT pg_notify($1::text, hint) FROM unnest($2::text[]) AS hint', [
-        this.channel,
-        texts(hints),
-      ]);
+      await this.runner.query(
+        'SELECT pg_catalog.pg_notify($1::text, hint) FROM pg_catalog.unnest($2::text[]) AS hint',
+        [this.channel, texts(hints)],
+      );
       this.#trouble.worked();
     } catch (error) {
       this.#trouble.failed(error);

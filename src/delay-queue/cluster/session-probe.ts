@@ -27,7 +27,7 @@ export async function unlisten(client: Client, channel: string, session: number)
 
 /** Both in one round trip, which no pooler splits. */
 async function say(client: Client, verb: 'LISTEN' | 'UNLISTEN', channel: string): Promise<number> {
-  const text = `${verb} "${channel.replaceAll('"', '""')}"; SELECT pg_backend_pid()::text AS pid`;
+  const text = `${verb} "${channel.replaceAll('"', '""')}"; SELECT pg_catalog.pg_backend_pid()::text AS pid`;
   const results = (await client.query(text)) as unknown as { rows: { pid: string }[] }[];
   return Number(results[1]?.rows[0]?.pid);
 }
@@ -75,7 +75,7 @@ export async function hears(
     signal?.addEventListener('abort', giveUp);
     if (signal?.aborted) giveUp();
     sender
-      .query('SELECT pg_notify($1::text, $2::text)', [channel, probeHint(nonce)])
+      .query('SELECT pg_catalog.pg_notify($1::text, $2::text)', [channel, probeHint(nonce)])
       .then(() => timer && wait(), giveUp);
   });
 }

@@ -26,15 +26,15 @@ export async function lookForEnvironments(
 /** Of this role or connection, not of the database: that one holds for all who share it. */
 async function schemaOfPath(runner: Runner, schema: string): Promise<string | undefined> {
   const [found] = await runner.query<{ theirs: string }>(
-    `SELECT current_schema()::text AS theirs FROM pg_settings
+    `SELECT pg_catalog.current_schema()::text AS theirs FROM pg_catalog.pg_settings
      WHERE name = 'search_path' AND source IN ('user', 'database user', 'client', 'session')
-       AND current_schema() NOT IN ('public', $1::text)
+       AND pg_catalog.current_schema() NOT IN ('public', $1::text)
        AND EXISTS (
-         SELECT FROM pg_class t JOIN pg_namespace n ON n.oid = t.relnamespace
-         JOIN pg_class twin ON twin.relname = t.relname AND twin.relnamespace <> n.oid
-         JOIN pg_namespace other ON other.oid = twin.relnamespace
-         WHERE n.nspname = current_schema() AND t.relkind IN ('r', 'p') AND twin.relkind IN ('r', 'p')
-           AND other.nspname <> ALL (ARRAY['information_schema', $1::text]) AND NOT starts_with(other.nspname, 'pg_'))`,
+         SELECT FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+         JOIN pg_catalog.pg_class twin ON twin.relname = t.relname AND twin.relnamespace <> n.oid
+         JOIN pg_catalog.pg_namespace other ON other.oid = twin.relnamespace
+         WHERE n.nspname = pg_catalog.current_schema() AND t.relkind IN ('r', 'p') AND twin.relkind IN ('r', 'p')
+           AND other.nspname <> ALL (ARRAY['information_schema', $1::text]) AND NOT pg_catalog.starts_with(other.nspname, 'pg_'))`,
     [schema],
   );
   return found?.theirs;

@@ -19,12 +19,12 @@ export async function lookAtIdentity(runner: Runner, schema: string): Promise<st
     last: string | null;
     most: string | null;
   }>(
-    `SELECT has_sequence_privilege(s.name, 'USAGE, SELECT')::text AS readable, q.last_value::text AS last,
+    `SELECT pg_catalog.has_sequence_privilege(s.name, 'USAGE, SELECT')::text AS readable, q.last_value::text AS last,
             GREATEST(${mostOf(delay)}, ${mostOf(permit)},
-                     (SELECT max(id) FROM (SELECT id FROM ${history} ORDER BY ended_at DESC LIMIT 1000) late WHERE ${NAMEABLE})
+                     (SELECT pg_catalog.max(id) FROM (SELECT id FROM ${history} ORDER BY ended_at DESC LIMIT 1000) late WHERE ${NAMEABLE})
             )::text AS most
-     FROM (SELECT pg_get_serial_sequence($1::text, 'id') AS name) s
-     LEFT JOIN pg_sequences q ON format('%I.%I', q.schemaname, q.sequencename) = s.name`,
+     FROM (SELECT pg_catalog.pg_get_serial_sequence($1::text, 'id') AS name) s
+     LEFT JOIN pg_catalog.pg_sequences q ON pg_catalog.format('%I.%I', q.schemaname, q.sequencename) = s.name`,
     [delay],
   );
   const { readable, last, most } = found ?? {};
@@ -52,14 +52,15 @@ export const identityMended = (schema: string): string =>
   `The ids of ${tablesOf(schema).delay} begin again, as after logical replication: ${setval(schema)} ` +
   'as the owner of the tables';
 
-/** It never turns ids back. */
+/** It never turns ids back. It is run by hand: its functions are those of Postgres, for they take exactly these types. */
 function setval(schema: string): string {
   const { delay, history, permit } = tablesOf(schema);
-  const sequence = `pg_get_serial_sequence('${delay}', 'id')`;
+  const sequence = `pg_get_serial_sequence('${delay}'::text, 'id'::text)::regclass`;
   const taken = [delay, history, permit].map(mostOf);
   return `SELECT setval(${sequence}, GREATEST(nextval(${sequence}), ${taken.join(', ')}))`;
 }
 
 const NAMEABLE = `id <= ${Number.MAX_SAFE_INTEGER}`;
 
-const mostOf = (table: string): string => `(SELECT max(id) FROM ${table} WHERE ${NAMEABLE})`;
+const mostOf = (table: string): string =>
+  `(SELECT pg_catalog.max(id) FROM ${table} WHERE ${NAMEABLE})`;

@@ -50,22 +50,22 @@ export async function preflight(
     encoding: string;
     client_encoding: string;
   }>(
-    `SELECT current_setting('server_version_num') AS version,
-            current_setting('default_transaction_isolation') AS isolation,
-            current_setting('server_encoding') AS encoding,
-            current_setting('client_encoding') AS client_encoding,
-            pg_is_in_recovery()::text AS replica,
-            current_setting('transaction_read_only') AS read_only,
-            (SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name
-             WHERE to_regclass(name) IS NULL) AS missing,
-            (SELECT string_agg(name, ', ') FROM unnest($4::text[]) AS name
-             WHERE to_regprocedure(name) IS NULL) AS functions_missing,
-            (SELECT string_agg(name, ', ') FROM unnest($4::text[]) AS name
-             WHERE NOT has_function_privilege(to_regprocedure(name), 'EXECUTE')) AS forbidden,
-            (SELECT string_agg(name, ', ') FROM unnest($1::text[]) AS name
-             WHERE row_security_active(to_regclass(name))) AS guarded,
-            (SELECT string_agg(name || ' = ' || setting || ' ms', ', ' ORDER BY name)
-             FROM pg_settings WHERE name = ANY ($2::text[])
+    `SELECT pg_catalog.current_setting('server_version_num') AS version,
+            pg_catalog.current_setting('default_transaction_isolation') AS isolation,
+            pg_catalog.current_setting('server_encoding') AS encoding,
+            pg_catalog.current_setting('client_encoding') AS client_encoding,
+            pg_catalog.pg_is_in_recovery()::text AS replica,
+            pg_catalog.current_setting('transaction_read_only') AS read_only,
+            (SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest($1::text[]) AS name
+             WHERE pg_catalog.to_regclass(name) IS NULL) AS missing,
+            (SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest($4::text[]) AS name
+             WHERE pg_catalog.to_regprocedure(name) IS NULL) AS functions_missing,
+            (SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest($4::text[]) AS name
+             WHERE NOT pg_catalog.has_function_privilege(pg_catalog.to_regprocedure(name), 'EXECUTE')) AS forbidden,
+            (SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest($1::text[]) AS name
+             WHERE pg_catalog.row_security_active(pg_catalog.to_regclass(name))) AS guarded,
+            (SELECT pg_catalog.string_agg(name || ' = ' || setting || ' ms', ', ' ORDER BY name)
+             FROM pg_catalog.pg_settings WHERE name = ANY ($2::text[])
                AND setting::bigint BETWEEN 1 AND $3::int) AS limits`,
     [
       texts([delay, history, node, pause, quota, permit, rerun, abort]),

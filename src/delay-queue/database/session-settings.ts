@@ -17,9 +17,12 @@ export type SessionSettings = Readonly<Record<string, string>>;
  * unknown. So the server's limit is a little shorter than the limit of the client that waits. It also ends
  * statements that wait for a lock and whose client has gone. All other limits are off: a listener is idle for hours.
  *
- * Not ours to change: `synchronous_commit`, which is how durable the application wants its writes,
- * `default_transaction_read_only`, `row_security` and `role`, which are what it may do, and
- * `search_path`, which no statement of ours goes by.
+ * `search_path`: another role may have created a function or an operator in a schema of it, and its code would run with
+ * the rights of the application (docs/adr/0056). No statement of ours goes by it where there is a choice, since a pooler's
+ * sessions are told nothing. A trigger of the application's on our tables finds its own by their schemas.
+ *
+ * Not ours to change: `synchronous_commit`, which is how durable the application wants its writes, and
+ * `default_transaction_read_only`, `row_security` and `role`, which are what it may do.
  */
 const COMMON: SessionSettings = {
   enable_seqscan: 'off',
@@ -36,6 +39,7 @@ const COMMON: SessionSettings = {
   IntervalStyle: 'postgres',
   TimeZone: 'UTC',
   transform_null_equals: 'off',
+  search_path: 'pg_catalog, pg_temp',
 };
 
 /** The server's limit, as a share of the client's. */
@@ -58,8 +62,8 @@ export const callersSettings = (queryTimeoutMs: number): SessionSettings => ({
 
 /** Parameters: names[], values[]. Settings that this version of the server does not have are left out. */
 export const SETTINGS_SQL = `
-SELECT set_config(s.name, s.value, false) FROM unnest($1::text[], $2::text[]) AS s(name, value)
-WHERE current_setting(s.name, true) IS NOT NULL`;
+SELECT pg_catalog.set_config(s.name, s.value, false) FROM unnest($1::text[], $2::text[]) AS s(name, value)
+WHERE pg_catalog.current_setting(s.name, true) IS NOT NULL`;
 
 /** Until the session ends. */
 export async function bring(client: ClientBase, settings: SessionSettings): Promise<void> {

@@ -83,7 +83,7 @@ export class TestClockStore {
     await this.connections.inTransaction((runner) =>
       orHeld(runner, WIPES_WITHIN_MS, async () => {
         await runner.query(
-          `SELECT set_config('lock_timeout', '${WIPES_WITHIN_MS}', true) AS set`,
+          `SELECT pg_catalog.set_config('lock_timeout', '${WIPES_WITHIN_MS}', true) AS set`,
           [],
         );
         await runner.query(this.#sql.wipe, []);

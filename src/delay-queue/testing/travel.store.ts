@@ -94,7 +94,7 @@ export class TravelStore {
 }
 
 const INDEX_ALONE = `SELECT ${['seqscan', 'bitmapscan', 'sort']
-  .map((way) => `set_config('enable_${way}', 'off', true) AS ${way}`)
+  .map((way) => `pg_catalog.set_config('enable_${way}', 'off', true) AS ${way}`)
   .join(', ')}`;
 
 /** Of a table that a test has just filled nothing is known, and any way looks as good as the index: each step would read all. */

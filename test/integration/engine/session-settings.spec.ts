@@ -26,6 +26,7 @@ const HOSTILE: Record<string, string> = {
   IntervalStyle: 'sql_standard',
   TimeZone: 'Asia/Kathmandu',
   transform_null_equals: 'on',
+  search_path: 'public',
 };
 
 /** Of the engine, which waits for 15 s; as `SHOW` has it. */

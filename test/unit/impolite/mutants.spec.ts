@@ -16,6 +16,7 @@ import { CROWDS } from '../../mutants-by-suite/crowds.js';
 import { DEPLOYS } from '../../mutants-by-suite/deploys.js';
 import { LIVES } from '../../mutants-by-suite/lives.js';
 import { FOREIGN_STATES } from '../../mutants-by-suite/foreign-states.js';
+import { NAMES_AND_OWNERS } from '../../mutants-by-suite/names-and-owners.js';
 import { PAST } from '../../mutants-by-suite/past.js';
 import { TIME_IN_TESTS } from '../../mutants-by-suite/time-in-tests.js';
 import { MENDED } from '../../mutants-by-suite/mended.js';
@@ -49,6 +50,7 @@ const ALL: [string, Mutant][] = [
   CRASHES,
   PAST,
   FOREIGN_STATES,
+  NAMES_AND_OWNERS,
   USERS_FUNCTIONS,
   LIVES,
   TIME_IN_TESTS,

@@ -12,7 +12,7 @@ const OWN = new Set([
   'tables/schema.ts',
   'tables/test-clock.ts',
 ]);
-const PRUNED = /WHERE [qp]\.(filled_at|until) < \(SELECT clock_timestamp\(\) - \$1/;
+const PRUNED = /WHERE [qp]\.(filled_at|until) < \(SELECT pg_catalog\.clock_timestamp\(\) - \$1/;
 
 it('every statement takes the time from its tables, so that a test has one clock', () => {
   const files = readdirSync(STORE, { recursive: true, encoding: 'utf8' })

@@ -138,7 +138,7 @@ export class Cancels {
     const { manager, runner } = this.transactions.of(options, 'write');
     if (manager === undefined || !(await isInTransaction(manager))) return;
     const [row] = await runner.query<{ level: string }>(
-      `SELECT current_setting('transaction_isolation') AS level`,
+      `SELECT pg_catalog.current_setting('transaction_isolation') AS level`,
       [],
     );
     if (row?.level === 'read committed') return;

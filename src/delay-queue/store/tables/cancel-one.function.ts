@@ -10,7 +10,8 @@ export const cancelOneSignature = (tables: Tables): string =>
 export const createCancelOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, CANCEL_ONE)}(
   _name text, _key text, _history text, OUT id text, OUT due_ms text
-) RETURNS SETOF record LANGUAGE plpgsql SET enable_seqscan = off AS $function$
+) RETURNS SETOF record LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $function$
 DECLARE
   _gone ${tables.delay};
 BEGIN

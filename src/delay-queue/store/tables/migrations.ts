@@ -35,14 +35,14 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
     readonly name = `DelayQueue${suffix}1760000000000`;
 
     async up(runner: QueryRunner): Promise<void> {
-      await inTransaction(runner, async () => {
+      await onOwnPath(runner, async () => {
         await takeAdvisoryLock(
           (sql, parameters) => runner.query(sql, parameters),
           `nestjs-delay-queue migrations ${schema}`,
           `the migration of the schema ${schema}`,
         );
         const [found] = (await runner.query(
-          `SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)::text AS there`,
+          `SELECT EXISTS (SELECT FROM pg_catalog.pg_namespace WHERE nspname = $1)::text AS there`,
           [schema],
         )) as { there: string }[];
         // IF NOT EXISTS asks for the right to create one also where there is one.
@@ -53,7 +53,7 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
     }
 
     async down(runner: QueryRunner): Promise<void> {
-      await inTransaction(runner, async () => {
+      await onOwnPath(runner, async () => {
         // No call may schedule between the look and the drop.
         await runner.query(`LOCK TABLE ${tables.delay} IN ACCESS EXCLUSIVE MODE`);
         const [found] = (await runner.query(
@@ -83,6 +83,25 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
   }
   return [DelayQueue];
 }
+
+/**
+ * In one transaction, where every name that a statement does not qualify is one of Postgres's own: another role may have
+ * created a function or an operator in a schema of the path, and this session has the rights of the owner. What the
+ * migrations behind this one go by is put back, and is there again after an error, too.
+ */
+async function onOwnPath(runner: QueryRunner, work: () => Promise<void>): Promise<void> {
+  await inTransaction(runner, async () => {
+    const [found] = (await runner.query(
+      `SELECT pg_catalog.current_setting('search_path') AS path`,
+    )) as { path: string }[];
+    await setPath(runner, 'pg_catalog, pg_temp');
+    await work();
+    await setPath(runner, found?.path ?? '');
+  });
+}
+
+const setPath = (runner: QueryRunner, path: string): Promise<unknown> =>
+  runner.query(`SELECT pg_catalog.set_config('search_path', $1, true)`, [path]);
 
 /** TypeORM's own, or one of ours where the user has chosen `migrationsTransactionMode: 'none'`. */
 async function inTransaction(runner: QueryRunner, work: () => Promise<void>): Promise<void> {

@@ -15,7 +15,7 @@ const isInstant = (column: string): string =>
 const AN_INSTANT = 'must be an instant of the years 1 to 9999';
 
 /** Of a text that may be as long as 255 UTF-16 units: each is at most three bytes of UTF-8. */
-const isText = (column: string): string => `octet_length(${column}) BETWEEN 1 AND 765`;
+const isText = (column: string): string => `pg_catalog.octet_length(${column}) BETWEEN 1 AND 765`;
 const A_TEXT = 'must be a text of 1 to 255 characters, or NULL';
 
 /**
@@ -45,7 +45,7 @@ export const ROW_RULES = [
   { column: 'max_attempts', holds: (most) => `${most} > 0`, must: 'must be at least 1, or NULL' },
   {
     column: 'name',
-    holds: (name) => `octet_length(${name}) BETWEEN 1 AND 100`,
+    holds: (name) => `pg_catalog.octet_length(${name}) BETWEEN 1 AND 100`,
     must: 'must be a text of 1 to 100 characters',
   },
   { column: 'key', holds: isText, must: A_TEXT },
@@ -53,22 +53,22 @@ export const ROW_RULES = [
   {
     column: 'headers',
     holds: (headers) =>
-      `jsonb_typeof(${headers}) = 'object' AND NOT ${headers} @? '$.* ? (@.type() <> "string")'`,
+      `pg_catalog.jsonb_typeof(${headers}) = 'object' AND NOT ${headers} @? '$.* ? (@.type() <> "string")'::jsonpath`,
     must: 'must be an object of texts, or NULL',
   },
   {
     column: 'repeat',
-    holds: (repeat) => `jsonb_typeof(${repeat}) = 'object'`,
+    holds: (repeat) => `pg_catalog.jsonb_typeof(${repeat}) = 'object'`,
     must: 'must be an object, or NULL',
   },
   {
     column: 'attempt_log',
-    holds: (log) => `jsonb_typeof(${log}) = 'array'`,
+    holds: (log) => `pg_catalog.jsonb_typeof(${log}) = 'array'`,
     must: 'must be an array, or NULL',
   },
   {
     column: 'move_log',
-    holds: (log) => `jsonb_typeof(${log}) = 'array'`,
+    holds: (log) => `pg_catalog.jsonb_typeof(${log}) = 'array'`,
     must: 'must be an array, or NULL',
   },
 ] as const satisfies readonly RowRule[];

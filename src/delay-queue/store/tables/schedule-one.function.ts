@@ -17,7 +17,8 @@ export const createScheduleOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, SCHEDULE_ONE)}(
   _name text, _key text, _payload text, _after_ms float8, _at timestamptz, _max_attempts int, _group_id text,
   _headers jsonb, OUT id text, OUT due_ms text, OUT now_us text
-) RETURNS SETOF record LANGUAGE plpgsql SET enable_seqscan = off AS $function$
+) RETURNS SETOF record LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $function$
 DECLARE
   _now timestamptz := ${tables.now};
   _whole timestamptz := date_trunc('milliseconds', _now + interval '999 microseconds');
@@ -30,8 +31,8 @@ BEGIN
   INSERT INTO ${tables.delay} AS d (name, key, payload, due_at, wake_at, created_at, max_attempts, group_id, headers)
   VALUES (_name, _key, _payload::jsonb, _due, GREATEST(_due, _whole), _now, _max_attempts, _group_id, _headers)
   ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
-  RETURNING d.id::text, (date_part('epoch', d.due_at) * 1e3)::bigint::text,
-            (date_part('epoch', _now) * 1e6)::bigint::text;
+  RETURNING d.id::text, (date_part('epoch', d.due_at) * 1e3::float8)::bigint::text,
+            (date_part('epoch', _now) * 1e6::float8)::bigint::text;
 END $function$`;
 
 /**

@@ -38,7 +38,7 @@ export function tablesOf(of: string | Installation): Tables {
   const isTested = clock === 'test';
   return {
     schema: quoted,
-    now: isTested ? `${quoted}.testing_now()` : 'clock_timestamp()',
+    now: isTested ? `${quoted}.testing_now()` : 'pg_catalog.clock_timestamp()',
     isTested,
     delay: `${quoted}.delay`,
     history: `${quoted}.history`,
@@ -80,7 +80,7 @@ export const functionOf = ({ schema, isTested }: Tables, name: string): string =
  * `dueAt` a caller gets back is exactly what the row says, and rounding up is never early.
  */
 export const wholeMs = (instant: string): string =>
-  `date_trunc('milliseconds', ${instant} + interval '999 microseconds')`;
+  `pg_catalog.date_trunc('milliseconds', ${instant} + interval '999 microseconds')`;
 
 /**
  * SQL for milliseconds added to an instant. Milliseconds and nothing larger: `interval '14 days'`
@@ -102,7 +102,7 @@ export const extendedMs = (due: string, ms: string): string =>
  */
 
 /** SQL for an instant as milliseconds, to the microsecond: `numeric`, exact in any year. */
-export const epochMs = (instant: string): string => `(extract(epoch FROM ${instant}) * 1000)`;
+export const epochMs = (instant: string): string => `(extract(epoch FROM ${instant}) * 1e3)`;
 
 /** The same as a number that makes a `Date` of any instant, also of an infinite one. */
 export const dateMs = (instant: string): string =>
@@ -114,14 +114,14 @@ const inDates = (number: string, most: string): string =>
 
 /** The same for an instant that is known to be at whole milliseconds; a tenth of the time of `numeric`. */
 export const wholeEpochMs = (instant: string): string =>
-  inDates(`date_part('epoch', ${instant}) * 1e3`, '8.64e15');
+  inDates(`pg_catalog.date_part('epoch', ${instant}) * 1e3::float8`, '8.64e15');
 
 /**
  * An instant of our days as microseconds, and as quick: beyond the year 2242 the seconds of `date_part`
  * are too large for that.
  */
 export const presentEpochUs = (instant: string): string =>
-  inDates(`date_part('epoch', ${instant}) * 1e6`, '8.64e18');
+  inDates(`pg_catalog.date_part('epoch', ${instant}) * 1e6::float8`, '8.64e18');
 
 /** SQL for the epoch after that of a row. The last number there is has none, and would fail the caller's statement. */
 export const nextEpoch = (row: string): string => `LEAST(${row}.epoch, 9223372036854775806) + 1`;

@@ -19,9 +19,9 @@ CREATE TABLE IF NOT EXISTS ${testingClock} (
 /** Without the row, which a test may have emptied the schema of, it is the database's clock. A role that may call it need not be allowed to read the table. */
 const createNow = ({ now, testingClock }: Tables): string => `
 CREATE OR REPLACE FUNCTION ${now} RETURNS timestamptz
-LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog AS $function$
-  SELECT COALESCE((SELECT COALESCE(c.stands_at, ${plusMs('clock_timestamp()', 'c.ahead_ms')}) FROM ${testingClock} c),
-                  clock_timestamp())
+LANGUAGE sql VOLATILE SECURITY DEFINER SET search_path = pg_catalog, pg_temp AS $function$
+  SELECT COALESCE((SELECT COALESCE(c.stands_at, ${plusMs('pg_catalog.clock_timestamp()', 'c.ahead_ms::float8')}) FROM ${testingClock} c),
+                  pg_catalog.clock_timestamp())
 $function$`;
 
 /** Held while it is made. */

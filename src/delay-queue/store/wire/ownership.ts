@@ -19,7 +19,7 @@ export const spread = (id: number): number => (Math.imul(id >>> 0, GOLDEN) >>> 0
  * hash of Postgres's own, which no node can compute.
  */
 export const groupNumberSql = (group: string): string =>
-  `('x' || encode(substr(sha256(convert_to(${group}, 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint`;
+  `('x' || pg_catalog.encode(pg_catalog.substr(pg_catalog.sha256(pg_catalog.convert_to(${group}, 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint`;
 
 /** A number of a group, which is spread over nodes as ids are. */
 export const groupNumber = (group: string): number =>

@@ -13,7 +13,7 @@ export const askAbortsSql = (tables: Tables): string => `
 WITH ${clock(tables)},
 asked AS MATERIALIZED (
   SELECT d.id, d.epoch, d.leased_by
-  FROM unnest($1::bigint[]) AS i(id), LATERAL ${rowById(tables, 'i', {
+  FROM pg_catalog.unnest($1::bigint[]) AS i(id), LATERAL ${rowById(tables, 'i', {
     columns: 'd.id, d.epoch, d.leased_by',
     and: 'd.leased_by IS NOT NULL',
     lock: 'none',

@@ -33,7 +33,7 @@ export const attemptBegins = (kept: HistoryKept): string =>
 export const claimedAnswer = (claimed: string): string => `
        ${claimed}.id::text AS id, ${claimed}.epoch::text AS epoch, ${claimed}.name, ${claimed}.key,
        CASE WHEN ${claimed}.group_id IS NOT NULL OR ${claimed}.headers IS NOT NULL OR ${claimed}.repeat IS NOT NULL
-            THEN json_build_object('group', ${claimed}.group_id, 'headers', ${claimed}.headers,
+            THEN pg_catalog.json_build_object('group', ${claimed}.group_id, 'headers', ${claimed}.headers,
                                    'repeat', ${claimed}.repeat) END::text AS extras,
        ${claimed}.payload::text AS payload,
        ${presentEpochUs(`${claimed}.due_at`)}::text AS due_us,

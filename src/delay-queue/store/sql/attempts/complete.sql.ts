@@ -60,7 +60,7 @@ gone AS (
   error: 'NULL',
   attemptLog: endedAttempt('g', "'completed'"),
 })}
-SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1::bigint END)::int::text AS done`;
+SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1::bigint::text END)::int::text AS done`;
 
 /** What its error says: no text of a number. */
 export const CLAIM_LOST = 'delay-queue: lost the claim of delay';

@@ -33,7 +33,7 @@ held AS MATERIALIZED (
   SELECT d.ctid, i.wait_ms,
          ARRAY(SELECT n.process FROM live n
                WHERE n.id = $4::text OR n.process = ANY (d.refused_by) LIMIT ${REFUSED_BY_MAX}) AS refused_by,
-         COALESCE(cardinality(d.refused_by), 0) < ${REFUSED_BY_MAX}
+         COALESCE(pg_catalog.cardinality(d.refused_by), 0) < ${REFUSED_BY_MAX}
            AND EXISTS (SELECT FROM live n
                        WHERE n.lives AND n.id <> $4::text AND d.name = ANY (n.names)
                          AND n.process <> ALL (COALESCE(d.refused_by, '{}'))) AS passes

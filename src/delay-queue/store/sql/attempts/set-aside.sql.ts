@@ -17,7 +17,7 @@ const UNNAMED_MAX = 1_000;
 export const setAsideSql = (tables: Tables): string => `
 WITH ${clock(tables)},
 wanted AS MATERIALIZED (
-  SELECT w.id FROM unnest($1::bigint[]) AS w(id)
+  SELECT w.id FROM pg_catalog.unnest($1::bigint[]) AS w(id)
   UNION
   (SELECT d.id FROM ${tables.delay} d WHERE d.id > ${Number.MAX_SAFE_INTEGER} ORDER BY d.id LIMIT ${UNNAMED_MAX})
 ),
@@ -25,7 +25,7 @@ odd AS MATERIALIZED (
   SELECT d.* FROM (SELECT id FROM wanted ORDER BY id) w, clock, LATERAL ${rowById(tables, 'w', {
     columns: `d.ctid, ${wrongWith('d')} AS why`,
     and: `(d.wake_at < 'infinity' OR d.leased_by IS NOT NULL) AND ${wrongWith('d')} IS NOT NULL
-      AND (d.leased_until > clock.now AND isfinite(d.leased_until)) IS NOT TRUE`,
+      AND (d.leased_until > clock.now AND pg_catalog.isfinite(d.leased_until)) IS NOT TRUE`,
     lock: 'at once',
   })} d
   WHERE ${expectFew('w')}

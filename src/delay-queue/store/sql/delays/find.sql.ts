@@ -53,6 +53,6 @@ LIMIT $2::int`;
 /** How many there are. Parameters: the filter's. */
 export const countSql = ({ delay, now }: Tables, filter: string): string => `
 WITH ${clock({ now })}
-SELECT count(*)::text AS count
+SELECT pg_catalog.count(*)::text AS count
 FROM ${delay} d
 WHERE ${filter}`;

@@ -41,10 +41,10 @@ moved AS (
       wake_at = GREATEST(own.due, ${wholeMs('clock.now')}),
       max_attempts = COALESCE($8::int, d.max_attempts), created_at = CASE WHEN $4::text IS NULL THEN d.created_at ELSE clock.now END,
       epoch = ${nextEpoch('d')}, attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL,
-      group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group' END,
-      headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers' END,
-      repeat = CASE WHEN $10::jsonb -> 'repeat' IS NULL OR ${goesOnAsItDid('own.repeat', '$10')} THEN d.repeat
-                    ELSE ${repeatFrom(`($10::jsonb -> 'repeat')`, 'own.due')} END
+      group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group'::text END,
+      headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers'::text END,
+      repeat = CASE WHEN $10::jsonb -> 'repeat'::text IS NULL OR ${goesOnAsItDid('own.repeat', '$10')} THEN d.repeat
+                    ELSE ${repeatFrom(`($10::jsonb -> 'repeat'::text)`, 'own.due')} END
   FROM own, clock
   WHERE d.id = own.id
   RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at

@@ -13,7 +13,7 @@ import { epochMs, plusMs, type Tables, wholeMs } from '../../tables/schema.js';
  * end, and no writer waits for a handler. So it stands beside it until the run is over (docs/adr/0054).
  */
 
-const MAX_WAIT = `(i.extras::jsonb ->> 'maxWait')::float8`;
+const MAX_WAIT = `(i.extras::jsonb ->> 'maxWait'::text)::float8`;
 
 /**
  * Keeps calls that met a delay that runs: one for each key, the last. Parameters, one array each, sorted by (name, key):

@@ -41,5 +41,5 @@ SELECT i.ord::text AS ord,
 FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
 ORDER BY i.ord`;
 
-const DUE = `CASE WHEN d.repeat ->> 'catchUp' = 'none' THEN ${wholeMs('clock.now')}
+const DUE = `CASE WHEN d.repeat ->> 'catchUp'::text = 'none' THEN ${wholeMs('clock.now')}
                     ELSE LEAST(d.due_at, ${wholeMs('clock.now')}) END`;

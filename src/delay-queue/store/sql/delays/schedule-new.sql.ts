@@ -35,12 +35,12 @@ const valuesOf = (columns: Columns): string[] => {
   if (columns === 'usual') return [];
   const values = [extrasOf('i.extras')];
   if (columns === 'all') return values;
-  return [...values, repeatFrom(`(i.extras::jsonb -> 'repeat')`, 'd.due')];
+  return [...values, repeatFrom(`(i.extras::jsonb -> 'repeat'::text)`, 'd.due')];
 };
 
 /** SQL for group and headers out of such a text. */
 export const extrasOf = (text: string): string =>
-  `${text}::jsonb ->> 'group', ${text}::jsonb -> 'headers'`;
+  `${text}::jsonb ->> 'group'::text, ${text}::jsonb -> 'headers'::text`;
 
 const listed = (items: readonly string[]): string => items.map((item) => `, ${item}`).join('');
 

@@ -19,7 +19,7 @@ export type Extent = 'each' | 'all or none';
 export type Says = 'when' | 'how it recurs';
 
 /** Code says how `f` recurs, and calls do not. */
-const IS_REFUSED = `${isDeclared('f.repeat')} AND f.extras::jsonb -> 'repeat' IS NOT NULL`;
+const IS_REFUSED = `${isDeclared('f.repeat')} AND f.extras::jsonb -> 'repeat'::text IS NOT NULL`;
 
 /**
  * CTE `writable`: the rows of `free` that may be written, which with `all or none` are all of them or, when
@@ -42,7 +42,7 @@ const REPLACES = `f.dead OR CASE f.on_conflict WHEN 'replace' THEN true
                              WHEN 'earlier' THEN f.due < f.due_at
                              WHEN 'later' THEN f.due > f.due_at END`;
 
-const MAX_WAIT = `(f.extras::jsonb ->> 'maxWait')::float8`;
+const MAX_WAIT = `(f.extras::jsonb ->> 'maxWait'::text)::float8`;
 
 const GOES_ON = goesOnAsItDid('f.repeat', 'f.extras');
 
@@ -55,8 +55,8 @@ const DUE: Record<Says, string> = {
 };
 
 /** A delay of the list that does not say it goes on to recur as it did. */
-const REPEAT = `CASE WHEN f.extras::jsonb -> 'repeat' IS NULL OR NOT f.dead AND ${GOES_ON} THEN f.repeat
-                    ELSE ${repeatFrom(`(f.extras::jsonb -> 'repeat')`, DUE['how it recurs'])} END`;
+const REPEAT = `CASE WHEN f.extras::jsonb -> 'repeat'::text IS NULL OR NOT f.dead AND ${GOES_ON} THEN f.repeat
+                    ELSE ${repeatFrom(`(f.extras::jsonb -> 'repeat'::text)`, DUE['how it recurs'])} END`;
 
 const CONFLICT: Record<Extent, string> = {
   each: 'f.ord IS NOT NULL',

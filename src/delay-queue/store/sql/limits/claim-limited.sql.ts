@@ -20,13 +20,13 @@ const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
 
 /** Of the limit `q`. An instant that is infinite cannot be subtracted, and would fail each claim under it. */
 const SINCE_FILLED =
-  '(SELECT now FROM clock) - CASE WHEN isfinite(q.filled_at) THEN q.filled_at ELSE (SELECT now FROM clock) END';
+  '(SELECT now FROM clock) - CASE WHEN pg_catalog.isfinite(q.filled_at) THEN q.filled_at ELSE (SELECT now FROM clock) END';
 
 /** How many there are for each limit: of each group, and of the whole name. */
 const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
-  SELECT name, ${group} AS group_id, count(*) AS many FROM ${rows} WHERE ${those} AND ${group} <> '' GROUP BY 1, 2
+  SELECT name, ${group} AS group_id, pg_catalog.count(*) AS many FROM ${rows} WHERE ${those} AND ${group} <> '' GROUP BY 1, 2
   UNION ALL
-  SELECT name, '', count(*) FROM ${rows} WHERE ${those} GROUP BY 1`;
+  SELECT name, '', pg_catalog.count(*) FROM ${rows} WHERE ${those} GROUP BY 1`;
 
 /**
  * Takes rows to run, as far as their limits let it. The locks of those limits are held: see `lock-quotas`.
@@ -72,7 +72,7 @@ met AS MATERIALIZED (
   ) k, LATERAL (
     SELECT ctid AS at, tokens, filled_at FROM ${tables.quota} WHERE name = k.name AND group_id = k.group_id OFFSET 0
   ) q
-  WHERE k.concurrency > 0 OR k.burst > 0
+  WHERE k.concurrency > 0 OR k.burst > 0::float8
 ),
 counted AS MATERIALIZED (
   SELECT p.*, (SELECT d.id FROM ${tables.delay} d, clock
@@ -96,16 +96,16 @@ running AS MATERIALIZED (${ofEachLimit(
   'runs AND id <> ALL (ARRAY(SELECT s.id FROM seen s WHERE s.orphaned))',
 )}),
 room AS MATERIALIZED (
-  SELECT m.*, LEAST(m.free, CASE WHEN m.burst > 0 THEN floor(m.tokens) END)::int AS places
+  SELECT m.*, LEAST(m.free, CASE WHEN m.burst > 0::float8 THEN pg_catalog.floor(m.tokens) END)::int AS places
   FROM (SELECT m.*, CASE WHEN m.concurrency > 0 THEN m.concurrency - COALESCE(r.many, 0) END AS free
         FROM met m LEFT JOIN running r USING (name, group_id)) m
 ),
 in_group AS (
-  SELECT s.*, row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS place FROM seen s
+  SELECT s.*, pg_catalog.row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS place FROM seen s
 ),
 fits_group AS (
   SELECT g.id, g.epoch, g.lease_ms, g.max_attempts, g.fenced, g.name,
-         row_number() OVER (PARTITION BY g.name ORDER BY g.ord) AS place
+         pg_catalog.row_number() OVER (PARTITION BY g.name ORDER BY g.ord) AS place
   FROM in_group g LEFT JOIN room r ON r.name = g.name AND r.group_id = g.group_id AND r.group_id <> ''
   WHERE g.place <= COALESCE(r.places, g.place)
 ),
@@ -139,22 +139,22 @@ over AS (
 ),
 began AS MATERIALIZED (${ofEachLimit('claimed', "COALESCE(group_id, '')")}),
 used AS MATERIALIZED (
-  SELECT u.*, CASE WHEN u.burst > 0 AND u.tokens - u.many < 1
-         THEN GREATEST(0, ceil((ceil(u.burst / 2) - (u.tokens - u.many)) / u.refill)) ELSE 0 END AS wait_ms
-  FROM (SELECT r.*, COALESCE(b.many, 0) AS many FROM room r LEFT JOIN began b USING (name, group_id)) u
+  SELECT u.*, CASE WHEN u.burst > 0::float8 AND u.left_of < 1::float8
+         THEN GREATEST(0, pg_catalog.ceil((pg_catalog.ceil(u.burst / 2::float8) - u.left_of) / u.refill)) ELSE 0 END AS wait_ms
+  FROM (SELECT r.*, COALESCE(b.many, 0) AS many, r.tokens - COALESCE(b.many, 0)::float8 AS left_of FROM room r LEFT JOIN began b USING (name, group_id)) u
 ),
 spent AS (
   UPDATE ${tables.quota} q
-  SET tokens = CASE WHEN u.burst > 0 THEN u.tokens - u.many ELSE q.tokens END, filled_at = clock.now,
+  SET tokens = CASE WHEN u.burst > 0::float8 THEN u.left_of ELSE q.tokens END, filled_at = clock.now,
       full_since = CASE WHEN u.places <= u.many THEN COALESCE(q.full_since, clock.now) END,
-      full_until = CASE WHEN u.wait_ms > 0 THEN ${plusMs('clock.now', 'u.wait_ms')} END,
+      full_until = CASE WHEN u.wait_ms > 0::float8 THEN ${plusMs('clock.now', 'u.wait_ms')} END,
       full_places = CASE WHEN u.free <= u.many THEN u.concurrency END
   FROM used u, clock
   WHERE q.ctid = u.at
 )
 SELECT ${claimedAnswer('c')}, l.left
 FROM (
-  SELECT COALESCE(json_agg(json_build_array(u.name, u.group_id, u.places - u.many, u.wait_ms)), '[]')::text AS left
+  SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(u.name, u.group_id, u.places - u.many, u.wait_ms)), '[]')::text AS left
   FROM used u
 ) l LEFT JOIN claimed c ON true`;
 
@@ -171,7 +171,7 @@ WITH old AS MATERIALIZED (
 deleted AS (
   DELETE FROM ${permit} p USING old WHERE p.ctid = old.ctid RETURNING p.id
 )
-SELECT count(*)::text AS count FROM deleted`;
+SELECT pg_catalog.count(*)::text AS count FROM deleted`;
 
 /** Deletes limits that no claim has met for so long. Parameters: age_ms, limit. Answers how many. */
 export const forgetQuotasSql = ({ quota }: Tables): string => `
@@ -179,8 +179,8 @@ WITH deleted AS (
   DELETE FROM ${quota}
   WHERE ctid = ANY (ARRAY(
     SELECT q.ctid FROM ${quota} q
-    WHERE q.filled_at < (SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')
+    WHERE q.filled_at < (SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')
     LIMIT $2::int FOR UPDATE SKIP LOCKED))
   RETURNING name
 )
-SELECT count(*)::text AS count FROM deleted`;
+SELECT pg_catalog.count(*)::text AS count FROM deleted`;

@@ -18,7 +18,7 @@ const IDLE_MS_MAX = 5_000;
 export const lockQuotasSql = ({ delay, quota, now }: Tables): string => `
 WITH ${clock({ now })},
 idle AS MATERIALIZED (
-  SELECT set_config('idle_in_transaction_session_timeout', '${IDLE_MS_MAX}', true) AS max
+  SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '${IDLE_MS_MAX}', true) AS max
 ),
 rule AS MATERIALIZED (
   SELECT * FROM unnest($2::text[], $3::bool[], $4::bool[]) AS r(name, limits_all, limits_groups)
@@ -27,7 +27,7 @@ met AS (
   SELECT name, '' AS group_id FROM rule WHERE limits_all
   UNION
   SELECT d.name, d.group_id
-  FROM unnest($1::bigint[]) AS w(id), LATERAL (
+  FROM pg_catalog.unnest($1::bigint[]) AS w(id), LATERAL (
     SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}
   ) d JOIN rule r ON r.name = d.name AND r.limits_groups
   WHERE d.group_id IS NOT NULL

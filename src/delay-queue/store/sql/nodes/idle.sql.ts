@@ -22,14 +22,14 @@ ahead AS MATERIALIZED (
   LIMIT ${LOOKS_AT_MAX}
 ),
 next AS (
-  SELECT min(w.wake_at) AS wake_at
+  SELECT pg_catalog.min(w.wake_at) AS wake_at
   FROM (SELECT a.wake_at FROM ahead a
         WHERE a.name = ANY ($2::text[]) AND ${notLeftOut('a', { leftOut: '$3::text[]' })}
         UNION ALL
-        SELECT max(a.wake_at) FROM ahead a HAVING count(*) = ${LOOKS_AT_MAX}) w
+        SELECT pg_catalog.max(a.wake_at) FROM ahead a HAVING pg_catalog.count(*) = ${LOOKS_AT_MAX}) w
 ),
 span AS (
-  SELECT LEAST($4::float8, EXTRACT(epoch FROM next.wake_at - clock.now)::float8 * 1000 - $5::float8 / 2) AS ms
+  SELECT LEAST($4::float8, EXTRACT(epoch FROM next.wake_at - clock.now)::float8 * 1e3::float8 - $5::float8 / 2::float8) AS ms
   FROM next, clock
   WHERE next.wake_at IS NULL OR next.wake_at > ${plusMs('clock.now', '$5::float8')}
 )

@@ -8,25 +8,25 @@ const SEED = 7_461_302;
  * A listening node says that it lives by a session's advisory lock on its name: the lock goes with
  * the process, however that ends, and the others need not wait for its heartbeats to stay away.
  */
-const lockKey = (node: string): string => `hashtextextended(${node}, ${SEED})`;
+const lockKey = (node: string): string => `pg_catalog.hashtextextended(${node}, ${SEED})`;
 
 /**
  * Takes the lock of a node, and that of its process, on this session. Parameters: node, the process's lock. Answers
  * `held` and `process_held`: each is false while another session has it, one of its past that is not known to be dead, say.
  */
 export const presenceSql = (): string =>
-  `SELECT pg_try_advisory_lock(${lockKey('$1::text')})::text AS held,
-          pg_try_advisory_lock($2::bigint)::text AS process_held`;
+  `SELECT pg_catalog.pg_try_advisory_lock(${lockKey('$1::text')})::text AS held,
+          pg_catalog.pg_try_advisory_lock($2::bigint)::text AS process_held`;
 
 /** Gives back the first of them: the node runs nothing more, while its process still ends attempts. Parameters: node. */
 export const farewellSql = (): string =>
-  `SELECT pg_advisory_unlock(${lockKey('$1::text')})::text AS freed`;
+  `SELECT pg_catalog.pg_advisory_unlock(${lockKey('$1::text')})::text AS freed`;
 
 /** All advisory locks of this database, as numbers. Where nothing asks for them Postgres does not look. */
 const HELD_LOCKS = `ARRAY(
-  SELECT l.classid::bigint << 32 | l.objid::bigint FROM pg_locks l
+  SELECT l.classid::bigint << 32 | l.objid::bigint FROM pg_catalog.pg_locks l
   WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
-    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database()))`;
+    AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database()))`;
 
 /**
  * SQL that is true for a row whose attempt has lost its process: others may take it over before its lease ends, because
@@ -40,9 +40,9 @@ export const isOrphaned = (row: string, own: string): string =>
 
 /** SQL that is true while some session holds the lock of that node. */
 export const isPresent = (node: string): string => `EXISTS (
-  SELECT FROM pg_locks l
+  SELECT FROM pg_catalog.pg_locks l
   WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.granted
-    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+    AND l.database = (SELECT oid FROM pg_catalog.pg_database WHERE datname = pg_catalog.current_database())
     AND (l.classid::bigint << 32 | l.objid::bigint) = ${lockKey(node)})`;
 
 /**

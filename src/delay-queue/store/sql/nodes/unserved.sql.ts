@@ -9,7 +9,7 @@ import type { Tables } from '../../tables/schema.js';
 export const unservedSql = (tables: Tables): string => `
 WITH ${clock(tables)},
 ${liveNames(tables, '$2')}
-SELECT w.name FROM unnest($1::text[]) AS w(name)
+SELECT w.name FROM pg_catalog.unnest($1::text[]) AS w(name)
 WHERE NOT EXISTS (SELECT FROM live WHERE w.name = ANY (live.names))`;
 
 /** The ids of the nodes that live. Parameter: for how many milliseconds a node counts as alive whose presence no session shows. */

@@ -11,14 +11,14 @@ const KEPT_MAX = 50;
 const ERROR_LENGTH_MAX = 1_000;
 
 /** As a JavaScript `Date` has it. */
-const NOW_MS = `floor(date_part('epoch', (SELECT now FROM clock)) * 1e3)::bigint`;
+const NOW_MS = `pg_catalog.floor(pg_catalog.date_part('epoch', (SELECT now FROM clock)) * 1e3::float8)::bigint`;
 
 /** SQL for the log of `d` with the attempt that begins on that node. */
 export const begunAttempt = (node: string): string =>
-  `CASE WHEN jsonb_typeof(d.attempt_log) <> 'array' THEN '[]'
-             WHEN jsonb_array_length(d.attempt_log) >= ${KEPT_MAX} THEN d.attempt_log - 0
+  `CASE WHEN pg_catalog.jsonb_typeof(d.attempt_log) <> 'array' THEN '[]'
+             WHEN pg_catalog.jsonb_array_length(d.attempt_log) >= ${KEPT_MAX} THEN d.attempt_log - 0
              ELSE COALESCE(d.attempt_log, '[]') END
-        || jsonb_build_array(jsonb_build_object('attempt', d.attempts + 1, 'node', ${node},
+        || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('attempt', d.attempts + 1, 'node', ${node},
                                                 'startedMs', ${NOW_MS}))`;
 
 /**
@@ -29,9 +29,12 @@ export const begunAttempt = (node: string): string =>
  */
 export const endedAttempt = (row: string, outcome: string, error?: string): string => {
   const end = `'outcome', ${outcome}, 'endedMs', ${NOW_MS}`;
-  if (error === undefined) return completed(row, `jsonb_build_object(${end})`);
-  const text = `'error', left(${error}, ${ERROR_LENGTH_MAX})`;
-  return completed(row, `jsonb_strip_nulls(jsonb_build_object(${end}, ${text}))`);
+  if (error === undefined) return completed(row, `pg_catalog.jsonb_build_object(${end})`);
+  const text = `'error', pg_catalog.left(${error}, ${ERROR_LENGTH_MAX})`;
+  return completed(
+    row,
+    `pg_catalog.jsonb_strip_nulls(pg_catalog.jsonb_build_object(${end}, ${text}))`,
+  );
 };
 
 /** SQL for the log of a row that was taken over from a process that is silent. */
@@ -39,9 +42,9 @@ export const lostAttempt = (row: string): string => completed(row, `'{"outcome":
 
 /** An end that is written already stays: that of a dying delay is written once more. */
 const completed = (row: string, end: string): string =>
-  `CASE WHEN (${row}.attempt_log -> -1) ? 'outcome' THEN ${row}.attempt_log
-             ELSE jsonb_set(${row}.attempt_log, '{-1}', ${row}.attempt_log -> -1 || ${end}) END`;
+  `CASE WHEN (${row}.attempt_log -> -1) ? 'outcome'::text THEN ${row}.attempt_log
+             ELSE pg_catalog.jsonb_set(${row}.attempt_log, '{-1}', ${row}.attempt_log -> -1 || ${end}) END`;
 
 /** SQL for the log of a row whose last claim called no handler. */
 export const withoutLastAttempt = (row: string): string =>
-  `CASE WHEN jsonb_typeof(${row}.attempt_log) = 'array' THEN NULLIF(${row}.attempt_log - -1, '[]') END`;
+  `CASE WHEN pg_catalog.jsonb_typeof(${row}.attempt_log) = 'array' THEN NULLIF(${row}.attempt_log - -1, '[]') END`;

@@ -25,7 +25,7 @@ export function clock({ now }: Now, { whole = false, waitsMs, more = [] }: Clock
   const limit = [
     ...(waitsMs === undefined
       ? []
-      : [`set_config('lock_timeout', '${waitsMs}', true) AS lock_timeout`]),
+      : [`pg_catalog.set_config('lock_timeout', '${waitsMs}', true) AS lock_timeout`]),
     ...more,
   ];
   if (!whole) {
@@ -46,8 +46,8 @@ export const clockOf = (tables: Now, lockWait: LockWait, more: readonly string[]
  * too: whether a node lives is seen by others, which know of no test.
  */
 export const nodesNow = ({ isTested }: Pick<Tables, 'isTested'>): string =>
-  isTested ? 'clock_timestamp()' : 'clock.now';
+  isTested ? 'pg_catalog.clock_timestamp()' : 'clock.now';
 
 /** SQL for an instant that a node has said of itself, as this clock would have told it. */
 export const saidAt = (instant: string, { isTested }: Pick<Tables, 'isTested'>): string =>
-  isTested ? `${instant} + (clock.now - clock_timestamp())` : instant;
+  isTested ? `${instant} + (clock.now - pg_catalog.clock_timestamp())` : instant;

@@ -16,7 +16,7 @@ export const deleteOldest = (
     onlyWithoutNewer = false,
   }: { by: string; since: string; order: string; onlyWithoutNewer?: boolean },
 ): string => {
-  const before = `(SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')`;
+  const before = `(SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')`;
   return `
 WITH deleted AS (
   DELETE FROM ${table}
@@ -34,5 +34,5 @@ WITH deleted AS (
     FOR UPDATE SKIP LOCKED))
   RETURNING id
 )
-SELECT count(*)::text AS count FROM deleted`;
+SELECT pg_catalog.count(*)::text AS count FROM deleted`;
 };

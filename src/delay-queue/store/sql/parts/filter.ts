@@ -47,12 +47,13 @@ const OF_ANY: Conditions<Omit<AnyRowFilter, 'error'>> = {
   names: (names) => [(given) => `d.name = ANY (${given}::text[])`, texts(names)],
   key: (key) => [(given) => `d.key = ${given}::text`, key],
   keyPrefix: (prefix) => [
-    (given) => `d.key >= ${given}::text AND starts_with(d.key, ${given}::text)`,
+    (given) => `d.key >= ${given}::text AND pg_catalog.starts_with(d.key, ${given}::text)`,
     prefix,
   ],
   group: (group) => [(given) => `d.group_id = ${given}::text`, group],
   groupPrefix: (prefix) => [
-    (given) => `d.group_id >= ${given}::text AND starts_with(d.group_id, ${given}::text)`,
+    (given) =>
+      `d.group_id >= ${given}::text AND pg_catalog.starts_with(d.group_id, ${given}::text)`,
     prefix,
   ],
   headers: (json) => [(given) => `d.headers @> ${given}::jsonb`, json],
@@ -62,7 +63,11 @@ const OF_ANY: Conditions<Omit<AnyRowFilter, 'error'>> = {
 
 const errorIn =
   (column: string): Condition<string> =>
-  (part) => [(given) => `strpos(lower(d.${column}), lower(${given}::text)) > 0`, part];
+  (part) => [
+    (given) =>
+      `pg_catalog.strpos(pg_catalog.lower(d.${column}), pg_catalog.lower(${given}::text)) > 0`,
+    part,
+  ];
 
 const OF_LIVE: Conditions<RowFilter> = {
   ...OF_ANY,

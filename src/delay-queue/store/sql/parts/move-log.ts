@@ -11,8 +11,8 @@ export const MOVES_KEPT_MAX = 20;
 
 /** SQL for the log of the row `d`, whose due time becomes `due`. */
 export const movedTo = (due: string, call: MoveCall): string =>
-  `CASE WHEN jsonb_typeof(d.move_log) <> 'array' THEN '[]'
-             WHEN jsonb_array_length(d.move_log) >= ${MOVES_KEPT_MAX} THEN d.move_log - 0
+  `CASE WHEN pg_catalog.jsonb_typeof(d.move_log) <> 'array' THEN '[]'
+             WHEN pg_catalog.jsonb_array_length(d.move_log) >= ${MOVES_KEPT_MAX} THEN d.move_log - 0
              ELSE COALESCE(d.move_log, '[]') END
-        || jsonb_build_array(jsonb_build_object('call', '${call}', 'atMs', floor(date_part('epoch', (SELECT now FROM clock)) * 1e3)::bigint,
+        || pg_catalog.jsonb_build_array(pg_catalog.jsonb_build_object('call', '${call}', 'atMs', pg_catalog.floor(pg_catalog.date_part('epoch', (SELECT now FROM clock)) * 1e3::float8)::bigint,
              'fromMs', ${wholeEpochMs('d.due_at')}, 'toMs', ${wholeEpochMs(`(${due})`)}))`;

@@ -8,7 +8,7 @@
  * True of all that `of` wants. The planner expects it of one in 200, and so goes to each row that was found by
  * its ctid; for thousands it would rather read the table. Proof: `test/integration/plans.spec.ts`.
  */
-export const expectFew = (of: string): string => `${of}.id % 1 = 0`;
+export const expectFew = (of: string): string => `${of}.id % 1::bigint = 0`;
 
 /**
  * Condition for the row of the delay `d` that `of` has the id of, in an UPDATE or DELETE. As an equality it

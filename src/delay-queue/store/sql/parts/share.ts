@@ -8,7 +8,7 @@ import { groupNumberSql, spreadSql } from '../../wire/ownership.js';
  * three other nodes that was a quarter of a sweep (docs/adr/0016).
  */
 export const servedName = (row: string, names: string, index: string): string =>
-  `LATERAL (SELECT CASE WHEN ${index} IS NULL THEN array_position(${names}, ${row}.name)
+  `LATERAL (SELECT CASE WHEN ${index} IS NULL THEN pg_catalog.array_position(${names}, ${row}.name)
                         ELSE (${index} -> ${row}.name)::int END AS at ${STAYS_APART}) served`;
 
 /** SQL that is true for rows of no group that is left out: those are an array of {@link groupText}. */
@@ -41,5 +41,7 @@ export const ownShare = (
     groups === undefined
       ? `${row}.id`
       : `CASE WHEN ${isByGroup(row, groups)} THEN ${groupNumberSql(`${row}.group_id`)} ELSE ${row}.id END`;
-  return expectMany(`${spreadSql(number)} % (${counts})[served.at] = (${ranks})[served.at]`);
+  return expectMany(
+    `${spreadSql(number)} % (${counts})[served.at]::bigint = (${ranks})[served.at]`,
+  );
 };

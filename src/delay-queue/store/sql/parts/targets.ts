@@ -34,10 +34,12 @@ export class Targets {
   /** CTE `input`: what names the delay, what is carried, and `ord`. Parameters: one array for each column. */
   input(carried: readonly Carried[] = []): string {
     const columns = [...this.namedBy, ...carried];
-    const arrays = columns.map(([, type], index) => `$${index + 1}::${type}[]`).join(', ');
+    const arrays = columns
+      .map(([, type], index) => `pg_catalog.unnest($${index + 1}::${type}[])`)
+      .join(', ');
     const names = [...columns.map(([name]) => name), 'ord'].join(', ');
     return `input AS MATERIALIZED (
-  SELECT * FROM unnest(${arrays}) WITH ORDINALITY AS i(${names})
+  SELECT * FROM ROWS FROM (${arrays}) WITH ORDINALITY AS i(${names})
 )`;
   }
 

@@ -18,12 +18,12 @@ export const isPaused = ({ pause }: Tables): string => `(
 
 /** Those of an array of names that are not paused as a whole; there is a `clock`. A crowd that is paused is then passed over by its name. */
 export const unpausedNames = ({ pause }: Tables, names: string): string => `ARRAY(
-    SELECT n.name FROM unnest(${names}) AS n(name)
+    SELECT n.name FROM pg_catalog.unnest(${names}) AS n(name)
     WHERE NOT EXISTS (SELECT FROM ${pause} p, clock WHERE p.name = n.name AND p.group_id = '' AND p.until > clock.now))`;
 
 /** The pauses that go on, as a JSON array; there is a `clock`. */
 export const pausesJson = ({ pause }: Tables): string => `
-       (SELECT COALESCE(json_agg(json_build_array(p.name, p.group_id,
+       (SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(p.name, p.group_id,
                  CASE WHEN p.until < 'infinity' THEN ${epochMs('p.until')} END)
                  ORDER BY p.name, p.group_id), '[]')::text
         FROM ${pause} p, clock WHERE p.until > clock.now)`;
@@ -35,7 +35,7 @@ export const pausesJson = ({ pause }: Tables): string => `
 export const pauseSql = ({ pause, now }: Tables, lockWait: LockWait): string => `
 WITH ${clockOf({ now }, lockWait)},
 others AS (
-  SELECT count(*) AS many FROM ${pause} p, clock
+  SELECT pg_catalog.count(*) AS many FROM ${pause} p, clock
   WHERE p.until > clock.now AND (p.name, p.group_id) <> ($1::text, $2::text)
 ),
 paused AS (
@@ -69,8 +69,8 @@ WITH deleted AS (
   DELETE FROM ${pause}
   WHERE (name, group_id) IN (
     SELECT p.name, p.group_id FROM ${pause} p
-    WHERE p.until < (SELECT clock_timestamp() - $1::float8 * interval '1 millisecond')
+    WHERE p.until < (SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')
     LIMIT $2::int FOR UPDATE SKIP LOCKED)
   RETURNING name
 )
-SELECT count(*)::text AS count FROM deleted`;
+SELECT pg_catalog.count(*)::text AS count FROM deleted`;

@@ -13,7 +13,7 @@ const INSERT_WAITS_MS_MAX = 10;
 const AS_DECLARED = asSaid('d.repeat');
 
 /** The row is another deployment's. One of no deployment belongs to whichever declares it. */
-const IS_FOREIGN = `COALESCE(d.repeat ->> 'deployment' <> COALESCE(i.repeat ->> 'deployment', ''), false)`;
+const IS_FOREIGN = `COALESCE(d.repeat ->> 'deployment'::text <> COALESCE(i.repeat ->> 'deployment'::text, ''), false)`;
 
 /** The row of `i` does not stand as declared. */
 const IS_OTHER = `${AS_DECLARED} IS DISTINCT FROM i.repeat OR d.payload <> i.payload OR d.wake_at = 'infinity'`;

@@ -17,7 +17,7 @@ declared AS MATERIALIZED (SELECT * FROM unnest($2::text[], $3::text[]) AS k(name
 undeclared AS MATERIALIZED (
   SELECT d.id FROM ${tables.delay} d
   WHERE d.repeat IS NOT NULL AND d.name = ANY ($1::text[]) AND ${isDeclared('d.repeat')}
-    AND COALESCE(d.repeat ->> 'deployment', '') = $6::text AND NOT ${isOutdated('d.name')} AND ((d.name, d.key) IN (SELECT k.name, k.key FROM declared k)) IS NOT TRUE
+    AND COALESCE(d.repeat ->> 'deployment'::text, '') = $6::text AND NOT ${isOutdated('d.name')} AND ((d.name, d.key) IN (SELECT k.name, k.key FROM declared k)) IS NOT TRUE
 ),
 free AS MATERIALIZED (
   SELECT d.id
@@ -33,5 +33,5 @@ gone AS (
   state: "CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END",
   node: 'NULL',
 })}
-SELECT ((SELECT count(*) FROM undeclared) - (SELECT count(*) FROM gone))::text AS count,
-       (SELECT COALESCE(json_agg(json_build_array(g.name, g.key, g.repeat) ORDER BY g.id), '[]') FROM gone g)::text AS gone`;
+SELECT ((SELECT pg_catalog.count(*) FROM undeclared) - (SELECT pg_catalog.count(*) FROM gone))::text AS count,
+       (SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(g.name, g.key, g.repeat) ORDER BY g.id), '[]') FROM gone g)::text AS gone`;

@@ -28,12 +28,12 @@ of_group AS MATERIALIZED (
   SELECT d.*, CASE WHEN d.overdue > 0 THEN ${heldBy(tables)} END AS held FROM counted d, clock
 ),
 of_name AS (
-  SELECT name, sum(scheduled) AS scheduled, sum(running) AS running, sum(retrying) AS retrying, sum(dead) AS dead,
-         sum(overdue) AS overdue, max(oldest_overdue_ms) AS oldest_overdue_ms,
-         COALESCE(sum(overdue) FILTER (WHERE held = 'pause'), 0) AS paused,
-         COALESCE(sum(overdue) FILTER (WHERE held = 'limit'), 0) AS limited,
-         COALESCE(sum(overdue) FILTER (WHERE held IS NULL), 0) AS late,
-         max(oldest_overdue_ms) FILTER (WHERE held IS NULL) AS oldest_late_ms
+  SELECT name, pg_catalog.sum(scheduled) AS scheduled, pg_catalog.sum(running) AS running, pg_catalog.sum(retrying) AS retrying, pg_catalog.sum(dead) AS dead,
+         pg_catalog.sum(overdue) AS overdue, pg_catalog.max(oldest_overdue_ms) AS oldest_overdue_ms,
+         COALESCE(pg_catalog.sum(overdue) FILTER (WHERE held = 'pause'), 0) AS paused,
+         COALESCE(pg_catalog.sum(overdue) FILTER (WHERE held = 'limit'), 0) AS limited,
+         COALESCE(pg_catalog.sum(overdue) FILTER (WHERE held IS NULL), 0) AS late,
+         pg_catalog.max(oldest_overdue_ms) FILTER (WHERE held IS NULL) AS oldest_late_ms
   FROM of_group GROUP BY name
 )
 SELECT c.name, ${COUNTS_AS_TEXT}, c.paused::text AS paused, c.limited::text AS limited, c.late::text AS late,
@@ -47,11 +47,11 @@ ORDER BY c.name`;
  */
 export const nodeStatsSql = (tables: Tables): string => `
 WITH ${clock(tables)}
-SELECT n.id, to_json(n.names)::text AS names, ${epochMs(saidAt('n.started_at', tables))}::text AS started_ms,
+SELECT n.id, pg_catalog.to_json(n.names)::text AS names, ${epochMs(saidAt('n.started_at', tables))}::text AS started_ms,
        ${epochMs(saidAt('n.seen_at', tables))}::text AS seen_ms,
        COALESCE(r.running, 0)::text AS running
 FROM clock, ${tables.node} n
-     LEFT JOIN (SELECT d.leased_by, count(*) AS running FROM ${tables.delay} d
+     LEFT JOIN (SELECT d.leased_by, pg_catalog.count(*) AS running FROM ${tables.delay} d
                 WHERE d.leased_until > (SELECT now FROM clock) GROUP BY d.leased_by) r ON r.leased_by = n.id
 WHERE ${lives('n', nodesNow(tables), '$1::float8')}
 ORDER BY n.id`;

@@ -4,7 +4,7 @@ import { dateMs, wakeOf, type Tables } from '../../tables/schema.js';
 
 /** How many attempts run under the limit `q`: of the whole name, or of those permits alone. */
 const runningUnder = ({ delay, permit }: Tables, those = 'true'): string => `(
-      SELECT count(*) FROM ${permit} p
+      SELECT pg_catalog.count(*) FROM ${permit} p
       WHERE p.name = q.name AND ${those}
         AND (SELECT r.id FROM ${delay} r
              WHERE r.id = p.id AND r.epoch = p.epoch AND r.leased_until > clock.now LIMIT 1) IS NOT NULL)`;
@@ -56,24 +56,24 @@ export const waitsFor = (tables: Tables): string => {
   const sinceWake = `'sinceMs', ${dateMs(wakeOf('d'))}`;
   return `CASE
     WHEN d.wake_at = 'infinity' THEN NULL
-    WHEN d.leased_until > clock.now AND d.leased_until < 'infinity' THEN json_build_object(
+    WHEN d.leased_until > clock.now AND d.leased_until < 'infinity' THEN pg_catalog.json_build_object(
       'what', 'attempt', 'node', d.leased_by, 'untilMs', ${dateMs('d.leased_until')})
-    WHEN d.wake_at > clock.now THEN json_build_object(
+    WHEN d.wake_at > clock.now THEN pg_catalog.json_build_object(
       'what', CASE WHEN d.attempts > 0 THEN 'retry' ELSE 'due' END, 'untilMs', ${dateMs('d.wake_at')})
     ELSE COALESCE(
-      (SELECT json_build_object('what', 'pause', 'group', NULLIF(p.group_id, ''), 'reason', p.reason,
+      (SELECT pg_catalog.json_build_object('what', 'pause', 'group', NULLIF(p.group_id, ''), 'reason', p.reason,
                 'sinceMs', ${dateMs('p.paused_at')},
                 'untilMs', CASE WHEN p.until < 'infinity' THEN ${dateMs('p.until')} END)
        FROM ${tables.pause} p
        WHERE p.name = d.name AND p.group_id IN ('', d.group_id) AND p.until > clock.now
        ORDER BY p.until DESC, p.group_id LIMIT 1),
-      CASE WHEN NOT ${IS_SERVED} THEN json_build_object('what', 'node', ${sinceWake}) END,
-      (SELECT json_build_object('what', 'limit', 'group', NULLIF(f.group_id, ''),
+      CASE WHEN NOT ${IS_SERVED} THEN pg_catalog.json_build_object('what', 'node', ${sinceWake}) END,
+      (SELECT pg_catalog.json_build_object('what', 'limit', 'group', NULLIF(f.group_id, ''),
                 'sinceMs', ${dateMs('f.full_since')},
                 'untilMs', CASE WHEN f.full_until > clock.now THEN ${dateMs('f.full_until')} END)
        FROM full_limit f
        WHERE f.name = d.name AND f.group_id IN ('', d.group_id)
        ORDER BY f.group_id LIMIT 1),
-      json_build_object('what', 'turn', ${sinceWake}))
+      pg_catalog.json_build_object('what', 'turn', ${sinceWake}))
     END::text`;
 };

@@ -11,7 +11,7 @@ import { epochMs, wakeOf, type Tables } from '../../tables/schema.js';
  */
 export const nextSql = (tables: Tables): string => `
 WITH ${clock(tables)}
-SELECT ceil(${epochMs('LEAST(waits.at, held.at, paused.at)')})::text AS next_ms
+SELECT pg_catalog.ceil(${epochMs('LEAST(waits.at, held.at, paused.at)')})::text AS next_ms
 FROM (SELECT) one
 LEFT JOIN LATERAL (
   SELECT ${wakeOf('d')} AS at FROM ${tables.delay} d, clock
@@ -20,10 +20,10 @@ LEFT JOIN LATERAL (
   ORDER BY d.wake_at, d.id LIMIT 1
 ) waits ON true
 LEFT JOIN LATERAL (
-  SELECT min(d.leased_until) AS at FROM ${tables.delay} d, clock
+  SELECT pg_catalog.min(d.leased_until) AS at FROM ${tables.delay} d, clock
   WHERE d.name = ANY ($1::text[]) AND d.wake_at <= (SELECT now FROM clock) AND d.leased_until > clock.now
 ) held ON true
 LEFT JOIN LATERAL (
-  SELECT min(p.until) AS at FROM ${tables.pause} p, clock
+  SELECT pg_catalog.min(p.until) AS at FROM ${tables.pause} p, clock
   WHERE p.name = ANY ($1::text[]) AND p.until > clock.now AND p.until < 'infinity'
 ) paused ON true`;

@@ -14,7 +14,7 @@ import { notLeftOut, ownShare, servedName } from '../parts/share.js';
  * @param orphaned SQL that is true for an attempt without a process; then the wake is `looksAt`
  */
 export const wakeJson = (row: string, { orphaned, looksAt } = NO_ORPHANS): string =>
-  `json_build_array(${row}.id, ${row}.epoch, ${row}.name,
+  `pg_catalog.json_build_array(${row}.id, ${row}.epoch, ${row}.name,
                     ${presentEpochUs(`CASE WHEN ${orphaned} THEN ${looksAt} ELSE ${wakeOf(row)} END`)},
                     CASE WHEN ${orphaned} THEN 3
                          WHEN ${row}.leased_by IS NOT NULL THEN 2
@@ -51,7 +51,7 @@ page AS MATERIALIZED (
   SELECT d.id, d.epoch, d.name, d.wake_at, d.leased_until, d.leased_by, d.group_id,
          d.last_error IS NOT NULL AS failed, d.refused_by IS NOT NULL AS refused
   FROM ${delay} d, ${servedName('d', '$2::text[]', '$11::jsonb')}
-  WHERE (d.wake_at, d.id) > (to_timestamp($5::float8 / 1000), $6::bigint)
+  WHERE (d.wake_at, d.id) > (pg_catalog.to_timestamp($5::float8 / 1e3::float8), $6::bigint)
     AND d.wake_at <= (SELECT ${plusMs(now, '$7::float8')})
     AND ${ownShare('d', '$3::int[]', '$4::int[]', groups)}${
       groups ? `\n    AND ${notLeftOut('d', groups)}` : ''
@@ -59,13 +59,13 @@ page AS MATERIALIZED (
   ORDER BY d.wake_at, d.id
   LIMIT $8::int
 )
-SELECT (SELECT COALESCE(json_agg(json_build_array(n.id, n.names) ORDER BY n.id), '[]')::text
+SELECT (SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(n.id, n.names) ORDER BY n.id), '[]')::text
         FROM ${node} n, clock
         WHERE n.id <> $1::text AND n.idle_until IS NULL AND ${lives('n', beat, '$9::float8')})
          AS nodes,
        (SELECT n.instance FROM ${node} n WHERE n.id = $1::text) AS last_instance,
-       (SELECT COALESCE(json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
-       (SELECT ${epochMs('max(wake_at)')}::text FROM page) AS cursor_ms,
+       (SELECT COALESCE(pg_catalog.json_agg(${wakeJson('p')}), '[]')::text FROM page p) AS wakes,
+       (SELECT ${epochMs('pg_catalog.max(wake_at)')}::text FROM page) AS cursor_ms,
        (SELECT p.id::text FROM page p ORDER BY p.wake_at DESC, p.id DESC LIMIT 1) AS cursor_id,
        (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms,
        ${pausesJson(tables)} AS pauses,

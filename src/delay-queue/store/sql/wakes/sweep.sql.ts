@@ -17,7 +17,7 @@ const ORPHANED_FOR_MS = 1_000;
 
 const ORPHANED = {
   orphaned: 'p.orphaned',
-  looksAt: plusMs('clock.now', String(ORPHANED_FOR_MS)),
+  looksAt: plusMs('clock.now', `${ORPHANED_FOR_MS}::float8`),
 };
 
 /** SQL: since when a row could run. */
@@ -48,7 +48,7 @@ export const sweepSql = ({ delay, now }: Tables, withGroups = false): string => 
                  ELSE $8::float8 END`;
   const overdue = `
   FROM ${delay} d
-  WHERE (d.wake_at, d.id) > (COALESCE(to_timestamp($4::float8 / 1000), '-infinity'), $5::bigint)
+  WHERE (d.wake_at, d.id) > (COALESCE(pg_catalog.to_timestamp($4::float8 / 1e3::float8), '-infinity'), $5::bigint)
     AND d.wake_at <= (SELECT now FROM clock)
   ORDER BY d.wake_at, d.id`;
   return `
@@ -67,20 +67,20 @@ page AS MATERIALIZED (
   ORDER BY r.wake_at, r.id
   LIMIT $7::int
 ),
-seen AS (SELECT count(*) = $7::int AS is_full FROM page),
+seen AS (SELECT pg_catalog.count(*) = $7::int AS is_full FROM page),
 looked AS MATERIALIZED (SELECT d.wake_at, d.id${overdue} LIMIT $6::int),
 reached AS (
   (SELECT wake_at, id FROM page WHERE (SELECT is_full FROM seen)
    ORDER BY wake_at DESC, id DESC LIMIT 1)
   UNION ALL
   (SELECT wake_at, id FROM looked
-   WHERE NOT (SELECT is_full FROM seen) AND (SELECT count(*) FROM looked) = $6::int
+   WHERE NOT (SELECT is_full FROM seen) AND (SELECT pg_catalog.count(*) FROM looked) = $6::int
    ORDER BY wake_at DESC, id DESC LIMIT 1)
 )
-SELECT (SELECT COALESCE(json_agg(${wakeJson('p', ORPHANED)}), '[]')::text FROM page p, clock) AS wakes,
+SELECT (SELECT COALESCE(pg_catalog.json_agg(${wakeJson('p', ORPHANED)}), '[]')::text FROM page p, clock) AS wakes,
        (SELECT ${epochMs('wake_at')}::text FROM reached) AS cursor_ms,
        (SELECT id::text FROM reached) AS cursor_id,
        CASE WHEN NOT (SELECT is_full FROM seen)
-            THEN (SELECT ${epochMs('min(wake_at)')} FROM looked) END::text AS oldest_ms,
+            THEN (SELECT ${epochMs('pg_catalog.min(wake_at)')} FROM looked) END::text AS oldest_ms,
        (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms`;
 };

@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import {
+  delayQueueMigrations,
+  OnDeadDelay,
+  OnDelay,
+  RepeatDelay,
+  runMigrations,
+} from 'nestjs-delay-queue';
+import { DelayTesting } from 'nestjs-delay-queue/testing';
+import { Client } from 'pg';
+import { DataSource } from 'typeorm';
+import { takeAdvisoryLock } from '../../src/delay-queue/store/tables/advisory-lock.js';
+import { identityMended } from '../../src/delay-queue/database/identity.js';
+import { codeBlocks, readDocument, section } from '../docs/documents.js';
+import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
+import { fencedHandler, plainHandler, startNode } from '../support/delay-node.js';
+import { everyStatement } from '../support/every-statement.js';
+import { OtherNode } from '../support/other-node.js';
+import {
+  plant,
+  plantedCalls,
+  plantedIn,
+  plantedUnder,
+  PLANTED_FIRST,
+  STRANGERS_PATH,
+  USUAL_PATH,
+  wordsBeforeParentheses,
+} from '../support/planted.js';
+import { isPiece, sqlInSources } from '../support/sql-in-sources.js';
+
+/** Another role has created functions and operators in schemas of the path. */
+let database: TestDatabase;
+let client: Client;
+const sent = new Set<string>();
+const troubles: unknown[] = [];
+
+const PAGE = readDocument('docs/operations.md');
+const PIECES = sqlInSources().filter(({ text }) => isPiece(text));
+
+/** A statement that was sent by us, and not by TypeORM, and can be walked. */
+const isOurs = (text: string): boolean =>
+  /^\s*(SELECT|INSERT|UPDATE|DELETE|WITH)\b/.test(text) &&
+  !text.includes('"walked"') &&
+  PIECES.some((piece) => piece.text.length > 20 && text.includes(piece.text));
+
+class Others {
+  @OnDeadDelay('test.fails')
+  die(): void {}
+
+  @OnDelay('test.recurs')
+  @RepeatDelay('test.recurs', { every: '1h', payload: 1 })
+  recur(): void {}
+}
+
+const providers = [
+  Others,
+  plainHandler('test.plain', () => {}),
+  fencedHandler('test.fenced', () => {}, {
+    perGroup: { concurrency: 1, rateLimit: { max: 9, per: '1s' } },
+  }),
+  fencedHandler(
+    'test.held',
+    (_delay, { signal }) =>
+      new Promise((resolve) => signal.addEventListener('abort', () => resolve())),
+  ),
+  plainHandler(
+    'test.fails',
+    () => {
+      throw new Error('no');
+    },
+    { maxAttempts: 2, backoff: () => 1 },
+  ),
+];
+
+beforeAll(async () => {
+  database = await createEmptyDatabase();
+  client = new Client({ connectionString: database.url });
+  await client.connect();
+  const texts = [...(await everyStatement()), ...PIECES].map(({ text }) => text);
+  await plant(client, texts.flatMap(wordsBeforeParentheses));
+  const name = new URL(database.url).pathname.slice(1);
+  await client.query(`ALTER DATABASE ${name} SET search_path = ${USUAL_PATH}`);
+  listen();
+  await live();
+  jest.restoreAllMocks();
+});
+
+afterAll(async () => {
+  jest.restoreAllMocks();
+  await client.end();
+  await database.drop();
+});
+
+/** To all that clients send. */
+function listen(): void {
+  // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
+  const query = Client.prototype.query;
+  jest.spyOn(Client.prototype, 'query').mockImplementation(function (
+    this: Client,
+    ...parts: unknown[]
+  ) {
+    const [statement] = parts as [string | { text: string }];
+    sent.add(typeof statement === 'string' ? statement : statement.text);
+    return Reflect.apply(query, this, parts);
+  } as typeof query);
+}
+
+const open = (): Promise<DataSource> =>
+  new DataSource({
+    type: 'postgres',
+    url: database.url,
+    migrations: delayQueueMigrations(),
+  }).initialize();
+
+/** Of a database, and of a node on it. */
+async function live(): Promise<void> {
+  const source = await open();
+  await runMigrations(source);
+  const runner = source.createQueryRunner();
+  const [Migration] = delayQueueMigrations({ schema: 'walked' });
+  await new Migration!().up(runner);
+  await new Migration!().down(runner);
+  const held = `SELECT pg_catalog.pg_advisory_lock(pg_catalog.hashtextextended('held', 0))`;
+  await client.query(held);
+  const late = takeAdvisoryLock((...all) => runner.query(...all), 'held', 'a test', 0);
+  await expect(late).rejects.toThrow('was not free');
+  await client.query(held.replace('_lock', '_unlock'));
+  await runner.release();
+  await lives();
+  await travels();
+  await source.destroy();
+}
+
+/** Of a node, and of one that calls. */
+async function lives(): Promise<void> {
+  const options = { history: { attempts: true } };
+  const node = await startNode({ url: database.url, providers, options });
+  const caller = await startNode({ url: database.url, options: { ...options, worker: false } });
+  node.events.on('trouble', (trouble) => troubles.push(trouble));
+  const { delays, admin, dataSource } = caller;
+  const ended = (event: 'completed' | 'dead', of: string) =>
+    node.next(event, ({ name }) => name === of);
+
+  const ends = [
+    ended('completed', 'test.plain'),
+    ended('completed', 'test.fenced'),
+    ended('dead', 'test.fails'),
+  ];
+  await delays.schedule('test.plain', 1, { after: 20, key: 'k' });
+  await delays.schedule('test.fenced', 1, { after: 0, key: 'k', group: 'g' });
+  await delays.schedule('test.fails', 1, { after: 0, key: 'k' });
+  await Promise.all(ends);
+  const again = ended('dead', 'test.fails');
+  await delays.retryDead('test.fails', 'k');
+  await again;
+  const held = node.next('started', ({ name }) => name === 'test.held');
+  await delays.schedule('test.held', 1, { after: 0, key: 'k' });
+  await held;
+  await dataSource.transaction((manager) =>
+    delays.cancel('test.held', 'k', { manager, running: 'abort' }),
+  );
+
+  const runner = dataSource.createQueryRunner();
+  await runner.query('BEGIN');
+  const { manager } = runner;
+  const later = { after: '1h', key: 'k', headers: { a: 'b' }, group: 'g' } as const;
+  await delays.schedule('test.z', 1, { ...later, manager });
+  await delays.schedule('test.z', 2, { ...later, manager });
+  await delays.scheduleMany([{ name: 'test.z', payload: 1, ...later, key: 'other' }], { manager });
+  await delays.reschedule('test.z', 'k', { extendBy: '1h' }, { manager });
+  await delays.cancel('test.z', 'k', { manager });
+  await runner.query('COMMIT');
+  await runner.release();
+
+  await admin.pause('test.z', { group: 'g' });
+  await admin.list({ name: 'test.z', headers: { a: 'b' } });
+  await admin.stats();
+  await admin.groupStats({ name: 'test.z' });
+  await admin.story({ name: 'test.z', key: 'other' });
+  await admin.runNow({ name: 'test.z' });
+  await admin.resume('test.z', { group: 'g' });
+  await admin.discardDead({ name: 'test.fails' });
+  await admin.history({ name: 'test.fails' });
+  await new OtherNode(dataSource).node.prune(0, 100);
+  await caller.stop();
+  await node.stop();
+}
+
+async function travels(): Promise<void> {
+  const tested = await startNode({ url: database.url, providers, options: { worker: 'manual' } });
+  const testing = DelayTesting.of(tested.app);
+  await tested.delays.schedule('test.plain', 1, { after: '1h', key: 'k' });
+  await testing.advance('2h');
+  await testing.drain();
+  await testing.clear();
+  await tested.stop();
+}
+
+it('nothing planted is called in the life of a node', async () => {
+  expect(troubles).toEqual([]);
+  expect(await plantedCalls(client)).toBe(0);
+});
+
+it('nor by a look at everything', async () => {
+  const [look] = codeBlocks({ ...PAGE, text: section(PAGE, 'A look at everything') }, 'sql');
+  await client.query(`SET search_path = ${USUAL_PATH}`);
+  await client.query(look!.code);
+  expect(await plantedCalls(client)).toBe(0);
+});
+
+describe('each statement of ours', () => {
+  it('is walked, whether it was sent or not', async () => {
+    const statements = (await everyStatement()).map(({ text }) => text);
+    const walked = [...statements, ...sent, identityMended('delay_queue')].join('\n;\n');
+    const missing = PIECES.filter(({ text }) => !walked.includes(text));
+    expect(missing).toEqual([]);
+  });
+
+  it('finds nothing planted, whatever stands before pg_catalog and behind it', async () => {
+    const statements = [
+      ...(await everyStatement()),
+      ...[...sent].filter(isOurs).map((text) => ({ of: 'sent', text })),
+    ];
+    const unlike = [
+      ...new Map(statements.map((statement) => [statement.text, statement])).values(),
+    ];
+    expect(unlike.length).toBeGreaterThan(300);
+    await client.query(`SET search_path = ${STRANGERS_PATH}`);
+    const found: string[] = [];
+    for (const statement of unlike) found.push(...(await plantedIn(client, statement)));
+    await client.query('RESET search_path');
+    expect(found).toEqual([]);
+  });
+});
+
+describe('where what is planted comes before pg_catalog', () => {
+  it('the migration goes by its own path, and puts back the one that was there', async () => {
+    const source = await open();
+    const runner = source.createQueryRunner();
+    await runner.query(`SET search_path = ${PLANTED_FIRST}`);
+    const [Migration] = delayQueueMigrations({ schema: 'walked' });
+    await runner.startTransaction();
+    await new Migration!().up(runner);
+    expect(await runner.query('SHOW search_path')).toEqual([{ search_path: PLANTED_FIRST }]);
+    await runner.commitTransaction();
+    expect(await plantedUnder(client, 'walked')).toEqual([]);
+    await new Migration!().down(runner);
+    expect(await runner.query('SHOW search_path')).toEqual([{ search_path: PLANTED_FIRST }]);
+    expect(await plantedCalls(client)).toBe(0);
+    await runner.release();
+    await source.destroy();
+  });
+
+  it('our functions go by their own', async () => {
+    const { rows } = await client.query<{ name: string }>(
+      `SELECT proname AS name FROM pg_proc WHERE pronamespace = 'delay_queue'::regnamespace
+       AND 'search_path=pg_catalog, pg_temp' <> ALL (proconfig)`,
+    );
+    expect(rows).toEqual([]);
+    await client.query(`SET search_path = ${PLANTED_FIRST}`);
+    const { rows: placed } = await client.query<{ id: string }>(
+      `SELECT id FROM delay_queue.schedule_one('test.z'::text, 'k'::text, '1'::text, 1::float8, NULL::timestamptz, NULL::int, NULL::text, NULL::jsonb)`,
+    );
+    const { rows: gone } = await client.query<{ id: string }>(
+      `SELECT id FROM delay_queue.cancel_one('test.z'::text, 'k'::text, 'ends'::text)`,
+    );
+    await client.query('RESET search_path');
+    expect(gone).toEqual(placed);
+    expect(gone).toHaveLength(1);
+  });
+});

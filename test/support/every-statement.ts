@@ -1,0 +1,133 @@
+import { readdirSync } from 'node:fs';
+import {
+  anyNameOf,
+  matching,
+  matchingEnded,
+} from '../../src/delay-queue/store/sql/parts/filter.js';
+import { Targets } from '../../src/delay-queue/store/sql/parts/targets.js';
+import { cancelOneSql } from '../../src/delay-queue/store/tables/cancel-one.function.js';
+import { scheduleOneSql } from '../../src/delay-queue/store/tables/schedule-one.function.js';
+import { type Tables, tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+
+/** A statement, and the call that made it. */
+export interface Statement {
+  of: string;
+  text: string;
+}
+
+const SQL = new URL('../../src/delay-queue/store/sql/', import.meta.url);
+const KEPT = ['nothing', 'ends', 'attempts'];
+const LOCK_WAITS = ['waits', 'a while', 'at once'];
+
+const ANY = { names: ['a'], key: 'k', keyPrefix: 'k', group: 'g', groupPrefix: 'g', headers: '{}' };
+const TIMES = { dueFrom: '2030-01-01', dueBefore: '2030-01-02' };
+const LIVE = { ...ANY, ...TIMES, error: 'no' };
+const ENDED = {
+  ...LIVE,
+  endStates: ['completed'],
+  endedFrom: '2030-01-01',
+  endedBefore: '2031-01-01',
+};
+
+const liveFilters = ({ delay }: Tables, first: number): string[] => [
+  `${matching({ ...LIVE, states: ['dead', 'running'], repeating: true }, first).sql} AND ${anyNameOf(delay)}`,
+  matching({ states: ['dead'], repeating: false }, first).sql,
+];
+const endedFilters = ({ history }: Tables, first: number): string[] => [
+  `${matchingEnded(ENDED as Parameters<typeof matchingEnded>[0], first).sql} AND ${anyNameOf(history)}`,
+];
+
+/** What a statement's function is called with, behind the tables: the values of each parameter. */
+type Choices = readonly (readonly unknown[])[];
+
+const TARGETS = [Targets.CALLS, Targets.KEYS, Targets.IDS];
+
+/** Of those that take more than the tables. Whatever is missing here fails the walk. */
+const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>> = {
+  askRerunSql: [LOCK_WAITS],
+  cancelSql: [KEPT, LOCK_WAITS, TARGETS, ['first', 'again']],
+  cancelWaitingSql: [KEPT],
+  claimDyingSql: [KEPT],
+  claimLimitedSql: [KEPT],
+  claimSql: [KEPT],
+  completeOneSql: [KEPT],
+  completeSql: [KEPT],
+  countSql: (tables) => [liveFilters(tables, 1)],
+  declareSql: [KEPT],
+  discardDeadSql: [KEPT, LOCK_WAITS, TARGETS],
+  endedSql: (tables) => [endedFilters(tables, 5)],
+  groupStatsSql: (tables) => [liveFilters(tables, 2), ['total', 'overdue', 'oldestOverdueMs']],
+  idsSql: (tables) => [liveFilters(tables, 3)],
+  listSql: (tables) => [liveFilters(tables, 4)],
+  loadSql: [[false, true]],
+  moveOnSql: [KEPT, LOCK_WAITS],
+  passOnSql: [KEPT],
+  pauseSql: [LOCK_WAITS],
+  recurSql: [KEPT],
+  rerunSql: [KEPT],
+  rescheduleSql: [LOCK_WAITS, TARGETS],
+  resumeSql: [LOCK_WAITS],
+  retryDeadSql: [LOCK_WAITS],
+  retryManyDeadSql: [LOCK_WAITS, TARGETS],
+  retrySql: [KEPT],
+  runNowSql: [LOCK_WAITS, TARGETS],
+  scheduleAllNewSql: [['usual', 'all', 'recurring']],
+  scheduleKeylessSql: [['usual', 'all', 'recurring']],
+  scheduleNewSql: [LOCK_WAITS, ['usual', 'all', 'recurring']],
+  scheduleTakenSql: [KEPT, LOCK_WAITS, ['each', 'all or none'], ['when', 'how it recurs']],
+  sweepSql: [[false, true]],
+  withdrawSql: [KEPT],
+};
+
+/** Of all files in `store/sql`, and the calls of our functions, with the clock of the database and with that of tests. */
+export async function everyStatement(schema = 'delay_queue'): Promise<Statement[]> {
+  const found: Statement[] = [];
+  const unused = new Set(Object.keys(CHOICES));
+  for (const [name, make] of await statementFunctions()) {
+    unused.delete(name);
+    for (const clock of ['database', 'test'] as const) {
+      const tables = tablesOf({ schema, clock });
+      const given = CHOICES[name];
+      const choices = typeof given === 'function' ? given(tables) : (given ?? []);
+      // Optional parameters are not counted: what has them and is not in the list shows by its chunks.
+      if (make.length > choices.length + 1) {
+        throw new Error(`${name} takes more than the tables: say in CHOICES what`);
+      }
+      for (const chosen of combined(choices)) {
+        const of = `${name}(${[clock, ...chosen.map(shown)].join(', ')})`;
+        found.push({ of, text: make(tables, ...chosen) });
+      }
+    }
+  }
+  if (unused.size > 0) throw new Error(`CHOICES names no statement: ${[...unused].join(', ')}`);
+  return found;
+}
+
+type Make = (tables: Tables, ...chosen: unknown[]) => string;
+
+async function statementFunctions(): Promise<[name: string, make: Make][]> {
+  const files = readdirSync(SQL, { recursive: true, encoding: 'utf8' });
+  const found: [string, Make][] = [
+    ['scheduleOneSql', scheduleOneSql],
+    ['cancelOneSql', cancelOneSql],
+  ];
+  for (const file of files.filter((name) => name.endsWith('.sql.ts')).toSorted()) {
+    const exported = (await import(new URL(file, SQL).href)) as Record<string, unknown>;
+    for (const [name, value] of Object.entries(exported)) {
+      if (name.endsWith('Sql') && typeof value === 'function') found.push([name, value as Make]);
+    }
+  }
+  return found;
+}
+
+const combined = (choices: Choices): unknown[][] =>
+  choices.reduce<unknown[][]>(
+    (all, values) => all.flatMap((chosen) => values.map((value) => [...chosen, value])),
+    [[]],
+  );
+
+function shown(value: unknown): string {
+  if (value instanceof Targets)
+    return ['CALLS', 'KEYS', 'IDS'][TARGETS.indexOf(value)] ?? 'targets';
+  return String(value).length > 20 ? 'filter' : String(value);
+}
