@@ -1,7 +1,9 @@
 import { type Mutant, patch } from './mutant.js';
 
 const PLANTED = ['security/planted-names'];
+const OWNERS = ['security/foreign-owners'];
 const MIGRATIONS = 'store/tables/migrations.ts';
+const STRANGERS = 'store/sql/owners/strangers.sql.ts';
 
 /** What a role that may create something can have others run: each with its mend taken out. */
 export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
@@ -57,5 +59,38 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
     about: 'keeps the path of a role on its own sessions',
     patches: [patch('database/session-settings.ts', "  search_path: 'pg_catalog, pg_temp',\n", '')],
     tests: ['integration/engine/session-settings'],
+  },
+  'migrates-beside-strangers': {
+    about: 'creates its tables in whosever schema',
+    patches: [
+      patch(
+        MIGRATIONS,
+        "if (found?.there === 'true') await refuseStrangers(runner, schema, true);\n        else ",
+        "if (found?.there !== 'true') ",
+      ),
+    ],
+    tests: OWNERS,
+  },
+  'starts-beside-strangers': {
+    about: 'starts on tables that have a stranger beside them',
+    patches: [patch('database/preflight.ts', 'await refuseStrangers(runner, schema, false);', '')],
+    tests: OWNERS,
+  },
+  'trusts-whom-a-superuser-could-be': {
+    about: 'takes every role for a friend of a superuser',
+    patches: [
+      patch(STRANGERS, '(me.rolsuper OR NOT pg_catalog.pg_has_role', '(NOT pg_catalog.pg_has_role'),
+    ],
+    tests: OWNERS,
+  },
+  'trusts-none-but-itself': {
+    about: 'takes a member of the owner for a stranger',
+    patches: [patch(STRANGERS, " AND NOT pg_catalog.pg_has_role(o.owner, h.owner, 'MEMBER')", '')],
+    tests: OWNERS,
+  },
+  'overlooks-the-functions-of-triggers': {
+    about: 'asks for the owner of no function that a trigger calls',
+    patches: [patch(STRANGERS, 'WHERE NOT t.tgisinternal', 'WHERE false')],
+    tests: OWNERS,
   },
 };

@@ -5,6 +5,7 @@ import { lookForEnvironments } from './environments.js';
 import { toMigrate } from './explained.js';
 import { lookAtIdentity } from './identity.js';
 import { functionsOf } from '../store/tables/functions.js';
+import { refuseStrangers } from '../store/tables/owners.js';
 import { tablesOf } from '../store/tables/schema.js';
 
 const SERVER_VERSION_MIN = 140_000;
@@ -111,6 +112,7 @@ export async function preflight(
         'BYPASSRLS',
     );
   }
+  await refuseStrangers(runner, schema, false);
   const advice = [
     ...(await lookAtIdentity(runner, schema)),
     ...(await lookForEnvironments(runner, schema, tablesIn)),

@@ -5,6 +5,7 @@ import { checkSchema } from '../../validation/names.js';
 import { takeAdvisoryLock } from './advisory-lock.js';
 import { rowConstraints } from './row-rules.js';
 import { createFunctions, functionsOf } from './functions.js';
+import { refuseStrangers } from './owners.js';
 import { tablesOf, type Tables } from './schema.js';
 import { dropTestClock } from './test-clock.js';
 
@@ -46,7 +47,8 @@ export function delayQueueMigrations(options: { schema?: string } = {}): Migrati
           [schema],
         )) as { there: string }[];
         // IF NOT EXISTS asks for the right to create one also where there is one.
-        if (found?.there !== 'true') await runner.query(`CREATE SCHEMA ${tables.schema}`);
+        if (found?.there === 'true') await refuseStrangers(runner, schema, true);
+        else await runner.query(`CREATE SCHEMA ${tables.schema}`);
         const statements = [...createStatements(tables), ...createFunctions(tables)];
         for (const statement of statements) await runner.query(statement);
       });
