@@ -1,6 +1,7 @@
-import { Injectable, Logger } from '@nestjs/common';
+import { Injectable } from '@nestjs/common';
 import { DelayEvents, type DelayEventMap } from './delay/delay.events.js';
 import { describeError } from './delay/error-text.js';
+import { LogLines } from './delay/log-lines.js';
 
 const TROUBLE_EVERY_MS = 60_000;
 const NAMES_LISTED = 50;
@@ -11,7 +12,7 @@ const NAMES_LISTED = 50;
  */
 @Injectable()
 export class DelayLog {
-  readonly #logger = new Logger('DelayQueue');
+  readonly #logger = new LogLines('DelayQueue');
   /** When each trouble was last said: an outage is a line a minute, not ten thousand. */
   readonly #troubled = new Map<string, number>();
 
@@ -30,9 +31,7 @@ export class DelayLog {
     );
     events.on('advice', ({ message }) => this.#logger.warn(message));
     events.on('retrying', ({ waitMs, error, cause, ...of }) =>
-      this.#logger.warn(
-        `${shown(of)} failed, again in ${Math.round(waitMs)} ms: ${error}${framesOf(cause)}`,
-      ),
+      this.#logger.warn(`${shown(of)} failed, again in ${Math.round(waitMs)} ms: ${error}`, cause),
     );
     events.on('unreadable', (of) => {
       if (this.#isQuiet(`unreadable ${of.name}`)) return;
@@ -43,7 +42,8 @@ export class DelayLog {
     });
     events.on('dead', (of) =>
       this.#logger.error(
-        `${shown(of)} is a dead letter after ${of.attempt} attempts: ${of.error}${framesOf(of.cause)}`,
+        `${shown(of)} is a dead letter after ${of.attempt} attempts: ${of.error}`,
+        of.cause,
       ),
     );
     events.on('lost', (of) =>
@@ -83,18 +83,6 @@ export class DelayLog {
 function listed(names: readonly string[]): string {
   const more = names.length - NAMES_LISTED;
   return names.slice(0, NAMES_LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
-}
-
-const FRAME = /^\s+at .*$/gm;
-
-/** Where an error was thrown: the frames of its stack alone, for what stands before them is told already. */
-function framesOf(cause: unknown): string {
-  try {
-    const stack = cause instanceof Error ? String(cause.stack) : '';
-    return (stack.match(FRAME) ?? []).map((frame) => `\n${frame}`).join('');
-  } catch {
-    return '';
-  }
 }
 
 const shown = (of: { id: string; name: string; key: string | null }): string =>

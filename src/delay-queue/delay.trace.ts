@@ -1,4 +1,5 @@
 import { Injectable, Logger } from '@nestjs/common';
+import { LogLines } from './delay/log-lines.js';
 import { quietly } from './delay/adopted.js';
 import { type AttemptEvent, DelayEvents } from './delay/delay.events.js';
 import type { CommittedWrite, WritesTrace } from './producer/announcements.js';
@@ -23,7 +24,7 @@ interface Traced {
  */
 @Injectable()
 export class DelayTrace implements WritesTrace {
-  readonly #logger = new Logger('DelayQueue');
+  readonly #logger = new LogLines('DelayQueue');
   readonly #entries: ReadonlySet<string>;
 
   constructor(events: DelayEvents) {

@@ -13,6 +13,7 @@ export type * from './delay/time/repeat.js';
 export type * from './delay/stats.js';
 export type * from './delay/verdicts.js';
 export * from './delay/delay.errors.js';
+export { printable, printableError } from './delay/printable.js';
 export { DiscardDelay, PostponeDelay } from './delay/thrown-by-handlers.js';
 export {
   DelayQueueModule,

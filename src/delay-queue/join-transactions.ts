@@ -1,5 +1,6 @@
+import { describeError } from './delay/error-text.js';
+import { LogLines } from './delay/log-lines.js';
 import { EventEmitter } from 'node:events';
-import { Logger } from '@nestjs/common';
 import type { EntityManager } from 'typeorm';
 import { dataSourceOf } from './database/chosen-data-source.js';
 import type { TransactionEnd } from './database/session-watch.js';
@@ -140,5 +141,6 @@ function tell(hooks: EventEmitter, event: string, error: Error | undefined): voi
 }
 
 function logged(error: unknown): void {
-  new Logger('DelayQueue').error('a listener of a transaction that has ended failed', error);
+  const what = 'a listener of a transaction that has ended failed';
+  new LogLines('DelayQueue').error(`${what}: ${describeError(error)}`, error);
 }

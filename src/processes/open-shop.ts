@@ -1,5 +1,5 @@
 import 'reflect-metadata';
-import type { LoggerService, LogLevel } from '@nestjs/common';
+import type { LoggerService } from '@nestjs/common';
 import { NestFactory } from '@nestjs/core';
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import { runMigrations } from 'nestjs-delay-queue';
@@ -21,7 +21,7 @@ export interface OpenShop {
 export async function openShop(
   config: ShopConfig & ListenConfig,
   processes: Processes,
-  logger: LoggerService | LogLevel[],
+  logger: LoggerService,
 ): Promise<OpenShop> {
   await migrate(config.databaseUrl);
   const app = await NestFactory.create<NestExpressApplication>(

@@ -1,5 +1,6 @@
 import { openDatabase } from '../database.js';
 import { OneProcess } from '../shop/processes/processes.js';
+import { ShopLog } from '../shop/shop.log.js';
 import { readSettings } from '../shop/shop.config.js';
 import type { Lifetime } from './lifetime.js';
 import { openShop } from './open-shop.js';
@@ -12,9 +13,10 @@ export async function runShop(lifetime: Lifetime): Promise<void> {
   const database = await openDatabase({ prod: true });
   lifetime.opened(() => database.stop());
   const startedAt = await databaseNow(database.url);
+  const log = new ShopLog({ logLevels });
   const config = { ...settings, databaseUrl: database.url };
   try {
-    const { app, port } = await openShop(config, new OneProcess(startedAt), logLevels);
+    const { app, port } = await openShop(config, new OneProcess(startedAt), log);
     lifetime.opened(() => app.close());
     console.log(`The shop listens on ${settings.host}:${port}`);
   } catch (error) {

@@ -1,7 +1,8 @@
-import { ConsoleLogger, type LogLevel } from '@nestjs/common';
+import type { LogLevel } from '@nestjs/common';
+import { ShopLog } from '../shop/shop.log.js';
 
 /** Nest's log in short lines: a level and what it is, without process, date and colour of its own. */
-export class ShortLog extends ConsoleLogger {
+export class ShortLog extends ShopLog {
   constructor({ logLevels, colors }: { logLevels: LogLevel[]; colors: boolean }) {
     super({ logLevels, colors });
   }

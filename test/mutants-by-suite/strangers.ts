@@ -34,7 +34,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'looks-as-often-as-it-is-asked': {
     about: 'looks once for each hint',
     patches: [patch('tasks/paced.ts', 'this.#lastAtMs + this.pauseMs - performance.now()', '0')],
-    tests: ['integration/forged-hints', 'unit/tasks/paced'],
+    tests: ['unit/tasks/paced'],
   },
   'tells-groups': {
     about: 'names groups in what each listener hears',
@@ -64,5 +64,28 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'forgets hints of delays that have a group',
     patches: [patch('intake/heard-hints.ts', 'rows.ask(id, isAnyones)', 'true')],
     tests: ['cluster/hints'],
+  },
+  'logs-texts-as-they-are': {
+    about: 'logs keys and errors as they are',
+    patches: [
+      patch(
+        'delay/log-lines.ts',
+        'this.#logger.warn(`${printable(line)}',
+        'this.#logger.warn(`${line}',
+      ),
+    ],
+    tests: ['hostile/hostile-texts'],
+  },
+  'lets-texts-turn-their-direction': {
+    about: 'shows what turns the direction of writing, and what cannot be seen',
+    patches: [patch('delay/printable.ts', 'ACTS.test(kept) ?', '/\\p{Cc}/u.test(kept) ?')],
+    tests: ['unit/delay/printable', 'hostile/hostile-texts'],
+  },
+  'takes-lines-of-a-message-for-frames': {
+    about: 'logs a line of a message that looks like a frame of a stack',
+    patches: [
+      patch('delay/printable.ts', '(at < 0 ? stack : stack.slice(at + message.length))', 'stack'),
+    ],
+    tests: ['unit/delay/printable'],
   },
 };

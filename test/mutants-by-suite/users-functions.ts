@@ -92,8 +92,8 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'wheel/wheel.service.ts',
-        'quietly(() => this.#logger.error(`${what} failed: ${describeError(error)}`, stackOf(error)));',
-        'this.#logger.error(`${what} failed: ${describeError(error)}`, stackOf(error));',
+        'quietly(() => this.#logger.error(`${what} failed: ${describeError(error)}`, error));',
+        'this.#logger.error(`${what} failed: ${describeError(error)}`, error);',
       ),
     ],
     tests: ['hostile/users-functions'],

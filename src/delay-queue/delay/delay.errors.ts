@@ -1,9 +1,19 @@
+import { printable, quoted } from './printable.js';
+
 /**
  * Every error of the library, each with a stable `code`. `docs/api.md` has the table, which is written from what stands
  * above each class.
  */
 export abstract class DelayError extends Error {
   abstract readonly code: string;
+
+  /** Whether its messages have lines, which no text of a caller's has made. */
+  protected static readonly hasLines: boolean = false;
+
+  constructor(message = '', options?: ErrorOptions) {
+    const lines = new.target.hasLines ? message.split('\n') : [message];
+    super(lines.map((line) => printable(line)).join('\n'), options);
+  }
 
   override get name(): string {
     return this.constructor.name;
@@ -42,7 +52,7 @@ export class DelayConflictError extends DelayError {
     readonly delayName: string,
     readonly key: string,
   ) {
-    super(`a delay ${delayName} with the key ${JSON.stringify(key)} waits already`);
+    super(`a delay ${delayName} with the key ${quoted(key)} waits already`);
   }
 }
 

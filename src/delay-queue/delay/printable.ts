@@ -1,5 +1,13 @@
-/** What a line of a log holds of one text. */
-const PRINTED_LENGTH_MAX = 4_096;
+import { describeError } from './error-text.js';
+
+/** What is shown of one text. */
+const PRINTED_LENGTH_MAX = 8_192;
+
+/** Frames of a stack, and characters of each. */
+const FRAMES_MAX = 50;
+const FRAME_LENGTH_MAX = 500;
+/** Of a stack: a message may be of any length. */
+const STACK_LENGTH_MAX = 100_000;
 
 /**
  * Characters that act on what shows them: line breaks and other controls (ESC, and so every terminal sequence, and C1),
@@ -27,13 +35,6 @@ export function printable(text: string, lengthMax = PRINTED_LENGTH_MAX): string 
   return isLong ? `${shown}…` : shown;
 }
 
-/** A text of several lines of our own making: each line is fit to be shown, and they stay lines. */
-export const printableLines = (text: string): string =>
-  text
-    .split('\n')
-    .map((line) => printable(line))
-    .join('\n');
-
 /** In quotes, as a message quotes a key. */
 export const quoted = (text: string, lengthMax?: number): string => {
   const json = JSON.stringify(text);
@@ -45,4 +46,32 @@ function escaped(char: string): string {
   if (short !== undefined) return short;
   const hex = (char.codePointAt(0) as number).toString(16);
   return hex.length <= 4 ? `\\u${hex.padStart(4, '0')}` : `\\u{${hex}}`;
+}
+
+/**
+ * An error as a log shows it: what it says on one line, and the frames of its stack below. A message that was made of a
+ * customer's text brings no line of its own, also none that looks like a frame.
+ */
+export const printableError = (error: unknown): string =>
+  `${printable(describeError(error))}${framesOf(error)}`;
+
+const FRAME = /^\s+at .+$/;
+
+/** Where an error was thrown, a line for each frame; each begins with a line break. Never throws. */
+export function framesOf(error: unknown): string {
+  try {
+    if (!(error instanceof Error)) return '';
+    const { message } = error;
+    const stack = String(error.stack).slice(0, STACK_LENGTH_MAX);
+    const at = stack.indexOf(message);
+    // Of a message that has changed since, the lines before the frames are of no known end: the frames are the last lines.
+    const lines = (at < 0 ? stack : stack.slice(at + message.length)).split('\n');
+    const frames = lines.slice(lines.findLastIndex((line) => !FRAME.test(line)) + 1);
+    return frames
+      .slice(0, FRAMES_MAX)
+      .map((frame) => `\n    ${printable(frame.trim(), FRAME_LENGTH_MAX)}`)
+      .join('');
+  } catch {
+    return '';
+  }
 }

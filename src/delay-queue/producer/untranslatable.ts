@@ -1,3 +1,4 @@
+import { quoted } from '../delay/printable.js';
 import { DelayInvalidError } from '../delay/delay.errors.js';
 import { isUntranslatable } from '../store/sql-state.js';
 import type { NewDelay } from '../store/wire/delay-rows.js';
@@ -56,7 +57,7 @@ function refusalOf({ message }: Error, fields: Fields): DelayInvalidError {
   const char = Buffer.from(hex, 'hex').toString();
   const has = (text: string): boolean => (char === '' ? NOT_ASCII.test(text) : text.includes(char));
   const [field = 'payload'] = Object.entries(fields).find(([, text]) => text && has(text)) ?? [];
-  const which = char === '' ? 'a character' : JSON.stringify(char);
+  const which = char === '' ? 'a character' : quoted(char);
   return new DelayInvalidError(
     field,
     `holds ${which}, which the encoding of this database does not have; a database of encoding UTF8 has all`,

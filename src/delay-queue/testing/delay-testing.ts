@@ -1,3 +1,4 @@
+import { quoted } from '../delay/printable.js';
 import type { INestApplicationContext } from '@nestjs/common';
 import { DelayConfigError, DelayInvalidError } from '../delay/delay.errors.js';
 import type { DelayInfo, DelayName, PayloadOf } from '../delay/delay.js';
@@ -209,7 +210,7 @@ export class DelayTesting {
   ): Promise<void> {
     const wanted = expectedOf(expected);
     const delay = await this.#find(name, key);
-    const of = `${name} of ${JSON.stringify(key)}`;
+    const of = `${name} of ${quoted(key)}`;
     const given = { actual: delay, expected, operator: 'expectScheduled' };
     if (delay === null || !isWaiting(delay)) {
       const why = delay === null ? '' : ` It is ${delay.state}.`;
@@ -229,7 +230,7 @@ export class DelayTesting {
     if (delay === null || delay.state === 'dead') return;
     const why = `is there: ${delayText(delay, this.#nowMs())}`;
     const given = { actual: delay, expected: null, operator: 'expectNotScheduled' };
-    throw failed(`${name} of ${JSON.stringify(key)} ${why}`, given);
+    throw failed(`${name} of ${quoted(key)} ${why}`, given);
   }
 
   #find<N extends DelayName>(name: N, key: string): Promise<DelayInfo<N> | null> {

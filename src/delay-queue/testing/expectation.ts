@@ -1,3 +1,4 @@
+import { quoted } from '../delay/printable.js';
 import { AssertionError } from 'node:assert';
 import { isDeepStrictEqual } from 'node:util';
 import type { DelayInfo } from '../delay/delay.js';
@@ -48,7 +49,7 @@ export function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): s
 /** One delay, for a message. */
 export function delayText(delay: DelayInfo, nowMs: number): string {
   const { key, state, wakeAt, lastError } = delay;
-  const what = key === null ? `#${delay.id} without a key` : JSON.stringify(key);
+  const what = key === null ? `#${delay.id} without a key` : quoted(key);
   const when = wakeAt === null ? '' : `, due in ${timeText(Number(wakeAt) - nowMs)}`;
   const error = lastError === null ? '' : ` (${lastError})`;
   return `${what} ${state}${when}${error}`;

@@ -6,4 +6,5 @@ import { DelayError } from '../delay/delay.errors.js';
  */
 export class DelayTestingError extends DelayError {
   readonly code = 'DELAY_TESTING';
+  protected static override readonly hasLines = true;
 }

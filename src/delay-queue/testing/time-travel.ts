@@ -1,3 +1,4 @@
+import { quoted } from '../delay/printable.js';
 import type { DelayName } from '../delay/delay.js';
 import { DelayShutdownError } from '../delay/delay.errors.js';
 import type { RunNowResult } from '../delay/verdicts.js';
@@ -66,15 +67,13 @@ export class TimeTravel {
       );
       if (due?.verdict === undefined || due.verdict === 'absent' || due.verdict === 'running') {
         const why = due?.verdict === 'running' ? 'runs already' : 'does not wait';
-        throw new DelayTestingError(
-          `${name} of ${JSON.stringify(key)} ${why}: ${await tellOthers()}`,
-        );
+        throw new DelayTestingError(`${name} of ${quoted(key)} ${why}: ${await tellOthers()}`);
       }
       await this.#run(Number(due.id), manual, log);
       const [run] = log.runs;
       if (run !== undefined) return run as DelayRun<N>;
       throw new DelayTestingError(
-        `${name} of ${JSON.stringify(key)} did not begin: it is paused, a limit holds it back, the pool had no connection for it, or it is gone`,
+        `${name} of ${quoted(key)} did not begin: it is paused, a limit holds it back, the pool had no connection for it, or it is gone`,
       );
     });
   }

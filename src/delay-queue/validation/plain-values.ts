@@ -1,6 +1,11 @@
 import { isAnyArrayBuffer, isDate, isMap, isPromise, isSet } from 'node:util/types';
 import { cut } from './shown.js';
 
+import { quoted } from '../delay/printable.js';
+
+/** Of a key in a path. */
+const STEP_LENGTH_MAX = 40;
+
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
 /** `Array.prototype` is an array itself; the prototype of a subclass is not. */
@@ -36,8 +41,8 @@ export function notPlain(value: object): string {
 /** How a path goes on: `.orderId`, `["a b"]`, `[0]`. */
 export function pathStep(step: string | number): string {
   if (typeof step === 'number') return `[${step}]`;
-  const key = cut(step);
-  return IDENTIFIER.test(key) ? `.${key}` : `[${JSON.stringify(key)}]`;
+  if (IDENTIFIER.test(step)) return `.${cut(step)}`;
+  return `[${quoted(step, STEP_LENGTH_MAX)}]`;
 }
 
 /** Length of a number as `jsonb` writes it; `5e-324` has 326 characters. What needs an `e+` is refused. */

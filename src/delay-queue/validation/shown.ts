@@ -8,6 +8,8 @@ import {
   isSet,
 } from 'node:util/types';
 
+import { printable, quoted } from '../delay/printable.js';
+
 const SHOWN_LENGTH_MAX = 40;
 
 /** A refused value, short enough for an error message; objects are named by kind only. */
@@ -16,7 +18,7 @@ export function shown(value: unknown): string {
     case 'string':
       return value.length > SHOWN_LENGTH_MAX
         ? `a text of ${value.length} characters`
-        : JSON.stringify(value);
+        : quoted(value);
     case 'number':
     case 'boolean':
     case 'undefined':
@@ -29,8 +31,7 @@ export function shown(value: unknown): string {
 }
 
 /** The beginning of a name that is not ours. */
-export const cut = (name: string): string =>
-  name.length > SHOWN_LENGTH_MAX ? `${name.slice(0, SHOWN_LENGTH_MAX)}…` : name;
+export const cut = (name: string): string => printable(name, SHOWN_LENGTH_MAX);
 
 function kindOf(value: object): string {
   try {

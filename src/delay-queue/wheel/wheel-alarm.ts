@@ -1,7 +1,8 @@
 import { AsyncResource } from 'node:async_hooks';
 import { performance } from 'node:perf_hooks';
 import { Worker } from 'node:worker_threads';
-import { Injectable, Logger, type OnApplicationShutdown } from '@nestjs/common';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { LogLines } from '../delay/log-lines.js';
 import { quietly } from '../delay/adopted.js';
 import { describeError } from '../delay/error-text.js';
 
@@ -27,7 +28,7 @@ const YOUNG_GENERATION_MB = 1;
  */
 @Injectable()
 export class WheelAlarm implements OnApplicationShutdown {
-  readonly #logger = new Logger('WheelAlarm');
+  readonly #logger = new LogLines('WheelAlarm');
   readonly #timesSet = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   readonly #deadlineMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
   /** Otherwise the thread would keep the AsyncLocalStorage of the code that set the alarm first. */

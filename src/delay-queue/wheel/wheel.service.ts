@@ -3,7 +3,6 @@ import {
   type BeforeApplicationShutdown,
   Inject,
   Injectable,
-  Logger,
   type OnApplicationShutdown,
   Optional,
 } from '@nestjs/common';
@@ -15,6 +14,7 @@ import {
 } from '../delay/delay.errors.js';
 import type { Duration } from '../delay/time/duration.js';
 import { describeError } from '../delay/error-text.js';
+import { LogLines } from '../delay/log-lines.js';
 import { atStart } from '../validation/blame.js';
 import { parseDurationMs } from '../validation/duration.js';
 import { checkInteger } from '../validation/integer.js';
@@ -53,7 +53,7 @@ const EXPIRED_PER_TURN = 1_024;
  */
 @Injectable()
 export class WheelService implements BeforeApplicationShutdown, OnApplicationShutdown {
-  readonly #logger = new Logger('WheelService');
+  readonly #logger = new LogLines('WheelService');
   readonly #channels: Channel[] = [];
   readonly #scratch = new Int32Array(EXPIRED_PER_TURN);
   readonly #sleep: WheelSleep;
@@ -163,7 +163,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
 
   #run(what: string, fn: () => unknown): void {
     const report = (error: unknown) =>
-      quietly(() => this.#logger.error(`${what} failed: ${describeError(error)}`, stackOf(error)));
+      quietly(() => this.#logger.error(`${what} failed: ${describeError(error)}`, error));
     try {
       const result = adopted(fn());
       if (result instanceof Promise) void result.catch(report);
@@ -182,10 +182,3 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
 }
 
 /** Whatever was thrown: a getter may throw, too. */
-function stackOf(error: unknown): string | undefined {
-  try {
-    return error instanceof Error ? error.stack : undefined;
-  } catch {
-    return undefined;
-  }
-}

@@ -34,6 +34,8 @@ import {
   OnDelayEvent,
   type PayloadIssue,
   PostponeDelay,
+  printable,
+  printableError,
 } from 'nestjs-delay-queue';
 import { fits, same } from '../../support/same-type.js';
 
@@ -41,6 +43,11 @@ import { fits, same } from '../../support/same-type.js';
 type Made<E extends abstract new (...given: never[]) => { code: string }> = (
   ...given: ConstructorParameters<E>
 ) => InstanceType<E>['code'];
+
+function shown() {
+  same<typeof printable, (text: string, lengthMax?: number) => string>(true);
+  same<typeof printableError, (error: unknown) => string>(true);
+}
 
 function errors() {
   type Why<Code> = (...given: ConstructorParameters<typeof Error>) => Code;
@@ -120,5 +127,5 @@ class Listeners {
 }
 
 it('what errors and events are, by `tsc`', () => {
-  expect([errors, heard, Listeners]).toBeDefined();
+  expect([errors, shown, heard, Listeners]).toBeDefined();
 });

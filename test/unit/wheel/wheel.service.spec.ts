@@ -62,7 +62,7 @@ describe('a volatile timer', () => {
     await test.passed(3);
     await test.passed(0);
     // Who rejects is heard of a microtask later, perhaps in another turn.
-    const complaints = test.complaints.map((line) => line.split(' failed: ')[1]);
+    const complaints = test.complaints.map((line) => line.split(/ failed: |\n/)[1]);
     expect(complaints).toHaveLength(3);
     expect(new Set(complaints)).toEqual(new Set(['Error: rejected', 'Error: thrown', 'null']));
   });
