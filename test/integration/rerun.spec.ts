@@ -10,7 +10,7 @@ import {
   signal,
 } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
-import { until } from '../support/until.js';
+import { inTime, until } from '../support/until.js';
 
 /** What comes while its key runs is not lost: the key runs once more, after that run. */
 const KEY = 'k';
@@ -55,6 +55,8 @@ const settings = { backoff: () => 60_000, maxAttempts: 2 } as const;
 const batch = { batch: 10, ...settings } as const;
 
 const node = new OneNode({
+  // Nothing is found by a load, or by the look that comes as often.
+  options: { horizon: '20m', loadEvery: '10m' },
   providers: [
     plainHandler('test.plain', handle, settings),
     fencedHandler('test.fenced', handle, settings),
@@ -70,7 +72,7 @@ const again = (name: Name, payload: number, manager?: EntityManager): Promise<Sc
   node.delays.schedule(name, payload, { key: KEY, after: 0, running: 'rerun', manager });
 
 const nextRun = async (): Promise<Run> => {
-  const run = await began.promise;
+  const run = await inTime(began.promise, 'the next run');
   began = signal<Run>();
   return run;
 };

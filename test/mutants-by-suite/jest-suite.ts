@@ -26,7 +26,18 @@ function endAll(leader: ChildProcess): void {
   }
 }
 
-/** Tests on sources that are changed as they are loaded; ends at the first file that fails. */
+/** Looks at what is written down so far. */
+const LOOK_EVERY_MS = 500;
+
+function resultIn(file: string): Result | undefined {
+  try {
+    return JSON.parse(readFileSync(file, 'utf8')) as Result;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Tests on sources that are changed as they are loaded; ends at the first test that fails. */
 async function run(tests: readonly string[], patches: readonly SourcePatch[]): Promise<Result> {
   const folder = mkdtempSync(join(tmpdir(), 'delay-queue-mutants-'));
   const file = join(folder, 'result.json');
@@ -39,14 +50,17 @@ async function run(tests: readonly string[], patches: readonly SourcePatch[]): P
   });
   const end = (): void => endAll(child);
   for (const signal of INTERRUPTS) process.once(signal, end);
+  const look = setInterval(() => {
+    if (resultIn(file)?.failed !== undefined) end();
+  }, LOOK_EVERY_MS);
   await once(child, 'close');
+  clearInterval(look);
   for (const signal of INTERRUPTS) process.off(signal, end);
   end();
-  try {
-    return JSON.parse(readFileSync(file, 'utf8')) as Result;
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
+  const result = resultIn(file);
+  rmSync(folder, { recursive: true });
+  if (result === undefined) throw new Error('no file of tests has ended');
+  return result;
 }
 
 const textOf = ({ passed, failed }: Result): string =>

@@ -36,7 +36,7 @@ export interface RunOptions {
   /** In this order. */
   specs: readonly string[];
   patches?: readonly SourcePatch[];
-  /** Ends at the first file that fails. */
+  /** Ends at the first test that fails. */
   bail: boolean;
   workers: number;
   /** The longest of them, as far as it is known. */
@@ -74,6 +74,7 @@ export async function run(options: RunOptions): Promise<Run> {
       SOURCE_PATCHES: JSON.stringify(patches),
       SPECS: JSON.stringify(paths),
       RESULT_FILE: file,
+      ...(bail && { FIRST_FAILURE: 'ends it' }),
     },
   });
   let stopped: Run['stopped'];
@@ -85,9 +86,10 @@ export async function run(options: RunOptions): Promise<Run> {
     for (const result of results.slice(seen)) options.onFile?.(result);
     if (results.length > seen) lastAtMs = performance.now();
     seen = results.length;
+    const isOver = bail && results.some(({ test }) => test !== undefined);
     if (performance.now() - lastAtMs > longestMs * 2 + HANGS_AFTER_MS) stopped = 'hangs';
     else if (performance.now() - beganAtMs > withinMs) stopped = 'time';
-    if (stopped !== undefined) endAll(child);
+    if (stopped !== undefined || isOver) endAll(child);
   };
   const timer = setInterval(look, LOOK_EVERY_MS);
   const abort = (): void => endAll(child);

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import {
   type DynamicModule,
   type INestApplicationContext,
@@ -52,7 +53,7 @@ export interface DelayNode {
   events: DelayEvents;
   dataSource: DataSource;
   wheel: WheelService;
-  /** The next event of that kind that matches; fails after 30 s. */
+  /** The next event of that kind that matches; fails after 15 s, and says which came instead. */
   next<K extends keyof DelayEventMap>(
     event: K,
     matches?: (data: DelayEventMap[K][0]) => boolean,
@@ -60,7 +61,10 @@ export interface DelayNode {
   stop(): Promise<void>;
 }
 
-const EVENT_WITHIN_MS = 30_000;
+/** Events come at once; on a busy machine none was seen to take 10 s. */
+const EVENT_WITHIN_MS = 15_000;
+/** Of those that did not match, so many are told of. */
+const TOLD_MAX = 3;
 
 /** Of nodes alone: a run may give them a role with settings of its own (`test/servers/matrix.ts`). */
 function asNodesRole(given: string): string {
@@ -116,13 +120,19 @@ function nextEvent<K extends keyof DelayEventMap>(
   event: K,
   matches: (data: DelayEventMap[K][0]) => boolean,
 ): Promise<DelayEventMap[K][0]> {
+  const others: DelayEventMap[K][0][] = [];
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => {
       events.off(event, listener);
-      reject(new Error(`no event ${event} within ${EVENT_WITHIN_MS} ms`));
+      const instead = others.length > 0 ? `; instead: ${inspect(others.slice(-TOLD_MAX))}` : '';
+      const what = `${event} for which ${String(matches).replaceAll(/\s+/g, ' ')}`;
+      reject(new Error(`waited ${EVENT_WITHIN_MS} ms for an event ${what}${instead}`));
     }, EVENT_WITHIN_MS);
     const listener = (data: DelayEventMap[K][0]): void => {
-      if (!matches(data)) return;
+      if (!matches(data)) {
+        others.push(data);
+        return;
+      }
       clearTimeout(timer);
       events.off(event, listener);
       resolve(data);
