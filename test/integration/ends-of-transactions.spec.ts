@@ -216,3 +216,13 @@ it('a call whose second statement comes behind COMMIT AND CHAIN is refused', asy
   await other.rollback();
   expect(await cancelled).toMatchObject({ code: 'DELAY_INVALID', field: 'manager' });
 });
+
+it('the first call of all that is made while COMMIT is on its way is refused', async () => {
+  const fresh = await node.start({ options: { worker: false } });
+  runner = fresh.dataSource.createQueryRunner();
+  await runner.startTransaction();
+  const ended = runner.commitTransaction();
+  const late = outcomeOf(fresh.delays.cancel('test.a', 'late', { manager: runner.manager }));
+  await ended;
+  expect(await late).toMatchObject({ code: 'DELAY_INVALID', field: 'manager' });
+});

@@ -192,3 +192,25 @@ it('the connection of a handler is not its to end', async () => {
   expect(errors).toEqual(Array.from({ length: 4 }, () => expect.any(DelayInvalidError)));
   expect(await effects()).toEqual([{ n: 1 }]);
 });
+
+it.each(['commitTransaction', 'rollbackTransaction'] as const)(
+  'a handler may %s as often as it has begun one, and not that of its attempt',
+  async (way) => {
+    const refused: unknown[] = [];
+    const end = await endOf(async (manager) => {
+      const runner = manager.queryRunner!;
+      await manager.query(INSERT, [1]);
+      for (let times = 0; times < 2; times += 1) {
+        await runner.startTransaction();
+        await runner.startTransaction();
+        await runner[way]();
+        await runner[way]();
+        await runner[way]().catch((error: unknown) => refused.push(error));
+      }
+    });
+    const refusal = { code: 'DELAY_INVALID', field: 'manager' };
+    expect(refused).toMatchObject([refusal, refusal]);
+    expect(end.event).toBe('completed');
+    expect(await effects()).toEqual([{ n: 1 }]);
+  },
+);

@@ -23,3 +23,15 @@ it('as many rows are looked at as the page before suggests', () => {
   size.begin(2.5);
   expect(size.scan).toBe(5_500);
 });
+
+const tooMuch = (): Promise<never> =>
+  Promise.reject(Object.assign(new Error('timeout'), { code: '57014' }));
+
+it('what lies behind a crowd is fetched in the largest pages, and no larger than a statement may look', async () => {
+  const size = new SweepSize();
+  expect(size.largest).toEqual({ page: 2_000, scan: 10_000 });
+  for (const scan of [10_000, 5_000, 2_500]) await size.runOrShrink(scan, tooMuch);
+  expect(size.largest).toEqual({ page: 1_250, scan: 1_250 });
+  size.begin(1);
+  expect([size.scan, size.page]).toEqual([1_250, 125]);
+});
