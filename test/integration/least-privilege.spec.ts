@@ -216,8 +216,9 @@ it('that role cannot migrate; a second one that may create a schema can, and the
   const migrator = `${role}_migrator`;
   const admin = new Client({ connectionString: empty.url });
   await admin.connect();
-  // TypeORM keeps its list of migrations in `public`.
+  // TypeORM keeps its list of migrations in `public`, where every role may create up to Postgres 14.
   await admin.query(`
+    REVOKE CREATE ON SCHEMA public FROM PUBLIC;
     CREATE ROLE ${migrator} LOGIN PASSWORD '${migrator}';
     GRANT CREATE ON DATABASE ${new URL(empty.url).pathname.slice(1)} TO ${migrator};
     GRANT CREATE ON SCHEMA public TO ${migrator}`);

@@ -51,8 +51,8 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
     tests: PLANTED,
   },
   'leaves-its-path-behind': {
-    about: 'has the migrations behind its own go by its path',
-    patches: [patch(MIGRATIONS, "await setPath(runner, found?.path ?? '');", '')],
+    about: 'has the migrations behind its own go by another path than they had',
+    patches: [patch(MIGRATIONS, "found?.path ?? ''", "'public'")],
     tests: PLANTED,
   },
   'keeps-the-path-of-a-role': {

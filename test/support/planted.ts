@@ -22,14 +22,13 @@ const TYPES = (
   'text varchar name "char" int2 int4 int8 float8 numeric bool timestamptz interval jsonb uuid ' +
   'json oid tid bytea xid8 jsonpath'
 ).split(' ');
-/** Of a function's two arguments: all pairs of more are a few million. */
-const PLAIN = TYPES.filter((type) => !/name|char"|int2|json$|oid|tid|bytea|xid8|path/.test(type));
+
+/** Of a function's two arguments: all pairs are too many. */
+const PLAIN = 'text varchar int4 int8 float8 numeric bool jsonb'.split(' ');
 const ARRAYS = ['text[]', 'int4[]', 'int8[]', 'float8[]', 'bool[]', 'timestamptz[]', 'jsonb[]'];
 
-const OPERATORS =
-  '+ - * / % ^ = <> < <= > >= || & | << >> -> ->> #> #>> @> <@ ? @? @@ ~ ~~ !~ ~* !~~ ~~*'.split(
-    ' ',
-  );
+/** What `IN`, `BETWEEN`, `NULLIF` and `USING` look for. */
+const UNWRITTEN = ['=', '<>', '<=', '>='];
 
 const textArray = (texts: readonly string[]): string =>
   `ARRAY[${texts.map((text) => `'${text}'`).join(', ')}]::text[]`;
@@ -37,8 +36,13 @@ const textArray = (texts: readonly string[]): string =>
 const ALL_TYPES = textArray([...TYPES, ...ARRAYS]);
 const PLAIN_TYPES = textArray(PLAIN);
 
-/** @param words whatever stands before a parenthesis in the statements */
-export async function plant(client: Client, words: readonly string[]): Promise<void> {
+/** @param texts whose functions and operators have doubles then */
+export async function plant(client: Client, texts: readonly string[]): Promise<void> {
+  const words = new Set(texts.flatMap(wordsBeforeParentheses));
+  const signs = new Set([
+    ...UNWRITTEN,
+    ...texts.flatMap((text) => text.match(/[-+*/<>=~!@#%^&|?]+/g) ?? []),
+  ]);
   await client.query(`
     CREATE SCHEMA planted_functions;
     CREATE SCHEMA planted_operators;
@@ -60,7 +64,9 @@ export async function plant(client: Client, words: readonly string[]): Promise<v
     DO $plant$
     DECLARE
       _names text[] := ARRAY(SELECT DISTINCT proname::text FROM pg_proc
-                             WHERE pronamespace = 'pg_catalog'::regnamespace AND proname = ANY (${textArray([...new Set(words)])}));
+                             WHERE pronamespace = 'pg_catalog'::regnamespace AND proname = ANY (${textArray([...words])}));
+      _signs text[] := ARRAY(SELECT DISTINCT oprname::text FROM pg_operator
+                             WHERE oprnamespace = 'pg_catalog'::regnamespace AND oprname = ANY (${textArray([...signs])}));
       _definition text;
       _operator text;
     BEGIN
@@ -83,7 +89,7 @@ export async function plant(client: Client, words: readonly string[]): Promise<v
       END LOOP;
       FOR _operator IN
         SELECT format('%s (FUNCTION = planted_operators.op, LEFTARG = %s, RIGHTARG = %s)', o, t, u)
-        FROM unnest(${textArray(OPERATORS)}) o, unnest(${ALL_TYPES}) t, unnest(${ALL_TYPES}) u
+        FROM unnest(_signs) o, unnest(${ALL_TYPES}) t, unnest(${ALL_TYPES}) u
       LOOP
         EXECUTE 'CREATE OPERATOR planted_operators.' || _operator;
       END LOOP;
@@ -149,5 +155,5 @@ export async function plantedUnder(client: Client, schema: string): Promise<stri
 }
 
 /** Words before a parenthesis: of those, functions are what `pg_catalog` has functions of. */
-export const wordsBeforeParentheses = (text: string): string[] =>
+const wordsBeforeParentheses = (text: string): string[] =>
   [...text.matchAll(/\b([a-z_][a-z0-9_]*)\s*\(/g)].map(([, name]) => name!);
