@@ -50,6 +50,17 @@ const isPassedOver = (node: ts.Node): boolean =>
   ts.isTypeAliasDeclaration(node) ||
   ts.isDecorator(node);
 
+/** What a function answers is awaited by its caller, where nothing catches what it throws. */
+function isJustAnswered(node: ts.AwaitExpression): boolean {
+  if (!ts.isReturnStatement(node.parent)) return false;
+  let around: ts.Node = node.parent;
+  while (!ts.isFunctionLike(around)) {
+    if (ts.isTryStatement(around)) return false;
+    around = around.parent;
+  }
+  return true;
+}
+
 /** All small changes to a source that its syntax allows. */
 export function changesIn(file: string, text: string): Change[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
@@ -96,7 +107,8 @@ function changesAt(node: ts.Node, source: ts.SourceFile): Found[] {
   if (ts.isWhileStatement(node)) return put(node.expression, 'condition', 'false');
   if (ts.isBinaryExpression(node)) return binary(node, put, textOf);
   if (ts.isPrefixUnaryExpression(node)) return prefix(node, put, textOf);
-  if (ts.isAwaitExpression(node)) return put(node, 'await dropped', textOf(node.expression));
+  if (ts.isAwaitExpression(node))
+    return isJustAnswered(node) ? [] : put(node, 'await dropped', textOf(node.expression));
   if (ts.isNumericLiteral(node)) return number(node, put);
   if (node.kind === ts.SyntaxKind.TrueKeyword) return put(node, 'truth', 'false');
   if (node.kind === ts.SyntaxKind.FalseKeyword) return put(node, 'truth', 'true');

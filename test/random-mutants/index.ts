@@ -69,8 +69,10 @@ async function main(): Promise<void> {
         const verdict = await judge(next, { ...options, text: texts.get(next.file) ?? '' });
         if (verdict === undefined) return;
         verdicts.set(verdict);
-        const { outcome, seconds, file, line, is, spec = '', test = '' } = verdict;
-        console.log(`${outcome} in ${seconds} s: ${file}:${line}: ${is}\n    ${spec} ${test}`);
+        const { outcome, seconds, file, line, kind, was, spec = '', test = '' } = verdict;
+        console.log(
+          `${outcome} in ${seconds} s: ${file}:${line} [${kind}] ${was}\n    ${spec} ${test}`,
+        );
       }
     };
     await Promise.all(Array.from({ length: at }, one));

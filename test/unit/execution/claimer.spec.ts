@@ -1,0 +1,218 @@
+import { beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
+import { Claimer } from '../../../src/delay-queue/execution/claimer.js';
+import { ClaimSizes } from '../../../src/delay-queue/execution/places/claim-sizes.js';
+import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
+import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/wire/attempt-rows.js';
+
+const LEASE_MS = 60_000;
+/** On the database's clock. */
+const NOW_MS = 1_760_000_000_000;
+
+let asked: ClaimRequest[][];
+let answer: () => ClaimedRow[];
+let events: string[];
+let again: Map<number, number[]>;
+let given: [id: number, epoch: number][];
+/** To be called when what was given back is. */
+let backs: (() => void)[];
+let skipped: number[];
+let reported: string[];
+let dead: string[];
+let setAsideCount: number;
+let estimateMs: number;
+let lost: LostClaims;
+let sizes: ClaimSizes;
+let claimer: Claimer;
+
+const handler = (name: string) => ({ name, leaseMs: LEASE_MS, maxAttempts: 3, limits: null });
+
+beforeEach(() => {
+  [asked, events, again, given, backs] = [[], [], new Map(), [], []];
+  [skipped, reported, dead, setAsideCount, estimateMs] = [[], [], [], 0, NOW_MS];
+  answer = () => asked.at(-1)!.map(({ id, epoch }) => row(id, { epoch: epoch + 1 }));
+  const told = new DelayEvents();
+  told.on('trouble', ({ during, error }) => events.push(`${during}: ${(error as Error).message}`));
+  told.on('recovered', ({ during }) => events.push(`${during} again`));
+  lost = new LostClaims();
+  sizes = new ClaimSizes(500, () => LEASE_MS);
+  claimer = new Claimer(
+    {
+      claim: async (requests: ClaimRequest[]) => {
+        asked.push(requests);
+        return answer();
+      },
+    } as never,
+    {} as never,
+    {} as never,
+    { get: (name: string) => (name === 'gone' ? undefined : handler(name)) } as never,
+    {
+      sample: () => {},
+      nowMs: () => estimateMs,
+      afterReading: (readMs: number) => ({ readMs, leastMs: () => readMs }),
+    } as never,
+    {
+      again: ({ id }: Entry, inMs: number) => again.set(id, [...(again.get(id) ?? []), inMs]),
+    } as never,
+    {
+      giveBack: (id: number, epoch: number, onGivenBack = () => {}) => {
+        given.push([id, epoch]);
+        backs.push(onGivenBack);
+      },
+      setAside: ({ id }: ClaimedRow, error: string, onDead: () => void) => {
+        reported.push(`set aside ${id}: ${error}`);
+        onDead();
+      },
+      report: ({ id }: { id: number }, { kind }: { kind: string }) =>
+        reported.push(`${kind} ${id}`),
+      batchers: { recurrences: { skip: ({ id }: { id: number }) => skipped.push(id) } },
+    } as never,
+    lost,
+    sizes,
+    {
+      tell: ({ id, attempts, error }: { id: number; attempts: number; error: string }) =>
+        dead.push(`${id} ${attempts} ${error}`),
+      look: async () => setAsideCount,
+    } as never,
+    told,
+  );
+  jest.spyOn(Math, 'random').mockReturnValue(0);
+});
+
+const entry = (id: number, name = 'a'): Entry =>
+  ({ id, epoch: 1, name, group: null, place: 'ready', timesNotClaimed: 0 }) as unknown as Entry;
+
+const row = (id: number, odd: Partial<ClaimedRow> = {}): ClaimedRow => ({
+  id,
+  epoch: 2,
+  name: 'a',
+  key: null,
+  extras: null,
+  payload: 'null',
+  due_ms: NOW_MS - 1_000,
+  created_ms: NOW_MS - 2_000,
+  attempts: 1,
+  max_attempts: 3,
+  now_ms: NOW_MS,
+  ...odd,
+});
+
+const failing = (code: string | undefined) => (): never => {
+  throw Object.assign(new Error('no'), code === undefined ? {} : { code });
+};
+
+const claim = (...entries: Entry[]) => claimer.claim(entries);
+
+describe('a claim', () => {
+  it('asks for each with its lease, and what was lost before is known by its answer', async () => {
+    lost.add(1, 2);
+    const entries = [entry(1), entry(2)];
+    const claimed = await claim(...entries);
+    expect(asked[0]).toMatchObject([
+      { id: 1, epoch: 1, leaseMs: LEASE_MS, maxAttempts: 3 },
+      { id: 2, epoch: 1 },
+    ]);
+    expect(entries.map(({ place }) => place)).toEqual(['claiming', 'claiming']);
+    expect('rows' in claimed && [...claimed.rows.keys()]).toEqual([1, 2]);
+    expect(lost.has(1, 2)).toBe(false);
+  });
+
+  it('of which nobody knows whether it happened is given back, and looked at only then', async () => {
+    answer = failing(undefined);
+    expect(await claim(entry(1), entry(2))).toEqual({ pauseMs: 100 });
+    expect([given, lost.has(1, 2), lost.has(2, 2), [...again]]).toEqual([
+      [
+        [1, 2],
+        [2, 2],
+      ],
+      true,
+      true,
+      [],
+    ]);
+    for (const back of backs) back();
+    expect([...again]).toEqual([
+      [1, [100]],
+      [2, [100]],
+    ]);
+  });
+
+  it('that fails is followed by pauses that grow, and by a short one after one that works', async () => {
+    answer = failing(undefined);
+    const pauses: unknown[] = [];
+    for (let times = 0; times < 3; times += 1) pauses.push(await claim(entry(1), entry(2)));
+    expect(pauses).toEqual([{ pauseMs: 100 }, { pauseMs: 200 }, { pauseMs: 400 }]);
+    answer = () => [];
+    await claim(entry(1), entry(2));
+    expect(events.at(-1)).toBe('claim again');
+    answer = failing(undefined);
+    expect(await claim(entry(1), entry(2))).toEqual({ pauseMs: 100 });
+  });
+
+  it('that is refused is made smaller at once, down to one, which rests while its neighbours run', async () => {
+    answer = failing('22003');
+    await claim(...Array.from({ length: 4 }, (_, id) => entry(id + 1)));
+    expect(sizes.mostWith(entry(1))).toBe(2);
+    expect(given).toEqual([]);
+    const only = entry(9);
+    await claim(only);
+    await claim(only);
+    expect(again.get(9)).toEqual([1_000, 2_000]);
+    expect(events.at(-1)).toMatch(/^claim: a #9 cannot be claimed/);
+  });
+
+  it('of rows of which one was set aside is asked for again as large as it was', async () => {
+    setAsideCount = 1;
+    answer = failing('22003');
+    await claim(entry(1), entry(2));
+    expect(sizes.mostWith(entry(1))).toBe(500);
+  });
+});
+
+const attemptOf = (of: ClaimedRow, agoMs = 0) => claimer.attempt(of, performance.now() - agoMs);
+
+describe('what was claimed', () => {
+  it('is an attempt, whose lease counts from when it was asked for', () => {
+    const askedAtMs = performance.now();
+    const attempt = claimer.attempt(row(1), askedAtMs);
+    expect(attempt).toMatchObject({ id: 1, epoch: 2, latenessMs: 1_000 });
+    expect(attempt?.leaseEndsAtMs).toBe(askedAtMs + LEASE_MS);
+  });
+
+  it.each([
+    [-5_000, 1_000],
+    [0, 1_000],
+    [5_000, 1_500],
+  ])('is as late as the claim allows, where the estimate is off by %d ms', (offMs, latestMs) => {
+    jest.spyOn(performance, 'now').mockReturnValue(10_000);
+    estimateMs = NOW_MS + offMs;
+    expect(claimer.attempt(row(1), 9_500)?.latenessMs).toBe(latestMs);
+    jest.restoreAllMocks();
+  });
+
+  it('is given back when its lease is over, when its name has no handler, and when the node ends', () => {
+    expect(attemptOf(row(1), LEASE_MS)).toBeUndefined();
+    expect(attemptOf(row(2, { name: 'gone' }))).toBeUndefined();
+    claimer.stop();
+    expect(attemptOf(row(3))).toBeUndefined();
+    expect(given.map(([id]) => id)).toEqual([1, 2, 3]);
+  });
+
+  it('and cannot be read is set aside, and counts as no attempt', () => {
+    expect(attemptOf(row(1, { attempts: 2, due_ms: Number.NaN }))).toBeUndefined();
+    expect(reported).toEqual([expect.stringContaining('set aside 1')]);
+    expect(dead).toEqual([expect.stringMatching(/^1 1 /)]);
+  });
+
+  it('and recurs stands for its instant; missed is only a first attempt that comes too late', () => {
+    const repeat = { every: 3_600_000, from: NOW_MS - 120_000, catchUp: 'none' };
+    const extras = JSON.stringify({ group: null, headers: null, repeat });
+    const late = { extras, due_ms: NOW_MS - 120_000 };
+    expect(attemptOf(row(1, late))).toBeUndefined();
+    expect(skipped).toEqual([1]);
+    expect(attemptOf(row(2, { ...late, attempts: 2 }))).toMatchObject({ latenessMs: 120_000 });
+    const unknown = JSON.stringify({ group: null, headers: null, repeat: { catchUp: 'never' } });
+    expect(attemptOf(row(3, { extras: unknown }))).toBeUndefined();
+    expect([skipped, reported]).toEqual([[1], ['unreadable 3']]);
+  });
+});

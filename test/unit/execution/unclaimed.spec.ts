@@ -1,0 +1,164 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
+import { SetAside } from '../../../src/delay-queue/execution/set-aside.js';
+import { Unclaimed } from '../../../src/delay-queue/execution/unclaimed.js';
+import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
+import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
+import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
+import { Signal } from '../../../src/delay-queue/tasks/signal.js';
+
+const NOW_MS = 1_000_000;
+
+let rows: Partial<LookedRow>[];
+let isDown: boolean;
+/** What became of the entries. */
+let done: string[];
+let pauses: Map<number, number[]>;
+let takesOver: boolean;
+let dead: number[];
+let events: string[];
+let lost: LostClaims;
+let unclaimed: Unclaimed;
+
+beforeEach(() => {
+  [rows, isDown, done, pauses, takesOver, dead, events] = [[], false, [], new Map(), false, [], []];
+  lost = new LostClaims();
+  const told = new DelayEvents();
+  told.on('dead', ({ id, attempt }) => events.push(`dead ${id} ${attempt}`));
+  told.on('trouble', ({ during }) => events.push(during));
+  const store = {
+    lookAt: async () => {
+      if (isDown) throw new Error('down');
+      return rows;
+    },
+    deadLetter: async (requests: { id: number }[]) => {
+      dead.push(...requests.map(({ id }) => id));
+      return requests.map(({ id }) => ({ id, name: 'a', key: null, attempts: 3, error: 'no' }));
+    },
+    setAside: async (ids: number[]) =>
+      ids.map((id) => ({ id, name: 'a', key: null, attempts: 0, error: 'odd' })),
+    recur: async (items: { id: number; nextMs: number }[]) =>
+      items.map(({ id, nextMs }) => ({ id, epoch: 5, name: 'a', attempts: 3, wake_ms: nextMs })),
+  };
+  const intake = {
+    again: ({ id }: Entry, inMs: number) => {
+      done.push(`again ${id}`);
+      pauses.set(id, [...(pauses.get(id) ?? []), inMs]);
+    },
+    forget: ({ id }: Entry) => done.push(`forget ${id}`),
+    correct: ({ id }: Entry, wakeMs: number) => done.push(`correct ${id} ${wakeMs}`),
+    offer: ({ id, epoch }: Wake, source: string) => done.push(`offer ${id} ${epoch} ${source}`),
+  };
+  unclaimed = new Unclaimed(
+    store as never,
+    { get: () => ({ maxAttempts: 3 }) } as never,
+    intake as never,
+    lost,
+    { takes: () => takesOver } as never,
+    new Signal<Wake>(),
+    new SetAside(store as never, told),
+    told,
+  );
+});
+
+const entry = (id: number): Entry =>
+  ({ id, epoch: 1, name: 'a', timesNotClaimed: 0 }) as unknown as Entry;
+
+const row = (id: number, odd: Partial<LookedRow> = {}): Partial<LookedRow> => ({
+  id,
+  epoch: 1,
+  name: 'a',
+  group: null,
+  attempts: 0,
+  max_attempts: null,
+  leased_by: null,
+  failed: false,
+  is_odd: false,
+  repeat: null,
+  wake_ms: NOW_MS - 1,
+  now_ms: NOW_MS,
+  due_ms: NOW_MS - 1,
+  ...odd,
+});
+
+async function lookAfter(...found: Partial<LookedRow>[]): Promise<string[]> {
+  rows = found;
+  await unclaimed.lookAfter([entry(1)]);
+  return done;
+}
+
+describe('what a claim did not get', () => {
+  it('and is gone, or a dead letter, is forgotten', async () => {
+    expect(await lookAfter()).toEqual(['forget 1']);
+    done.length = 0;
+    expect(await lookAfter(row(1, { wake_ms: null }))).toEqual(['forget 1']);
+  });
+
+  it('and has moved on is offered anew, but not while another node runs it', async () => {
+    const moved = { epoch: 4, wake_ms: NOW_MS + 50 };
+    expect(await lookAfter(row(1, moved))).toEqual(['forget 1', 'offer 1 4 read']);
+    done.length = 0;
+    expect(await lookAfter(row(1, { ...moved, leased_by: 'another' }))).toEqual(['forget 1']);
+    done.length = 0;
+    lost.add(1, 4);
+    const ours = row(1, { ...moved, leased_by: 'node' });
+    expect(await lookAfter(ours)).toEqual(['forget 1', 'offer 1 4 read']);
+  });
+
+  it('and is early is looked at when its time has come', async () => {
+    const early = row(1, { wake_ms: NOW_MS + 50 });
+    expect(await lookAfter(early)).toEqual([`correct 1 ${NOW_MS + 50}`, 'again 1']);
+    expect(pauses.get(1)).toEqual([50]);
+  });
+
+  it('and is due now is locked: it is looked at again, after pauses that grow', async () => {
+    const held = entry(1);
+    rows = [row(1, { wake_ms: NOW_MS })];
+    for (let times = 0; times < 20; times += 1) await unclaimed.lookAfter([held]);
+    const waits = pauses.get(1)!;
+    for (const [times, ms] of waits.entries()) {
+      const longest = Math.min(2_000, 4 * 2 ** times);
+      expect(ms).toBeLessThanOrEqual(longest);
+      expect(ms).toBeGreaterThanOrEqual(longest / 2);
+    }
+  });
+
+  it('is looked at again when nobody could look', async () => {
+    isDown = true;
+    expect(await lookAfter()).toEqual(['again 1']);
+    expect([pauses.get(1), events]).toEqual([[2_000], ['look']]);
+  });
+
+  it('and cannot be read is set aside, and locked until then', async () => {
+    expect(await lookAfter(row(1, { is_odd: true }))).toEqual(['again 1']);
+    expect(events).toEqual(['dead 1 0']);
+  });
+});
+
+describe('a row without an attempt left', () => {
+  it.each([
+    [3, null, true],
+    [2, null, false],
+    [2, 2, true],
+    [3, 4, false],
+  ])('of %d attempts, and %p at most, is one: %p', async (attempts, max_attempts, isOne) => {
+    await lookAfter(row(1, { attempts, max_attempts }));
+    expect([dead, done]).toEqual(isOne ? [[1], ['forget 1']] : [[], ['again 1']]);
+  });
+
+  it('is left to who calls methods for that', async () => {
+    takesOver = true;
+    expect(await lookAfter(row(1, { attempts: 3 }))).toEqual(['forget 1']);
+    expect(dead).toEqual([]);
+  });
+
+  it('is a dead letter and told of, but where it recurs', async () => {
+    await lookAfter(row(1, { attempts: 3 }));
+    const repeat = JSON.stringify({ every: 1_000, from: 0, catchUp: 'latest' });
+    await lookAfter(row(1, { attempts: 3, repeat }));
+    expect([dead, events]).toEqual([[1], ['dead 1 3', 'dead 1 3']]);
+    await lookAfter(row(1, { attempts: 3, repeat: '{"unknown":1}' }));
+    expect(dead).toEqual([1, 1]);
+  });
+});

@@ -1,0 +1,254 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
+import type { Occurrence } from '../../../src/delay-queue/recurrence/occurrence.js';
+import { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
+import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
+import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
+import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
+import type { Retry } from '../../../src/delay-queue/store/wire/attempt-rows.js';
+import type { Recurring } from '../../../src/delay-queue/store/wire/recurring.js';
+
+type Claim = { -readonly [Field in keyof HeldClaim]: HeldClaim[Field] };
+
+/** Rows that are other claims' by now, and what Postgres does not take of which. */
+let gone: Set<number>;
+let refused: Set<string>;
+/** What was written, and what was told of it. */
+let written: string[];
+let retries: Retry[];
+let told: string[];
+let freed: number[];
+let acknowledger: Acknowledger;
+
+const EVENTS = [
+  'completed',
+  'retrying',
+  'dead',
+  'lost',
+  'superseded',
+  'postponed',
+  'released',
+  'aborted',
+  'split',
+  'unreadable',
+] as const;
+
+const takes = <Item extends { id: number }>(what: string, items: readonly Item[]): Item[] => {
+  if (items.some(({ id }) => refused.has(`${what} ${id}`)))
+    throw Object.assign(new Error('no'), { code: '23514' });
+  const taken = items.filter(({ id }) => !gone.has(id));
+  written.push(...taken.map(({ id }) => `${what} ${id}`));
+  return taken;
+};
+
+const idsOf = (items: readonly { id: number }[]): number[] => items.map(({ id }) => id);
+
+beforeEach(() => {
+  [gone, refused, written, retries, told, freed] = [new Set(), new Set(), [], [], [], []];
+  const store = {
+    nodeName: 'node',
+    complete: async (items: HeldClaim[]) => idsOf(takes('complete', items)),
+    completeUnlogged: async (items: HeldClaim[]) => idsOf(takes('unlogged', items)),
+    retry: async (items: Retry[]) => {
+      const taken = takes('retry', items);
+      retries.push(...taken);
+      return taken.map(({ id, epoch, waitMs, ends }) => ({
+        id,
+        epoch: epoch + 1,
+        name: 'a',
+        group: null,
+        failed: ends === 'failed',
+        wake_ms: waitMs,
+      }));
+    },
+    recur: async (items: Recurring[]) =>
+      takes('recur', items).map(({ id, nextMs }) => ({ id, epoch: 9, name: 'a', next: nextMs })),
+    passOn: async (items: { id: number; epoch: number }[]) =>
+      takes('pass on', items).map(({ id, epoch }) => ({ id, epoch, passed: id > 10, wake_ms: 0 })),
+    lookAt: async () => [],
+  } as unknown as AttemptStore;
+  const events = new DelayEvents();
+  for (const name of EVENTS)
+    events.on(name, ({ id }: { id: string }) => told.push(`${name} ${id}`));
+  acknowledger = new Acknowledger(store, {} as never, events, 1_000);
+  acknowledger.freed.on(({ id }) => freed.push(id));
+});
+
+function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): HeldClaim {
+  return {
+    id,
+    epoch: 1,
+    row: { name: 'a', key: null, attempts: 1, max_attempts: 2 },
+    handler: { transactional: false, limits: {}, backoffMs: (n: number) => n * 100, ...handler },
+    event: { id: String(id) },
+    occurrence: null,
+    movedOn: false,
+    calledAtMs: performance.now(),
+    latenessMs: 0,
+    ...odd,
+  } as unknown as HeldClaim;
+}
+
+/** What one statement refuses goes to another. */
+async function drained(): Promise<void> {
+  for (let rounds = 0; rounds < 5; rounds += 1) await acknowledger.drain(10_000);
+}
+
+/** Until all is written. @returns what was told */
+async function report(of: HeldClaim, outcome: Outcome): Promise<string[]> {
+  acknowledger.report(of, outcome);
+  await drained();
+  expect([acknowledger.size, acknowledger.unwritten.size]).toEqual([0, 0]);
+  return told;
+}
+
+const no = new Error('no');
+
+describe('an attempt that ends', () => {
+  it.each<[Outcome, string, Partial<Retry> | undefined]>([
+    [{ kind: 'completed' }, 'completed', undefined],
+    [{ kind: 'failed', error: no }, 'retrying', { waitMs: 100, refund: 0, ends: 'failed' }],
+    [{ kind: 'split', error: no }, 'split', { waitMs: 0, refund: 1, ends: 'split' }],
+    [{ kind: 'discarded', reason: no }, 'dead', { waitMs: null, refund: 0, ends: 'failed' }],
+    [{ kind: 'postponed', waitMs: 7 }, 'postponed', { waitMs: 7, refund: 1, movesDue: true }],
+    [{ kind: 'released' }, 'released', { waitMs: 0, refund: 1, ends: 'released' }],
+    [{ kind: 'aborted' }, 'aborted', { waitMs: 1_000, refund: 1, ends: 'aborted' }],
+  ])('%j is told as %s, once it is written', async (outcome, event, retry) => {
+    expect(await report(claim(1), outcome)).toEqual([`${event} 1`]);
+    expect(retries).toMatchObject(retry === undefined ? [] : [retry]);
+    expect(written).toEqual([retry === undefined ? 'complete 1' : 'retry 1']);
+    expect(freed).toEqual([1]);
+  });
+
+  it('that never began is given back without a word', async () => {
+    expect(await report(claim(1), { kind: 'unbegun', error: no, waitMs: 5 })).toEqual([]);
+    expect(retries).toMatchObject([{ waitMs: 5, refund: 1, ends: 'unbegun' }]);
+  });
+
+  it('that was the last is a dead letter, one before it is not', async () => {
+    const row = { name: 'a', attempts: 2, max_attempts: 2 } as never;
+    await report(claim(1, { row }), { kind: 'failed', error: no });
+    await report(claim(2), { kind: 'failed', error: no });
+    expect(told).toEqual(['dead 1', 'retrying 2']);
+    expect(retries.map(({ waitMs }) => waitMs)).toEqual([null, 100]);
+  });
+
+  it('whose claim is lost writes nothing', async () => {
+    expect(await report(claim(1), { kind: 'lost' })).toEqual(['lost 1']);
+    expect([written, freed]).toEqual([[], []]);
+  });
+});
+
+describe('an attempt whose row is another’s by now', () => {
+  it.each<Outcome>([{ kind: 'completed' }, { kind: 'failed', error: no }, { kind: 'released' }])(
+    '%j is told as lost, or as superseded where its handler moved the row on',
+    async (outcome) => {
+      gone = new Set([1, 2]);
+      await report(claim(1), outcome);
+      await report(claim(2, { movedOn: true }), outcome);
+      expect(told).toEqual(['lost 1', 'superseded 2']);
+      expect(freed).toEqual([1, 2]);
+    },
+  );
+});
+
+describe('an attempt whose end Postgres refuses', () => {
+  it.each([
+    ['complete 1', 'completed 1', 'unlogged 1'],
+    ['complete 1, unlogged 1', 'dead 1', 'retry 1'],
+    ['complete 1, unlogged 1, retry 1', 'lost 1', undefined],
+  ])('without %s is told as %s, and no longer held', async (without, event, what) => {
+    refused = new Set(without.split(', '));
+    expect(await report(claim(1), { kind: 'completed' })).toEqual([event]);
+    expect([written, freed]).toEqual([what === undefined ? [] : [what], [1]]);
+  });
+
+  it('and that failed is told as lost', async () => {
+    refused = new Set(['retry 1']);
+    expect(await report(claim(1), { kind: 'failed', error: no })).toEqual(['lost 1']);
+  });
+});
+
+describe('a transactional attempt', () => {
+  it('has removed its row itself: what goes on is told of, and its place is free', async () => {
+    const goesOn = { id: 1, epoch: 5 } as never;
+    const waits: unknown[] = [];
+    acknowledger.waits.on((wake) => waits.push(wake));
+    await report(claim(1, { goesOn }, { transactional: true }), { kind: 'completed' });
+    await report(claim(2, { movedOn: true }, { transactional: true }), { kind: 'completed' });
+    expect([told, waits, written, freed]).toEqual([
+      ['completed 1', 'superseded 2'],
+      [goesOn],
+      [],
+      [1, 2],
+    ]);
+  });
+});
+
+describe('what recurs', () => {
+  const occurrence = { dueMs: 1, nextMs: 2 } as unknown as Occurrence;
+  const ends = {
+    get nextMs(): number {
+      throw new Error('never');
+    },
+  } as unknown as Occurrence;
+
+  it('goes on, however its occurrence has ended', async () => {
+    await report(claim(1, { occurrence }), { kind: 'completed' });
+    await report(claim(2, { occurrence }), { kind: 'discarded', reason: no });
+    expect(written).toEqual(['recur 1', 'recur 2']);
+    expect(told).toEqual(['completed 1', 'dead 2']);
+  });
+
+  it('is a dead letter where it goes nowhere', async () => {
+    await report(claim(1, { occurrence: ends }), { kind: 'completed' });
+    expect([written, told]).toEqual([['retry 1'], ['dead 1']]);
+  });
+
+  it('whose end is refused is a dead letter', async () => {
+    refused = new Set(['recur 1']);
+    expect(await report(claim(1, { occurrence }), { kind: 'completed' })).toEqual(['dead 1']);
+    expect(written).toEqual(['retry 1']);
+  });
+});
+
+describe('what this node cannot read', () => {
+  it('is passed on where another may, has failed where none may, and is lost where it is gone', async () => {
+    gone = new Set([13]);
+    for (const id of [12, 1, 13]) await report(claim(id), { kind: 'unreadable', error: no });
+    expect(told).toEqual(['unreadable 12', 'retrying 1', 'lost 13']);
+  });
+});
+
+it('what is given back, and never was this node’s, is told of all the same', async () => {
+  gone = new Set([2]);
+  const back: number[] = [];
+  for (const id of [1, 2]) acknowledger.giveBack(id, 1, () => back.push(id));
+  await acknowledger.drain(10_000);
+  expect([new Set(back), written]).toEqual([new Set([1, 2]), ['retry 1']]);
+  const dead: number[] = [];
+  for (const id of [1, 2]) acknowledger.setAside({ id, epoch: 1 }, 'odd', () => dead.push(id));
+  await acknowledger.drain(10_000);
+  expect(dead).toEqual([1]);
+});
+
+it('where a delay waits now is told of, but for a dead letter', async () => {
+  const waits: number[] = [];
+  acknowledger.waits.on(({ id, epoch, failed }) => {
+    expect([epoch, failed]).toEqual([2, true]);
+    waits.push(id);
+  });
+  await report(claim(1), { kind: 'failed', error: no });
+  await report(claim(2), { kind: 'discarded', reason: no });
+  expect(waits).toEqual([1]);
+});
+
+it('of a thousand that ended nothing is kept', async () => {
+  for (let id = 1; id <= 1_000; id += 1) {
+    const outcome: Outcome = id % 2 ? { kind: 'completed' } : { kind: 'failed', error: no };
+    acknowledger.report(claim(id), outcome);
+  }
+  expect(acknowledger.size).toBe(1_000);
+  await acknowledger.drain(10_000);
+  expect([acknowledger.size, acknowledger.unwritten.size, freed.length]).toEqual([0, 0, 1_000]);
+});
