@@ -88,4 +88,26 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['unit/delay/printable'],
   },
+  'takes-inherited-options': {
+    about: 'takes for an option what another package has put into Object.prototype',
+    patches: [
+      patch(
+        'validation/known-options.ts',
+        'if (Object.hasOwn(record, name)) given[name] = value;\n    else refuseInherited(field, name);',
+        'given[name] = value;',
+      ),
+    ],
+    tests: ['hostile/inherited-options'],
+  },
+  'hands-on-options-that-inherit': {
+    about: 'hands options on in an object that inherits what is in Object.prototype',
+    patches: [
+      patch(
+        'validation/known-options.ts',
+        'Object.create(null) as Record<string, unknown>',
+        '{} as Record<string, unknown>',
+      ),
+    ],
+    tests: ['hostile/inherited-options'],
+  },
 };

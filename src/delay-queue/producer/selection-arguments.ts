@@ -79,7 +79,8 @@ function parsed<Filter>(parsers: Parsers<Filter>, filter: unknown, mayBeEmpty: b
   if (entries.length === 0 && !mayBeEmpty) {
     throw new DelayInvalidError('filter', 'say which delays: an empty one would be all of them');
   }
-  return Object.fromEntries(entries) as Filter;
+  // It inherits nothing: a field that is left out must not be found in `Object.prototype`.
+  return Object.assign(Object.create(null), Object.fromEntries(entries)) as Filter;
 }
 
 /** Where a page of a story begins: among what lives, or in its history; undefined: at its newest line. */

@@ -18,7 +18,7 @@ export function checkKnownOptions(
   return readable(field, () => {
     const record = recordOf(options, field);
     refuseUnknown(record, field, known);
-    return givenOf(record, known);
+    return givenOf(record, field, known);
   });
 }
 
@@ -33,20 +33,36 @@ export function readOptions(
   field: string,
   names: readonly string[],
 ): Record<string, unknown> {
-  return readable(field, () => givenOf(recordOf(options, field), names));
+  return readable(field, () => givenOf(recordOf(options, field), field, names));
 }
 
-/** A loop: `scheduleMany` reads ten thousand of them. */
+/**
+ * Own properties alone, into an object that inherits none: what another package has put into `Object.prototype` is no
+ * option. A loop: `scheduleMany` reads ten thousand of them.
+ */
 function givenOf(
   record: Record<string, unknown>,
+  field: string,
   names: readonly string[],
 ): Record<string, unknown> {
-  const given: Record<string, unknown> = {};
+  const given = Object.create(null) as Record<string, unknown>;
   for (const name of names) {
+    // Read in any case: a proxy that throws is found here, and not behind this door.
     const value = record[name];
-    if (value !== undefined) given[name] = value;
+    if (value === undefined) continue;
+    if (Object.hasOwn(record, name)) given[name] = value;
+    else refuseInherited(field, name);
   }
   return given;
+}
+
+/** An option that is inherited was meant, and would be left out without a word. */
+function refuseInherited(field: string, name: string): void {
+  if (name in Object.prototype) return;
+  throw new DelayInvalidError(
+    `${field}.${name}`,
+    'is inherited from a prototype, and options are read from the object itself: give a plain object',
+  );
 }
 
 function refuseUnknown(options: object, field: string, known: readonly string[]): void {

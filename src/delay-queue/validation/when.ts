@@ -47,7 +47,7 @@ function onlyOneOf<F extends string>(when: unknown, fields: readonly F[]): [F, u
   const given: Partial<Record<F, unknown>> = typeof when === 'object' && when !== null ? when : {};
   let only: [F, unknown] | undefined;
   for (const field of fields) {
-    const value = given[field];
+    const value = Object.hasOwn(given, field) ? given[field] : undefined;
     if (value === undefined) continue;
     if (only !== undefined) {
       throw new DelayInvalidError(field, `give either ${only[0]} or ${field}, not both`);

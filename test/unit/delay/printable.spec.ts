@@ -63,7 +63,7 @@ describe('an error that is shown', () => {
   it('is one line and its frames, whatever its message says', () => {
     fc.assert(
       fc.property(acting, acting, (name, message) => {
-        const error = new Error(`${message.join('')}\n    at evil (/etc:1:1)\n[Nest] LOG paid`);
+        const error = new Error(`${message.join('')}\n[Nest] LOG paid\n    at evil (/etc:1:1)`);
         error.name = `E${name.join('')}`;
         const [first, ...frames] = printableError(error).split('\n');
         expect(first).toMatch(/^E/);
