@@ -124,11 +124,19 @@ export async function openPage(path: string, tables: 'migrated' | 'none'): Promi
   return page;
 }
 
-/** A page of `docs/recipes` for the length of a test, and what its blocks export. */
-export async function recipe(name: string): Promise<[page: Page, code: Code]> {
+/**
+ * A page of `docs/recipes` for the length of a test, and what its blocks export.
+ * @param onlyCompiled blocks that Jest cannot load
+ */
+export async function recipe(
+  name: string,
+  onlyCompiled: readonly string[] = [],
+): Promise<[page: Page, code: Code]> {
   const page = await openPage(`docs/recipes/${name}`, 'migrated');
   const code: Code = {};
-  for (const { file } of page.blocks.files) Object.assign(code, await page.load(file));
+  for (const { file } of page.blocks.files) {
+    if (!onlyCompiled.includes(file)) Object.assign(code, await page.load(file));
+  }
   return [page, code];
 }
 

@@ -109,7 +109,8 @@ it('where-handlers-stand.md: one method has several names, a controller a handle
 });
 
 it('surrounding-transaction.md: a delay lives and dies with the transaction around the call, in a handler too', async () => {
-  const [page, code] = await recipe('surrounding-transaction.md');
+  // nestjs-cls is CommonJS and asks for Nest, whose modules only Node itself can require: joined-transactions.spec runs it.
+  const [page, code] = await recipe('surrounding-transaction.md', ['app.module.ts']);
   const { TransactionsModule, delayQueue, Orders } = code;
   const app = await page.startWith([TransactionsModule, delayQueue], [Orders]);
   const orders = app.get(Orders);
