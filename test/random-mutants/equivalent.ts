@@ -29,4 +29,16 @@ export const EQUIVALENT: readonly Equivalent[] = [
     is: 'const INSERT_WAITS_MS_MAX = 9;',
     why: 'how long one waits for another call: a millisecond more or less',
   },
+  {
+    file: 'src/delay-queue/handlers/handler-settings.ts',
+    was: 'concurrency: true,',
+    is: 'concurrency: false,',
+    why: 'the keys of that object are used, and no value',
+  },
+  {
+    file: 'src/delay-queue/producer/transaction/transactions.ts',
+    was: "return await despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
+    is: "return despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
+    why: 'the caller awaits it, and nothing here catches what it throws',
+  },
 ];

@@ -214,3 +214,15 @@ it.each(['commitTransaction', 'rollbackTransaction'] as const)(
     expect(await effects()).toEqual([{ n: 1 }]);
   },
 );
+
+it('a query of the application’s own is as it was, once it is over', async () => {
+  let isAsItWas = false;
+  await endOf(async (manager) => {
+    const query = new Query('SELECT 1') as Query & { handleError: () => void };
+    const handle = query.handleError.bind(query);
+    Object.defineProperty(query, 'handleError', { configurable: true, value: handle });
+    await ended((await clientOf(manager)).query(query));
+    isAsItWas = query.handleError === handle && !Object.hasOwn(query, 'handleReadyForQuery');
+  });
+  expect(isAsItWas).toBe(true);
+});
