@@ -41,4 +41,16 @@ export const EQUIVALENT: readonly Equivalent[] = [
     is: "return despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
     why: 'the caller awaits it, and nothing here catches what it throws',
   },
+  {
+    file: 'src/delay-queue/execution/transaction/transaction-guard.ts',
+    was: 'this.#open += 1;',
+    is: 'this.#open -= 1;',
+    why: 'a COMMIT or ROLLBACK too many is refused by its text as well, with the same error',
+  },
+  {
+    file: 'src/delay-queue/producer/transaction/after-commit.ts',
+    was: 'this.#subscribe();',
+    is: ';',
+    why: 'in hold(): each call of the library subscribes, and before the first one there is nothing to hear',
+  },
 ];
