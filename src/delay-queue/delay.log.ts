@@ -4,6 +4,8 @@ import { describeError } from './delay/error-text.js';
 import { LogLines } from './delay/log-lines.js';
 
 const TROUBLE_EVERY_MS = 60_000;
+/** What works for so long works again; until then its next statement may hang, which is known after 15 s. */
+const WORKS_AGAIN_AFTER_MS = 20_000;
 const NAMES_LISTED = 50;
 
 /**
@@ -13,14 +15,20 @@ const NAMES_LISTED = 50;
 @Injectable()
 export class DelayLog {
   readonly #logger = new LogLines('DelayQueue');
-  /** When each trouble was last said: an outage is a line a minute, not ten thousand. */
+  /** When each trouble was last said: an outage is a line a minute, not ten thousand, also where it comes and goes. */
   readonly #troubled = new Map<string, number>();
+  /** What is said to be in trouble. */
+  readonly #open = new Set<string>();
+  /** What works again, as far as is known. */
+  readonly #recovering = new Map<string, NodeJS.Timeout>();
 
   constructor(events: DelayEvents) {
     events.on('ready', (ready) => this.#ready(ready));
     events.on('stopped', ({ node, unfinished }) => {
       const rest = unfinished > 0 ? `; ${unfinished} unfinished delays were given back` : '';
       this.#logger.log(`node ${node} stopped${rest}`);
+      for (const timer of this.#recovering.values()) clearTimeout(timer);
+      this.#recovering.clear();
     });
     events.on('withdrawn', ({ name, key, repeat }) =>
       this.#logger.warn(
@@ -52,13 +60,28 @@ export class DelayLog {
     events.on('lingering', ({ lingering, ...of }) =>
       this.#logger.warn(`${shown(of)} is over but its handler still runs (${lingering} do)`),
     );
-    events.on('trouble', ({ during, error }) => {
-      if (this.#isQuiet(during)) return;
-      this.#logger.error(`${during} failed and is tried again: ${describeError(error)}`);
-    });
-    events.on('recovered', ({ during }) => {
-      if (this.#troubled.delete(during)) this.#logger.log(`${during} works again`);
-    });
+    events.on('trouble', ({ during, error }) => this.#fails(during, error));
+    events.on('recovered', ({ during }) => this.#works(during));
+  }
+
+  #fails(during: string, error: unknown): void {
+    clearTimeout(this.#recovering.get(during));
+    this.#recovering.delete(during);
+    if (this.#isQuiet(during)) return;
+    this.#open.add(during);
+    this.#logger.error(`${during} failed and is tried again: ${describeError(error)}`);
+  }
+
+  /** Said when it has worked for a while, of what was said to fail. */
+  #works(during: string): void {
+    if (!this.#open.has(during)) return;
+    clearTimeout(this.#recovering.get(during));
+    const timer = setTimeout(() => {
+      this.#recovering.delete(during);
+      this.#open.delete(during);
+      this.#logger.log(`${during} works again`);
+    }, WORKS_AGAIN_AFTER_MS).unref();
+    this.#recovering.set(during, timer);
   }
 
   #isQuiet(about: string): boolean {

@@ -46,4 +46,113 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['unit/producer/coalescing'],
   },
+  'pauses-alone': {
+    about: 'pauses as long as it would, though another duty works again',
+    patches: [
+      patch(
+        'tasks/trouble.ts',
+        'const woken = [...this.#pausing];',
+        'const woken: (() => void)[] = [];',
+      ),
+    ],
+    tests: ['unit/tasks', 'unit/execution/transaction/begin-rest'],
+  },
+  'wakes-whom-nothing-held': {
+    about: 'ends all pauses each time that something works',
+    patches: [patch('tasks/trouble.ts', 'if (!this.#failing) return;', '')],
+    tests: ['unit/tasks'],
+  },
+  'claims-pause-alone': {
+    about: 'claims nothing for as long as it would, though another duty works again',
+    patches: [
+      patch(
+        'execution/dispatcher.ts',
+        'this.claimer.whenAnotherWorks(() => this.#turn.resume());',
+        '',
+      ),
+    ],
+    tests: ['unit/execution/dispatcher'],
+  },
+  'says-it-each-time': {
+    about: 'says of what comes and goes each time that it works again',
+    patches: [patch('delay.log.ts', 'WORKS_AGAIN_AFTER_MS).unref()', '0).unref()')],
+    tests: ['unit/delay.log'],
+  },
+  'forgets-what-it-said': {
+    about: 'says each failure behind a success',
+    patches: [
+      patch(
+        'delay.log.ts',
+        'if (!this.#open.has(during)) return;',
+        'this.#troubled.delete(during);',
+      ),
+    ],
+    tests: ['unit/delay.log'],
+  },
+  'believes-its-listener': {
+    about: 'does not ask whether the server answers over the connection that listens',
+    patches: [patch('intake/loader.ts', 'void this.presence.ask();', '')],
+    tests: ['integration/engine/deaf-listener'],
+  },
+  'listens-elsewhere': {
+    about: 'does not look whether its lock is held where its loads are answered',
+    patches: [patch('intake/loader.ts', 'session !== undefined && page.isHeld === false', 'false')],
+    tests: ['integration/engine/deaf-listener'],
+  },
+  'proves-it-once': {
+    about: 'keeps the pool of the application for calls when its proof failed at the start',
+    patches: [
+      patch(
+        'cluster/session-probe.ts',
+        "if (hearing !== 'unknown') return hearing === 'heard';",
+        "return hearing === 'heard';",
+      ),
+    ],
+    tests: ['integration/engine/session-probe'],
+  },
+  'takes-a-hanging-commit-for-a-pooler': {
+    about: 'takes LISTEN for dead when what should be heard could not be said',
+    patches: [patch('cluster/session-probe.ts', "wait('unknown');", "wait('silent');")],
+    tests: ['integration/engine/session-probe'],
+  },
+  'finds-them-one-by-one': {
+    about: 'sends on connections that were opened before one that does not answer',
+    patches: [
+      patch(
+        'database/own-pool.ts',
+        'if ((this.#openedAtMs.get(client) ?? 0) >= this.#openedBeforeMs) return client;',
+        'return client;',
+      ),
+    ],
+    tests: ['unit/database/dead-connections'],
+  },
+  'leaves-the-pool-as-it-is': {
+    about: 'leaves the sessions of the application in its pool when its own fall silent',
+    patches: [
+      patch(
+        'database/engine-connections.ts',
+        'if (this.#watched !== undefined) renewPool(this.#watched, openedBeforeMs);',
+        '',
+      ),
+    ],
+    tests: ['integration/engine/silent-sessions'],
+  },
+  'leaves-sessions-behind': {
+    about: 'leaves one more session behind with each statement that hangs',
+    patches: [
+      patch('database/own-pool.ts', 'if (this.#unanswered.size < HANGING_MAX) return;', 'return;'),
+    ],
+    tests: ['unit/database/dead-connections'],
+  },
+  'claims-nothing-and-works': {
+    about: 'takes a claim that finds nothing for one that works, while another hangs at its COMMIT',
+    patches: [
+      patch(
+        'execution/claimer.ts',
+        'if (rows.length > 0 || !this.#mayBeHidden) this.#worked();',
+        'this.#worked();',
+      ),
+    ],
+    tests: ['unit/execution/claimer'],
+  },
 };

@@ -48,7 +48,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   },
   'spins-on-one': {
     about: 'claims at once again the one delay whose claim is refused',
-    patches: [patch(CLAIMER, 'this.#restMs(entry) : soonMs', '0 : soonMs')],
+    patches: [patch(CLAIMER, 'this.#restMs(entry) : 0', '0 : 0')],
     tests: SIZES_SPEC,
   },
   'hands-out-what-it-cannot-read': {

@@ -230,8 +230,8 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'cluster/session-probe.ts',
-        "setTimeout(() => setImmediate(() => own === timer && decide('silent')), PROBE_MS)",
-        "setTimeout(() => decide('silent'), PROBE_MS)",
+        'setTimeout(() => setImmediate(() => own === timer && decide(then)), PROBE_MS)',
+        'setTimeout(() => decide(then), PROBE_MS)',
       ),
     ],
     tests: ['integration/engine/session-probe'],

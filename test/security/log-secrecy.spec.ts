@@ -138,8 +138,11 @@ it('whatever fails, no payload and no password is in a log line, an event or an 
     [role],
   );
   await says(/listen failed and is tried again/);
+  const recovered = new Promise<void>((resolve) => {
+    events.on('recovered', ({ during }) => during === 'listen' && resolve());
+  });
   await stage.sql(`ALTER ROLE ${role} LOGIN`);
-  await says(/listen works again/);
+  await recovered;
   await stage.sql('ALTER TABLE delay_queue.delay RENAME TO hidden');
   await says(/(?:sweep|load) failed and is tried again/);
   await stage.sql('ALTER TABLE delay_queue.hidden RENAME TO delay');

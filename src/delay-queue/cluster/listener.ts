@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { setImmediate as turn } from 'node:timers/promises';
 import type { Client } from 'pg';
 import type { DelayEvents } from '../delay/delay.events.js';
 import { retryPauseMs } from '../tasks/growing-pause.js';
@@ -6,16 +7,25 @@ import type { EngineConnections } from '../database/engine-connections.js';
 import { farewellSql, presenceSql } from '../store/sql/nodes/presence.sql.js';
 import { parseHint, type Hint } from './hint.js';
 import type { Idle } from '../tasks/idle.js';
-import { type Hearing, hears, listen, unlisten } from './session-probe.js';
+import { END_WITHIN_MS, type Hearing, hears, listen, unlisten } from './session-probe.js';
 import { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
-import { within } from '../tasks/within.js';
+import { LATE, within } from '../tasks/within.js';
 
-/** A farewell takes one round trip. */
-const END_WITHIN_MS = 1_000;
+/**
+ * The server has to answer over the listening connection within that time. With a load every 10 s a connection that died
+ * silently is made anew within 15 s.
+ */
+const ANSWER_WITHIN_MS = 5_000;
 
 /** When it could not be told whether LISTEN works, since the other connection failed. */
 const LEARN_AGAIN_MS = 1_000;
+
+/** What its session is seen to have said last. */
+const STILL_LISTENS_SQL = 'SELECT true AS listens';
+
+const LISTENS_ELSEWHERE =
+  'the connection that listens leads to another server than the others do: its lock is not held there';
 
 type HeldAnswer = Record<'held' | 'process_held', string>;
 
@@ -29,9 +39,13 @@ export class HintListener {
   readonly processLock = { number: randomBytes(8).readBigInt64BE().toString(), isHeld: false };
   readonly #trouble: Trouble;
   #client: Client | undefined;
+  /** Gives the connection up. */
+  #lose: (error: unknown) => void = () => {};
+  #isAsking = false;
   /** Not connected yet. */
   #connecting: Client | undefined;
   #reconnect: NodeJS.Timeout | undefined;
+  #wakeOff: (() => void) | undefined;
   #failures = 0;
   #session = 0;
   /** Until it was tried. */
@@ -85,15 +99,53 @@ export class HintListener {
     return this.#hearing === 'heard';
   }
 
-  /** Whether this node holds its presence lock, by which the others see it live. */
-  get isPresent(): boolean {
-    return this.#client !== undefined && this.#present;
+  /** The session that holds the presence lock, by which the others see this node live; undefined while none does. */
+  get presentSession(): object | undefined {
+    return this.#present ? this.#client : undefined;
+  }
+
+  /**
+   * The lock of that session is not held where the other connections of this node lead: it listens on a server that was left,
+   * where nothing is said any more.
+   */
+  missed(session: object): void {
+    if (session === this.#client) this.#lose(new Error(LISTENS_ELSEWHERE));
+  }
+
+  /** Whether the server still answers over the connection: where a proxy closes none, it may have died without a word. */
+  async ask(): Promise<void> {
+    const client = this.#client;
+    const lose = this.#lose;
+    if (client === undefined || this.#isAsking) return;
+    this.#isAsking = true;
+    const askedAtMs = performance.now();
+    let isAnswered = false;
+    // An error is heard by the connection's own listeners.
+    const answer = client.query(STILL_LISTENS_SQL).then(
+      () => (isAnswered = true),
+      () => {},
+    );
+    if ((await within(answer, ANSWER_WITHIN_MS, { ref: false })) === LATE) {
+      // A process that stood still runs its timers before it reads what has come meanwhile.
+      await turn();
+      await turn();
+    }
+    this.#isAsking = false;
+    if (!isAnswered) {
+      lose(new Error(`no answer within ${ANSWER_WITHIN_MS} ms over the connection that listens`));
+      // The others lead to that server, too.
+      this.connections.renew(askedAtMs);
+    } else if (this.#hasOwnSessions && !this.#present && !this.processLock.isHeld) {
+      // A session of its past had them when it connected.
+      await this.#takePresence(client);
+    }
   }
 
   /** Hears nothing more, and counts as gone; attempts of this process are not orphaned before it stops. */
   async retire(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#reconnect);
+    this.#wakeOff?.();
     const client = this.#client;
     if (client === undefined || !this.#hasOwnSessions) return this.stop();
     client.removeAllListeners('notification');
@@ -104,6 +156,7 @@ export class HintListener {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#reconnect);
+    this.#wakeOff?.();
     const client = this.#client ?? this.#connecting;
     this.#client = undefined;
     this.processLock.isHeld = false;
@@ -150,6 +203,7 @@ export class HintListener {
     }
     this.#connecting = undefined;
     this.#client = client;
+    this.#lose = lose;
     this.#failures = 0;
     this.#trouble.worked();
     if (this.#stopped) await this.stop();
@@ -184,9 +238,12 @@ export class HintListener {
     this.#failures += 1;
     this.#trouble.failed(error);
     this.#reconnect = setTimeout(() => this.#connectAgain(), retryPauseMs(this.#failures));
+    this.#wakeOff = this.#trouble.whenAnotherWorks(() => this.#connectAgain());
   }
 
   #connectAgain(): void {
+    clearTimeout(this.#reconnect);
+    this.#wakeOff?.();
     if (!this.#stopped) void this.#connect().then(() => this.#connectedAgain());
   }
 

@@ -1,11 +1,17 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { Client, Notification } from 'pg';
 import type { EngineConnections } from '../database/engine-connections.js';
 import type { Runner } from '../store/wire/runner.js';
+import { retryPauseMs } from '../tasks/growing-pause.js';
+import { within } from '../tasks/within.js';
 import { parseHint, probeHint } from './hint.js';
 
 /** A server that has not delivered its own notification by then does not. */
 export const PROBE_MS = 2_000;
+
+/** A farewell takes one round trip. */
+export const END_WITHIN_MS = 1_000;
 
 /** How often a pooler is asked for the session that listens in vain. */
 const UNLISTEN_TRIES_MAX = 20;
@@ -59,12 +65,13 @@ export async function hears(
       resolve(hearing);
     };
     // A process that stood still runs its timers before it reads what has come meanwhile.
-    const wait = (): void => {
+    const wait = (then: Hearing): void => {
       clearTimeout(timer);
-      const own = setTimeout(() => setImmediate(() => own === timer && decide('silent')), PROBE_MS);
+      const own = setTimeout(() => setImmediate(() => own === timer && decide(then)), PROBE_MS);
       timer = own;
     };
-    wait();
+    // What is not said yet cannot be heard: its COMMIT may hang, as that of all others.
+    wait('unknown');
     const giveUp = (): void => decide('unknown');
     const notified = ({ payload = '' }: Notification): void => {
       const hint = parseHint(payload);
@@ -76,24 +83,24 @@ export async function hears(
     if (signal?.aborted) giveUp();
     sender
       .query('SELECT pg_catalog.pg_notify($1::text, $2::text)', [channel, probeHint(nonce)])
-      .then(() => timer && wait(), giveUp);
+      .then(() => timer && wait('silent'), giveUp);
   });
 }
 
 /**
  * Finds out, on a connection made for it, whether this process keeps its sessions to itself: a node
- * without handlers has no listener that would know.
+ * without handlers has no listener that would know. It asks again, after growing pauses, as long as nothing can be told.
  */
 export class SessionProof {
   readonly #stop = new AbortController();
-  /** False also when that is unknown. */
+  /** False also when it was stopped before that could be told. */
   readonly answered: Promise<boolean>;
 
   constructor(
     private readonly connections: EngineConnections,
     private readonly channel: string,
   ) {
-    this.answered = this.#ask();
+    this.answered = this.#find();
   }
 
   /** Gives up what is not answered, and leaves nothing behind. */
@@ -102,7 +109,17 @@ export class SessionProof {
     await this.answered;
   }
 
-  async #ask(): Promise<boolean> {
+  async #find(): Promise<boolean> {
+    const { signal } = this.#stop;
+    for (let asked = 1; !signal.aborted; asked += 1) {
+      const hearing = await this.#ask();
+      if (hearing !== 'unknown') return hearing === 'heard';
+      await pauseFor(retryPauseMs(asked), undefined, { ref: false, signal }).catch(() => {});
+    }
+    return false;
+  }
+
+  async #ask(): Promise<Hearing> {
     const { connections, channel } = this;
     const client = connections.dedicated();
     client.on('error', () => {});
@@ -110,12 +127,17 @@ export class SessionProof {
       await connections.open(client);
       const session = await listen(client, channel);
       const hearing = await hears(client, channel, connections, this.#stop.signal);
-      if (hearing !== 'heard') await unlisten(client, channel, session);
-      return hearing === 'heard';
+      if (hearing === 'silent') await unlisten(client, channel, session);
+      return hearing;
     } catch {
-      return false;
+      return 'unknown';
     } finally {
-      await client.end().catch(() => {});
+      // On a connection that died silently the end is never heard of.
+      await within(
+        client.end().catch(() => {}),
+        END_WITHIN_MS,
+        { ref: false },
+      );
     }
   }
 }

@@ -41,6 +41,16 @@ export function watchPool(pool: Pool): () => void {
   return held.take();
 }
 
+/**
+ * A connection to the same server answers no more, or takes no writes: those of the pool that were opened before that instant may be
+ * like that, and leave it, the idle ones now and all others when they are given back.
+ *
+ * @param openedBeforeMs `performance.now()`
+ */
+export function renewPool(pool: Pool, openedBeforeMs: number): void {
+  holds.get(pool)?.renew(openedBeforeMs);
+}
+
 const holds = new WeakMap<Pool, PoolHold>();
 
 const ignore = (): void => {};
@@ -55,12 +65,15 @@ class PoolHold {
   /** With what ends the watch over each. */
   readonly #clients = new Map<ClientBase, () => void>();
   readonly #unfit = new WeakSet<ClientBase>();
+  readonly #openedAtMs = new WeakMap<ClientBase, number>();
+  #openedBeforeMs = -Infinity;
   #holders = 0;
 
   constructor(private readonly pool: Pool) {}
 
   take(): () => void {
     if (this.#holders === 0) {
+      this.pool.on('connect', this.#opened);
       this.pool.on('acquire', this.#acquired);
       this.pool.on('release', this.#released);
       this.pool.on('remove', this.#removed);
@@ -73,15 +86,31 @@ class PoolHold {
     };
   }
 
+  renew(openedBeforeMs: number): void {
+    if (openedBeforeMs <= this.#openedBeforeMs) return;
+    this.#openedBeforeMs = openedBeforeMs;
+    for (let idle = this.pool.idleCount; idle > 0; idle -= 1) {
+      this.pool.connect().then(
+        (client) => client.release(),
+        () => {},
+      );
+    }
+  }
+
   #letGo(): void {
     this.#holders -= 1;
     if (this.#holders > 0) return;
+    this.pool.off('connect', this.#opened);
     this.pool.off('acquire', this.#acquired);
     this.pool.off('release', this.#released);
     this.pool.off('remove', this.#removed);
     for (const unwatch of this.#clients.values()) unwatch();
     this.#clients.clear();
   }
+
+  readonly #opened = (client: ClientBase): void => {
+    this.#openedAtMs.set(client, performance.now());
+  };
 
   readonly #acquired = (client: ClientBase): void => {
     if (this.#clients.has(client)) return;
@@ -99,7 +128,8 @@ class PoolHold {
 
   /** Told before the pool looks at what it got back, and one that is ending does not go back to the others. */
   readonly #released = (_: unknown, client: ClientBase & { end?: () => Promise<void> }): void => {
-    if (this.#unfit.has(client)) void client.end?.();
+    const isOld = (this.#openedAtMs.get(client) ?? -Infinity) < this.#openedBeforeMs;
+    if (isOld || this.#unfit.has(client)) void client.end?.();
   };
 
   readonly #removed = (client: ClientBase): void => void this.#clients.delete(client);

@@ -23,3 +23,10 @@ export function metSomebody(error: unknown): boolean {
 
 /** Whether the server itself gave up the statement: then all calls of the statement get that error. */
 export const ranOutOfTime = (error: unknown): boolean => sqlStateOf(error) === QUERY_CANCELED;
+
+/**
+ * Whether `pg` gave up waiting for the answer: the server is busy, its COMMIT hangs, or the connection has died without a word. One
+ * that was closed is another matter, for what closed it has closed the others too.
+ */
+export const isUnanswered = (error: unknown): boolean =>
+  error instanceof Error && error.message === 'Query read timeout';

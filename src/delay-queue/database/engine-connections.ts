@@ -9,7 +9,13 @@ import {
   queryTimeoutMs,
 } from './connection-config.js';
 import { OwnPool } from './own-pool.js';
-import { driverOf, watchPool, type PostgresDriver, poolOptionsOf } from './application-pool.js';
+import {
+  driverOf,
+  renewPool,
+  watchPool,
+  type PostgresDriver,
+  poolOptionsOf,
+} from './application-pool.js';
 import { PreparedStatements } from './prepared-statements.js';
 import { bring, callersSettings, engineSettings } from './session-settings.js';
 
@@ -84,6 +90,17 @@ export class EngineConnections implements Runner {
     };
   }
 
+  /**
+   * One of the connections does not answer, or takes no writes. Where a proxy closes none, all that lead to that server are like that,
+   * those of the application's pool among them, and each would be found out alone, one statement and 15 s after the other.
+   *
+   * @param openedBeforeMs `performance.now()`
+   */
+  renew(openedBeforeMs: number): void {
+    for (const pool of [this.#engines, this.#callers]) pool.renew(openedBeforeMs);
+    if (this.#watched !== undefined) renewPool(this.#watched, openedBeforeMs);
+  }
+
   /** Opens the next dedicated connection while the first of the pool is opened: to prove a password takes both sides a while. */
   openEarly(): void {
     const client = this.#dedicated();
@@ -148,6 +165,6 @@ export class EngineConnections implements Runner {
     pool.on('error', () => {});
     // A connection that dies between two statements tells it here alone.
     pool.on('connect', (client) => client.on('error', () => {}));
-    return new OwnPool(pool, prepared);
+    return new OwnPool(pool, prepared, (openedBeforeMs) => this.renew(openedBeforeMs));
   }
 }

@@ -1,6 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
+import { DelayUnavailableError } from '../delay/delay.errors.js';
+import { hangingSql } from '../store/sql/nodes/hanging.sql.js';
+import { isReadOnly } from '../store/sql-state.js';
 import type { Runner } from '../store/wire/runner.js';
 import { within } from '../tasks/within.js';
+import { isUnanswered } from './driver-errors.js';
 import type { PreparedStatements } from './prepared-statements.js';
 
 /** Statements that have no answer so long after the pool began to close are cut. */
@@ -8,6 +12,12 @@ const CLOSE_WITHIN_MS = 5_000;
 
 /** A server that had no connection to give writes a line about it each time it is asked. */
 const ASK_AGAIN_AFTER_MS = 10_000;
+
+/**
+ * Sessions that were given up while they waited for a synchronous replica. The server keeps each until that is back, whatever
+ * becomes of its connection; ended by force, they would commit without it.
+ */
+const HANGING_MAX = 6;
 
 /** May have a pool for callers' statements; undefined while there is none. */
 export interface CallersPool {
@@ -18,13 +28,26 @@ export interface CallersPool {
 export class OwnPool implements Runner {
   readonly #queries = new Set<Promise<unknown>>();
   readonly #busy = new Set<PoolClient>();
+  readonly #openedAtMs = new WeakMap<PoolClient, number>();
+  /** The server's processes whose last statement was not answered. */
+  #unanswered = new Set<number>();
+  #openedBeforeMs = -Infinity;
   #asksAgainAtMs = -Infinity;
   #isClosing = false;
 
+  /** @param onDead a connection does not answer, or takes no writes: so may all be that were opened before that instant */
   constructor(
     private readonly pool: Pool,
     private readonly prepared: PreparedStatements,
-  ) {}
+    private readonly onDead: (openedBeforeMs: number) => void,
+  ) {
+    pool.on('connect', (client) => this.#openedAtMs.set(client, performance.now()));
+  }
+
+  /** Connections that were opened before that instant of `performance.now()` are used no more. */
+  renew(openedBeforeMs: number): void {
+    this.#openedBeforeMs = Math.max(openedBeforeMs, this.#openedBeforeMs);
+  }
 
   get isClosing(): boolean {
     return this.#isClosing;
@@ -56,7 +79,11 @@ export class OwnPool implements Runner {
   async tryQuery<Row>(sql: string, parameters: unknown[]): Promise<Row[] | undefined> {
     if (performance.now() < this.#asksAgainAtMs) return undefined;
     return this.#noted(async () => {
-      const client = await this.#connect().catch(() => undefined);
+      const client = await this.#connect().catch((error: unknown) => {
+        // On another pool it would hang as well.
+        if (error instanceof DelayUnavailableError) throw error;
+        return undefined;
+      });
       if (client !== undefined) return this.#run<Row>(client, sql, parameters);
       this.#asksAgainAtMs = performance.now() + ASK_AGAIN_AFTER_MS;
       return undefined;
@@ -80,9 +107,31 @@ export class OwnPool implements Runner {
 
   /** While this runs, nothing of the statement has been sent. */
   async #connect(): Promise<PoolClient> {
-    const client = await this.pool.connect();
-    await this.#use(client, () => this.prepared.applySettings(client));
+    const client = await this.#fresh();
+    await this.#use(client, async () => {
+      await this.prepared.applySettings(client);
+      await this.#unlessHanging(client);
+    });
     return client;
+  }
+
+  async #fresh(): Promise<PoolClient> {
+    for (;;) {
+      const client = await this.pool.connect();
+      if ((this.#openedAtMs.get(client) ?? 0) >= this.#openedBeforeMs) return client;
+      client.release(true);
+    }
+  }
+
+  /** @throws DelayUnavailableError while too many sessions that were given up are still there */
+  async #unlessHanging(client: PoolClient): Promise<void> {
+    if (this.#unanswered.size < HANGING_MAX) return;
+    const { rows } = await client.query<{ pid: string }>(hangingSql(), [[...this.#unanswered]]);
+    this.#unanswered = new Set(rows.map(({ pid }) => Number(pid)));
+    if (this.#unanswered.size < HANGING_MAX) return;
+    throw new DelayUnavailableError(
+      `${this.#unanswered.size} sessions of this node wait for a synchronous replica at their COMMIT`,
+    );
   }
 
   async #run<Row>(client: PoolClient, sql: string, parameters: unknown[]): Promise<Row[]> {
@@ -93,13 +142,27 @@ export class OwnPool implements Runner {
 
   async #use<Result>(client: PoolClient, work: () => Promise<Result>): Promise<Result> {
     this.#busy.add(client);
+    const sentAtMs = performance.now();
     try {
       return await work();
     } catch (error) {
       client.release(true);
+      this.#failed(client, error, sentAtMs);
       throw error;
     } finally {
       this.#busy.delete(client);
     }
+  }
+
+  /** What the server refuses says nothing of its other connections, unless it takes no writes at all. */
+  #failed(
+    client: PoolClient & { processID?: number | null },
+    error: unknown,
+    sentAtMs: number,
+  ): void {
+    if (isUnanswered(error)) {
+      if (client.processID) this.#unanswered.add(client.processID);
+    } else if (!isReadOnly(error)) return;
+    this.onDead(sentAtMs);
   }
 }

@@ -53,6 +53,9 @@ export interface NotAnswered {
 export class Claimer {
   readonly #trouble: Trouble;
   #failures = 0;
+  /** The last claim that failed may yet be committed, and hides its rows until then. */
+  #mayBeHidden = false;
+  #wakeOff: (() => void) | undefined;
   #isStopped = false;
 
   constructor(
@@ -74,6 +77,7 @@ export class Claimer {
   /** What is claimed from now on is given back. */
   stop(): void {
     this.#isStopped = true;
+    this.#wakeOff?.();
   }
 
   /** An answer that does not come is no error: the entries are looked at again by themselves. */
@@ -93,12 +97,24 @@ export class Claimer {
       ended();
     }
     this.sizes.worked(entries, performance.now() - askedAtMs);
-    this.#failures = 0;
-    this.#trouble.worked();
+    if (rows.length > 0 || !this.#mayBeHidden) this.#worked();
     // What fires often keeps its own clock right: no other statement answers as soon as a claim.
     if (rows[0]) this.clock.sample(askedAtMs, performance.now(), rows[0].now_ms);
     for (const { id } of rows) this.lostClaims.forget(id);
     return { rows: new Map(rows.map((row) => [row.id, row])), askedAtMs, full: fullOf(left) };
+  }
+
+  /** Calls it once, when something else works again. */
+  whenAnotherWorks(wake: () => void): void {
+    this.#wakeOff?.();
+    this.#wakeOff = this.#trouble.whenAnotherWorks(wake);
+  }
+
+  #worked(): void {
+    this.#failures = 0;
+    this.#mayBeHidden = false;
+    this.#wakeOff?.();
+    this.#trouble.worked();
   }
 
   /** Undefined when it is too late to begin: then the row is given back. */
@@ -223,7 +239,8 @@ export class Claimer {
     const isMended = isLasting(error) && (await this.setAside.look(idsOf(entries))) > 0;
     if (mayBeLess && !isMended) this.sizes.failed(entries);
     for (const entry of entries) {
-      const restMs = isAlone && mayBeLess && !isMended ? this.#restMs(entry) : soonMs;
+      // Of all claims alike: they pause for that long.
+      const restMs = isAlone && mayBeLess && !isMended ? this.#restMs(entry) : 0;
       this.intake.again(entry, restMs);
     }
     return soonMs;
@@ -233,17 +250,18 @@ export class Claimer {
    * The claim may have been committed. If it was, the rows are leased to this node under
    * the next epoch and no attempt has started: they are given back. Only then are they looked at
    * again: a claim in between would get that same epoch, and the giving back would hit it. It may be
-   * committed later than that: what is not given back now is remembered.
+   * committed later than that: what is not given back now is remembered. Once something can be given back, it can be
+   * claimed: the entries wait no longer, and all claims for the pause.
    */
   #unknown(entries: readonly Entry[], mayBeLess: boolean): number {
+    this.#mayBeHidden = true;
     if (mayBeLess) this.sizes.failed(entries);
-    const againMs = retryPauseMs(this.#failures);
     for (const entry of entries) {
       const epoch = entry.epoch + 1;
       this.lostClaims.add(entry.id, epoch);
-      this.acknowledger.giveBack(entry.id, epoch, () => this.intake.again(entry, againMs));
+      this.acknowledger.giveBack(entry.id, epoch, () => this.intake.again(entry, 0));
     }
-    return againMs;
+    return retryPauseMs(this.#failures);
   }
 
   #restMs(entry: Entry): number {

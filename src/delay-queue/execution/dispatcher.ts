@@ -85,6 +85,7 @@ export class Dispatcher {
     if ('pauseMs' in claimed) {
       for (const call of calls) call.release();
       this.#turn.pauseFor(claimed.pauseMs);
+      this.claimer.whenAnotherWorks(() => this.#turn.resume());
       return;
     }
     const unclaimed: Entry[] = [];

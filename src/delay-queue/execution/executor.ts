@@ -14,6 +14,9 @@ import { FencedTransaction, type FencedParts } from './transaction/fenced-transa
 /** A handler that was aborted, and heeds its signal, has ended by then: that need not be told. */
 const QUIET_MS = 1_000;
 
+/** What could not begin waits no longer than this, once that is written. */
+const GIVEN_BACK_MS_MAX = 500;
+
 /** What has begun and may go on after its call is decided. */
 interface Running {
   outcome: Promise<Outcome>;
@@ -114,13 +117,26 @@ export class Executor {
 
   /** While one waits for its connection, and for a while after, another would do no better. */
   #unbegun(call: Call, { outcome }: Running, error: unknown): void {
-    const waitMs = this.#beginRest.failed(error, performance.now());
+    const restMs = this.#beginRest.failed(error, performance.now());
+    // That rests alone keeps this node from claiming it at once. It is written when the database is back, and others may do better.
+    const waitMs = Math.min(restMs, GIVEN_BACK_MS_MAX);
     call.end({ kind: 'unbegun', error, waitMs }, this.#report);
-    const release = (): void => call.place.release();
-    void outcome.finally(() => {
-      const isSet = this.#deadlines.set(performance.now() + waitMs, release) !== undefined;
-      if (!isSet) release();
-    });
+    void outcome.finally(() => this.#rest(call, restMs));
+  }
+
+  /** Keeps the place of a call that could not begin, for that long or until something else works again. */
+  #rest({ place }: Call, ms: number): void {
+    let isKept = true;
+    const release = (): void => {
+      if (!isKept) return;
+      isKept = false;
+      deadline?.off();
+      off();
+      place.release();
+    };
+    const off = this.#beginRest.whenAnotherWorks(release);
+    const deadline = this.#deadlines.set(performance.now() + ms, release);
+    if (deadline === undefined) release();
   }
 
   /** One for all calls. */

@@ -27,8 +27,12 @@ export interface LoaderLimits {
 
 /** What the others see of this node. */
 export interface Presence {
-  /** Whether this node holds its presence lock. */
-  readonly isPresent: boolean;
+  /** The session by which this node holds its presence lock. */
+  readonly presentSession: object | undefined;
+  /** Looks after that session, beside a load. */
+  ask(): Promise<void>;
+  /** Its lock is not held where the load was answered. */
+  missed(session: object): void;
 }
 
 /**
@@ -103,6 +107,7 @@ export class Loader {
 
   async #load(): Promise<number> {
     this.idle.end();
+    void this.presence.ask();
     if (this.#asksWhoIsThere) {
       this.#asksWhoIsThere = false;
       const { nodes, pauses } = await this.#whoIsThere();
@@ -155,14 +160,16 @@ export class Loader {
 
   async #page(from: Cursor, limit: number): Promise<LoadedPage> {
     const askedAtMs = performance.now();
+    const session = this.presence.presentSession;
     const page = await this.store.load(this.#onlyBeats ? NO_SHARES : this.nodes.shares, from, {
       horizonMs: this.limits.horizonMs,
       limit: this.#onlyBeats ? 0 : limit,
       peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
-      isPresent: this.presence.isPresent,
+      isPresent: session !== undefined,
       instance: this.#instance,
     });
     this.#nameWatch.beat(page.lastInstance);
+    if (session !== undefined && page.isHeld === false) this.presence.missed(session);
     this.clock.sample(askedAtMs, performance.now(), page.nowMs, page.laterMs);
     return page;
   }

@@ -25,7 +25,7 @@ export interface BatcherParts<Item> {
   lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
   /** Whether what is written is removed: a row that stands there was not. */
   removes?: boolean;
-  trouble: Pick<Trouble, 'failed' | 'worked'>;
+  trouble: Pick<Trouble, 'failed' | 'worked' | 'pause'>;
   /** Told after each batch: there is room for more. */
   onProgress: () => void;
 }
@@ -118,7 +118,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
         if (isRefused && isAlone) this.#reduce(only, error);
         // Behind the others.
         else for (const pending of left) this.#queueOf(pending).push(pending);
-        if (!isRefused) await rest(retryPauseMs(this.#failures));
+        if (!isRefused) await this.parts.trouble.pause(retryPauseMs(this.#failures));
       }
     }
     this.#flushing = false;

@@ -85,7 +85,7 @@ export class UnansweredCommits {
         await rest(lockedPauseMs((looks += 1)));
       } catch (error) {
         this.#trouble.failed(error);
-        await rest(retryPauseMs((failures += 1)));
+        await this.#trouble.pause(retryPauseMs((failures += 1)));
       }
     }
     return undefined;

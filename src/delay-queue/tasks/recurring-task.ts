@@ -4,7 +4,7 @@ import type { Trouble } from './trouble.js';
 
 /**
  * One thing the engine does over and over: never twice at once, again after its pause, sooner when
- * it is asked for, and with growing pauses while it fails.
+ * it is asked for, and with growing pauses while it fails, which end as soon as something else works again.
  */
 export class RecurringTask {
   #timer: NodeJS.Timeout | undefined;
@@ -12,6 +12,7 @@ export class RecurringTask {
   #again = false;
   #stopped = true;
   #failures = 0;
+  #wakeOff: (() => void) | undefined;
 
   /**
    * @param run answers the pause until its next run, in milliseconds
@@ -19,7 +20,7 @@ export class RecurringTask {
    */
   constructor(
     private readonly run: () => Promise<number>,
-    private readonly trouble: Pick<Trouble, 'failed' | 'worked'>,
+    private readonly trouble: Pick<Trouble, 'failed' | 'worked' | 'whenAnotherWorks'>,
     private readonly idle?: Pick<Idle, 'isOn' | 'over'>,
   ) {}
 
@@ -39,6 +40,7 @@ export class RecurringTask {
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
+    this.#wakeOff?.();
     await this.#running;
   }
 
@@ -54,6 +56,7 @@ export class RecurringTask {
 
   #begin(): void {
     clearTimeout(this.#timer);
+    this.#wakeOff?.();
     this.#again = false;
     this.#running = this.#once().then((pauseMs) => {
       this.#running = undefined;
@@ -70,6 +73,7 @@ export class RecurringTask {
     } catch (error) {
       this.#failures += 1;
       this.trouble.failed(error);
+      if (!this.#stopped) this.#wakeOff = this.trouble.whenAnotherWorks(() => this.runNow());
       return retryPauseMs(this.#failures);
     }
   }

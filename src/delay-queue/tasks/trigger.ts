@@ -31,6 +31,14 @@ export class Trigger {
     }, ms);
   }
 
+  /** Listens again, and triggers itself, if it pauses. */
+  resume(): void {
+    if (this.#pause === undefined) return;
+    clearTimeout(this.#pause);
+    this.#pause = undefined;
+    this.trigger();
+  }
+
   stop(): void {
     this.#stopped = true;
     clearImmediate(this.#turn);

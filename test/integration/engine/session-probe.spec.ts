@@ -1,6 +1,12 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { hears, listen, PROBE_MS } from '../../../src/delay-queue/cluster/session-probe.js';
+import {
+  hears,
+  listen,
+  PROBE_MS,
+  SessionProof,
+} from '../../../src/delay-queue/cluster/session-probe.js';
+import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
@@ -34,4 +40,34 @@ it('a process that stands still while it is told hears all the same', async () =
     },
   };
   expect(await hears(listener, CHANNEL, runner)).toBe('heard');
+});
+
+it('what could not be said proves nothing, for it could not be heard', async () => {
+  const [listener] = clients as [Client, Client];
+  // Its COMMIT hangs, say.
+  const runner: Runner = { query: () => new Promise(() => {}) };
+  expect(await hears(listener, CHANNEL, runner)).toBe('unknown');
+});
+
+it('a proof that fails is tried again, until it can be told', async () => {
+  const [, sender] = clients as [Client, Client];
+  const fails = ['open', 'say', 'nothing'];
+  const known = {
+    dedicated: () => new Client({ connectionString: database.url }),
+    open: async (client: Client) => {
+      await client.connect();
+      if (fails[0] === 'open') throw new Error(`cannot ${fails.shift()}`);
+    },
+    query: async (text: string, values: unknown[]) => {
+      if (fails[0] === 'say') throw new Error(`cannot ${fails.shift()}`);
+      return (await sender.query(text, values)).rows as never;
+    },
+  };
+  const proof = new SessionProof(known as unknown as EngineConnections, CHANNEL);
+  expect(await proof.answered).toBe(true);
+  expect(fails).toEqual(['nothing']);
+  const away = { ...known, open: () => Promise.reject(new Error('away')) };
+  const stopped = new SessionProof(away as unknown as EngineConnections, CHANNEL);
+  await stopped.stop();
+  expect(await stopped.answered).toBe(false);
 });

@@ -58,6 +58,11 @@ export class Leashed {
     });
   }
 
+  /** Undefined when it could not be started. */
+  get pid(): number | undefined {
+    return this.#child.pid;
+  }
+
   get running(): boolean {
     return livingProcesses().has(this.#child);
   }

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EventEmitter } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { nodesHint } from '../../../src/delay-queue/cluster/hint.js';
 import { HintListener } from '../../../src/delay-queue/cluster/listener.js';
@@ -14,9 +15,11 @@ const [FIRST_MS, LAST_MS] = [100, 5_000];
 class FakeClient extends EventEmitter {
   hasEnded = false;
   queries: string[] = [];
+  isSilent = false;
 
   query = async (sql: string): Promise<unknown> => {
     this.queries.push(sql);
+    if (this.isSilent) return new Promise(() => {});
     if (sql.startsWith('LISTEN')) return [{}, { rows: [{ pid: '7' }] }];
     return { rows: [{ held: 'true', process_held: 'true' }] };
   };
@@ -28,6 +31,8 @@ let clients: FakeClient[];
 /** When each connection was asked for. */
 let askedAtMs: number[];
 let isUp: boolean;
+/** Before when connections were opened that are used no more. */
+let renewed: number[];
 let told: string[];
 let heard: string[];
 let idle: Idle;
@@ -36,12 +41,13 @@ let listener: HintListener;
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 const current = (): FakeClient => clients.at(-1)!;
 const tries = (): number => askedAtMs.length;
+const isPresent = (): boolean => listener.presentSession !== undefined;
 
 beforeEach(async () => {
   jest.useFakeTimers({ now: 0 });
   // Pauses are at their longest.
   jest.spyOn(Math, 'random').mockReturnValue(0);
-  [clients, askedAtMs, told, heard, isUp] = [[], [], [], [], true];
+  [clients, askedAtMs, told, heard, renewed, isUp] = [[], [], [], [], [], true];
   const events = new DelayEvents();
   events.on('trouble', ({ during }) => told.push(during));
   events.on('recovered', ({ during }) => told.push(`${during} again`));
@@ -55,6 +61,7 @@ beforeEach(async () => {
       if (!isUp) throw new Error('down');
     },
     applySettings: async () => {},
+    renew: (openedBeforeMs: number) => renewed.push(openedBeforeMs),
     query: async (_: string, [, text]: string[]) => {
       current().emit('notification', { payload: text });
       return [];
@@ -88,16 +95,16 @@ async function pausesIn(ms: number): Promise<number[]> {
 
 describe('a listener whose connection ends', () => {
   it('makes a new one, takes its locks again, and says that hints may have been lost', async () => {
-    expect([listener.hearing, listener.isPresent, listener.processLock.isHeld]).toEqual([
+    expect([listener.hearing, isPresent(), listener.processLock.isHeld]).toEqual([
       'heard',
       true,
       true,
     ]);
     cut();
-    expect([listener.isPresent, listener.processLock.isHeld]).toEqual([false, false]);
+    expect([isPresent(), listener.processLock.isHeld]).toEqual([false, false]);
     expect([told, heard]).toEqual([['listen'], ['probe']]);
     await pass(FIRST_MS);
-    expect([listener.isPresent, listener.processLock.isHeld]).toEqual([true, true]);
+    expect([isPresent(), listener.processLock.isHeld]).toEqual([true, true]);
     expect([told, heard]).toEqual([
       ['listen', 'listen again'],
       ['probe', 'nodes'],
@@ -166,4 +173,36 @@ it('a thousand connections later it listens on the last one alone', async () => 
   for (const client of clients.slice(0, -1)) client.emit('end');
   await pass(LAST_MS);
   expect([heard, tries()]).toEqual([[], 1_001]);
+});
+
+describe('a listener that is asked', () => {
+  it('keeps a connection over which the server answers', async () => {
+    await listener.ask();
+    await pass(60_000);
+    expect([tries(), told, renewed]).toEqual([1, [], []]);
+  });
+
+  it('gives up one that is silent, once, and with it what was opened before', async () => {
+    await pass(1_000);
+    current().isSilent = true;
+    void listener.ask();
+    // It is asked with each load.
+    void listener.ask();
+    await pass(4_999);
+    expect(told).toEqual([]);
+    await pass(1);
+    for (let turns = 0; turns < 4; turns += 1) await turn();
+    expect([told, renewed]).toEqual([['listen'], [1_000]]);
+    await pass(FIRST_MS);
+    expect([told, tries(), isPresent()]).toEqual([['listen', 'listen again'], 2, true]);
+  });
+
+  it('gives up one whose lock is missed, unless it is another by then', async () => {
+    const session = listener.presentSession!;
+    listener.missed(session);
+    expect(told).toEqual(['listen']);
+    await pass(FIRST_MS);
+    listener.missed(session);
+    expect([told, tries()]).toEqual([['listen', 'listen again'], 2]);
+  });
 });

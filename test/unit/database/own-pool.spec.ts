@@ -47,7 +47,7 @@ beforeEach(() => {
       return answer.promise;
     },
   } as unknown as PreparedStatements;
-  pool = new OwnPool({ connect, end } as unknown as Pool, prepared);
+  pool = new OwnPool({ connect, end, on: () => {} } as unknown as Pool, prepared, () => {});
 });
 
 afterEach(() => {

@@ -36,7 +36,8 @@ let idleAsked: { forMs: number; atMs: number }[];
 let room: number;
 let offered: Wake[];
 let isIntakeIdle: boolean;
-let present: { isPresent: boolean };
+/** The session by which this node is present, and how often it was asked about and missed. */
+let present: { presentSession: object | undefined; asks: number; missed: object[] };
 let nodes: Nodes;
 let clock: DatabaseClock;
 let idle: Idle;
@@ -77,13 +78,26 @@ function loaderThat(idleForMs: number | null): Loader {
     },
   } as unknown as Intake;
   const limits = { horizonMs: 30_000, loadEveryMs: LOAD_EVERY_MS };
-  return new Loader(store, nodes, clock, limits, intake, present, idle, new DelayEvents());
+  const presence = {
+    get presentSession() {
+      return present.presentSession;
+    },
+    ask: async () => void (present.asks += 1),
+    missed: (session: object) => void present.missed.push(session),
+  };
+  return new Loader(store, nodes, clock, limits, intake, presence, idle, new DelayEvents());
 }
+
+const SESSION = {};
 
 beforeEach(() => {
   jest.useFakeTimers({ now: 0 });
   [loads, pages, offered, idleAsked, idleAnswers] = [[], [], [], [], []];
-  [room, isIntakeIdle, present] = [Infinity, true, { isPresent: true }];
+  [room, isIntakeIdle, present] = [
+    Infinity,
+    true,
+    { presentSession: SESSION, asks: 0, missed: [] },
+  ];
   nodes = new Nodes('node', ['a', 'b']);
   clock = new DatabaseClock();
   intakeReady = new Signal();
@@ -204,7 +218,7 @@ describe('a load', () => {
   });
 
   it('says whether this node is seen to live, and before it joins asks for nothing', async () => {
-    present.isPresent = false;
+    present.presentSession = undefined;
     loader.onlyBeat();
     await begun();
     expect(loads).toMatchObject([
@@ -265,4 +279,19 @@ it('once it has stopped, no timer is left', async () => {
   await loader.stop();
   loader.nodesChanged();
   expect([jest.getTimerCount(), loads.length]).toEqual([0, 2]);
+});
+
+describe('the session by which this node is present', () => {
+  it('is asked about with each load, and missed where the load was answered and its lock is not held', async () => {
+    await begun();
+    await pass(LOAD_EVERY_MS * 2);
+    expect([present.asks, present.missed]).toEqual([3, []]);
+    pages = [{ isHeld: true }, { isHeld: false }, { isHeld: null }];
+    await pass(LOAD_EVERY_MS * 3);
+    expect(present.missed).toEqual([SESSION]);
+    present.presentSession = undefined;
+    pages = [{ isHeld: false }];
+    await pass(LOAD_EVERY_MS);
+    expect(present.missed).toEqual([SESSION]);
+  });
 });

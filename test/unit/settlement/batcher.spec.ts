@@ -48,7 +48,12 @@ const batcherThat = (how: { removes: boolean; reductions?: number }): Batcher<It
     },
     onProgress: () => (progress += 1),
     node: 'node',
-    trouble: { failed: () => (troubles += 1), worked: () => (recoveries += 1) },
+    trouble: {
+      failed: () => (troubles += 1),
+      worked: () => (recoveries += 1),
+      // As long as the engine would, which another duty may end.
+      pause: async () => {},
+    },
   });
 
 afterEach(() => batcher.close());

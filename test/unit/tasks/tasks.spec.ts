@@ -35,6 +35,8 @@ describe('a recurring task', () => {
   let told: string[];
   let task: RecurringTask;
   let idle: Idle;
+  /** Another duty of the same application. */
+  let other: Trouble;
 
   beforeEach(() => {
     told = [];
@@ -42,6 +44,7 @@ describe('a recurring task', () => {
     const events = new DelayEvents();
     events.on('trouble', () => told.push('trouble'));
     events.on('recovered', () => told.push('recovered'));
+    other = new Trouble(events, 'sweep');
     task = new RecurringTask(
       () => {
         runs += 1;
@@ -81,6 +84,28 @@ describe('a recurring task', () => {
     run = async () => 1_000;
     await pass(5_000);
     expect(told.slice(told.indexOf('recovered'))).toEqual(['recovered']);
+  });
+
+  it('that pauses after a failure runs at once when something else works again, and not because it works on', async () => {
+    run = () => Promise.reject(new Error('down'));
+    task.start();
+    await pass(60_000);
+    const failed = runs;
+    other.worked();
+    await pass(0);
+    expect(runs).toBe(failed);
+    other.failed(new Error('down'));
+    other.worked();
+    await pass(0);
+    expect(runs).toBe(failed + 1);
+    // What runs as usual is not disturbed by that.
+    run = async () => 60_000;
+    await pass(5_000);
+    const worked = runs;
+    other.failed(new Error('down'));
+    other.worked();
+    await pass(0);
+    expect(runs).toBe(worked);
   });
 
   it('whose time comes while the node is idle waits for the end of that, and runs once', async () => {
@@ -127,11 +152,37 @@ describe('a recurring task', () => {
   });
 });
 
+it('a pause of one duty ends when another works again, or by itself', async () => {
+  const events = new DelayEvents();
+  const [first, second] = [new Trouble(events, 'claim'), new Trouble(events, 'load')];
+  const ended: string[] = [];
+  const pause = (ms: number, name: string) => first.pause(ms).then(() => ended.push(name));
+  void pause(1_000, 'by itself');
+  await pass(1_000);
+  expect(ended).toEqual(['by itself']);
+  void pause(3_600_000, 'by another');
+  second.failed(new Error('down'));
+  second.worked();
+  await pass(0);
+  expect(ended).toEqual(['by itself', 'by another']);
+  expect(jest.getTimerCount()).toBe(0);
+});
+
 describe('a trigger', () => {
   let trigger: Trigger;
 
   beforeEach(() => {
     trigger = new Trigger(() => (runs += 1));
+  });
+
+  it('that pauses works at once when it resumes, and one that does not is left alone', async () => {
+    trigger.pauseFor(3_600_000);
+    trigger.trigger();
+    expect(await runsIn(1_000)).toBe(0);
+    trigger.resume();
+    expect(await runsIn(0)).toBe(1);
+    trigger.resume();
+    expect(await runsIn(3_600_000)).toBe(0);
   });
 
   it('works once for all who ask in a turn, and again in the next', async () => {

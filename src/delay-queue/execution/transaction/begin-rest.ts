@@ -21,6 +21,14 @@ export class BeginRest {
     this.#trouble.worked();
   }
 
+  /** Calls it once, when something else works again. @returns what calls that off */
+  whenAnotherWorks(wake: () => void): () => void {
+    return this.#trouble.whenAnotherWorks(() => {
+      this.#restUntilMs = -Infinity;
+      wake();
+    });
+  }
+
   /**
    * A transaction that fails while others rest already counts as the same failure.
    *

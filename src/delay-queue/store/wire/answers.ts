@@ -159,7 +159,7 @@ type WakeTuple = [
 
 type PageAnswer = AsText<'wakes' | 'now_ms', 'cursor_ms' | 'cursor_id'>;
 export type LoadAnswer = PageAnswer &
-  AsText<'nodes' | 'pauses' | 'later_ms'> & { last_instance: string | null };
+  AsText<'nodes' | 'pauses' | 'later_ms', 'is_held'> & { last_instance: string | null };
 export type SweepAnswer = PageAnswer & { oldest_ms: string | null };
 
 function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'> {
@@ -186,6 +186,7 @@ export const loadedOf = (row: LoadAnswer): LoadedPage => ({
   nodes: JSON.parse(row.nodes) as LoadedPage['nodes'],
   pauses: JSON.parse(row.pauses) as LoadedPage['pauses'],
   lastInstance: row.last_instance,
+  isHeld: row.is_held === null ? null : row.is_held === 'true',
   laterMs: Number(row.later_ms),
   ...pageOf(row),
 });

@@ -44,6 +44,8 @@ export interface LoadedPage {
   nodes: [id: string, names: string[]][];
   /** Of the heartbeat before this one under the same name; null: there was none. */
   lastInstance: string | null;
+  /** Whether the server that answers knows the lock of this node; null where the node has none. */
+  isHeld: boolean | null;
   pauses: Pause[];
   wakes: Wake[];
   /** Where the next page begins; null when this one was empty. */

@@ -1,15 +1,17 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
+import { Trouble } from '../../../../src/delay-queue/tasks/trouble.js';
 import { BeginRest } from '../../../../src/delay-queue/execution/transaction/begin-rest.js';
 
 const BROKEN = new Error('too many clients already');
 
 let told: string[];
 let beginRest: BeginRest;
+let events: DelayEvents;
 
 beforeEach(() => {
   told = [];
-  const events = new DelayEvents();
+  events = new DelayEvents();
   for (const event of ['trouble', 'recovered'] as const) {
     events.on(event, ({ during }) => told.push(`${event} ${during}`));
   }
@@ -34,4 +36,15 @@ it('one that begins ends the trouble, and the next failure is a first one', () =
   for (let begun = 0; begun < 2; begun += 1) beginRest.worked();
   expect(beginRest.failed(BROKEN, 10_001)).toBeLessThanOrEqual(100);
   expect(told).toEqual(['trouble begin', 'trouble begin', 'recovered begin', 'trouble begin']);
+});
+
+it('a rest ends when something else works again, and who fails then rests anew', () => {
+  const other = new Trouble(events, 'load');
+  other.failed(BROKEN);
+  for (let n = 0; n < 6; n += 1) beginRest.failed(BROKEN, n * 10_000);
+  let released = 0;
+  beginRest.whenAnotherWorks(() => (released += 1));
+  other.worked();
+  expect(released).toBe(1);
+  expect(beginRest.failed(BROKEN, 50_001)).toBeGreaterThanOrEqual(2_500);
 });

@@ -1,6 +1,6 @@
 import { clock, nodesNow } from '../parts/clock.js';
 import { epochMs, plusMs, presentEpochUs, wakeOf, type Tables } from '../../tables/schema.js';
-import { lives } from '../nodes/presence.sql.js';
+import { isPresent, lives } from '../nodes/presence.sql.js';
 import { pausesJson } from '../pauses/pauses.sql.js';
 import { REFUSED } from '../../wire/wakes.js';
 import { notLeftOut, ownShare, servedName } from '../parts/share.js';
@@ -29,7 +29,7 @@ const NO_ORPHANS = { orphaned: 'false', looksAt: 'NULL' };
  * counts[], ranks[], mark_ms and mark_id (where reading begins), horizon_ms, limit,
  * peers_within_ms, whether this node holds its presence lock, the index of the names, and the process's own
  * instance; `withGroups` also byGroup[] and the groups that are left out. Answers one row: nodes (the others that live and are
- * not idle, since an idle one has no share), the instance that beat last under this name, pauses, wakes, cursor, now_ms, and
+ * not idle, since an idle one has no share), the instance that beat last under this name, whether the presence lock is held here, pauses, wakes, cursor, now_ms, and
  * later_ms, the clock read again when all else is read.
  */
 export const loadSql = (tables: Tables, withGroups = false): string => {
@@ -68,6 +68,7 @@ SELECT (SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(n.id, n.
        (SELECT ${epochMs('pg_catalog.max(wake_at)')}::text FROM page) AS cursor_ms,
        (SELECT p.id::text FROM page p ORDER BY p.wake_at DESC, p.id DESC LIMIT 1) AS cursor_id,
        (SELECT ${epochMs('clock.now')}::text FROM clock) AS now_ms,
+       CASE WHEN $10::bool THEN ${isPresent('$1::text')} END::text AS is_held,
        ${pausesJson(tables)} AS pauses,
        ${epochMs(now)}::text AS later_ms`;
 };
