@@ -139,9 +139,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   },
   'leaves-sessions-behind': {
     about: 'leaves one more session behind with each statement that hangs',
-    patches: [
-      patch('database/own-pool.ts', 'if (this.#unanswered.size < HANGING_MAX) return;', 'return;'),
-    ],
+    patches: [patch('database/own-pool.ts', 'this.#unanswered.add(client.processID);', '{}')],
     tests: ['unit/database/dead-connections'],
   },
   'claims-nothing-and-works': {
