@@ -44,7 +44,7 @@ const REAL = {
   ORDER_CONFIRM_AFTER: '14d',
   ORDER_RATE_AFTER: '48h',
   MESSAGES_PER_SECOND: '20',
-  HOST: '0.0.0.0',
+  HOST: '127.0.0.1',
 };
 
 /** Short enough to watch an order go through all its states over a cup of tea. */

@@ -1,6 +1,7 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
 import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
+import { loopbackHosts } from './loopback-hosts.js';
 import { serveOpenApi } from './openapi.js';
 import { requestManners } from './request-manners.js';
 import { SameOriginGuard } from './same-origin.guard.js';
@@ -27,6 +28,7 @@ export function configureHttp(app: NestExpressApplication): void {
   // The longer one of the two, or it ends the connection instead.
   server.headersTimeout = KEEP_ALIVE_MS + 5_000;
   answerUnreadableRequests(server);
+  app.use(loopbackHosts(server));
   app.use(requestManners(app));
   app.useBodyParser('json', { limit: CAMPAIGN_LIMIT, type: isCampaign });
   app.useBodyParser('json', { limit: BODY_LIMIT });

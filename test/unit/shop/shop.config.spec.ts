@@ -31,7 +31,7 @@ describe('settings', () => {
       messagesPerSecond: 20,
       demo: false,
       logLevels: ['fatal', 'error', 'warn'],
-      host: '0.0.0.0',
+      host: '127.0.0.1',
       port: 3000,
     });
   });

@@ -1,0 +1,29 @@
+import { HttpException } from '@nestjs/common';
+import type { RequestHandler } from 'express';
+import type { Server } from 'node:http';
+import { isIPv4 } from 'node:net';
+
+/**
+ * A shop that listens on loopback answers only what asks for a host of loopback, reads and the feed, too: a page of another
+ * site can point its own name at 127.0.0.1, and its browser then takes the shop for that site (DNS rebinding). Only `Host` counts;
+ * what a proxy adds is anyone's to write.
+ */
+export function loopbackHosts(server: Server): RequestHandler {
+  return ({ headers }, _response, next) => {
+    const address = server.address();
+    const isLocal = typeof address === 'object' && address !== null && isLoopback(address.address);
+    if (isLocal && !isLoopbackHost(headers.host ?? '')) {
+      throw new HttpException('this shop answers only as localhost or 127.0.0.1', 421);
+    }
+    next();
+  };
+}
+
+/** With its port, as `Host` has it. */
+function isLoopbackHost(host: string): boolean {
+  const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
+  return name === 'localhost' || name === '[::1]' || isLoopback(name);
+}
+
+const isLoopback = (address: string): boolean =>
+  address === '::1' || (isIPv4(address) && address.startsWith('127.'));
