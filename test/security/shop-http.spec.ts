@@ -1,5 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { once } from 'node:events';
+import { get, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { createEmptyDatabase } from '../support/database.js';
@@ -26,7 +27,15 @@ async function answers(host: string, port: number): Promise<boolean> {
   }
 }
 
-it('the demo listens on 127.0.0.1 and nowhere else, and its pages tell nothing about their server', async () => {
+/** As a page of another site would ask whose name points here. */
+async function statusAs(host: string, path: string, port: number): Promise<number | undefined> {
+  const request = get({ host: '127.0.0.1', port, path, headers: { host, connection: 'close' } });
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  response.destroy();
+  return response.statusCode;
+}
+
+it('the demo listens on 127.0.0.1 and nowhere else, and it answers as localhost alone, and its pages tell nothing about their server', async () => {
   const database = await createEmptyDatabase();
   const env = { DATABASE_URL: database.url, PORT: '0', HOST: '' };
   const shop = NodeProcess.start('src/main.ts', { env });
@@ -36,6 +45,15 @@ it('the demo listens on 127.0.0.1 and nowhere else, and its pages tell nothing a
   expect(await answers('127.0.0.1', Number(port))).toBe(true);
   for (const host of others)
     expect({ host, answers: await answers(host, Number(port)) }).toEqual({ host, answers: false });
+  for (const path of ['/', '/docs', '/invariants', '/feed', '/docs/openapi.json']) {
+    expect([path, await statusAs('rebound.example', path, Number(port))]).toEqual([path, 421]);
+  }
+  expect(await statusAs(`LOCALHOST.:${port}`, '/invariants', Number(port))).toBe(200);
+  const docs = await fetch(`${url}/docs`, { headers: { connection: 'close' } });
+  expect(docs.headers.get('content-security-policy')).toMatch(
+    /^default-src 'none'.*frame-ancestors 'none'/,
+  );
+  expect(docs.headers.get('x-content-type-options')).toBe('nosniff');
   for (const path of ['/', '/docs', '/orders/%']) {
     const { headers } = await fetch(url + path, { headers: { connection: 'close' } });
     expect([...headers.keys()].join()).not.toMatch(/x-powered-by|set-cookie|access-control-/);

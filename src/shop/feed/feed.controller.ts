@@ -1,11 +1,18 @@
-import { Controller, Get, Param, Res } from '@nestjs/common';
-import { ApiNotFoundResponse, ApiOkResponse, ApiOperation, ApiTags } from '@nestjs/swagger';
+import { Controller, Get, Head, Header, Param, Res } from '@nestjs/common';
+import {
+  ApiExcludeEndpoint,
+  ApiNotFoundResponse,
+  ApiOkResponse,
+  ApiOperation,
+  ApiTags,
+} from '@nestjs/swagger';
 import type { Response } from 'express';
 import { problem } from '../http/problem.js';
 import { OrderIdPipe } from '../orders/order-id.pipe.js';
 import { FeedReader } from './feed.reader.js';
 import { FeedService } from './feed.service.js';
 import type { OrderCard } from './feed.js';
+import { EVENT_STREAM } from './watcher.js';
 
 @ApiTags('feed')
 @Controller('feed')
@@ -14,6 +21,12 @@ export class FeedController {
     private readonly feed: FeedService,
     private readonly reader: FeedReader,
   ) {}
+
+  /** Express would run the stream for it, which has no end. */
+  @Head()
+  @ApiExcludeEndpoint()
+  @Header('content-type', EVENT_STREAM)
+  head(): void {}
 
   @Get()
   @ApiOperation({

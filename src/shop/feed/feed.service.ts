@@ -20,6 +20,8 @@ const HEARTBEAT_EVERY_MS = 10_000;
 const ANSWERS_WITHIN_MS = 3_000;
 const TOO_SLOW = new Error(`the database has not answered for ${ANSWERS_WITHIN_MS} ms`);
 const WATCHERS_MAX = 100;
+/** Of one address: one visitor must not take the place of all others. */
+const WATCHERS_OF_ADDRESS_MAX = 50;
 
 /**
  * Tells everybody who watches what has changed. One look, up to four times a second, serves all watchers
@@ -44,12 +46,14 @@ export class FeedService implements OnModuleDestroy {
     return this.#looking !== undefined;
   }
 
-  /** @throws 503 when a hundred watch already */
+  /** @throws 503 when a hundred watch already, or fifty from that address */
   watch(response: ServerResponse): void {
-    if (this.#watchers.size >= WATCHERS_MAX) {
+    const address = response.req.socket.remoteAddress;
+    const isFull = this.#watchers.size >= WATCHERS_MAX;
+    if (isFull || this.#watchersOf(address) >= WATCHERS_OF_ADDRESS_MAX) {
       throw new ServiceUnavailableException('too many watch already');
     }
-    const watcher = new Watcher(response, HEARTBEAT_EVERY_MS);
+    const watcher = new Watcher(response, HEARTBEAT_EVERY_MS, address);
     // A page whose feed has ended comes again at once, while this process still finishes what it does.
     if (this.#ended.signal.aborted) return watcher.end();
     this.#watchers.add(watcher);
@@ -63,6 +67,10 @@ export class FeedService implements OnModuleDestroy {
     this.#watchers.clear();
     this.#ended.abort();
     await this.#looking;
+  }
+
+  #watchersOf(address: string | undefined): number {
+    return [...this.#watchers].filter((watcher) => watcher.address === address).length;
   }
 
   async #lookWhileWatched(): Promise<void> {

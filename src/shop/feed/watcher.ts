@@ -7,6 +7,8 @@ const WAITING_BYTES_MAX = 1_000_000;
 /** How soon a browser connects again. */
 const RETRY_MS = 500;
 
+export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+
 /** A reader of the feed, over a connection of its own. */
 export class Watcher {
   #knows: 'nothing' | 'the feed' | 'of the trouble' = 'nothing';
@@ -15,9 +17,10 @@ export class Watcher {
   constructor(
     private readonly response: ServerResponse,
     heartbeatEveryMs: number,
+    readonly address?: string,
   ) {
     response.writeHead(200, {
-      'content-type': 'text/event-stream; charset=utf-8',
+      'content-type': EVENT_STREAM,
       'cache-control': 'no-store',
       // Kept alive for another request, it would keep a shop from stopping when the feed has ended.
       connection: 'close',

@@ -19,9 +19,12 @@ export function loopbackHosts(server: Server): RequestHandler {
   };
 }
 
-/** With its port, as `Host` has it. */
+/** With its port, as `Host` has it, and with the dot of a full name. */
 function isLoopbackHost(host: string): boolean {
-  const name = host.replace(/:\d{1,5}$/, '').toLowerCase();
+  const name = host
+    .replace(/:\d{1,5}$/, '')
+    .replace(/\.$/, '')
+    .toLowerCase();
   return name === 'localhost' || name === '[::1]' || isLoopback(name);
 }
 

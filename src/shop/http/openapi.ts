@@ -1,6 +1,8 @@
 import type { NestExpressApplication } from '@nestjs/platform-express';
+import type { NextFunction, Request, Response } from 'express';
 import { DocumentBuilder, SwaggerModule, type OpenAPIObject } from '@nestjs/swagger';
 import { z } from 'zod';
+import { DOCS_HEADERS } from './page-headers.js';
 import { KINDS, problem } from './problem.js';
 import { PROBLEM_TYPE } from './problem.filter.js';
 
@@ -22,6 +24,10 @@ export function serveOpenApi(app: NestExpressApplication): void {
     .setDescription(DESCRIPTION)
     .setVersion('1.0')
     .build();
+  app.use('/docs', (_request: Request, response: Response, next: NextFunction) => {
+    response.set(DOCS_HEADERS);
+    next();
+  });
   SwaggerModule.setup('docs', app, () => withProblems(SwaggerModule.createDocument(app, info)), {
     jsonDocumentUrl: 'docs/openapi.json',
     customSiteTitle: info.info.title,

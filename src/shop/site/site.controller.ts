@@ -4,20 +4,7 @@ import type { Response } from 'express';
 import { existsSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { projectRoot } from '../../project-root.js';
-
-/** Nothing from elsewhere, nothing inline, and in no frame. */
-const CONTENT_SECURITY_POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "img-src 'self' data:",
-  "connect-src 'self'",
-  "font-src 'self'",
-  "manifest-src 'self'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join('; ');
+import { PAGE_HEADERS } from '../http/page-headers.js';
 
 /** Where `npm run build` puts the page. */
 const FOLDER = join(projectRoot(), 'dist', 'page');
@@ -27,14 +14,11 @@ const ASSETS = join(FOLDER, 'assets');
 @Controller()
 export class SiteController {
   @Get()
-  @Header('content-security-policy', CONTENT_SECURITY_POLICY)
-  @Header('x-content-type-options', 'nosniff')
-  @Header('referrer-policy', 'no-referrer')
-  @Header('cache-control', 'no-cache')
   page(@Res() response: Response): void {
     if (!existsSync(join(FOLDER, 'index.html'))) {
       throw new NotFoundException('the page is not built: npm run build');
     }
+    response.set(PAGE_HEADERS);
     response.sendFile('index.html', { root: FOLDER, cacheControl: false });
   }
 

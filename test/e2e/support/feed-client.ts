@@ -33,8 +33,9 @@ export class FeedClient {
     });
   }
 
-  static async open(url: string): Promise<FeedClient> {
-    const request = get(`${url}/feed`);
+  /** @param localAddress where it comes from, as the shop sees it */
+  static async open(url: string, localAddress = '127.0.0.1'): Promise<FeedClient> {
+    const request = get(`${url}/feed`, { localAddress });
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     request.on('error', () => {});
     return new FeedClient(request, response);

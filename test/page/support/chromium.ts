@@ -4,7 +4,6 @@ import { once } from 'node:events';
 import { createReadStream, createWriteStream, existsSync, readFileSync } from 'node:fs';
 import { mkdir, mkdtemp, rename, rm } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir, userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createBrotliDecompress } from 'node:zlib';
@@ -59,15 +58,18 @@ const inherited = (): Record<string, string> =>
 
 /**
  * Not by the package's own `executablePath()`: several workers that unpack into one place would run
- * half of a browser. This folder appears as a whole.
+ * half of a browser. This folder appears as a whole, and beside the packages: in the shared one for temporary files
+ * another user could have put a program of its own.
  */
 async function unpacked(): Promise<string> {
   const bin = join(packageFolder(), 'bin');
   const { version }: { version: string } = JSON.parse(
     readFileSync(join(packageFolder(), 'package.json'), 'utf8'),
   );
-  const folder = join(tmpdir(), `chromium-${version}-${userInfo().uid}`);
+  const cache = join(packageFolder(), '..', '..', '.cache');
+  const folder = join(cache, `chromium-${version}`);
   if (existsSync(folder)) return folder;
+  await mkdir(cache, { recursive: true });
   const unfinished = await mkdtemp(`${folder}-`);
   const program = createWriteStream(join(unfinished, 'chromium'), { mode: 0o755 });
   await Promise.all([

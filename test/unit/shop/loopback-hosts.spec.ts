@@ -16,17 +16,22 @@ function answers(address: string, host: string | undefined): boolean {
   return isAnswered;
 }
 
-it.each(['localhost', 'LOCALHOST:3000', '127.0.0.1:3000', '127.9.9.9', '[::1]:3000', '[::1]'])(
-  'a shop on loopback answers as %s',
-  (host) => expect(answers('127.0.0.1', host)).toBe(true),
-);
+it.each([
+  'localhost',
+  'localhost.',
+  'LOCALHOST:3000',
+  '127.0.0.1:3000',
+  '127.9.9.9',
+  '[::1]:3000',
+  '[::1]',
+])('a shop on loopback answers as %s', (host) => expect(answers('127.0.0.1', host)).toBe(true));
 
 it.each([
   'evil.example',
   'evil.example:3000',
   'localhost.evil.example',
   '127.0.0.1.evil.example',
-  'localhost.',
+  'localhost..',
   '10.0.0.1',
   '[::2]',
   '',
