@@ -21,6 +21,7 @@ const POLLUTION: Readonly<Record<string, unknown>> = {
   limit: 1,
   id: '1',
   reason: 'polluted',
+  manager: 'polluted',
   until: new Date(0),
 };
 const NAMES = Object.keys(POLLUTION);
@@ -40,8 +41,9 @@ afterAll(() => stage.close());
 /** A call as long as it reads what it is given, while another package has put all that into `Object.prototype`. */
 function polluted<Result>(names: readonly string[], call: () => Result): Result {
   for (const name of names) {
+    const value = POLLUTION[name];
     // oxlint-disable-next-line no-extend-native -- what is tested
-    Object.defineProperty(Object.prototype, name, { value: POLLUTION[name], configurable: true });
+    Object.defineProperty(Object.prototype, name, { value, configurable: true, writable: true });
   }
   try {
     return call();

@@ -172,6 +172,37 @@ it('without a codec an encoded payload is tried again, and no handler sees it; n
   await stage.close();
 });
 
+it('a strict codec refuses what it has not written, and reads the rest', async () => {
+  const stage = await Stage.open();
+  const plain = plainHandler('test.plain', take, { backoff: { base: '1m' } });
+  const node = await stage.start({
+    providers: [plain],
+    options: { codec: { ...sync, strict: true } },
+  });
+  await stage.sql(
+    `INSERT INTO delay_queue.delay (name, key, payload, due_at, wake_at, created_at)
+     SELECT 'test.plain', 'planted', '{"refund":1}', now() + '1 h', now() + '1 h', now()`,
+  );
+  await node.delays.schedule('test.plain', null, { after: '1h', key: 'own' });
+  const refused = {
+    code: 'DELAY_CODEC',
+    message: expect.stringContaining('stored without the codec'),
+  };
+  await expect(node.delays.find('test.plain', 'planted')).rejects.toMatchObject(refused);
+  const retrying = node.next('retrying');
+  await node.admin.runNow([{ name: 'test.plain', key: 'planted' }]);
+  expect(await retrying).toMatchObject({
+    error: expect.stringContaining('stored without the codec'),
+  });
+  const completed = node.next('completed');
+  await node.admin.runNow([{ name: 'test.plain', key: 'own' }]);
+  expect(await completed).toMatchObject({ key: 'own' });
+  expect(seen).toEqual([null]);
+  const start = stage.start({ options: { codec: { ...sync, strict: 1 as never } } });
+  await expect(start).rejects.toThrow('codec.strict: must be true or false');
+  await stage.close();
+});
+
 const noKey = new Error('no key');
 let encode: PayloadCodec['encode'];
 const failing = new OneNode({

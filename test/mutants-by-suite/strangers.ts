@@ -93,8 +93,8 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'validation/known-options.ts',
-        'if (Object.hasOwn(record, name)) given[name] = value;\n    else refuseInherited(field, name);',
-        'given[name] = value;',
+        'if (value === undefined || Object.hasOwn(options, name)) return value;',
+        'return value;',
       ),
     ],
     tests: ['hostile/inherited-options'],
@@ -109,5 +109,16 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
       ),
     ],
     tests: ['hostile/inherited-options'],
+  },
+  'reads-plain-payloads-in-spite-of-a-strict-codec': {
+    about: 'reads a payload as it is that the strict codec has not written',
+    patches: [
+      patch(
+        'payloads/payload-codec.ts',
+        'if (codec?.strict !== true) return JSON.parse(text);',
+        'return JSON.parse(text);',
+      ),
+    ],
+    tests: ['integration/payload-codec'],
   },
 };

@@ -16,13 +16,20 @@ export interface PayloadOwner {
  * Turns payloads into what is stored, and back: encryption, compression.
  *
  * `decode` reads all that `encode` ever wrote, also with older keys; payloads that were stored without a codec are read
- * without it.
+ * without it, unless it is `strict`.
  */
 export interface PayloadCodec {
   /** @param json the payload as JSON. @returns any text that Postgres can store */
   encode(json: string, owner: PayloadOwner): string | Promise<string>;
   /** @param encoded what `encode` answered. @returns the same JSON */
   decode(encoded: string, owner: PayloadOwner): string | Promise<string>;
+  /**
+   * `true`: a payload that was stored without the codec is refused (`DELAY_CODEC`), so that no role that may write rows
+   * can pass off a text of its own as one that was encrypted. For when none from before the codec is left.
+   *
+   * @default `false`: it is read as it is
+   */
+  readonly strict?: boolean;
 }
 
 /** An encoded payload is stored as an object with this key alone. */
@@ -75,7 +82,13 @@ export function decoded(
   owner: PayloadOwner,
 ): unknown {
   const inside = encodedIn(text);
-  if (inside === undefined) return JSON.parse(text);
+  if (inside === undefined) {
+    if (codec?.strict !== true) return JSON.parse(text);
+    throw new DelayCodecError(
+      `a payload of ${owner.name} was stored without the codec, which is strict; one from before the codec is read ` +
+        'without `strict`',
+    );
+  }
   if (codec === undefined) {
     throw new DelayCodecError(`a payload of ${owner.name} is encoded, and this node has no codec`);
   }
@@ -113,8 +126,11 @@ function attempted<T>(work: () => T, failed: (error: unknown) => never): T {
 
 /** @throws DelayInvalidError */
 export function checkCodec(value: unknown): PayloadCodec | undefined {
-  if (value === undefined || readable('codec', () => isCodec(value))) {
-    return value as PayloadCodec | undefined;
+  if (value === undefined) return undefined;
+  if (readable('codec', () => isCodec(value))) {
+    const { strict } = value as { strict?: unknown };
+    if (strict === undefined || typeof strict === 'boolean') return value as PayloadCodec;
+    throw new DelayInvalidError('codec.strict', `must be true or false, not ${shown(strict)}`);
   }
   throw new DelayInvalidError(
     'codec',

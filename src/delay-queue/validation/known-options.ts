@@ -47,18 +47,27 @@ function givenOf(
 ): Record<string, unknown> {
   const given = Object.create(null) as Record<string, unknown>;
   for (const name of names) {
-    // Read in any case: a proxy that throws is found here, and not behind this door.
-    const value = record[name];
-    if (value === undefined) continue;
-    if (Object.hasOwn(record, name)) given[name] = value;
-    else refuseInherited(field, name);
+    const value = ownOption(record, name, field);
+    if (value !== undefined) given[name] = value;
   }
   return given;
 }
 
-/** An option that is inherited was meant, and would be left out without a word. */
-function refuseInherited(field: string, name: string): void {
-  if (name in Object.prototype) return;
+/**
+ * One option, if it is the object's own.
+ *
+ * @param field what the object is called in the message
+ * @throws DelayInvalidError for one that is inherited: it was meant, and would be left out without a word
+ */
+export function ownOption<Options extends object, Name extends keyof Options & string>(
+  options: Options,
+  name: Name,
+  field: string,
+): Options[Name] | undefined {
+  // Read in any case: a proxy that throws is found here, and not behind this door.
+  const value = options[name];
+  if (value === undefined || Object.hasOwn(options, name)) return value;
+  if (name in Object.prototype) return undefined;
   throw new DelayInvalidError(
     `${field}.${name}`,
     'is inherited from a prototype, and options are read from the object itself: give a plain object',

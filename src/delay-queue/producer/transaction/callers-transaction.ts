@@ -15,6 +15,7 @@ import {
 } from './ending-transactions.js';
 import type { Runner } from '../../store/wire/runner.js';
 import { readable } from '../../validation/blame.js';
+import { ownOption } from '../../validation/known-options.js';
 import { shown } from '../../validation/shown.js';
 
 /** Where a write runs; without a manager it is a transaction of its own. */
@@ -89,7 +90,7 @@ export function transactionOf(
  */
 function managerIn(options: InTransaction): InTransaction['manager'] {
   return readable('manager', () => {
-    const { manager } = options;
+    const manager = ownOption(options, 'manager', 'options');
     if (manager === undefined || manager === 'own' || isManager(manager)) return manager;
     throw new DelayInvalidError(
       'manager',
