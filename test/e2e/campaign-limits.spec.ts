@@ -22,7 +22,7 @@ const apart = (claims: Claim[], behind: number): number[] =>
 /** By the lease that a claim gives, which is counted from the instant in which the limit was looked at. */
 const NOTE_CLAIMS = `
   CREATE TABLE claim (merchant text, leased_until timestamptz);
-  CREATE FUNCTION note_claim() RETURNS trigger LANGUAGE plpgsql AS
+  CREATE FUNCTION note_claim() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS
     $$ BEGIN INSERT INTO claim VALUES (NEW.group_id, NEW.leased_until); RETURN NEW; END $$;
   CREATE TRIGGER note_claim AFTER UPDATE ON delay_queue.delay FOR EACH ROW
     WHEN (NEW.name = 'campaign.send' AND NEW.attempts > OLD.attempts) EXECUTE FUNCTION note_claim()`;

@@ -7,7 +7,7 @@ import { JSON_TYPE, problemIn } from '../e2e/support/answered.js';
 import { routedBy, routesOf, type Route, type Schema } from './http/routes.js';
 
 /** What browsers get, and machines do not ask for: a route that is not in the OpenAPI document. */
-const FOR_BROWSERS = [/^GET \/docs/, /^GET \/$/, /^GET \/assets\//];
+const FOR_BROWSERS = [/^GET \/docs/, /^GET \/$/, /^GET \/assets\//, /^HEAD /];
 
 /** Answered without asking the database, or a stream that goes on when it is back. */
 const WITHOUT_DATABASE = new Set(['GET /feed']);

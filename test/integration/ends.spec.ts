@@ -60,7 +60,7 @@ it('an attempt that fails tells what was thrown, and the log where, once', async
   expect(told).toHaveLength(2);
   for (const line of told) {
     expect(line.split('sku 7')).toHaveLength(2);
-    expect(line).toMatch(/sku 7\nis gone\n\s+at .*ends\.spec/);
+    expect(line).toMatch(/sku 7\\nis gone\n\s+at .*ends\.spec/);
   }
 });
 

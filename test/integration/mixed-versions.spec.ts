@@ -121,8 +121,9 @@ describe.each(Object.keys(WAYS) as Way[])('by their %s', (way) => {
       expect(last_error).toMatch(/DelayPayloadError|DelayCodecError/);
     }
     expect(seen.ran).toEqual([]);
-    // Each node is asked once, and the last of them again for each attempt; a batch is told apart by one claim more.
-    expect(seen.passed).toBeLessThanOrEqual(NAMES.length * (nodes.length - 1));
+    // Each node passes it on once at most, and the last of them has it for each attempt; a batch is told apart by one claim
+    // more. On a busy machine one may have counted as gone meanwhile.
+    expect(seen.passed).toBeLessThanOrEqual(NAMES.length * nodes.length);
     for (const { epoch } of dead) {
       expect(Number(epoch)).toBeLessThanOrEqual(2 * (nodes.length + 3 + 1));
     }

@@ -4,7 +4,7 @@ import { setTimeout as pause } from 'node:timers/promises';
  * What is signalled comes at once, and what a fallback of the engine would make good later, a load or a sweep, is not
  * what is waited for. On a busy machine looks are few: so many of them at least.
  */
-const SEEN_WITHIN_MS = 10_000;
+const SEEN_WITHIN_MS = 20_000;
 const LOOKS_MIN = 300;
 const LOOK_EVERY_MS = 20;
 /** Only who hangs is given up then, not who is slow. */
@@ -15,7 +15,7 @@ const TOLD_CHARS_MAX = 2_000;
 interface Until<Seen> {
   /** What is waited for, in the words of the test; default the source of `accept`. */
   what?: string;
-  /** Milliseconds; default 10,000, or on a busy machine as long as 300 looks take, up to 30,000. */
+  /** Milliseconds; default 20,000, or on a busy machine as long as 300 looks take, up to 30,000. */
   withinMs?: number;
   /** What to say of the last thing seen, when it was not accepted in time; default its JSON. */
   tell?: (seen: Seen) => string;

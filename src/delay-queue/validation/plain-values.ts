@@ -1,7 +1,7 @@
 import { isAnyArrayBuffer, isDate, isMap, isPromise, isSet } from 'node:util/types';
-import { cut } from './shown.js';
 
 import { quoted } from '../delay/printable.js';
+import { cut } from './shown.js';
 
 /** Of a key in a path. */
 const STEP_LENGTH_MAX = 40;
@@ -41,7 +41,7 @@ export function notPlain(value: object): string {
 /** How a path goes on: `.orderId`, `["a b"]`, `[0]`. */
 export function pathStep(step: string | number): string {
   if (typeof step === 'number') return `[${step}]`;
-  if (IDENTIFIER.test(step)) return `.${cut(step)}`;
+  if (step.length <= STEP_LENGTH_MAX && IDENTIFIER.test(step)) return `.${step}`;
   return `[${quoted(step, STEP_LENGTH_MAX)}]`;
 }
 

@@ -62,7 +62,7 @@ async function refuseFirst(code: string): Promise<void> {
   await stage.sql(`
     CREATE SEQUENCE refused_claims;
     CREATE SEQUENCE refused_ends;
-    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+    CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS $$
     BEGIN
       -- A sequence does not roll back.
       IF nextval(TG_ARGV[0]::regclass) <= ${REFUSALS} THEN

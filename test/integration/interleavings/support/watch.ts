@@ -105,7 +105,7 @@ CREATE FUNCTION version_of(d delay_queue.delay) RETURNS jsonb LANGUAGE sql AS $$
     'live', COALESCE(d.leased_until > clock_timestamp(), false),
     'due', d.wake_at <= clock_timestamp(), 'dead', d.wake_at = 'infinity')
 $$;
-CREATE FUNCTION log_write() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION log_write() RETURNS trigger LANGUAGE plpgsql SET search_path = public AS $$
 BEGIN
   INSERT INTO write_log (pid, key, kind, was, now)
   VALUES (pg_backend_pid(), COALESCE(NEW.key, OLD.key),
