@@ -41,6 +41,7 @@ const OF_THE_PROCESS: LeftOut[] = [
   'batch-pace',
   'claim-ahead',
   'full-wheel',
+  'growth',
   'lingering',
   'many-names',
   'trace',
