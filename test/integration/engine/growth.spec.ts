@@ -19,9 +19,9 @@ import { Stage } from './support/stage.js';
 
 /** Of each act so many before anything is counted, and so many that must leave nothing. */
 const WARM = 20;
-const TIMES = 120;
+const TIMES = 200;
 /** What a process may hold more of for reasons of its own. */
-const ODD = 100;
+const ODD = 180;
 
 class Dying {
   @OnDelay('test.dying', { maxAttempts: 1, transactional: false })
