@@ -38,7 +38,7 @@ it('a process that only schedules is heard at once, and what it says to nobody i
     await cluster.sql(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${LISTENER}`),
   ).toHaveLength(1);
   await worker.waitFor(({ event, key }) => event === 'trouble' && key === 'listen');
-  await schedule('said to nobody');
+  await schedule('said while none listens');
   await connections(true);
   // A gap in listening ends with a load.
   await cluster.quiet();
@@ -52,7 +52,7 @@ it('a process that only schedules is heard at once, and what it says to nobody i
   expect(ledger.map(({ key }) => key)).toEqual([
     'heard',
     'heard, of a group',
-    'said to nobody',
+    'said while none listens',
     'heard again',
   ]);
 });

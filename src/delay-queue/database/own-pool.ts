@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { DelayUnavailableError } from '../delay/delay.errors.js';
-import { hangingSql } from '../store/sql/nodes/hanging.sql.js';
+import { hangingSql } from '../store/sql/attempts/transaction-status.sql.js';
 import { isReadOnly } from '../store/sql-state.js';
 import type { Runner } from '../store/wire/runner.js';
 import { within } from '../tasks/within.js';

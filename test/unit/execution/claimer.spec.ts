@@ -118,7 +118,7 @@ describe('a claim', () => {
     expect(lost.has(1, 2)).toBe(false);
   });
 
-  it('of which nobody knows whether it happened is given back, and looked at only then', async () => {
+  it('whose outcome is unknown is given back, and looked at only then', async () => {
     answer = failing(undefined);
     expect(await claim(entry(1), entry(2))).toEqual({ pauseMs: 100 });
     expect([given, lost.has(1, 2), lost.has(2, 2), [...again]]).toEqual([

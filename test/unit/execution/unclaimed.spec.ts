@@ -124,7 +124,7 @@ describe('what a claim did not get', () => {
     }
   });
 
-  it('is looked at again when nobody could look', async () => {
+  it('is looked at again when the look failed', async () => {
     isDown = true;
     expect(await lookAfter()).toEqual(['again 1']);
     expect([pauses.get(1), events]).toEqual([[2_000], ['look']]);

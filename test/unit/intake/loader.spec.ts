@@ -157,7 +157,7 @@ describe('the next load comes', () => {
     expect(times().slice(-2)).toEqual([1_000, 1_500]);
   });
 
-  it('at once when somebody came or went: who is there is asked first', async () => {
+  it('at once when a node came or went: who is there is asked first', async () => {
     await begun();
     pages = [{ nodes: [['other', ['a']]] }, { nodes: [['other', ['a']]] }];
     loader.nodesChanged();

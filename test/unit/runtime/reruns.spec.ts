@@ -7,7 +7,7 @@ import { Idle } from '../../../src/delay-queue/tasks/idle.js';
 const EVERY_MS = 3_600_000;
 const PAGE = 1_000;
 
-/** What is kept, by key; `runs`: its run has not ended. `held`: somebody has its key for now. */
+/** What is kept, by key; `runs`: its run has not ended. `held`: another session has its key for now. */
 let kept: Map<string, 'runs' | 'over' | 'held' | 'refused'>;
 let looks: number[];
 let placed: string[];

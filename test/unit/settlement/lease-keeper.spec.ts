@@ -81,7 +81,7 @@ describe('a lease', () => {
     expect(lost).toEqual([]);
   });
 
-  it('that nobody renews is lost when it ends, while the renewal is still on its way', async () => {
+  it('that is not renewed is lost when it ends, while the renewal is still on its way', async () => {
     script = [() => new Promise((resolve) => setTimeout(() => resolve([]), LEASE_MS * 2))];
     claim(1);
     await pass(LEASE_MS - 1);
