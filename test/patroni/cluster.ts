@@ -77,6 +77,18 @@ export class PatroniCluster {
     return found;
   }
 
+  /** The one that a commit waits for. Patroni names a standby by its node. */
+  async synchronousReplica(): Promise<PatroniNode> {
+    return await this.#until('no synchronous replica', async () => {
+      const [row] = await (await this.primary())!.sql<{ name: NodeName }>(
+        `SELECT application_name AS name FROM pg_stat_replication WHERE sync_state = 'sync'`,
+        [],
+        'postgres',
+      );
+      return row && this.#nodes.get(row.name);
+    });
+  }
+
   /** Resolves with the node that is the primary, once another one than that is. */
   async promotedInsteadOf(before: PatroniNode | undefined): Promise<PatroniNode> {
     return await this.#until('no other primary', async () => {

@@ -59,6 +59,36 @@ const zombie = async (stage: Stage): Promise<number> => {
   return at;
 };
 
+/** Three in a row, each as soon as the node before it follows again. */
+async function switchovers(stage: Stage): Promise<number> {
+  let at = await switchover(stage);
+  for (const _ of [2, 3]) {
+    const primary = await stage.cluster.whole();
+    at = await switchover({ ...stage, primary });
+  }
+  return at;
+}
+
+async function nodeKilled(stage: Stage): Promise<number> {
+  await stage.primary.kill();
+  const at = await promoted(stage);
+  await pause(5_000);
+  return at;
+}
+
+/** The primary stays the primary, and its sessions may only read. */
+async function readOnlySetting({ primary }: Stage): Promise<undefined> {
+  const set = async (value: 'on' | 'off'): Promise<void> => {
+    const reset = 'SET default_transaction_read_only = off';
+    await primary.sql(`${reset}; ALTER SYSTEM SET default_transaction_read_only = ${value}`);
+    await primary.sql('SELECT pg_reload_conf()');
+  };
+  await set('on');
+  await pause(10_000);
+  await set('off');
+  return undefined;
+}
+
 /** Commits wait for a replica, and no node is left that Patroni could make one. */
 async function hangingCommits(stage: Stage, meanwhile = () => pause(LONG_MS)): Promise<undefined> {
   await frozen(await stage.cluster.replicas(), meanwhile);
@@ -90,6 +120,11 @@ export const SCENARIOS: readonly Scenario[] = [
     harm: switchover,
   },
   {
+    name: 'switchovers',
+    title: 'three switchovers in a row',
+    harm: switchovers,
+  },
+  {
     name: 'kill-postgres',
     title: 'kill -9 of the Postgres of the primary',
     harm: async (stage) => {
@@ -102,11 +137,22 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'kill-node',
     title: 'kill -9 of the node of the primary',
-    harm: async (stage) => {
-      await stage.primary.kill();
-      const at = await promoted(stage);
-      await pause(5_000);
-      return at;
+    harm: nodeKilled,
+  },
+  {
+    name: 'kill-node-shut',
+    title: 'the same, sessions shut',
+    sessions: 'shut',
+    harm: nodeKilled,
+  },
+  {
+    name: 'kill-replica',
+    title: 'kill -9 of the node of the synchronous replica',
+    harm: async ({ cluster }) => {
+      const replica = await cluster.synchronousReplica();
+      await replica.kill();
+      await pause(LONG_MS);
+      return undefined;
     },
   },
   { name: 'zombie', title: 'the node of the primary stands still, and comes back', harm: zombie },
@@ -142,6 +188,21 @@ export const SCENARIOS: readonly Scenario[] = [
       await cluster.proxy('left');
       await pause(LONG_MS);
       await cluster.endOldProxies();
+      return undefined;
+    },
+  },
+  {
+    name: 'read-only-setting',
+    title: 'the primary is set to read-only for 10 s',
+    harm: readOnlySetting,
+  },
+  {
+    name: 'no-address',
+    title: 'HAProxy is away for 15 s: connections are refused',
+    harm: async ({ cluster }) => {
+      await cluster.endProxies();
+      await pause(15_000);
+      await cluster.proxy('left');
       return undefined;
     },
   },
