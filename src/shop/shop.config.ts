@@ -11,13 +11,17 @@ export interface ShopConfig {
   smsAfterMs: number | null;
   confirmAfterMs: number;
   rateAfterMs: number;
-  /** Where messages to buyers are posted; left out, the sample's own provider takes them. */
+  /** Where messages to buyers are posted; left out, the demo's own provider takes them, else none does. */
   messagesUrl?: string | undefined;
-  /** How long one post may take; left out, 5 s. */
-  messagesTimeoutMs?: number;
+  /** Where refunds are posted; left out, as with messages. */
+  refundsUrl?: string | undefined;
+  /** What a provider's reports of payments carry; left out, everyone may report in the demo, else no one. */
+  paymentsToken?: string | undefined;
+  /** How long one post of a message or a refund may take; left out, 5 s. */
+  webhookTimeoutMs?: number;
   /** How many messages of campaigns the provider takes in a second, 1 to 1,000; left out, 20. */
   messagesPerSecond?: number;
-  /** Visitors may start races and kill processes. Left out: they may not. */
+  /** Buyers pay with the sample's provider, and visitors may start races and kill processes. Left out: none of it. */
   demo?: boolean;
 }
 
@@ -97,6 +101,11 @@ const environment = z.object({
   ORDER_CONFIRM_AFTER: duration,
   ORDER_RATE_AFTER: duration,
   MESSAGES_URL: webhook.optional(),
+  REFUNDS_URL: webhook.optional(),
+  PAYMENTS_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,256}$/, 'is no token; take 16 to 256 printable ASCII characters')
+    .optional(),
   MESSAGES_PER_SECOND: z
     .string()
     .regex(/^(?:[1-9]\d{0,2}|1000)$/, 'is not a rate; write a whole number from 1 to 1000')
@@ -140,6 +149,8 @@ export function readSettings(env: NodeJS.ProcessEnv, { prod }: { prod: boolean }
   return {
     ...durationsOf(read.data),
     messagesUrl: read.data.MESSAGES_URL,
+    refundsUrl: read.data.REFUNDS_URL,
+    paymentsToken: read.data.PAYMENTS_TOKEN,
     messagesPerSecond: read.data.MESSAGES_PER_SECOND,
     demo: !prod,
     host: read.data.HOST,

@@ -30,18 +30,21 @@ import { OrdersController } from './orders/orders.controller.js';
 import { OrdersService } from './orders/orders.service.js';
 import { PlaceOrderService } from './orders/place-order.service.js';
 import { TellBuyerHandler } from './orders/tell-buyer.handler.js';
-import { MessageProvider } from './outbox/message-provider.js';
+import { MessageProvider, NoMessages } from './outbox/message-provider.js';
 import { MessagesController } from './outbox/messages.controller.js';
 import { MessagesService } from './outbox/messages.service.js';
 import { Outbox } from './outbox/outbox.js';
 import { SampleMessages } from './outbox/sample-messages.js';
 import { SendMessageHandler } from './outbox/send-message.handler.js';
 import { WebhookMessages } from './outbox/webhook-messages.js';
+import { NoRefunds, PaymentProvider, WebhookRefunds } from './payments/payment-provider.js';
 import { PaymentListService } from './payments/payment-list.service.js';
 import { PaymentsController } from './payments/payments.controller.js';
 import { PaymentsService } from './payments/payments.service.js';
 import { RefundPaymentHandler } from './payments/refund-payment.handler.js';
 import { RefundsService } from './payments/refunds.service.js';
+import { SamplePaymentsController } from './payments/sample-payments.controller.js';
+import { SamplePaymentsService } from './payments/sample-payments.service.js';
 import { SampleProviderController } from './payments/sample-provider.controller.js';
 import { SampleProvider } from './payments/sample-provider.js';
 import { ProcessesController } from './processes/processes.controller.js';
@@ -54,11 +57,11 @@ import { RateOrderHandler } from './reviews/rate-order.handler.js';
 import { ReviewsService } from './reviews/reviews.service.js';
 import { SiteController } from './site/site.controller.js';
 import { SHOP_CONFIG, type ShopConfig } from './shop.config.js';
+import { Webhook } from './webhook.js';
 
 const handlers = [
   CloseOrderHandler,
   ConfirmOrderHandler,
-  PayInRaceHandler,
   RateOrderHandler,
   RefundPaymentHandler,
   RemindMerchantsHandler,
@@ -87,23 +90,40 @@ const services = [
   PaymentListService,
   PaymentsService,
   PlaceOrderService,
-  RacesService,
   ReconcilerService,
   RefundsService,
   ReviewsService,
-  SampleProvider,
 ];
 
 /** For visitors of the demo; a shop that is meant has none of it. */
-const demoControllers = [ProcessesController, RacesController];
+const DEMO = {
+  controllers: [
+    ProcessesController,
+    RacesController,
+    SamplePaymentsController,
+    SampleProviderController,
+  ],
+  providers: [PayInRaceHandler, RacesService, SamplePaymentsService, SampleProvider],
+};
 
-/** The webhook's when the shop was told of one. */
-const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig): Provider => ({
-  provide: MessageProvider,
-  ...(messagesUrl === undefined
-    ? { useClass: SampleMessages }
-    : { useValue: new WebhookMessages(messagesUrl, messagesTimeoutMs) }),
-});
+/** What stands in for them belongs to the demo, too. */
+function outsideProviders({
+  demo,
+  messagesUrl,
+  refundsUrl,
+  webhookTimeoutMs = 5_000,
+}: ShopConfig): Provider[] {
+  const messages = messagesUrl && new WebhookMessages(new Webhook(messagesUrl, webhookTimeoutMs));
+  const refunds = refundsUrl && new WebhookRefunds(new Webhook(refundsUrl, webhookTimeoutMs));
+  return [
+    demo && !messages
+      ? { provide: MessageProvider, useClass: SampleMessages }
+      : { provide: MessageProvider, useValue: messages || new NoMessages() },
+    demo && !refunds
+      ? { provide: PaymentProvider, useExisting: SampleProvider }
+      : { provide: PaymentProvider, useValue: refunds || new NoRefunds() },
+  ];
+}
 
 @Module({
   controllers: [
@@ -116,7 +136,6 @@ const messageProvider = ({ messagesUrl, messagesTimeoutMs = 5_000 }: ShopConfig)
     MessagesController,
     OrdersController,
     PaymentsController,
-    SampleProviderController,
     SiteController,
   ],
 })
@@ -124,16 +143,17 @@ export class ShopModule {
   static forRoot(config: ShopConfig, processes: Processes = new OneProcess()): DynamicModule {
     return {
       module: ShopModule,
-      controllers: config.demo ? demoControllers : [],
+      controllers: config.demo ? DEMO.controllers : [],
       providers: [
         { provide: SHOP_CONFIG, useValue: config },
         { provide: APP_PIPE, useFactory: validationPipe },
         { provide: APP_FILTER, useClass: ProblemFilter },
         { provide: APP_INTERCEPTOR, useClass: AnswerInTime },
         { provide: Processes, useValue: processes },
-        messageProvider(config),
+        ...outsideProviders(config),
         ...services,
         ...handlers,
+        ...(config.demo ? DEMO.providers : []),
       ],
     };
   }

@@ -48,8 +48,7 @@ it('a process killed when a batch is marked and not sent, and another one sent a
   await standStill('campaign_recipient', 'BEFORE UPDATE OF sent_at', ['q-05', 'q-08']);
   const everybody = { kiln: people(8), 'tea-house': people(8, 'q') };
 
-  const victim = NodeProcess.start('src/main.ts', {
-    args: ['--prod'],
+  const victim = NodeProcess.start('test/e2e/fixtures/demo-process.ts', {
     env: { DATABASE_URL: database.url, HOST: '127.0.0.1', PORT: '0', MESSAGES_PER_SECOND: '4' },
   });
   const [, at] = await victim.waitForOutput(/listens on (\S+)\n/);

@@ -17,7 +17,7 @@ describe('campaigns through a webhook', () => {
 
   beforeAll(async () => {
     webhook = await Webhook.open();
-    const provider = { messagesUrl: webhook.url, messagesTimeoutMs: HOUR_MS };
+    const provider = { messagesUrl: webhook.url, webhookTimeoutMs: HOUR_MS };
     shop = await RunningShop.open({ ...provider, messagesPerSecond: RATE });
     us = new Client(shop.database.url);
     await us.connect();

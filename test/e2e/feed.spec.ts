@@ -42,7 +42,7 @@ const hears = (client: FeedClient, wanted: string, from = 0) =>
   );
 
 describe('the feed', () => {
-  const shop = RunningShop.forAll({ demo: true });
+  const shop = RunningShop.forAll();
   const watching: FeedClient[] = [];
   afterEach(() => {
     for (const client of watching.splice(0)) client.close();
@@ -68,7 +68,7 @@ describe('the feed', () => {
     expect(client.events[0]).toMatchObject({ event: 'snapshot' });
     expect(orders).toMatchObject([{ id: before.id, status: 'PAID' }]);
     expect(mode).toMatchObject({ name: 'demo' });
-    expect(can).toEqual({ race: true, kill: true });
+    expect(can).toEqual({ pay: true, race: true, kill: true });
 
     const toldBefore = client.events.length;
     const { id } = await shop.place(await shop.newSku(), 3);

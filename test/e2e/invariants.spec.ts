@@ -138,7 +138,7 @@ describe('GET /invariants', () => {
 
   it('who ask while a look is under way share the next one, which sees what was written meanwhile', async () => {
     const dataSource = shop.app.get(DataSource);
-    const service = new InvariantsService(dataSource);
+    const service = new InvariantsService(dataSource, { demo: true });
     const holder = dataSource.createQueryRunner();
     await holder.startTransaction();
     await holder.query('LOCK TABLE sample_refund IN ACCESS EXCLUSIVE MODE');

@@ -40,6 +40,11 @@ it('a SIGTERM to npm ends the shop that it runs', async () => {
       () => output,
       (text) => text.includes('The shop listens on'),
     );
+    const [at] = /127\.0\.0\.1:\d+/.exec(output)!;
+    const sample = await fetch(`http://${at}/sample-provider`, {
+      headers: { connection: 'close' },
+    });
+    expect(sample.status).toBe(404);
     npm.kill('SIGTERM');
     await until(
       () => isOver,

@@ -1,11 +1,19 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { ModulesContainer } from '@nestjs/core';
 import { DelayService } from 'nestjs-delay-queue';
 import { randomUUID } from 'node:crypto';
+import { SampleMessages } from '../../src/shop/outbox/sample-messages.js';
 import type { PaymentDetails } from '../../src/shop/payments/payments.schemas.js';
+import { PaymentsService } from '../../src/shop/payments/payments.service.js';
+import { SamplePaymentsService } from '../../src/shop/payments/sample-payments.service.js';
+import { SampleProvider } from '../../src/shop/payments/sample-provider.js';
+import { routesOf } from '../hostile/http/routes.js';
 import { until } from '../support/until.js';
 import { atOnce, statusesOf } from './support/at-once.js';
 import { refuseWrite } from './support/faults.js';
 import { RunningShop } from './support/running-shop.js';
+import { messageWhen } from './support/told.js';
+import { Webhook } from './support/webhook.js';
 
 const isRefunded = ({ status }: PaymentDetails): boolean => status === 'REFUNDED';
 
@@ -229,5 +237,103 @@ describe('money', () => {
       expect(answer.body.detail).toContain('it is kept for its order');
       expect(await shop.app.get(DelayService).find('payment.refund', payments[0]!.id)).toBeNull();
     });
+  });
+});
+
+describe('a shop that is no demo', () => {
+  const TOKEN = 'secret-of-the-provider';
+  const authorized = { authorization: `Bearer ${TOKEN}` };
+  let demo: RunningShop;
+  let shop: RunningShop;
+  let webhook: Webhook;
+
+  beforeAll(async () => {
+    [demo, webhook] = await Promise.all([RunningShop.open(), Webhook.open()]);
+  });
+  afterEach(() => shop.mustHold());
+  afterAll(async () => {
+    await shop.close();
+    await webhook.close();
+  });
+
+  const report = async (headers: Record<string, string>, status = 'UNPAID') => {
+    const { id, total } = await shop.orderAfter(...(status === 'CLOSED' ? ['cancel'] : []));
+    const body = { orderId: id, provider: 'real', transaction: randomUUID(), amount: total };
+    return { ...body, id, answer: await shop.post('/payments/callback', body, headers) };
+  };
+
+  it('has no provider of its own: no route of it is there, it takes no report, pays nothing back, and says what to set', async () => {
+    const routesOfDemo = await routesOf(demo);
+    const { id: orderId, total: amount } = await demo.orderAfter('cancel');
+    await demo.stop();
+    shop = await RunningShop.open({ demo: false }, demo.database);
+
+    const routes = new Set((await routesOf(shop)).map(({ name }) => name));
+    const gone = routesOfDemo.filter(({ name }) => !routes.has(name));
+    expect(gone.map(({ name }) => name).toSorted()).toEqual([
+      'GET /processes',
+      'GET /sample-provider',
+      'POST /orders/{id}/pay',
+      'POST /processes/{name}/kill',
+      'POST /races/close-while-paid',
+      'POST /races/pay-after-the-close',
+      'POST /races/pay-at-the-last-moment',
+      'PUT /sample-provider',
+    ]);
+    const { id } = await shop.place(await shop.newSku());
+    for (const { method, at, sample } of gone) {
+      expect([method, at(id), (await shop.send(method, at(id), sample)).status]).toEqual([
+        method,
+        at(id),
+        404,
+      ]);
+    }
+    const modules = [...shop.app.get(ModulesContainer).values()];
+    const provided = new Set(modules.flatMap(({ providers }) => [...providers.keys()]));
+    const samples = [SampleProvider, SamplePaymentsService, SampleMessages];
+    expect(samples.filter((sample) => provided.has(sample))).toEqual([]);
+
+    const { answer } = await report(authorized);
+    expect(answer).toMatchObject({
+      status: 403,
+      body: { detail: expect.stringMatching(/set PAYMENTS_TOKEN/) },
+    });
+    // What was reported before.
+    await shop.app
+      .get(PaymentsService)
+      .record({ orderId, provider: 'real', transaction: 'late', amount });
+    const { delays } = await shop.orderWhen(orderId, (order) => order.delays[0]?.state === 'dead');
+    expect(delays).toMatchObject([{ name: 'payment.refund' }]);
+    const { payments } = await shop.order(orderId);
+    expect(payments[0]!.refundError).toContain('set REFUNDS_URL');
+    await shop.act(id, 'cancel');
+    const told = await messageWhen(shop, id, 'order.closed', ({ state }) => state === 'FAILED');
+    expect(told.error).toContain('set MESSAGES_URL');
+  });
+
+  it('takes reports that carry the token of its provider, and has that one pay back', async () => {
+    await shop.stop();
+    const settings = { paymentsToken: TOKEN, refundsUrl: webhook.url, messagesUrl: webhook.url };
+    shop = await RunningShop.open({ demo: false, ...settings }, demo.database);
+    for (const authorization of ['', TOKEN, `Bearer ${TOKEN}x`, 'Bearer ']) {
+      const { id, answer } = await report({ authorization });
+      expect([authorization, answer.status]).toEqual([authorization, 401]);
+      expect(await shop.order(id)).toMatchObject({ status: 'UNPAID', payments: [] });
+    }
+    const paid = await report(authorized);
+    expect(paid.answer.status).toBe(200);
+    expect((await shop.order(paid.id)).status).toBe('PAID');
+
+    webhook.answers = 503;
+    const late = await report(authorized, 'CLOSED');
+    const { paymentId } = late.answer.body;
+    await shop.orderWhen(late.id, ({ payments }) => payments[0]?.refundError != null);
+    webhook.answers = 204;
+    await shop.paymentWhen(paymentId, 'REFUNDED');
+    const { orderId, provider, transaction, amount } = late;
+    const refund = { paymentId, orderId, provider, transaction, amount };
+    const posted = webhook.posted.filter(({ key }) => key === paymentId);
+    expect(posted.length).toBeGreaterThan(1);
+    for (const { body } of posted) expect(body).toEqual(refund);
   });
 });

@@ -10,7 +10,7 @@ import { routedBy, routesOf, type Route, type Schema } from './http/routes.js';
 const FOR_BROWSERS = [/^GET \/docs/, /^GET \/$/, /^GET \/assets\//, /^HEAD /];
 
 /** Answered without asking the database, or a stream that goes on when it is back. */
-const WITHOUT_DATABASE = new Set(['GET /feed']);
+const WITHOUT_DATABASE = new Set(['GET /feed', 'GET /processes', 'POST /processes/{name}/kill']);
 
 let shop: RunningShop;
 let door: DatabaseDoor;

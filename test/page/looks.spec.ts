@@ -20,7 +20,7 @@ describe('how the page looks', () => {
 
   beforeAll(async () => {
     browser = await openBrowser();
-    shop = await RunningShop.open({ demo: true });
+    shop = await RunningShop.open();
     await shop.orderAfter('pay', 'ship', 'confirm');
     const rated = await shop.orderAfter('pay', 'ship', 'confirm');
     await shop.act(rated.id, 'review', { stars: 4 });

@@ -11,7 +11,7 @@ import { openBrowser, Visitor } from './support/visitor.js';
 const CROWD = ORDERS_MAX + 2;
 
 describe('the page', () => {
-  const shop = RunningShop.forAll({ demo: true, payWithinMs: 1_200_000, rateAfterMs: 1_000 });
+  const shop = RunningShop.forAll({ payWithinMs: 1_200_000, rateAfterMs: 1_000 });
   let browser: Browser;
   let visitor: Visitor;
 

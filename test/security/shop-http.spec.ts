@@ -49,6 +49,7 @@ it('the demo listens on 127.0.0.1 and nowhere else, and it answers as localhost 
     expect([path, await statusAs('rebound.example', path, Number(port))]).toEqual([path, 421]);
   }
   expect(await statusAs(`LOCALHOST.:${port}`, '/invariants', Number(port))).toBe(200);
+  expect(await statusAs('localhost', '/sample-provider', Number(port))).toBe(200);
   const docs = await fetch(`${url}/docs`, { headers: { connection: 'close' } });
   expect(docs.headers.get('content-security-policy')).toMatch(
     /^default-src 'none'.*frame-ancestors 'none'/,

@@ -19,6 +19,7 @@ export class RaceShopModule {
       smsAfterMs: null,
       confirmAfterMs: HOUR_MS,
       rateAfterMs: HOUR_MS,
+      demo: true,
     };
     return {
       module: RaceShopModule,

@@ -63,11 +63,12 @@ export class FeedReader {
     const of = (part: Part): string[] => rows.flatMap((its) => (its.part === part ? its.row : []));
     const tally = this.#lateness.add(parsed<Fired>(of('lateness')), wanted[2]);
     const cards = this.#cardsOf(of('orders'));
+    const isDemo = this.config.demo === true;
     return {
       serverNow: now.toISOString(),
       servedBy: this.processes.self,
       mode: modeOf(this.config),
-      can: { race: this.config.demo === true, kill: this.config.demo === true },
+      can: { pay: isDemo, race: isDemo, kill: isDemo },
       skus: parsed<SkuCard>(of('skus')).toSorted((a, b) => (a.sku < b.sku ? -1 : 1)),
       orders: cards.slice(0, ORDERS_MAX),
       processes: this.processes

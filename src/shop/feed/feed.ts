@@ -15,7 +15,7 @@ export interface Feed {
   servedBy: string;
   mode: Mode;
   /** What the page may offer; all `false` in production. */
-  can: { race: boolean; kill: boolean };
+  can: { pay: boolean; race: boolean; kill: boolean };
   skus: SkuCard[];
   /** Newest first, at most {@link ORDERS_MAX}. */
   orders: OrderCard[];

@@ -1,3 +1,6 @@
+/** By the books of the sample's provider, where the refunds of another one are not. */
+export const OF_THE_SAMPLE_PROVIDER = 'the provider has paid back what the shop says';
+
 /**
  * What must hold whatever happens, each as one query that answers one row:
  * `looked_at`, `broken`, and one `example` of what is broken.
@@ -41,7 +44,7 @@ export const INVARIANTS = {
     WHERE payment.status = 'REFUND_PENDING'`,
 
   // What it has paid back and the shop has not written down yet is still pending here.
-  'the provider has paid back what the shop says': `
+  [OF_THE_SAMPLE_PROVIDER]: `
     SELECT count(*)::int AS looked_at,
            count(*) FILTER (WHERE wrong)::int AS broken,
            min(id::text) FILTER (WHERE wrong) AS example

@@ -11,7 +11,6 @@ import {
   ApiUnprocessableEntityResponse,
 } from '@nestjs/swagger';
 import { problem } from '../http/problem.js';
-import { PaymentsService } from '../payments/payments.service.js';
 import { reviewOrder, type ReviewOrderRequest } from '../reviews/reviews.schemas.js';
 import { ReviewsService } from '../reviews/reviews.service.js';
 import { IdempotencyKey } from './idempotency-key.decorator.js';
@@ -41,7 +40,6 @@ export class OrdersController {
     private readonly placing: PlaceOrderService,
     private readonly orders: OrdersService,
     private readonly lists: OrderListService,
-    private readonly payments: PaymentsService,
     private readonly reviews: ReviewsService,
     private readonly views: OrderViewService,
   ) {}
@@ -77,12 +75,6 @@ export class OrdersController {
   @ApiOkResponse({ standardSchema: orderView })
   @ApiNotFoundResponse({ standardSchema: problem })
   show(@Param('id', OrderIdPipe) id: string): Promise<OrderView> {
-    return this.views.show(id);
-  }
-
-  @OrderAction('pay', "Pay with the sample's own provider, before the deadline")
-  async pay(@Param('id', OrderIdPipe) id: string): Promise<OrderView> {
-    await this.payments.pay(id);
     return this.views.show(id);
   }
 

@@ -1,3 +1,4 @@
+import { DiscardDelay } from 'nestjs-delay-queue';
 import type { CampaignMessage } from '../campaigns/campaign-message.js';
 import type { OrderMessage } from './outbox.js';
 
@@ -19,4 +20,12 @@ export abstract class MessageProvider {
     messages: readonly Message[],
     signal: AbortSignal,
   ): Promise<ReadonlyMap<string, Error>>;
+}
+
+/** Of a shop that was told of none: its messages wait as dead letters until it is. */
+export class NoMessages extends MessageProvider {
+  override send(messages: readonly Message[]): Promise<ReadonlyMap<string, Error>> {
+    const why = new DiscardDelay('no provider sends messages: set MESSAGES_URL, and ask again');
+    return Promise.resolve(new Map(messages.map(({ id }) => [id, why])));
+  }
 }

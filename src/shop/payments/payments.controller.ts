@@ -1,11 +1,14 @@
-import { Body, Controller, Get, HttpCode, Param, Post, Query } from '@nestjs/common';
+import { Body, Controller, Get, HttpCode, Param, Post, Query, UseGuards } from '@nestjs/common';
 import {
   ApiBadRequestResponse,
+  ApiBearerAuth,
   ApiConflictResponse,
+  ApiForbiddenResponse,
   ApiNotFoundResponse,
   ApiOkResponse,
   ApiOperation,
   ApiTags,
+  ApiUnauthorizedResponse,
 } from '@nestjs/swagger';
 import { problem } from '../http/problem.js';
 import { PaymentListService } from './payment-list.service.js';
@@ -22,6 +25,7 @@ import {
   type PaymentsQuery,
 } from './payments.schemas.js';
 import { PaymentsService } from './payments.service.js';
+import { ProviderTokenGuard } from './provider-token.guard.js';
 import { RefundsService } from './refunds.service.js';
 
 @ApiTags('payments')
@@ -34,6 +38,7 @@ export class PaymentsController {
   ) {}
 
   @Post('callback')
+  @UseGuards(ProviderTokenGuard)
   @HttpCode(200)
   @ApiOperation({
     summary: 'A provider reports money that it has taken',
@@ -42,7 +47,13 @@ export class PaymentsController {
       'or for an unknown order: money that cannot be kept is written down and refunded. A known ' +
       'transaction for another order or amount is a `conflict`, and moves no money.',
   })
+  @ApiBearerAuth()
   @ApiOkResponse({ standardSchema: paymentReceipt })
+  @ApiUnauthorizedResponse({
+    standardSchema: problem,
+    description: 'Not the token of the provider',
+  })
+  @ApiForbiddenResponse({ standardSchema: problem, description: 'This shop has no provider' })
   @ApiBadRequestResponse({ standardSchema: problem })
   callback(@Body({ schema: paymentReport }) report: PaymentReport): Promise<PaymentReceipt> {
     return this.payments.record(report);

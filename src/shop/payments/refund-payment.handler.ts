@@ -1,12 +1,12 @@
 import { Injectable } from '@nestjs/common';
 import { OnDelay, type Delay, type DelayContext } from 'nestjs-delay-queue';
+import { PaymentProvider } from './payment-provider.js';
 import { RefundsService } from './refunds.service.js';
-import { SampleProvider } from './sample-provider.js';
 
 @Injectable()
 export class RefundPaymentHandler {
   constructor(
-    private readonly provider: SampleProvider,
+    private readonly provider: PaymentProvider,
     private readonly refunds: RefundsService,
   ) {}
 

@@ -3,6 +3,7 @@ import { DiscardDelay } from 'nestjs-delay-queue';
 import { randomUUID } from 'node:crypto';
 import { DataSource } from 'typeorm';
 import { untilServerNow } from '../shop.clock.js';
+import { PaymentProvider } from './payment-provider.js';
 import type { Payment } from './payment.entity.js';
 import type { RefundMood } from './sample-provider.entities.js';
 import type { ProviderMood, ProviderView } from './sample-provider.schemas.js';
@@ -14,15 +15,17 @@ export interface Capture {
 }
 
 /**
- * Stands in for a payment provider: takes money at once, and gives it back at once unless it was told
+ * Stands in for a payment provider, in the demo alone: takes money at once, and gives it back at once unless it was told
  * to fail. With a real one the capture happens outside the shop's transaction and is reported by
  * `POST /payments/callback`.
  */
 @Injectable()
-export class SampleProvider {
+export class SampleProvider extends PaymentProvider {
   readonly name = 'sample';
 
-  constructor(private readonly dataSource: DataSource) {}
+  constructor(private readonly dataSource: DataSource) {
+    super();
+  }
 
   /** @param answersAt on the database's clock; left out, at once */
   async capture(answersAt?: Date): Promise<Capture> {
@@ -30,12 +33,7 @@ export class SampleProvider {
     return { provider: this.name, transaction: randomUUID() };
   }
 
-  /**
-   * @param payment its `id` is the idempotency key of the refund: an attempt that fails after the
-   * provider has paid back is repeated, and must not pay twice
-   * @throws DiscardDelay when asking again has no sense, anything else when it has
-   */
-  async refund({ id, amount }: Pick<Payment, 'id' | 'amount'>, signal: AbortSignal): Promise<void> {
+  override async refund({ id, amount }: Payment, signal: AbortSignal): Promise<void> {
     const { refunds } = await this.show();
     if (refunds === 'fail') throw new Error('the provider is out of order');
     if (refunds === 'refuse') throw new DiscardDelay('the provider refuses to pay this back');

@@ -3,6 +3,7 @@ import { OnDelay, type Delay } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
 import { Order } from '../orders/order.entity.js';
 import { PaymentsService } from '../payments/payments.service.js';
+import { SamplePaymentsService } from '../payments/sample-payments.service.js';
 import { untilServerNow } from '../shop.clock.js';
 import { LAST_MOMENT_MS, SLOW_ANSWER_MS } from './races.js';
 
@@ -12,6 +13,7 @@ export class PayInRaceHandler {
   constructor(
     private readonly dataSource: DataSource,
     private readonly payments: PaymentsService,
+    private readonly sample: SamplePaymentsService,
   ) {}
 
   @OnDelay('race.pay', { concurrency: 5 })
@@ -31,7 +33,7 @@ export class PayInRaceHandler {
   /** The order is held while the provider takes its time, and its close comes due meanwhile. */
   private async payAndWait(orderId: string, answersAt: Date): Promise<void> {
     try {
-      await this.payments.pay(orderId, answersAt);
+      await this.sample.pay(orderId, answersAt);
     } catch (error) {
       // The process that began to pay died, and the close was first.
       if (!(error instanceof ConflictException)) throw error;

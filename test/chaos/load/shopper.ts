@@ -4,6 +4,7 @@ import { OrdersService } from '../../../src/shop/orders/orders.service.js';
 import type { PlacedOrder } from '../../../src/shop/orders/orders.schemas.js';
 import { PlaceOrderService } from '../../../src/shop/orders/place-order.service.js';
 import { PaymentsService } from '../../../src/shop/payments/payments.service.js';
+import { SamplePaymentsService } from '../../../src/shop/payments/sample-payments.service.js';
 import type { Random } from '../../../src/random.js';
 import type { ClientLog, Verb } from '../record/client-log.js';
 import { SHOP } from '../processes/chaos-app.js';
@@ -17,6 +18,7 @@ export class Shopper {
   readonly #place: PlaceOrderService;
   readonly #orders: OrdersService;
   readonly #payments: PaymentsService;
+  readonly #sample: SamplePaymentsService;
 
   constructor(
     app: INestApplicationContext,
@@ -27,6 +29,7 @@ export class Shopper {
     this.#place = app.get(PlaceOrderService);
     this.#orders = app.get(OrdersService);
     this.#payments = app.get(PaymentsService);
+    this.#sample = app.get(SamplePaymentsService);
   }
 
   async shop(random: Random): Promise<void> {
@@ -57,7 +60,7 @@ export class Shopper {
   }
 
   #pay(id: string): Promise<unknown> {
-    return this.#call('pay', id, () => this.#payments.pay(id));
+    return this.#call('pay', id, () => this.#sample.pay(id));
   }
 
   /** A provider reports money that it has taken; too late, and it goes back. */

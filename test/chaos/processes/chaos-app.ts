@@ -15,6 +15,7 @@ export const SHOP = {
   smsAfterMs: 500,
   confirmAfterMs: 2_000,
   rateAfterMs: 2_000,
+  demo: true,
 };
 
 /** Library and shop as an application has them, with times short enough for a run of a minute. */

@@ -29,13 +29,14 @@ const SOCKETS_MAX = 100;
 
 const LOGGED = ['fatal' as const, 'error' as const, 'warn' as const];
 
-/** Nothing happens by itself within a test, unless the test says so. */
+/** The demo, in which nothing happens by itself within a test, unless the test says so. */
 const NEVER_IN_A_TEST: Omit<ShopConfig, 'databaseUrl'> = {
   payWithinMs: HOUR_MS,
   remindBeforeMs: null,
   smsAfterMs: null,
   confirmAfterMs: HOUR_MS,
   rateAfterMs: HOUR_MS,
+  demo: true,
 };
 
 export interface Answer {

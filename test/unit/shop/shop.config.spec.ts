@@ -60,6 +60,8 @@ describe('settings', () => {
   it.each([
     ['MESSAGES_URL', ['sms.example', 'ftp://sms.example', 'https://user:secret@sms.example']],
     ['ORDER_PAY_WITHIN', ['30', '30 minuts', '-5m', '0s', '1e3s', '4000d', '30m; rm', 'off']],
+    ['REFUNDS_URL', ['refunds.example', 'https://user:secret@refunds.example']],
+    ['PAYMENTS_TOKEN', ['secret', 'a secret with spaces', 'sécret-of-the-provider']],
     ['PORT', ['http', '65536', '-1', '30.5']],
     ['MESSAGES_PER_SECOND', ['0', '1001', '1.5', '1e2']],
     ['LOG_LEVEL', ['loud']],

@@ -5,6 +5,7 @@ import { databaseOptions } from '../../../app.module.js';
 import { CatalogController } from '../../../shop/catalog/catalog.controller.js';
 import { InvariantsController } from '../../../shop/invariants/invariants.controller.js';
 import { InvariantsService } from '../../../shop/invariants/invariants.service.js';
+import { SHOP_CONFIG } from '../../../shop/shop.config.js';
 import type { ProcessOrder } from '../protocol.js';
 import { NaiveOrdersController } from './naive-orders.controller.js';
 import { CLOSED, NaiveOrders, NAIVE_ORDER } from './naive-orders.js';
@@ -22,6 +23,7 @@ export class NaiveShopModule {
       imports: [TypeOrmModule.forRoot({ ...databaseOptions(order.databaseUrl), retryAttempts: 1 })],
       providers: [
         { provide: APP_PIPE, useClass: StandardSchemaValidationPipe },
+        { provide: SHOP_CONFIG, useValue: { demo: true } },
         { provide: NAIVE_ORDER, useValue: order },
         { provide: CLOSED, useValue: closed },
         InvariantsService,

@@ -1,5 +1,6 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { OrderCard } from '../../feed/feed.js';
+import { known } from '../feed/known.js';
 import { useDeed, type Deed } from '../shop/deed.js';
 import { shop, type OrderDeed } from '../shop/shop.js';
 import { words } from '../words/language.js';
@@ -28,7 +29,7 @@ function Moves({ card, deed }: { card: OrderCard; deed: Deed }) {
       <>
         <span class="note or">{orWait}</span>
         <Move key="cancel" {...its} to="cancel" />
-        <Move key="pay" {...its} to="pay" look="primary" />
+        {known.can.value?.pay && <Move key="pay" {...its} to="pay" look="primary" />}
       </>
     );
   }
