@@ -57,3 +57,37 @@ describe('the words of the library', () => {
     );
   });
 });
+
+const json = (path: string): any =>
+  JSON.parse(readFileSync(fileURLToPath(new URL(`../../${path}`, import.meta.url)), 'utf8'));
+const lockedIn = (folder: string): [name: string, locked: { hasInstallScript?: boolean }][] =>
+  Object.entries<{ hasInstallScript?: boolean }>(json(`${folder}package-lock.json`).packages).map(
+    ([path, locked]) => [path.replace(/^.*node_modules\//, ''), locked],
+  );
+const FOLDERS = ['', 'bench/peers/', 'test/old-stack/'];
+
+describe('what is installed', () => {
+  it('runs a script of its own only where that is written down', () => {
+    const { allowScripts } = json('package.json');
+    const scripted = FOLDERS.flatMap(lockedIn).filter(
+      ([, { hasInstallScript }]) => hasInstallScript,
+    );
+    // The last one builds itself, for a peer of the benchmarks.
+    expect(scripted.map(([name]) => name).toSorted()).toEqual(
+      [...Object.keys(allowScripts), 'msgpackr-extract'].toSorted(),
+    );
+  });
+
+  // Says what is installed to scarf.sh, by its install script, unless it is told not to.
+  it('tells no one that it is', () => {
+    const TELLS =
+      /scarf|telemetry|analytics|posthog|amplitude|mixpanel|sentry|bugsnag|segment|update-notifier/;
+    // The names of what a tracer would record, and no sender of it.
+    const HARMLESS = ['@opentelemetry/api'];
+    const telling = FOLDERS.flatMap(lockedIn).filter(([name]) => TELLS.test(name));
+    expect(telling.map(([name]) => name).filter((name) => !HARMLESS.includes(name))).toEqual([
+      '@scarf/scarf',
+    ]);
+    expect(json('package.json').scarfSettings).toEqual({ enabled: false });
+  });
+});
