@@ -1,6 +1,7 @@
 import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
+import type { DelayEventMap } from '../../src/delay-queue/delay/delay.events.js';
 import { DelayLog } from '../../src/delay-queue/delay.log.js';
 
 const MINUTE_MS = 60_000;
@@ -11,7 +12,7 @@ let events: DelayEvents;
 beforeEach(() => {
   jest.useFakeTimers();
   lines = [];
-  for (const level of ['log', 'error'] as const) {
+  for (const level of ['log', 'error', 'warn'] as const) {
     jest
       .spyOn(Logger.prototype, level)
       .mockImplementation((line: unknown) => void lines.push(String(line)));
@@ -57,4 +58,67 @@ it('a node that stops says no more', () => {
   events.emit('stopped', { node: 'a', unfinished: 0 });
   jest.advanceTimersByTime(MINUTE_MS);
   expect(lines).toEqual([FAILED, 'node a stopped']);
+});
+
+it('of what was not said to fail nothing is said when it works, and of what works twice it is said once', () => {
+  works();
+  jest.advanceTimersByTime(MINUTE_MS);
+  expect(lines).toEqual([]);
+  fails();
+  works();
+  jest.advanceTimersByTime(1_000);
+  works();
+  jest.advanceTimersByTime(MINUTE_MS);
+  expect(lines).toEqual([FAILED, 'claim works again']);
+});
+
+const OF = { id: '7', name: 'order.close', key: '42', group: null, attempt: 3, maxAttempts: 10 };
+const ENDED = { ...OF, latenessMs: 1, dueAt: new Date(0), error: 'Error: no', cause: undefined };
+const READY = { node: 'a', names: ['b', 'c'], worker: true, listens: true };
+const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `n${n}`);
+
+it.each<[keyof DelayEventMap, of: object, line: string]>([
+  ['ready', READY, 'node a serves b, c'],
+  ['ready', { ...READY, listens: false }, 'node a serves b, c, without LISTEN'],
+  ['ready', { ...READY, names: names(50) }, `node a serves ${names(50).join(', ')}`],
+  ['ready', { ...READY, names: names(51) }, `node a serves ${names(50).join(', ')} and 1 more`],
+  [
+    'ready',
+    { ...READY, worker: false },
+    'node a schedules and runs no handlers until DelayWorker.run()',
+  ],
+  ['ready', { ...READY, worker: false, names: [] }, 'node a schedules and runs no handlers'],
+  ['stopped', { node: 'a', unfinished: 1 }, 'node a stopped; 1 unfinished delays were given back'],
+  ['retrying', { ...ENDED, waitMs: 9.6 }, 'order.close #7 (42) failed, again in 10 ms: Error: no'],
+  ['dead', { ...ENDED, key: null }, 'order.close #7 is a dead letter after 3 attempts: Error: no'],
+  ['lost', OF, 'order.close #7 (42) lost its lease; the result of its attempt was ignored'],
+  [
+    'lingering',
+    { ...OF, lingering: 2 },
+    'order.close #7 (42) is over but its handler still runs (2 do)',
+  ],
+  [
+    'withdrawn',
+    { ...OF, repeat: { every: '1h' } },
+    expect.stringContaining('order.close (42) recurred by {"every":"1h"}') as never,
+  ],
+  [
+    'withdrawn',
+    { ...OF, repeat: { cron: '0 * * * *', timeZone: 'UTC', every: undefined } },
+    expect.stringContaining('by {"cron":"0 * * * *","timeZone":"UTC"} and') as never,
+  ],
+])('%s of %j is a line', (event, of, line) => {
+  events.emit(event, of as never);
+  expect(lines).toEqual([line]);
+});
+
+const unreadable = (name: string): void =>
+  void events.emit('unreadable', { ...ENDED, name, durationMs: 1 });
+
+it('what cannot be read is told once a minute of each name', () => {
+  for (const name of ['a', 'b', 'a']) unreadable(name);
+  expect(lines.map((line) => line.slice(0, 1))).toEqual(['a', 'b']);
+  jest.advanceTimersByTime(MINUTE_MS);
+  unreadable('a');
+  expect(lines).toHaveLength(3);
 });

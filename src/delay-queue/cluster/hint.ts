@@ -95,7 +95,7 @@ export function parseHint(text: string): Hint | undefined {
     if (text.startsWith('a')) return abortsIn(JSON.parse(text.slice(1)));
     if (text.startsWith('v')) return vacantIn(JSON.parse(text.slice(1)));
   } catch {
-    // No JSON.
+    // No JSON, or one that holds no lists.
   }
   return undefined;
 }
@@ -133,16 +133,12 @@ const isVacantTuple = (value: unknown): value is [name: string, groupNumber?: nu
 const isGroupNumber = (value: unknown): boolean =>
   value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
 
+/** @throws TypeError for what is no list at all */
 function isWakeTuple(value: unknown): value is WakeTuple {
-  if (!isClaimTuple(value)) return false;
-  const [, , name, wakeMs, , number] = value as unknown[];
-  return typeof name === 'string' && Number.isFinite(wakeMs) && isGroupNumber(number);
-}
-
-function isClaimTuple(value: unknown): value is [id: number, epoch: number] {
-  if (!Array.isArray(value)) return false;
-  const [id, epoch] = value as unknown[];
-  return isId(id) && Number.isSafeInteger(epoch) && (epoch as number) >= 0;
+  const [id, epoch, name, wakeMs, , number] = value as unknown[];
+  const isOfClaim = isId(id) && Number.isSafeInteger(epoch) && (epoch as number) >= 0;
+  const isOfWake = typeof name === 'string' && Number.isFinite(wakeMs);
+  return isOfClaim && isOfWake && isGroupNumber(number);
 }
 
 const isId = (value: unknown): value is number =>

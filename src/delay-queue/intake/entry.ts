@@ -18,9 +18,9 @@ export interface Entry extends Wake {
   /** A claim that asked for it failed: the next one asks for no more than so many. */
   claimedWithin?: number | undefined;
   /** It was not read from a row here: there may never have been one. */
-  told?: boolean;
+  told: boolean;
   /** Of the sweeper's walk that brought it, in the order of wakes; 0: something else did. */
-  walk?: number;
+  walk: number;
   /** What came of a later epoch while its claim was under way. */
   heard?: [wake: Wake, source: Source] | undefined;
 }
@@ -59,6 +59,6 @@ export function isBetter(wake: Wake, isTold: boolean, known: Entry): boolean {
   const isSooner = wake.wakeMs < known.wakeMs;
   // What was found without its process keeps its time and its turn, whatever other pages say: the claim looks again.
   if (known.orphaned && wake.epoch === known.epoch) return isSooner;
-  if (wake.epoch < known.epoch) return known.told === true && isSooner;
+  if (wake.epoch < known.epoch) return known.told && isSooner;
   return isTold ? isSooner : true;
 }

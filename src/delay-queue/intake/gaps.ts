@@ -12,20 +12,20 @@ export class Gaps {
   #walk = 0;
 
   /** Of the next walk nothing is missing. */
-  follow({ walk = 0 }: Entry): void {
+  follow({ walk }: Entry): void {
     if (walk <= this.#walk) return;
     this.#walk = walk;
     this.#groups.clear();
   }
 
   /** Whether something that comes before it is missing. */
-  isBehind({ group, walk = 0 }: Entry): boolean {
+  isBehind({ group, walk }: Entry): boolean {
     return walk > 0 && group !== null && this.#groups.has(group);
   }
 
   /** @param by what was offered: it, or what it has displaced, is left out */
   leaveOut(entry: Entry, by: Entry): void {
-    const isFound = entry === by && (by.walk ?? 0) === 0;
+    const isFound = entry === by && by.walk === 0;
     if (entry.group === null || isFound || this.#groups.size >= GROUPS_MAX) return;
     this.#groups.add(entry.group);
   }

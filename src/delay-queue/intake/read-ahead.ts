@@ -57,7 +57,7 @@ export class ReadAhead {
       return true;
     }
     if (!isBetter(wake, isTold, known)) return true;
-    if (isTold && known.told !== true && this.#isToldFull) return false;
+    if (isTold && !known.told && this.#isToldFull) return false;
     this.forget(known);
     return this.#add(wake, isTold, walk);
   }
@@ -107,9 +107,7 @@ export class ReadAhead {
 
   close(): void {
     clearImmediate(this.#turn);
-    this.#overdue = [];
     this.#entries.clear();
-    this.#told = 0;
     this.#channel.close();
     this.emptied.happens();
   }

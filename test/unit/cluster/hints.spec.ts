@@ -37,6 +37,12 @@ describe('a hint', () => {
     const of = [wake(id, { epoch: 2 ** 40, failed: true }), wake(2, { group: 'g' })];
     const wakes = [wake(1), ...of, wake(3, { group: '', failed: true })];
     expect(encodeWakes(wakes).map(parseHint)).toEqual([{ kind: 'wakes', wakes: wakes.map(told) }]);
+    expect(encodeWakes(wakes, 'u').map(parseHint)).toEqual([
+      { kind: 'passed', wakes: wakes.map((each) => ({ ...told(each), refused: true })) },
+    ]);
+    expect(parseHint('w[[1,0,"a",1,0,0]]')).toMatchObject({
+      wakes: [{ epoch: 0, groupNumber: 0 }],
+    });
     expect(encodeAborts([1, id]).map(parseHint)).toEqual([{ kind: 'abort', ids: [1, id] }]);
     const vacant = [
       { name: 'a', group: null },
@@ -65,6 +71,11 @@ describe('a hint', () => {
     expect(hints.flatMap((hint) => hint.wakes)).toEqual(wakes.map(told));
   });
 
+  it('of so many that a text holds exactly fills that text, and the next one', () => {
+    const texts = encodeAborts(Array.from({ length: 2 * 3_949 }, () => 7));
+    expect(texts.map((text) => text.length)).toEqual([7_900, 7_900]);
+  });
+
   it.each([
     ['nothing', ''],
     ['no JSON', 'w{'],
@@ -80,11 +91,14 @@ describe('a hint', () => {
     ['a number of a group that is none', 'w[[1,0,"a",1,0,-1]]'],
     ['a place of a group by its text', 'v[["a","g"]]'],
     ['a deep one', `w${'['.repeat(20_000)}`],
+    ['a wake that is a text', 'w["1,0"]'],
+    ['a wake that is nothing', 'w[null]'],
     ['one bad among good', 'w[[1,0,"a",1],[2]]'],
     ['an abort of nothing', 'a{}'],
     ['an abort of a claim, which is a wish', 'a[[1,0]]'],
     ['an abort of an id that no row has', 'a[0]'],
     ['a place of no name', 'v[[7]]'],
+    ['a place that is a text', 'v["ab"]'],
   ])('from a stranger is ignored: %s', (_, text) => {
     expect(parseHint(text)).toBeUndefined();
   });

@@ -32,6 +32,8 @@ const entry = (group: string, stalled = false): Entry => ({
   place: 'wheel',
   handle: 0,
   timesNotClaimed: 0,
+  told: false,
+  walk: 0,
 });
 
 /** What the way of a delay has in memory, between being due and its claim; so many groups wait for their rate. */

@@ -18,7 +18,8 @@ const NAMES = { a: 3, b: 3, ones: 1, plain: null };
 let lastId = 0;
 const entry = (name: string, odd: Partial<Entry> = {}): Entry => {
   const usual = { epoch: 0, group: null, wakeMs: 0, stalled: false, failed: false, handle: 0 };
-  return { id: ++lastId, name, ...usual, place: 'ready', timesNotClaimed: 0, ...odd };
+  const known = { place: 'ready', timesNotClaimed: 0, told: false, walk: 0 } as const;
+  return { id: ++lastId, name, ...usual, ...known, ...odd };
 };
 
 /** Of a name of which one runs at a time. */

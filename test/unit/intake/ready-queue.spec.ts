@@ -16,6 +16,8 @@ const entry = (name: string, more: Partial<Entry> = {}): Entry => ({
   place: 'wheel',
   handle: 0,
   timesNotClaimed: 0,
+  told: false,
+  walk: 0,
   ...more,
 });
 

@@ -1,0 +1,77 @@
+import { Logger } from '@nestjs/common';
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
+import type { DelayEventMap } from '../../src/delay-queue/delay/delay.events.js';
+import { DelayTrace } from '../../src/delay-queue/delay.trace.js';
+
+const VARIABLE = 'DELAY_QUEUE_DEBUG';
+
+let lines: string[];
+let events: DelayEvents;
+
+beforeEach(() => {
+  lines = [];
+  for (const level of ['debug', 'warn'] as const) {
+    jest
+      .spyOn(Logger.prototype, level)
+      .mockImplementation((line: unknown) => void lines.push(String(line)));
+  }
+  events = new DelayEvents();
+});
+
+afterEach(() => void jest.restoreAllMocks());
+
+function traceOf(value: string): DelayTrace {
+  process.env[VARIABLE] = value;
+  try {
+    return new DelayTrace(events);
+  } finally {
+    delete process.env[VARIABLE];
+  }
+}
+
+const OF = { id: '7', name: 'a', key: 'k', attempt: 3, maxAttempts: 10, waitMs: 9.6 };
+
+it.each<[keyof DelayEventMap, step: string]>([
+  ['started', 'handler called, attempt 3 of 10, 1.3 ms late'],
+  ['completed', 'completed, attempt 3 of 10'],
+  ['retrying', 'failed, attempt 3 of 10, again in 10 ms'],
+  ['unreadable', 'cannot be read here, passed on to another node, no attempt spent'],
+  ['split', 'its batch failed, runs again alone'],
+  ['dead', 'dead letter after attempt 3'],
+  ['postponed', 'postponed, again in 10 ms, no attempt spent'],
+  ['released', 'given back, no attempt spent'],
+  ['aborted', 'aborted by a cancel, no attempt spent'],
+  ['superseded', 'moved on, its handler scheduled it again'],
+  ['lost', 'lease lost, attempt 3 of 10 is ignored'],
+  ['lingering', 'timed out, attempt 3 of 10 still runs'],
+])('%s is a step of its own, of what is followed', (event, step) => {
+  traceOf('a:k');
+  for (const key of ['other', 'k']) {
+    events.emit(event, { ...OF, key, latenessMs: 1.26 });
+  }
+  expect(lines).toEqual([`a #7 (k): ${step}`]);
+});
+
+it('a write that a savepoint may have taken back is told as such', () => {
+  const trace = traceOf('*');
+  const write = { id: 7, name: 'a', key: null, verdict: 'scheduled', wakeMs: 0 };
+  for (const certain of [true, false]) trace.committed({ ...write, certain });
+  trace.committed({ ...write, verdict: 'cancelled', wakeMs: null, certain: true });
+  expect(lines).toEqual([
+    'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z',
+    'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z (unless a savepoint took it back)',
+    'a #7: cancelled',
+  ]);
+});
+
+it('says that it is not heard where the level debug is off, and nothing where it is not asked for', () => {
+  const isEnabled = jest.spyOn(Logger, 'isLevelEnabled').mockReturnValue(false);
+  expect(traceOf('').isOn).toBe(false);
+  expect(lines).toEqual([]);
+  expect(traceOf('a').isOn).toBe(true);
+  expect(lines).toEqual([expect.stringContaining('leaves out the level debug')]);
+  isEnabled.mockReturnValue(true);
+  traceOf('a');
+  expect(lines).toHaveLength(1);
+});
