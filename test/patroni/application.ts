@@ -25,8 +25,17 @@ import { CLOSE, PAY } from './tables.js';
 
 const setup = JSON.parse(process.env['PATRONI_PROCESS'] ?? '{}') as ProcessSetup;
 
-/** What `docs/operations.md` asks of an application behind a proxy that may close no session. */
-const POOL = { max: 10, keepAlive: true, connectionTimeoutMillis: 5_000, query_timeout: 15_000 };
+/**
+ * What `docs/operations.md` asks of an application behind a proxy that may close no session. The lifetime is shorter than there: so it
+ * ends sessions within a scenario.
+ */
+const POOL = {
+  max: 10,
+  keepAlive: true,
+  connectionTimeoutMillis: 5_000,
+  query_timeout: 15_000,
+  maxLifetimeSeconds: 30,
+};
 
 /** Of an order's life; some are paid when their closing is due. */
 const PAID_SHARE = 0.4;

@@ -19,6 +19,15 @@ const PASSWORD = 'a-password-of-this-test';
 const READY_WITHIN_MS = 180_000;
 const LOOK_EVERY_MS = 200;
 
+/** What `docs/operations.md` asks of the server. */
+const PARAMETERS = {
+  max_connections: 200,
+  tcp_keepalives_idle: 10,
+  tcp_keepalives_interval: 5,
+  tcp_keepalives_count: 3,
+  client_connection_check_interval: '10s',
+};
+
 /** A dead primary is replaced when its key has run out. */
 const TTL_S = 15;
 
@@ -368,7 +377,7 @@ function patroniYaml({ name, folder, port, restPort, etcdPort }: NodeFiles, of: 
         loop_wait: 3,
         retry_timeout: 5,
         synchronous_mode: true,
-        postgresql: { use_pg_rewind: true, parameters: { max_connections: 200 } },
+        postgresql: { use_pg_rewind: true, parameters: PARAMETERS },
       },
       initdb: [{ encoding: 'UTF8' }, { locale: 'C' }],
     },

@@ -42,6 +42,8 @@ const OF_THE_PROCESS: LeftOut[] = [
   'claim-ahead',
   'full-wheel',
   'growth',
+  'held-groups',
+  'idle',
   'lingering',
   'many-names',
   'trace',
