@@ -14,6 +14,8 @@ const row = (id: number, leasedBy: string | null): LookedRow =>
   ({ id, epoch: 1, leased_by: leasedBy }) as LookedRow;
 
 let batches: number[][];
+/** How much less of each was written. */
+let reductions: number[];
 let troubles: number;
 let recoveries: number;
 let progress: number;
@@ -25,7 +27,7 @@ let blind: number;
 let batcher: Batcher<Item>;
 
 beforeEach(() => {
-  batches = [];
+  [batches, reductions] = [[], []];
   troubles = recoveries = progress = 0;
   pauses.retries.length = pauses.locked.length = 0;
   script = [];
@@ -37,13 +39,14 @@ beforeEach(() => {
 const batcherThat = (how: { removes: boolean; reductions?: number }): Batcher<Item> =>
   new BatcherHere<Item>({
     ...how,
-    write: async (items) => {
+    write: async (items, reduced) => {
       const ids = items.map(({ id }) => id);
       batches.push(ids);
+      reductions.push(reduced);
       return (await script.shift()?.(ids)) ?? ids;
     },
     lookAt: async (ids) => {
-      if ((blind -= 1) >= 0) refuse();
+      if ((blind -= 1) >= 0) refused();
       return rows.filter(({ id }) => ids.includes(id));
     },
     onProgress: () => (progress += 1),
@@ -181,6 +184,30 @@ describe('after failures', () => {
     expect(troubles).toBe(3);
     script = [refused];
     expect(await settled(2)).toBe('written');
+  });
+});
+
+describe('one that is refused for good', () => {
+  it('is found among others, which are written as they are, and no pause is made for it', async () => {
+    batcher = batcherThat({ removes: false, reductions: 1 });
+    const isRefused = (ids: number[]): boolean => ids.includes(3) && reductions.at(-1) === 0;
+    script = Array.from({ length: 20 }, () => (ids) => (isRefused(ids) ? refused() : ids));
+    const all = [1, 2, 3, 4, 5].map(settled);
+    expect(await Promise.all(all)).toEqual(Array(5).fill('written'));
+    expect(reductions.filter((reduced) => reduced > 0)).toHaveLength(1);
+    expect(batches[reductions.indexOf(1)]).toEqual([3]);
+    expect(pauses.retries).toEqual([]);
+  });
+
+  it('is not the one whose row could not be looked at: all of it is written', async () => {
+    batcher = batcherThat({ removes: false, reductions: 1 });
+    script = [() => [1]];
+    blind = 1;
+    await Promise.all([1, 2].map(settled));
+    expect([batches, reductions]).toEqual([
+      [[1, 2], [2]],
+      [0, 0],
+    ]);
   });
 });
 
