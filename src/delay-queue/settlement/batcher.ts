@@ -133,7 +133,6 @@ export class Batcher<Item extends { id: number; epoch: number }> {
     if (reduced !== undefined) return [reduced];
     const taken = this.#waiting.splice(0, this.#size.now);
     const ids = new Set(taken.map((pending) => pending.item.id));
-    if (ids.size === taken.length) return taken;
     return taken.filter((pending) => {
       const isFirst = ids.delete(pending.item.id);
       if (!isFirst) this.#waiting.push(pending);
@@ -145,7 +144,7 @@ export class Batcher<Item extends { id: number; epoch: number }> {
   async #write(batch: readonly Pending<Item>[]): Promise<Pending<Item>[]> {
     let ids: readonly number[];
     const items = batch.map((pending) => pending.item);
-    const reduced = batch[0]?.reduced ?? 0;
+    const [{ reduced }] = batch as readonly [Pending<Item>];
     try {
       ids = await this.#size.run(items.length, () => this.parts.write(items, reduced));
     } catch (error) {

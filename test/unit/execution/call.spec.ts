@@ -236,9 +236,10 @@ describe('an abort', () => {
   });
 });
 
-it('what is over hears of nothing any more', () => {
+it('what a call runs is told to it, and what is over hears of nothing any more', () => {
   const call = callOf({}, 1);
   const [attempt] = call.attempts as [Attempt];
+  expect(attempt.holder).toBe(call);
   ended(call, COMPLETED);
   expect([attempt.over, attempt.holder === call]).toEqual([true, false]);
 });
@@ -250,6 +251,17 @@ const rest = (call: Call, ...ids: number[]) =>
     if (ids.some((id) => key === `k${id}`)) throw error;
     return text;
   });
+
+it.each<[Partial<Handler>, string | null, boolean]>([
+  [{}, 'k', true],
+  [{}, null, false],
+  [{ transactional: true }, null, true],
+  [BATCH, null, true],
+])('a call of %j, of a delay with key %j, has a context: %p', (how, key, hasContext) => {
+  const call = callOf(how, 1);
+  Object.assign(call.attempts[0] as Attempt, { key });
+  expect(call.hasContext).toBe(hasContext);
+});
 
 describe('payloads that are read', () => {
   it('go to the handler, but those of attempts that are over by then', async () => {

@@ -58,7 +58,9 @@ it('a call that gets no connection is given back in time, and keeps its place un
   await passTo(LEASE_MS / 2 - 1);
   expect([reported, inFlight.size]).toEqual([[], 1]);
   await passTo(LEASE_MS / 2);
-  expect(reported).toMatchObject([{ kind: 'unbegun', error: { code: 'DELAY_UNBEGUN' } }]);
+  expect(reported).toMatchObject([
+    { kind: 'unbegun', error: { code: 'DELAY_UNBEGUN', withinMs: LEASE_MS / 2 } },
+  ]);
   await passTo(LEASE_MS);
   expect([inFlight.size, given, call.called]).toEqual([0, 0, false]);
   connection.reject(new Error('too many clients already'));

@@ -12,6 +12,10 @@ const NOW_MS = 1_000_000;
 
 let rows: Partial<LookedRow>[];
 let isDown: boolean;
+/** What is refused: dead letters, or looks at what cannot be read. */
+let refused: Set<string>;
+/** Looks at what cannot be read. */
+let looks: number[][];
 /** What became of the entries. */
 let done: string[];
 let pauses: Map<number, number[]>;
@@ -19,25 +23,32 @@ let takesOver: boolean;
 let dead: number[];
 let events: string[];
 let lost: LostClaims;
+let setAside: SetAside;
 let unclaimed: Unclaimed;
 
 beforeEach(() => {
   [rows, isDown, done, pauses, takesOver, dead, events] = [[], false, [], new Map(), false, [], []];
+  [refused, looks] = [new Set(), []];
   lost = new LostClaims();
   const told = new DelayEvents();
   told.on('dead', ({ id, attempt }) => events.push(`dead ${id} ${attempt}`));
   told.on('trouble', ({ during }) => events.push(during));
+  told.on('recovered', ({ during }) => events.push(`${during} again`));
   const store = {
     lookAt: async () => {
       if (isDown) throw new Error('down');
       return rows;
     },
     deadLetter: async (requests: { id: number }[]) => {
+      if (refused.has('dead')) throw new Error('down');
       dead.push(...requests.map(({ id }) => id));
       return requests.map(({ id }) => ({ id, name: 'a', key: null, attempts: 3, error: 'no' }));
     },
-    setAside: async (ids: number[]) =>
-      ids.map((id) => ({ id, name: 'a', key: null, attempts: 0, error: 'odd' })),
+    setAside: async (ids: number[]) => {
+      looks.push(ids);
+      if (refused.has('odd')) throw new Error('down');
+      return ids.map((id) => ({ id, name: 'a', key: null, attempts: 0, error: 'odd' }));
+    },
     recur: async (items: { id: number; nextMs: number }[]) =>
       items.map(({ id, nextMs }) => ({ id, epoch: 5, name: 'a', attempts: 3, wake_ms: nextMs })),
   };
@@ -50,14 +61,17 @@ beforeEach(() => {
     correct: ({ id }: Entry, wakeMs: number) => done.push(`correct ${id} ${wakeMs}`),
     offer: ({ id, epoch }: Wake, source: string) => done.push(`offer ${id} ${epoch} ${source}`),
   };
+  const waits = new Signal<Wake>();
+  waits.on(({ id, epoch, wakeMs }) => done.push(`waits ${id} ${epoch} ${wakeMs}`));
+  setAside = new SetAside(store as never, told);
   unclaimed = new Unclaimed(
     store as never,
     { get: () => ({ maxAttempts: 3 }) } as never,
     intake as never,
     lost,
     { takes: () => takesOver } as never,
-    new Signal<Wake>(),
-    new SetAside(store as never, told),
+    waits,
+    setAside,
     told,
   );
 });
@@ -128,6 +142,9 @@ describe('what a claim did not get', () => {
     isDown = true;
     expect(await lookAfter()).toEqual(['again 1']);
     expect([pauses.get(1), events]).toEqual([[2_000], ['look']]);
+    isDown = false;
+    await lookAfter();
+    expect(events).toEqual(['look', 'look again']);
   });
 
   it('and cannot be read is set aside, and locked until then', async () => {
@@ -160,5 +177,43 @@ describe('a row without an attempt left', () => {
     expect([dead, events]).toEqual([[1], ['dead 1 3', 'dead 1 3']]);
     await lookAfter(row(1, { attempts: 3, repeat: '{"unknown":1}' }));
     expect(dead).toEqual([1, 1]);
+  });
+
+  it('and recurs goes on, and where it waits now is told of', async () => {
+    const repeat = JSON.stringify({ every: 1_000, from: 0, catchUp: 'latest' });
+    await lookAfter(row(1, { attempts: 3, repeat }));
+    expect([dead, done]).toEqual([[], ['forget 1', `waits 1 5 ${NOW_MS}`]]);
+  });
+
+  it('is left to the sweep while it cannot be made a dead letter', async () => {
+    refused.add('dead');
+    await lookAfter(row(1, { attempts: 3 }));
+    expect([events, done]).toEqual([['bury'], ['forget 1']]);
+    refused.clear();
+    await lookAfter(row(1, { attempts: 3 }));
+    expect(events).toEqual(['bury', 'dead 1 3', 'bury again']);
+  });
+});
+
+describe('rows that cannot be read', () => {
+  it('are looked at one look at a time, and again after one that failed', async () => {
+    refused.add('odd');
+    const first = setAside.unreadable(1);
+    await setAside.unreadable(2);
+    await first;
+    expect([looks, events]).toEqual([[[1]], ['bury']]);
+    refused.clear();
+    await setAside.unreadable(3);
+    expect([looks, events]).toEqual([
+      [[1], [3]],
+      ['bury', 'bury again', 'dead 3 0'],
+    ]);
+  });
+
+  it('are counted when they are set aside, those with too large an id by no name', async () => {
+    expect(await setAside.look([1, 2 ** 60, 2])).toBe(2);
+    expect(looks).toEqual([[1, 2]]);
+    refused.add('odd');
+    expect(await setAside.look([1])).toBe(0);
   });
 });
