@@ -2,10 +2,11 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { randomBytes, randomInt } from 'node:crypto';
 import { Client } from 'pg';
 import { Notifier } from '../../src/delay-queue/cluster/notifier.js';
+import { LimitStore } from '../../src/delay-queue/store/limits/limit.store.js';
 import { NAMES } from '../support/acting-node.js';
 import { signal } from '../support/delay-node.js';
 import { until } from '../support/until.js';
-import { ABORT, aborted, KEY, TwoNodes } from './abort/support/two-nodes.js';
+import { ABORT, aborted, KEY, LIMITED, TwoNodes } from './abort/support/two-nodes.js';
 
 const CHANNEL = 'delay_queue';
 const GROUPED = 'customer-4711@example.com';
@@ -138,6 +139,36 @@ describe('a stranger who may only connect', () => {
     for (const secret of [GROUPED, '4711', 'secret-key', 'payload'])
       expect(all).not.toContain(secret);
   });
+});
+
+it('places that a stranger tells of cost a limited number of claims, and let none run that has no place', async () => {
+  const claim = jest.spyOn(LimitStore.prototype, 'claim');
+  const other = await two.another('runs, too');
+  const goOn = signal();
+  let [running, most] = [0, 0];
+  two.does(async () => {
+    most = Math.max(most, (running += 1));
+    await goOn.promise;
+    running -= 1;
+  });
+  const keys = ['holds the place', 'waits', 'waits, too'];
+  for (const key of keys) await two.asks.delays.schedule(LIMITED, null, { after: 0, key });
+  // One that is heard asks again.
+  await until(
+    async () => (await forge(`v[["${LIMITED}"]]`), claim.mock.calls.length),
+    (count) => count > 5,
+  );
+  const before = claim.mock.calls.length;
+  const beganAtMs = performance.now();
+  for (let number = 0; number < 500; number += 1) await forge(`v[["${LIMITED}",${number}]]`);
+  const seconds = (performance.now() - beganAtMs) / 1_000;
+  // 100 a second on each of two nodes, and the looks of their own.
+  expect(claim.mock.calls.length - before).toBeLessThan(250 * (seconds + 0.1));
+  expect(two.calls).toHaveLength(1);
+  goOn.resolve();
+  await two.isEmpty();
+  expect([most, two.calls.length]).toEqual([1, keys.length]);
+  await other.stop();
 });
 
 it.each(['transactional', 'plain'] as const)(

@@ -36,6 +36,17 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     patches: [patch('tasks/paced.ts', 'this.#lastAtMs + this.pauseMs - performance.now()', '0')],
     tests: ['unit/tasks/paced'],
   },
+  'claims-as-often-as-places-are-told-of': {
+    about: 'claims once for each place that a hint tells of',
+    patches: [
+      patch(
+        'runtime/tell-of-places.ts',
+        'if (told.size > 0) free.ask();',
+        'for (const { name, groupNumber } of hint.of) blocks.freedElsewhere(name, groupNumber);',
+      ),
+    ],
+    tests: ['unit/runtime/tell-of-places'],
+  },
   'tells-groups': {
     about: 'names groups in what each listener hears',
     patches: [

@@ -83,7 +83,7 @@ export class Worker {
   readonly #listener: HintListener;
   readonly #aborts: AbortWatch;
   readonly #hintedRows: HintedRows;
-  readonly #hintedLoads: Paced;
+  readonly #hinted: Paced[];
   readonly #leaseKeeper: LeaseKeeper;
   readonly #pruners: Pruner[];
   readonly #declarations: Declarations;
@@ -138,7 +138,7 @@ export class Worker {
     this.#loader = new Loader(nodeStore, nodes, clock, options, intake, listener, idle, events);
     this.#aborts = new AbortWatch(store, inFlight, events);
     this.#hintedRows = new HintedRows(store, intake, horizonMs, events);
-    this.#hintedLoads = takeHints(hints, {
+    const loads = takeHints(hints, {
       intake,
       loader: this.#loader,
       rows: this.#hintedRows,
@@ -192,7 +192,9 @@ export class Worker {
       new WaitingCalls(reservations, this.#executor, inFlight),
       acknowledger,
     );
-    tellOfPlaces({ freed: acknowledger.freed, hints, blocks, nodes, notifier: parts.notifier });
+    const { freed } = acknowledger;
+    const vacancies = tellOfPlaces({ freed, hints, blocks, nodes, notifier: parts.notifier });
+    this.#hinted = [loads, vacancies];
     const declarations = new Declarations(connections, options, registry, events, idle);
     this.#declarations = declarations;
     this.reruns = this.#rerunsOf(connections, intake, acknowledger);
@@ -292,7 +294,7 @@ export class Worker {
   async #drain(): Promise<number> {
     await this.#declarations.stop();
     const tasks = [this.#loader, this.#sweeper, this.#hintedRows, this.reruns, ...this.#pruners];
-    this.#hintedLoads.stop();
+    for (const each of this.#hinted) each.stop();
     await Promise.all(tasks.map((each) => each.stop()));
     await this.#listener.retire();
     await this.#claimsAnswered;

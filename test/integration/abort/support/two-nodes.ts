@@ -27,6 +27,8 @@ import { Stage } from '../../engine/support/stage.js';
 export const KEY = 'k';
 /** Plain, and over after four seconds, the only attempt. */
 export const SHORT = 'test.short';
+/** Plain, one at a time on all nodes together. */
+export const LIMITED = 'test.limited';
 export const ABORT = { running: 'abort', abortWithin: '30s' } as const;
 /** No handler here ends that soon. */
 export const BRIEFLY = { running: 'abort', abortWithin: 300 } as const;
@@ -120,6 +122,7 @@ export class TwoNodes {
       batchHandler(NAMES['plain batch'], many, { batch: 5 }),
       fencedBatchHandler(NAMES['transactional batch'], many, { batch: 5 }),
       plainHandler(SHORT, one, { timeout: 4_000, maxAttempts: 1 }),
+      plainHandler(LIMITED, one, { global: { concurrency: 1 } }),
     ];
   }
 

@@ -1,0 +1,59 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import type { Hint } from '../../../src/delay-queue/cluster/hint.js';
+import { tellOfPlaces } from '../../../src/delay-queue/runtime/tell-of-places.js';
+import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
+import type { Paced } from '../../../src/delay-queue/tasks/paced.js';
+import { Signal } from '../../../src/delay-queue/tasks/signal.js';
+
+let hints: Signal<Hint>;
+let paced: Paced;
+/** When blocks heard of which places, in milliseconds. */
+let heard: [atMs: number, name: string, group: number | null][];
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: 0 });
+  heard = [];
+  hints = new Signal<Hint>();
+  paced = tellOfPlaces({
+    freed: new Signal<HeldClaim>(),
+    hints,
+    blocks: {
+      freed: () => {},
+      freedElsewhere: (name, group) => heard.push([Date.now(), name, group]),
+    },
+    nodes: { isShared: (name) => name !== 'of this node alone' },
+    notifier: { sendVacant: () => {} },
+  });
+});
+afterEach(() => {
+  paced.stop();
+  jest.useRealTimers();
+});
+
+const tell = (name: string, groupNumber: number | null = null): void =>
+  hints.tell({ kind: 'vacant', of: [{ name, groupNumber }] });
+
+it('hints of places ask at once, then together for all that came within ten milliseconds, and forget none', () => {
+  tell('test.limited');
+  expect(heard).toEqual([[0, 'test.limited', null]]);
+  for (let ms = 1; ms <= 100; ms += 1) {
+    jest.advanceTimersByTime(1);
+    for (let k = 0; k < 100; k += 1) tell('test.limited', k % 2);
+    tell('test.limited');
+  }
+  jest.advanceTimersByTime(100);
+  const rounds = [...new Set(heard.map(([atMs]) => atMs))];
+  expect(rounds).toEqual([0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110]);
+  expect(heard.filter(([atMs]) => atMs === 110)).toHaveLength(3);
+  tell('other.limited');
+  expect(heard.at(-1)).toEqual([200, 'other.limited', null]);
+});
+
+it('of what others tell, a round has ten thousand, and none of a name that this node serves alone', () => {
+  tell('of this node alone');
+  expect(heard).toEqual([]);
+  tell('test.limited');
+  for (let number = 0; number < 20_000; number += 1) tell('test.limited', number);
+  jest.advanceTimersByTime(10);
+  expect(heard).toHaveLength(10_001);
+});
