@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { DelayUnavailableError } from 'nestjs-delay-queue';
 import type { DataSource } from 'typeorm';
 import { BorrowedConnection } from '../../../src/delay-queue/database/borrowed-connection.js';
 import { signal } from '../../support/delay-node.js';
@@ -41,4 +42,76 @@ it('the wait for a connection and for its first answer share one limit; a later 
   expect(refused).toEqual([[1, expect.any(Error)]]);
   await jest.advanceTimersByTimeAsync(waitMs);
   expect(refused).toHaveLength(2);
+});
+
+describe('a connection that is lent', () => {
+  let ends: number;
+  let released: number;
+  let answer: Promise<unknown>;
+
+  const take = (connecting: Promise<unknown> = Promise.resolve({ end: async () => (ends += 1) })) =>
+    BorrowedConnection.take(
+      {
+        createQueryRunner: (mode: string) => ({
+          mode,
+          connect: () => connecting,
+          query: () => answer,
+          release: async () => void (released += 1),
+        }),
+      } as unknown as DataSource,
+      LIMIT_MS,
+    );
+
+  beforeEach(() => {
+    [ends, released] = [0, 0];
+  });
+
+  it('is of the master', async () => {
+    expect((await take()).runner).toMatchObject({ mode: 'master' });
+  });
+
+  it.each([
+    ['the server refused its statement', '23505', 0],
+    ['its transaction had failed', '25P02', 1],
+    ['it was ended', '57P01', 1],
+    ['whatever has no code', undefined, 1],
+  ])('is closed after an error, unless the server refused: %s', async (_, code, closed) => {
+    const connection = await take();
+    answer = Promise.reject(Object.assign(new Error('no'), { code }));
+    await expect(connection.query('', [])).rejects.toThrow('no');
+    expect(ends).toBe(closed);
+    await connection.release();
+    expect(released).toBe(1);
+  });
+
+  it('is closed once when it is silent', async () => {
+    const connection = await take();
+    answer = new Promise(() => {});
+    const asked = [connection.query('', []), connection.query('', [])].map((each) =>
+      expect(each).rejects.toThrow(`did not answer within ${LIMIT_MS} ms`),
+    );
+    await jest.advanceTimersByTimeAsync(LIMIT_MS);
+    await Promise.all(asked);
+    expect(ends).toBe(1);
+  });
+
+  it('that comes too late is given back, and that never comes says why', async () => {
+    const late = signal<object>();
+    const refusal = take(late.promise).catch((error: unknown) => error);
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect(String(await refusal)).toContain('came free within 10000 ms');
+    expect(released).toBe(0);
+    late.resolve({});
+    await jest.advanceTimersByTimeAsync(0);
+    expect(released).toBe(1);
+    const failing = take(Promise.reject(new Error('too many clients')));
+    await expect(failing).rejects.toMatchObject({
+      constructor: DelayUnavailableError,
+      message: expect.stringContaining('(too many clients)') as never,
+    });
+    // oxlint-disable-next-line typescript/prefer-promise-reject-errors -- what a driver of another kind may do
+    const odd = take(Promise.reject({ code: 7 }));
+    await expect(odd).rejects.toThrow(/had no connection(?! \()/);
+    expect(jest.getTimerCount()).toBe(0);
+  });
 });

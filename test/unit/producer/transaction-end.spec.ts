@@ -26,6 +26,8 @@ it.each([
     'CREATE FUNCTION f() RETURNS int BEGIN ATOMIC SELECT CASE WHEN true THEN 1 END; END; END',
     'END',
   ],
+  ['SELECT 2 - 1, 4 / 2 FROM e; COMMIT', 'COMMIT'],
+  ['SELECT 1 AS "\\"; COMMIT; --"', 'COMMIT'],
   ["CREATE FUNCTION begin() RETURNS int LANGUAGE sql AS 'SELECT 1'; COMMIT", 'COMMIT'],
 ])('%j ends its transaction: %s', (sql, command) => {
   expect(transactionEndIn(sql)).toBe(command);
@@ -49,6 +51,8 @@ it.each([
   'SELECT 1 /* a /* ; COMMIT; */ ; COMMIT; */',
   'ROLLBACK /* AND CHAIN */ TO a',
   "SELECT U&'\\0041', $1 -- commit",
+  // Without an end: the server refuses all of it.
+  'SELECT 1 /* a /* b */ ; COMMIT',
   'ENDING',
 ])('%j does not end its transaction', (sql) => {
   expect(transactionEndIn(sql)).toBeUndefined();

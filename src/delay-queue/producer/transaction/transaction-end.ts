@@ -55,7 +55,6 @@ class Lexer {
   #statementOver(): string | undefined {
     const words = this.#words;
     this.#words = [];
-    this.#lastWord = '';
     this.#parentheses = 0;
     const [first, second, third] = words;
     switch (first) {
@@ -110,8 +109,9 @@ class Lexer {
 
   /** Much as psql does it. */
   #countBody(word: string): void {
-    const [create, second, third, fourth] = this.#words;
-    const what = second === 'OR' && third === 'REPLACE' ? fourth : second;
+    // `OR REPLACE`: there is nothing else that it can be.
+    const [create, second, , fourth] = this.#words;
+    const what = second === 'OR' ? fourth : second;
     if (create !== 'CREATE' || (what !== 'FUNCTION' && what !== 'PROCEDURE')) return;
     if (this.#depth > 0) {
       if (word === 'CASE') this.#depth += 1;

@@ -1,0 +1,217 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
+import type { Hint, HintedWake } from '../../../src/delay-queue/cluster/hint.js';
+import { takeHints } from '../../../src/delay-queue/intake/heard-hints.js';
+import { HintedRows } from '../../../src/delay-queue/intake/hinted-rows.js';
+import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
+import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
+import type { Paced } from '../../../src/delay-queue/tasks/paced.js';
+import { Signal } from '../../../src/delay-queue/tasks/signal.js';
+import { signal } from '../../support/delay-node.js';
+
+const HORIZON_MS = 30_000;
+/** Two nodes' clocks may be apart by so much. */
+const SLACK_MS = 1_000;
+
+let told: unknown[];
+let events: DelayEvents;
+/** What the intake answers, and the node. */
+let state: { isOpen: boolean; hasRoom: boolean; serves: string[]; owns: boolean };
+/** What the rows say; an error fails the look. */
+let rows: Partial<LookedRow>[] | Error;
+let looks: number[][];
+/** The answer waits for it. */
+let gate: Promise<void>;
+let hinted: HintedRows;
+let hints: Signal<Hint>;
+let loads: Paced;
+
+const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
+
+beforeEach(() => {
+  jest.useFakeTimers({ now: 0 });
+  [told, looks, rows] = [[], [], []];
+  gate = Promise.resolve();
+  state = { isOpen: true, hasRoom: true, serves: ['a'], owns: true };
+  events = new DelayEvents();
+  events.on('trouble', ({ during }) => told.push(`trouble: ${during}`));
+  events.on('recovered', ({ during }) => told.push(`recovered: ${during}`));
+  const intake = {
+    get isOpen() {
+      return state.isOpen;
+    },
+    offer: (wake: Wake, source: string) => {
+      told.push([source, wake]);
+      return state.hasRoom;
+    },
+  };
+  const lookAt = async (ids: readonly number[]): Promise<LookedRow[]> => {
+    looks.push([...ids]);
+    await gate;
+    if (rows instanceof Error) throw rows;
+    return rows as LookedRow[];
+  };
+  hinted = new HintedRows({ lookAt }, intake, HORIZON_MS, events);
+  hints = new Signal<Hint>();
+  loads = takeHints(hints, {
+    intake,
+    loader: { nodesChanged: () => told.push('load') },
+    rows: hinted,
+    aborts: { hinted: (ids: readonly number[]) => told.push(['abort', ids]) },
+    nodes: {
+      mayRun: (name: string) => state.serves.includes(name),
+      ownsHinted: () => state.owns,
+    },
+    clock: { nowMs: () => performance.now() },
+    idle: { disturb: () => told.push('disturbed') },
+    options: { nodeName: 'self', horizonMs: HORIZON_MS },
+  } as never);
+});
+
+afterEach(async () => {
+  loads.stop();
+  await hinted.stop();
+  jest.useRealTimers();
+});
+
+const wake = (id: number, more: Partial<HintedWake> = {}): HintedWake => ({
+  id,
+  epoch: 0,
+  name: 'a',
+  groupNumber: null,
+  wakeMs: HORIZON_MS + SLACK_MS,
+  stalled: false,
+  failed: false,
+  ...more,
+});
+
+const hear = (...wakes: HintedWake[]): void => hints.tell({ kind: 'wakes', wakes });
+
+const offered = (id: number): unknown => [
+  'told',
+  expect.objectContaining({ id, group: null }) as unknown,
+];
+
+it('a wake of this node is offered when it is near, and what is due later only disturbs', () => {
+  hear(wake(1), wake(2, { wakeMs: HORIZON_MS + SLACK_MS + 1 }));
+  expect(told).toEqual(['disturbed', offered(1)]);
+});
+
+it('a wake of another node only disturbs, and one that no handler here is for does nothing', () => {
+  state.owns = false;
+  hear(wake(1));
+  hear(wake(2, { name: 'b' }));
+  expect(told).toEqual(['disturbed']);
+});
+
+it('a wake that another node could not read is for all', () => {
+  state.owns = false;
+  hints.tell({ kind: 'passed', wakes: [wake(1)] });
+  expect(told).toEqual(['disturbed', offered(1)]);
+});
+
+it.each(['wakes', 'passed'] as const)('%s that find no room are found by a load', (kind) => {
+  state.hasRoom = false;
+  hints.tell({ kind, wakes: [wake(1), wake(2)] });
+  expect(told).toEqual(['disturbed', offered(1), offered(2), 'load']);
+});
+
+it('before it is open, and once it is shut, nothing is offered or asked for', () => {
+  state.isOpen = false;
+  hear(wake(1), wake(2, { groupNumber: 7 }));
+  expect(told).toEqual([]);
+});
+
+it('loads that hints ask for are apart, and a node does not ask because of itself', async () => {
+  hints.tell({ kind: 'nodes', came: 'self' });
+  expect(told).toEqual([]);
+  for (const came of [undefined, 'other', 'third']) {
+    hints.tell({ kind: 'nodes', ...(came !== undefined && { came }) });
+  }
+  expect(told).toEqual(['load']);
+  await pass(249);
+  expect(told).toEqual(['load']);
+  await pass(1);
+  expect(told).toEqual(['load', 'load']);
+  await pass(1_000);
+  expect(told).toEqual(['load', 'load']);
+});
+
+it('attempts that are to end are looked after', () => {
+  hints.tell({ kind: 'abort', ids: [3, 4] });
+  expect(told).toEqual([['abort', [3, 4]]]);
+});
+
+const row = (id: number, more: Partial<LookedRow> = {}): Partial<LookedRow> => ({
+  id,
+  epoch: 5,
+  name: 'a',
+  group: 'g',
+  failed: false,
+  leased_by: null,
+  wake_ms: HORIZON_MS,
+  now_ms: 0,
+  ...more,
+});
+
+it('a wake of a group is what its row says', async () => {
+  rows = [
+    row(1),
+    row(2, { leased_by: 'another', failed: true }),
+    row(3, { wake_ms: HORIZON_MS + 1 }),
+    row(4, { wake_ms: null }),
+  ];
+  hear(...[1, 2, 3, 4].map((id) => wake(id, { groupNumber: 7 })));
+  hints.tell({ kind: 'passed', wakes: [wake(2, { groupNumber: 7 })] });
+  expect(looks).toEqual([[1]]);
+  await pass(10);
+  expect(looks).toEqual([[1], [2, 3, 4]]);
+  const of = { epoch: 5, name: 'a', group: 'g', wakeMs: HORIZON_MS };
+  const read = told.filter((each) => Array.isArray(each)).slice(-2);
+  expect(read).toEqual([
+    ['read', { id: 1, ...of, failed: false, stalled: false }],
+    ['read', { id: 2, ...of, failed: true, stalled: true, refused: true }],
+  ]);
+});
+
+it('rows that cannot be looked at are tried again with the next hint, and what waits has a limit', async () => {
+  rows = new Error('down');
+  hear(wake(1, { groupNumber: 7 }));
+  await pass(0);
+  expect(told).toEqual(['disturbed', 'trouble: look']);
+  rows = [];
+  hear(wake(2, { groupNumber: 7 }));
+  await pass(10);
+  expect(looks).toEqual([[1], [2]]);
+  expect(told.at(-1)).toBe('recovered: look');
+  told = [];
+  hear(...Array.from({ length: 10_000 }, (_, id) => wake(10 + id, { groupNumber: 7 })));
+  expect(told).toEqual(['disturbed']);
+  hear(wake(3, { groupNumber: 7 }));
+  expect(told.at(-1)).toBe('load');
+  await pass(10);
+  expect(looks.flat()).toHaveLength(2 + 10_000);
+});
+
+it('what comes while a look is under way is looked at behind it', async () => {
+  const answer = signal();
+  gate = answer.promise;
+  hear(wake(1, { groupNumber: 7 }));
+  hear(wake(2, { groupNumber: 7 }));
+  await pass(1_000);
+  expect(looks).toEqual([[1]]);
+  answer.resolve();
+  await pass(10);
+  expect(looks).toEqual([[1], [2]]);
+});
+
+it('a look that is under way when it stops is waited for, and offers nothing more', async () => {
+  rows = [row(1)];
+  hear(wake(1, { groupNumber: 7 }));
+  const stopping = hinted.stop();
+  hear(wake(2, { groupNumber: 7 }));
+  await pass(1_000);
+  await stopping;
+  expect([looks, told]).toEqual([[[1]], ['disturbed', 'disturbed']]);
+  expect(jest.getTimerCount()).toBe(0);
+});

@@ -1,0 +1,322 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
+import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
+import { Announcer } from '../../../src/delay-queue/intake/announcer.js';
+import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import { Intake } from '../../../src/delay-queue/intake/intake.js';
+import type { OpenClaims } from '../../../src/delay-queue/intake/open-claims.js';
+import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
+import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
+import { Signal } from '../../../src/delay-queue/tasks/signal.js';
+import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+
+const HORIZON_MS = 1_000;
+/** More of one name do not wait. */
+const LINE_MAX = 10_000;
+
+/** What its claims say of ids. */
+let known: { inFlight: number[]; unwritten: number[]; unread: number[] };
+let waits: Signal<Wake>;
+let lost: LostClaims;
+/** What was told of, or asked for, in order. */
+let told: unknown[];
+let wheel: WheelService;
+let clock: DatabaseClock;
+let nodes: Nodes;
+let intake: Intake;
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['performance', 'setImmediate', 'clearImmediate'], now: 0 });
+  jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
+  known = { inFlight: [], unwritten: [], unread: [] };
+  [waits, lost, told] = [new Signal<Wake>(), new LostClaims(), []];
+  [wheel, clock, nodes] = [new WheelService(), new DatabaseClock(), new Nodes('self', ['a', 'b'])];
+  clock.sample(0, 0, 0);
+  const claims = {
+    inFlight: {
+      covers: (id: number) => known.inFlight.includes(id),
+      get size() {
+        return known.inFlight.length;
+      },
+    },
+    acknowledger: {
+      giveBack: (...claim: unknown[]) => told.push(['give back', ...claim]),
+      unread: {
+        leaves: ({ id }: Wake) => known.unread.includes(id),
+        forget: () => told.push('unread forgotten'),
+      },
+      unwritten: { covers: (id: number) => known.unwritten.includes(id) },
+      waits,
+    },
+    lost,
+  } as unknown as OpenClaims;
+  intake = new Intake(wheel, clock, nodes, claims, { claimBatch: 2, horizonMs: HORIZON_MS });
+  intake.ready.on(() => told.push('ready'));
+  intake.room.on(() => told.push('room'));
+  intake.overflow.on(() => told.push('overflow'));
+  intake.unreadable.on((id) => told.push(['unreadable', id]));
+  intake.open();
+});
+
+afterEach(() => {
+  intake.close();
+  wheel.onApplicationShutdown();
+  jest.restoreAllMocks();
+  jest.useRealTimers();
+});
+
+const wake = (id: number, more: Partial<Wake> = {}): Wake => ({
+  id,
+  epoch: 0,
+  name: 'a',
+  group: null,
+  wakeMs: 0,
+  stalled: false,
+  failed: false,
+  ...more,
+});
+
+const offer = (id: number, more?: Partial<Wake>): boolean => intake.offer(wake(id, more), 'read');
+
+async function passTo(ms: number): Promise<void> {
+  jest.advanceTimersByTime(ms - Date.now());
+  await turn();
+}
+
+/** All that one claim may have. */
+function take(): Entry[] {
+  const taken: Entry[] = [];
+  intake.take((entry) => (taken.push(entry) > 0 ? 'yes' : 'no'), true);
+  return taken;
+}
+
+/** Until nothing is left. */
+function takeAll(): number[] {
+  const ids: number[] = [];
+  for (let some = take(); some.length > 0; some = take()) {
+    for (const entry of some) {
+      ids.push(entry.id);
+      intake.forget(entry);
+    }
+  }
+  return ids;
+}
+
+describe('what is offered', () => {
+  it('counts while it is open alone', async () => {
+    expect([intake.isOpen, intake.isIdle, intake.hasRoom]).toEqual([true, true, true]);
+    intake.shut();
+    expect([intake.isOpen, intake.isIdle, intake.hasRoom]).toEqual([false, false, false]);
+    expect(intake.roomFor('a')).toBeUndefined();
+    expect(offer(1)).toBe(true);
+    await passTo(1);
+    expect([told, intake.isEmpty]).toEqual([[], true]);
+  });
+
+  it.each<[string, () => unknown]>([
+    ['has no handler here', () => offer(1, { name: 'c' })],
+    ['is paused', () => [nodes.update([], [['a', '', null]]), offer(1)]],
+    [
+      'is of a group that is paused',
+      () => [nodes.update([], [['a', 'g', null]]), offer(1, { group: 'g' })],
+    ],
+    ['runs here', () => [known.inFlight.push(1), offer(1)]],
+    ['ran here, and that is not written yet', () => [known.unwritten.push(1), offer(1)]],
+    ['could not be read here', () => [known.unread.push(1), offer(1)]],
+  ])('is left alone when it %s', (_, act) => {
+    expect([act()].flat().at(-1)).toBe(true);
+    expect(intake.isEmpty).toBe(true);
+  });
+
+  it.each<[string, Partial<Wake>]>([
+    ['an id', { id: 2 ** 53 }],
+    ['an epoch', { epoch: 2 ** 53 }],
+    ['an epoch', { epoch: -1 }],
+  ])('cannot be named by %s like that: %j', (_, odd) => {
+    expect(offer(1, odd)).toBe(true);
+    expect([told, intake.isEmpty]).toEqual([[['unreadable', odd.id ?? 1]], true]);
+  });
+
+  it('is given back when its claim was lost, once, and not while another claim of it is on its way', async () => {
+    offer(1, { epoch: 4 });
+    await passTo(0);
+    lost.add(1, 5);
+    const [entry] = take() as [Entry];
+    entry.place = 'claiming';
+    offer(1, { epoch: 5 });
+    expect(told).toEqual(['ready']);
+    entry.heard = undefined;
+    intake.forget(entry);
+    offer(1, { epoch: 5 });
+    expect([told, intake.isEmpty]).toEqual([['ready', ['give back', 1, 5]], true]);
+    offer(1, { epoch: 5 });
+    expect([told.length, intake.isEmpty]).toEqual([2, false]);
+  });
+
+  it('after an attempt is known at once when it is near, and left to a load when it is not', async () => {
+    waits.tell(wake(1, { wakeMs: HORIZON_MS + 1 }));
+    expect(intake.isEmpty).toBe(true);
+    waits.tell(wake(1, { wakeMs: HORIZON_MS }));
+    expect(intake.isEmpty).toBe(false);
+    await passTo(HORIZON_MS);
+    expect(takeAll()).toEqual([1]);
+  });
+
+  it('keeps its place when the database’s clock jumps', async () => {
+    offer(1, { wakeMs: 100_000 });
+    clock.sample(0, 0, 60_000);
+    await passTo(39_999);
+    expect(told).toEqual([]);
+    await passTo(40_000);
+    expect(told).toEqual(['ready']);
+  });
+});
+
+describe('room', () => {
+  it('there is for two claims, and behind what waits for limits', async () => {
+    for (const id of [1, 2, 3]) offer(id);
+    await passTo(0);
+    expect([intake.hasRoom, intake.hasRoomBehind, intake.waiting('a')]).toEqual([true, false, 3]);
+    intake.taken();
+    offer(4, { stalled: true });
+    await passTo(1);
+    expect([intake.hasRoom, intake.waiting('a'), intake.hasStalled('a')]).toEqual([false, 3, true]);
+    expect(told).toEqual(['ready', 'ready']);
+    expect([intake.roomFor('a'), intake.roomFor('b')]).toEqual([undefined, { butNotOf: [] }]);
+    takeAll();
+    intake.taken();
+    expect([intake.hasRoomBehind, told.at(-1), intake.takes]).toEqual([true, 'room', 3]);
+    expect(intake.isEmpty).toBe(true);
+  });
+
+  it('is told of as missing when a line is full, once in a turn, and what is left out is forgotten', async () => {
+    for (let id = 1; id <= LINE_MAX + 2; id += 1) offer(id);
+    await passTo(0);
+    expect(told).toEqual(['overflow', 'ready']);
+    expect(intake.waiting('a')).toBe(LINE_MAX);
+    intake.disarm(1);
+    expect(offer(LINE_MAX + 1)).toBe(true);
+    await passTo(1);
+    expect(told).toEqual(['overflow', 'ready', 'overflow', 'ready']);
+  });
+});
+
+describe('what was taken', () => {
+  it('and has to wait is the first again, in its order', async () => {
+    for (const id of [1, 2, 3]) offer(id);
+    await passTo(0);
+    intake.putBack(take());
+    expect(takeAll()).toEqual([1, 2, 3]);
+  });
+
+  it('and is paused meanwhile, or has moved, is not put back', async () => {
+    for (const id of [1, 2]) offer(id, { name: id === 1 ? 'b' : 'a' });
+    await passTo(0);
+    const entries = take().toSorted((a, b) => a.id - b.id);
+    for (const entry of entries) entry.place = 'claiming';
+    offer(2, { epoch: 1, wakeMs: 500 });
+    nodes.update([], [['b', '', null]]);
+    intake.putBack(entries);
+    expect(takeAll()).toEqual([]);
+    await passTo(500);
+    expect(takeAll()).toEqual([2]);
+  });
+
+  it('is looked at again in its time, or at that of its row', async () => {
+    offer(1);
+    await passTo(0);
+    const [entry] = take() as [Entry];
+    intake.correct(entry, 300);
+    intake.again(entry, 200);
+    offer(1, { wakeMs: 400 });
+    await passTo(399);
+    expect(takeAll()).toEqual([]);
+    await passTo(400);
+    expect(takeAll()).toEqual([1]);
+  });
+});
+
+it('what others look after from now on is left to them, and what waited for readers is forgotten', async () => {
+  const ids = Array.from({ length: 20 }, (_, index) => index + 1);
+  for (const id of ids) offer(id);
+  await passTo(0);
+  nodes.update([['other', ['a']]]);
+  const owned = ids.filter((id) => nodes.owns(id, 'a'));
+  expect(owned.length).toBeLessThan(20);
+  expect(told).toEqual(['ready', 'unread forgotten']);
+  expect(takeAll()).toEqual(owned);
+  expect(intake.isEmpty).toBe(true);
+});
+
+it('what became paused between its wake and its turn is forgotten, and that is no overflow', async () => {
+  offer(1, { wakeMs: 10 });
+  nodes.update([], [['a', '', null]]);
+  await passTo(10);
+  expect(told).toEqual(['unread forgotten', 'ready']);
+  expect(intake.isEmpty).toBe(true);
+});
+
+it('says when it is empty, and is idle when nothing runs either', async () => {
+  known.inFlight = [7];
+  expect(intake.isIdle).toBe(false);
+  known.inFlight = [];
+  await intake.whenEmpty();
+  offer(1, { wakeMs: 500 });
+  expect(intake.isIdle).toBe(false);
+  let isEmpty = false;
+  const emptied = intake.whenEmpty().then(() => (isEmpty = true));
+  await turn();
+  expect(isEmpty).toBe(false);
+  intake.close();
+  await emptied;
+  expect([intake.isOpen, intake.isEmpty]).toEqual([false, true]);
+});
+
+describe('a committed write', () => {
+  const AHEAD_MS = 10_000;
+
+  /** Where a write goes that is due in so many milliseconds, on a node that is idle for so long at most. */
+  function placesOf(inMs: number, idleForMs: number | null, isOwn = true, tookMs = 0): string[] {
+    const places: string[] = [];
+    jest.spyOn(nodes, 'owns').mockReturnValue(isOwn);
+    const announcer = new Announcer(
+      nodes,
+      { send: () => places.push('others') } as never,
+      { horizonMs: HORIZON_MS, idleForMs },
+      {
+        intake: { offer: (_: Wake, source: string) => places.push(`here, ${source}`) },
+        idle: { disturb: () => places.push('disturbs') },
+      } as never,
+    );
+    const databaseMs = 1_000_000;
+    const monotonicMs = performance.now() - tookMs;
+    announcer.announce(wake(1, { wakeMs: databaseMs + inMs }), { databaseMs, monotonicMs }, 'told');
+    return places;
+  }
+
+  it.each<[string, of: Parameters<typeof placesOf>, places: string[]]>([
+    ['of this node goes into its wheel', [HORIZON_MS, null], ['here, told']],
+    ['that is due later is left to a load', [HORIZON_MS + 1, null], []],
+    [
+      'of a slow transaction is as near as it is by then',
+      [HORIZON_MS + 1, null, true, 1],
+      ['here, told'],
+    ],
+    ['of another node is told to it', [HORIZON_MS, null, false], ['others']],
+    ['of another node that is due later is not', [HORIZON_MS + 1, null, false], []],
+    [
+      'is told to others that may be idle, as far ahead as they are',
+      [AHEAD_MS, AHEAD_MS],
+      ['others'],
+    ],
+    ['beyond that it is not', [AHEAD_MS + 1, AHEAD_MS], []],
+    [
+      'within the horizon it is, also with a shorter idleness',
+      [HORIZON_MS, 1],
+      ['here, told', 'others'],
+    ],
+  ])('%s', (_, of, places) => {
+    expect(placesOf(...of)).toEqual(['disturbs', ...places]);
+  });
+});
