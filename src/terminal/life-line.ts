@@ -1,3 +1,4 @@
+import { printable } from 'nestjs-delay-queue';
 import type { Happening, What } from '../shop/feed/feed.js';
 
 const DONE: Partial<Record<What, string>> = {
@@ -21,11 +22,11 @@ export function lifeLine({ no, what, amount, ...facts }: Happening): string | un
   const done = DONE[what];
   if (done === undefined || no === null) return undefined;
   const line = [`#${no} ${done}`];
-  if (what === 'order.placed' && facts.detail) line.push(facts.detail);
+  if (what === 'order.placed' && facts.detail) line.push(printable(facts.detail));
   if (what === 'order.rated' && amount) line.push('*'.repeat(amount));
   if (what.startsWith('payment.') && amount !== null) line.push((amount / 100).toFixed(2));
   if (facts.lateMs !== null) line.push(`${Math.round(facts.lateMs)} ms late`);
   if (facts.stock !== null) line.push(`stock ${facts.stock > 0 ? '+' : ''}${facts.stock}`);
-  if (facts.by !== null) line.push(`by ${facts.by}`);
+  if (facts.by !== null) line.push(`by ${printable(facts.by)}`);
   return line.join(', ');
 }

@@ -1,19 +1,20 @@
 import { isatty } from 'node:tty';
 import { styleText } from 'node:util';
+import { shown } from '../shop/shown.js';
 
 type Style = 'bold' | 'dim' | 'green' | 'red' | 'yellow' | 'cyan';
 
-/** Who reads what the shop prints: colours only where they show. */
+/** Who reads what the shop prints: colours only where they show, and nothing else that acts. */
 export class Terminal {
   readonly colors = isatty(1) && process.stdout.hasColors();
 
   print(line = ''): void {
-    process.stdout.write(`${line}\n`);
+    process.stdout.write(`${shown(line)}\n`);
   }
 
   /** For what is wrong. */
   complain(line: string): void {
-    process.stderr.write(`${line}\n`);
+    process.stderr.write(`${shown(line)}\n`);
   }
 
   styled(style: Style, text: string): string {

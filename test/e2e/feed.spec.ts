@@ -24,11 +24,18 @@ import { FEED } from '../../src/shop/feed/feed.sql.js';
 import { FeedReader } from '../../src/shop/feed/feed.reader.js';
 import { FeedService } from '../../src/shop/feed/feed.service.js';
 import { Watcher } from '../../src/shop/feed/watcher.js';
+import { ACTING, FORGED, HOSTILE } from '../hostile/corpus/acting-texts.js';
 import { until } from '../support/until.js';
 import { atOnce } from './support/at-once.js';
 import { campaign, people } from './support/campaigns.js';
 import { FeedClient } from './support/feed-client.js';
 import { RunningShop } from './support/running-shop.js';
+
+/** Texts in it that act. */
+function acting(told: unknown): string[] {
+  if (typeof told === 'string') return ACTING.test(told) ? [told] : [];
+  return typeof told === 'object' && told !== null ? Object.values(told).flatMap(acting) : [];
+}
 
 const happened =
   (event: string) =>
@@ -80,6 +87,28 @@ describe('the feed', () => {
     const told = changes.flatMap(({ data }) => (data as FeedChange).orders ?? []);
     expect(told.map((order) => order.id)).not.toContain(before.id);
     expect(client.feed!.happenings[0]).toMatchObject({ what: 'order.placed', stock: -3 });
+  });
+
+  it('tells no text that acts on a page, whoever wrote it, and neither does a refusal', async () => {
+    const text = HOSTILE.join(' ');
+    const { id } = await shop.orderAfter('pay');
+    const sku = await shop.newSku();
+    await shop.sql('UPDATE sku SET name = $1 WHERE sku = $2', [text, sku]);
+    await shop.sql(`UPDATE merchant SET name = $1 WHERE id = 'kiln'`, [text]);
+    await shop.act(id, 'dispute', { reason: 'a test' });
+    await shop.sql('UPDATE dispute SET reason = $1 WHERE order_id = $2', [text, id]);
+    await campaign(shop, ['one'], { inMs: 3_600_000 });
+    await shop.sql('UPDATE campaign SET message = $1', [text]);
+    const client = await watch();
+    const feed = await client.when(({ orders }) => happened('dispute.opened')(orders[0]!));
+    const card = (await shop.get(`/feed/orders/${id}`)).body;
+    const refusal = (await shop.get(`/orders/${encodeURIComponent(text)}`)).body;
+    for (const told of [feed, card, refusal]) {
+      expect(JSON.stringify(told)).toContain(FORGED);
+      expect(acting(told)).toEqual([]);
+    }
+    expect(feed.skus.find((its) => its.sku === sku)?.name).toContain(FORGED);
+    await shop.sql(`UPDATE merchant SET name = 'Kiln & Clay' WHERE id = 'kiln'`);
   });
 
   it('tells of messages in the order in which they were sent, whichever was written first', async () => {
@@ -147,7 +176,7 @@ describe('the feed', () => {
     const { campaigns } = await client.when((feed) => feed.campaigns?.[0]?.state === 'COMPLETED');
     const counts = { total: 3, pending: 0, sending: 0, sent: 3, failed: 0 };
     const message = 'New teas have arrived';
-    expect(campaigns).toMatchObject([{ message, counts, nextBatchAt: null }]);
+    expect(campaigns![0]).toMatchObject({ message, counts, nextBatchAt: null });
   });
 
   it('tells of an order that has left it for newer ones when it is asked', async () => {
@@ -156,8 +185,8 @@ describe('the feed', () => {
     const card = await client.orderWhen(id, happened('message.sent'));
     const sku = await shop.newSku({ stock: ORDERS_MAX });
     await atOnce(ORDERS_MAX, () => shop.place(sku));
-    const { orders } = await (await watch()).when(() => true);
-    expect(orders.map((other) => other.id)).not.toContain(id);
+    // What it begins with may have been read a little earlier.
+    await (await watch()).when(({ orders }) => orders.every((other) => other.id !== id));
     expect((await shop.get(`/feed/orders/${id}`)).body).toEqual(card);
   });
 

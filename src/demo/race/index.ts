@@ -1,10 +1,12 @@
 /** `npm run demo:race`: what becomes of orders that are paid at the very moment they close. */
+import { inspect } from 'node:util';
 import { ClosingTime } from './closing-time.js';
 import { parseCommandLine, RaceUsageError, USAGE, type RaceOptions } from './command-line.js';
 import { Progress } from './progress.js';
 import { race } from './race.js';
 import { RaceError } from './race-error.js';
 import { brokenOf, headingOf, reportOf, verdictOf } from './report.js';
+import { shown } from '../../shop/shown.js';
 import { styleFor } from './style.js';
 
 const closing = new ClosingTime();
@@ -26,9 +28,10 @@ async function run(options: RaceOptions): Promise<void> {
   const result = await race(options, progress, closing);
   await closing.closeAll();
   progress.end();
-  console.log(reportOf(result, styleFor(process.stdout)));
+  console.log(shown(reportOf(result, styleFor(process.stdout))));
   const broken = brokenOf(result);
-  if (broken > 0 && options.closer === 'delay-queue') console.error(result.outputs.join('\n'));
+  if (broken > 0 && options.closer === 'delay-queue')
+    console.error(shown(result.outputs.join('\n')));
   console.log(`\n${verdictOf(result, options)}`);
   process.exitCode = broken === 0 ? 0 : 1;
 }
@@ -41,7 +44,7 @@ try {
   if (!closing.hasBegun) {
     process.exitCode = 2;
     if (error instanceof RaceUsageError) console.error(`${error.message}\n\n${USAGE}`);
-    else console.error(error instanceof RaceError ? error.message : error);
+    else console.error(shown(error instanceof RaceError ? error.message : inspect(error)));
   }
 } finally {
   await closing.closeAll();

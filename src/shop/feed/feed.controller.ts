@@ -9,6 +9,7 @@ import {
 import type { Response } from 'express';
 import { problem } from '../http/problem.js';
 import { OrderIdPipe } from '../orders/order-id.pipe.js';
+import { shownJson } from '../shown.js';
 import { FeedReader } from './feed.reader.js';
 import { FeedService } from './feed.service.js';
 import type { OrderCard } from './feed.js';
@@ -46,7 +47,7 @@ export class FeedController {
   })
   @ApiOkResponse({ description: '`OrderCard` of `src/shop/feed/feed.ts`' })
   @ApiNotFoundResponse({ standardSchema: problem })
-  order(@Param('id', OrderIdPipe) id: string): Promise<OrderCard> {
-    return this.reader.order(id);
+  async order(@Param('id', OrderIdPipe) id: string): Promise<OrderCard> {
+    return JSON.parse(shownJson(await this.reader.order(id))) as OrderCard;
   }
 }

@@ -1,4 +1,5 @@
 import type { ServerResponse } from 'node:http';
+import { shownJson } from '../shown.js';
 import type { Feed, FeedChange, FeedTrouble } from './feed.js';
 
 /** What may wait to be sent to one watcher. A snapshot of a busy shop is a tenth of it. */
@@ -63,7 +64,7 @@ export class Watcher {
   }
 
   #event(event: string, data: object): void {
-    this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+    this.#write(`event: ${event}\ndata: ${shownJson(data)}\n\n`);
   }
 
   /** Who reads too slowly is cut off: they connect again, and get a snapshot. */

@@ -7,6 +7,7 @@ import {
   type ExceptionFilter,
 } from '@nestjs/common';
 import type { Request, Response } from 'express';
+import { shownJson } from '../shown.js';
 import { databaseTrouble, type DatabaseTrouble } from './database-away.js';
 import { plainProblem, ProblemException, type Problem } from './problem.js';
 
@@ -32,7 +33,7 @@ export class ProblemFilter implements ExceptionFilter {
     if (answer.status === 503) response.set('Retry-After', RETRY_AFTER_S);
     // Not `type()`, which adds a charset that this type does not have.
     response.status(answer.status).setHeader('Content-Type', PROBLEM_TYPE);
-    response.send(Buffer.from(JSON.stringify(answer)));
+    response.send(Buffer.from(shownJson(answer)));
   }
 
   #problemOf(error: unknown, { method, path, route }: Request): Problem {
