@@ -17,6 +17,7 @@ export type Sessions = 'left' | 'shut';
 
 const PASSWORD = 'a-password-of-this-test';
 const READY_WITHIN_MS = 180_000;
+const SWITCHOVER_WITHIN_MS = 30_000;
 const LOOK_EVERY_MS = 200;
 
 /** What `docs/operations.md` asks of the server. */
@@ -293,14 +294,20 @@ export class PatroniNode {
     }
   }
 
-  /** Hands the role of the primary to another one, which Patroni chooses. */
+  /** Hands the role of the primary to another one, which Patroni chooses; as soon as it knows of a synchronous one. */
   async switchover(): Promise<void> {
-    const answer = await fetch(`http://${HOST}:${this.restPort}/switchover`, {
-      method: 'POST',
-      body: JSON.stringify({ leader: this.name }),
-      headers: { 'Content-Type': 'application/json' },
-    });
-    if (!answer.ok) throw new Error(`no switchover: ${await answer.text()}`);
+    const giveUpAtMs = performance.now() + SWITCHOVER_WITHIN_MS;
+    for (;;) {
+      const answer = await fetch(`http://${HOST}:${this.restPort}/switchover`, {
+        method: 'POST',
+        body: JSON.stringify({ leader: this.name }),
+        headers: { 'Content-Type': 'application/json' },
+      });
+      if (answer.ok) return;
+      const why = await answer.text();
+      if (performance.now() > giveUpAtMs) throw new Error(`no switchover: ${why}`);
+      await pause(LOOK_EVERY_MS);
+    }
   }
 
   /** The whole of Postgres, at once. Its Patroni lives. */

@@ -104,10 +104,9 @@ async function judge(
   fleet: Fleet,
   { scenario, harmedAtMs, promotedAtMs, isQuiet }: Played,
 ): Promise<Findings> {
-  const [verdict] = await cluster.sql<Verdict>(VERDICT, [
-    [...fleet.placed.keys()],
-    [...fleet.paid],
-  ]);
+  const told = [[...fleet.placed.keys()], [...fleet.paid]];
+  const lost = await cluster.sql<Lost>(LOST, told);
+  const [twice] = await cluster.sql<Twice>(TWICE);
   const [late] = await cluster.sql<Record<'p50' | 'p99' | 'most', string | null>>(LATENESS, [
     harmedAtMs,
   ]);
@@ -119,30 +118,50 @@ async function judge(
     p50Ms: Number(late?.p50),
     p99Ms: Number(late?.p99),
     maxMs: Number(late?.most),
-    lost: Number(verdict?.gone) + Number(verdict?.open) + Number(verdict?.unpaid),
-    doubled: Number(verdict?.doubled),
-    closedThoughPaid: Number(verdict?.both),
+    lost: lost.length,
+    doubled: Number(twice?.doubled),
+    closedThoughPaid: Number(twice?.both),
     errors: fleet.errors,
     firstCloseS:
       promotedAtMs === undefined ? undefined : (Number(first?.at) - promotedAtMs) / 1_000,
     logLines: fleet.logLines,
-    odd: isQuiet ? fleet.odd : [...fleet.odd, `not quiet: ${JSON.stringify(verdict)}`],
+    odd: [
+      ...fleet.odd,
+      ...(isQuiet ? [] : ['it was never quiet']),
+      ...lost.slice(0, TOLD_MAX).map(({ what, id }) => {
+        const placedAtMs = fleet.placed.get(id);
+        const when = placedAtMs === undefined ? 'never told' : seconds(placedAtMs - harmedAtMs);
+        return `${what}: ${id}, placed ${when} after the harm began`;
+      }),
+    ],
   };
 }
 
-type Verdict = Record<'gone' | 'open' | 'unpaid' | 'doubled' | 'both', string>;
+/** Each is told, up to so many. */
+const TOLD_MAX = 20;
 
-/**
- * Parameters: orders whose COMMIT was answered, and payments of which that is known. Orders that are gone, neither paid nor closed,
- * and payments that are gone.
- */
-const VERDICT = `
-SELECT (SELECT count(*) FROM unnest($1::uuid[]) AS told (id)
-        WHERE NOT EXISTS (SELECT FROM orders o WHERE o.id = told.id)) AS gone,
-       (SELECT count(*) FROM orders WHERE state = 'UNPAID') AS open,
-       (SELECT count(*) FROM unnest($2::uuid[]) AS told (id)
-        WHERE NOT EXISTS (SELECT FROM payment p WHERE p.id = told.id)) AS unpaid,
-       (SELECT count(*) FROM (SELECT FROM effect GROUP BY id HAVING count(*) > 1) AS twice) AS doubled,
+const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+
+/** `gone`: not there although its COMMIT was answered. `open`: neither paid nor closed. `unpaid`: a payment that is gone. */
+interface Lost {
+  what: 'gone' | 'open' | 'unpaid';
+  id: string;
+}
+
+/** Parameters: orders whose COMMIT was answered, and those whose payment's was. */
+const LOST = `
+SELECT 'gone' AS what, told.id::text AS id FROM unnest($1::uuid[]) AS told (id)
+WHERE NOT EXISTS (SELECT FROM orders o WHERE o.id = told.id)
+UNION ALL
+SELECT 'open', id::text FROM orders WHERE state = 'UNPAID'
+UNION ALL
+SELECT 'unpaid', told.id::text FROM unnest($2::uuid[]) AS told (id)
+WHERE NOT EXISTS (SELECT FROM payment p WHERE p.id = told.id)`;
+
+type Twice = Record<'doubled' | 'both', string>;
+
+const TWICE = `
+SELECT (SELECT count(*) FROM (SELECT FROM effect GROUP BY id HAVING count(*) > 1) AS twice) AS doubled,
        (SELECT count(*) FROM effect e JOIN payment p USING (id)) AS both`;
 
 /** Parameters: the instant of the harm, in milliseconds. All is one machine, and so one clock. */

@@ -79,8 +79,7 @@ async function nodeKilled(stage: Stage): Promise<number> {
 /** The primary stays the primary, and its sessions may only read. */
 async function readOnlySetting({ primary }: Stage): Promise<undefined> {
   const set = async (value: 'on' | 'off'): Promise<void> => {
-    const reset = 'SET default_transaction_read_only = off';
-    await primary.sql(`${reset}; ALTER SYSTEM SET default_transaction_read_only = ${value}`);
+    await primary.sql(`ALTER SYSTEM SET default_transaction_read_only = ${value}`);
     await primary.sql('SELECT pg_reload_conf()');
   };
   await set('on');
