@@ -102,6 +102,7 @@ describe('the options of the module', () => {
     [{ payloads: { 'a.b': {} } }, 'payloads.a.b: must be a schema of Standard Schema v1'],
     [{ payloads: { 'a b': z.string() } }, 'payloads.name: must be'],
     [{ codec: { encode: pass } }, 'codec: must be an object with the methods encode and decode'],
+    [{ codec: { encode: pass, decode: pass, strict: 1 } }, 'codec.strict: must be true or false'],
     [{ around: [pass, null] }, 'around[1]: must be a function, or an object with a method around'],
     [{ around: class Tracing {} }, 'around: is a class; give an instance of it'],
     [{ around: Array(21).fill(pass) }, 'around: must be at most 20, not 21'],
