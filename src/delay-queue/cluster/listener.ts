@@ -217,7 +217,6 @@ export class HintListener {
   /** Where it cannot have the lock, the others go by its heartbeats. */
   async #takePresence(client: Client): Promise<void> {
     this.#present = false;
-    this.processLock.isHeld = false;
     try {
       const locks = [this.nodeName, this.processLock.number];
       const { rows } = await client.query<HeldAnswer>(presenceSql(), locks);

@@ -6,6 +6,8 @@ import { nodesHint } from '../../../src/delay-queue/cluster/hint.js';
 import { HintListener } from '../../../src/delay-queue/cluster/listener.js';
 import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
 import { Idle } from '../../../src/delay-queue/tasks/idle.js';
+import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
+import { signal } from '../../support/delay-node.js';
 
 const CHANNEL = 'delay_queue';
 /** The first pause after a failure, and the longest. */
@@ -20,17 +22,31 @@ class FakeClient extends EventEmitter {
   query = async (sql: string): Promise<unknown> => {
     this.queries.push(sql);
     if (this.isSilent) return new Promise(() => {});
-    if (sql.startsWith('LISTEN')) return [{}, { rows: [{ pid: '7' }] }];
-    return { rows: [{ held: 'true', process_held: 'true' }] };
+    if (/^(?:UN)?LISTEN/.test(sql)) return [{}, { rows: [{ pid: '7' }] }];
+    const held = locks.shift();
+    if (held instanceof Error) throw held;
+    return { rows: [held ?? { held: 'true', process_held: 'true' }] };
   };
 
-  end = async (): Promise<void> => void (this.hasEnded = true);
+  end = async (): Promise<void> => {
+    this.hasEnded = true;
+    await ending;
+  };
 }
 
 let clients: FakeClient[];
 /** When each connection was asked for. */
 let askedAtMs: number[];
 let isUp: boolean;
+/** Until then connections are being opened, and ended. */
+let opening: Promise<void>;
+let ending: Promise<void>;
+/** What comes of the next questions for its locks; when none is left, it has them. */
+let locks: (Record<'held' | 'process_held', string> | Error)[];
+/** What becomes of what it says to itself. */
+let echo: 'comes' | 'is lost' | 'fails';
+let learnt: string[];
+let events: DelayEvents;
 /** Before when connections were opened that are used no more. */
 let renewed: number[];
 let told: string[];
@@ -48,7 +64,8 @@ beforeEach(async () => {
   // Pauses are at their longest.
   jest.spyOn(Math, 'random').mockReturnValue(0);
   [clients, askedAtMs, told, heard, renewed, isUp] = [[], [], [], [], [], true];
-  const events = new DelayEvents();
+  [locks, echo, learnt, opening, ending] = [[], 'comes', [], Promise.resolve(), Promise.resolve()];
+  events = new DelayEvents();
   events.on('trouble', ({ during }) => told.push(during));
   events.on('recovered', ({ during }) => told.push(`${during} again`));
   const connections = {
@@ -58,20 +75,41 @@ beforeEach(async () => {
     },
     open: async () => {
       askedAtMs.push(performance.now());
+      await opening;
       if (!isUp) throw new Error('down');
     },
     applySettings: async () => {},
     renew: (openedBeforeMs: number) => renewed.push(openedBeforeMs),
     query: async (_: string, [, text]: string[]) => {
-      current().emit('notification', { payload: text });
+      if (echo === 'fails') throw new Error('down');
+      if (echo === 'comes') current().emit('notification', { payload: text });
       return [];
     },
   } as unknown as EngineConnections;
   idle = new Idle(3_600_000);
-  listener = new HintListener(connections, CHANNEL, 'node', events, idle);
-  listener.hints.on(({ kind }) => heard.push(kind));
-  await listener.start();
+  make = () => {
+    listener = new HintListener(connections, CHANNEL, 'node', events, idle);
+    listener.hints.on(({ kind }) => heard.push(kind));
+    listener.learnt.on((hearing) => learnt.push(hearing));
+    return listener.start();
+  };
+  await make();
 });
+
+/** Makes one, and starts it. */
+let make: () => Promise<boolean>;
+
+/** The same, instead of the one that there is. */
+async function another(hears: typeof echo): Promise<boolean> {
+  await listener.stop();
+  echo = hears;
+  return make();
+}
+
+/** What runs in turns of the event loop, beside timers. */
+async function turns(): Promise<void> {
+  for (let n = 0; n < 4; n += 1) await turn();
+}
 
 afterEach(async () => {
   await listener.stop();
@@ -177,9 +215,23 @@ it('a thousand connections later it listens on the last one alone', async () => 
 
 describe('a listener that is asked', () => {
   it('keeps a connection over which the server answers', async () => {
-    await listener.ask();
+    const before = current().queries.length;
+    for (let asks = 0; asks < 2; asks += 1) await listener.ask();
     await pass(60_000);
     expect([tries(), told, renewed]).toEqual([1, [], []]);
+    expect(current().queries.slice(before)).toEqual(Array(2).fill('SELECT true AS listens'));
+  });
+
+  it('takes the locks that a session of its past had when it connected', async () => {
+    const none = { held: 'false', process_held: 'false' };
+    locks = [none];
+    cut();
+    await pass(FIRST_MS);
+    expect([isPresent(), listener.processLock.isHeld]).toEqual([false, false]);
+    // The first answer is that to the question whether it still listens.
+    locks = [none];
+    await listener.ask();
+    expect([isPresent(), listener.processLock.isHeld]).toEqual([true, true]);
   });
 
   it('gives up one that is silent, once, and with it what was opened before', async () => {
@@ -189,9 +241,10 @@ describe('a listener that is asked', () => {
     // It is asked with each load.
     void listener.ask();
     await pass(4_999);
+    await turns();
     expect(told).toEqual([]);
     await pass(1);
-    for (let turns = 0; turns < 4; turns += 1) await turn();
+    await turns();
     expect([told, renewed]).toEqual([['listen'], [1_000]]);
     await pass(FIRST_MS);
     expect([told, tries(), isPresent()]).toEqual([['listen', 'listen again'], 2, true]);
@@ -204,5 +257,131 @@ describe('a listener that is asked', () => {
     await pass(FIRST_MS);
     listener.missed(session);
     expect([told, tries()]).toEqual([['listen', 'listen again'], 2]);
+  });
+});
+
+it('a session that does not give its locks does not count as present', async () => {
+  locks = [new Error('permission denied')];
+  cut();
+  await pass(FIRST_MS);
+  expect([told.at(-1), isPresent(), listener.processLock.isHeld]).toEqual([
+    'listen again',
+    false,
+    false,
+  ]);
+});
+
+it('a connection that ends without an error is made anew, and a notification without a text is none', async () => {
+  current().emit('notification', {});
+  expect(heard).toEqual(['probe']);
+  current().emit('end');
+  expect(told).toEqual(['listen']);
+  await pass(FIRST_MS);
+  expect(tries()).toBe(2);
+});
+
+it('a listener connects again as soon as something else works again, and not once it has stopped', async () => {
+  const other = new Trouble(events, 'claim');
+  isUp = false;
+  cut();
+  await pass(FIRST_MS);
+  expect(tries()).toBe(2);
+  isUp = true;
+  other.failed(new Error('down'));
+  other.worked();
+  await pass(0);
+  expect([tries(), isPresent()]).toEqual([3, true]);
+  for (const end of ['retire', 'stop'] as const) {
+    await another('comes');
+    cut();
+    const before = tries();
+    await listener[end]();
+    other.failed(new Error('down'));
+    other.worked();
+    await pass(LAST_MS);
+    expect([tries(), jest.getTimerCount()]).toEqual([before, 0]);
+  }
+});
+
+describe('where LISTEN does not work', () => {
+  it('its connection is given up, and the session of the pooler listens no more', async () => {
+    const started = another('is lost');
+    await pass(5_000);
+    expect(await started).toBe(false);
+    expect(current().queries.at(-1)).toMatch(/^UNLISTEN/);
+    expect([listener.hearing, isPresent(), current().hasEnded]).toEqual(['silent', false, true]);
+    await pass(600_000);
+    expect([tries(), told]).toEqual([2, []]);
+  });
+
+  it('and that cannot be told, it is asked again, and has its locks only then', async () => {
+    expect(await another('fails')).toBe(true);
+    expect([listener.hearing, isPresent(), learnt]).toEqual(['unknown', false, []]);
+    await pass(999);
+    expect(learnt).toEqual([]);
+    echo = 'comes';
+    await pass(1);
+    expect([learnt, listener.hearing, isPresent()]).toEqual([['heard'], 'heard', true]);
+    expect(tries()).toBe(2);
+  });
+
+  it('and that could not be told before the connection ended, the next one is asked', async () => {
+    await another('fails');
+    cut();
+    echo = 'comes';
+    await pass(FIRST_MS);
+    expect([learnt, isPresent()]).toEqual([['heard'], true]);
+  });
+
+  it.each(['stop', 'retire'] as const)(
+    'and that cannot be told, it ends without a word: %s',
+    async (end) => {
+      await another('fails');
+      const said = current().queries.length;
+      await listener[end]();
+      await pass(600_000);
+      expect([current().hasEnded, current().queries.length, learnt]).toEqual([true, said, []]);
+      expect(jest.getTimerCount()).toBe(0);
+    },
+  );
+});
+
+describe('the end', () => {
+  it('waits a second for that of the connection', async () => {
+    const answer = signal();
+    ending = answer.promise;
+    let hasStopped = false;
+    const stopped = listener.stop().then(() => (hasStopped = true));
+    await pass(999);
+    expect([isPresent(), hasStopped]).toEqual([false, false]);
+    await pass(1);
+    await stopped;
+    answer.resolve();
+  });
+
+  it('waits as long for the answer to its goodbye, and then does not come back', async () => {
+    current().isSilent = true;
+    let hasRetired = false;
+    const retired = listener.retire().then(() => (hasRetired = true));
+    await pass(999);
+    expect(hasRetired).toBe(false);
+    await pass(1);
+    await retired;
+    cut();
+    await pass(600_000);
+    expect([tries(), told, jest.getTimerCount()]).toEqual([1, [], 0]);
+  });
+
+  it('ends a connection that is being opened', async () => {
+    const opened = signal();
+    cut();
+    opening = opened.promise;
+    await pass(FIRST_MS);
+    await listener.stop();
+    expect([tries(), current().hasEnded]).toEqual([2, true]);
+    current().hasEnded = false;
+    opened.resolve();
+    await pass(0);
+    expect([isPresent(), current().hasEnded, heard]).toEqual([false, true, ['probe']]);
   });
 });

@@ -14,6 +14,8 @@ interface Sweep {
   help: number | null;
   names: readonly string[];
   leftOut: readonly string[];
+  limit: number;
+  scan: number;
 }
 
 let sweeps: Sweep[];
@@ -53,9 +55,13 @@ function sweeperThat(leaseMs: number): Sweeper {
     sweep: async (
       { names, leftOut }: Shares,
       from: Cursor | null,
-      { helpAfterMs }: { helpAfterMs: number | null },
+      {
+        helpAfterMs: help,
+        limit,
+        scan,
+      }: { helpAfterMs: number | null } & Pick<Sweep, 'limit' | 'scan'>,
     ): Promise<SweptPage> => {
-      sweeps.push({ atMs: performance.now(), from, help: helpAfterMs, names, leftOut });
+      sweeps.push({ atMs: performance.now(), from, help, names, leftOut, limit, scan });
       await Promise.resolve();
       meanwhile();
       meanwhile = () => {};
@@ -132,10 +138,27 @@ describe('a node alone', () => {
     await start(8_000);
     expect(told().map(([, from]) => from)).toEqual([undefined, 1, 2]);
     await pass(2_000);
-    expect(sweeps).toHaveLength(3);
+    expect(sweeps.map(({ limit }) => limit)).toEqual([125, 250, 500]);
     expect(offered.map(([id]) => id)).toEqual([1, 2, 3]);
     expect(new Set(offered.map(([, walk]) => walk)).size).toBe(1);
   });
+});
+
+it('a pass that was slow is followed by one that begins at the oldest row', async () => {
+  meanwhile = () => jest.advanceTimersByTime(200);
+  pages = [{ oldestMs: 1_000 }];
+  await start(8_000);
+  await pass(4_000);
+  expect(sweeps[1]!.from).toEqual({ wakeMs: 999, id: 0 });
+});
+
+it('a pass that has left something out begins anew at its end', async () => {
+  meanwhile = () => overflow.tell();
+  await start(8_000);
+  expect(told()).toEqual([
+    [0, undefined, null],
+    [0, undefined, null],
+  ]);
 });
 
 describe('a node among others', () => {
@@ -163,6 +186,31 @@ describe('a node among others', () => {
       expect(told()[1]).toEqual([1_000, undefined, 1_000]);
     },
   );
+
+  it('looks at as many rows as it takes to find its own', async () => {
+    nodes.update([['other', ['a']]]);
+    await start(60_000);
+    await pass(200);
+    expect(sweeps[0]!.scan).toBe(4_400);
+  });
+
+  it('helps when its pass had several pages, whatever the last one was', async () => {
+    pages = [{ cursor: at(1) }, {}];
+    await start(60_000);
+    await pass(200);
+    await pass(1_000);
+    expect(told().slice(2)).toEqual([[1_000, undefined, 1_000]]);
+  });
+
+  it('passes over its own again instead, as soon as something of that was left out', async () => {
+    pages = [OVERDUE];
+    await start(60_000);
+    await pass(200);
+    overflow.tell();
+    room.tell();
+    await turns();
+    expect(told().slice(1)).toEqual([[0, undefined, null]]);
+  });
 
   it('helps no one when nothing was overdue', async () => {
     await start(60_000);
@@ -256,5 +304,78 @@ describe('a pass that finds the ready queue full', () => {
     room.tell();
     await turns();
     expect(sweeps).toHaveLength(2);
+  });
+});
+
+describe('behind a crowd that fills the ready queue', () => {
+  const EVERY_MS = 15_000;
+
+  beforeEach(() => {
+    intake.hasRoom = false;
+    enough.set('a', 'all');
+  });
+
+  it('what other names have is fetched, page by page, but not of groups that have enough', async () => {
+    enough.set('b', ['g']);
+    pages = [{ cursor: at(1), wakes: [wake(1)] }, { wakes: [wake(2)] }];
+    await start(3_600_000);
+    const of = { help: null, names: ['b'], leftOut: ['b g'], limit: 2_000, scan: 10_000 };
+    expect(sweeps).toMatchObject([
+      { from: null, ...of },
+      { from: at(1), ...of },
+    ]);
+    expect(offered.map(([id]) => id)).toEqual([1, 2]);
+    expect(new Set(offered.map(([, walk]) => walk)).size).toBe(1);
+    // What comes then is of a walk of its own, from the beginning.
+    intake.hasRoom = true;
+    pages = [{ wakes: [wake(3)] }];
+    room.tell();
+    await turns();
+    expect(sweeps[2]).toMatchObject({ from: null, names: ['a', 'b'] });
+    expect(offered[2]![1]).toBeGreaterThan(offered[1]![1]);
+  });
+
+  it('nothing is fetched where all have enough, or for a share that is another by then', async () => {
+    enough.set('b', 'all');
+    await start(3_600_000);
+    expect(sweeps).toEqual([]);
+    enough.delete('b');
+    pages = [{ cursor: at(1), wakes: [wake(1)] }];
+    meanwhile = withPeers;
+    await pass(EVERY_MS);
+    expect(offered).toEqual([]);
+  });
+
+  it('that is done as seldom as a pass comes, and sooner where room and a run show that it pays', async () => {
+    await start(3_600_000);
+    await pass(EVERY_MS - 1);
+    expect(sweeps).toHaveLength(1);
+    await pass(1);
+    expect(sweeps).toHaveLength(2);
+    await pass(1_000);
+    room.tell();
+    await turns();
+    expect(sweeps).toHaveLength(2);
+    intake.hasRoomBehind = true;
+    intake.takes += 1;
+    room.tell();
+    await turns();
+    expect(sweeps).toHaveLength(3);
+  });
+
+  it('a pass that waits meanwhile goes on where it stopped', async () => {
+    enough.set('b', 'all');
+    await start(3_600_000);
+    intake.hasRoom = true;
+    pages = [{ cursor: at(1) }];
+    meanwhile = () => {
+      intake.hasRoom = false;
+    };
+    room.tell();
+    await turns();
+    intake.hasRoom = true;
+    room.tell();
+    await turns();
+    expect(told().map(([, from]) => from)).toEqual([undefined, 1]);
   });
 });

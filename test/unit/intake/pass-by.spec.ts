@@ -1,0 +1,45 @@
+import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
+import { PassBy } from '../../../src/delay-queue/intake/sweep/pass-by.js';
+
+const EVERY_MS = 15_000;
+
+let nowMs: number;
+let intake: { hasRoomBehind: boolean; takes: number };
+let passBy: PassBy;
+
+beforeEach(() => {
+  nowMs = 1_000;
+  jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  intake = { hasRoomBehind: false, takes: 7 };
+  passBy = new PassBy(intake);
+});
+
+afterEach(() => void jest.restoreAllMocks());
+
+const fetching = (tookMs: number): Promise<void> =>
+  passBy.run(async () => {
+    await Promise.resolve();
+    nowMs += tookMs;
+  });
+
+it('is due at once, and then as seldom as a pass comes, from its end on', async () => {
+  expect(passBy.dueInMs(EVERY_MS)).toBeLessThanOrEqual(0);
+  await fetching(300);
+  expect(passBy.dueInMs(EVERY_MS)).toBe(EVERY_MS);
+  nowMs += 1;
+  expect(passBy.dueInMs(EVERY_MS)).toBe(EVERY_MS - 1);
+});
+
+it.each([
+  ['ten times as long as it took', 300, 3_000],
+  ['a second at least', 50, 1_000],
+  ['no longer than passes are apart', 3_000, EVERY_MS],
+])('where room and a run show that it pays it is due after %s', async (_, tookMs, dueInMs) => {
+  await fetching(tookMs);
+  intake.takes += 1;
+  expect(passBy.dueInMs(EVERY_MS)).toBe(EVERY_MS);
+  intake.hasRoomBehind = true;
+  expect(passBy.dueInMs(EVERY_MS)).toBe(dueInMs);
+  intake.takes -= 1;
+  expect(passBy.dueInMs(EVERY_MS)).toBe(EVERY_MS);
+});
