@@ -1,0 +1,140 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { DelayEvents } from 'nestjs-delay-queue';
+import { ConcurrencyLimits } from '../../../src/delay-queue/execution/places/concurrency-limits.js';
+import { handlersShareOf } from '../../../src/delay-queue/execution/places/pool-share.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
+import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
+
+let registry: HandlerRegistry;
+let events: DelayEvents;
+let advice: string[];
+let limits: ConcurrencyLimits;
+
+const add = (name: string, concurrency: number, odd: Partial<Handler> = {}): void =>
+  registry.add({
+    name,
+    concurrency,
+    transactional: false,
+    limits: null,
+    place: name,
+    ...odd,
+  } as Handler);
+
+beforeEach(() => {
+  [registry, events, advice] = [new HandlerRegistry(), new DelayEvents(), []];
+  events.on('advice', ({ message }) => advice.push(message));
+  limits = new ConcurrencyLimits(registry, 3, events);
+});
+
+/** How many calls of these names may begin now. */
+const begin = (...names: string[]): number => {
+  let begun = 0;
+  while (names.some((name) => limits.acquire(name))) begun += 1;
+  return begun;
+};
+
+describe('calls', () => {
+  it('run as many at a time as their name may, and one more for each that ends', () => {
+    add('a', 2);
+    add('b', 1);
+    expect([begin('a'), begin('b'), begin('unknown')]).toEqual([2, 1, 0]);
+    limits.release('a');
+    expect([begin('b'), begin('a')]).toEqual([0, 1]);
+  });
+
+  it('in transactions share the connections that they have together', () => {
+    for (const name of ['a', 'b']) add(name, 2, { transactional: true });
+    add('plain', 2);
+    expect([begin('a', 'b'), begin('plain')]).toEqual([3, 2]);
+    limits.release('plain');
+    expect(begin('a', 'b')).toBe(0);
+    limits.release('a');
+    expect(begin('a', 'b')).toBe(1);
+  });
+
+  it('of all names together are as many as their concurrencies, one at least, and as a wheel can hold', () => {
+    expect(limits.inAll).toBe(1);
+    add('a', 2);
+    add('b', 3);
+    expect(limits.inAll).toBe(5);
+    add('c', 2 ** 30);
+    expect(limits.inAll).toBe(2 ** 24);
+  });
+});
+
+const linger = (times: number): void => {
+  for (let each = 0; each < times; each += 1) limits.linger('a');
+};
+const end = (times: number): void => {
+  for (let each = 0; each < times; each += 1) limits.lingerNoMore('a');
+};
+
+describe('a name of which a thousand handlers outlived their timeout', () => {
+  beforeEach(() => {
+    add('a', 1);
+    add('b', 1);
+  });
+
+  it('rests until one of them ends, and no other name does', () => {
+    let vacant = 0;
+    limits.vacant.on(() => (vacant += 1));
+    linger(998);
+    expect([limits.linger('a'), begin('a'), begin('b')]).toEqual([999, 1, 1]);
+    limits.release('a');
+    linger(1);
+    expect(begin('a')).toBe(0);
+    end(1);
+    expect([vacant, begin('a'), limits.lingering('a')]).toEqual([1, 1, 999]);
+    end(999);
+    expect([vacant, limits.lingering('a')]).toEqual([1, 0]);
+  });
+
+  it('is worth another word only after half of them have ended', () => {
+    linger(1_001);
+    expect(advice).toEqual([expect.stringMatching(/^a rests on this node: 1000 of its handlers/)]);
+    end(500);
+    linger(499);
+    expect(advice).toHaveLength(1);
+    end(500);
+    linger(500);
+    expect(advice).toHaveLength(2);
+  });
+});
+
+describe('of the connections of the pool', () => {
+  const DEFAULT = 10;
+  const shareOf = (poolMax: number) => handlersShareOf(poolMax, registry, DEFAULT, events);
+
+  it.each([
+    [3, 2],
+    [5, 4],
+    [6, 4],
+    [10, 8],
+    [11, 8],
+  ])('%d leave %d to transactional handlers, and one less with @OnDeadDelay', (poolMax, share) => {
+    add('a', DEFAULT, { transactional: true });
+    expect(shareOf(poolMax)).toBe(share);
+    add('b', 1, { onDead: {} as never });
+    expect(shareOf(poolMax)).toBe(share - 1);
+    expect(advice).toEqual([]);
+  });
+
+  it('there have to be enough for what needs them, and one more', () => {
+    expect(() => shareOf(1)).not.toThrow();
+    add('a', 1, { transactional: true });
+    expect(() => shareOf(1)).toThrow(/^transactional handlers need a pool of at least 2 /);
+    expect(() => shareOf(2)).not.toThrow();
+    add('b', 1, { onDead: {} as never });
+    expect(() => shareOf(2)).toThrow(/ and @OnDeadDelay need a pool of at least 3 .* not 2$/);
+    expect(() => shareOf(3)).not.toThrow();
+  });
+
+  it('a handler that asks for more than there can be hears of it, unless it did not ask', () => {
+    add('default', DEFAULT, { transactional: true });
+    add('plain', 50);
+    add('fits', 4, { transactional: true });
+    add('asks', 5, { transactional: true });
+    shareOf(5);
+    expect(advice).toEqual([expect.stringMatching(/^asks: concurrency 5 .* 5 leaves 4 /)]);
+  });
+});
