@@ -56,6 +56,9 @@ function handled(
   }
 }
 
-/** What a handler does to its async context (`enterWith`) ends with it: the next one begins in the same turn. */
+/**
+ * What a handler does to its async context (`enterWith`), or what surrounds it, ends with it: the next one begins in the
+ * same turn.
+ */
 const inOwnContext = <Result>(handle: () => Result): Result =>
   new AsyncResource('DelayCall', { requireManualDestroy: true }).runInAsyncScope(handle);

@@ -12,14 +12,12 @@ import type { Call } from './call.js';
  * @param work what the handler gets
  * @param handle calls the handler
  */
-export async function surrounded(
+export function surrounded(
   call: Call,
   work: Delay | Delay[],
   handle: () => unknown,
 ): Promise<void> {
-  // A turn of its own: what an `around` does to its async context (`enterWith`) ends with the attempt.
-  await Promise.resolve();
-  await layer(call, new SeenCall(call, work), call.handler.around, handle);
+  return layer(call, new SeenCall(call, work), call.handler.around, handle);
 }
 
 async function layer(

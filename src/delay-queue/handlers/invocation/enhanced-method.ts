@@ -55,8 +55,6 @@ export class EnhancedMethod {
     args: HandlerCallArguments,
     invoke: (work: Delay | Delay[]) => unknown,
   ): Promise<void> {
-    // A turn of its own: what a guard does to its async context (`enterWith`) ends with the attempt.
-    await Promise.resolve();
     try {
       await this.#guard(args);
       await this.#intercept(args, invoke);
