@@ -45,7 +45,7 @@ describe('an attempt whose row was claimed again', () => {
     expect(await paused.complete([{ ...old, latenessMs: 0 }])).toEqual([]);
     expect(await paused.retry([{ ...old, ...RETRY }])).toEqual([]);
     expect(await paused.renew([old], 60_000)).toEqual([]);
-    expect(await paused.deadLetter([{ ...old, leaseMs: 0, maxAttempts: 1 }], 'no')).toEqual([]);
+    expect(await paused.deadLetter([{ ...old, maxAttempts: 1 }], 'no')).toEqual([]);
     expect(await paused.claim([{ ...old, leaseMs: 1_000, maxAttempts: 9 }])).toEqual([]);
     expect(await rowOf(old)).toEqual(before);
   });

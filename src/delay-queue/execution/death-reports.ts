@@ -2,7 +2,7 @@ import type { DeadDelayContext, TransactionalDelayContext } from '../delay/conte
 import type { Delay } from '../delay/delay.js';
 import { type DelayEvents, withCause } from '../delay/delay.events.js';
 import { describeError } from '../delay/error-text.js';
-import type { Handler } from '../handlers/handler.js';
+import type { DeadHandler, Handler } from '../handlers/handler.js';
 import { decoded } from '../payloads/payload-codec.js';
 import { DelayCodecError } from '../payloads/payload.errors.js';
 import type { PayloadReader } from '../payloads/payloads.js';
@@ -26,38 +26,36 @@ const SHARE_OF_LATENESS = 1 / 8;
 /** Why a delay dies. */
 type Death = Pick<DyingClaim, 'error' | 'cause'>;
 
+/** A handler whose name has a method with `@OnDeadDelay`. */
+export type MortalHandler = Handler & { readonly onDead: DeadHandler };
+
+/** That method as a transactional handler, for one call. */
+export type DyingHandler = MortalHandler & { readonly death: Death };
+
 /** Writes down and tells how calls of `@OnDeadDelay` ended. */
 export class DeathReports {
-  readonly #deaths = new WeakMap<Handler, Death>();
-
   constructor(
     private readonly store: AttemptStore,
     private readonly acknowledger: Acknowledger,
     private readonly events: DelayEvents,
   ) {}
 
-  /** The method as a transactional handler, for one call. */
-  handlerOf(row: DyingRow, handler: Handler, held: DyingClaim | undefined): Handler {
+  handlerOf(row: DyingRow, handler: MortalHandler, held: DyingClaim | undefined): DyingHandler {
+    const { onDead } = handler;
     const error = held?.error ?? row.last_error ?? NO_ATTEMPT_LEFT;
     const death = { error, cause: held?.cause };
-    const dead: Handler = {
+    return {
       ...handler,
+      death,
       transactional: true,
       batch: null,
-      readPayload: readerOf(handler.onDead?.readPayload, error),
+      readPayload: readerOf(onDead.readPayload, error),
       invoke: (delay, ctx) => {
         const { manager, signal } = ctx as TransactionalDelayContext;
         const context: DeadDelayContext = { manager, signal, ...death };
-        return handler.onDead?.invoke(delay as Delay, context);
+        return onDead.invoke(delay as Delay, context);
       },
     };
-    this.#deaths.set(dead, death);
-    return dead;
-  }
-
-  /** What the dead letter keeps. */
-  errorOf(handler: Handler): string {
-    return this.#deathOf(handler).error;
   }
 
   /** The last statement of its transaction. @returns the ids of those that are dead letters now */
@@ -66,7 +64,7 @@ export class DeathReports {
       (claims as readonly (Completion & HeldClaim)[]).map(({ id, epoch, handler }) => ({
         id,
         epoch,
-        ...failed(this.#deathOf(handler).error, null),
+        ...failed(deathOf(handler).error, null),
       })),
       runner,
     );
@@ -80,7 +78,7 @@ export class DeathReports {
   }
 
   readonly #report = (claim: HeldClaim, outcome: Outcome): void => {
-    const { error, cause } = this.#deathOf(claim.handler);
+    const { error, cause } = deathOf(claim.handler);
     if (outcome.kind === 'lost') return void this.events.emit('lost', claim.event);
     if (outcome.kind === 'completed') {
       this.acknowledger.free(claim);
@@ -103,15 +101,15 @@ export class DeathReports {
       this.events.emit('postponed', { ...endOf(claim), waitMs });
     } else if (outcome.kind !== 'unbegun') {
       const cause = causeOf(outcome);
-      const error = `@OnDeadDelay of ${claim.handler.onDead?.place}: ${describeError(cause)}`;
+      const { onDead } = claim.handler as DyingHandler;
+      const error = `@OnDeadDelay of ${onDead.place}: ${describeError(cause)}`;
       this.events.emit('retrying', withCause({ ...endOf(claim), error, waitMs }, cause));
     }
   }
-
-  #deathOf(handler: Handler): Death {
-    return this.#deaths.get(handler) ?? { error: NO_ATTEMPT_LEFT, cause: undefined };
-  }
 }
+
+/** Of a claim that is reported here. */
+const deathOf = (handler: Handler): Death => (handler as DyingHandler).death;
 
 /** What a delay died of that no node could decode, its method could wait for in vain: it comes without its payload. */
 function readerOf(read: PayloadReader | undefined, error: string): PayloadReader | undefined {

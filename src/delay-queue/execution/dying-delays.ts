@@ -15,7 +15,7 @@ import { within } from '../tasks/within.js';
 import { Attempt } from './call/attempt.js';
 import { Call } from './call/call.js';
 import { extrasOf } from './call/extras.js';
-import { DeathReports } from './death-reports.js';
+import { DeathReports, type MortalHandler } from './death-reports.js';
 import type { ConcurrencyLimits } from './places/concurrency-limits.js';
 import { Executor } from './executor.js';
 import type { FencedParts } from './transaction/fenced-transaction.js';
@@ -27,7 +27,7 @@ const WAITING_MAX = 1_000;
 interface Dying {
   id: number;
   epoch: number;
-  handler: Handler;
+  handler: MortalHandler;
   /** Of the attempt that ended just now; undefined when its process died, or the method is called again. */
   held: DyingClaim | undefined;
   /** To be told once, when it is claimed or need not be. */
@@ -79,7 +79,8 @@ export class DyingDelays {
     this.#reports = reports;
     this.#trouble = new Trouble(events, 'bury');
     acknowledger.dying.told.on((held) => {
-      const { id, epoch, handler } = held.claim;
+      const { id, epoch } = held.claim;
+      const handler = held.claim.handler as MortalHandler;
       this.#add({ id, epoch, handler, held, over: held.over, tries: 0 });
     });
   }
@@ -87,7 +88,7 @@ export class DyingDelays {
   /** Takes over a row that has no attempt left, if its name has a method for that. */
   takes({ id, epoch, name }: LookedRow): boolean {
     const handler = this.parts.registry.get(name);
-    if (handler?.onDead === undefined) return false;
+    if (!isMortal(handler)) return false;
     const isRoom = this.#waiting.size < WAITING_MAX && !this.#isShut;
     if (isRoom && !this.#waiting.has(id)) {
       const over = this.parts.acknowledger.dying.enter();
@@ -167,7 +168,12 @@ export class DyingDelays {
     }
   }
 
-  #run(row: DyingRow, handler: Handler, held: DyingClaim | undefined, leaseEndsAtMs: number): void {
+  #run(
+    row: DyingRow,
+    handler: MortalHandler,
+    held: DyingClaim | undefined,
+    leaseEndsAtMs: number,
+  ): void {
     const dead = this.#reports.handlerOf(row, handler, held);
     const { repeat } = extrasOf(row.extras);
     const occurrence = occurrenceOf(repeat, row.due_ms, {
@@ -175,7 +181,7 @@ export class DyingDelays {
       leastMs: () => row.now_ms,
     });
     const attempt = new Attempt(row, dead, leaseEndsAtMs, row.now_ms - row.due_ms, occurrence);
-    attempt.ends = { state: 'discarded', error: this.#reports.errorOf(dead) };
+    attempt.ends = { state: 'discarded', error: dead.death.error };
     this.#executor.run(new LastCall(dead, [attempt], { release: () => this.#free() }));
   }
 
@@ -202,6 +208,9 @@ export class DyingDelays {
     );
   }
 }
+
+const isMortal = (handler: Handler | undefined): handler is MortalHandler =>
+  handler?.onDead !== undefined;
 
 /** Ends an attempt that ran here, or would wait for the next one: a node that is ending calls it all the same. */
 class LastCall extends Call {

@@ -4,7 +4,7 @@ import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { Recurrence, type StoredRepeat } from '../recurrence/recurrence.js';
 import { wakeOfRecurred } from '../store/wire/recurring.js';
-import type { ClaimRequest, LookedRow } from '../store/wire/attempt-rows.js';
+import type { LastClaim, LookedRow } from '../store/wire/attempt-rows.js';
 import type { Wake } from '../store/wire/wakes.js';
 import type { Signal } from '../tasks/signal.js';
 import type { LostClaims } from '../settlement/lost-claims.js';
@@ -110,7 +110,7 @@ export class Unclaimed {
     this.intake.forget(entry);
     const maxAttempts = this.#maxAttempts(row);
     const nextMs = nextOf(row);
-    return { id: row.id, epoch: row.epoch, leaseMs: 0, maxAttempts, dueMs: row.due_ms, nextMs };
+    return { id: row.id, epoch: row.epoch, maxAttempts, dueMs: row.due_ms, nextMs };
   }
 
   /** Who is refused is refused alone. */
@@ -141,7 +141,7 @@ export class Unclaimed {
 }
 
 /** A row without an attempt left; one that recurs goes on. */
-interface Exhausted extends ClaimRequest {
+interface Exhausted extends LastClaim {
   dueMs: number;
   /** Undefined: it stays as a dead letter. */
   nextMs: number | undefined;

@@ -26,6 +26,7 @@ import {
   type ExhaustedRow,
   type ClaimedRow,
   type ClaimRequest,
+  LastClaim,
   type Completion,
   type DyingRow,
   type FenceRow,
@@ -265,7 +266,7 @@ export class AttemptStore {
     return rows.map(recurredOf);
   }
 
-  async deadLetter(requests: readonly ClaimRequest[], error: string): Promise<ExhaustedRow[]> {
+  async deadLetter(requests: readonly LastClaim[], error: string): Promise<ExhaustedRow[]> {
     const rows = await this.runner.query<ExhaustedAnswer>(this.#sql.deadLetter, [
       ...fencesOf(requests),
       numbers(requests.map((request) => request.maxAttempts)),

@@ -1,8 +1,12 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { describeError } from '../../../src/delay-queue/delay/error-text.js';
-import { DeathReports, NO_ATTEMPT_LEFT } from '../../../src/delay-queue/execution/death-reports.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
+import {
+  DeathReports,
+  type DyingHandler,
+  type MortalHandler,
+  NO_ATTEMPT_LEFT,
+} from '../../../src/delay-queue/execution/death-reports.js';
 import { DelayCodecError } from '../../../src/delay-queue/payloads/payload.errors.js';
 import type { PayloadReader } from '../../../src/delay-queue/payloads/payloads.js';
 import type { DyingClaim, HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
@@ -47,7 +51,7 @@ beforeEach(() => {
 });
 
 const invoked: unknown[] = [];
-const handler = (readPayload?: PayloadReader): Handler =>
+const handler = (readPayload?: PayloadReader): MortalHandler =>
   ({
     name: 'a',
     transactional: false,
@@ -57,9 +61,9 @@ const handler = (readPayload?: PayloadReader): Handler =>
       readPayload,
       invoke: (...given: unknown[]) => invoked.push(given),
     },
-  }) as unknown as Handler;
+  }) as unknown as MortalHandler;
 
-const diedOf = (text: string, lastError: string | null, read?: PayloadReader): Handler => {
+const diedOf = (text: string, lastError: string | null, read?: PayloadReader): DyingHandler => {
   const held = text === '' ? undefined : ({ error: text, cause: error } as unknown as DyingClaim);
   return reports.handlerOf({ last_error: lastError } as DyingRow, handler(read), held);
 };
@@ -87,7 +91,7 @@ describe('the method of a dying delay', () => {
   ])('is called, alone and in a transaction, with why: %j, %j', (text, last, why, cause) => {
     invoked.length = 0;
     const dead = diedOf(text, last);
-    expect([dead.transactional, dead.batch, reports.errorOf(dead)]).toEqual([true, null, why]);
+    expect([dead.transactional, dead.batch, dead.death.error]).toEqual([true, null, why]);
     dead.invoke('delay' as never, { manager: 1, signal: 2, other: 3 } as never);
     expect(invoked).toEqual([['delay', { manager: 1, signal: 2, error: why, cause }]]);
   });

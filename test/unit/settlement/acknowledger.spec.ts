@@ -16,6 +16,7 @@ let refused: Set<string>;
 /** What was written, and what was told of it. */
 let written: string[];
 let retries: Retry[];
+let recurred: Recurring[];
 let told: string[];
 let freed: number[];
 let acknowledger: Acknowledger;
@@ -45,6 +46,7 @@ const idsOf = (items: readonly { id: number }[]): number[] => items.map(({ id })
 
 beforeEach(() => {
   [gone, refused, written, retries, told, freed] = [new Set(), new Set(), [], [], [], []];
+  recurred = [];
   const store = {
     nodeName: 'node',
     complete: async (items: HeldClaim[]) => idsOf(takes('complete', items)),
@@ -61,8 +63,11 @@ beforeEach(() => {
         wake_ms: waitMs,
       }));
     },
-    recur: async (items: Recurring[]) =>
-      takes('recur', items).map(({ id, nextMs }) => ({ id, epoch: 9, name: 'a', next: nextMs })),
+    recur: async (items: Recurring[]) => {
+      const taken = takes('recur', items);
+      recurred.push(...taken);
+      return taken.map(({ id, nextMs }) => ({ id, epoch: 9, name: 'a', wake_ms: nextMs }));
+    },
     passOn: async (items: { id: number; epoch: number }[]) =>
       takes('pass on', items).map(({ id, epoch }) => ({ id, epoch, passed: id > 10, wake_ms: 0 })),
     lookAt: async () => [],
@@ -210,6 +215,97 @@ describe('what recurs', () => {
     expect(await report(claim(1, { occurrence }), { kind: 'completed' })).toEqual(['dead 1']);
     expect(written).toEqual(['retry 1']);
   });
+});
+
+const skip = async (id: number, of: Occurrence): Promise<void> => {
+  acknowledger.batchers.recurrences.skip({ id, epoch: 1, latenessMs: 5, occurrence: of });
+  await drained();
+};
+
+describe('an occurrence that is skipped', () => {
+  const occurrence = { dueMs: 1, nextMs: 2 } as unknown as Occurrence;
+  const ends = {
+    get nextMs(): number {
+      throw new Error('never');
+    },
+  } as unknown as Occurrence;
+  /** Nothing of the delay but that it waits for no attempt, and why. */
+  const REFUSED = {
+    waitMs: null,
+    movesDue: false,
+    refund: 1,
+    error: 'this version cannot read how the delay recurs',
+    ends: 'unbegun',
+  };
+
+  it('is written without an end, and where its delay waits next is told of', async () => {
+    const waits: unknown[] = [];
+    acknowledger.waits.on(({ id, wakeMs }) => waits.push([id, wakeMs]));
+    await skip(1, occurrence);
+    expect([written, retries, waits]).toEqual([['recur 1'], [], [[1, 2]]]);
+    expect(recurred).toMatchObject([{ state: null, error: null, latenessMs: null, nextMs: 2 }]);
+    await report(claim(2, { occurrence, latenessMs: 7 }), { kind: 'completed' });
+    await report(claim(3, { occurrence, latenessMs: 7 }), { kind: 'discarded', reason: no });
+    expect(recurred.slice(1)).toMatchObject([{ latenessMs: 7 }, { latenessMs: null }]);
+  });
+
+  it.each<[string, string[], Occurrence]>([
+    ['that never comes again', [], ends],
+    ['whose end Postgres refuses', ['recur 1'], occurrence],
+  ])('and %s is a dead letter', async (_, refuses, of) => {
+    refused = new Set(refuses);
+    await skip(1, of);
+    expect([written, retries]).toEqual([['retry 1'], [expect.objectContaining(REFUSED)]]);
+  });
+});
+
+describe('a delay that dies by way of a method', () => {
+  const cause = new Error('no');
+  const dies = async (how: 'claimed' | 'gone', odd: Partial<Claim> = {}): Promise<void> => {
+    acknowledger.dying.told.on(({ error, over }) => {
+      expect(error).toBe('Error: no');
+      over(how);
+    });
+    await report(claim(1, odd, { onDead: {} }), { kind: 'discarded', reason: cause });
+  };
+
+  it.each<[object, string]>([
+    [{}, 'lost 1'],
+    [{ movedOn: true }, 'superseded 1'],
+  ])('and is gone by then is told of as any, and its place is free: %j', async (odd, event) => {
+    let wrote = 0;
+    acknowledger.wrote.on(() => (wrote += 1));
+    await dies('gone', odd);
+    expect([told, freed, wrote]).toEqual([[event], [1], 1]);
+  });
+
+  it('and was claimed for it keeps its place until that has ended', async () => {
+    await dies('claimed');
+    expect([told, freed, written]).toEqual([[], [], []]);
+  });
+
+  it('is put off as a failed attempt, and whether it was is told', async () => {
+    gone = new Set([2]);
+    const results: string[] = [];
+    for (const id of [1, 2]) {
+      const how = { waitMs: 9, error: 'no' };
+      acknowledger.putOff(claim(id), how, (result) => results.push(`${id} ${result}`));
+    }
+    expect(acknowledger.unwritten.size).toBe(2);
+    await drained();
+    expect(results).toEqual(['1 written', '2 gone']);
+    expect(retries).toMatchObject([{ id: 1, waitMs: 9, refund: 0, error: 'no', ends: 'failed' }]);
+    expect([freed, acknowledger.unwritten.size]).toEqual([[1, 2], 0]);
+  });
+});
+
+it('what is not written keeps its lease, and once it is closed nothing is written any more', async () => {
+  acknowledger.close();
+  acknowledger.report(claim(1), { kind: 'completed' });
+  acknowledger.report(claim(2), { kind: 'failed', error: no });
+  acknowledger.report(claim(3), { kind: 'unreadable', error: no });
+  for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
+  expect([written, acknowledger.size, acknowledger.unwritten.size]).toEqual([[], 3, 3]);
 });
 
 describe('what this node cannot read', () => {

@@ -22,11 +22,28 @@ describe('claims in flight', () => {
     for (const each of [earlier, later]) inFlight.add(each);
     expect([2, 3, 4].map((epoch) => inFlight.covers(1, epoch))).toEqual([true, true, false]);
     expect(inFlight.covers(2, 3)).toBe(false);
-    expect(inFlight.all()).toEqual([later, earlier]);
+    expect([inFlight.all(), inFlight.size]).toEqual([[later, earlier], 2]);
     inFlight.delete(earlier);
     expect(inFlight.all()).toEqual([later]);
     inFlight.delete(later);
     expect(inFlight.size).toBe(0);
+  });
+
+  it('hear of an abort that is for that very claim, and of the end of the node', () => {
+    const heard: string[] = [];
+    for (const [id, epoch] of [
+      [1, 1],
+      [1, 2],
+      [2, 1],
+    ] as const) {
+      const say = (what: string) => () => heard.push(`${what} ${id} ${epoch}`);
+      const holder = { abort: say('abort'), close: say('close') };
+      inFlight.add({ ...claim(id, epoch), holder } as unknown as HeldClaim);
+    }
+    inFlight.abort([1, 2, 3].map((id) => ({ id, epoch: 2 })));
+    expect(heard).toEqual(['abort 1 2']);
+    inFlight.close();
+    expect(heard.slice(1).toSorted()).toEqual(['close 1 1', 'close 1 2', 'close 2 1']);
   });
 
   it('are waited for until the last is gone, by everybody who waits', async () => {

@@ -3,7 +3,11 @@ import { DelayEvents } from 'nestjs-delay-queue';
 import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
 import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
 import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
-import { UnansweredCommits } from '../../../src/delay-queue/settlement/unanswered-commits.js';
+import { toldPauses } from '../../support/told-pauses.js';
+
+const pauses = toldPauses();
+const { UnansweredCommits } =
+  await import('../../../src/delay-queue/settlement/unanswered-commits.js');
 
 const FAILED: Outcome = { kind: 'failed', error: new Error('Connection terminated') };
 const claimOf = (id: number, committingIn?: string) =>
@@ -13,19 +17,24 @@ let unwritten: InFlight;
 let asked: unknown[];
 /** What Postgres says, one answer after the other. */
 let answers: (string | null | Error)[];
-let commits: UnansweredCommits;
+let commits: InstanceType<typeof UnansweredCommits>;
+let events: string[];
 let told: [id: number, kind: string][];
 const tell = ({ id }: HeldClaim, { kind }: Outcome): void => void told.push([id, kind]);
 
 beforeEach(() => {
   [unwritten, asked, answers, told] = [new InFlight(), [], [], []];
+  [events, pauses.retries.length, pauses.locked.length] = [[], 0, 0];
+  const all = new DelayEvents();
+  all.on('trouble', ({ during }) => events.push(during));
+  all.on('recovered', ({ during }) => events.push(`${during} again`));
   const query = async (_sql: string, parameters: unknown[]): Promise<never[]> => {
     asked.push(...parameters);
     const answer = answers.length > 0 ? answers.shift() : 'in progress';
     if (answer instanceof Error) throw answer;
     return [{ status: answer }] as never[];
   };
-  commits = new UnansweredCommits({ query }, unwritten, new DelayEvents());
+  commits = new UnansweredCommits({ query }, unwritten, all);
 });
 
 describe('UnansweredCommits', () => {
@@ -47,6 +56,30 @@ describe('UnansweredCommits', () => {
       expect([asked, commits.size, unwritten.size]).toEqual([['7', '7', '7'], 0, 0]);
     },
   );
+
+  it('ask after pauses that grow, of two kinds, and tell of failures', async () => {
+    const down = new Error('Connection terminated');
+    answers = ['in progress', down, 'in progress', down, 'committed'];
+    commits.known(claimOf(1, '7'), FAILED, tell);
+    await commits.whenEmpty(10_000);
+    expect([pauses.locked, pauses.retries]).toEqual([
+      [1, 2],
+      [1, 2],
+    ]);
+    expect(events).toEqual([
+      'acknowledge',
+      'acknowledge again',
+      'acknowledge',
+      'acknowledge again',
+    ]);
+  });
+
+  it('take a number that no transaction had yet for one that was not committed', async () => {
+    answers = [Object.assign(new Error('in the future'), { code: '22023' })];
+    commits.known(claimOf(1, '7'), FAILED, tell);
+    await commits.whenEmpty(10_000);
+    expect([told, asked]).toEqual([[[1, 'failed']], ['7']]);
+  });
 
   it('ask nothing of those that never sent COMMIT, or heard of it', () => {
     commits.known(claimOf(1), FAILED, tell);

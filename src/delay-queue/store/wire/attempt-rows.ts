@@ -10,12 +10,16 @@ export interface ProcessLock {
 
 export const NO_LOCK: ProcessLock = { number: '0', isHeld: false };
 
-/** What to claim; the lease and the handler's attempts are per row, for names differ. */
-export interface ClaimRequest {
+/** A row, and how many attempts its handler gives it: per row, for names differ. */
+export interface LastClaim {
   id: number;
   epoch: number;
-  leaseMs: number;
   maxAttempts: number;
+}
+
+/** What to claim; the lease, too, is per row. */
+export interface ClaimRequest extends LastClaim {
+  leaseMs: number;
   /** Its attempt begins with a fence: others may take it over when its process is gone. */
   fenced?: boolean;
 }
