@@ -5,6 +5,8 @@ import { ClaimSizes } from '../../../src/delay-queue/execution/places/claim-size
 import type { Entry } from '../../../src/delay-queue/intake/entry.js';
 import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
 import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/wire/attempt-rows.js';
+import { groupText } from '../../../src/delay-queue/store/wire/wakes.js';
+import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
 
 const LEASE_MS = 60_000;
 /** On the database's clock. */
@@ -25,14 +27,31 @@ let estimateMs: number;
 let lost: LostClaims;
 let sizes: ClaimSizes;
 let claimer: Claimer;
+/** What a claim under limits was asked, and says of them. */
+let rules: unknown[][];
+let left: { name: string; group: string; places: number; waitMs: number }[];
+let blocks: string[];
+/** Those that were looked at because they may be unreadable. */
+let looked: number[][];
+let other: Trouble;
+let heard: DelayEvents;
 
-const handler = (name: string) => ({ name, leaseMs: LEASE_MS, maxAttempts: 3, limits: null });
+const LIMITS = { all: { concurrency: 1 }, perGroup: {} };
+const handler = (name: string) => ({
+  name,
+  leaseMs: LEASE_MS,
+  maxAttempts: 3,
+  limits: name.startsWith('limited') ? LIMITS : null,
+});
 
 beforeEach(() => {
   [asked, events, again, given, backs] = [[], [], new Map(), [], []];
   [skipped, reported, dead, setAsideCount, estimateMs] = [[], [], [], 0, NOW_MS];
   answer = () => asked.at(-1)!.map(({ id, epoch }) => row(id, { epoch: epoch + 1 }));
+  [rules, left, blocks, looked] = [[], [], [], []];
   const told = new DelayEvents();
+  other = new Trouble(told, 'load');
+  heard = told;
   told.on('trouble', ({ during, error }) => events.push(`${during}: ${(error as Error).message}`));
   told.on('recovered', ({ during }) => events.push(`${during} again`));
   lost = new LostClaims();
@@ -44,8 +63,18 @@ beforeEach(() => {
         return answer();
       },
     } as never,
-    {} as never,
-    {} as never,
+    {
+      claim: async (requests: ClaimRequest[], of: unknown[]) => {
+        asked.push(requests);
+        rules.push(of);
+        return { rows: answer(), left };
+      },
+    } as never,
+    {
+      ask: () => blocks.push('ask'),
+      learn: (of: typeof left) => blocks.push(`learn ${of.length}`),
+      answered: () => blocks.push('answered'),
+    } as never,
     { get: (name: string) => (name === 'gone' ? undefined : handler(name)) } as never,
     {
       sample: () => {},
@@ -73,7 +102,10 @@ beforeEach(() => {
     {
       tell: ({ id, attempts, error }: { id: number; attempts: number; error: string }) =>
         dead.push(`${id} ${attempts} ${error}`),
-      look: async () => setAsideCount,
+      look: async (ids: number[]) => {
+        looked.push(ids);
+        return setAsideCount;
+      },
     } as never,
     told,
   );
@@ -180,6 +212,109 @@ describe('a claim', () => {
 });
 
 const attemptOf = (of: ClaimedRow, agoMs = 0) => claimer.attempt(of, performance.now() - agoMs);
+
+describe('a claim of names with limits', () => {
+  it('says their rules, and what has no place left', async () => {
+    left = [
+      { name: 'limited', group: 'g', places: 0, waitMs: 0 },
+      { name: 'limited', group: 'h', places: 1, waitMs: 0 },
+    ];
+    const claimed = await claim(entry(1, 'limited'), entry(2, 'limited'), entry(3, 'limited2'));
+    expect(rules).toEqual([
+      [
+        { name: 'limited', ...LIMITS },
+        { name: 'limited2', ...LIMITS },
+      ],
+    ]);
+    expect(blocks).toEqual(['ask', 'learn 2', 'answered']);
+    expect(claimed).toMatchObject({ full: new Set([groupText('limited', 'g')]) });
+    expect('rows' in claimed && claimed.rows.size).toBe(3);
+  });
+
+  it('lets the next one go also when it fails', async () => {
+    answer = failing('25006');
+    await claim(entry(1, 'limited'));
+    expect(blocks).toEqual(['ask', 'answered']);
+  });
+
+  it('is none where the names have none', async () => {
+    await claim(entry(1));
+    expect([rules, blocks]).toEqual([[], []]);
+  });
+});
+
+/** Another duty works again. */
+const works = (): void => {
+  other.failed(new Error('down'));
+  other.worked();
+};
+
+describe('after a claim that failed', () => {
+  it('another duty that works again wakes it, once, and not when one worked since', async () => {
+    let woken = 0;
+    const wake = (): void => void (woken += 1);
+    answer = failing('25006');
+    await claim(entry(1), entry(2));
+    for (let each = 0; each < 2; each += 1) claimer.whenAnotherWorks(wake);
+    works();
+    works();
+    expect(woken).toBe(1);
+    claimer.whenAnotherWorks(wake);
+    answer = () => [row(1)];
+    await claim(entry(1), entry(2));
+    works();
+    expect(woken).toBe(1);
+    claimer.whenAnotherWorks(wake);
+    claimer.stop();
+    works();
+    expect(woken).toBe(1);
+  });
+
+  it('as large as that none of its name goes beside it, and the next when it has ended', async () => {
+    answer = failing('22003');
+    await claim(...Array.from({ length: 8 }, (_, id) => entry(id + 1)));
+    expect([sizes.isApart(entry(1)), sizes.mayClaimApart]).toEqual([true, true]);
+    answer = () => {
+      expect(sizes.mayClaimApart).toBe(false);
+      return [row(1)];
+    };
+    await claim(entry(1));
+    expect(sizes.mayClaimApart).toBe(true);
+  });
+
+  it('of refused rows, those are looked at that may be unreadable, and no pause is long', async () => {
+    answer = failing('22003');
+    for (let times = 1; times <= 12; times += 1) {
+      expect(await claim(entry(1), entry(2))).toEqual({ pauseMs: expect.any(Number) });
+    }
+    const { pauseMs } = (await claim(entry(1), entry(2))) as { pauseMs: number };
+    expect([pauseMs, looked[0]]).toEqual([100, [1, 2]]);
+    answer = failing('25006');
+    const long = (await claim(entry(1), entry(2))) as { pauseMs: number };
+    expect([long.pauseMs > 1_000, looked.length]).toEqual([true, 13]);
+  });
+
+  it('with no word of Postgres, the next one asks for less, unless nothing was sent', async () => {
+    answer = () => {
+      throw Object.assign(new Error('no'), { code: 'ECONNREFUSED' });
+    };
+    await claim(entry(1), entry(2));
+    expect(sizes.mostWith(entry(1))).toBe(500);
+    answer = failing(undefined);
+    await claim(...Array.from({ length: 4 }, (_, id) => entry(id + 1)));
+    expect(sizes.mostWith(entry(1))).toBe(2);
+  });
+
+  it('of one alone its event has what Postgres said', async () => {
+    const codes: unknown[] = [];
+    heard.on('trouble', ({ error }) => codes.push((error as { code?: string }).code));
+    answer = failing('22003');
+    await claim(entry(1));
+    answer = failing(undefined);
+    await claim(entry(1));
+    expect(codes).toEqual(['22003', undefined]);
+  });
+});
 
 describe('what was claimed', () => {
   it('is an attempt, whose lease counts from when it was asked for', () => {

@@ -1,45 +1,229 @@
-import { expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Dispatcher } from '../../../src/delay-queue/execution/dispatcher.js';
+import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import { groupText } from '../../../src/delay-queue/store/wire/wakes.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
+import { signal } from '../../support/delay-node.js';
 
 const HOUR_MS = 3_600_000;
+
+/** A call of entries, as it was reserved. */
+interface Reserved {
+  entries: Entry[];
+  release: () => void;
+}
+
+/** What is due and has a place, by turn of asking. */
+let due: Reserved[][];
+let pauseLeftMs: number;
+/** Ids that each claim has asked for, and what it was answered. */
+let claims: number[][];
+let answer: (ids: number[]) => unknown;
+/** What became of calls and entries, in order. */
+let done: string[];
+let wakes: (() => void)[];
+let unacknowledged: number;
+let vacant: Signal;
+let ready: Signal;
+let wrote: Signal;
+let dispatcher: Dispatcher;
 
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
 }
 
-it('a pause of all claims ends when something else works again', async () => {
-  let claims = 0;
-  const wakes: (() => void)[] = [];
-  const intake = { ready: new Signal(), taken: () => {}, shut: () => {} };
-  const call = { entries: [], release: () => {} };
+const entry = (id: number, group: string | null = null): Entry =>
+  ({ id, name: 'a', group, place: 'claiming' }) as Entry;
+
+const call = (...entries: Entry[]): Reserved => ({
+  entries,
+  release: () => done.push(`released ${entries.map(({ id }) => id).join()}`),
+});
+
+const claimed = (ids: number[], full: string[] = []) => ({
+  rows: new Map(ids.map((id) => [id, { id }])),
+  askedAtMs: 0,
+  full: new Set(full),
+});
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'] });
+  [due, pauseLeftMs, claims, done, wakes, unacknowledged] = [[], Infinity, [], [], [], 0];
+  answer = (ids) => claimed(ids);
+  [ready, vacant, wrote] = [new Signal(), new Signal(), new Signal()];
+  const says =
+    (what: string) =>
+    (...of: unknown[]): void =>
+      void done.push([what, ...of].join(' '));
+  const intake = {
+    ready,
+    taken: () => {},
+    shut: says('shut'),
+    forget: ({ id }: Entry) => done.push(`forget ${id}`),
+    putBack: (entries: Entry[]) => {
+      for (const each of entries) {
+        each.place = 'ready';
+        done.push(`back ${each.id}`);
+      }
+    },
+  };
   const reservations = {
-    vacant: new Signal(),
-    reserve: () => ({ calls: claims === 0 ? [call] : [], pauseLeftMs: Infinity }),
+    vacant,
+    reserve: () => ({ calls: due.shift() ?? [], pauseLeftMs }),
   };
   const claimer = {
-    claim: async () => {
-      claims += 1;
-      return { pauseMs: HOUR_MS };
+    claim: async (entries: Entry[]) => {
+      const ids = entries.map(({ id }) => id);
+      claims.push(ids);
+      return answer(ids);
     },
+    attempt: ({ id }: { id: number }) => (id < 0 ? undefined : { id, handler: {} }),
     whenAnotherWorks: (wake: () => void) => wakes.push(wake),
-    stop: () => {},
+    stop: says('claimer stops'),
   };
-  const acknowledger = { wrote: new Signal(), size: 0 };
-  const calls = { stop: () => {} };
-  const all = [intake, reservations, claimer, {}, calls, acknowledger];
-  const dispatcher = new Dispatcher(
-    ...(all as unknown as ConstructorParameters<typeof Dispatcher>),
-  );
-  intake.ready.tell();
+  const unclaimed = {
+    lookAfter: async (entries: Entry[]) => says('look')(...entries.map(({ id }) => id)),
+  };
+  const calls = {
+    begin: ({ attempts }: { attempts: { id: number }[] }) =>
+      says('begin')(...attempts.map(({ id }) => id)),
+    stop: says('calls stop'),
+  };
+  const acknowledger = {
+    wrote,
+    get size() {
+      return unacknowledged;
+    },
+  };
+  const all = [intake, reservations, claimer, unclaimed, calls, acknowledger];
+  dispatcher = new Dispatcher(...(all as unknown as ConstructorParameters<typeof Dispatcher>));
+});
+
+afterEach(async () => {
+  await dispatcher.stop();
+  jest.useRealTimers();
+});
+
+it('a pause of all claims ends when something else works again, and by itself', async () => {
+  answer = () => ({ pauseMs: HOUR_MS });
+  due = [[call(entry(1))]];
+  ready.tell();
   await turns();
-  expect(claims).toBe(1);
-  claims = 0;
-  intake.ready.tell();
+  expect([claims, done]).toEqual([[[1]], ['released 1']]);
+  due = [[call(entry(2))], []];
+  ready.tell();
   await turns();
-  expect(claims).toBe(0);
+  expect(claims).toEqual([[1]]);
   for (const wake of wakes.splice(0)) wake();
   await turns();
-  expect(claims).toBe(1);
-  await dispatcher.stop();
+  expect(claims).toEqual([[1], [2]]);
+  due = [[call(entry(3))], []];
+  jest.advanceTimersByTime(HOUR_MS);
+  await turns();
+  expect(claims).toEqual([[1], [2], [3]]);
+});
+
+describe('a claim', () => {
+  it.each<[string, () => Signal]>([
+    ['something is due', () => ready],
+    ['there is a place', () => vacant],
+    ['something was written down', () => wrote],
+  ])('is made when %s', async (_, of) => {
+    due = [[call(entry(1))]];
+    of().tell();
+    await turns();
+    expect(claims).toEqual([[1]]);
+  });
+
+  it('is made for all that has a place, two at a time, and the next when one was answered', async () => {
+    const gate = signal<unknown>();
+    answer = () => gate.promise;
+    due = [[call(entry(1), entry(2)), call(entry(3))], [call(entry(4))], [call(entry(5))], []];
+    ready.tell();
+    await turns();
+    expect([claims, dispatcher.isClaiming]).toEqual([[[1, 2, 3], [4]], true]);
+    gate.resolve(claimed([1, 2, 3, 4, 5]));
+    await turns();
+    await turns();
+    expect(claims).toEqual([[1, 2, 3], [4], [5]]);
+    expect([done.filter((what) => what.startsWith('begin')), dispatcher.isClaiming]).toEqual([
+      ['begin 1 2', 'begin 3', 'begin 4', 'begin 5'],
+      false,
+    ]);
+  });
+
+  it('is not made while ten thousand are not written down', async () => {
+    unacknowledged = 10_000;
+    due = [[call(entry(1))]];
+    ready.tell();
+    await turns();
+    expect(claims).toEqual([]);
+    unacknowledged = 9_999;
+    wrote.tell();
+    await turns();
+    expect(claims).toEqual([[1]]);
+  });
+
+  it('is made again when the pause of a batch is over', async () => {
+    pauseLeftMs = 40;
+    due = [[]];
+    ready.tell();
+    await turns();
+    due = [[call(entry(1))]];
+    jest.advanceTimersByTime(39);
+    await turns();
+    expect(claims).toEqual([]);
+    jest.advanceTimersByTime(1);
+    await turns();
+    expect(claims).toEqual([[1]]);
+  });
+});
+
+describe('what a claim did not get', () => {
+  it('is looked after, and what was claimed of its call runs', async () => {
+    answer = () => claimed([1, -4]);
+    due = [[call(entry(1), entry(2)), call(entry(3)), call(entry(-4))]];
+    ready.tell();
+    await turns();
+    expect(done).toEqual([
+      'forget 1',
+      'begin 1',
+      'released 3',
+      'forget -4',
+      'released -4',
+      'look 2 3',
+    ]);
+  });
+
+  it('and a limit holds back is put back, not looked after', async () => {
+    answer = () => claimed([], [groupText('a', 'g')]);
+    due = [[call(entry(1, 'g')), call(entry(2, 'h')), call(entry(3))]];
+    ready.tell();
+    await turns();
+    expect(done.slice(-2)).toEqual(['back 1', 'look 2 3']);
+    answer = () => claimed([], [groupText('a', null)]);
+    due = [[call(entry(4, 'g')), call(entry(5))]];
+    ready.tell();
+    await turns();
+    expect(done.slice(-2)).toEqual(['back 4', 'back 5']);
+  });
+});
+
+it('stops with the claims that are on their way, and makes no other', async () => {
+  const gate = signal<unknown>();
+  answer = () => gate.promise;
+  due = [[call(entry(1))], []];
+  ready.tell();
+  await turns();
+  let isStopped = false;
+  const stopped = dispatcher.stop().then(() => (isStopped = true));
+  expect(done).toEqual(['shut', 'claimer stops', 'calls stop']);
+  await turns();
+  expect(isStopped).toBe(false);
+  due = [[call(entry(2))]];
+  ready.tell();
+  gate.resolve(claimed([1]));
+  await stopped;
+  await turns();
+  expect([claims, done.at(-1)]).toEqual([[[1]], 'begin 1']);
 });
