@@ -62,7 +62,9 @@ const free = (name = 'a'): void => {
   freed.tell(name);
 };
 
-const pass = (ms: number): void => void jest.advanceTimersByTime(ms);
+const pass = (ms: number): void => {
+  jest.advanceTimersByTime(ms);
+};
 
 it('begin at once where there is a place, and else in their order, each as one ends', () => {
   pass(7);
