@@ -25,6 +25,7 @@ interface Load {
   from: Cursor;
   limit: number;
   isPresent: boolean;
+  peersWithinMs: number;
   names: readonly string[];
 }
 
@@ -42,6 +43,7 @@ let nodes: Nodes;
 let clock: DatabaseClock;
 let idle: Idle;
 let intakeReady: Signal;
+let events: DelayEvents;
 let loader: Loader;
 
 const databaseMs = (): number => EPOCH_MS + performance.now();
@@ -55,8 +57,9 @@ function loaderThat(idleForMs: number | null): Loader {
   idle = new Idle(idleForMs);
   const store = {
     nodeName: 'node',
-    load: async (shares: Shares, from: Cursor, { limit, isPresent }: Load) => {
-      loads.push({ atMs: performance.now(), from, limit, isPresent, names: shares.names });
+    load: async (shares: Shares, from: Cursor, { limit, isPresent, peersWithinMs }: Load) => {
+      const asked = { from, limit, isPresent, peersWithinMs, names: shares.names };
+      loads.push({ atMs: performance.now(), ...asked });
       const page = pages.shift();
       if (page instanceof Error) throw page;
       const now = { nowMs: databaseMs(), laterMs: databaseMs(), lastInstance: null };
@@ -85,7 +88,7 @@ function loaderThat(idleForMs: number | null): Loader {
     ask: async () => void (present.asks += 1),
     missed: (session: object) => void present.missed.push(session),
   };
-  return new Loader(store, nodes, clock, limits, intake, presence, idle, new DelayEvents());
+  return new Loader(store, nodes, clock, limits, intake, presence, idle, events);
 }
 
 const SESSION = {};
@@ -98,6 +101,7 @@ beforeEach(() => {
     true,
     { presentSession: SESSION, asks: 0, missed: [] },
   ];
+  events = new DelayEvents();
   nodes = new Nodes('node', ['a', 'b']);
   clock = new DatabaseClock();
   intakeReady = new Signal();
@@ -117,6 +121,22 @@ async function begun(): Promise<void> {
 }
 
 const times = (): number[] => loads.map(({ atMs }) => atMs);
+
+it('who is there is known when it has joined, and what time it is', async () => {
+  pages = [{ nodes: [['other', ['a']]] }];
+  await loader.join();
+  expect([nodes.hasPeers, clock.toMonotonicMs(EPOCH_MS)]).toEqual([true, 0]);
+  expect(loads).toMatchObject([{ limit: 0, peersWithinMs: 3 * LOAD_EVERY_MS }]);
+});
+
+it('another process of that name is noticed', async () => {
+  const advice: string[] = [];
+  events.on('advice', ({ message }) => advice.push(message));
+  await begun();
+  pages = [{ lastInstance: 'other' }, { lastInstance: 'other' }];
+  await pass(2 * LOAD_EVERY_MS);
+  expect(advice).toHaveLength(1);
+});
 
 describe('the next load comes', () => {
   it('when it is time for it', async () => {
@@ -164,6 +184,8 @@ describe('the next load comes', () => {
     await pass(0);
     expect(loads.slice(2).map(({ limit }) => limit > 0)).toEqual([false, true]);
     expect(nodes.hasPeers).toBe(true);
+    await pass(LOAD_EVERY_MS);
+    expect(loads.slice(4).every(({ limit }) => limit > 0)).toBe(true);
   });
 });
 
@@ -186,13 +208,14 @@ describe('a load', () => {
   it('of several pages leaves to the next one what came while they were read', async () => {
     await begun();
     const { limit } = loads[1]!;
-    const laterMs = EPOCH_MS + LOAD_EVERY_MS + 60_000;
+    // No more than two readings of a clock may be apart.
+    const laterMs = EPOCH_MS + LOAD_EVERY_MS + 40;
     pages = [
       { wakes: wakes(limit), cursor: { wakeMs: EPOCH_MS, id: 1 } },
       { nowMs: laterMs, laterMs },
     ];
     await pass(2 * LOAD_EVERY_MS);
-    expect(loads.at(-1)!.from.wakeMs).toBeLessThan(EPOCH_MS + LOAD_EVERY_MS);
+    expect(loads.at(-1)!.from.wakeMs).toBe(EPOCH_MS + LOAD_EVERY_MS - GRACE_MS);
   });
 
   it('begins a little before the one before it, and there again when that has failed', async () => {
@@ -206,6 +229,13 @@ describe('a load', () => {
     const { atMs } = loads[3]!;
     await pass(LOAD_EVERY_MS);
     expect(loads[4]!.from.wakeMs).toBe(EPOCH_MS + atMs - GRACE_MS);
+  });
+
+  it('that was too large is followed by a smaller one at once', async () => {
+    await begun();
+    pages = [Object.assign(new Error('statement timeout'), { code: '57014' })];
+    await pass(LOAD_EVERY_MS + 1);
+    expect(loads.slice(2).map(({ limit }) => limit)).toEqual([5_000, 2_500]);
   });
 
   it('reads no further than there is room', async () => {

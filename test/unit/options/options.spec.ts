@@ -5,6 +5,10 @@ import {
   backoffMs,
   functionPolicy,
 } from '../../../src/delay-queue/options/backoff.js';
+import {
+  checkAsyncOptions,
+  checkModuleOptions,
+} from '../../../src/delay-queue/options/module-options.js';
 import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
 
 const pass = (_: unknown, next: () => Promise<void>): Promise<void> => next();
@@ -130,6 +134,40 @@ describe('the options of the module', () => {
   ])('refuse %j', (options, message) => {
     const refused = { code: 'DELAY_CONFIG', message: expect.stringContaining(message) };
     expect(() => resolveOptions(options)).toThrow(expect.objectContaining(refused));
+  });
+});
+
+describe('what forRootAsync is given', () => {
+  class Made {}
+
+  it.each<object>([
+    { useFactory: pass, inject: [], imports: [], isGlobal: false, dataSource: 'other' },
+    { useClass: Made },
+    { useExisting: Made },
+    { useExisting: 'token' },
+    { useExisting: Symbol('token') },
+  ])('is taken: %p', (options) => {
+    expect(() => checkAsyncOptions(options)).not.toThrow();
+  });
+
+  it.each<[object, string]>([
+    [{}, 'useFactory|useClass|useExisting: say how the options are made, with exactly one of them'],
+    [{ useFactory: pass, useClass: Made }, 'with exactly one of them'],
+    [{ useClass: 'token' }, 'useClass: must be a function or a class, not "token"'],
+    [{ useExisting: 7 }, 'useExisting: must be a function or a class, not 7'],
+    [{ useFactory: pass, isGlobal: 1 }, 'isGlobal: must be true or false, not 1'],
+    [{ useFactory: pass, lease: '1s' }, 'options.lease'],
+  ])('is refused: %p', (options, message) => {
+    const refused = { code: 'DELAY_CONFIG', message: expect.stringContaining(message) };
+    expect(() => checkAsyncOptions(options)).toThrow(expect.objectContaining(refused));
+  });
+
+  it.each(['isGlobal', 'dataSource'])('answers no %s: that stands beside it', (name) => {
+    expect(() => resolveOptions({ [name]: true })).toThrow(`options.${name}: stands beside`);
+    expect(() => checkModuleOptions({ [name]: true, lease: '1s' })).not.toThrow();
+    expect(() => checkModuleOptions({ isGlobal: 'yes' })).toThrow(
+      'isGlobal: must be true or false',
+    );
   });
 });
 

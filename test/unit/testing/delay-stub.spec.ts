@@ -82,6 +82,27 @@ it('answers what a test chooses, once, and changes nothing', async () => {
   expect(await cancel()).toMatchObject({ verdict: 'cancelled', id: '1' });
 });
 
+it('answers lists of what DelayAdmin changes, by keys and by ids', async () => {
+  const { id } = await orders.delays.schedule('test.a', { n: 1 }, { after: '1h', key: '1' });
+  const dueAt = new Date(5_000_000_000_000);
+  expect(await orders.admin.reschedule([{ id }], { at: dueAt })).toEqual([
+    { verdict: 'rescheduled', id, dueAt },
+  ]);
+  const target = { name: 'test.a', key: '1' } as const;
+  expect(await orders.admin.retryDead([target])).toEqual([{ verdict: 'absent' }]);
+  expect(await orders.admin.discardDead([target])).toEqual([{ verdict: 'absent' }]);
+  expect(await orders.admin.cancel([{ id: '99' }])).toEqual([{ verdict: 'absent' }]);
+  expect(await orders.admin.cancel([{ id }])).toMatchObject([{ verdict: 'cancelled', id }]);
+  expect(await orders.delays.find('test.a', '1')).toBeNull();
+  expect(stub.calls.map(({ call }) => call).slice(1)).toEqual([
+    'reschedule',
+    'retryDead',
+    'discardDead',
+    'cancel',
+    'cancel',
+  ]);
+});
+
 it('checks payloads by their schemas, as the queue does', async () => {
   const refuses = {
     '~standard': {
@@ -102,6 +123,7 @@ it.each<[string, () => Promise<unknown>]>([
   ['list', () => orders.admin.list({})],
   ['stats', () => orders.admin.stats()],
   ['cancel by a filter', () => orders.admin.cancel({ name: 'test.a' })],
+  ['reschedule by a filter', () => orders.admin.reschedule({ name: 'test.a' }, { after: '1h' })],
   ['runNow', () => orders.admin.runNow([{ name: 'test.a', key: '1' }])],
   ['pause', () => orders.admin.pause('test.a')],
 ])('%s needs a database, and says so', async (_what, call) => {

@@ -48,6 +48,11 @@ it.each([42, '', '1a', 'A', 'a-b', 'a"b', 'a\n', 'x'.repeat(49)])(
   },
 );
 
+const reruns = (running: unknown, more: object = { key: 'k' }): boolean =>
+  parseScheduleOptions({ after: 1, running, ...more }).reruns;
+
+const longest = (maxWait: string) => parseScheduleOptions({ after: '5s', maxWait, key: 'k' });
+
 /** What is refused stands in `test/hostile/corpus/options.ts`. */
 describe('options of schedule', () => {
   const DEFAULTS = {
@@ -80,6 +85,21 @@ describe('options of schedule', () => {
       onConflict: 'keep',
       headers: JSON.stringify(headers),
     });
+  });
+
+  it('may ask for a run behind the one that runs, of a key that is due once', () => {
+    expect([reruns('rerun'), reruns('leave'), reruns('leave', {})]).toEqual([true, false, false]);
+    expect(() => reruns('rerun', {})).toThrow('running: needs a key');
+    expect(() => reruns('again')).toThrow("running: must be 'leave' or 'rerun', not \"again\"");
+    const recurring = { key: 'k', repeat: { every: '1h' } };
+    expect(() => reruns('leave', recurring)).toThrow(
+      'running: is only for a delay that is due once',
+    );
+  });
+
+  it('take a longest wait that is no shorter than the first', () => {
+    expect(longest('5s').maxWaitMs).toBe(5_000);
+    expect(() => longest('4s')).toThrow('maxWait: must be at least `after`');
   });
 
   it('say how it recurs, and count from now what has no first time', () => {

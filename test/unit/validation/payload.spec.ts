@@ -55,6 +55,17 @@ describe('a payload', () => {
     expect(reads).toBeLessThan(70);
   });
 
+  it('of more keys than can fit is refused before any of them is read', () => {
+    let reads = 0;
+    const crowd = Object.fromEntries(Array.from({ length: 20_000 }, (_, n) => [`k${n}`, n]));
+    const object = Object.defineProperty({ ...crowd }, 'k0', {
+      enumerable: true,
+      get: () => (reads += 1),
+    });
+    expect(() => encode(object)).toThrow('larger than');
+    expect(reads).toBe(0);
+  });
+
   it.each([{ card: 'card 4111\0' }, { card: 4_111_000_000_000_000_000n }])(
     'is never repeated in its error: no. %#',
     (payload) => {

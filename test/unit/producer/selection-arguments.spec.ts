@@ -1,0 +1,135 @@
+import { describe, expect, it } from '@jest/globals';
+import {
+  changeOptionsOf,
+  endedFilterOf,
+  filterOf,
+  nextOf,
+  pageOf,
+  pauseOptionsOf,
+  type StoryPlace,
+  storyFilterOf,
+  storyPageOf,
+  topGroupsOf,
+} from '../../../src/delay-queue/producer/selection-arguments.js';
+
+const ANY = { mayBeEmpty: true };
+const INSTANT = new Date(0);
+const ISO = INSTANT.toISOString();
+const OF_ANY = { key: 'k', keyPrefix: 'k', group: 'g', groupPrefix: 'g', error: 'no' };
+const LIVE: StoryPlace = { among: 'live', behindId: 0 };
+const ENDED: StoryPlace = { among: 'ended', behind: undefined };
+
+const names = (count: number): string[] => Array.from({ length: count }, (_, n) => `n${n}`);
+
+describe('a filter', () => {
+  it('is taken as it is given, for what lives and for what has ended', () => {
+    const texts = { ...OF_ANY, headers: { a: 'b' }, dueFrom: INSTANT, dueBefore: INSTANT };
+    const parsed = { ...OF_ANY, headers: '{"a":"b"}', dueFrom: ISO, dueBefore: ISO };
+    const live = { ...texts, name: 'a.b', state: ['dead', 'running'], repeating: false };
+    expect({ ...filterOf(live, ANY) }).toEqual({
+      ...parsed,
+      names: ['a.b'],
+      states: ['dead', 'running'],
+      repeating: false,
+    });
+    const ended = { ...texts, name: ['a', 'b'], state: 'superseded', endedFrom: INSTANT };
+    expect({ ...endedFilterOf({ ...ended, endedBefore: INSTANT }) }).toEqual({
+      ...parsed,
+      names: ['a', 'b'],
+      endStates: ['superseded'],
+      endedFrom: ISO,
+      endedBefore: ISO,
+    });
+    expect({ ...storyFilterOf('k') }).toEqual({ key: 'k' });
+    expect({ ...storyFilterOf({ group: 'g' }) }).toEqual({ group: 'g' });
+  });
+
+  it('inherits nothing, and is of all only where that may be', () => {
+    expect(Object.getPrototypeOf(filterOf({}, ANY))).toBeNull();
+    expect(Object.keys(endedFilterOf({}))).toEqual([]);
+    for (const parse of [() => filterOf({}, { mayBeEmpty: false }), () => storyFilterOf({})]) {
+      expect(parse).toThrow('filter: say which delays: an empty one would be all of them');
+    }
+  });
+
+  it.each<[object, string]>([
+    [{ name: [] }, 'filter.name: must be one, or a plain array of 1 to 100'],
+    [{ name: names(101) }, 'filter.name: must be one, or a plain array of 1 to 100'],
+    [{ state: ['dead', 'dead', 'dead', 'dead', 'dead'] }, 'filter.state: must be one, or'],
+    [{ state: 'ended' }, 'filter.state: must be one of scheduled, running, retrying, dead'],
+    [{ headers: {} }, 'filter.headers: must be at least one'],
+    [{ repeating: 1 }, 'filter.repeating: must be true or false, not 1'],
+    [{ keyPrefix: 'x'.repeat(256) }, 'filter.keyPrefix'],
+    [{ groupPrefix: 'x'.repeat(256) }, 'filter.groupPrefix'],
+    [{ error: 'x'.repeat(1_001) }, 'filter.error'],
+  ])('%# is refused by its field', (filter, message) => {
+    expect(() => filterOf(filter, ANY)).toThrow(message);
+  });
+
+  it('takes as much as that', () => {
+    const most = { name: names(100), keyPrefix: 'x'.repeat(255), error: 'x'.repeat(1_000) };
+    expect(filterOf(most, ANY)).toMatchObject({ names: most.name, error: most.error });
+  });
+});
+
+describe('a page', () => {
+  it('has a hundred, from the beginning, unless something else is said', () => {
+    expect(pageOf({})).toEqual({ limit: 100, behindId: 0 });
+    expect(pageOf({ limit: 1_000, after: '7' })).toEqual({ limit: 1_000, behindId: 7 });
+    expect(topGroupsOf({})).toEqual({ by: 'overdue', limit: 100 });
+    expect(topGroupsOf({ orderBy: 'oldestOverdueMs', limit: 1 })).toEqual({
+      by: 'oldestOverdueMs',
+      limit: 1,
+    });
+    expect(storyPageOf({}, LIVE)).toEqual({ limit: 100, place: LIVE });
+    for (const parse of [pageOf, topGroupsOf, (of: unknown) => storyPageOf(of, LIVE)]) {
+      for (const limit of [0, 1_001]) expect(() => parse({ limit })).toThrow('limit: must be');
+    }
+    expect(() => pageOf({ after: 'x' })).toThrow(/^after: /);
+    expect(() => topGroupsOf({ orderBy: 'dying' })).toThrow('orderBy: must be one of total,');
+  });
+
+  it.each<StoryPlace>([
+    { among: 'live', behindId: 42 },
+    { among: 'ended', behind: { endedUs: 1_760_000_000_000_123, id: 7, epoch: 3 } },
+    { among: 'ended', behind: { endedUs: -5, id: 7, epoch: 0 } },
+  ])('goes on where the one before has ended: %j', (place) => {
+    expect(storyPageOf({ after: nextOf(place) }, LIVE).place).toEqual(place);
+  });
+
+  it('of what has ended begins among nothing that lives', () => {
+    const after = nextOf({ among: 'live', behindId: 7 });
+    expect(() => storyPageOf({ after }, ENDED)).toThrow('after: must be the `next` of a page');
+    for (const odd of ['live', 'live 1 ', 'ended 1 2', 7, 'ended 1 2 x']) {
+      expect(() => storyPageOf({ after: odd }, LIVE)).toThrow(
+        'after: must be the `next` of a page',
+      );
+    }
+  });
+});
+
+describe('a pause', () => {
+  it('is of a name or a group, and has an end when one is said', () => {
+    expect(pauseOptionsOf('a', {})).toEqual({
+      what: { name: 'a', group: null },
+      reason: null,
+      until: null,
+    });
+    expect(pauseOptionsOf('a', { group: 'g', reason: 'down', for: '2h' })).toEqual({
+      what: { name: 'a', group: 'g' },
+      reason: 'down',
+      until: { kind: 'after', ms: 7_200_000 },
+    });
+    expect(pauseOptionsOf('a', { until: INSTANT }).until).toEqual({ kind: 'at', iso: ISO });
+    expect(() => pauseOptionsOf('a', { for: 1, until: INSTANT })).toThrow('not both');
+    expect(() => pauseOptionsOf('a', { reason: 'x'.repeat(1_001) })).toThrow('reason');
+  });
+});
+
+it('what changes those that match takes a signal and a listener, of whatever make', () => {
+  const given = { signal: { throwIfAborted: () => {} }, onProgress: () => {} };
+  expect(changeOptionsOf(given)).toEqual(given);
+  expect(() => changeOptionsOf({ signal: null })).toThrow('signal: must be an AbortSignal');
+  expect(() => changeOptionsOf({ signal: {} })).toThrow('signal: must be an AbortSignal');
+  expect(() => changeOptionsOf({ onProgress: 7 })).toThrow('onProgress: must be a function, not 7');
+});
