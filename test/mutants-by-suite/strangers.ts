@@ -47,6 +47,17 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     ],
     tests: ['unit/runtime/tell-of-places'],
   },
+  'takes-each-trigger-for-one-with-a-path': {
+    about: 'says nothing of triggers whose functions have no search_path of their own',
+    patches: [
+      patch(
+        'database/preflight.ts',
+        "pg_catalog.starts_with(setting, 'search_path=')",
+        'true) AND NOT (true',
+      ),
+    ],
+    tests: ['security/foreign-owners'],
+  },
   'tells-groups': {
     about: 'names groups in what each listener hears',
     patches: [

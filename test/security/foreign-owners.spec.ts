@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { DelayConfigError, delayQueueMigrations, runMigrations } from 'nestjs-delay-queue';
 import { Client } from 'pg';
 import { DataSource } from 'typeorm';
+import { AdviceWatch } from '../integration/engine/support/advice-watch.js';
 import { refusedStart } from '../integration/engine/support/refused-start.js';
 import { createEmptyDatabase, type TestDatabase } from '../support/database.js';
 import { plainHandler, startNode } from '../support/delay-node.js';
@@ -131,6 +132,33 @@ describe('a role that uses the tables', () => {
       await node.stop();
     },
   );
+
+  it('is told of functions of triggers that have no search_path of their own, and how to mend them', async () => {
+    const made = (name: string, path = ''): Promise<unknown> =>
+      admin.query(`
+        SET ROLE ${roles}_owner;
+        CREATE FUNCTION public."${name}"() RETURNS trigger LANGUAGE plpgsql ${path}
+          AS 'BEGIN INSERT INTO audit VALUES (NEW.name); RETURN NEW; END';
+        CREATE TRIGGER "${name}" AFTER INSERT ON delay_queue.delay
+          FOR EACH ROW EXECUTE FUNCTION public."${name}"();
+        CREATE TRIGGER "${name} again" BEFORE INSERT ON delay_queue.history
+          FOR EACH ROW EXECUTE FUNCTION public."${name}"();
+        RESET ROLE`);
+    await made('has a path', 'SET search_path = public, pg_temp');
+    await made('Audit');
+    const { advice, provider } = new AdviceWatch();
+    const begin = async () => {
+      const { providers, url } = start();
+      await (await startNode({ url, providers: [...providers, provider] })).stop();
+    };
+    await begin();
+    const mend = 'ALTER FUNCTION public."Audit"() SET search_path = public, pg_temp';
+    expect(advice).toEqual([expect.stringMatching(/triggers on the tables .*\(42P01\)/)]);
+    expect(advice[0]!.split('their own: ')[1]).toBe(mend);
+    await admin.query(mend);
+    await begin();
+    expect(advice).toHaveLength(1);
+  });
 
   it('starts on what a member of the owner has made', async () => {
     await admin.query(`ALTER TABLE delay_queue.delay OWNER TO ${roles}_member`);

@@ -16,6 +16,22 @@ const LIMITS = ['statement_timeout', 'transaction_timeout'];
 /** Shorter limits do harm: a claim of 500 rows on a busy server takes its time. */
 const LIMIT_MS_MIN = 5_000;
 
+/**
+ * Functions of triggers on these tables that go by the path of the session that fires them, each with what would mend it: the
+ * engine's sessions find no table of the application's by theirs.
+ */
+const UNPINNED = `
+  SELECT pg_catalog.string_agg(DISTINCT 'ALTER FUNCTION ' || f.identity || ' SET search_path = '
+           || pg_catalog.quote_ident(f.schema) || ', pg_temp', '; ')
+  FROM pg_catalog.pg_trigger t
+  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
+  JOIN pg_catalog.pg_language l ON l.oid = p.prolang AND l.lanispl
+  JOIN LATERAL pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, p.oid, 0) f ON true
+  WHERE NOT t.tgisinternal AND t.tgrelid = ANY (
+      SELECT pg_catalog.to_regclass(name)::oid FROM pg_catalog.unnest($1::text[]) AS name)
+    AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proconfig) AS setting
+                    WHERE pg_catalog.starts_with(setting, 'search_path='))`;
+
 export interface Findings {
   /** The limits of this role that are too short, in words; null when none is. */
   limits: string | null;
@@ -50,6 +66,7 @@ export async function preflight(
     limits: string | null;
     encoding: string;
     client_encoding: string;
+    unpinned: string | null;
   }>(
     `SELECT pg_catalog.current_setting('server_version_num') AS version,
             pg_catalog.current_setting('default_transaction_isolation') AS isolation,
@@ -67,7 +84,8 @@ export async function preflight(
              WHERE pg_catalog.row_security_active(pg_catalog.to_regclass(name))) AS guarded,
             (SELECT pg_catalog.string_agg(name || ' = ' || setting || ' ms', ', ' ORDER BY name)
              FROM pg_catalog.pg_settings WHERE name = ANY ($2::text[])
-               AND setting::bigint BETWEEN 1 AND $3::int) AS limits`,
+               AND setting::bigint BETWEEN 1 AND $3::int) AS limits,
+            (${UNPINNED}) AS unpinned`,
     [
       texts([delay, history, node, pause, quota, permit, rerun, abort]),
       texts(LIMITS),
@@ -114,9 +132,14 @@ export async function preflight(
   }
   await refuseStrangers(runner, schema, false);
   const advice = [
+    ...(found.unpinned === null ? [] : [pathOfTriggers(found.unpinned)]),
     ...(await lookAtIdentity(runner, schema)),
     ...(await lookForEnvironments(runner, schema, tablesIn)),
   ];
   const { limits, encoding, client_encoding: clientEncoding } = found;
   return { limits, encoding, clientEncoding, advice };
 }
+
+const pathOfTriggers = (mend: string): string =>
+  'triggers on the tables of the library fire in its own sessions, too, whose search_path is pg_catalog alone: what their ' +
+  `functions name without a schema is not found there (42P01), and the claim fails. Give them a path of their own: ${mend}`;
