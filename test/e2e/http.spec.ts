@@ -86,13 +86,6 @@ describe('a problem', () => {
     expect(answer).toMatchObject({ status: 204, text: '', headers: { allow: 'GET, HEAD' } });
   });
 
-  it.each(['races/pay-after-the-close', 'processes'])(
-    'is POST /%s in production, where there are no races and nothing to kill: 404',
-    async (path) => {
-      expect((await shop.post(`/${path}`)).status).toBe(404);
-    },
-  );
-
   it('is a route that nobody has: 404', async () => {
     const said = problemIn(await shop.sendAsItIs('DELETE', '/nowhere?at=all'), 404);
     expect(said).toMatchObject({ type: 'about:blank', title: 'Not Found' });
