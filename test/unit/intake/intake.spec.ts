@@ -25,6 +25,8 @@ let wheel: WheelService;
 let clock: DatabaseClock;
 let nodes: Nodes;
 let intake: Intake;
+/** Before anything opened it. */
+let wasOpen: boolean;
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['performance', 'setImmediate', 'clearImmediate'], now: 0 });
@@ -56,6 +58,7 @@ beforeEach(() => {
   intake.room.on(() => told.push('room'));
   intake.overflow.on(() => told.push('overflow'));
   intake.unreadable.on((id) => told.push(['unreadable', id]));
+  wasOpen = intake.isOpen;
   intake.open();
 });
 
@@ -105,7 +108,12 @@ function takeAll(): number[] {
 
 describe('what is offered', () => {
   it('counts while it is open alone', async () => {
-    expect([intake.isOpen, intake.isIdle, intake.hasRoom]).toEqual([true, true, true]);
+    expect([wasOpen, intake.isOpen, intake.isIdle, intake.hasRoom]).toEqual([
+      false,
+      true,
+      true,
+      true,
+    ]);
     intake.shut();
     expect([intake.isOpen, intake.isIdle, intake.hasRoom]).toEqual([false, false, false]);
     expect(intake.roomFor('a')).toBeUndefined();
@@ -202,6 +210,22 @@ describe('room', () => {
   });
 });
 
+it('there is room behind for less than a claim, and a group that waited for its limit has its turn again', async () => {
+  for (const id of [1, 2]) offer(id, { group: 'g' });
+  await passTo(0);
+  expect(intake.hasRoomBehind).toBe(false);
+  intake.take(() => 'its group waits', true);
+  expect([intake.hasRoomBehind, takeAll()]).toEqual([true, []]);
+  intake.release('a', 'g');
+  expect([intake.hasRoomBehind, takeAll()]).toEqual([false, [1, 2]]);
+});
+
+it('a row that is gone is forgotten', () => {
+  offer(1, { wakeMs: 10 });
+  intake.disarm(1);
+  expect(intake.isEmpty).toBe(true);
+});
+
 describe('what was taken', () => {
   it('and has to wait is the first again, in its order', async () => {
     for (const id of [1, 2, 3]) offer(id);
@@ -226,9 +250,15 @@ describe('what was taken', () => {
   it('is looked at again in its time, or at that of its row', async () => {
     offer(1);
     await passTo(0);
-    const [entry] = take() as [Entry];
+    let [entry] = take() as [Entry];
+    intake.again(entry, 100);
+    await passTo(99);
+    expect(take()).toEqual([]);
+    await passTo(100);
+    [entry] = take() as [Entry];
     intake.correct(entry, 300);
     intake.again(entry, 200);
+    expect(entry.wakeMs).toBe(300);
     offer(1, { wakeMs: 400 });
     await passTo(399);
     expect(takeAll()).toEqual([]);
@@ -246,6 +276,15 @@ it('what others look after from now on is left to them, and what waited for read
   expect(owned.length).toBeLessThan(20);
   expect(told).toEqual(['ready', 'unread forgotten']);
   expect(takeAll()).toEqual(owned);
+  expect(intake.isEmpty).toBe(true);
+});
+
+it('what waits of a group is left out when that is paused', async () => {
+  offer(1, { group: 'g' });
+  offer(2, { group: 'h' });
+  await passTo(0);
+  nodes.update([], [['a', 'g', null]]);
+  expect(takeAll()).toEqual([2]);
   expect(intake.isEmpty).toBe(true);
 });
 
@@ -276,6 +315,8 @@ it('says when it is empty, and is idle when nothing runs either', async () => {
 describe('a committed write', () => {
   const AHEAD_MS = 10_000;
 
+  beforeEach(() => jest.setSystemTime(500));
+
   /** Where a write goes that is due in so many milliseconds, on a node that is idle for so long at most. */
   function placesOf(inMs: number, idleForMs: number | null, isOwn = true, tookMs = 0): string[] {
     const places: string[] = [];
@@ -294,6 +335,17 @@ describe('a committed write', () => {
     announcer.announce(wake(1, { wakeMs: databaseMs + inMs }), { databaseMs, monotonicMs }, 'told');
     return places;
   }
+
+  it('of a node that runs nothing is told to others', () => {
+    const sent: Wake[] = [];
+    const notifier = { send: (of: Wake) => sent.push(of) } as never;
+    jest.spyOn(nodes, 'owns').mockReturnValue(false);
+    const limits = { horizonMs: HORIZON_MS, idleForMs: null };
+    const announcer = new Announcer(nodes, notifier, limits, undefined);
+    const written = { databaseMs: 1_000, monotonicMs: performance.now() };
+    announcer.announce(wake(1, { wakeMs: 1_000 }), written, 'read');
+    expect(sent).toHaveLength(1);
+  });
 
   it.each<[string, of: Parameters<typeof placesOf>, places: string[]]>([
     ['of this node goes into its wheel', [HORIZON_MS, null], ['here, told']],
