@@ -1,6 +1,7 @@
 import { afterAll, beforeEach, expect, it } from '@jest/globals';
 import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
 import type { LimitLeft } from '../../../src/delay-queue/store/limits/limit.store.js';
+import { groupNumber } from '../../../src/delay-queue/store/wire/ownership.js';
 import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 
 const NAME = 'test.limited';
@@ -83,6 +84,61 @@ it('tells of each limit that is over, when its time has come, or an attempt, or 
   learn({ ...FULL, group: 'by a claim', places: 1 });
   blocks.freed(NAME, 'by an attempt');
   expect(ended).toEqual(['by time', 'by a claim', 'by an attempt']);
+});
+
+it('of attempts elsewhere only the number of a group is known: all groups of that number are free', () => {
+  const ended = ends();
+  learn(FULL);
+  learn({ ...FULL, group: 'h' });
+  learn({ ...FULL, group: '' });
+  learn({ ...FULL, group: 'rate', waitMs: 60_000 });
+  blocks.freedElsewhere(NAME, null);
+  expect(ended).toEqual(['']);
+  blocks.freedElsewhere('test.other', groupNumber('g'));
+  blocks.freedElsewhere(NAME, groupNumber('rate'));
+  expect(ended).toEqual(['']);
+  let vacant = 0;
+  blocks.vacant.on(() => (vacant += 1));
+  blocks.freedElsewhere(NAME, groupNumber('g'));
+  expect([ended, heldBy(), heldBy('h'), vacant]).toEqual([['', 'g'], undefined, 'group', 1]);
+});
+
+it('what is free elsewhere while a claim is on its way is not full after it', () => {
+  blocks.ask();
+  blocks.freedElsewhere(NAME, groupNumber('g'));
+  blocks.learn([FULL, { ...FULL, group: 'h' }]);
+  blocks.answered();
+  expect([heldBy(), heldBy('h')]).toEqual([undefined, 'group']);
+  blocks.ask();
+  blocks.learn([FULL]);
+  blocks.answered();
+  expect(heldBy()).toBe('group');
+});
+
+it('a name without a place holds all of its groups back, and no other name', () => {
+  learn({ ...FULL, group: '' });
+  expect([heldBy(), blocks.heldBy(NAME, null), blocks.heldBy('test.other', 'g')]).toEqual([
+    'name',
+    'name',
+    undefined,
+  ]);
+  expect(blocks.heldBy(NAME, 'other')).toBe('name');
+});
+
+it('what is left of the first limit is told on the clock of its rates, and what is full is looked at again', () => {
+  let nowMs = 1_000;
+  blocks = new LimitBlocks(wheel, () => nowMs);
+  expect(blocks.leftMs()).toBe(Infinity);
+  learn(FULL);
+  expect(blocks.leftMs()).toBe(2_000);
+  learn({ ...FULL, group: 'rate', waitMs: 300 });
+  expect(blocks.leftMs()).toBe(300);
+  nowMs += 299;
+  expect([blocks.leftMs(), heldBy('rate')]).toEqual([1, 'group']);
+  nowMs += 1;
+  expect([blocks.leftMs(), heldBy('rate'), heldBy()]).toEqual([0, undefined, 'group']);
+  nowMs += 5_000;
+  expect([blocks.leftMs(), heldBy()]).toEqual([0, undefined]);
 });
 
 it('of more than it may know it lets the oldest go', () => {

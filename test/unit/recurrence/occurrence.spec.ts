@@ -1,10 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, it, jest } from '@jest/globals';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import { Occurrence } from '../../../src/delay-queue/recurrence/occurrence.js';
+import { Occurrence, occurrenceOf } from '../../../src/delay-queue/recurrence/occurrence.js';
+import type { DelayRepeat } from '../../../src/delay-queue/delay/time/repeat.js';
 import type { StoredRepeat } from '../../../src/delay-queue/recurrence/recurrence.js';
 
 const PERIOD_MS = 1_000;
+const EVERY: StoredRepeat = { every: PERIOD_MS, from: 0, catchUp: 'latest' };
 
 it('whatever the estimate believes, no run stands for an instant that has not come, and none is left out', () => {
   const ms = fc.integer({ min: 0, max: 20_000 });
@@ -40,4 +42,24 @@ it('whatever the estimate believes, no run stands for an instant that has not co
     ),
     { numRuns: 500 },
   );
+});
+
+const NOW_MS = 1_000_000;
+const CLOCK = { readMs: NOW_MS, leastMs: () => NOW_MS };
+
+const of = (more: object) => new Occurrence({ ...EVERY, ...more } as StoredRepeat, NOW_MS, CLOCK);
+
+it('a run knows whether the code declares it, and whether it recurs in a certain way', () => {
+  expect([of({}).isDeclared, of({ declared: true }).isDeclared]).toEqual([false, true]);
+  expect(of({}).recursAs({ every: PERIOD_MS } as DelayRepeat)).toBe(true);
+  expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'latest' } as DelayRepeat)).toBe(true);
+  expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'none' } as DelayRepeat)).toBe(false);
+  expect(of({}).recursAs({ cron: '* * * * *' } as DelayRepeat)).toBe(false);
+});
+
+it('what does not recur is no occurrence, nor is what this version cannot read', () => {
+  expect(occurrenceOf(null, NOW_MS, CLOCK)).toBeNull();
+  expect(occurrenceOf({ often: 1 } as never, NOW_MS, CLOCK)).toBeNull();
+  expect(occurrenceOf(EVERY, Number.NaN, CLOCK)).toBeNull();
+  expect(occurrenceOf(EVERY, NOW_MS, CLOCK)?.dueMs).toBe(NOW_MS);
 });

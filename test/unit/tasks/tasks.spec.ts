@@ -152,6 +152,30 @@ describe('a recurring task', () => {
   });
 });
 
+describe('a node that is idle', () => {
+  it('hears of what comes up, and knows for how long nothing has', async () => {
+    const idle = new Idle(60_000);
+    const told: string[] = [];
+    idle.disturbed.on(() => told.push('disturbed'));
+    const over = () => void idle.over.next.then(() => told.push('over'));
+    over();
+    await pass(1_000);
+    expect(idle.calmForMs).toBe(1_000);
+    idle.disturb();
+    idle.end();
+    await pass(5);
+    expect([told, idle.calmForMs, idle.isOn]).toEqual([[], 5, false]);
+    idle.begin();
+    expect([idle.isOn, idle.calmForMs]).toEqual([true, 5]);
+    idle.disturb();
+    expect([told, idle.calmForMs, idle.isOn]).toEqual([['disturbed'], 0, true]);
+    idle.end();
+    idle.end();
+    await pass(0);
+    expect([told, idle.isOn]).toEqual([['disturbed', 'over'], false]);
+  });
+});
+
 it('a pause of one duty ends when another works again, or by itself', async () => {
   const events = new DelayEvents();
   const [first, second] = [new Trouble(events, 'claim'), new Trouble(events, 'load')];
@@ -252,6 +276,7 @@ it('pauses grow from the first to the last, cut by no more than their random sha
   const doubling: Growth = { firstMs: 100, factor: 2, lastMs: 1_000, jitter: 0.5 };
   const full = [1, 2, 3, 4, 5, 100_000].map((times) => fullMs(doubling, times));
   expect(full).toEqual([100, 200, 400, 800, 1_000, 1_000]);
+  expect(fullMs({ ...doubling, firstMs: 0 }, 100_000)).toBe(0);
 
   const growths: fc.Arbitrary<Growth> = fc.record({
     firstMs: fc.integer({ min: 1, max: 10_000 }),
