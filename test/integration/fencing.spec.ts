@@ -147,3 +147,31 @@ it('a claim is never early: a row before its wake is not taken', async () => {
   const claimed = { id: Number(id), epoch: EPOCH + 1 };
   expect(await worker.store.claim([request])).toMatchObject([claimed]);
 });
+
+it('a look tells of each row where it stands: when it waits, who holds it, whether it has died', async () => {
+  const later = { after: '1h', group: 'g', maxAttempts: 7 } as const;
+  const waits = await node.delays.schedule('test.a', { n: 1 }, later);
+  const due = { after: 0 } as const;
+  const [held, tried, dead] = [
+    await node.delays.schedule('test.a', { n: 1 }, due),
+    await node.delays.schedule('test.a', { n: 1 }, due),
+    await node.delays.schedule('test.a', { n: 1 }, due),
+  ] as const;
+  const { now_ms: claimedMs } = await worker.claim(held.id);
+  await worker.claimAndFail(tried.id, 60_000);
+  await worker.claimAndFail(dead.id, null);
+  const ids = [waits, held, tried, dead].map(({ id }) => Number(id));
+  const rows = await worker.store.lookAt([...ids, 987_654_321]);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  expect(byId.size).toBe(4);
+  const [one, two, three, four] = ids.map((id) => byId.get(id));
+  const fresh = { failed: false, is_odd: false, repeat: null, leased_by: null };
+  expect(one).toMatchObject({ ...fresh, group: 'g', attempts: 0, max_attempts: 7, epoch: EPOCH });
+  expect([one?.wake_ms, one?.due_ms]).toEqual([waits.dueAt.getTime(), waits.dueAt.getTime()]);
+  expect(two).toMatchObject({ failed: false, group: null, attempts: 1, max_attempts: null });
+  expect([two?.leased_by, two?.epoch]).toEqual([worker.name, EPOCH + 1]);
+  expect(Number(two?.wake_ms) - claimedMs).toBeGreaterThanOrEqual(60_000);
+  expect(three).toMatchObject({ failed: true, is_odd: false, leased_by: null, attempts: 1 });
+  expect(Number(three?.wake_ms)).toBeGreaterThan(Number(three?.now_ms));
+  expect(four).toMatchObject({ failed: true, is_odd: false, wake_ms: null, epoch: EPOCH + 2 });
+});

@@ -22,6 +22,8 @@ let answer: (ids: number[]) => unknown;
 /** What became of calls and entries, in order. */
 let done: string[];
 let wakes: (() => void)[];
+/** How often the intake heard that what could be claimed was. */
+let taken: number;
 let unacknowledged: number;
 let vacant: Signal;
 let ready: Signal;
@@ -49,6 +51,7 @@ const claimed = (ids: number[], full: string[] = []) => ({
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'] });
   [due, pauseLeftMs, claims, done, wakes, unacknowledged] = [[], Infinity, [], [], [], 0];
+  taken = 0;
   answer = (ids) => claimed(ids);
   [ready, vacant, wrote] = [new Signal(), new Signal(), new Signal()];
   const says =
@@ -57,7 +60,7 @@ beforeEach(() => {
       void done.push([what, ...of].join(' '));
   const intake = {
     ready,
-    taken: () => {},
+    taken: () => (taken += 1),
     shut: says('shut'),
     forget: ({ id }: Entry) => done.push(`forget ${id}`),
     putBack: (entries: Entry[]) => {
@@ -132,7 +135,7 @@ describe('a claim', () => {
     due = [[call(entry(1))]];
     of().tell();
     await turns();
-    expect(claims).toEqual([[1]]);
+    expect([claims, taken > 0]).toEqual([[[1]], true]);
   });
 
   it('is made for all that has a place, two at a time, and the next when one was answered', async () => {
