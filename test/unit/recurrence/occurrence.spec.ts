@@ -47,13 +47,13 @@ it('whatever the estimate believes, no run stands for an instant that has not co
 const NOW_MS = 1_000_000;
 const CLOCK = { readMs: NOW_MS, leastMs: () => NOW_MS };
 
-const of = (more: object) => new Occurrence({ ...EVERY, ...more } as StoredRepeat, NOW_MS, CLOCK);
+const of = (more: object) => new Occurrence({ ...EVERY, ...more }, NOW_MS, CLOCK);
 
 it('a run knows whether the code declares it, and whether it recurs in a certain way', () => {
   expect([of({}).isDeclared, of({ declared: true }).isDeclared]).toEqual([false, true]);
   expect(of({}).recursAs({ every: PERIOD_MS } as DelayRepeat)).toBe(true);
-  expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'latest' } as DelayRepeat)).toBe(true);
-  expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'none' } as DelayRepeat)).toBe(false);
+  expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'latest' })).toBe(true);
+  expect(of({}).recursAs({ every: PERIOD_MS, catchUp: 'none' })).toBe(false);
   expect(of({}).recursAs({ cron: '* * * * *' } as DelayRepeat)).toBe(false);
 });
 
