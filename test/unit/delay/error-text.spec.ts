@@ -20,6 +20,9 @@ function revoked(): object {
   return proxy;
 }
 
+const keyed = (count: number): object =>
+  Object.fromEntries(Array.from({ length: count }, (_, n) => [`k${n}`, 0]));
+
 const oneOf = (what: object): Error => Object.assign(new Error('x'), what);
 
 describe('what is thrown', () => {
@@ -39,6 +42,9 @@ describe('what is thrown', () => {
     [null, 'null'],
     [Symbol('s'), 'Symbol(s)'],
     [loop, '<ref *1> { a: 1, loop: [Circular *1] }'],
+    [keyed(101), 'an object of more than 100 keys'],
+    [{ inner: keyed(101) }, 'an object of more than 100 keys'],
+    [{ a: { b: keyed(101) } }, '{ a: { b: [Object] } }'],
     [{ [inspect.custom]: boom }, '{ [Symbol(nodejs.util.inspect.custom)]: [Function: boom] }'],
     [new Error('a\0b\uD800c'), 'Error: a\uFFFDb\uFFFDc'],
     [oneOf({ name: loop }), 'Error: x'],
