@@ -1,4 +1,4 @@
-import { afterEach, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
 import { Call } from '../../../src/delay-queue/execution/call/call.js';
@@ -8,6 +8,7 @@ import { IsolationLevel } from '../../../src/delay-queue/execution/transaction/i
 import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
 import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
 import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
+import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
 import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
 import { signal } from '../../support/delay-node.js';
 
@@ -22,7 +23,7 @@ const HANDLER = {
 } as Handler;
 
 const passTo = async (ms: number): Promise<void> => {
-  jest.advanceTimersByTime(ms - Date.now());
+  jest.advanceTimersByTime(Math.max(0, ms - Date.now()));
   await new Promise(setImmediate);
 };
 
@@ -66,8 +67,124 @@ it('a call that gets no connection is given back in time, and keeps its place un
   connection.reject(new Error('too many clients already'));
   await passTo(LEASE_MS);
   expect(given).toBe(0);
+  // A first pause of 50 to 100 ms.
+  await passTo(LEASE_MS + 49);
+  expect(given).toBe(0);
   await passTo(LEASE_MS + 100);
+  expect(given).toBe(1);
+  const other = new Trouble(events, 'load');
+  other.failed(new Error('down'));
+  other.worked();
   expect(given).toBe(1);
   executor.close();
   wheel.onApplicationShutdown();
+});
+
+describe('a plain call', () => {
+  const TIMEOUT_MS = 5_000;
+  let reported: string[];
+  let released: boolean[];
+  let told: string[];
+  let lingering: number;
+  let inFlight: InFlight;
+  let wheel: WheelService;
+  let executor: Executor;
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['performance', 'setImmediate', 'clearImmediate'], now: 0 });
+    jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
+    [reported, released, told, lingering] = [[], [], [], 0];
+    [inFlight, wheel] = [new InFlight(), new WheelService()];
+    const events = new DelayEvents();
+    events.on('started', ({ id }) => told.push(`started ${id}`));
+    events.on('lingering', (of) => told.push(`lingering ${of.id} ${of.lingering}`));
+    const limits = {
+      inAll: 10,
+      linger: () => (lingering += 1),
+      lingerNoMore: () => (lingering -= 1),
+    };
+    const report = ({ id, calledAtMs }: Attempt, { kind }: Outcome): void =>
+      void reported.push(`${kind} ${id} ${calledAtMs}`);
+    executor = new Executor(wheel, {} as never, { report }, inFlight, limits as never, events);
+  });
+
+  afterEach(() => {
+    executor.close();
+    wheel.onApplicationShutdown();
+  });
+
+  function run(invoke: () => unknown): Call {
+    const handler: Handler = { ...HANDLER, transactional: false, timeoutMs: TIMEOUT_MS, invoke };
+    const row = { id: 1, epoch: 1, name: 'a', key: null, extras: null, payload: 'null' } as never;
+    const attempt = new Attempt(row, handler, LEASE_MS, 0);
+    const call = new Call(handler, [attempt], { release: (at = false) => void released.push(at) });
+    executor.run(call);
+    return call;
+  }
+
+  it('of a handler that returns no promise is over at once, and its place free', async () => {
+    await passTo(7);
+    run(() => {
+      told.push(`runs ${inFlight.size}`);
+    });
+    expect([told, reported, released, inFlight.size]).toEqual([
+      ['started 1', 'runs 1'],
+      ['completed 1 7'],
+      [true],
+      0,
+    ]);
+    run(() => {
+      throw new Error('no');
+    });
+    expect(reported.at(-1)).toBe('failed 1 7');
+  });
+
+  it('of one that does ends with it, once, and its timeout is called off', async () => {
+    const work = signal();
+    run(() => work.promise);
+    expect([inFlight.size, reported]).toEqual([1, []]);
+    await passTo(TIMEOUT_MS - 1);
+    work.resolve();
+    await passTo(TIMEOUT_MS - 1);
+    expect([reported, released, inFlight.size]).toEqual([['completed 1 0'], [false], 0]);
+    await passTo(TIMEOUT_MS * 2);
+    expect([reported.length, released.length, told]).toEqual([1, 1, ['started 1']]);
+  });
+
+  it('that outlives its timeout has failed, and lingers until its handler ends', async () => {
+    const work = signal();
+    run(() => work.promise);
+    await passTo(TIMEOUT_MS);
+    expect([reported, released, lingering]).toEqual([['failed 1 0'], [false], 1]);
+    expect(told).toEqual(['started 1', 'lingering 1 1']);
+    work.resolve();
+    await passTo(TIMEOUT_MS);
+    expect([reported.length, released.length, lingering]).toEqual([1, 1, 0]);
+  });
+
+  it.each([
+    [999, []],
+    [1_000, ['lingering 1 1']],
+  ])('that was cut by an abort may take a second to end unheard: %d ms', async (ms, says) => {
+    const work = signal();
+    const call = run(() => work.promise);
+    call.onCut?.({ kind: 'aborted' });
+    expect([reported, lingering]).toEqual([['aborted 1 0'], 1]);
+    await passTo(ms);
+    work.resolve();
+    await passTo(ms);
+    await passTo(10_000);
+    expect([told.slice(1), lingering]).toEqual([says, 0]);
+  });
+
+  it('once the node has ended, is not timed out any more', async () => {
+    const work = signal();
+    run(() => work.promise);
+    executor.close();
+    await passTo(TIMEOUT_MS * 2);
+    expect(reported).toEqual([]);
+    work.resolve();
+    await passTo(TIMEOUT_MS * 2);
+    expect(reported).toEqual(['completed 1 0']);
+  });
 });

@@ -313,6 +313,7 @@ describe('what this node cannot read', () => {
     gone = new Set([13]);
     for (const id of [12, 1, 13]) await report(claim(id), { kind: 'unreadable', error: no });
     expect(told).toEqual(['unreadable 12', 'retrying 1', 'lost 13']);
+    expect(new Set(freed)).toEqual(new Set([12, 1, 13]));
   });
 });
 
