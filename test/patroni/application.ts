@@ -127,13 +127,20 @@ async function start(): Promise<void> {
   app.enableShutdownHooks(['SIGTERM'], { useProcessExit: true });
   await app.init();
   let number = 0;
+  const begun = new Set<Promise<void>>();
+  const begin = (work: Promise<void>): void => {
+    const told = work.catch(failed).finally(() => begun.delete(told));
+    begun.add(told);
+  };
   const placing = setInterval(() => {
     number += 1;
-    place(app, number).catch(failed);
-    if (number % 10 === 0) remind(app).catch(failed);
+    begin(place(app, number));
+    if (number % 10 === 0) begin(remind(app));
   }, 1_000 / setup.ordersPerSecond);
   process.on('message', ({ stopPlacing }: ProcessOrder) => {
-    if (stopPlacing) clearInterval(placing);
+    if (!stopPlacing) return;
+    clearInterval(placing);
+    void Promise.all(begun).then(() => tell({ placesNoMore: true }));
   });
   process.once('SIGTERM', () => clearInterval(placing));
   tell({ ready: true });

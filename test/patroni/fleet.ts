@@ -54,9 +54,18 @@ export class Fleet {
       .join('\n--\n');
   }
 
-  stopPlacing(): void {
+  /** Resolves when the last order that had been begun is placed and paid, or was given up. */
+  async stopPlacing(): Promise<void> {
     this.#isOver = true;
-    for (const each of this.#running) if (each.running) each.send({ stopPlacing: true });
+    const ready = this.#running.filter(
+      ({ running, messages }) => running && messages.some((message) => 'ready' in message),
+    );
+    await Promise.all(
+      ready.map(async (each) => {
+        each.send({ stopPlacing: true });
+        await each.waitFor((message) => 'placesNoMore' in message, READY_WITHIN_MS);
+      }),
+    );
   }
 
   /** They drain. */

@@ -30,6 +30,8 @@ export type ProcessMessage =
   | { placed: string; atMs: number }
   /** The same, of what it paid. */
   | { paid: string }
-  | { failed: string };
+  | { failed: string }
+  /** It places no more orders, and what it had begun is over. */
+  | { placesNoMore: true };
 
 export type ProcessOrder = { stopPlacing: true };

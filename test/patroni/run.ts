@@ -61,7 +61,7 @@ export async function play(
     const promotedAtMs = await scenario.harm({ cluster, primary, network, another });
     say(`${scenario.name}: mended after ${((Date.now() - harmedAtMs) / 1_000).toFixed(1)} s`);
     await pause(AFTER_MS);
-    fleet.stopPlacing();
+    await fleet.stopPlacing();
     await cluster.whole();
     const isQuiet = await quiet(cluster);
     await fleet.stop();
@@ -127,7 +127,7 @@ async function judge(
     logLines: fleet.logLines,
     odd: [
       ...fleet.odd,
-      ...(isQuiet ? [] : ['it was never quiet']),
+      ...(isQuiet ? [] : ['it was never quiet', ...(await openTransactions(cluster))]),
       ...lost.slice(0, TOLD_MAX).map(({ what, id }) => {
         const placedAtMs = fleet.placed.get(id);
         const when = placedAtMs === undefined ? 'never told' : seconds(placedAtMs - harmedAtMs);
@@ -136,6 +136,16 @@ async function judge(
     ],
   };
 }
+
+/** Whose locks the others may wait for. */
+async function openTransactions(cluster: PatroniCluster): Promise<string[]> {
+  const rows = await cluster.sql<{ session: string }>(OPEN_TRANSACTIONS);
+  return rows.map(({ session }) => `in a transaction: ${session}`);
+}
+
+const OPEN_TRANSACTIONS = `
+SELECT concat_ws(' · ', pid, application_name, state, wait_event, clock_timestamp() - xact_start, left(query, 80)) AS session
+FROM pg_stat_activity WHERE datname = 'app' AND xact_start < clock_timestamp() - interval '20 s' ORDER BY xact_start`;
 
 /** Each is told, up to so many. */
 const TOLD_MAX = 20;

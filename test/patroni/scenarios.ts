@@ -26,6 +26,9 @@ export interface Scenario {
 /** Longer than Patroni needs to give up a node. */
 const LONG_MS = 25_000;
 
+/** So long the keepalives of the cluster's settings need: idle, and three probes. */
+const KEEPALIVE_MS = 25_000;
+
 async function promoted({ cluster, primary }: Stage): Promise<number> {
   await cluster.promotedInsteadOf(primary);
   return Date.now();
@@ -167,7 +170,9 @@ export const SCENARIOS: readonly Scenario[] = [
     hasNetwork: true,
     harm: async ({ network }) => {
       network?.silence();
-      await pause(LONG_MS);
+      await pause(KEEPALIVE_MS);
+      // As the server's keepalives do. Without them a transaction of the application, and the order that it has locked, stay for good.
+      network?.cutSilent();
       return undefined;
     },
   },
