@@ -1,7 +1,7 @@
 import type { QueryResult } from 'pg';
 import { PreparedStatements } from '../src/delay-queue/database/prepared-statements.js';
 import { AttemptStore } from '../src/delay-queue/store/attempt.store.js';
-import type { Runner } from '../src/delay-queue/store/wire/runner.js';
+import type { Runner } from '../src/delay-queue/database/runner.js';
 import { OURS } from './adapters/ours.js';
 import { type Bench, interleaved } from './bench.js';
 import { cellsOf, type Column, figure, type Table } from './report/table.js';

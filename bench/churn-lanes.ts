@@ -1,7 +1,7 @@
 import { Client } from 'pg';
 import { DelayStore } from '../src/delay-queue/store/delay.store.js';
-import type { NewDelay } from '../src/delay-queue/store/wire/delay-rows.js';
-import type { Runner } from '../src/delay-queue/store/wire/runner.js';
+import type { NewDelay } from '../src/delay-queue/store/rows/delay-rows.js';
+import type { Runner } from '../src/delay-queue/database/runner.js';
 import { AttemptStore } from '../src/delay-queue/store/attempt.store.js';
 
 /** Connections that work at the same time. */

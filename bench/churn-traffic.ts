@@ -1,11 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { DelayStore } from '../src/delay-queue/store/delay.store.js';
-import type { NewDelay } from '../src/delay-queue/store/wire/delay-rows.js';
-import type { Runner } from '../src/delay-queue/store/wire/runner.js';
-import { tablesOf } from '../src/delay-queue/store/tables/schema.js';
-import { loadSql } from '../src/delay-queue/store/sql/wakes/load.sql.js';
-import { sweepSql } from '../src/delay-queue/store/sql/wakes/sweep.sql.js';
+import type { NewDelay } from '../src/delay-queue/store/rows/delay-rows.js';
+import type { Runner } from '../src/delay-queue/database/runner.js';
+import { tablesOf } from '../src/delay-queue/database/tables.js';
+import { loadSql, sweepSql } from '../src/delay-queue/store/sql/fetch.sql.js';
 import { AttemptStore } from '../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../src/delay-queue/store/node.store.js';
 import { connect } from './server/bench-server.js';

@@ -4,12 +4,12 @@ import {
   callersSettings,
   engineSettings,
   type SessionSettings,
-} from '../src/delay-queue/database/session-settings.js';
-import { tablesOf } from '../src/delay-queue/store/tables/schema.js';
-import { cancelWaitingSql } from '../src/delay-queue/store/sql/delays/cancel.sql.js';
-import { claimSql } from '../src/delay-queue/store/sql/attempts/claim.sql.js';
-import { completeSql } from '../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { scheduleTakenSql } from '../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
+} from '../src/delay-queue/database/connection-config.js';
+import { tablesOf } from '../src/delay-queue/database/tables.js';
+import { cancelWaitingSql } from '../src/delay-queue/store/sql/delays.sql.js';
+import { claimSql } from '../src/delay-queue/store/sql/claim.sql.js';
+import { completeSql } from '../src/delay-queue/store/sql/attempts.sql.js';
+import { scheduleTakenSql } from '../src/delay-queue/store/sql/schedule.sql.js';
 import { OURS_WITHOUT_HISTORY } from './adapters/ours.js';
 import { type Bench, interleaved } from './bench.js';
 import { median } from './report/statistics.js';

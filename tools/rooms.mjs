@@ -9,7 +9,7 @@ const LIBRARY = '^src/delay-queue/';
 
 /** By room, the rooms that it may import. */
 function roomsOf(document) {
-  const [, table] = /```text\n(delay:[^`]*)```/.exec(document) ?? [];
+  const [, table] = /```text\n(api:[^`]*)```/.exec(document) ?? [];
   if (table === undefined) throw new Error('docs/architecture.md has no table of the rooms');
   const lines = table.trim().split('\n');
   return lines.map((line) => {

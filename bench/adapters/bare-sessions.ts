@@ -1,8 +1,7 @@
 import type { Client, QueryResult } from 'pg';
-import { completeOneSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { fenceOneSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
-import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
-import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
+import { completeOneSql, fenceOneSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { tablesOf } from '../../src/delay-queue/database/tables.js';
+import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
 import type { BenchWorker, Hears, Running } from './adapter.js';
 import { dueOn, engineStoreOn } from './engine-store.js';
 import { OURS } from './ours.js';

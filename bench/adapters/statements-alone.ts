@@ -1,5 +1,5 @@
 import type { AttemptStore } from '../../src/delay-queue/store/attempt.store.js';
-import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
+import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
 import { connect } from '../server/bench-server.js';
 import type { BenchWorker, Hears, Running } from './adapter.js';
 import { dueOn, engineStoreOn } from './engine-store.js';

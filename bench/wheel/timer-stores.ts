@@ -1,4 +1,4 @@
-import { TimingWheel } from '../../src/delay-queue/wheel/timing-wheel.js';
+import { TimingWheel } from '../../src/delay-queue/timer-wheel/timing-wheel.js';
 import { Longest } from './longest.js';
 import { QuadHeap } from './quad-heap.js';
 

@@ -6,40 +6,89 @@ import {
   type FactoryProvider,
   Module,
   type OnApplicationBootstrap,
+  type OnModuleDestroy,
   type OnModuleInit,
   Optional,
 } from '@nestjs/common';
 import { MetadataScanner, ModulesContainer } from '@nestjs/core';
+import { DelayConfigError } from './api/errors.js';
+import { DelayEvents } from './api/events.js';
+import { Producer } from './client/producer.js';
+import {
+  checkAsyncOptions,
+  checkModuleOptions,
+  type DelayQueueOptions,
+  GIVEN_OPTIONS,
+  RESOLVED_OPTIONS,
+} from './config/options.js';
+import { resolveOptions } from './config/resolve-options.js';
 import {
   DATA_SOURCE,
   type DataSourceChoice,
   dataSourceProvider,
 } from './database/chosen-data-source.js';
-import {
-  type DelayQueueOptions,
-  GIVEN_OPTIONS,
-  RESOLVED_OPTIONS,
-} from './options/delay-queue.options.js';
-import { checkAsyncOptions, checkModuleOptions } from './options/module-options.js';
-import { resolveOptions } from './options/resolve-options.js';
-import { DelayConfigError } from './delay/delay.errors.js';
-import { DelayEvents } from './delay/delay.events.js';
 import { DelayAdmin } from './delay.admin.js';
 import { DelayLog } from './delay.log.js';
 import { DelayService } from './delay.service.js';
 import { DelayTrace } from './delay.trace.js';
 import { DelayWorker } from './delay.worker.js';
-import { Engine } from './runtime/engine.js';
-import { FirstModule, hearEnds, LastModule, takePlaces } from './runtime/hook-order.js';
-import { ListedTasks } from './runtime/listed-tasks.js';
 import { HandlerExplorer } from './handlers/handler.explorer.js';
 import { HandlerRegistry } from './handlers/handler.registry.js';
-import { Invoker } from './handlers/invocation/invoker.js';
-import { DISCOVERY, ofThisCopy } from './handlers/invocation/nest-core.js';
-import { NestEnhancers } from './handlers/invocation/nest-enhancers.js';
-import { Producer } from './producer/producer.js';
-import { WheelAlarm } from './wheel/wheel-alarm.js';
-import { WheelService } from './wheel/wheel.service.js';
+import { Invoker } from './handlers/invoker.js';
+import { DISCOVERY, NestEnhancers, ofThisCopy } from './handlers/nest-enhancers.js';
+import { WheelAlarm } from './timer-wheel/wheel-alarm.js';
+import { WheelService } from './timer-wheel/wheel.service.js';
+import { Engine } from './worker/engine.js';
+import { ListedTasks } from './worker/listed-tasks.js';
+
+/** What is to be done at the two ends of an application's life. */
+export interface Ends {
+  /** Every provider has bootstrapped. */
+  bootstrapped(): Promise<void>;
+  /** The application begins to close; no provider was told of it. Called by each of the two modules. */
+  closing(): Promise<void>;
+}
+
+class ModuleAtAnEnd implements OnModuleDestroy {
+  ends: Ends | undefined;
+
+  async onModuleDestroy(): Promise<void> {
+    await this.ends?.closing();
+  }
+}
+
+/** Its hooks run before those of all other modules; in Nest 10 also when the application closes. */
+@Module({})
+export class FirstModule extends ModuleAtAnEnd {}
+
+/** Its hooks run after those of all other modules; when the application closes, before them. */
+@Module({})
+export class LastModule extends ModuleAtAnEnd implements OnApplicationBootstrap {
+  async onApplicationBootstrap(): Promise<void> {
+    await this.ends?.bootstrapped();
+  }
+}
+
+/**
+ * Gives the two modules their places. Nest calls the hooks of one module after those of another, sorted by their
+ * distance from the root module: falling, and when the application closes rising (in Nest 10 falling, too). A module of
+ * its own hears of a close before any provider does, wherever the queue is imported, and may take its time: Nest waits.
+ *
+ * To be called while instances are made: before that Nest computes the distances, after that it sorts.
+ */
+export function takePlaces(modules: ModulesContainer): void {
+  for (const module of modules.values()) {
+    if (module.metatype === FirstModule) module.distance = Infinity;
+    if (module.metatype === LastModule) module.distance = -Infinity;
+  }
+}
+
+/** Says what the two do. To be called when all instances are there. */
+export function hearEnds(modules: ModulesContainer, ends: Ends): void {
+  for (const { instance } of modules.values()) {
+    if (instance instanceof ModuleAtAnEnd) instance.ends = ends;
+  }
+}
 
 /** By a text: another copy of this package has another class. */
 const MARK = Symbol.for('nestjs-delay-queue:module');

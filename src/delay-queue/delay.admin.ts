@@ -1,20 +1,22 @@
 import { Injectable } from '@nestjs/common';
-import type { DelayName, InTransaction, ListedDelay, RescheduleTo } from './delay/delay.js';
-import type { DelayPause, PauseOptions, ResumeOptions } from './delay/pause.js';
+import type { DelayName, InTransaction, ListedDelay, RescheduleTo } from './api/delay.js';
 import type {
   AbortCounts,
   AbortMatchingOptions,
   Counts,
   DelayFilter,
+  DelayPause,
   DelayTarget,
   GroupStatsOptions,
   HistoryFilter,
   HistoryPageOptions,
   MatchingOptions,
   PageOptions,
+  PauseOptions,
+  ResumeOptions,
   StoryFilter,
-} from './delay/selection.js';
-import type { DelayStats, GroupStats, HistoryPage, KeyStory } from './delay/stats.js';
+} from './api/selection.js';
+import type { DelayStats, GroupStats, HistoryPage, KeyStory } from './api/stats.js';
 import type {
   CancelOptions,
   CancelResult,
@@ -22,9 +24,9 @@ import type {
   RescheduleResult,
   RetryDeadResult,
   RunNowResult,
-} from './delay/verdicts.js';
-import { cancellingOf } from './producer/abort/cancelling.js';
-import { targetsOf } from './producer/arguments.js';
+} from './api/verdicts.js';
+import { cancellingOf } from './client/cancels.js';
+import { targetsOf } from './client/arguments.js';
 import {
   endedFilterOf,
   filterOf,
@@ -34,10 +36,10 @@ import {
   storyFilterOf,
   storyPageOf,
   topGroupsOf,
-} from './producer/selection-arguments.js';
-import { Producer } from './producer/producer.js';
-import { checkKnownOptions } from './validation/known-options.js';
-import { parseRescheduleTo } from './validation/when.js';
+} from './client/selection-arguments.js';
+import { Producer } from './client/producer.js';
+import { checkKnownOptions } from './config/known-options.js';
+import { parseRescheduleTo } from './config/due-times.js';
 
 /**
  * For those who look after the delays of an application: a page for its support, a script after an incident.

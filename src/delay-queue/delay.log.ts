@@ -1,7 +1,7 @@
 import { Injectable } from '@nestjs/common';
-import { DelayEvents, type DelayEventMap } from './delay/delay.events.js';
-import { describeError } from './delay/error-text.js';
-import { LogLines } from './delay/log-lines.js';
+import { DelayEvents, type DelayEventMap } from './api/events.js';
+import { describeError } from './api/error-text.js';
+import { LogLines } from './api/printable.js';
 
 const TROUBLE_EVERY_MS = 60_000;
 /** What works for so long works again; until then its next statement may hang, which is known after 15 s. */

@@ -5,7 +5,7 @@ import type {
   RescheduleResult,
   RetryDeadResult,
   ScheduleResult,
-} from './delay/verdicts.js';
+} from './api/verdicts.js';
 import type {
   DelayInfo,
   DelayName,
@@ -15,16 +15,16 @@ import type {
   RescheduleTo,
   ScheduleItem,
   ScheduleOptions,
-} from './delay/delay.js';
-import type { Due } from './delay/time/due.js';
-import type { DelayTarget } from './delay/selection.js';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from './options/delay-queue.options.js';
-import { cancellingOf } from './producer/abort/cancelling.js';
-import { nameAndKeyOf, newDelayOf, newDelaysOf, targetsOf } from './producer/arguments.js';
-import { Producer } from './producer/producer.js';
-import { checkKnownOptions } from './validation/known-options.js';
-import { parseScheduleOptions } from './validation/schedule-options.js';
-import { parseRescheduleTo } from './validation/when.js';
+} from './api/delay.js';
+import type { Due } from './api/times.js';
+import type { DelayTarget } from './api/selection.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from './config/options.js';
+import { cancellingOf } from './client/cancels.js';
+import { nameAndKeyOf, newDelayOf, newDelaysOf, targetsOf } from './client/arguments.js';
+import { Producer } from './client/producer.js';
+import { checkKnownOptions } from './config/known-options.js';
+import { parseScheduleOptions } from './config/schedule-options.js';
+import { parseRescheduleTo } from './config/due-times.js';
 
 /**
  * What producers call. Every write takes `manager` and then lives and dies with the caller's

@@ -1,9 +1,9 @@
 import { Injectable, Logger } from '@nestjs/common';
-import { LogLines } from './delay/log-lines.js';
-import { quietly } from './delay/adopted.js';
-import { type AttemptEvent, DelayEvents } from './delay/delay.events.js';
-import type { CommittedWrite, WritesTrace } from './producer/announcements.js';
-import { shown } from './validation/shown.js';
+import { LogLines } from './api/printable.js';
+import { quietly } from './api/adopted.js';
+import { type AttemptEvent, DelayEvents } from './api/events.js';
+import type { CommittedWrite, WritesTrace } from './client/announcements.js';
+import { shown } from './config/blame.js';
 
 const VARIABLE = 'DELAY_QUEUE_DEBUG';
 

@@ -1,5 +1,5 @@
 import { Injectable } from '@nestjs/common';
-import { Engine } from './runtime/engine.js';
+import { Engine } from './worker/engine.js';
 
 /**
  * Starts and ends the worker of this node by hand: for a leader, or for tenants whose connections are opened later. With

@@ -1,13 +1,13 @@
-import { describeError } from './delay/error-text.js';
-import { LogLines } from './delay/log-lines.js';
+import { describeError } from './api/error-text.js';
+import { LogLines } from './api/printable.js';
 import { EventEmitter } from 'node:events';
 import type { EntityManager } from 'typeorm';
 import { dataSourceOf } from './database/chosen-data-source.js';
 import type { TransactionEnd } from './database/session-watch.js';
-import type { AroundFunction } from './delay/contexts.js';
-import { DelayConfigError, DelayRolledBackError } from './delay/delay.errors.js';
-import { TransactionEnds } from './producer/transaction/after-commit.js';
-import { joined } from './producer/transaction/handler-context.js';
+import type { AroundFunction } from './api/contexts.js';
+import { DelayConfigError, DelayRolledBackError } from './api/errors.js';
+import { TransactionEnds } from './transactions/commit-hooks.js';
+import { joined } from './transactions/handler-context.js';
 
 /** The `TransactionHost` of `@nestjs-cls/transactional`, by what is used of it. */
 export interface ClsTransactionHost {

@@ -48,7 +48,7 @@ it('docs/state-machine.md says the same verdicts', () => {
 
 it('docs/state-machine.md tells the states of find and of history, and draws no other', () => {
   const states = ['LiveState', 'EndState'].map((type) =>
-    wordsOf('src/delay-queue/delay/delay.ts', type).toSorted(),
+    wordsOf('src/delay-queue/api/delay.ts', type).toSorted(),
   );
   const told = prose(DOCUMENT)
     .split(/^\| end /m)

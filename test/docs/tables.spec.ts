@@ -2,10 +2,10 @@ import { expect, it } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runInNewContext } from 'node:vm';
-import { declarationOf } from '../../src/delay-queue/handlers/declaration.js';
-import { handlerSettings } from '../../src/delay-queue/handlers/handler-settings.js';
-import { resolveOptions } from '../../src/delay-queue/options/resolve-options.js';
-import { filterOf } from '../../src/delay-queue/producer/selection-arguments.js';
+import { declarationOf } from '../../src/delay-queue/handlers/decorated-method.js';
+import { handlerSettings } from '../../src/delay-queue/handlers/handler.explorer.js';
+import { resolveOptions } from '../../src/delay-queue/config/resolve-options.js';
+import { filterOf } from '../../src/delay-queue/client/selection-arguments.js';
 import { generatedPage, writtenPage } from '../../tools/api-tables/page.js';
 import { coded, readDocument, ROOT, tableUnder } from './documents.js';
 

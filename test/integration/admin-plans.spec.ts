@@ -1,8 +1,8 @@
 import { beforeAll, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
 import { SelectionStore } from '../../src/delay-queue/store/selection.store.js';
-import type { EndedFilter, RowFilter } from '../../src/delay-queue/store/sql/parts/filter.js';
-import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
+import type { EndedFilter, RowFilter } from '../../src/delay-queue/store/sql/fragments/filter.js';
+import type { Runner } from '../../src/delay-queue/database/runner.js';
 import { explain, type Plan } from '../support/explain.js';
 import { fileDatabase } from '../support/file-database.js';
 import { FUTURE, fillDelays } from '../support/full-tables.js';

@@ -1,11 +1,13 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
-import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
-import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
-import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
-import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
+import { tablesOf } from '../../src/delay-queue/database/tables.js';
+import {
+  completeSql,
+  exhaustedSql,
+  renewSql,
+  retrySql,
+} from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
 import { fileDatabase } from '../support/file-database.js';
 import { OF_THIS_DATABASE } from '../support/of-this-database.js';
 import { until } from '../support/until.js';

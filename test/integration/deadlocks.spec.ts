@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { runnerOf } from '../../src/delay-queue/producer/transaction/callers-transaction.js';
+import { runnerOf } from '../../src/delay-queue/transactions/callers-transaction.js';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
 import { heldCode } from '../support/held-code.js';
 import { OneNode } from '../support/one-node.js';

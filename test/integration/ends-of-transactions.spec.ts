@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayRolledBackError } from 'nestjs-delay-queue';
 import type { PoolClient } from 'pg';
 import type { EntityManager, QueryRunner } from 'typeorm';
-import { Engine } from '../../src/delay-queue/runtime/engine.js';
+import { Engine } from '../../src/delay-queue/worker/engine.js';
 import { OneNode } from '../support/one-node.js';
 
 /** A caller's transaction ends, or begins anew, in more ways than TypeORM knows of: the server's word counts. */

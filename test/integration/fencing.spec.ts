@@ -1,8 +1,8 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayStore } from '../../src/delay-queue/store/delay.store.js';
-import { LimitStore } from '../../src/delay-queue/store/limits/limit.store.js';
-import type { ClaimedRow } from '../../src/delay-queue/store/wire/attempt-rows.js';
-import type { Runner } from '../../src/delay-queue/store/wire/runner.js';
+import { LimitStore } from '../../src/delay-queue/store/limit.store.js';
+import type { ClaimedRow } from '../../src/delay-queue/store/rows/attempt-rows.js';
+import type { Runner } from '../../src/delay-queue/database/runner.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode, runnerOn } from '../support/other-node.js';
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { endSessionSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
+import { endSessionSql } from '../../src/delay-queue/store/sql/attempts.sql.js';
 import { createTestDatabase } from '../support/database.js';
 import {
   type DelayNode,

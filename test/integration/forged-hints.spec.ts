@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { randomBytes, randomInt } from 'node:crypto';
 import { Client } from 'pg';
 import { Notifier } from '../../src/delay-queue/cluster/notifier.js';
-import { LimitStore } from '../../src/delay-queue/store/limits/limit.store.js';
+import { LimitStore } from '../../src/delay-queue/store/limit.store.js';
 import { NAMES } from '../support/acting-node.js';
 import { signal } from '../support/delay-node.js';
 import { until } from '../support/until.js';

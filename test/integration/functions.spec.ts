@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { cancelOneSql } from '../../src/delay-queue/store/tables/cancel-one.function.js';
-import { scheduleOneSql } from '../../src/delay-queue/store/tables/schedule-one.function.js';
-import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import { cancelOneSql, scheduleOneSql } from '../../src/delay-queue/store/tables/functions.js';
+import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 
 /** The functions of the schema, by which callers write in their transactions. */

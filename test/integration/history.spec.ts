@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { prunersOf } from '../../src/delay-queue/runtime/pruner.js';
+import { prunersOf } from '../../src/delay-queue/worker/pruner.js';
 import { fencedHandler, plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { OtherNode } from '../support/other-node.js';

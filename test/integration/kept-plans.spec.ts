@@ -5,11 +5,10 @@ import {
   callersSettings,
   engineSettings,
   type SessionSettings,
-} from '../../src/delay-queue/database/session-settings.js';
-import { pruneSql } from '../../src/delay-queue/store/sql/history/prune.sql.js';
-import { loadSql } from '../../src/delay-queue/store/sql/wakes/load.sql.js';
-import { sweepSql } from '../../src/delay-queue/store/sql/wakes/sweep.sql.js';
-import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+} from '../../src/delay-queue/database/connection-config.js';
+import { pruneSql } from '../../src/delay-queue/store/sql/history.sql.js';
+import { loadSql, sweepSql } from '../../src/delay-queue/store/sql/fetch.sql.js';
+import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import {
   expectById,
   expectByKey,

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { bring, engineSettings } from '../../src/delay-queue/database/session-settings.js';
-import { type Bound, LimitStore } from '../../src/delay-queue/store/limits/limit.store.js';
-import { claimLimitedSql } from '../../src/delay-queue/store/sql/limits/claim-limited.sql.js';
-import { lockQuotasSql } from '../../src/delay-queue/store/sql/limits/lock-quotas.sql.js';
-import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import { bring, engineSettings } from '../../src/delay-queue/database/connection-config.js';
+import { type Bound, LimitStore } from '../../src/delay-queue/store/limit.store.js';
+import { claimLimitedSql, lockQuotasSql } from '../../src/delay-queue/store/sql/claim.sql.js';
+import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import { explain } from '../support/explain.js';
 import { Stage } from './engine/support/stage.js';
 

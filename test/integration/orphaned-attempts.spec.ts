@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import type { ClaimedRow, ProcessLock } from '../../src/delay-queue/store/wire/attempt-rows.js';
-import type { Bound } from '../../src/delay-queue/store/limits/limit.store.js';
-import { LimitStore } from '../../src/delay-queue/store/limits/limit.store.js';
-import type { Wake } from '../../src/delay-queue/store/wire/wakes.js';
+import type { ClaimedRow, ProcessLock } from '../../src/delay-queue/store/rows/attempt-rows.js';
+import { type Bound, LimitStore } from '../../src/delay-queue/store/limit.store.js';
+import type { Wake } from '../../src/delay-queue/store/rows/delay-rows.js';
 import { fencedHandler, signal } from '../support/delay-node.js';
 import { clientRunner, OtherNode } from '../support/other-node.js';
 import { until } from '../support/until.js';

@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
 import type { Client } from 'pg';
 import { NodeStore } from '../../src/delay-queue/store/node.store.js';
-import type { Cursor, Shares, Wake } from '../../src/delay-queue/store/wire/wakes.js';
+import type { Cursor, Shares, Wake } from '../../src/delay-queue/store/rows/delay-rows.js';
 import { fileDatabase } from '../support/file-database.js';
 import { clientRunner } from '../support/other-node.js';
 

@@ -1,16 +1,16 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Client } from 'pg';
-import { claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
-import { completeOneSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { fenceOneSql, fenceSql } from '../../src/delay-queue/store/sql/attempts/fence.sql.js';
-import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
-import { findSql } from '../../src/delay-queue/store/sql/delays/find.sql.js';
-import { retryDeadSql } from '../../src/delay-queue/store/sql/delays/retry-dead.sql.js';
-import { pruneSql } from '../../src/delay-queue/store/sql/history/prune.sql.js';
-import { historySql } from '../../src/delay-queue/store/sql/history/read.sql.js';
-import { loadSql } from '../../src/delay-queue/store/sql/wakes/load.sql.js';
-import { sweepSql } from '../../src/delay-queue/store/sql/wakes/sweep.sql.js';
-import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+import { claimSql } from '../../src/delay-queue/store/sql/claim.sql.js';
+import {
+  completeOneSql,
+  fenceOneSql,
+  fenceSql,
+  retrySql,
+} from '../../src/delay-queue/store/sql/attempts.sql.js';
+import { findSql, retryDeadSql } from '../../src/delay-queue/store/sql/delays.sql.js';
+import { historySql, pruneSql } from '../../src/delay-queue/store/sql/history.sql.js';
+import { loadSql, sweepSql } from '../../src/delay-queue/store/sql/fetch.sql.js';
+import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import {
   each,
   expectById,

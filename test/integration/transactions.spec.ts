@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import type { EntityManager } from 'typeorm';
-import { Engine } from '../../src/delay-queue/runtime/engine.js';
+import { Engine } from '../../src/delay-queue/worker/engine.js';
 import { plainHandler } from '../support/delay-node.js';
 import { OneNode } from '../support/one-node.js';
 import { makeSweepsRare } from '../support/rare-sweeps.js';

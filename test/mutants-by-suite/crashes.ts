@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CLAIM = 'store/sql/attempts/claim.sql.ts';
-const PRESENCE = 'store/sql/nodes/presence.sql.ts';
-const SWEEP = 'store/sql/wakes/sweep.sql.ts';
+const CLAIM = 'store/sql/claim.sql.ts';
+const PRESENCE = 'store/sql/fragments/presence.ts';
+const SWEEP = 'store/sql/fetch.sql.ts';
 
 /** Attempts that are taken over when their process is gone: each rule of that taken out. */
 export const CRASHES: Readonly<Record<string, Mutant>> = {
@@ -13,7 +13,7 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'takes-over-plain-attempts': {
     about: 'takes over attempts of plain handlers, whose effects nothing fences',
-    patches: [patch('execution/claimer.ts', 'fenced: handler.transactional', 'fenced: true')],
+    patches: [patch('worker/claimer.ts', 'fenced: handler.transactional', 'fenced: true')],
     tests: ['cluster/orphaned'],
   },
   'names-a-lock-for-plain-attempts': {
@@ -49,14 +49,14 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'puts-orphans-off': {
     about: 'lets the next page put off what was found without its process',
-    patches: [patch('intake/entry.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch')],
+    patches: [patch('worker/entry.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch')],
     tests: ['unit/intake/read-ahead'],
   },
   'needs-two-places': {
     about: 'counts the place of the attempt that it takes over',
     patches: [
       patch(
-        'store/sql/limits/claim-limited.sql.ts',
+        'store/sql/claim.sql.ts',
         'runs AND id <> ALL (ARRAY(SELECT s.id FROM seen s WHERE s.orphaned))',
         'runs',
       ),
@@ -65,7 +65,7 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   },
   'closes-before-its-attempts': {
     about: 'gives its lock back as soon as it closes, while its attempts go on',
-    patches: [patch('runtime/worker.ts', 'this.#listener.retire()', 'this.#listener.stop()')],
+    patches: [patch('worker/worker.ts', 'this.#listener.retire()', 'this.#listener.stop()')],
     tests: ['integration/orphaned-attempts'],
   },
 };

@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CLAIM_LIMITED = 'store/sql/limits/claim-limited.sql.ts';
-const LINE = 'intake/line.ts';
-const PASS_BY = 'intake/sweep/pass-by.ts';
+const CLAIM_LIMITED = 'store/sql/claim.sql.ts';
+const LINE = 'worker/fair-queue.ts';
+const PASS_BY = 'worker/scanner.ts';
 
 /** Holes that only crowds show: many limits, and plans that were made when there were few. Each with its mend taken out. */
 export const CROWDS: Readonly<Record<string, Mutant>> = {
@@ -49,12 +49,12 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     about: 'goes through all delays with a group for the locks of a few',
     patches: [
       patch(
-        'store/sql/limits/lock-quotas.sql.ts',
+        'store/sql/claim.sql.ts',
         'FROM pg_catalog.unnest($1::bigint[]) AS w(id), LATERAL (\n    SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}\n  ) d JOIN',
         'FROM ${delay} d JOIN',
       ),
       patch(
-        'store/sql/limits/lock-quotas.sql.ts',
+        'store/sql/claim.sql.ts',
         'WHERE d.group_id IS NOT NULL',
         'WHERE d.id = ANY ($1::bigint[]) AND d.group_id IS NOT NULL',
       ),
@@ -65,7 +65,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     about: 'compares each occurrence that ends with each that has moved',
     patches: [
       patch(
-        'store/sql/recurrences/recur.sql.ts',
+        'store/sql/recurrences.sql.ts',
         "from: 'moved e',",
         "from: 'ending e JOIN moved m USING (id)',",
       ),
@@ -85,7 +85,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'counts-what-is-held': {
     about: 'takes those that wait for limits of their groups for enough',
     patches: [
-      patch('intake/intake.ts', 'this.#queue.size - this.#queue.held <', 'this.#queue.size <'),
+      patch('worker/intake.ts', 'this.#queue.size - this.#queue.held <', 'this.#queue.size <'),
     ],
     tests: ['integration/engine/held-groups'],
   },
@@ -105,7 +105,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
     about: 'looks at each limit that has no place, for each delay that runs',
     patches: [
       patch(
-        'execution/places/reservations.ts',
+        'worker/admission.ts',
         'pauseLeftMs: claim.pauseLeftMs }',
         'pauseLeftMs: Math.min(claim.pauseLeftMs, blocks.leftMs()) }',
       ),
@@ -115,25 +115,25 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'forgets-who-stands-aside': {
     about: 'lets a group stand aside although its limit is over',
     patches: [
-      patch('intake/ready-queue.ts', 'lane.lineOf(name)?.release(group)', 'lane.lineOf(name)'),
+      patch('worker/fair-queue.ts', 'lane.lineOf(name)?.release(group)', 'lane.lineOf(name)'),
     ],
     tests: ['unit/intake/ready-queue'],
   },
   'fills-gaps': {
     about: 'takes what comes behind something that was left out',
-    patches: [patch('intake/gaps.ts', 'this.#groups.has(group)', 'false')],
+    patches: [patch('worker/fair-queue.ts', 'this.#groups.has(group)', 'false')],
     tests: ['unit/intake/ready-queue', 'integration/engine/held-groups'],
   },
   'has-enough-for-a-while': {
     about: 'takes again what comes of a group that had enough, in the same walk',
-    patches: [patch('intake/sweep/enough.ts', 'return { butNotOf: [...groups] };', 'return room;')],
+    patches: [patch('worker/scanner.ts', 'return { butNotOf: [...groups] };', 'return room;')],
     tests: ['unit/intake/enough'],
   },
   'passes-by-from-the-middle': {
     about: 'goes on with a pass behind which others were left out meanwhile',
     patches: [
       patch(
-        'intake/sweep/sweeper.ts',
+        'worker/scanner.ts',
         "      this.#begin('own');\n    }\n    return Math.min",
         '    }\n    return Math.min',
       ),

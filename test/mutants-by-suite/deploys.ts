@@ -8,7 +8,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     about: 'spends attempts on payloads that another node can read',
     patches: [
       patch(
-        'execution/call/outcome-of.ts',
+        'worker/call.ts',
         "{ kind: 'unreadable', error: outcome.error }",
         "{ kind: 'failed', error: outcome.error }",
       ),
@@ -19,7 +19,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     about: 'takes again what another node could not read either',
     patches: [
       patch(
-        'settlement/unread.ts',
+        'worker/completer.ts',
         'epoch === left.epoch || refused === true',
         'epoch === left.epoch',
       ),
@@ -29,34 +29,26 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
   'passes-for-ever': {
     about: 'passes on to nodes that have refused it',
     patches: [
-      patch(
-        'store/sql/attempts/pass-on.sql.ts',
-        "AND n.process <> ALL (COALESCE(d.refused_by, '{}'))",
-        '',
-      ),
+      patch('store/sql/attempts.sql.ts', "AND n.process <> ALL (COALESCE(d.refused_by, '{}'))", ''),
     ],
     tests: MIXED,
   },
   'leaves-it-to-the-gone': {
     about: 'leaves to others what it could not read when the others are gone',
-    patches: [patch('intake/intake.ts', 'claims.acknowledger.unread.forget();', '')],
+    patches: [patch('worker/intake.ts', 'claims.acknowledger.unread.forget();', '')],
     tests: MIXED,
   },
   'postpones-by-nothing': {
     about: 'calls a handler again at once that postpones by nothing',
     patches: [
-      patch(
-        'execution/call/outcome-of.ts',
-        'const POSTPONED_MS_MIN = 100;',
-        'const POSTPONED_MS_MIN = 0;',
-      ),
+      patch('worker/call.ts', 'const POSTPONED_MS_MIN = 100;', 'const POSTPONED_MS_MIN = 0;'),
     ],
     tests: ['integration/engine/outcomes'],
   },
   'prunes-what-others-keep': {
     about: 'deletes lines of history that another node keeps',
     patches: [
-      patch('store/sql/history/prune.sql.ts', 'onlyWithoutNewer: true', 'onlyWithoutNewer: false'),
+      patch('store/sql/history.sql.ts', 'onlyWithoutNewer: true', 'onlyWithoutNewer: false'),
     ],
     tests: ['integration/history'],
   },
@@ -64,7 +56,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
     about: 'withdraws what another deployment declares',
     patches: [
       patch(
-        'store/sql/recurrences/withdraw.sql.ts',
+        'store/sql/recurrences.sql.ts',
         "COALESCE(d.repeat ->> 'deployment'::text, '') = $6::text",
         '$6::text IS NOT NULL',
       ),
@@ -73,14 +65,14 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
   },
   'overwrites-what-is-others': {
     about: 'changes what another deployment declares',
-    patches: [patch('store/sql/recurrences/declare.sql.ts', ' AND NOT ${IS_FOREIGN}`', '`')],
+    patches: [patch('store/sql/recurrences.sql.ts', ' AND NOT ${IS_FOREIGN}`', '`')],
     tests: ['integration/recurrences/deployments'],
   },
   'withdraws-in-silence': {
     about: 'does not tell what its start withdraws',
     patches: [
       patch(
-        'runtime/declarations.ts',
+        'worker/declarations.ts',
         "this.events.emit('withdrawn', { name, key, repeat });",
         'void [name, key, repeat];',
       ),

@@ -2,7 +2,7 @@ import { type Mutant, patch } from './mutant.js';
 
 const UNFIT = ['integration/unfit-sessions'];
 const POOL = 'database/application-pool.ts';
-const OUTSIDE = 'producer/transaction/outside-transactions.ts';
+const OUTSIDE = 'transactions/outside-transactions.ts';
 
 /** What fell short behind a real failover, each with its mend taken out. */
 export const FAILOVERS: Readonly<Record<string, Mutant>> = {
@@ -13,7 +13,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   },
   'keeps-failed-sessions': {
     about: 'gives a session back that it was given in a transaction that had failed',
-    patches: [patch('database/borrowed-connection.ts', ' || isInFailedTransaction(error)', '')],
+    patches: [patch('database/application-pool.ts', ' || isInFailedTransaction(error)', '')],
     tests: UNFIT,
   },
   'tells-of-read-only-sessions': {
@@ -28,7 +28,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'waits for a connection, and then as long for its first answer',
     patches: [
       patch(
-        'database/borrowed-connection.ts',
+        'database/application-pool.ts',
         'this.#hasAnswered ? this.limitMs : this.firstByMs - performance.now()',
         'this.limitMs',
       ),
@@ -38,11 +38,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   'counts-from-the-statement': {
     about: 'counts the limit of a call from its statement, however long it waited for that',
     patches: [
-      patch(
-        'producer/coalescing/coalesced-writes.ts',
-        'if (this.#expiry === undefined) this.#expireNext();',
-        '',
-      ),
+      patch('client/coalescer.ts', 'if (this.#expiry === undefined) this.#expireNext();', ''),
     ],
     tests: ['unit/producer/coalescing'],
   },
@@ -66,7 +62,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'claims nothing for as long as it would, though another duty works again',
     patches: [
       patch(
-        'execution/dispatcher.ts',
+        'worker/dispatcher.ts',
         'this.claimer.whenAnotherWorks(() => this.#turn.resume());',
         '',
       ),
@@ -91,12 +87,12 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
   },
   'believes-its-listener': {
     about: 'does not ask whether the server answers over the connection that listens',
-    patches: [patch('intake/loader.ts', 'void this.presence.ask();', '')],
+    patches: [patch('worker/loader.ts', 'void this.presence.ask();', '')],
     tests: ['integration/engine/deaf-listener'],
   },
   'listens-elsewhere': {
     about: 'does not look whether its lock is held where its loads are answered',
-    patches: [patch('intake/loader.ts', 'session !== undefined && page.isHeld === false', 'false')],
+    patches: [patch('worker/loader.ts', 'session !== undefined && page.isHeld === false', 'false')],
     tests: ['integration/engine/deaf-listener'],
   },
   'proves-it-once': {
@@ -146,7 +142,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
     about: 'takes a claim that finds nothing for one that works, while another hangs at its COMMIT',
     patches: [
       patch(
-        'execution/claimer.ts',
+        'worker/claimer.ts',
         'if (rows.length > 0 || !this.#mayBeHidden) this.#worked();',
         'this.#worked();',
       ),

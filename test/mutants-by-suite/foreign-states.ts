@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
 const CHANGED = ['integration/changed-tables'];
-const EXPLAINED = 'database/explained.ts';
+const EXPLAINED = 'database/driver-errors.ts';
 const SHARED = ['integration/shared-databases'];
 
 /** Holes that show where the database is not, or no longer, as the migration has made it. Each with its mend taken out. */
@@ -9,11 +9,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   'explains-no-call': {
     about: 'throws what Postgres says where a call meets a database that has changed',
     patches: [
-      patch(
-        'producer/transaction/transactions.ts',
-        'throw explained(error, this.schema);',
-        'throw error;',
-      ),
+      patch('transactions/transactions.ts', 'throw explained(error, this.schema);', 'throw error;'),
     ],
     tests: CHANGED,
   },
@@ -22,7 +18,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
       'throws what Postgres says where calls that travel together meet a database that has changed',
     patches: [
       patch(
-        'producer/coalescing/coalesced-writes.ts',
+        'client/coalescer.ts',
         'explained(ownError(error), this.parts.schema)',
         'ownError(error)',
       ),
@@ -37,7 +33,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   'explains-no-declaration': {
     about: 'tells of a declaration that it failed, and not what to do',
     patches: [
-      patch('runtime/declarations.ts', 'throw explained(error, this.#schema);', 'throw error;'),
+      patch('worker/declarations.ts', 'throw explained(error, this.#schema);', 'throw error;'),
     ],
     tests: CHANGED,
   },
@@ -61,7 +57,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
     about: 'overlooks environments that are told apart by a search_path',
     patches: [
       patch(
-        'database/environments.ts',
+        'store/tables/preflight.ts',
         'tablesIn ?? (await schemaOfPath(runner, schema))',
         'tablesIn',
       ),
@@ -70,7 +66,7 @@ export const FOREIGN_STATES: Readonly<Record<string, Mutant>> = {
   },
   'warns-of-every-path': {
     about: 'takes a search_path of a role for an environment, whatever else there is',
-    patches: [patch('database/environments.ts', 'AND EXISTS (', 'AND true OR EXISTS (')],
+    patches: [patch('store/tables/preflight.ts', 'AND EXISTS (', 'AND true OR EXISTS (')],
     tests: SHARED,
   },
 };

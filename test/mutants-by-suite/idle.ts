@@ -6,14 +6,14 @@ const tests = ['integration/engine/idle'];
 export const IDLE: Readonly<Record<string, Mutant>> = {
   'idle-keeps-its-share': {
     about: 'counts idle nodes among those that look after delays',
-    patches: [patch('store/sql/wakes/load.sql.ts', 'AND n.idle_until IS NULL', '')],
+    patches: [patch('store/sql/fetch.sql.ts', 'AND n.idle_until IS NULL', '')],
     tests,
   },
   'idle-sweeps-on': {
     about: 'sweeps while the node is idle',
     patches: [
       patch(
-        'intake/sweep/sweeper.ts',
+        'worker/scanner.ts',
         "new Trouble(events, 'sweep'), idle)",
         "new Trouble(events, 'sweep'))",
       ),
@@ -22,7 +22,7 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
   },
   'idle-through-own-writes': {
     about: 'stays idle when its own process schedules',
-    patches: [patch('intake/announcer.ts', 'this.worker?.idle.disturb();', '')],
+    patches: [patch('worker/hints.ts', 'this.worker?.idle.disturb();', '')],
     tests,
   },
   'idle-listens-again': {
@@ -40,7 +40,7 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
     about: 'does not look at what others have leased before it is idle',
     patches: [
       patch(
-        'store/sql/nodes/idle.sql.ts',
+        'store/sql/nodes.sql.ts',
         "WHERE d.wake_at < 'infinity'",
         "WHERE d.wake_at < 'infinity' AND d.leased_by IS NULL",
       ),
@@ -49,12 +49,12 @@ export const IDLE: Readonly<Record<string, Mutant>> = {
   },
   'idle-while-another-runs': {
     about: 'tells no idle node of what it schedules for itself, so that none looks when it dies',
-    patches: [patch('intake/announcer.ts', '!isOwn || idleForMs !== null', '!isOwn')],
+    patches: [patch('worker/hints.ts', '!isOwn || idleForMs !== null', '!isOwn')],
     tests,
   },
   'idle-past-its-time': {
     about: 'is idle for the whole time from when it hears of it, however late that is',
-    patches: [patch('intake/loader.ts', 'Math.max(0, idleMs - tookMs)', 'idleMs')],
+    patches: [patch('worker/loader.ts', 'Math.max(0, idleMs - tookMs)', 'idleMs')],
     tests,
   },
 };

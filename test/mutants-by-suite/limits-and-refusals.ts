@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const BATCHER = 'settlement/batcher.ts';
-const CLAIMER = 'execution/claimer.ts';
-const CLAIM_SIZES = 'execution/places/claim-sizes.ts';
+const BATCHER = 'worker/batcher.ts';
+const CLAIMER = 'worker/claimer.ts';
+const CLAIM_SIZES = 'worker/limits.ts';
 const SIZE = 'store/statement-size.ts';
 
 const SIZES_SPEC = ['integration/engine/statement-sizes'];
@@ -60,7 +60,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
     about: 'fails each claim that meets an instant that is infinite',
     patches: [
       patch(
-        'store/tables/schema.ts',
+        'database/tables.ts',
         '`GREATEST(LEAST(${number}, ${most}), -${most})::bigint`',
         '`(${number} - 0 * least(${most}, 0))::bigint`',
       ),
@@ -69,14 +69,14 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   },
   'names-what-it-cannot-name': {
     about: 'takes ids and epochs that JavaScript rounds for those of other rows',
-    patches: [patch('intake/intake.ts', '!Number.isSafeInteger(wake.id) ||', 'false &&')],
+    patches: [patch('worker/intake.ts', '!Number.isSafeInteger(wake.id) ||', 'false &&')],
     tests: ROWS_SPEC,
   },
   'leases-for-ever': {
     about: 'waits for a lease that has no end',
     patches: [
       patch(
-        'store/tables/schema.ts',
+        'database/tables.ts',
         "GREATEST(${row}.wake_at, NULLIF(${row}.leased_until, 'infinity'))",
         'GREATEST(${row}.wake_at, ${row}.leased_until)',
       ),
@@ -96,7 +96,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   },
   'takes-any-row': {
     about: 'creates its table without the constraints on infinite times',
-    patches: [patch('store/tables/row-rules.ts', 'CHECK (isfinite(${column}))', 'CHECK (true)')],
+    patches: [patch('store/tables/migrations.ts', 'CHECK (isfinite(${column}))', 'CHECK (true)')],
     tests: ROWS_SPEC,
   },
   'writes-the-same-again': {
@@ -121,11 +121,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   'says-it-raw': {
     about: 'hands to a caller what Postgres says of a character that it cannot store',
     patches: [
-      patch(
-        'producer/untranslatable.ts',
-        'isUntranslatable(error) ? refusalOf',
-        'false ? refusalOf',
-      ),
+      patch('client/results.ts', 'isUntranslatable(error) ? refusalOf', 'false ? refusalOf'),
     ],
     tests: ['integration/encodings'],
   },

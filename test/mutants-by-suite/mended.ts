@@ -1,9 +1,9 @@
 import { type Mutant, patch } from './mutant.js';
 
-const BATCHER = 'settlement/batcher.ts';
-const CLAIM_LIMITED = 'store/sql/limits/claim-limited.sql.ts';
+const BATCHER = 'worker/batcher.ts';
+const CLAIM_LIMITED = 'store/sql/claim.sql.ts';
 
-const EXECUTION = 'execution/transaction/transaction-guard.ts';
+const EXECUTION = 'transactions/transaction-guard.ts';
 
 /** Holes that were found by reading, each with its mend taken out. */
 export const MENDED: Readonly<Record<string, Mutant>> = {
@@ -29,7 +29,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'keeps a deadline of calls that are over, which the next call finds taken',
     patches: [
       patch(
-        'execution/executor.ts',
+        'worker/executor.ts',
         'quietMs > 0 ? this.#quiet.set(',
         'quietMs > 0 ? this.#deadlines.set(',
       ),
@@ -38,7 +38,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'overtakes-who-waits': {
     about: 'gives the one place of a name to a claim, while others wait for it',
-    patches: [patch('execution/places/next-claim.ts', '!isTurnOfWaiting && limits', 'limits')],
+    patches: [patch('worker/admission.ts', '!isTurnOfWaiting && limits', 'limits')],
     tests: ['unit/execution/next-claim'],
   },
   'empties-by-the-clock': {
@@ -62,7 +62,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'waits without a limit for a key that somebody is inserting',
     patches: [
       patch(
-        'store/sql/delays/schedule-new.sql.ts',
+        'store/sql/schedule.sql.ts',
         "clock(tables, { whole: true, waitsMs: LIMITS_MS['a while'] })",
         'clock(tables, { whole: true })',
       ),
@@ -73,7 +73,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'looks at the end of a transaction only where it has written something',
     patches: [
       patch(
-        'producer/transaction/after-commit.ts',
+        'transactions/commit-hooks.ts',
         'if (isInside(runner, parameters)) this.#pendingOf(runner);\n    else {',
         'if (!isInside(runner, parameters)) {',
       ),
@@ -84,7 +84,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'does not hear of a move that is rolled back in plain SQL',
     patches: [
       patch(
-        'producer/transaction/after-commit.ts',
+        'transactions/commit-hooks.ts',
         'if (runner !== undefined) this.#ends.leave(runner, { rolledBack });',
         'if (runner?.isTransactionActive) this.#ends.leave(runner, { rolledBack });',
       ),
@@ -95,17 +95,17 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'refuses to move its own row on when the others of the list are written',
     patches: [
       patch(
-        'producer/own-key.ts',
+        'client/self-reschedule.ts',
         '[{ index, attempt, delay, to: whereTo(attempt, delay) }]',
         '[{ index, attempt, delay }]',
       ),
       patch(
-        'producer/own-key.ts',
+        'client/self-reschedule.ts',
         'for (const { index, attempt, delay, to } of own) {',
         'for (const { index, attempt, delay } of own) {',
       ),
       patch(
-        'producer/own-key.ts',
+        'client/self-reschedule.ts',
         'await this.#schedule(attempt, manager, runner, delay, to)',
         'await this.#schedule(attempt, manager, runner, delay, whereTo(attempt, delay))',
       ),
@@ -116,7 +116,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'refuses a snapshot when the first look has cancelled what waits',
     patches: [
       patch(
-        'producer/abort/cancels.ts',
+        'client/cancels.ts',
         'transaction, undefined, refuse);',
         'transaction, undefined, refuse && undefined);',
       ),
@@ -125,16 +125,14 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'filters-see-halves': {
     about: 'looks for what matches beside a call that takes back what it wrote',
-    patches: [
-      patch('producer/transaction/calls-in-order.ts', '? [...this.#last.values()]', '? []'),
-    ],
+    patches: [patch('transactions/callers-transaction.ts', '? [...this.#last.values()]', '? []')],
     tests: ['integration/parallel-branches'],
   },
   'throws-as-the-driver-does': {
     about: 'gives the error of a pool without connections as it is',
     patches: [
       patch(
-        'database/borrowed-connection.ts',
+        'database/application-pool.ts',
         "throw new DelayUnavailableError(`the application's pool had no connection${why}`, error);",
         'throw error;',
       ),
@@ -153,7 +151,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'lets a listener that rejects end the process',
     patches: [
       patch(
-        'delay/delay.events.ts',
+        'api/events.ts',
         'unheard(Reflect.apply(listener, this, args));',
         'Reflect.apply(listener, this, args);',
       ),
@@ -164,7 +162,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'holds the locks of limits for as long as a process stands still',
     patches: [
       patch(
-        'store/sql/limits/lock-quotas.sql.ts',
+        'store/sql/claim.sql.ts',
         "'idle_in_transaction_session_timeout', '${IDLE_MS_MAX}'",
         "'idle_in_transaction_session_timeout', '0'",
       ),
@@ -184,14 +182,14 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'never-begins-a-pass-anew': {
     about: 'goes on with a pass for as long as a backlog takes',
-    patches: [patch('intake/sweep/sweeper.ts', 'if (isAnew || isOld)', 'if (isAnew)')],
+    patches: [patch('worker/scanner.ts', 'if (isAnew || isOld)', 'if (isAnew)')],
     tests: ['integration/engine/sweeper'],
   },
   'takes-any-end-for-its-own': {
     about: 'takes the end of any group for that of the one that is full',
     patches: [
       patch(
-        'execution/places/limit-blocks.ts',
+        'worker/limits.ts',
         'this.#freed.size < BLOCKS_MAX) this.#freed.add(key);',
         "this.#freed.size < BLOCKS_MAX) this.#freed.add(key).add(groupText('test.limited', 'g'));",
       ),
@@ -202,7 +200,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
     about: 'begins a handler whose lease ended while its payload was read',
     patches: [
       patch(
-        'execution/call/read-payloads.ts',
+        'worker/executor.ts',
         'call.over || call.leaseEndsAtMs <= performance.now()',
         'call.over',
       ),
@@ -222,7 +220,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   },
   'closes-half-a-start': {
     about: 'closes while it starts',
-    patches: [patch('runtime/engine.ts', 'if (this.#starting === undefined) return;', 'return;')],
+    patches: [patch('worker/engine.ts', 'if (this.#starting === undefined) return;', 'return;')],
     tests: ['integration/engine/closed-while-starting'],
   },
   'stood-still-is-silent': {

@@ -3,30 +3,30 @@ import { type Mutant, patch } from './mutant.js';
 const PLANTED = ['security/planted-names'];
 const OWNERS = ['security/foreign-owners'];
 const MIGRATIONS = 'store/tables/migrations.ts';
-const STRANGERS = 'store/sql/owners/strangers.sql.ts';
+const STRANGERS = 'store/tables/owners.ts';
 
 /** What a role that may create something can have others run: each with its mend taken out. */
 export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   'finds-unnest-by-the-path': {
     about: 'calls an unnest of the path where one array is given',
-    patches: [patch('store/sql/parts/targets.ts', 'pg_catalog.unnest($${index', 'unnest($${index')],
+    patches: [
+      patch('store/sql/fragments/targets.ts', 'pg_catalog.unnest($${index', 'unnest($${index'),
+    ],
     tests: PLANTED,
   },
   'finds-a-count-by-the-path': {
     about: 'counts pruned rows by a count of the path',
-    patches: [
-      patch('store/sql/parts/delete-oldest.ts', 'SELECT pg_catalog.count(*)', 'SELECT count(*)'),
-    ],
+    patches: [patch('store/sql/history.sql.ts', 'SELECT pg_catalog.count(*)', 'SELECT count(*)')],
     tests: PLANTED,
   },
   'multiplies-by-a-numeric': {
     about: 'multiplies a float8 by a numeric',
-    patches: [patch('store/tables/schema.ts', "* 1e3::float8`, '8.64e15'", "* 1e3`, '8.64e15'")],
+    patches: [patch('database/tables.ts', "* 1e3::float8`, '8.64e15'", "* 1e3`, '8.64e15'")],
     tests: PLANTED,
   },
   'takes-a-field-by-an-untyped-name': {
     about: 'takes a field of JSON by a name that may be JSON itself',
-    patches: [patch('store/sql/parts/repeat.ts', "-> 'declared'::text", "-> 'declared'")],
+    patches: [patch('store/sql/fragments/look.ts', "-> 'declared'::text", "-> 'declared'")],
     tests: PLANTED,
   },
   'notifies-by-the-path': {
@@ -38,9 +38,13 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
     about: 'schedules one delay by a function that goes by the path of its caller',
     patches: [
       patch(
-        'store/tables/schedule-one.function.ts',
-        'SET search_path = pg_catalog, pg_temp SET enable_seqscan',
-        'SET enable_seqscan',
+        'store/tables/functions.ts',
+        `OUT now_us text
+) RETURNS SETOF record LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan`,
+        `OUT now_us text
+) RETURNS SETOF record LANGUAGE plpgsql
+SET enable_seqscan`,
       ),
     ],
     tests: PLANTED,
@@ -57,7 +61,9 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   },
   'keeps-the-path-of-a-role': {
     about: 'keeps the path of a role on its own sessions',
-    patches: [patch('database/session-settings.ts', "  search_path: 'pg_catalog, pg_temp',\n", '')],
+    patches: [
+      patch('database/connection-config.ts', "  search_path: 'pg_catalog, pg_temp',\n", ''),
+    ],
     tests: ['integration/engine/session-settings'],
   },
   'migrates-beside-strangers': {
@@ -73,7 +79,9 @@ export const NAMES_AND_OWNERS: Readonly<Record<string, Mutant>> = {
   },
   'starts-beside-strangers': {
     about: 'starts on tables that have a stranger beside them',
-    patches: [patch('database/preflight.ts', 'await refuseStrangers(runner, schema, false);', '')],
+    patches: [
+      patch('store/tables/preflight.ts', 'await refuseStrangers(runner, schema, false);', ''),
+    ],
     tests: OWNERS,
   },
   'trusts-whom-a-superuser-could-be': {

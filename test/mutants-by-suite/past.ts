@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
-const HISTORY_ROW = 'store/sql/parts/history-row.ts';
-const MATCHING = 'producer/matching.ts';
+const HISTORY_ROW = 'store/sql/fragments/history.ts';
+const MATCHING = 'client/selections.ts';
 
 /** What is told of the past, each with its mend taken out. */
 export const PAST: Readonly<Record<string, Mutant>> = {
@@ -14,7 +14,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     about: 'a reschedule leaves no trace',
     patches: [
       patch(
-        'store/sql/delays/reschedule.sql.ts',
+        'store/sql/delays.sql.ts',
         "move_log = ${movedTo('t.due', 'reschedule')}",
         'move_log = d.move_log',
       ),
@@ -24,7 +24,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   'keeps-all-moves': {
     about: 'the log of moves grows without end',
     patches: [
-      patch('store/sql/parts/move-log.ts', 'MOVES_KEPT_MAX = 20', 'MOVES_KEPT_MAX = 2_000'),
+      patch('store/sql/fragments/history.ts', 'MOVES_KEPT_MAX = 20', 'MOVES_KEPT_MAX = 2_000'),
     ],
     tests: ['integration/what-history-keeps'],
   },
@@ -32,7 +32,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     about: 'of lines that ended at one instant only those of one page are told',
     patches: [
       patch(
-        'store/sql/history/read.sql.ts',
+        'store/sql/history.sql.ts',
         '(d.ended_at, d.id, d.epoch) < ($1::timestamptz, $2::bigint, $3::bigint)',
         'd.ended_at < $1::timestamptz AND ($2::bigint, $3::bigint) IS NOT NULL',
       ),
@@ -63,7 +63,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     about: 'takes a limit that was full at its last claim for full when its attempts are over',
     patches: [
       patch(
-        'store/sql/stats/waits-for.ts',
+        'store/sql/waits-for.ts',
         'OR q.full_places <=\n',
         'OR q.full_places IS NOT NULL OR 1 =\n',
       ),
@@ -72,14 +72,14 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'one-place-is-all': {
     about: 'takes a limit for full as long as any of its attempts runs',
-    patches: [patch('store/sql/stats/waits-for.ts', 'q.full_places <=\n', '1 <=\n')],
+    patches: [patch('store/sql/waits-for.ts', 'q.full_places <=\n', '1 <=\n')],
     tests: ['integration/what-holds'],
   },
   'rate-hides-places': {
     about: 'a claim that has used up a rate does not write that no place is free either',
     patches: [
       patch(
-        'store/sql/limits/claim-limited.sql.ts',
+        'store/sql/claim.sql.ts',
         'CASE WHEN u.free <= u.many THEN',
         'CASE WHEN u.wait_ms = 0 AND u.free <= u.many THEN',
       ),
@@ -90,7 +90,7 @@ export const PAST: Readonly<Record<string, Mutant>> = {
     about: 'counts the attempts of one group by all permits of its name',
     patches: [
       patch(
-        'store/sql/stats/waits-for.ts',
+        'store/sql/waits-for.ts',
         "'p.group_id = q.group_id'",
         "'concat(p.group_id) = q.group_id'",
       ),
@@ -99,16 +99,14 @@ export const PAST: Readonly<Record<string, Mutant>> = {
   },
   'unserved-is-limited': {
     about: 'counts as limited what no node serves',
-    patches: [
-      patch('store/sql/stats/waits-for.ts', '${IS_SERVED} AND ${IS_LIMITED}', '${IS_LIMITED}'),
-    ],
+    patches: [patch('store/sql/waits-for.ts', '${IS_SERVED} AND ${IS_LIMITED}', '${IS_LIMITED}')],
     tests: ['integration/what-holds'],
   },
   'held-is-late': {
     about: 'counts as late what a limit holds',
     patches: [
       patch(
-        'store/sql/stats/stats.sql.ts',
+        'store/sql/stats.sql.ts',
         'FILTER (WHERE held IS NULL), 0)',
         "FILTER (WHERE held IS DISTINCT FROM 'pause'), 0)",
       ),

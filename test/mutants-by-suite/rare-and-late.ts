@@ -1,29 +1,29 @@
 import { type Mutant, patch } from './mutant.js';
 
 const LISTENER = 'cluster/listener.ts';
-const BATCHER = 'settlement/batcher.ts';
-const SWEEPER = 'intake/sweep/sweeper.ts';
-const LOADER = 'intake/loader.ts';
+const BATCHER = 'worker/batcher.ts';
+const SWEEPER = 'worker/scanner.ts';
+const LOADER = 'worker/loader.ts';
 
 /** A guard of a rare state, a clock read at the wrong moment, a signal that a fallback makes good later, a pause that does not grow. */
 export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   'skips-late-retries': {
     about: 'a retry of what recurs with `none` is skipped as missed',
     patches: [
-      patch('execution/claimer.ts', 'const isFirst = row.attempts === 1;', 'const isFirst = true;'),
+      patch('worker/claimer.ts', 'const isFirst = row.attempts === 1;', 'const isFirst = true;'),
     ],
     tests: ['integration/recurrences/failures'],
   },
   'waits-for-its-own-move': {
     about: 'a plain handler waits for the row that it has moved in a transaction of its own',
-    patches: [patch('producer/own-key.ts', 'transactional || own.movedOn', 'transactional')],
+    patches: [patch('client/self-reschedule.ts', 'transactional || own.movedOn', 'transactional')],
     tests: ['integration/own-key-transactions'],
   },
   'certain-whatever-a-savepoint-took-back': {
     about: 'what was written before a ROLLBACK TO in plain SQL is told of as certain',
     patches: [
       patch(
-        'producer/transaction/after-commit.ts',
+        'transactions/commit-hooks.ts',
         "end === 'committed' && watch?.rollbacks === rollbacksBefore",
         "end === 'committed'",
       ),
@@ -39,7 +39,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
     about: 'a lease counts from the answer of its renewal, and outlives that of the row',
     patches: [
       patch(
-        'settlement/lease-keeper.ts',
+        'worker/lease-keeper.ts',
         'attempt.leaseEndsAtMs = askedAtMs + this.leaseMs',
         'attempt.leaseEndsAtMs = performance.now() + this.leaseMs',
       ),
@@ -48,7 +48,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   },
   'gives-up-after-ten-looks': {
     about: 'a row that is held is given up after ten quick looks',
-    patches: [patch('store/stable-look.ts', 'looks >= LOOKS_MIN &&', 'looks >= LOOKS_MIN ||')],
+    patches: [patch('store/looks.ts', 'looks >= LOOKS_MIN &&', 'looks >= LOOKS_MIN ||')],
     tests: ['unit/store/stable-look'],
   },
   'pauses-end-with-the-next-load': {
@@ -60,7 +60,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
     about: 'a page that ends among delays of one instant leaves out the others',
     patches: [
       patch(
-        'store/sql/wakes/load.sql.ts',
+        'store/sql/fetch.sql.ts',
         'ORDER BY p.wake_at DESC, p.id DESC LIMIT 1',
         'ORDER BY p.wake_at DESC, p.id LIMIT 1',
       ),
@@ -85,9 +85,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   },
   'deaths-are-tried-at-one-pace': {
     about: 'pauses before a dying delay is claimed again do not grow',
-    patches: [
-      patch('execution/dying-delays.ts', 'tries: dying.tries + 1 }', 'tries: dying.tries }'),
-    ],
+    patches: [patch('worker/dead-letters.ts', 'tries: dying.tries + 1 }', 'tries: dying.tries }')],
     tests: ['unit/execution/dying-delays'],
   },
   'listeners-never-forget-failures': {
@@ -97,7 +95,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   },
   'full-pages-are-the-last': {
     about: 'a page of kept calls that is exactly full is taken for all that there are',
-    patches: [patch('runtime/reruns.ts', ' || kept.length === PAGE_MAX', '')],
+    patches: [patch('worker/reruns.ts', ' || kept.length === PAGE_MAX', '')],
     tests: ['unit/runtime/reruns'],
   },
 };

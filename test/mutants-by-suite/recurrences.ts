@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const DECLARE = 'store/sql/recurrences/declare.sql.ts';
-const WITHDRAW = 'store/sql/recurrences/withdraw.sql.ts';
-const TAKEN = 'store/sql/delays/schedule-taken.sql.ts';
+const DECLARE = 'store/sql/recurrences.sql.ts';
+const WITHDRAW = 'store/sql/recurrences.sql.ts';
+const TAKEN = 'store/sql/schedule.sql.ts';
 const RECURRENCE = 'recurrence/recurrence.ts';
 
 /** What recurs with one rule taken out. */
@@ -11,7 +11,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'takes the estimate of the clock for its reading, and begins before it is due',
     patches: [
       patch(
-        'execution/claimer.ts',
+        'worker/claimer.ts',
         'this.clock.afterReading(row.now_ms, performance.now())',
         'this.clock.afterReading(this.clock.nowMs(), performance.now())',
       ),
@@ -33,7 +33,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'says when it is due for the first time by a clock that is ahead',
     patches: [
       patch(
-        'runtime/declarations.ts',
+        'worker/declarations.ts',
         'await this.#store.nowMs()',
         '(await this.#store.nowMs()) + 186',
       ),
@@ -83,20 +83,14 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
   },
   'declares-once': {
     about: 'does not come back for what a run held',
-    patches: [
-      patch(
-        'store/recurrences/recurrence.store.ts',
-        "again: told('again')",
-        "again: told('never')",
-      ),
-    ],
+    patches: [patch('store/recurrence.store.ts', "again: told('again')", "again: told('never')")],
     tests: ['integration/recurrences/declarations'],
   },
   'runs-now-what-was-missed': {
     about: 'leaves the old due time when one is made due by hand that would be missed',
     patches: [
       patch(
-        'store/sql/delays/run-now.sql.ts',
+        'store/sql/delays.sql.ts',
         "CASE WHEN d.repeat ->> 'catchUp'::text = 'none' THEN",
         'CASE WHEN false THEN',
       ),
@@ -107,7 +101,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'counts the next instant of `every` from the run and not from the first one',
     patches: [
       patch(
-        'recurrence/instants.ts',
+        'recurrence/recurrence.ts',
         'after: (ms) => firstMs + Math.max(0, count(ms) + 1) * periodMs,',
         'after: (ms) => ms + periodMs,',
       ),
@@ -150,19 +144,19 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
   },
   'skips-the-missing-hour': {
     about: 'goes by the rules of no cron where clocks change',
-    patches: [patch('recurrence/instants.ts', "    fixedTimeRule: 'no-wildcard',\n", '')],
+    patches: [patch('recurrence/recurrence.ts', "    fixedTimeRule: 'no-wildcard',\n", '')],
     tests: ['unit/recurrence/instants'],
   },
   'reads-another-clock': {
     about: 'reads the wall clock of UTC, whatever the time zone',
-    patches: [patch('recurrence/instants.ts', 'timezone: timeZone,', "timezone: 'UTC',")],
+    patches: [patch('recurrence/recurrence.ts', 'timezone: timeZone,', "timezone: 'UTC',")],
     tests: ['unit/recurrence/instants'],
   },
   'recurs-outside': {
     about: 'moves a row on after the transaction of its handler, and not in it',
     patches: [
       patch(
-        'execution/transaction/removal.ts',
+        'worker/fenced-transaction.ts',
         'const rows = await this.store.recur(items, runner);',
         `setTimeout(() => void this.store.recur(items).catch(() => {}), 100);
     if (items.length > 0) return this.#recurring.map(({ id }) => id);
@@ -197,7 +191,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'counts from now when a handler says again how its own delay recurs',
     patches: [
       patch(
-        'producer/own-key.ts',
+        'client/self-reschedule.ts',
         'if (repeat.hasFirst || !occurrence.recursAs(repeat.how)) return to;',
         'if (repeat.hasFirst || occurrence.recursAs(repeat.how)) return to;',
       ),
@@ -208,7 +202,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'asks for the time of a wall clock without keeping the place of its call',
     patches: [
       patch(
-        'producer/single-writes.ts',
+        'client/producer.ts',
         'return await inOrder([delay], async () => {\n      const timed = await withFirstInstants(this.store, runner, [delay]);',
         'const timed = await withFirstInstants(this.store, runner, [delay]);\n    return await inOrder([delay], async () => {',
       ),
@@ -219,7 +213,7 @@ export const RECURRENCES: Readonly<Record<string, Mutant>> = {
     about: 'stores the payload of a `@RepeatDelay` as it stands in the code',
     patches: [
       patch(
-        'handlers/declaration.ts',
+        'handlers/decorated-method.ts',
         'const stored = payloads.stored(json, owner);',
         'const stored = json as string | Promise<string>;',
       ),

@@ -1,7 +1,7 @@
 import { type Mutant, patch } from './mutant.js';
 
-const RERUN = 'store/sql/delays/rerun.sql.ts';
-const CANCEL = 'store/sql/delays/cancel.sql.ts';
+const RERUN = 'store/sql/schedule.sql.ts';
+const CANCEL = 'store/sql/delays.sql.ts';
 const SPEC = ['integration/rerun'];
 const MODEL = ['integration/rerun-model'];
 
@@ -45,7 +45,7 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(CANCEL, 'd.leased_by IS NULL AND NOT ${hasRerun(tables)}', 'd.leased_by IS NULL'),
       patch(
-        'store/tables/cancel-one.function.ts',
+        'store/tables/functions.ts',
         'AND NOT EXISTS (SELECT FROM ${tables.rerun} r WHERE r.name = _name AND r.key = _key)',
         '',
       ),
@@ -71,7 +71,7 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
     about: 'a handler that moves its own key on loses what came meanwhile',
     patches: [
       patch(
-        'store/sql/delays/move-on.sql.ts',
+        'store/sql/delays.sql.ts',
         'CASE WHEN $4::text IS NULL THEN d.created_at ELSE clock.now END',
         'clock.now',
       ),
@@ -82,7 +82,7 @@ export const RERUNS: Readonly<Record<string, Mutant>> = {
     about: 'what is kept of one test runs in the next',
     patches: [
       patch(
-        'store/sql/testing/clock.sql.ts',
+        'store/sql/testing.sql.ts',
         '[delay, history, pause, quota, permit, rerun, abort]',
         '[delay, history, pause, quota, permit, abort]',
       ),

@@ -1,6 +1,6 @@
 import { type Mutant, patch } from './mutant.js';
 
-const LOCK = 'store/tables/advisory-lock.ts';
+const LOCK = 'store/tables/owners.ts';
 
 /** What a stranger in the database, or a hostile text, can do: each with its mend taken out. */
 export const STRANGERS: Readonly<Record<string, Mutant>> = {
@@ -24,7 +24,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'ends the attempts that a hint names',
     patches: [
       patch(
-        'settlement/abort-watch.ts',
+        'worker/abort-watch.ts',
         'if (ids.some((id) => this.inFlight.runs(id))) this.#hinted.ask();',
         'this.inFlight.abort(this.inFlight.all().filter(({ id }) => ids.includes(id)));',
       ),
@@ -33,14 +33,16 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   },
   'looks-as-often-as-it-is-asked': {
     about: 'looks once for each hint',
-    patches: [patch('tasks/paced.ts', 'this.#lastAtMs + this.pauseMs - performance.now()', '0')],
+    patches: [
+      patch('tasks/recurring-task.ts', 'this.#lastAtMs + this.pauseMs - performance.now()', '0'),
+    ],
     tests: ['unit/tasks/paced'],
   },
   'claims-as-often-as-places-are-told-of': {
     about: 'claims once for each place that a hint tells of',
     patches: [
       patch(
-        'runtime/tell-of-places.ts',
+        'worker/hints.ts',
         'if (told.size > 0) free.ask();',
         'for (const { name, groupNumber } of hint.of) blocks.freedElsewhere(name, groupNumber);',
       ),
@@ -51,7 +53,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'says nothing of triggers whose functions have no search_path of their own',
     patches: [
       patch(
-        'database/preflight.ts',
+        'store/tables/preflight.ts',
         "pg_catalog.starts_with(setting, 'search_path=')",
         'true) AND NOT (true',
       ),
@@ -72,26 +74,26 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'hears-of-aborts-by-hints-alone': {
     about: 'looks for aborts only when a hint comes',
     patches: [
-      patch('settlement/abort-watch.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
-      patch('settlement/abort-watch.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
+      patch('worker/abort-watch.ts', 'return LOOK_EVERY_MS;', 'return 3_600_000;'),
+      patch('worker/abort-watch.ts', '.start(LOOK_EVERY_MS)', '.start(3_600_000)'),
     ],
     tests: ['integration/forged-hints'],
   },
   'takes-what-is-asked-of-a-later-claim': {
     about: 'takes the wish to end a later attempt of the delay',
-    patches: [patch('store/sql/aborts/aborts.sql.ts', 'r.epoch <= i.epoch', 'true')],
+    patches: [patch('store/sql/attempts.sql.ts', 'r.epoch <= i.epoch', 'true')],
     tests: ['integration/abort/callers'],
   },
   'reads-no-row-of-a-group': {
     about: 'forgets hints of delays that have a group',
-    patches: [patch('intake/heard-hints.ts', 'rows.ask(id, isAnyones)', 'true')],
+    patches: [patch('worker/hints.ts', 'rows.ask(id, isAnyones)', 'true')],
     tests: ['cluster/hints'],
   },
   'logs-texts-as-they-are': {
     about: 'logs keys and errors as they are',
     patches: [
       patch(
-        'delay/log-lines.ts',
+        'api/printable.ts',
         'this.#logger.warn(`${printable(line)}',
         'this.#logger.warn(`${line}',
       ),
@@ -100,13 +102,13 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   },
   'lets-texts-turn-their-direction': {
     about: 'shows what turns the direction of writing, and what cannot be seen',
-    patches: [patch('delay/printable.ts', 'ACTS.test(kept) ?', '/\\p{Cc}/u.test(kept) ?')],
+    patches: [patch('api/printable.ts', 'ACTS.test(kept) ?', '/\\p{Cc}/u.test(kept) ?')],
     tests: ['unit/delay/printable', 'hostile/hostile-texts'],
   },
   'takes-lines-of-a-message-for-frames': {
     about: 'logs a line of a message that looks like a frame of a stack',
     patches: [
-      patch('delay/printable.ts', '(at < 0 ? stack : stack.slice(at + message.length))', 'stack'),
+      patch('api/printable.ts', '(at < 0 ? stack : stack.slice(at + message.length))', 'stack'),
     ],
     tests: ['unit/delay/printable'],
   },
@@ -114,7 +116,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'takes for an option what another package has put into Object.prototype',
     patches: [
       patch(
-        'validation/known-options.ts',
+        'config/known-options.ts',
         'if (value === undefined || Object.hasOwn(options, name)) return value;',
         'return value;',
       ),
@@ -125,7 +127,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'hands options on in an object that inherits what is in Object.prototype',
     patches: [
       patch(
-        'validation/known-options.ts',
+        'config/known-options.ts',
         'Object.create(null) as Record<string, unknown>',
         '{} as Record<string, unknown>',
       ),
@@ -136,7 +138,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
     about: 'reads a payload as it is that the strict codec has not written',
     patches: [
       patch(
-        'payloads/payload-codec.ts',
+        'config/payload-codec.ts',
         'if (codec?.strict !== true) return JSON.parse(text);',
         'return JSON.parse(text);',
       ),

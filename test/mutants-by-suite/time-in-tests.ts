@@ -1,6 +1,6 @@
 import { type Mutant, patch } from './mutant.js';
 
-const CLOCK = 'store/sql/parts/clock.ts';
+const CLOCK = 'store/sql/fragments/clock.ts';
 const TESTED = ['integration/testing/one-clock', 'integration/testing/virtual-time'];
 
 /** What `DelayTesting` promises of time, each with its mend taken out: a test has one clock, and it costs what it runs. */
@@ -19,7 +19,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: "counts `after` from real time in a caller's transaction",
     patches: [
       patch(
-        'store/tables/schedule-one.function.ts',
+        'store/tables/functions.ts',
         '_now timestamptz := ${tables.now};',
         '_now timestamptz := clock_timestamp();',
       ),
@@ -29,7 +29,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   'recurs-by-another-clock': {
     about: 'asks the real time for the first instant of a wall clock',
     patches: [
-      patch('store/sql/recurrences/now.sql.ts', 'epochMs(now)', "epochMs('clock_timestamp()')"),
+      patch('store/sql/recurrences.sql.ts', 'epochMs(now)', "epochMs('clock_timestamp()')"),
     ],
     tests: ['integration/testing/one-clock'],
   },
@@ -37,7 +37,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: 'waits for a rate by the clock of the process while a test lets time pass',
     patches: [
       patch(
-        'runtime/worker.ts',
+        'worker/worker.ts',
         'new LimitBlocks(wheel, tested && (() => tested.nowMs()))',
         'new LimitBlocks(wheel)',
       ),
@@ -48,7 +48,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: "lets the test's clock go on while what is due runs",
     patches: [
       patch(
-        'runtime/test-clock.ts',
+        'worker/manual-runs.ts',
         'this.#state = { standsMs: atMs, isSet, aheadMs: 0 };',
         'this.#state = { standsMs: atMs, isSet, aheadMs: 0 };\n    await this.store.flow(atMs);',
       ),
@@ -66,7 +66,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: 'keeps history, pauses and limits when a test begins anew',
     patches: [
       patch(
-        'store/sql/testing/clock.sql.ts',
+        'store/sql/testing.sql.ts',
         '[delay, history, pause, quota, permit, rerun, abort]\n',
         '[delay, history, pause, quota, permit, rerun, abort].slice(0, 1)\n',
       ),
@@ -84,7 +84,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     about: 'tells a faked `Date` of a step when that has run',
     patches: [
       patch(
-        'runtime/test-clock.ts',
+        'worker/manual-runs.ts',
         'aheadMs: 0 };\n    this.#tell();',
         'aheadMs: 0 };\n    setTimeout(() => this.#tell(), 50);',
       ),

@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const GUARD = 'execution/transaction/transaction-guard.ts';
-const SESSION = 'execution/transaction/attempt-session.ts';
-const AFTER_COMMIT = 'producer/transaction/after-commit.ts';
+const GUARD = 'transactions/transaction-guard.ts';
+const SESSION = 'transactions/attempt-session.ts';
+const AFTER_COMMIT = 'transactions/commit-hooks.ts';
 const JOIN = 'join-transactions.ts';
 
 /** A transaction in which the library is called does not see to it. */
@@ -88,7 +88,7 @@ export const SHARED_TRANSACTIONS: Readonly<Record<string, Mutant>> = {
     about: 'refuses a write of a joined service that names no transaction',
     patches: [
       patch(
-        'producer/transaction/callers-transaction.ts',
+        'transactions/callers-transaction.ts',
         'const isAsked = !isTransactional || isJoined(acting);',
         'const isAsked = !isTransactional;',
       ),

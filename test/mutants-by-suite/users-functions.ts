@@ -1,8 +1,8 @@
 import { type Mutant, patch } from './mutant.js';
 
-const ADOPTED = 'delay/adopted.ts';
-const CODEC = 'payloads/payload-codec.ts';
-const SCHEMA = 'payloads/schema-check.ts';
+const ADOPTED = 'api/adopted.ts';
+const CODEC = 'config/payload-codec.ts';
+const SCHEMA = 'config/payloads.ts';
 
 /** Values and errors of a user's functions that go past the one door. */
 export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
@@ -21,7 +21,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(ADOPTED, '!OWN.some((name) => Object.hasOwn(value, name))', 'OWN.length > 0'),
       patch(
-        'execution/call/invoke.ts',
+        'worker/executor.ts',
         'adopted(handler.invoke(work, ctx))',
         'handler.invoke(work, ctx)',
       ),
@@ -47,7 +47,11 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
   'waits-for-a-codec': {
     about: 'keeps the call of a codec or a schema that never answers',
     patches: [
-      patch('payloads/in-time.ts', 'if (value !== LATE) return value;', 'return value as Answer;'),
+      patch(
+        'config/payload-codec.ts',
+        'if (value !== LATE) return value;',
+        'return value as Answer;',
+      ),
     ],
     tests: ['unit/payloads/schemas'],
   },
@@ -65,7 +69,11 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
   'trusts-results': {
     about: 'throws what the result of a schema throws that is read',
     patches: [
-      patch(SCHEMA, "read(() => Reflect.get(result, 'issues'))", "Reflect.get(result, 'issues')"),
+      patch(
+        SCHEMA,
+        "readPart(() => Reflect.get(result, 'issues'))",
+        "Reflect.get(result, 'issues')",
+      ),
     ],
     tests: ['hostile/users-functions'],
   },
@@ -91,7 +99,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     about: 'leaves out the timers of a turn when the logger throws',
     patches: [
       patch(
-        'wheel/wheel.service.ts',
+        'timer-wheel/wheel.service.ts',
         'quietly(() => this.#logger.error(`${what} failed: ${describeError(error)}`, error));',
         'this.#logger.error(`${what} failed: ${describeError(error)}`, error);',
       ),
@@ -101,7 +109,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
   'does-not-wait-for-progress': {
     about: 'lets a rejection of onProgress end the process',
     patches: [
-      patch('producer/matching.ts', 'await adopted<unknown>(onProgress?.(', 'void (onProgress?.('),
+      patch('client/selections.ts', 'await adopted<unknown>(onProgress?.(', 'void (onProgress?.('),
     ],
     tests: ['hostile/users-functions'],
   },

@@ -6,49 +6,49 @@ export type Equivalent = Omit<Description, 'line'> & { why: string };
 /** Those that were drawn and judged so far. */
 export const EQUIVALENT: readonly Equivalent[] = [
   {
-    file: 'src/delay-queue/producer/matching.ts',
+    file: 'src/delay-queue/client/selections.ts',
     was: "const behind = place.among === 'ended' ? place.behind : undefined;",
     is: 'const behind = true ? place.behind : undefined;',
     why: 'a place among what lives has no `behind`',
   },
   {
-    file: 'src/delay-queue/intake/sweep/sweeper.ts',
+    file: 'src/delay-queue/worker/scanner.ts',
     was: 'const isOld = performance.now() - this.#passBeganAtMs >= this.everyMs;',
     is: 'const isOld = performance.now() - this.#passBeganAtMs > this.everyMs;',
     why: 'a clock of fractions of a millisecond is never exactly there',
   },
   {
-    file: 'src/delay-queue/execution/places/claim-sizes.ts',
+    file: 'src/delay-queue/worker/limits.ts',
     was: 'known = { size: new StatementSize(this.max, this.#slowMs(name)), hasFailed: true };',
     is: 'known = { size: new StatementSize(this.max, this.#slowMs(name)), hasFailed: false };',
     why: 'it is set to true two lines below',
   },
   {
-    file: 'src/delay-queue/store/sql/delays/rerun.sql.ts',
+    file: 'src/delay-queue/store/sql/schedule.sql.ts',
     was: 'const INSERT_WAITS_MS_MAX = 10;',
     is: 'const INSERT_WAITS_MS_MAX = 9;',
     why: 'how long one waits for another call: a millisecond more or less',
   },
   {
-    file: 'src/delay-queue/handlers/handler-settings.ts',
+    file: 'src/delay-queue/handlers/handler.explorer.ts',
     was: 'concurrency: true,',
     is: 'concurrency: false,',
     why: 'the keys of that object are used, and no value',
   },
   {
-    file: 'src/delay-queue/producer/transaction/transactions.ts',
+    file: 'src/delay-queue/transactions/transactions.ts',
     was: "return await despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
     is: "return despiteDeadlocks(() => manager.transaction((ours) => write(ours, { ...runnerOf(ours), transaction: 'ours' })), );",
     why: 'the caller awaits it, and nothing here catches what it throws',
   },
   {
-    file: 'src/delay-queue/execution/transaction/transaction-guard.ts',
+    file: 'src/delay-queue/transactions/transaction-guard.ts',
     was: 'this.#open += 1;',
     is: 'this.#open -= 1;',
     why: 'a COMMIT or ROLLBACK too many is refused by its text as well, with the same error',
   },
   {
-    file: 'src/delay-queue/producer/transaction/after-commit.ts',
+    file: 'src/delay-queue/transactions/commit-hooks.ts',
     was: 'this.#subscribe();',
     is: ';',
     why: 'in hold(): each call of the library subscribes, and before the first one there is nothing to hear',

@@ -118,7 +118,7 @@ export class Reach {
   }
 }
 
-/** `intake/sweep/sweep-start.ts` has a spec `intake/sweep-start`, or its room has one. */
+/** `worker/scanner.ts` has a spec `intake/sweep-start`, or its room has one. */
 function isAbout(spec: string, file: string): boolean {
   const [name = ''] = (file.split('/').at(-1) ?? '').split('.');
   return (

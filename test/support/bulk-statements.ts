@@ -1,31 +1,37 @@
 import { expect } from '@jest/globals';
-import { claimDyingSql, claimSql } from '../../src/delay-queue/store/sql/attempts/claim.sql.js';
-import { completeSql } from '../../src/delay-queue/store/sql/attempts/complete.sql.js';
-import { exhaustedSql } from '../../src/delay-queue/store/sql/attempts/exhausted.sql.js';
-import { lookAtSql } from '../../src/delay-queue/store/sql/attempts/look-at.sql.js';
-import { renewSql } from '../../src/delay-queue/store/sql/attempts/renew.sql.js';
-import { retrySql } from '../../src/delay-queue/store/sql/attempts/retry.sql.js';
-import { cancelSql, cancelWaitingSql } from '../../src/delay-queue/store/sql/delays/cancel.sql.js';
-import { moveOnSql } from '../../src/delay-queue/store/sql/delays/move-on.sql.js';
-import { scheduleUndoSql } from '../../src/delay-queue/store/sql/delays/schedule-undo.sql.js';
-import { rescheduleSql } from '../../src/delay-queue/store/sql/delays/reschedule.sql.js';
-import { runNowSql } from '../../src/delay-queue/store/sql/delays/run-now.sql.js';
-import { Targets } from '../../src/delay-queue/store/sql/parts/targets.js';
+import {
+  claimDyingSql,
+  claimLimitedSql,
+  claimSql,
+  forgetPermitsSql,
+  forgetQuotasSql,
+  lockQuotasSql,
+} from '../../src/delay-queue/store/sql/claim.sql.js';
+import {
+  askAbortsSql,
+  completeSql,
+  exhaustedSql,
+  lookAtSql,
+  renewSql,
+  retrySql,
+} from '../../src/delay-queue/store/sql/attempts.sql.js';
+import {
+  cancelSql,
+  cancelWaitingSql,
+  moveOnSql,
+  rescheduleSql,
+  runNowSql,
+} from '../../src/delay-queue/store/sql/delays.sql.js';
 import {
   scheduleAllNewSql,
   scheduleKeylessSql,
   scheduleNewSql,
-} from '../../src/delay-queue/store/sql/delays/schedule-new.sql.js';
-import {
-  claimLimitedSql,
-  forgetPermitsSql,
-  forgetQuotasSql,
-} from '../../src/delay-queue/store/sql/limits/claim-limited.sql.js';
-import { lockQuotasSql } from '../../src/delay-queue/store/sql/limits/lock-quotas.sql.js';
-import { askAbortsSql } from '../../src/delay-queue/store/sql/aborts/aborts.sql.js';
-import { recurSql } from '../../src/delay-queue/store/sql/recurrences/recur.sql.js';
-import { scheduleTakenSql } from '../../src/delay-queue/store/sql/delays/schedule-taken.sql.js';
-import { tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+  scheduleTakenSql,
+  scheduleUndoSql,
+} from '../../src/delay-queue/store/sql/schedule.sql.js';
+import { Targets } from '../../src/delay-queue/store/sql/fragments/targets.js';
+import { recurSql } from '../../src/delay-queue/store/sql/recurrences.sql.js';
+import { tablesOf } from '../../src/delay-queue/database/tables.js';
 import type { Plan } from './explain.js';
 import { FUTURE, OVERDUE, SERVED } from './full-tables.js';
 

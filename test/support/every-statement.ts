@@ -3,11 +3,10 @@ import {
   anyNameOf,
   matching,
   matchingEnded,
-} from '../../src/delay-queue/store/sql/parts/filter.js';
-import { Targets } from '../../src/delay-queue/store/sql/parts/targets.js';
-import { cancelOneSql } from '../../src/delay-queue/store/tables/cancel-one.function.js';
-import { scheduleOneSql } from '../../src/delay-queue/store/tables/schedule-one.function.js';
-import { type Tables, tablesOf } from '../../src/delay-queue/store/tables/schema.js';
+} from '../../src/delay-queue/store/sql/fragments/filter.js';
+import { Targets } from '../../src/delay-queue/store/sql/fragments/targets.js';
+import { cancelOneSql, scheduleOneSql } from '../../src/delay-queue/store/tables/functions.js';
+import { type Tables, tablesOf } from '../../src/delay-queue/database/tables.js';
 
 /** A statement, and the call that made it. */
 export interface Statement {
@@ -15,7 +14,7 @@ export interface Statement {
   text: string;
 }
 
-const SQL = new URL('../../src/delay-queue/store/sql/', import.meta.url);
+const LIBRARY = new URL('../../src/delay-queue/', import.meta.url);
 const KEPT = ['nothing', 'ends', 'attempts'];
 const LOCK_WAITS = ['waits', 'a while', 'at once'];
 
@@ -79,7 +78,7 @@ const CHOICES: Readonly<Record<string, Choices | ((tables: Tables) => Choices)>>
   withdrawSql: [KEPT],
 };
 
-/** Of all files in `store/sql`, and the calls of our functions, with the clock of the database and with that of tests. */
+/** Of all files of statements, and the calls of our functions, with the clock of the database and with that of tests. */
 export async function everyStatement(schema = 'delay_queue'): Promise<Statement[]> {
   const found: Statement[] = [];
   const unused = new Set(Object.keys(CHOICES));
@@ -106,13 +105,13 @@ export async function everyStatement(schema = 'delay_queue'): Promise<Statement[
 type Make = (tables: Tables, ...chosen: unknown[]) => string;
 
 async function statementFunctions(): Promise<[name: string, make: Make][]> {
-  const files = readdirSync(SQL, { recursive: true, encoding: 'utf8' });
+  const files = readdirSync(LIBRARY, { recursive: true, encoding: 'utf8' });
   const found: [string, Make][] = [
     ['scheduleOneSql', scheduleOneSql],
     ['cancelOneSql', cancelOneSql],
   ];
   for (const file of files.filter((name) => name.endsWith('.sql.ts')).toSorted()) {
-    const exported = (await import(new URL(file, SQL).href)) as Record<string, unknown>;
+    const exported = (await import(new URL(file, LIBRARY).href)) as Record<string, unknown>;
     for (const [name, value] of Object.entries(exported)) {
       if (name.endsWith('Sql') && typeof value === 'function') found.push([name, value as Make]);
     }

@@ -1,4 +1,4 @@
-import { Sweeper } from '../../src/delay-queue/intake/sweep/sweeper.js';
+import { Sweeper } from '../../src/delay-queue/worker/scanner.js';
 
 const RARE_MS = 3_600_000;
 

@@ -4,7 +4,7 @@ import { Logger } from '@nestjs/common';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayRolledBackError, joinTypeormTransactional } from 'nestjs-delay-queue';
 import type { DataSource, EntityManager } from 'typeorm';
-import { TransactionEnds } from '../../src/delay-queue/producer/transaction/after-commit.js';
+import { TransactionEnds } from '../../src/delay-queue/transactions/commit-hooks.js';
 
 /** What the library's context holds, and how deep its `run` was. */
 let context: Map<string, unknown>;

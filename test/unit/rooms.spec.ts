@@ -10,7 +10,7 @@ const LIBRARY = fileURLToPath(new URL('../../src/delay-queue', import.meta.url))
 const ROOMS = roomsOf(readFileSync(ARCHITECTURE, 'utf8'));
 
 function roomsOf(document: string): [room: string, needs: string[]][] {
-  const [, table = ''] = /```text\n(delay:[^`]*)```/.exec(document) ?? [];
+  const [, table = ''] = /```text\n(api:[^`]*)```/.exec(document) ?? [];
   return table
     .trim()
     .split('\n')

@@ -1,5 +1,5 @@
-import { groupNumber } from '../store/wire/ownership.js';
-import type { Wake } from '../store/wire/wakes.js';
+import { groupNumber } from '../store/rows/attempt-rows.js';
+import type { Wake } from '../store/rows/delay-rows.js';
 
 /** A wake as a hint tells of it. Everyone who may connect hears a hint, and a group may be a customer: only its number travels. */
 export type HintedWake = Omit<Wake, 'group'> & { groupNumber: number | null };

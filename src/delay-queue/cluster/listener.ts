@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Client } from 'pg';
-import type { DelayEvents } from '../delay/delay.events.js';
-import { retryPauseMs } from '../tasks/growing-pause.js';
+import type { DelayEvents } from '../api/events.js';
 import type { EngineConnections } from '../database/engine-connections.js';
-import { farewellSql, presenceSql } from '../store/sql/nodes/presence.sql.js';
-import { parseHint, type Hint } from './hint.js';
-import type { Idle } from '../tasks/idle.js';
-import { END_WITHIN_MS, type Hearing, hears, listen, unlisten } from './session-probe.js';
-import { Signal } from '../tasks/signal.js';
+import { farewellSql, presenceSql } from '../store/sql/fragments/presence.js';
+import { retryPauseMs } from '../tasks/growing-pause.js';
+import type { Idle } from '../tasks/recurring-task.js';
+import { LATE, Signal, within } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
-import { LATE, within } from '../tasks/within.js';
+import { type Hint, parseHint } from './hint.js';
+import { END_WITHIN_MS, type Hearing, hears, listen, unlisten } from './session-probe.js';
 
 /**
  * The server has to answer over the listening connection within that time. With a load every 10 s a connection that died

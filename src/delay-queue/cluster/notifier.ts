@@ -1,9 +1,8 @@
-import type { DelayEvents } from '../delay/delay.events.js';
-import { texts } from '../store/wire/arrays.js';
-import type { Runner } from '../store/wire/runner.js';
-import { groupText, type Wake } from '../store/wire/wakes.js';
-import { encodeAborts, encodeVacant, encodeWakes, nodesHint } from './hint.js';
+import type { DelayEvents } from '../api/events.js';
+import type { Runner } from '../database/runner.js';
+import { groupText, texts, type Wake } from '../store/rows/delay-rows.js';
 import { Trouble } from '../tasks/trouble.js';
+import { encodeAborts, encodeVacant, encodeWakes, nodesHint } from './hint.js';
 
 /** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */
 const QUEUE_MAX = 10_000;

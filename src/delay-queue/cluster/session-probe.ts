@@ -2,9 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as pauseFor } from 'node:timers/promises';
 import type { Client, Notification } from 'pg';
 import type { EngineConnections } from '../database/engine-connections.js';
-import type { Runner } from '../store/wire/runner.js';
+import type { Runner } from '../database/runner.js';
 import { retryPauseMs } from '../tasks/growing-pause.js';
-import { within } from '../tasks/within.js';
+import { within } from '../tasks/signal.js';
 import { parseHint, probeHint } from './hint.js';
 
 /** A server that has not delivered its own notification by then does not. */

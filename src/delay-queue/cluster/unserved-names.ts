@@ -1,6 +1,6 @@
-import type { DelayEvents } from '../delay/delay.events.js';
+import type { DelayEvents } from '../api/events.js';
 import type { NodeStore } from '../store/node.store.js';
-import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
 
 /** Names that are asked about in the life of a process: who makes up names gets no more advice. */
 const NAMES_MAX = 1_000;

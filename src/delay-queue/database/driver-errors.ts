@@ -1,4 +1,114 @@
-import { LOCK_NOT_AVAILABLE, sqlStateOf, UNIQUE_VIOLATION } from '../store/sql-state.js';
+import { DelayConfigError, DelayError } from '../api/errors.js';
+import { identityMended } from './identity.js';
+import { namesOf, tablesOf } from './tables.js';
+
+/** What its error says: no text of a number. */
+export const CLAIM_LOST = 'delay-queue: lost the claim of delay';
+
+/** The five characters by which Postgres names what went wrong, if it was Postgres who said so. */
+export function sqlStateOf(error: unknown): string | undefined {
+  if (!(error instanceof Error) || !('code' in error)) return undefined;
+  return typeof error.code === 'string' && SQLSTATE.test(error.code) ? error.code : undefined;
+}
+
+/**
+ * Classes of SQLSTATE that say what is wrong with the data, with a constraint, or what a trigger or a right has refused: the
+ * same statement is refused again. So is 0A000, and 42501, which a role may be granted, but not by trying.
+ */
+const LASTING = /^(?:09|21|22|23|27|2F|38|39|44|54|P0)|^0A000$|^42501$/;
+
+/**
+ * Limits of time, of memory, and of size, and connections that ended: of a statement of many rows these may say that it was
+ * too large. 57P03 and 53300 are of a server that accepts no connection.
+ */
+const TOO_MUCH = /^(?:08|54)|^(?:25P04|53200|53400|55P03|57014|57P01|57P02)$/;
+
+/** Nothing was sent. */
+const NOT_CONNECTED = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
+
+/** Whether the same statement would be refused again: write something else, or leave out what is refused. */
+export function isLasting(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  return state !== undefined && LASTING.test(state);
+}
+
+/** Whether a smaller statement may do what this one could not. */
+export function isTooMuch(error: unknown): boolean {
+  const state = sqlStateOf(error);
+  if (state !== undefined) return TOO_MUCH.test(state);
+  if (error instanceof DelayError) return false;
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return typeof code !== 'string' || !NOT_CONNECTED.has(code);
+}
+
+/** Of these alone it is certain that they were about the statement, and not about its server or its connection. */
+const TOO_LARGE = /^54|^(?:53200|53400|57014)$/;
+
+/** Whether a smaller statement is worth sending at once. */
+export const isTooLarge = (error: unknown): boolean => TOO_LARGE.test(sqlStateOf(error) ?? '');
+
+/** A character that the encoding of the database does not have. */
+const UNTRANSLATABLE = new Set(['22P05', '22021']);
+
+export const isUntranslatable = (error: unknown): boolean =>
+  UNTRANSLATABLE.has(sqlStateOf(error) ?? '');
+
+/** Another row has the key. */
+export const UNIQUE_VIOLATION = '23505';
+
+/** A column that has to be there is left out. */
+export const NOT_NULL_VIOLATION = '23502';
+
+/** There is no such table, column or function. */
+export const UNDEFINED: ReadonlySet<string> = new Set(['42P01', '42703', '42883']);
+
+/** The role may not do that. */
+export const PERMISSION_DENIED = '42501';
+
+/** `lock_timeout` has run out. */
+export const LOCK_NOT_AVAILABLE = '55P03';
+
+/** A text is none of the type that it should become. */
+const INVALID_TEXT_REPRESENTATION = '22P02';
+
+/** A removal has failed because its row is not there: by the only error that plain SQL can make of that. */
+export const isClaimLost = (error: unknown): boolean =>
+  sqlStateOf(error) === INVALID_TEXT_REPRESENTATION &&
+  error instanceof Error &&
+  error.message.includes(CLAIM_LOST);
+
+/** A prepared statement that the session does not know, or no longer. */
+const INVALID_SQL_STATEMENT_NAME = '26000';
+
+/** A statement of the transaction has failed, and none is run any more. */
+const IN_FAILED_SQL_TRANSACTION = '25P02';
+
+export const isInFailedTransaction = (error: unknown): boolean =>
+  sqlStateOf(error) === IN_FAILED_SQL_TRANSACTION;
+
+/**
+ * What a session says for itself and not for its statement: it takes no writes, since its server is a replica by now or was
+ * told so (25006), its server ends it (57P01 to 57P03), or a proxy has lost the server behind it (class 08).
+ */
+const SESSION_UNFIT = /^(?:08...|25006|57P0[1-3])$/;
+
+/** Whether another session may do what this one could not, by the state that it answered. */
+export const isUnfitSession = (state: unknown): boolean =>
+  typeof state === 'string' && SESSION_UNFIT.test(state);
+
+/** `default_transaction_read_only`, a replica, or a transaction that was begun like that. */
+const READ_ONLY_SQL_TRANSACTION = '25006';
+
+export const isReadOnly = (error: unknown): boolean =>
+  sqlStateOf(error) === READ_ONLY_SQL_TRANSACTION;
+
+export const isStatementGone = (error: unknown): boolean =>
+  sqlStateOf(error) === INVALID_SQL_STATEMENT_NAME;
+
+/** What a function was given makes no sense here. */
+export const INVALID_PARAMETER_VALUE = '22023';
+
+const SQLSTATE = /^[0-9A-Z]{5}$/;
 
 /** Connection and operator classes of SQLSTATE: a statement with such an error may have been committed. */
 const OUTCOME_UNKNOWN = /^(?:08|25P04|57P)/;
@@ -30,3 +140,60 @@ export const ranOutOfTime = (error: unknown): boolean => sqlStateOf(error) === Q
  */
 export const isUnanswered = (error: unknown): boolean =>
   error instanceof Error && error.message === 'Query read timeout';
+
+/** What Postgres tells about an error, beside its class. */
+interface Told {
+  schema?: string;
+  table?: string;
+  constraint?: string;
+  /** Where in the statement itself, and not in a function that it has called. */
+  position?: string;
+  /** The function of the server: its name is the same in all languages, and the message is not. */
+  routine?: string;
+}
+
+/**
+ * An error that a statement of ours gets where the database is not, or no longer, as the start has to find it: one with
+ * a code, which says what to do. Any other stays as it is, also those of users' triggers and constraints on our tables.
+ */
+export function explained(error: unknown, schema: string): unknown {
+  const state = sqlStateOf(error);
+  if (state === undefined) return error;
+  const { message } = error as Error;
+  const told = error as Told;
+  const ours = namesOf(schema);
+  const isOurs = message.match(/\w+/g)?.some((word) => ours.has(word)) ?? false;
+  const isOurTable = told.schema === schema && told.table === 'delay';
+  if (state === UNIQUE_VIOLATION && isOurTable && told.constraint === 'delay_pkey') {
+    return new DelayConfigError(`${message}. ${identityMended(schema)}`, { cause: error });
+  }
+  if (state === PERMISSION_DENIED && isOurs && told.routine === 'aclcheck_error') {
+    return lacksRights(error as Error, schema);
+  }
+  const isMissing =
+    UNDEFINED.has(state) && (isOurs || (state === '42703' && told.position !== undefined));
+  if (isMissing || (state === NOT_NULL_VIOLATION && isOurTable)) {
+    return new DelayConfigError(`${message}: ${toMigrate(schema)}`, { cause: error });
+  }
+  return error;
+}
+
+/** An error of the start: where the role lacks a right, one that says which rights there have to be. */
+export const startError = (error: unknown, schema: string): unknown =>
+  sqlStateOf(error) === PERMISSION_DENIED
+    ? lacksRights(error as Error, schema)
+    : explained(error, schema);
+
+export const toMigrate = (schema: string): string =>
+  `add ...delayQueueMigrations(${schema === 'delay_queue' ? '' : `{ schema: '${schema}' }`}) to the DataSource's ` +
+  'migrations and run them, or set the option schema';
+
+function lacksRights(error: Error, schema: string): DelayConfigError {
+  const { schema: quoted } = tablesOf(schema);
+  return new DelayConfigError(
+    `${error.message}. The role of the application needs GRANT USAGE ON SCHEMA ${quoted}, ` +
+      `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${quoted} and, where not everybody may, ` +
+      `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${quoted}`,
+    { cause: error },
+  );
+}

@@ -1,23 +1,25 @@
-import type { DataSource } from 'typeorm';
 import type { Client, ClientBase } from 'pg';
-import type { Runner, SessionRunner } from '../store/wire/runner.js';
-import {
-  callersConfig,
-  type ConnectionConfig,
-  engineConfig,
-  QUERY_TIMEOUT_MS,
-  queryTimeoutMs,
-} from './connection-config.js';
-import { OwnPool } from './own-pool.js';
+import type { DataSource } from 'typeorm';
 import {
   driverOf,
+  poolOptionsOf,
+  type PostgresDriver,
   renewPool,
   watchPool,
-  type PostgresDriver,
-  poolOptionsOf,
 } from './application-pool.js';
+import {
+  bring,
+  callersConfig,
+  callersSettings,
+  type ConnectionConfig,
+  engineConfig,
+  engineSettings,
+  QUERY_TIMEOUT_MS,
+  queryTimeoutMsOf,
+} from './connection-config.js';
+import { OwnPool } from './own-pool.js';
 import { PreparedStatements } from './prepared-statements.js';
-import { bring, callersSettings, engineSettings } from './session-settings.js';
+import type { Runner, SessionRunner } from './runner.js';
 
 const IDLE_MS = 60_000;
 
@@ -45,7 +47,7 @@ export class EngineConnections implements Runner {
     const options = poolOptionsOf(dataSource);
     this.#config = engineConfig(options, applicationName);
     this.#engines = this.#pool(this.#config, max, this.#prepared);
-    this.#preparedByKey = new PreparedStatements(callersSettings(queryTimeoutMs(options)));
+    this.#preparedByKey = new PreparedStatements(callersSettings(queryTimeoutMsOf(options)));
     this.#callers = this.#pool(callersConfig(options), max, this.#preparedByKey);
     this.#watchPool();
   }

@@ -1,6 +1,6 @@
-import { DelayConfigError } from '../delay/delay.errors.js';
-import { tablesOf } from '../store/tables/schema.js';
-import type { Runner } from '../store/wire/runner.js';
+import { DelayConfigError } from '../api/errors.js';
+import { tablesOf } from './tables.js';
+import type { Runner } from './runner.js';
 
 /**
  * Logical replication copies rows and no sequences: the ids begin again on the new server, and each `schedule` would meet

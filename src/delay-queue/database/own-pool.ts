@@ -1,11 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
-import { DelayUnavailableError } from '../delay/delay.errors.js';
-import { hangingSql } from '../store/sql/attempts/transaction-status.sql.js';
-import { isReadOnly } from '../store/sql-state.js';
-import type { Runner } from '../store/wire/runner.js';
-import { within } from '../tasks/within.js';
-import { isUnanswered } from './driver-errors.js';
+import { DelayUnavailableError } from '../api/errors.js';
+import { within } from '../tasks/signal.js';
+import { isReadOnly, isUnanswered } from './driver-errors.js';
 import type { PreparedStatements } from './prepared-statements.js';
+import type { Runner } from './runner.js';
+import { hangingSql } from './transaction-status.sql.js';
 
 /** Statements that have no answer so long after the pool began to close are cut. */
 const CLOSE_WITHIN_MS = 5_000;

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { ClientBase, QueryResult } from 'pg';
-import { isStatementGone } from '../store/sql-state.js';
-import type { SharedTrip } from '../store/wire/runner.js';
-import { bring, type SessionSettings } from './session-settings.js';
+import { bring, type SessionSettings } from './connection-config.js';
+import { isStatementGone } from './driver-errors.js';
+import type { SharedTrip } from './runner.js';
 
 type Answer<Row> = QueryResult<Row & object>;
 

@@ -1,6 +1,11 @@
 import 'reflect-metadata';
 import { isAsyncFunction, isGeneratorFunction } from 'node:util/types';
-import { DelayConfigError } from '../delay/delay.errors.js';
+import { DelayConfigError } from '../api/errors.js';
+import type { DelayRepeat } from '../api/times.js';
+import { checkKnownOptions } from '../config/known-options.js';
+import { checkKey, checkName } from '../config/names.js';
+import type { Payloads } from '../config/payloads.js';
+import { checkRepeat, REPEAT_OPTIONS } from '../config/repeat-options.js';
 
 /** Names of the methods of a class that carry one of our decorators. */
 const DECORATED_METADATA = 'nestjs-delay-queue:decorated';
@@ -135,4 +140,38 @@ function otherThanMethod(descriptor: PropertyDescriptor | undefined): string | u
 /** Standard decorators are called with the method itself and a context that says what it is. */
 function isStandardContext(context: unknown): context is { name: unknown } {
   return typeof context === 'object' && context !== null && 'kind' in context && 'name' in context;
+}
+
+/** A delay that recurs, as the code declares it. */
+export interface Declaration {
+  name: string;
+  key: string;
+  /** JSON text, as it is stored. */
+  payload: string;
+  repeat: DelayRepeat;
+}
+
+/** The key of one that is declared without. */
+export const KEY_DEFAULT = 'repeat';
+
+const OPTIONS = [...REPEAT_OPTIONS, 'key', 'payload'];
+
+/**
+ * @returns a promise only if a schema or the codec answers one
+ * @throws DelayInvalidError naming the option, or the path of what does not fit into the payload's schema;
+ * DelayCodecError; and what the schema throws
+ */
+export function declarationOf(
+  name: unknown,
+  options: unknown,
+  payloads: Payloads,
+): Declaration | Promise<Declaration> {
+  const given = checkKnownOptions(options, 'options', OPTIONS);
+  const { key = KEY_DEFAULT, payload = null } = given;
+  const owner = { name: checkName(name), key: checkKey(key) };
+  const json = payloads.jsonOf(payload);
+  const repeat = checkRepeat(given);
+  const stored = payloads.stored(json, owner);
+  if (!(stored instanceof Promise)) return { ...owner, payload: stored, repeat };
+  return stored.then((text) => ({ ...owner, payload: text, repeat }));
 }

@@ -1,22 +1,141 @@
 import { Inject, Injectable } from '@nestjs/common';
 import { DiscoveryService, MetadataScanner } from '@nestjs/core';
-import { RESOLVED_OPTIONS, type ResolvedOptions } from '../options/delay-queue.options.js';
-import { DelayConfigError } from '../delay/delay.errors.js';
-import { type DelayEventMap, DelayEvents } from '../delay/delay.events.js';
-import { describeError } from '../delay/error-text.js';
-import { adopted, unheard } from '../delay/adopted.js';
-import { deadNamesOf } from './on-dead-delay.decorator.js';
-import { checkDecorated } from './decorated-method.js';
-import { declarationOf } from './declaration.js';
-import { eventsOf } from './on-delay-event.decorator.js';
-import { onDelayMetadata } from './on-delay.decorator.js';
-import { repeatDelayMetadata } from './repeat-delay.decorator.js';
-import { handlerSettings } from './handler-settings.js';
-import { HandlerRegistry } from './handler.registry.js';
-import { type FoundMethod, type InstanceWrapper, isStatic } from './invocation/found-method.js';
-import { Invoker } from './invocation/invoker.js';
-import { atStart } from '../validation/blame.js';
-import { checkName } from '../validation/names.js';
+import { adopted, unheard } from '../api/adopted.js';
+import { describeError } from '../api/error-text.js';
+import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
+import { type DelayEventMap, DelayEvents } from '../api/events.js';
+import {
+  type BackoffFunction,
+  backoffMs,
+  type BackoffPolicy,
+  type ExponentialBackoff,
+  functionPolicy,
+  parseBackoff,
+} from '../config/backoff.js';
+import { atStart, isClass, shown } from '../config/blame.js';
+import { checkKnownOptions } from '../config/known-options.js';
+import { checkMaxAttempts, checkName } from '../config/names.js';
+import {
+  type DelayEnhancers,
+  parseAround,
+  parseEnhancers,
+  RESOLVED_OPTIONS,
+  type ResolvedOptions,
+} from '../config/options.js';
+import { checkConcurrency, parseTimeoutMs } from '../config/resolve-options.js';
+import { checkDecorated, declarationOf } from './decorated-method.js';
+import {
+  deadNamesOf,
+  eventsOf,
+  type OnDelayBatchOptions,
+  type OnDelayMetadata,
+  onDelayMetadata,
+  repeatDelayMetadata,
+} from './decorators.js';
+import { type FoundMethod, type InstanceWrapper, isStatic } from './enhanced-method.js';
+import { type Handler, HandlerRegistry, limitsOf } from './handler.registry.js';
+import { Invoker } from './invoker.js';
+
+/** The part of a {@link Handler} that comes from its `@OnDelay` and the module's options. */
+export type HandlerSettings = Pick<
+  Handler,
+  | 'name'
+  | 'transactional'
+  | 'concurrency'
+  | 'limits'
+  | 'batch'
+  | 'timeoutMs'
+  | 'leaseMs'
+  | 'maxAttempts'
+  | 'backoffMs'
+  | 'around'
+  | 'readPayload'
+> & { enhancers: DelayEnhancers };
+
+/** Delays of one call: they travel in one statement each way, and are held in memory with their payloads. */
+const BATCH_MAX = 1_000;
+
+const ON_DELAY_OPTIONS = Object.keys({
+  concurrency: true,
+  global: true,
+  perGroup: true,
+  timeout: true,
+  maxAttempts: true,
+  backoff: true,
+  transactional: true,
+  batch: true,
+  around: true,
+  enhancers: true,
+  payload: true,
+} satisfies Record<keyof OnDelayBatchOptions, true>);
+
+/**
+ * @param place whose `@OnDelay` it is, for the message
+ * @param onBackoffFault hears of a backoff function that throws or answers no duration
+ * @throws DelayConfigError naming the place and the option
+ */
+export function handlerSettings(
+  { name, options }: OnDelayMetadata,
+  place: string,
+  defaults: ResolvedOptions,
+  onBackoffFault: (error: unknown) => void,
+): HandlerSettings {
+  return atStart(place, () => {
+    const given = checkKnownOptions(options, 'options', ON_DELAY_OPTIONS);
+    const { concurrency, timeout, maxAttempts, backoff, transactional, batch } = given;
+    const { global: all, perGroup, around, enhancers, payload } = given;
+    if (payload !== undefined) defaults.payloads.expect(checkName(name), payload, 'payload');
+    const isTransactional = checkTransactional(transactional);
+    const timeoutMs = timeout === undefined ? defaults.timeoutMs : parseTimeoutMs(timeout);
+    return {
+      name: checkName(name),
+      transactional: isTransactional,
+      concurrency: concurrency === undefined ? defaults.concurrency : checkConcurrency(concurrency),
+      limits: limitsOf(all, perGroup),
+      batch: batch === undefined ? null : checkBatch(batch),
+      timeoutMs,
+      // A fenced attempt is not renewed: its lease must last from the start.
+      leaseMs: isTransactional ? Math.max(timeoutMs, defaults.leaseMs) : defaults.leaseMs,
+      maxAttempts: maxAttempts === undefined ? defaults.maxAttempts : checkMaxAttempts(maxAttempts),
+      backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
+      readPayload: defaults.payloads.readerOf(checkName(name)),
+      around: around === undefined ? defaults.around : [...defaults.around, ...parseAround(around)],
+      enhancers: enhancers === undefined ? defaults.enhancers : parseEnhancers(enhancers),
+    };
+  });
+}
+
+function backoffPolicy(
+  backoff: unknown,
+  defaults: ExponentialBackoff,
+  onFault: (error: unknown) => void,
+): BackoffPolicy {
+  if (isBackoffFunction(backoff)) {
+    return functionPolicy(backoff, (attempt) => backoffMs(defaults, attempt), onFault);
+  }
+  const own = backoff === undefined ? defaults : parseBackoff(backoff, defaults);
+  return (attempt) => backoffMs(own, attempt);
+}
+
+/** The function's answer is checked each time. */
+function isBackoffFunction(backoff: unknown): backoff is BackoffFunction {
+  return typeof backoff === 'function' && !isClass(backoff);
+}
+
+function checkTransactional(value: unknown = false): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new DelayInvalidError('transactional', `must be true or false, not ${shown(value)}`);
+}
+
+function checkBatch(value: unknown): number {
+  if (Number.isInteger(value) && (value as number) >= 1 && (value as number) <= BATCH_MAX) {
+    return value as number;
+  }
+  throw new DelayInvalidError(
+    'batch',
+    `must be a whole number from 1 to ${BATCH_MAX}, not ${shown(value)}`,
+  );
+}
 
 /** To be done when all handlers are known. */
 type Later = () => void | Promise<void>;

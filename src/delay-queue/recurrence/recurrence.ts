@@ -1,5 +1,42 @@
-import type { CatchUp, DelayRepeat } from '../delay/time/repeat.js';
-import { cronIn, everyMs, type Instants } from './instants.js';
+import { Cron } from 'croner';
+import type { CatchUp, DelayRepeat } from '../api/times.js';
+
+/** The instants at which something recurs; all in milliseconds since 1970. */
+export interface Instants {
+  /** The first one after that. Undefined: there is none. */
+  after(ms: number): number | undefined;
+  /** The last one that has come by then. Undefined: there is none. */
+  by(ms: number): number | undefined;
+}
+
+/** Counted from the first one, so that nothing drifts. */
+export function everyMs(periodMs: number, firstMs: number): Instants {
+  const count = (ms: number): number => Math.floor((ms - firstMs) / periodMs);
+  return {
+    after: (ms) => firstMs + Math.max(0, count(ms) + 1) * periodMs,
+    by: (ms) => (ms < firstMs ? undefined : firstMs + count(ms) * periodMs),
+  };
+}
+
+/**
+ * By a wall clock of that zone, as Vixie cron does. Where clocks are put forward, a fixed time of the missing hour comes
+ * at its end; where they are put back, in the first of the two equal hours only. What has a `*` or a step in its seconds,
+ * minutes or hours is no fixed time: it leaves out the missing hour, and goes on in both equal ones.
+ *
+ * @throws what `croner` says of an expression that it cannot read
+ */
+export function cronIn(expression: string, timeZone: string): Instants {
+  const cron = new Cron(expression, {
+    timezone: timeZone,
+    paused: true,
+    fixedTimeRule: 'no-wildcard',
+  });
+  return {
+    after: (ms) => cron.nextRun(new Date(ms))?.getTime(),
+    // `croner` looks for what is before.
+    by: (ms) => cron.previousRuns(1, new Date(ms + 1))[0]?.getTime(),
+  };
+}
 
 /** How a delay recurs, as its row has it. */
 export type StoredRepeat = DelayRepeat & {
@@ -85,4 +122,64 @@ const CATCH_UPS: readonly string[] = ['latest', 'each', 'none'] satisfies CatchU
 function checkKnown(repeat: StoredRepeat): void {
   const isKnown = Object.keys(repeat).every((part) => KNOWN.includes(part));
   if (!isKnown || !CATCH_UPS.includes(repeat.catchUp)) throw new Error('an unknown way to recur');
+}
+
+/** The database's clock, as the claim has read it. An estimate could be ahead of it, and name an instant that has not come. */
+export interface ClaimsClock {
+  readonly readMs: number;
+  /** So late it is by now at least. */
+  leastMs(): number;
+}
+
+/** One run of a delay that recurs. */
+export class Occurrence {
+  /** The instant that it stands for: what its handler hears as due. */
+  readonly dueMs: number;
+  readonly #recurrence: Recurrence;
+
+  /**
+   * @param dueMs of the row
+   * @throws when the row says what this node cannot read
+   */
+  constructor(
+    private readonly repeat: StoredRepeat,
+    dueMs: number,
+    private readonly clock: ClaimsClock,
+  ) {
+    this.#recurrence = new Recurrence(repeat);
+    this.dueMs = this.#recurrence.standsFor(dueMs, clock.readMs);
+    if (!Number.isFinite(this.dueMs)) throw new Error('the delay recurs at no instant');
+  }
+
+  /** Whether the code says how it recurs. */
+  get isDeclared(): boolean {
+    return this.repeat.declared === true;
+  }
+
+  recursAs(how: DelayRepeat): boolean {
+    const known: Readonly<Record<string, unknown>> = this.repeat;
+    return Object.entries(how).every(([option, value]) => known[option] === value);
+  }
+
+  /** Whether it is too late for a first attempt. */
+  get isMissed(): boolean {
+    return this.#recurrence.isMissed(this.dueMs, this.clock.readMs);
+  }
+
+  /** Where the delay goes on when this run is over now. */
+  get nextMs(): number {
+    return this.#recurrence.nextMs(this.dueMs, this.clock.leastMs());
+  }
+}
+
+/** Null where it does not recur, or says what this node cannot read. */
+export function occurrenceOf(
+  repeat: StoredRepeat | null,
+  ...of: [dueMs: number, clock: ClaimsClock]
+): Occurrence | null {
+  try {
+    return repeat && new Occurrence(repeat, ...of);
+  } catch {
+    return null;
+  }
 }

@@ -1,13 +1,16 @@
-import type { HistoryKept } from '../delay/attempts.js';
-import { inAscii, storableIn } from '../delay/error-text.js';
+import { inAscii, storableIn } from '../api/error-text.js';
+import type { HistoryKept } from '../api/history.js';
+import { isClaimLost } from '../database/driver-errors.js';
+import { given, type Runner } from '../database/runner.js';
+import { type Installation, tablesOf } from '../database/tables.js';
 import {
   type AsText,
-  type ExhaustedAnswer,
-  exhaustedOf,
   type ClaimAnswer,
   claimedOf,
   type DyingAnswer,
   dyingOf,
+  type ExhaustedAnswer,
+  exhaustedOf,
   type FenceAnswer,
   fencedOf,
   type IdAnswer,
@@ -16,46 +19,54 @@ import {
   lookedOf,
   type PassedAnswer,
   passedOf,
-  type RetryAnswer,
-  retriedOf,
-} from './wire/answers.js';
-import { type Fence, fencesOf, flags, NO_MAXIMUM, NO_MS, numbers, texts } from './wire/arrays.js';
-import {
-  NO_LOCK,
-  type ProcessLock,
-  type ExhaustedRow,
-  type ClaimedRow,
-  type ClaimRequest,
-  LastClaim,
-  type Completion,
-  type DyingRow,
-  type FenceRow,
-  type LookedRow,
-  type PassedRow,
-  type RetriedRow,
-  type Retry,
-  type Unread,
-} from './wire/attempt-rows.js';
-import {
   type RecurAnswer,
   recurredOf,
   type RecurredRow,
   type Recurring,
-} from './wire/recurring.js';
-import { given, type Runner } from './wire/runner.js';
-import { isClaimLost } from './sql-state.js';
-import { type Installation, tablesOf } from './tables/schema.js';
-import { askAbortsSql, takeAbortsSql } from './sql/aborts/aborts.sql.js';
-import { exhaustedSql } from './sql/attempts/exhausted.sql.js';
-import { claimDyingSql, claimSql } from './sql/attempts/claim.sql.js';
-import { completeOneSql, completeSql } from './sql/attempts/complete.sql.js';
-import { fenceOneSql, fenceSql } from './sql/attempts/fence.sql.js';
-import { lookAtSql } from './sql/attempts/look-at.sql.js';
-import { passOnSql } from './sql/attempts/pass-on.sql.js';
-import { renewSql } from './sql/attempts/renew.sql.js';
-import { retrySql } from './sql/attempts/retry.sql.js';
-import { setAsideSql } from './sql/attempts/set-aside.sql.js';
-import { NO_LINE, recurSql } from './sql/recurrences/recur.sql.js';
+  retriedOf,
+  type RetryAnswer,
+} from './rows/answers.js';
+import {
+  type ClaimedRow,
+  type ClaimRequest,
+  type Completion,
+  type DyingRow,
+  type ExhaustedRow,
+  type FenceRow,
+  LastClaim,
+  type LookedRow,
+  NO_LOCK,
+  type PassedRow,
+  type ProcessLock,
+  type RetriedRow,
+  type Retry,
+  type Unread,
+} from './rows/attempt-rows.js';
+import {
+  type Fence,
+  fencesOf,
+  flags,
+  NO_MAXIMUM,
+  NO_MS,
+  numbers,
+  texts,
+} from './rows/delay-rows.js';
+import {
+  askAbortsSql,
+  completeOneSql,
+  completeSql,
+  exhaustedSql,
+  fenceOneSql,
+  fenceSql,
+  lookAtSql,
+  passOnSql,
+  renewSql,
+  retrySql,
+  setAsideSql,
+  takeAbortsSql,
+} from './sql/attempts.sql.js';
+import { claimDyingSql, claimSql } from './sql/claim.sql.js';
+import { NO_LINE, recurSql } from './sql/recurrences.sql.js';
 
 type FencedAnswer = AsText<'id' | 'epoch'>;
 type AskedAnswer = FencedAnswer & AsText<'leased_by'>;

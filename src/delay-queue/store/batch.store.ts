@@ -1,27 +1,30 @@
-import type { HistoryKept } from '../delay/attempts.js';
-import type { MoveTo } from '../validation/when.js';
-import { NO_INSTANT, NO_MS } from './wire/arrays.js';
-import { numbers, texts } from './wire/arrays.js';
+import type { HistoryKept } from '../api/history.js';
+import type { MoveTo } from '../config/due-times.js';
+import type { Runner } from '../database/runner.js';
+import { type Installation, tablesOf } from '../database/tables.js';
+import {
+  keyText,
+  type NewDelay,
+  NO_INSTANT,
+  NO_MS,
+  numbers,
+  type Placed,
+  texts,
+} from './rows/delay-rows.js';
+import { cancelSql, cancelWaitingSql, rescheduleSql } from './sql/delays.sql.js';
+import { Targets } from './sql/fragments/targets.js';
+import { scheduleKeylessSql, scheduleNewSql, scheduleTakenSql } from './sql/schedule.sql.js';
 import {
   bySays,
   columnsOf,
-  saysOf,
   insert,
   insertAll,
-  takenColumns,
   placedOf,
   type PlacedRow,
+  saysOf,
+  takenColumns,
   withColumns,
 } from './write-answers.js';
-import type { Placed, NewDelay } from './wire/delay-rows.js';
-import type { Runner } from './wire/runner.js';
-import { type Installation, tablesOf } from './tables/schema.js';
-import { keyText } from './wire/delay-rows.js';
-import { Targets } from './sql/parts/targets.js';
-import { cancelSql, cancelWaitingSql } from './sql/delays/cancel.sql.js';
-import { scheduleTakenSql } from './sql/delays/schedule-taken.sql.js';
-import { scheduleKeylessSql, scheduleNewSql } from './sql/delays/schedule-new.sql.js';
-import { rescheduleSql } from './sql/delays/reschedule.sql.js';
 
 /** A delay by its name and key. */
 export interface NameAndKey {
@@ -35,7 +38,7 @@ export interface Move extends NameAndKey {
 }
 
 /** Told what became of the item at that index. */
-export type Answer = (index: number, placed: Placed) => void;
+export type BatchAnswer = (index: number, placed: Placed) => void;
 
 /**
  * What calls of many callers write in one statement, each statement a transaction of its own. No
@@ -65,7 +68,7 @@ export class BatchStore {
   async placeKeyless(
     runner: Runner,
     newDelays: readonly NewDelay[],
-    answer: Answer,
+    answer: BatchAnswer,
   ): Promise<void> {
     const inserted = await insertAll(runner, this.#sql.placeKeyless, newDelays);
     for (const [index, placed] of (inserted ?? []).entries()) answer(index, placed);
@@ -76,7 +79,7 @@ export class BatchStore {
    * @throws 55P03 when an uncommitted row of another session has one of the keys, and 23505 when it is committed
    * at that moment; nothing was written then
    */
-  async place(runner: Runner, newDelays: readonly NewDelay[], answer: Answer): Promise<void> {
+  async place(runner: Runner, newDelays: readonly NewDelay[], answer: BatchAnswer): Promise<void> {
     const inserted = await insert(runner, this.#sql.place, newDelays);
     const taken: number[] = [];
     for (const [index, placed] of inserted.entries()) {
@@ -90,7 +93,7 @@ export class BatchStore {
     tell(looked, (position, placed) => answer(taken[position] as number, placed));
   }
 
-  async cancel(runner: Runner, targets: readonly NameAndKey[], answer: Answer): Promise<void> {
+  async cancel(runner: Runner, targets: readonly NameAndKey[], answer: BatchAnswer): Promise<void> {
     const gone = await runner.query<PlacedRow>(this.#sql.cancelWaiting, targetColumns(targets));
     const byKey = new Map(gone.map((row) => [keyText(row), row]));
     const left: number[] = [];
@@ -110,7 +113,7 @@ export class BatchStore {
     tell(looked, (position, placed) => answer(left[position] as number, placed));
   }
 
-  async reschedule(runner: Runner, moves: readonly Move[], answer: Answer): Promise<void> {
+  async reschedule(runner: Runner, moves: readonly Move[], answer: BatchAnswer): Promise<void> {
     const to = moves.map((move) => columnsOf(move.to));
     const parameters = [
       ...targetColumns(moves),
@@ -128,7 +131,7 @@ const targetColumns = (targets: readonly NameAndKey[]): string[] => [
 ];
 
 /** One row per item, in their order; `again` is no answer. */
-function tell(rows: readonly PlacedRow[], answer: Answer): void {
+function tell(rows: readonly PlacedRow[], answer: BatchAnswer): void {
   for (const [index, row] of rows.entries()) {
     if (row.verdict !== 'again') answer(index, placedOf(row));
   }

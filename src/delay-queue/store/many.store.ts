@@ -1,20 +1,40 @@
-import type { HistoryKept } from '../delay/attempts.js';
-import { HELD_MAX_MS, type LockWait } from './sql/parts/lock-wait.js';
-import { type CancelLook, cancelSql } from './sql/delays/cancel.sql.js';
-import { discardDeadSql, retryManyDeadSql } from './sql/delays/dead-letters.sql.js';
-import { rescheduleSql } from './sql/delays/reschedule.sql.js';
-import { runNowSql } from './sql/delays/run-now.sql.js';
-import { matching, type RowFilter } from './sql/parts/filter.js';
-import { Targets } from './sql/parts/targets.js';
-import { orHeld, untilStable } from './stable-look.js';
-import { type Installation, tablesOf, type Tables } from './tables/schema.js';
-import { NO_INSTANT, NO_MS, numbers, texts } from './wire/arrays.js';
-import type { AsText } from './wire/answers.js';
-import type { OwnAttempt, Placed } from './wire/delay-rows.js';
-import type { Runner } from './wire/runner.js';
-import { columnsOf, placedOf, type PlacedRow } from './write-answers.js';
+import type { HistoryKept } from '../api/history.js';
+import type { MoveTo } from '../config/due-times.js';
+import { given, type Runner } from '../database/runner.js';
+import { type Installation, type Tables, tablesOf } from '../database/tables.js';
 import type { NameAndKey } from './batch.store.js';
-import type { MoveTo } from '../validation/when.js';
+import { orHeld, untilStable } from './looks.js';
+import { type AsText, numberOf } from './rows/answers.js';
+import {
+  keyText,
+  type NewDelay,
+  NO_INSTANT,
+  NO_MS,
+  numbers,
+  type OwnAttempt,
+  type Placed,
+  texts,
+  type Wake,
+} from './rows/delay-rows.js';
+import {
+  type CancelLook,
+  cancelSql,
+  discardDeadSql,
+  rescheduleSql,
+  retryManyDeadSql,
+  runNowSql,
+} from './sql/delays.sql.js';
+import { HELD_MAX_MS, type LockWait } from './sql/fragments/clock.js';
+import { matching, type RowFilter } from './sql/fragments/filter.js';
+import { Targets } from './sql/fragments/targets.js';
+import { askRerunSql, dropRerunsSql, rerunSql, rerunsSql } from './sql/schedule.sql.js';
+import {
+  columnsOf,
+  extrasText,
+  newDelayColumns,
+  placedOf,
+  type PlacedRow,
+} from './write-answers.js';
 
 /** The delays that one call lists, without duplicates, in the order in which their rows are locked. */
 export type TargetList =
@@ -171,3 +191,105 @@ const ownColumns = (own: readonly OwnAttempt[]): string[] => [
   numbers(own.map(({ id }) => id)),
   numbers(own.map(({ epoch }) => epoch)),
 ];
+
+/** A key that is to run once more. */
+export interface Rerun {
+  name: string;
+  key: string;
+  /** Whether its run has ended. */
+  isOver: boolean;
+}
+
+/** What became of it: nothing, it is dropped, or it waits as a delay. */
+export interface RerunPlaced {
+  wake: Wake;
+  nowMs: number;
+}
+
+type RerunAnswer = AsText<'now_ms', 'id' | 'epoch' | 'group_id' | 'wake_ms'>;
+
+/** Calls that came while their key ran, kept until that run has ended. */
+export class RerunStore {
+  readonly #sql;
+
+  constructor(of: string | Installation, kept: HistoryKept) {
+    const tables = tablesOf(of);
+    this.#sql = {
+      ask: { callers: askRerunSql(tables, 'waits'), ours: askRerunSql(tables, 'a while') },
+      drop: dropRerunsSql(tables),
+      all: rerunsSql(tables),
+      place: rerunSql(tables, kept),
+    };
+  }
+
+  /**
+   * Keeps those that answered `running` and want it so; each replaces what was kept for its key.
+   * @param newDelays in lock order
+   */
+  async keep(
+    runner: Runner,
+    newDelays: readonly NewDelay[],
+    placed: readonly Placed[],
+  ): Promise<Placed[]> {
+    const results = [...placed];
+    const indexes = [...newDelays.keys()].filter(
+      (index) => newDelays[index]?.reruns && placed[index]?.verdict === 'running',
+    );
+    if (indexes.length > 0) {
+      const kept = indexes.map((index) => newDelays[index] as NewDelay);
+      const sql = this.#sql.ask[runner.transaction ?? 'ours'];
+      const rows = await runner.query<AsText<'name' | 'key' | 'due_ms'>>(sql, [
+        ...newDelayColumns(kept),
+        texts(kept.map(extrasText)),
+        numbers(indexes.map((index) => (placed[index] as Placed).id)),
+      ]);
+      const dueMs = new Map(rows.map((row) => [keyText(row), numberOf(row.due_ms)]));
+      for (const [position, index] of indexes.entries()) {
+        const due = dueMs.get(keyText(kept[position] as NewDelay));
+        results[index] = { ...(placed[index] as Placed), verdict: 'rerun', dueMs: given(due) };
+      }
+    }
+    await this.#dropOlder(runner, newDelays, placed);
+    return results;
+  }
+
+  /** A replace with `maxWait` leaves the row as old as it was: only so it is known for newer than what is kept. */
+  async #dropOlder(
+    runner: Runner,
+    newDelays: readonly NewDelay[],
+    placed: readonly Placed[],
+  ): Promise<void> {
+    const newer = newDelays.filter(
+      ({ reruns, maxWaitMs = null }, index) =>
+        reruns === true && maxWaitMs !== null && placed[index]?.verdict === 'replaced',
+    );
+    if (newer.length === 0) return;
+    await runner.query(this.#sql.drop, [
+      texts(newer.map(({ name }) => name)),
+      texts(newer.map(({ key }) => String(key))),
+    ]);
+  }
+
+  /** Those whose run has ended come first. */
+  async all(runner: Runner, limit: number): Promise<Rerun[]> {
+    const rows = await runner.query<AsText<'name' | 'key' | 'is_over'>>(this.#sql.all, [limit]);
+    return rows.map(({ name, key, is_over: isOver }) => ({ name, key, isOver: isOver === 'true' }));
+  }
+
+  /** Makes it the delay of its key. Undefined while that runs, or another call writes about it; null: something newer waits. */
+  async place(runner: Runner, { name, key }: Rerun): Promise<RerunPlaced | null | undefined> {
+    const [row] = await runner.query<RerunAnswer>(this.#sql.place, [name, key]);
+    if (row === undefined) return undefined;
+    if (row.id === null) return null;
+    const wake: Wake = {
+      id: Number(row.id),
+      epoch: Number(row.epoch),
+      name,
+      group: row.group_id,
+      wakeMs: Number(row.wake_ms),
+      stalled: false,
+      failed: false,
+    };
+    return { wake, nowMs: Number(row.now_ms) };
+  }
+}

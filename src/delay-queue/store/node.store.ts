@@ -1,26 +1,29 @@
+import { given, type Runner } from '../database/runner.js';
+import { type Installation, tablesOf } from '../database/tables.js';
 import {
   type CountAnswer,
   type LoadAnswer,
   loadedOf,
   type SweepAnswer,
   sweptOf,
-} from './wire/answers.js';
-import { flags, numbers, texts } from './wire/arrays.js';
-import { NO_LOCK } from './wire/attempt-rows.js';
-import { nameIndex } from './wire/ownership.js';
-import { given, type Runner } from './wire/runner.js';
-import { type Cursor, type LoadedPage, PAUSED, type Shares, type SweptPage } from './wire/wakes.js';
-import { type Installation, tablesOf } from './tables/schema.js';
-import { forgetNodesSql } from './sql/nodes/forget-nodes.sql.js';
-import { idleSql } from './sql/nodes/idle.sql.js';
-import { leaveSql } from './sql/nodes/leave.sql.js';
-import { unservedSql } from './sql/nodes/unserved.sql.js';
-import { loadSql } from './sql/wakes/load.sql.js';
-import { pruneAbandonedSql, pruneSql } from './sql/history/prune.sql.js';
-import { forgetPermitsSql, forgetQuotasSql } from './sql/limits/claim-limited.sql.js';
-import { forgetAbortsSql } from './sql/aborts/aborts.sql.js';
-import { forgetPausesSql } from './sql/pauses/pauses.sql.js';
-import { sweepSql } from './sql/wakes/sweep.sql.js';
+} from './rows/answers.js';
+import { nameIndex, NO_LOCK } from './rows/attempt-rows.js';
+import {
+  type Cursor,
+  flags,
+  type LoadedPage,
+  numbers,
+  PAUSED,
+  type Shares,
+  type SweptPage,
+  texts,
+} from './rows/delay-rows.js';
+import { forgetAbortsSql } from './sql/attempts.sql.js';
+import { forgetPermitsSql, forgetQuotasSql } from './sql/claim.sql.js';
+import { loadSql, sweepSql } from './sql/fetch.sql.js';
+import { pruneAbandonedSql, pruneSql } from './sql/history.sql.js';
+import { forgetNodesSql, idleSql, leaveSql, unservedSql } from './sql/nodes.sql.js';
+import { forgetPausesSql } from './sql/pauses.sql.js';
 
 /** What a node reads of its share and says of itself, on connections of the engine's own; one statement per method. */
 export class NodeStore {

@@ -1,17 +1,6 @@
-import type { GroupOrder } from '../delay/selection.js';
-import { groupStatsSql } from './sql/stats/group-stats.sql.js';
-import { countSql, idsSql, listSql } from './sql/delays/find.sql.js';
-import { endedSql } from './sql/history/read.sql.js';
-import { nameStatsSql, nodeStatsSql } from './sql/stats/stats.sql.js';
-import {
-  anyNameOf,
-  type AnyRowFilter,
-  type EndedFilter,
-  matching,
-  matchingEnded,
-  type RowFilter,
-} from './sql/parts/filter.js';
-import { type Installation, tablesOf, type Tables } from './tables/schema.js';
+import type { GroupOrder } from '../api/selection.js';
+import { given, type Runner } from '../database/runner.js';
+import { type Installation, type Tables, tablesOf } from '../database/tables.js';
 import {
   type CountAnswer,
   type EndedAnswer,
@@ -21,8 +10,8 @@ import {
   type ListAnswer,
   listedOf,
   numberOf,
-} from './wire/answers.js';
-import type { HistoryRow, ListedRow } from './wire/delay-rows.js';
+} from './rows/answers.js';
+import type { HistoryRow, ListedRow } from './rows/delay-rows.js';
 import {
   type GroupStatsAnswer,
   groupStatsOf,
@@ -33,8 +22,18 @@ import {
   type NodeStatsAnswer,
   nodeStatsOf,
   type NodeStatsRow,
-} from './wire/stats-rows.js';
-import { given, type Runner } from './wire/runner.js';
+} from './rows/stats-rows.js';
+import { countSql, idsSql, listSql } from './sql/delays.sql.js';
+import {
+  anyNameOf,
+  type AnyRowFilter,
+  type EndedFilter,
+  matching,
+  matchingEnded,
+  type RowFilter,
+} from './sql/fragments/filter.js';
+import { endedSql } from './sql/history.sql.js';
+import { groupStatsSql, nameStatsSql, nodeStatsSql } from './sql/stats.sql.js';
 
 /** Of rows in the order of their ids. */
 export interface Page {

@@ -1,5 +1,5 @@
+import { isLasting, isTooLarge, isTooMuch, sqlStateOf } from '../database/driver-errors.js';
 import type { Trouble } from '../tasks/trouble.js';
-import { isLasting, isTooLarge, isTooMuch, sqlStateOf } from './sql-state.js';
 
 /** A statement that takes longer is followed by smaller ones, well before a limit of 10 s strikes. */
 const SLOW_MS = 5_000;

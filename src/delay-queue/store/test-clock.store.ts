@@ -1,10 +1,10 @@
-import { flowSql, goOnSql, standSql, testClockSql, wipeSql } from './sql/testing/clock.sql.js';
-import { orHeld } from './stable-look.js';
-import { takeAdvisoryLock } from './tables/advisory-lock.js';
+import { given, type Runner, type Transactor } from '../database/runner.js';
+import { type Installation, tablesOf } from '../database/tables.js';
+import { orHeld } from './looks.js';
+import type { AsText } from './rows/answers.js';
+import { flowSql, goOnSql, standSql, testClockSql, wipeSql } from './sql/testing.sql.js';
+import { takeAdvisoryLock } from './tables/owners.js';
 import { createTestClock, TEST_CLOCK_LOCK } from './tables/test-clock.js';
-import { type Installation, tablesOf } from './tables/schema.js';
-import type { AsText } from './wire/answers.js';
-import { given, type Runner, type Transactor } from './wire/runner.js';
 
 /** Where the clock of a test is. */
 export interface TestClockState {

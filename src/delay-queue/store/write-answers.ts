@@ -1,13 +1,18 @@
-import { NO_INSTANT, NO_KEY, NO_MAXIMUM } from './wire/arrays.js';
-import { type AsText, instantOf, msOfUs, numberOf } from './wire/answers.js';
-import { numbers, texts } from './wire/arrays.js';
-import { DelayConflictError, type DelayError, DelayInvalidError } from '../delay/delay.errors.js';
-import type { MoveTo } from '../validation/when.js';
-import type { Columns } from './sql/delays/schedule-new.sql.js';
-import type { Says } from './sql/delays/schedule-taken.sql.js';
-import type { Placed, NewDelay } from './wire/delay-rows.js';
-import type { Runner } from './wire/runner.js';
-import { keyText } from './wire/delay-rows.js';
+import { DelayConflictError, type DelayError, DelayInvalidError } from '../api/errors.js';
+import type { MoveTo } from '../config/due-times.js';
+import type { Runner } from '../database/runner.js';
+import { type AsText, instantOf, msOfUs, numberOf } from './rows/answers.js';
+import {
+  keyText,
+  type NewDelay,
+  NO_INSTANT,
+  NO_KEY,
+  NO_MAXIMUM,
+  numbers,
+  type Placed,
+  texts,
+} from './rows/delay-rows.js';
+import type { Columns, Says } from './sql/schedule.sql.js';
 
 /** The three columns of a statement's input that say when; exactly one of them is set. */
 export function columnsOf(to: MoveTo): {

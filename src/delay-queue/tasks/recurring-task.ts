@@ -1,6 +1,46 @@
 import { retryPauseMs } from './growing-pause.js';
-import type { Idle } from './idle.js';
+import { Moment, Signal } from './signal.js';
 import type { Trouble } from './trouble.js';
+
+/**
+ * Whether this node leaves the database alone, since there is nothing to do. Recurring tasks wait meanwhile, and
+ * anything that comes up ends it.
+ */
+export class Idle {
+  readonly over = new Moment();
+  /** Something came up while it was on. */
+  readonly disturbed = new Signal();
+  #isOn = false;
+  #disturbedAtMs = performance.now();
+
+  /** @param forMs the longest at a time; null: never */
+  constructor(readonly forMs: number | null) {}
+
+  get isOn(): boolean {
+    return this.#isOn;
+  }
+
+  /** For how long nothing has come up. */
+  get calmForMs(): number {
+    return performance.now() - this.#disturbedAtMs;
+  }
+
+  begin(): void {
+    this.#isOn = true;
+  }
+
+  end(): void {
+    if (!this.#isOn) return;
+    this.#isOn = false;
+    this.over.happens();
+  }
+
+  /** There is something to do, or will be: the database is looked at as usual for a while. */
+  disturb(): void {
+    this.#disturbedAtMs = performance.now();
+    if (this.#isOn) this.disturbed.tell();
+  }
+}
 
 /**
  * One thing the engine does over and over: never twice at once, again after its pause, sooner when
@@ -76,5 +116,88 @@ export class RecurringTask {
       if (!this.#stopped) this.#wakeOff = this.trouble.whenAnotherWorks(() => this.runNow());
       return retryPauseMs(this.#failures);
     }
+  }
+}
+
+/** Does its work when it is asked for, once for all calls of a turn of the event loop. */
+export class Trigger {
+  #turn: NodeJS.Immediate | undefined;
+  #later: NodeJS.Timeout | undefined;
+  #pause: NodeJS.Timeout | undefined;
+  #stopped = false;
+
+  constructor(private readonly work: () => void) {}
+
+  trigger(): void {
+    if (this.#stopped || this.#pause) return;
+    this.#turn ??= setImmediate(() => {
+      this.#turn = undefined;
+      this.work();
+    });
+  }
+
+  /** Triggers itself after that time, in place of what was said before. Infinity: not at all. */
+  triggerIn(ms: number): void {
+    clearTimeout(this.#later);
+    if (this.#stopped || ms === Infinity) return;
+    this.#later = setTimeout(() => this.trigger(), ms);
+  }
+
+  /** Ignores calls for that time, and triggers itself then. */
+  pauseFor(ms: number): void {
+    if (this.#stopped) return;
+    this.#pause ??= setTimeout(() => {
+      this.#pause = undefined;
+      this.trigger();
+    }, ms);
+  }
+
+  /** Listens again, and triggers itself, if it pauses. */
+  resume(): void {
+    if (this.#pause === undefined) return;
+    clearTimeout(this.#pause);
+    this.#pause = undefined;
+    this.trigger();
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearImmediate(this.#turn);
+    clearTimeout(this.#later);
+    clearTimeout(this.#pause);
+  }
+}
+
+/**
+ * Work that others ask for as often as they like, and that is done at once, but then not again before its pause is over.
+ * Each login that may connect to the database can ask by a hint, so what it costs must not depend on how often.
+ */
+export class Paced {
+  #timer: NodeJS.Timeout | undefined;
+  #lastAtMs = -Infinity;
+  #stopped = false;
+
+  constructor(
+    private readonly work: () => void,
+    private readonly pauseMs: number,
+  ) {}
+
+  /** Works now, or, once for all who ask meanwhile, when the pause is over. */
+  ask(): void {
+    if (this.#stopped || this.#timer !== undefined) return;
+    const leftMs = this.#lastAtMs + this.pauseMs - performance.now();
+    if (leftMs <= 0) this.#work();
+    else this.#timer = setTimeout(() => this.#work(), leftMs);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+  }
+
+  #work(): void {
+    this.#timer = undefined;
+    this.#lastAtMs = performance.now();
+    this.work();
   }
 }

@@ -1,4 +1,4 @@
-import type { DelayEvents } from '../delay/delay.events.js';
+import type { DelayEvents } from '../api/events.js';
 
 /** What the engine does again when it failed, as the events and the log name it. */
 export type Duty =

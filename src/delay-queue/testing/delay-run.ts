@@ -1,4 +1,5 @@
-import type { DelayName, PayloadOf } from '../delay/delay.js';
+import type { DelayName, PayloadOf } from '../api/delay.js';
+import { DelayError } from '../api/errors.js';
 
 /**
  * How an attempt ended.
@@ -42,3 +43,12 @@ export type DelayRun<N extends DelayName = DelayName> = {
     travelledMs: number;
   };
 }[N];
+
+/**
+ * In tests alone: `DelayTesting`, or the stand-in for unit tests, cannot do that now. The message says why, and what to do.
+ * @see docs/testing.md
+ */
+export class DelayTestingError extends DelayError {
+  readonly code = 'DELAY_TESTING';
+  protected static override readonly hasLines = true;
+}

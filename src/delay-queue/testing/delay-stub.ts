@@ -1,15 +1,15 @@
 import type { FactoryProvider } from '@nestjs/common';
-import { DelayEvents } from '../delay/delay.events.js';
-import type { DelayName } from '../delay/delay.js';
+import type { DelayName } from '../api/delay.js';
+import { DelayEvents } from '../api/events.js';
+import { nameAndKeyOf } from '../client/arguments.js';
+import { checkKnownOptions } from '../config/known-options.js';
+import type { DelayQueueOptions } from '../config/options.js';
+import { resolveOptions } from '../config/resolve-options.js';
 import { DelayAdmin } from '../delay.admin.js';
 import { DelayService } from '../delay.service.js';
 import { DelayWorker } from '../delay.worker.js';
-import type { DelayQueueOptions } from '../options/delay-queue.options.js';
-import { resolveOptions } from '../options/resolve-options.js';
-import { nameAndKeyOf } from '../producer/arguments.js';
-import type { Engine } from '../runtime/engine.js';
-import { WheelService } from '../wheel/wheel.service.js';
-import { checkKnownOptions } from '../validation/known-options.js';
+import { WheelService } from '../timer-wheel/wheel.service.js';
+import type { Engine } from '../worker/engine.js';
 import type { StubAnswer, StubCall, StubScheduled } from './stub-calls.js';
 import { StubProducer } from './stub-producer.js';
 

@@ -7,6 +7,6 @@ export {
   type PrepareOptions,
 } from './delay-testing.js';
 export type { DelayRun, RunOutcome } from './delay-run.js';
-export { DelayTestingError } from './testing.error.js';
+export { DelayTestingError } from './delay-run.js';
 export { DelayStub, type DelayStubOptions, provideDelayStub } from './delay-stub.js';
 export type { StubAnswer, StubCall, StubScheduled } from './stub-calls.js';

@@ -1,5 +1,5 @@
-import type { DelayHeaders, DelayName, OnConflict, PayloadOf } from '../delay/delay.js';
-import { DelayTestingError } from './testing.error.js';
+import type { DelayHeaders, DelayName, OnConflict, PayloadOf } from '../api/delay.js';
+import { DelayTestingError } from './delay-run.js';
 
 /** A call about one delay that the stub has heard, as the library understood it. */
 export interface StubCall {

@@ -1,14 +1,162 @@
-import { quoted } from '../delay/printable.js';
-import type { DelayName } from '../delay/delay.js';
-import { DelayShutdownError } from '../delay/delay.errors.js';
-import type { RunNowResult } from '../delay/verdicts.js';
-import type { ManualRuns } from '../runtime/manual-runs.js';
-import { LOADS_MISSED_MAX } from '../store/sql/nodes/presence.sql.js';
-import type { DelayRun } from './delay-run.js';
-import { RunLog } from './run-log.js';
-import type { Tested } from './tested.js';
-import { DelayTestingError } from './testing.error.js';
+import type { INestApplicationContext } from '@nestjs/common';
+import type { DelayName } from '../api/delay.js';
+import { DelayConfigError, DelayInvalidError, DelayShutdownError } from '../api/errors.js';
+import { type DelayEventMap, DelayEvents } from '../api/events.js';
+import { quoted } from '../api/printable.js';
+import type { RunNowResult } from '../api/verdicts.js';
+import { Producer } from '../client/producer.js';
+import { shown } from '../config/blame.js';
+import { RESOLVED_OPTIONS, type ResolvedOptions } from '../config/options.js';
+import { HandlerRegistry } from '../handlers/handler.registry.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
+import { Engine } from '../worker/engine.js';
+import type { ManualRuns } from '../worker/manual-runs.js';
+import { type DelayRun, DelayTestingError, type RunOutcome } from './delay-run.js';
 import { type DueRow, type DueText, TravelStore } from './travel.store.js';
+
+/** Delays that were due and did not begin, for a limit had no place: by id, and until when on the clock of the test. */
+export class HeldBack {
+  readonly #untilMs = new Map<number, number>();
+
+  add(ids: readonly number[], untilMs: number): void {
+    for (const id of ids) this.#untilMs.set(id, untilMs);
+  }
+
+  /** Those that wait on at that moment. */
+  at(nowMs: number): number[] {
+    for (const [id, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(id);
+    return [...this.#untilMs.keys()];
+  }
+
+  /** When the first of them may begin; Infinity: there is none. */
+  get nextMs(): number {
+    let nextMs = Infinity;
+    for (const untilMs of this.#untilMs.values()) nextMs = Math.min(nextMs, untilMs);
+    return nextMs;
+  }
+}
+
+const OUTCOMES = Object.keys({
+  completed: true,
+  superseded: true,
+  retrying: true,
+  dead: true,
+  postponed: true,
+  split: true,
+  lost: true,
+  released: true,
+  aborted: true,
+} satisfies Record<RunOutcome, true>) as RunOutcome[];
+
+/** What one call runs, at most: a handler that schedules itself for now would never come to an end. */
+const STEPS_MAX = 10_000;
+
+type End = DelayEventMap[RunOutcome][0];
+
+/** Writes down what runs during one call of `DelayTesting`. */
+export class RunLog {
+  readonly runs: DelayRun[] = [];
+  readonly held = new HeldBack();
+  #tries = 0;
+  #ends: { outcome: RunOutcome; end: End }[] = [];
+
+  /** @param fromMs when the call began, on the clock of the test */
+  constructor(
+    private readonly events: DelayEvents,
+    readonly fromMs: number,
+  ) {}
+
+  /**
+   * @param atMs when it is on the clock of the test
+   * @param run runs these, once, and answers for how long a limit holds back what did not begin
+   */
+  async of(rows: readonly DueRow[], atMs: number, run: () => Promise<number>): Promise<void> {
+    this.#count();
+    const listeners = OUTCOMES.map((outcome) => {
+      const listener = (end: End): void => void this.#ends.push({ outcome, end });
+      return { outcome, listener };
+    });
+    for (const { outcome, listener } of listeners) this.events.on(outcome, listener);
+    try {
+      const heldMs = Math.ceil(await run());
+      const ran = new Set(this.#ends.map(({ end }) => end.id));
+      const left = rows.map(({ id }) => id).filter((id) => !ran.has(String(id)));
+      if (heldMs < Infinity) this.held.add(left, atMs + heldMs);
+    } finally {
+      for (const { outcome, listener } of listeners) this.events.off(outcome, listener);
+      this.#write(rows, atMs);
+    }
+  }
+
+  /** In the order in which they were due; what was gone when its turn came has not run. */
+  #write(rows: readonly DueRow[], atMs: number): void {
+    const ends = this.#ends;
+    this.#ends = [];
+    for (const row of rows) {
+      for (const { outcome, end } of ends) {
+        if (end.id === String(row.id)) this.runs.push(this.#runOf(row, atMs, outcome, end));
+      }
+    }
+  }
+
+  #runOf({ name, key, payload }: DueRow, atMs: number, outcome: RunOutcome, end: End): DelayRun {
+    return {
+      id: end.id,
+      name,
+      key,
+      payload,
+      attempt: end.attempt,
+      outcome,
+      error: 'error' in end ? end.error : null,
+      at: new Date(atMs),
+      travelledMs: atMs - this.fromMs,
+    } as DelayRun;
+  }
+
+  /** Also the tries in which nothing ran: they would come again and again. */
+  #count(): void {
+    this.#tries += 1;
+    if (this.runs.length < STEPS_MAX && this.#tries <= STEPS_MAX) return;
+    const names = [...new Set(this.runs.slice(-100).map(({ name }) => name))].join(', ');
+    throw new DelayTestingError(
+      `this call has run ${STEPS_MAX} attempts and is not through, the last ones of ${names}: does a handler ` +
+        'schedule what is due at once? Else go in shorter steps',
+    );
+  }
+}
+
+/** What of an application is under test. */
+export interface Tested {
+  engine: Engine;
+  registry: HandlerRegistry;
+  events: DelayEvents;
+  producer: Producer;
+  options: ResolvedOptions;
+}
+
+/** @throws DelayInvalidError for what is no application, DelayConfigError for one without a queue of ours */
+export function testedOf(app: unknown): Tested {
+  if (typeof (app as { get?: unknown } | null | undefined)?.get !== 'function') {
+    throw new DelayInvalidError('app', `must be a Nest application or module, not ${shown(app)}`);
+  }
+  const { get } = app as Pick<INestApplicationContext, 'get'>;
+  const of: INestApplicationContext['get'] = (token: never) =>
+    get.call(app, token, { strict: false }) as never;
+  try {
+    return {
+      engine: of(Engine),
+      registry: of(HandlerRegistry),
+      events: of(DelayEvents),
+      producer: of(Producer),
+      options: of(RESOLVED_OPTIONS),
+    };
+  } catch (error) {
+    throw new DelayConfigError(
+      'this application has no DelayQueueModule.forRoot(), or one of another copy of nestjs-delay-queue',
+      { cause: error },
+    );
+  }
+}
 
 /** Nodes of which a call of `DelayTesting` is under way. */
 const busy = new WeakSet<ManualRuns>();

@@ -1,11 +1,9 @@
-import { dueOneSql, dueSql } from '../store/sql/testing/due.sql.js';
-import { nextSql } from '../store/sql/testing/next.sql.js';
-import { liveNodesSql } from '../store/sql/nodes/unserved.sql.js';
-import { type Installation, tablesOf } from '../store/tables/schema.js';
-import { msOfUs, type AsText } from '../store/wire/answers.js';
-import { numbers, texts } from '../store/wire/arrays.js';
-import { given, type Runner, type Transactor } from '../store/wire/runner.js';
-import type { Wake } from '../store/wire/wakes.js';
+import { dueOneSql, dueSql, nextSql } from '../store/sql/testing.sql.js';
+import { liveNodesSql } from '../store/sql/nodes.sql.js';
+import { type Installation, tablesOf } from '../database/tables.js';
+import { msOfUs, type AsText } from '../store/rows/answers.js';
+import { numbers, texts, type Wake } from '../store/rows/delay-rows.js';
+import { given, type Runner, type Transactor } from '../database/runner.js';
 
 /** What is due of one delay, and what its handler will get. */
 export interface DueRow extends Wake {

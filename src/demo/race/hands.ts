@@ -1,5 +1,5 @@
 import type { Client } from 'pg';
-import { spread } from '../../delay-queue/store/wire/ownership.js';
+import { spread } from '../../delay-queue/store/rows/attempt-rows.js';
 import type { Closer } from './command-line.js';
 import type { Fault, LedgerOrder } from './ledger.js';
 

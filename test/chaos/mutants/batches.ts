@@ -14,7 +14,7 @@ export const BATCHES = {
     about: 'counts a batch that failed as an attempt of each of its delays',
     patches: [
       patch(
-        'settlement/acknowledger.ts',
+        'worker/completer.ts',
         "      case 'split': {\n",
         "      case 'split': {\n        if (attempt) return this.#fail(attempt, outcome.error);\n",
       ),
@@ -26,7 +26,7 @@ export const BATCHES = {
     about: 'lets a delay that has failed travel in batches again',
     patches: [
       patch(
-        'execution/places/next-claim.ts',
+        'worker/admission.ts',
         '  admit(entry: Entry): ReturnType<Admit> {\n',
         '  admit(entry: Entry): ReturnType<Admit> {\n    entry.failed = false;\n',
       ),
@@ -36,7 +36,7 @@ export const BATCHES = {
   },
   'forgets-what-was-said': {
     about: 'completes a delay of which its batch handler said that it failed',
-    patches: [patch('execution/call/call.ts', '    this.#said.set(attempt, outcome);\n', '')],
+    patches: [patch('worker/call.ts', '    this.#said.set(attempt, outcome);\n', '')],
     seconds: 12,
   },
   'removes-half-a-batch': {

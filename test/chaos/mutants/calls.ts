@@ -1,10 +1,10 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const CANCEL = 'store/sql/delays/cancel.sql.ts';
-const RESCHEDULE = 'store/sql/delays/reschedule.sql.ts';
-const TAKEN = 'store/sql/delays/schedule-taken.sql.ts';
-const CANCELS = 'producer/abort/cancels.ts';
-const OUTSIDE = 'producer/transaction/outside-transactions.ts';
+const CANCEL = 'store/sql/delays.sql.ts';
+const RESCHEDULE = 'store/sql/delays.sql.ts';
+const TAKEN = 'store/sql/schedule.sql.ts';
+const CANCELS = 'client/cancels.ts';
+const OUTSIDE = 'transactions/outside-transactions.ts';
 
 const CLIENT = 'test/chaos/load/client.ts';
 
@@ -41,8 +41,8 @@ export const CALLS = {
     patches: [
       patch(
         CANCEL,
-        "DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*",
-        'SELECT f.* FROM free f',
+        "${isFirst ? '' : dropped(tables)}\ngone AS (\n  DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*",
+        "${isFirst ? '' : dropped(tables)}\ngone AS (\n  SELECT f.* FROM free f",
       ),
       patch(
         CANCEL,
@@ -55,7 +55,7 @@ export const CALLS = {
         '',
       ),
       patch(
-        'store/tables/cancel-one.function.ts',
+        'store/tables/functions.ts',
         'FROM ${functionOf(tables, CANCEL_ONE)}($1::text, $2::text, $3::text)`',
         `FROM (
           SELECT d.id::text AS id, (date_part('epoch', d.due_at) * 1e3)::bigint::text AS due_ms FROM \${tables.delay} d
@@ -182,7 +182,7 @@ const setup = JSON.parse(process.env['CHAOS_PROCESS']`,
     about: "writes a delay on a connection of its own instead of in the caller's transaction",
     patches: [
       patch(
-        'producer/transaction/callers-transaction.ts',
+        'transactions/callers-transaction.ts',
         'return await source.query<Row[]>(sql, parameters);',
         `const isPlace = /INSERT INTO "delay_queue".delay|schedule_one/.test(sql);
       const isAside = isPlace && source.queryRunner?.isTransactionActive;

@@ -1,8 +1,8 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const CLAIM = 'store/sql/attempts/claim.sql.ts';
-const LOAD = 'store/sql/wakes/load.sql.ts';
-const SWEEP = 'store/sql/wakes/sweep.sql.ts';
+const CLAIM = 'store/sql/claim.sql.ts';
+const LOAD = 'store/sql/fetch.sql.ts';
+const SWEEP = 'store/sql/fetch.sql.ts';
 
 const IS_DUE = "`(${wakeOf('d')} <= clock.now OR";
 
@@ -24,7 +24,7 @@ export const CLAIMS = {
     about: 'takes a row although the lease of another attempt runs',
     patches: [
       patch(CLAIM, IS_DUE, '`(d.wake_at <= clock.now OR'),
-      patch(LOAD, 'ELSE ${wakeOf(row)} END', 'ELSE ${row}.wake_at END'),
+      patch(LOAD, 'ELSE ${wakeOf(row)} END`)},', 'ELSE ${row}.wake_at END`)},'),
       patch(SWEEP, "AND ${dueOf('r')} < clock.now", 'AND r.wake_at < clock.now'),
       patch(SWEEP, "AND ${dueOf('r')} <= ${plusMs", 'AND r.wake_at <= ${plusMs'),
     ],
@@ -76,7 +76,7 @@ export const CLAIMS = {
     about: 'removes a plain delay before its handler has run: at most once',
     patches: [
       patch(
-        'execution/executor.ts',
+        'worker/executor.ts',
         'else this.#plainly(call);',
         `else {
       const removed = this.fenced.store.complete(call.attempts).catch(() => {});
@@ -95,7 +95,11 @@ export const CLAIMS = {
         'WHERE served.at IS NOT NULL',
         'WHERE served.at IS NOT NULL AND r.leased_by IS NULL',
       ),
-      patch(LOAD, 'WHERE (d.wake_at, d.id) >', 'WHERE d.leased_by IS NULL AND (d.wake_at, d.id) >'),
+      patch(
+        LOAD,
+        'WHERE (d.wake_at, d.id) > (pg',
+        'WHERE d.leased_by IS NULL AND (d.wake_at, d.id) > (pg',
+      ),
     ],
     seconds: 15,
     faults: ['kill'],

@@ -1,7 +1,7 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const COMPLETE = 'store/sql/attempts/complete.sql.ts';
-const RETRY = 'store/sql/attempts/retry.sql.ts';
+const COMPLETE = 'store/sql/attempts.sql.ts';
+const RETRY = 'store/sql/attempts.sql.ts';
 
 /** Mutants that write down wrongly how an attempt, a delay or an order ended. */
 export const ENDINGS = {
@@ -57,7 +57,7 @@ export const RECURRENCES = {
     about: 'goes on to the next but one instant after a failure',
     patches: [
       patch(
-        'store/sql/recurrences/recur.sql.ts',
+        'store/sql/recurrences.sql.ts',
         'SET due_at = e.next_at',
         "SET due_at = e.next_at + CASE WHEN e.attempts > 1 THEN interval '1 second' ELSE interval '0' END",
       ),
@@ -70,7 +70,7 @@ export const RECURRENCES = {
     about: 'forgets the attempts before the one that begins',
     patches: [
       patch(
-        'store/sql/parts/attempt-log.ts',
+        'store/sql/fragments/history.ts',
         "ELSE COALESCE(d.attempt_log, '[]') END",
         "ELSE '[]' END",
       ),

@@ -1,13 +1,13 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 
-const COMPLETE = 'store/sql/attempts/complete.sql.ts';
-const FENCE = 'store/sql/attempts/fence.sql.ts';
-const RENEW = 'store/sql/attempts/renew.sql.ts';
-const RETRY = 'store/sql/attempts/retry.sql.ts';
-const EXECUTOR = 'execution/executor.ts';
+const COMPLETE = 'store/sql/attempts.sql.ts';
+const FENCE = 'store/sql/attempts.sql.ts';
+const RENEW = 'store/sql/attempts.sql.ts';
+const RETRY = 'store/sql/attempts.sql.ts';
+const EXECUTOR = 'worker/executor.ts';
 const ATTEMPT_STORE = 'store/attempt.store.ts';
-export const FENCED = 'execution/transaction/fenced-transaction.ts';
-export const REMOVAL = 'execution/transaction/removal.ts';
+export const FENCED = 'worker/fenced-transaction.ts';
+export const REMOVAL = 'worker/fenced-transaction.ts';
 
 const EPOCH_OF_MANY = 'AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE';
 const IN_COMPLETE = '    const ids = items.map((item) => item.id);\n';
@@ -23,7 +23,7 @@ export const CROWDED = 120;
  * database refuses.
  */
 const NEVER_LOSES_A_LEASE = patch(
-  'execution/call/call.ts',
+  'worker/call.ts',
   '  lose(attempt: Attempt): void {\n',
   '  lose(attempt: Attempt): void {\n    return;\n',
 );
@@ -103,7 +103,16 @@ export const FENCES = {
   },
   'renews-by-id': {
     about: 'renews whatever lease there is on a row',
-    patches: [NEVER_LOSES_A_LEASE, patch(RENEW, '  })} d\n', `  })${ANY_EPOCH}} d\n`)],
+    patches: [
+      NEVER_LOSES_A_LEASE,
+      patch(
+        RENEW,
+        `('', d.group_id)))\`,
+  })} d\n`,
+        `('', d.group_id)))\`,
+  })${ANY_EPOCH}} d\n`,
+      ),
+    ],
     seconds: 30,
     faults: ['pause', 'block'],
     rate: CROWDED,
@@ -116,7 +125,7 @@ export const FENCES = {
     if (fences % 3 === 0) await pause(leftMs() + handler.leaseMs / 2);
 `),
       patch(FENCE, 'waits: true })}', `waits: true })${ANY_EPOCH}}`),
-      patch(FENCE, 'd.epoch = $2::bigint', '$2::bigint IS NOT NULL'),
+      patch(FENCE, 'd.epoch = $2::bigint FOR UPDATE', '$2::bigint IS NOT NULL FOR UPDATE'),
       patch(
         ATTEMPT_STORE,
         IN_COMPLETE,
@@ -179,7 +188,7 @@ ${IN_COMPLETE}`,
     }`,
       ),
       patch(
-        'execution/transaction/server-answers.ts',
+        'transactions/handlers-client.ts',
         "if (answer.command !== 'COMMIT') throw new DelayRolledBackError();",
         '',
       ),

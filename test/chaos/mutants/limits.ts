@@ -1,7 +1,7 @@
 import { type ChaosMutant, patch } from '../../mutants-by-suite/mutant.js';
 import { CROWDED } from './fences.js';
 
-const CLAIM_LIMITED = 'store/sql/limits/claim-limited.sql.ts';
+const CLAIM_LIMITED = 'store/sql/claim.sql.ts';
 const RUNS = 'AND d.leased_until > ${PLACE_KEPT_UNTIL} LIMIT 1) IS NOT NULL AS runs';
 
 /** Mutants that let too many begin, or nobody any more. */
@@ -9,16 +9,12 @@ export const LIMITS = {
   'counts-without-the-lock': {
     about: 'counts under a limit while others do',
     patches: [
-      patch(
-        'store/sql/limits/lock-quotas.sql.ts',
-        'DO UPDATE SET filled_at = q.filled_at',
-        'DO NOTHING',
-      ),
+      patch('store/sql/claim.sql.ts', 'DO UPDATE SET filled_at = q.filled_at', 'DO NOTHING'),
       // Two of them have to meet: each has its snapshot before it waits.
       patch(
         CLAIM_LIMITED,
-        'WITH ${clock(tables)},',
-        "WITH ${clock(tables).replace('AS now', 'AS now, pg_sleep(0.05) AS slept')},",
+        'kept: HistoryKept): string => `\nWITH ${clock(tables)},',
+        "kept: HistoryKept): string => `\nWITH ${clock(tables).replace('AS now', 'AS now, pg_sleep(0.05) AS slept')},",
       ),
     ],
     seconds: 25,
@@ -48,7 +44,7 @@ export const LIMITS = {
   'claims-what-is-paused': {
     about: 'claims what is paused',
     patches: [
-      patch('store/sql/attempts/claim.sql.ts', '\n      AND NOT ${isPaused(tables)}`;', '`;'),
+      patch('store/sql/claim.sql.ts', '\n      AND NOT ${isPaused(tables)}`;', '`;'),
       patch(
         'cluster/nodes.ts',
         'this.#sharesAmong(others, pauses)',
@@ -63,7 +59,7 @@ export const LIMITS = {
     about: 'never asks again once a limit was full',
     patches: [
       patch(
-        'execution/places/limit-blocks.ts',
+        'worker/limits.ts',
         'else if (waitMs > 0) this.#begin({ name, group, untilMs: nowMs + waitMs, isFull: false });',
         'else if (places <= 0) this.#blocks.set(key, { name, group, untilMs: Infinity, isFull: false });',
       ),

@@ -9,7 +9,7 @@ import {
   type TransactionalDelayContext,
 } from 'nestjs-delay-queue';
 import { DataSource } from 'typeorm';
-import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
+import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
 import { PgBouncer } from '../../servers/support/pgbouncer.js';
 import { sayNotRun } from '../../servers/support/programs.js';
 import { until } from '../../support/until.js';

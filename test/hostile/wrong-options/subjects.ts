@@ -1,8 +1,8 @@
 import { DelayQueueModule } from 'nestjs-delay-queue';
-import { declarationOf } from '../../../src/delay-queue/handlers/declaration.js';
-import { handlerSettings } from '../../../src/delay-queue/handlers/handler-settings.js';
-import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
-import { atStart } from '../../../src/delay-queue/validation/blame.js';
+import { declarationOf } from '../../../src/delay-queue/handlers/decorated-method.js';
+import { handlerSettings } from '../../../src/delay-queue/handlers/handler.explorer.js';
+import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
+import { atStart } from '../../../src/delay-queue/config/blame.js';
 import { Declarations } from '../../../tools/api-tables/declarations.js';
 
 /** An object of options, wherever it stands. */

@@ -5,9 +5,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
   'drops-reruns-of-retries': {
     about: 'drops what came while a key ran when that run has failed',
     hole: 'The last change was lost while its key ran',
-    patches: [
-      patch('store/sql/delays/rerun.sql.ts', 'AND (f.dead OR NOT (${IS_NEWER}))', 'AND false'),
-    ],
+    patches: [patch('store/sql/schedule.sql.ts', 'AND (f.dead OR NOT (${IS_NEWER}))', 'AND false')],
     kinds: ['callers'],
     programs: 60,
     blamedBy: ['lost rerun'],
@@ -18,7 +16,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     hole: 'Names did not take turns',
     patches: [
       patch(
-        'intake/turns.ts',
+        'worker/fair-queue.ts',
         `    let taken = 0;
 `,
         `    let taken = 0;
@@ -40,7 +38,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     hole: "The claim's commit hung, and the attempt was lost",
     patches: [
       patch(
-        'execution/claimer.ts',
+        'worker/claimer.ts',
         `      this.lostClaims.add(entry.id, epoch);
 `,
         '',
@@ -56,7 +54,7 @@ export const ATTEMPTS: Record<string, ImpoliteMutant> = {
     hole: 'The pool was busy, and the attempt was lost',
     patches: [
       patch(
-        'settlement/acknowledger.ts',
+        'worker/completer.ts',
         'return this.#retry(attempt, { ...GIVE_BACK, waitMs: outcome.waitMs }, () => {});',
         "return this.#fail(attempt, { kind: 'failed', error: outcome.error });",
       ),

@@ -5,7 +5,7 @@ const LONG = 'A commit long after the delay was due went unseen';
 
 /** What was left inside a savepoint stays, though the savepoint is rolled back. */
 const KEEPS_WHAT_WAS_UNDONE = patch(
-  'producer/transaction/after-commit.ts',
+  'transactions/commit-hooks.ts',
   `    pending.pieces = pending.pieces.filter((piece) => piece.depth <= depth);
 `,
   '',
@@ -16,7 +16,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
   'believes-hints': {
     about: 'takes what anybody says by NOTIFY for what a row says',
     hole: POISONED,
-    patches: [patch('intake/heard-hints.ts', "group: null }, 'told')", "group: null }, 'read')")],
+    patches: [patch('worker/hints.ts', "group: null }, 'told')", "group: null }, 'read')")],
     kinds: ['callers'],
     programs: 30,
     blamedBy: ['late'],
@@ -27,7 +27,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: POISONED,
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
-      patch('runtime/engine.ts', "certain ? 'read' : 'told'", "'read'"),
+      patch('worker/engine.ts', "certain ? 'read' : 'told'", "'read'"),
     ],
     kinds: ['callers'],
     programs: 30,
@@ -40,7 +40,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     patches: [
       KEEPS_WHAT_WAS_UNDONE,
       patch(
-        'producer/announcements.ts',
+        'client/announcements.ts',
         'if (certain) this.heard.disarm(id);',
         'if (certain || true) this.heard.disarm(id);',
       ),
@@ -55,7 +55,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: 'A wheel full of volatile timers stopped durable delays',
     patches: [
       patch(
-        'wheel/wheel.service.ts',
+        'timer-wheel/wheel.service.ts',
         `    this.#channels.push(channel);
 `,
         `    const add = channel.add.bind(channel);
@@ -77,7 +77,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: LONG,
     patches: [
       patch(
-        'intake/announcer.ts',
+        'worker/hints.ts',
         'written.databaseMs + performance.now() - written.monotonicMs',
         'written.databaseMs',
       ),
@@ -92,7 +92,7 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     hole: LONG,
     patches: [
       patch(
-        'intake/sweep/sweeper.ts',
+        'worker/scanner.ts',
         'return Math.min(EVERY_MS_MAX, this.leaseMs / 2);',
         'return this.leaseMs / 2;',
       ),

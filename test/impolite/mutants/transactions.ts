@@ -16,7 +16,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: SAVEPOINT,
     patches: [
       patch(
-        'store/key-look.ts',
+        'store/looks.ts',
         `    const lockWait = runner.transaction === undefined ? 'a while' : 'at once';
     const [row] = await runner.query<PlacedRow>(sql[lockWait], parameters);
 `,
@@ -41,7 +41,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: HALF_A_CALL,
     patches: [
       patch(
-        'producer/transaction/calls-in-order.ts',
+        'transactions/callers-transaction.ts',
         `      if (before.length > 0) await Promise.all(before);
 `,
         '',
@@ -57,7 +57,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: BEHIND_THE_END,
     patches: [
       patch(
-        'producer/transaction/ending-transactions.ts',
+        'transactions/transaction-end.ts',
         `  return ending !== undefined && (ending.sent > 0 || ending.isOver);
 `,
         `  return ending !== undefined && ending.isOver;
@@ -74,7 +74,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: AFTER_THE_END,
     patches: [
       patch(
-        'execution/transaction/transaction-guard.ts',
+        'transactions/transaction-guard.ts',
         `    this.#isOver = true;
     this.#handlers.seal();
 `,
@@ -91,7 +91,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: '`completed`, and COMMIT had been answered by ROLLBACK',
     patches: [
       patch(
-        'execution/transaction/attempt-session.ts',
+        'transactions/attempt-session.ts',
         `      throw isInFailedTransaction(error) ? new DelayRolledBackError() : error;
 `,
         `      if (isInFailedTransaction(error)) return { command: 'COMMIT' } as QueryResult;
@@ -109,7 +109,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: "A caller's COMMIT that was answered by ROLLBACK, unnoticed",
     patches: [
       patch(
-        'producer/transaction/after-commit.ts',
+        'transactions/commit-hooks.ts',
         "return ended?.end === 'rolled back' ? Promise.reject(new DelayRolledBackError()) : undefined;",
         'return void ended;',
       ),
@@ -124,7 +124,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: FOREIGN,
     patches: [
       patch(
-        'producer/transaction/callers-transaction.ts',
+        'transactions/callers-transaction.ts',
         `  const chosen = managerIn(options);
 `,
         `  const its = currentCall();
@@ -176,7 +176,7 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     hole: UNREAD,
     patches: [
       patch(
-        'producer/transaction/transaction-end.ts',
+        'transactions/transaction-end.ts',
         "depth += mark === '/*' ? 1 : -1;",
         "depth = mark === '/*' ? 1 : 0;",
       ),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { tablesOf } from '../../../src/delay-queue/store/tables/schema.js';
-import { loadSql } from '../../../src/delay-queue/store/sql/wakes/load.sql.js';
+import { tablesOf } from '../../../src/delay-queue/database/tables.js';
+import { loadSql } from '../../../src/delay-queue/store/sql/fetch.sql.js';
 import { plainHandler } from '../../support/delay-node.js';
 import { explain } from '../../support/explain.js';
 import { OtherNode } from '../../support/other-node.js';

@@ -1,10 +1,10 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { ClaimAhead } from '../../../src/delay-queue/execution/places/claim-ahead.js';
-import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
-import { WAITS_MAX_MS } from '../../../src/delay-queue/execution/waiting-calls.js';
+import { ClaimAhead } from '../../../src/delay-queue/worker/admission.js';
+import { InFlight } from '../../../src/delay-queue/worker/claims.js';
+import { WAITS_MAX_MS } from '../../../src/delay-queue/worker/waiting-calls.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { Trigger } from '../../../src/delay-queue/tasks/trigger.js';
+import { Trigger } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { intercept } from './support/intercept.js';

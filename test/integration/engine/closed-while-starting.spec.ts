@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
 import { NestFactory } from '@nestjs/core';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Worker } from '../../../src/delay-queue/runtime/worker.js';
-import { RecurrenceStore } from '../../../src/delay-queue/store/recurrences/recurrence.store.js';
+import { Worker } from '../../../src/delay-queue/worker/worker.js';
+import { RecurrenceStore } from '../../../src/delay-queue/store/recurrence.store.js';
 import { appModule, plainHandler, signal } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';
 import { stageOfEach } from './support/stage-of-each.js';

@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { Intake } from '../../../src/delay-queue/intake/intake.js';
+import { Intake } from '../../../src/delay-queue/worker/intake.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';

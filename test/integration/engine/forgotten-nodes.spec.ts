@@ -1,8 +1,8 @@
 import { setImmediate as settled } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Client } from 'pg';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import { type Pruner, prunersOf } from '../../../src/delay-queue/runtime/pruner.js';
+import { DelayEvents } from '../../../src/delay-queue/api/events.js';
+import { type Pruner, prunersOf } from '../../../src/delay-queue/worker/pruner.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { clientRunner } from '../../support/other-node.js';

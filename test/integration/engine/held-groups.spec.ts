@@ -1,5 +1,5 @@
 import { afterEach, expect, it, jest } from '@jest/globals';
-import { Sweeper } from '../../../src/delay-queue/intake/sweep/sweeper.js';
+import { Sweeper } from '../../../src/delay-queue/worker/scanner.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { until } from '../../support/until.js';
 import { stageOfEach } from './support/stage-of-each.js';

@@ -7,7 +7,7 @@ import {
   SessionProof,
 } from '../../../src/delay-queue/cluster/session-probe.js';
 import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
+import type { Runner } from '../../../src/delay-queue/database/runner.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 const CHANNEL = 'test_probe';

@@ -1,5 +1,5 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { spread } from '../../../src/delay-queue/store/wire/ownership.js';
+import { spread } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';

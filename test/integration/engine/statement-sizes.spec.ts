@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { Intake } from '../../../src/delay-queue/intake/intake.js';
+import { Intake } from '../../../src/delay-queue/worker/intake.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { batchHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
+import { Acknowledger } from '../../../src/delay-queue/worker/completer.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { wasCommitted } from '../../../src/delay-queue/store/transaction-status.js';
-import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
+import { wasCommitted } from '../../../src/delay-queue/database/transaction-status.sql.js';
+import type { Runner } from '../../../src/delay-queue/database/runner.js';
 import { fencedHandler, signal } from '../../support/delay-node.js';
 import { Stage } from './support/stage.js';
 

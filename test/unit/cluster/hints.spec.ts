@@ -3,15 +3,15 @@ import {
   encodeAborts,
   encodeVacant,
   encodeWakes,
+  type HintedWake,
   nodesHint,
   parseHint,
   probeHint,
 } from '../../../src/delay-queue/cluster/hint.js';
-import { groupNumber } from '../../../src/delay-queue/store/wire/ownership.js';
-import type { HintedWake } from '../../../src/delay-queue/cluster/hint.js';
+import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { Notifier } from '../../../src/delay-queue/cluster/notifier.js';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
+import { DelayEvents } from '../../../src/delay-queue/api/events.js';
+import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { signal } from '../../support/delay-node.js';
 
 const wake = (id: number, more: Partial<Wake> = {}): Wake => ({

@@ -5,7 +5,7 @@ import { DelayEvents } from 'nestjs-delay-queue';
 import { nodesHint } from '../../../src/delay-queue/cluster/hint.js';
 import { HintListener } from '../../../src/delay-queue/cluster/listener.js';
 import type { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import { Idle } from '../../../src/delay-queue/tasks/idle.js';
+import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
 import { signal } from '../../support/delay-node.js';
 

@@ -5,7 +5,7 @@ import {
   groupNumberSql,
   spread,
   spreadSql,
-} from '../../../src/delay-queue/store/wire/ownership.js';
+} from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { fileDatabase } from '../../support/file-database.js';
 
 /** One view per node, each of all the others. */

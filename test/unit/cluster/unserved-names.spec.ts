@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { UnservedNames } from '../../../src/delay-queue/cluster/unserved-names.js';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 
 /** When it asks, and how often; what it is answered stands in `test/integration/engine/unserved-names.spec.ts`. */
 let asked: (readonly string[])[];

@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { describeError } from '../../../src/delay-queue/delay/error-text.js';
-import { DiscardDelay } from '../../../src/delay-queue/delay/thrown-by-handlers.js';
+import { describeError } from '../../../src/delay-queue/api/error-text.js';
+import { DiscardDelay } from '../../../src/delay-queue/api/errors.js';
 
 const loop: Record<string, unknown> = { a: 1 };
 loop['loop'] = loop;

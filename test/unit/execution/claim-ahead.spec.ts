@@ -1,8 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ClaimAhead } from '../../../src/delay-queue/execution/places/claim-ahead.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
-import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
+import { ClaimAhead } from '../../../src/delay-queue/worker/admission.js';
+import {
+  type Handler,
+  HandlerRegistry,
+} from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
 
 const CLAIM_BATCH = 500;
 const SIMPLE = { batch: null, limits: null, transactional: false, concurrency: 10, maxAttempts: 3 };

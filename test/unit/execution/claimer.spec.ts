@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Claimer } from '../../../src/delay-queue/execution/claimer.js';
-import { ClaimSizes } from '../../../src/delay-queue/execution/places/claim-sizes.js';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
-import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/wire/attempt-rows.js';
-import { groupText } from '../../../src/delay-queue/store/wire/wakes.js';
+import { Claimer } from '../../../src/delay-queue/worker/claimer.js';
+import { ClaimSizes } from '../../../src/delay-queue/worker/limits.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
+import type { ClaimedRow, ClaimRequest } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
 
 const LEASE_MS = 60_000;

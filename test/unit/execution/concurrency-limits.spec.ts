@@ -1,9 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { ConcurrencyLimits } from '../../../src/delay-queue/execution/places/concurrency-limits.js';
-import { handlersShareOf } from '../../../src/delay-queue/execution/places/pool-share.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
-import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { ConcurrencyLimits } from '../../../src/delay-queue/worker/limits.js';
+import { handlersShareOf } from '../../../src/delay-queue/worker/admission.js';
+import {
+  type Handler,
+  HandlerRegistry,
+} from '../../../src/delay-queue/handlers/handler.registry.js';
 
 let registry: HandlerRegistry;
 let events: DelayEvents;

@@ -1,15 +1,19 @@
 import { afterAll, expect, it } from '@jest/globals';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import { ClaimSizes } from '../../../src/delay-queue/execution/places/claim-sizes.js';
-import { ConcurrencyLimits } from '../../../src/delay-queue/execution/places/concurrency-limits.js';
-import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
-import { Reservations } from '../../../src/delay-queue/execution/places/reservations.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
-import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import type { Intake } from '../../../src/delay-queue/intake/intake.js';
-import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
-import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { DelayEvents } from '../../../src/delay-queue/api/events.js';
+import {
+  ClaimSizes,
+  ConcurrencyLimits,
+  LimitBlocks,
+} from '../../../src/delay-queue/worker/limits.js';
+import { Reservations } from '../../../src/delay-queue/worker/admission.js';
+import {
+  type Handler,
+  HandlerRegistry,
+} from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import type { Intake } from '../../../src/delay-queue/worker/intake.js';
+import { ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
+import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { visitsOf } from '../../support/visits.js';
 
 const NAME = 'test.tenant';

@@ -1,17 +1,16 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { describeError } from '../../../src/delay-queue/delay/error-text.js';
+import { describeError } from '../../../src/delay-queue/api/error-text.js';
 import {
   DeathReports,
   type DyingHandler,
   type MortalHandler,
   NO_ATTEMPT_LEFT,
-} from '../../../src/delay-queue/execution/death-reports.js';
-import { DelayCodecError } from '../../../src/delay-queue/payloads/payload.errors.js';
-import type { PayloadReader } from '../../../src/delay-queue/payloads/payloads.js';
-import type { DyingClaim, HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
-import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
-import type { DyingRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
+} from '../../../src/delay-queue/worker/dead-letters.js';
+import { DelayCodecError } from '../../../src/delay-queue/api/errors.js';
+import type { PayloadReader } from '../../../src/delay-queue/config/payloads.js';
+import type { DyingClaim, HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
+import type { DyingRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 
 const error = new Error('no');
 const OWNER = { name: 'a', key: null };

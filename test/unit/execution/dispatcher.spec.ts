@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Dispatcher } from '../../../src/delay-queue/execution/dispatcher.js';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import { groupText } from '../../../src/delay-queue/store/wire/wakes.js';
+import { Dispatcher } from '../../../src/delay-queue/worker/dispatcher.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 

@@ -1,15 +1,18 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { DyingClaims } from '../../../src/delay-queue/settlement/dying-claims.js';
-import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
-import type { DyingClaim, HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
-import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
-import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import {
+  type DyingClaim,
+  DyingClaims,
+  type HeldClaim,
+  InFlight,
+} from '../../../src/delay-queue/worker/claims.js';
+import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { signal } from '../../support/delay-node.js';
 import { toldPauses } from '../../support/told-pauses.js';
 
 const pauses = toldPauses();
-const { DyingDelays } = await import('../../../src/delay-queue/execution/dying-delays.js');
+const { DyingDelays } = await import('../../../src/delay-queue/worker/dead-letters.js');
 
 const NAME = 'test.dying';
 

@@ -1,15 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
-import { Call } from '../../../src/delay-queue/execution/call/call.js';
-import { Executor } from '../../../src/delay-queue/execution/executor.js';
-import type { FencedParts } from '../../../src/delay-queue/execution/transaction/fenced-transaction.js';
-import { IsolationLevel } from '../../../src/delay-queue/execution/transaction/isolation-level.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
-import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
-import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
+import { Attempt, Call } from '../../../src/delay-queue/worker/call.js';
+import { Executor } from '../../../src/delay-queue/worker/executor.js';
+import {
+  type FencedParts,
+  IsolationLevel,
+} from '../../../src/delay-queue/worker/fenced-transaction.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
 import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
-import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { signal } from '../../support/delay-node.js';
 
 const LEASE_MS = 60_000;

@@ -1,8 +1,8 @@
 import { afterAll, beforeEach, expect, it } from '@jest/globals';
-import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
-import type { LimitLeft } from '../../../src/delay-queue/store/limits/limit.store.js';
-import { groupNumber } from '../../../src/delay-queue/store/wire/ownership.js';
-import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { LimitBlocks } from '../../../src/delay-queue/worker/limits.js';
+import type { LimitLeft } from '../../../src/delay-queue/store/limit.store.js';
+import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 
 const NAME = 'test.limited';
 const FULL: LimitLeft = { name: NAME, group: 'g', places: 0, waitMs: 0 };

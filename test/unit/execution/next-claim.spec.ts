@@ -1,16 +1,18 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
-import { BatchPace } from '../../../src/delay-queue/execution/places/batch-pace.js';
-import { ClaimAhead } from '../../../src/delay-queue/execution/places/claim-ahead.js';
-import { ClaimSizes } from '../../../src/delay-queue/execution/places/claim-sizes.js';
-import { ConcurrencyLimits } from '../../../src/delay-queue/execution/places/concurrency-limits.js';
-import { LimitBlocks } from '../../../src/delay-queue/execution/places/limit-blocks.js';
-import { NextClaim } from '../../../src/delay-queue/execution/places/next-claim.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
-import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
-import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { DelayEvents } from '../../../src/delay-queue/api/events.js';
+import { BatchPace, ClaimAhead, NextClaim } from '../../../src/delay-queue/worker/admission.js';
+import {
+  ClaimSizes,
+  ConcurrencyLimits,
+  LimitBlocks,
+} from '../../../src/delay-queue/worker/limits.js';
+import {
+  type Handler,
+  HandlerRegistry,
+} from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import { ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
+import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 
 const NOW_MS = 1_000;
 const NAMES = { a: 3, b: 3, ones: 1, plain: null };

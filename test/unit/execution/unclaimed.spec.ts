@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { SetAside } from '../../../src/delay-queue/execution/set-aside.js';
-import { Unclaimed } from '../../../src/delay-queue/execution/unclaimed.js';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
-import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
+import { SetAside } from '../../../src/delay-queue/worker/claimer.js';
+import { Unclaimed } from '../../../src/delay-queue/worker/missed-claims.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
+import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 const NOW_MS = 1_000_000;

@@ -1,10 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { Attempt } from '../../../src/delay-queue/execution/call/attempt.js';
-import { Call } from '../../../src/delay-queue/execution/call/call.js';
-import { WAITS_MAX_MS, WaitingCalls } from '../../../src/delay-queue/execution/waiting-calls.js';
-import type { Handler } from '../../../src/delay-queue/handlers/handler.js';
-import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
-import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
+import { Attempt, Call } from '../../../src/delay-queue/worker/call.js';
+import { WAITS_MAX_MS, WaitingCalls } from '../../../src/delay-queue/worker/waiting-calls.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
+import { InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 const LEASE_MS = 60_000;

@@ -1,6 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { type Declaration, declarationOf } from '../../../src/delay-queue/handlers/declaration.js';
-import { Payloads } from '../../../src/delay-queue/payloads/payloads.js';
+import {
+  type Declaration,
+  declarationOf,
+} from '../../../src/delay-queue/handlers/decorated-method.js';
+import { Payloads } from '../../../src/delay-queue/config/payloads.js';
 import { firstMsOf } from '../../../src/delay-queue/recurrence/recurrence.js';
 
 const declared = (options: unknown): Declaration =>

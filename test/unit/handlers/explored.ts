@@ -2,18 +2,18 @@ import { afterEach } from '@jest/globals';
 import type { DynamicModule, Provider, Type } from '@nestjs/common';
 import { DiscoveryModule } from '@nestjs/core';
 import { Test } from '@nestjs/testing';
-import type { DelayContext } from '../../../src/delay-queue/delay/contexts.js';
-import type { Delay } from '../../../src/delay-queue/delay/delay.js';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import type { DelayContext } from '../../../src/delay-queue/api/contexts.js';
+import type { Delay } from '../../../src/delay-queue/api/delay.js';
+import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { HandlerExplorer } from '../../../src/delay-queue/handlers/handler.explorer.js';
 import { HandlerRegistry } from '../../../src/delay-queue/handlers/handler.registry.js';
-import { Invoker } from '../../../src/delay-queue/handlers/invocation/invoker.js';
-import { NestEnhancers } from '../../../src/delay-queue/handlers/invocation/nest-enhancers.js';
+import { Invoker } from '../../../src/delay-queue/handlers/invoker.js';
+import { NestEnhancers } from '../../../src/delay-queue/handlers/nest-enhancers.js';
 import {
   type DelayQueueOptions,
   RESOLVED_OPTIONS,
-} from '../../../src/delay-queue/options/delay-queue.options.js';
-import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
+} from '../../../src/delay-queue/config/options.js';
+import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
 import '../../support/delay-payloads.js';
 
 /** What was called in a test, in order. */

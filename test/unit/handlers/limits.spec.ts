@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { limitsOf } from '../../../src/delay-queue/handlers/limits.js';
+import { limitsOf } from '../../../src/delay-queue/handlers/handler.registry.js';
 
 describe('limits of a handler', () => {
   it('are none of what is not said', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { Enough } from '../../../src/delay-queue/intake/sweep/enough.js';
+import { Enough } from '../../../src/delay-queue/worker/scanner.js';
 
 it('a name or a group that had enough at any time of a walk gets nothing more of it', () => {
   let room: { butNotOf: string[] } | undefined;

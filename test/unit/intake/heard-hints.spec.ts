@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { Hint, HintedWake } from '../../../src/delay-queue/cluster/hint.js';
-import { takeHints } from '../../../src/delay-queue/intake/heard-hints.js';
-import { HintedRows } from '../../../src/delay-queue/intake/hinted-rows.js';
-import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
-import type { Paced } from '../../../src/delay-queue/tasks/paced.js';
+import { takeHints } from '../../../src/delay-queue/worker/hints.js';
+import { HintedRows } from '../../../src/delay-queue/worker/hinted-rows.js';
+import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import type { Paced } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 

@@ -2,14 +2,13 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import { Announcer } from '../../../src/delay-queue/intake/announcer.js';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import { Intake } from '../../../src/delay-queue/intake/intake.js';
-import type { OpenClaims } from '../../../src/delay-queue/intake/open-claims.js';
-import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
+import { Announcer } from '../../../src/delay-queue/worker/hints.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import { Intake, type OpenClaims } from '../../../src/delay-queue/worker/intake.js';
+import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
+import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
-import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 
 const HORIZON_MS = 1_000;
 /** More of one name do not wait. */

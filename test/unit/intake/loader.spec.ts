@@ -2,16 +2,16 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import type { Intake } from '../../../src/delay-queue/intake/intake.js';
-import { Loader } from '../../../src/delay-queue/intake/loader.js';
+import type { Intake } from '../../../src/delay-queue/worker/intake.js';
+import { Loader } from '../../../src/delay-queue/worker/loader.js';
 import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import type {
   Cursor,
   LoadedPage,
   Shares,
   Wake,
-} from '../../../src/delay-queue/store/wire/wakes.js';
-import { Idle } from '../../../src/delay-queue/tasks/idle.js';
+} from '../../../src/delay-queue/store/rows/delay-rows.js';
+import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 const LOAD_EVERY_MS = 3_600_000;

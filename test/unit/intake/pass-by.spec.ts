@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { PassBy } from '../../../src/delay-queue/intake/sweep/pass-by.js';
+import { PassBy } from '../../../src/delay-queue/worker/scanner.js';
 
 const EVERY_MS = 15_000;
 

@@ -2,10 +2,10 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import { ReadAhead } from '../../../src/delay-queue/intake/read-ahead.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
-import { WheelService } from '../../../src/delay-queue/wheel/wheel.service.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import { ReadAhead } from '../../../src/delay-queue/worker/read-ahead.js';
+import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
+import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 
 /** The database's clock is behind the monotonic one by so much. */
 const BEHIND_MS = 1_000_000;

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import type { Entry } from '../../../src/delay-queue/intake/entry.js';
-import type { Admit } from '../../../src/delay-queue/intake/line.js';
-import { ReadyQueue } from '../../../src/delay-queue/intake/ready-queue.js';
+import type { Entry } from '../../../src/delay-queue/worker/entry.js';
+import { type Admit, ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
 
 let lastId = 0;
 const entry = (name: string, more: Partial<Entry> = {}): Entry => ({

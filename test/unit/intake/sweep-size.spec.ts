@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { SweepSize } from '../../../src/delay-queue/intake/sweep/sweep-size.js';
+import { SweepSize } from '../../../src/delay-queue/worker/scanner.js';
 
 it('the pages of a process begin with few rows, and grow until they are as large as they may be', () => {
   const size = new SweepSize();

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { SweepStart } from '../../../src/delay-queue/intake/sweep/sweep-start.js';
-import type { SweptPage } from '../../../src/delay-queue/store/wire/wakes.js';
+import { SweepStart } from '../../../src/delay-queue/worker/scanner.js';
+import type { SweptPage } from '../../../src/delay-queue/store/rows/delay-rows.js';
 
 /** On the database's clock. */
 const NOW_MS = 1_000_000;

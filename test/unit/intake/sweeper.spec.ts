@@ -1,10 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import type { Intake } from '../../../src/delay-queue/intake/intake.js';
-import { Sweeper } from '../../../src/delay-queue/intake/sweep/sweeper.js';
+import type { Intake } from '../../../src/delay-queue/worker/intake.js';
+import { Sweeper } from '../../../src/delay-queue/worker/scanner.js';
 import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
-import type { Cursor, Shares, SweptPage, Wake } from '../../../src/delay-queue/store/wire/wakes.js';
+import type {
+  Cursor,
+  Shares,
+  SweptPage,
+  Wake,
+} from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 /** One page that was asked for. */

@@ -4,12 +4,9 @@ import {
   BACKOFF_DEFAULT,
   backoffMs,
   functionPolicy,
-} from '../../../src/delay-queue/options/backoff.js';
-import {
-  checkAsyncOptions,
-  checkModuleOptions,
-} from '../../../src/delay-queue/options/module-options.js';
-import { resolveOptions } from '../../../src/delay-queue/options/resolve-options.js';
+} from '../../../src/delay-queue/config/backoff.js';
+import { checkAsyncOptions, checkModuleOptions } from '../../../src/delay-queue/config/options.js';
+import { resolveOptions } from '../../../src/delay-queue/config/resolve-options.js';
 
 const pass = (_: unknown, next: () => Promise<void>): Promise<void> => next();
 

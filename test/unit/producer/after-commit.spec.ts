@@ -7,11 +7,11 @@ import { SessionWatch } from '../../../src/delay-queue/database/session-watch.js
 import {
   AfterCommit,
   TransactionEnds,
-} from '../../../src/delay-queue/producer/transaction/after-commit.js';
+} from '../../../src/delay-queue/transactions/commit-hooks.js';
 import {
   belongsInside,
   transactionNow,
-} from '../../../src/delay-queue/producer/transaction/ending-transactions.js';
+} from '../../../src/delay-queue/transactions/transaction-end.js';
 
 /** A runner of TypeORM on a session, and what TypeORM tells its subscribers. */
 class FakeRunner {

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { Announcements } from '../../../src/delay-queue/producer/announcements.js';
-import type { Committed } from '../../../src/delay-queue/producer/transaction/after-commit.js';
+import { Announcements } from '../../../src/delay-queue/client/announcements.js';
+import type { Committed } from '../../../src/delay-queue/transactions/commit-hooks.js';
 
 /** What waits for the commit. */
 let waiting: Committed[];

@@ -5,8 +5,8 @@ import {
   DelayUnavailableError,
   DelayUnstableError,
 } from 'nestjs-delay-queue';
-import { Cancels } from '../../../src/delay-queue/producer/abort/cancels.js';
-import type { NameAndKey } from '../../../src/delay-queue/producer/arguments.js';
+import { Cancels } from '../../../src/delay-queue/client/cancels.js';
+import type { NameAndKey } from '../../../src/delay-queue/client/arguments.js';
 
 const dueAt = new Date(0);
 const running = (id: number, more: object = {}): CancelResult => ({

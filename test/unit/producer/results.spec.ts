@@ -6,15 +6,15 @@ import {
   pauseOf,
   recordOf,
   statsOf,
-} from '../../../src/delay-queue/producer/results.js';
-import { DelayCodecError } from '../../../src/delay-queue/payloads/payload.errors.js';
-import type { Payloads } from '../../../src/delay-queue/payloads/payloads.js';
+} from '../../../src/delay-queue/client/results.js';
+import { DelayCodecError } from '../../../src/delay-queue/api/errors.js';
+import type { Payloads } from '../../../src/delay-queue/config/payloads.js';
 import type {
   FoundRow,
   HistoryRow,
   ListedRow,
   Placed,
-} from '../../../src/delay-queue/store/wire/delay-rows.js';
+} from '../../../src/delay-queue/store/rows/delay-rows.js';
 import '../../support/delay-payloads.js';
 
 const ROW: FoundRow = {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { cronIn, everyMs } from '../../../src/delay-queue/recurrence/instants.js';
+import { cronIn, everyMs } from '../../../src/delay-queue/recurrence/recurrence.js';
 
 it('a period counts from the first instant, wherever it is asked', () => {
   const instants = everyMs(1_000, 10_000);

@@ -1,9 +1,12 @@
 import * as fc from 'fast-check';
 import { expect, it, jest } from '@jest/globals';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import { Occurrence, occurrenceOf } from '../../../src/delay-queue/recurrence/occurrence.js';
-import type { DelayRepeat } from '../../../src/delay-queue/delay/time/repeat.js';
-import type { StoredRepeat } from '../../../src/delay-queue/recurrence/recurrence.js';
+import {
+  Occurrence,
+  occurrenceOf,
+  type StoredRepeat,
+} from '../../../src/delay-queue/recurrence/recurrence.js';
+import type { DelayRepeat } from '../../../src/delay-queue/api/times.js';
 
 const PERIOD_MS = 1_000;
 const EVERY: StoredRepeat = { every: PERIOD_MS, from: 0, catchUp: 'latest' };

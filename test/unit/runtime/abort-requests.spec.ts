@@ -1,6 +1,6 @@
 import { expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { AbortRequests } from '../../../src/delay-queue/runtime/abort-requests.js';
+import { AbortRequests } from '../../../src/delay-queue/worker/hints.js';
 
 it('attempts are asked to end, those here at once and others by a hint; a failure is told, not thrown', async () => {
   const told: string[] = [];

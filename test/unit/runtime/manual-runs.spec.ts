@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { ManualRuns } from '../../../src/delay-queue/runtime/manual-runs.js';
-import type { Wake } from '../../../src/delay-queue/store/wire/wakes.js';
+import { ManualRuns } from '../../../src/delay-queue/worker/manual-runs.js';
+import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 
 /** What was done, in order. */
 let done: string[];

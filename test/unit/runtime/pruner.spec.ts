@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Pruner, prunersOf } from '../../../src/delay-queue/runtime/pruner.js';
+import { Pruner, prunersOf } from '../../../src/delay-queue/worker/pruner.js';
 import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 
 const EVERY_MS = 60_000;

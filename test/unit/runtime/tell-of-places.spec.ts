@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import type { Hint } from '../../../src/delay-queue/cluster/hint.js';
-import { tellOfPlaces } from '../../../src/delay-queue/runtime/tell-of-places.js';
-import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
-import type { Paced } from '../../../src/delay-queue/tasks/paced.js';
+import { tellOfPlaces } from '../../../src/delay-queue/worker/hints.js';
+import type { HeldClaim } from '../../../src/delay-queue/worker/claims.js';
+import type { Paced } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 let hints: Signal<Hint>;

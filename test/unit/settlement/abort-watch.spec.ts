@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { AbortWatch } from '../../../src/delay-queue/settlement/abort-watch.js';
-import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
-import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
+import { AbortWatch } from '../../../src/delay-queue/worker/abort-watch.js';
+import { type HeldClaim, InFlight } from '../../../src/delay-queue/worker/claims.js';
 
 /** Ids that each look has asked for. */
 let looks: number[][];

@@ -1,12 +1,11 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { Occurrence } from '../../../src/delay-queue/recurrence/occurrence.js';
-import { Acknowledger } from '../../../src/delay-queue/settlement/acknowledger.js';
-import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
-import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
+import type { Occurrence } from '../../../src/delay-queue/recurrence/recurrence.js';
+import { Acknowledger } from '../../../src/delay-queue/worker/completer.js';
+import type { HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
 import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import type { Retry } from '../../../src/delay-queue/store/wire/attempt-rows.js';
-import type { Recurring } from '../../../src/delay-queue/store/wire/recurring.js';
+import type { Retry } from '../../../src/delay-queue/store/rows/attempt-rows.js';
+import type { Recurring } from '../../../src/delay-queue/store/rows/answers.js';
 
 type Claim = { -readonly [Field in keyof HeldClaim]: HeldClaim[Field] };
 

@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import type { Batcher, Written } from '../../../src/delay-queue/settlement/batcher.js';
-import type { LookedRow } from '../../../src/delay-queue/store/wire/attempt-rows.js';
+import type { Batcher, Written } from '../../../src/delay-queue/worker/batcher.js';
+import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { signal } from '../../support/delay-node.js';
 import { toldPauses } from '../../support/told-pauses.js';
 
 const pauses = toldPauses();
-const { Batcher: BatcherHere } = await import('../../../src/delay-queue/settlement/batcher.js');
+const { Batcher: BatcherHere } = await import('../../../src/delay-queue/worker/batcher.js');
 
 type Item = { id: number; epoch: number };
 

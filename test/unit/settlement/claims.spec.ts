@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
-import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
-import { LostClaims } from '../../../src/delay-queue/settlement/lost-claims.js';
+import { type HeldClaim, InFlight, LostClaims } from '../../../src/delay-queue/worker/claims.js';
 
 const claim = (id: number, epoch: number): HeldClaim => ({ id, epoch }) as HeldClaim;
 

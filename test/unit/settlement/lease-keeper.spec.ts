@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
-import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
-import { LeaseKeeper } from '../../../src/delay-queue/settlement/lease-keeper.js';
+import { type HeldClaim, InFlight } from '../../../src/delay-queue/worker/claims.js';
+import { LeaseKeeper } from '../../../src/delay-queue/worker/lease-keeper.js';
 import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 
 const LEASE_MS = 40_000;

@@ -1,13 +1,10 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { HeldClaim } from '../../../src/delay-queue/settlement/held-claim.js';
-import { InFlight } from '../../../src/delay-queue/settlement/in-flight.js';
-import type { Outcome } from '../../../src/delay-queue/settlement/outcome.js';
+import { type HeldClaim, InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
 import { toldPauses } from '../../support/told-pauses.js';
 
 const pauses = toldPauses();
-const { UnansweredCommits } =
-  await import('../../../src/delay-queue/settlement/unanswered-commits.js');
+const { UnansweredCommits } = await import('../../../src/delay-queue/worker/unanswered-commits.js');
 
 const FAILED: Outcome = { kind: 'failed', error: new Error('Connection terminated') };
 const claimOf = (id: number, committingIn?: string) =>

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { UnreadDelays } from '../../../src/delay-queue/settlement/unread.js';
+import { UnreadDelays } from '../../../src/delay-queue/worker/completer.js';
 
 type PassOn = { id: number; epoch: number; waitMs: number | null };
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { DelayUnstableError } from '../../../src/delay-queue/delay/delay.errors.js';
-import { orHeld, untilStable } from '../../../src/delay-queue/store/stable-look.js';
-import { HELD_MAX_MS } from '../../../src/delay-queue/store/sql/parts/lock-wait.js';
-import type { Runner } from '../../../src/delay-queue/store/wire/runner.js';
+import { DelayUnstableError } from '../../../src/delay-queue/api/errors.js';
+import { orHeld, untilStable } from '../../../src/delay-queue/store/looks.js';
+import { HELD_MAX_MS } from '../../../src/delay-queue/store/sql/fragments/clock.js';
+import type { Runner } from '../../../src/delay-queue/database/runner.js';
 
 /** By `performance.now()`: a look takes so long. */
 let nowMs: number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { DelayUnstableError } from '../../../src/delay-queue/delay/delay.errors.js';
-import { isLasting, isTooMuch } from '../../../src/delay-queue/store/sql-state.js';
+import { DelayUnstableError } from '../../../src/delay-queue/api/errors.js';
+import { isLasting, isTooMuch } from '../../../src/delay-queue/database/driver-errors.js';
 import { inParts, StatementSize } from '../../../src/delay-queue/store/statement-size.js';
 
 const refusedWith = (code: string): Error => Object.assign(new Error(code), { code });

@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayEvents } from '../../../src/delay-queue/delay/delay.events.js';
+import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { type Growth, pauseMs } from '../../../src/delay-queue/tasks/growing-pause.js';
-import { Idle } from '../../../src/delay-queue/tasks/idle.js';
-import { RecurringTask } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { Trigger } from '../../../src/delay-queue/tasks/trigger.js';
+import { Idle, RecurringTask, Trigger } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
-import { LATE, within } from '../../../src/delay-queue/tasks/within.js';
+import { LATE, within } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import * as fc from 'fast-check';
-import { DelayInvalidError } from '../../../src/delay-queue/delay/delay.errors.js';
-import { atStart, within } from '../../../src/delay-queue/validation/blame.js';
-import { checkKey, checkName, checkSchema } from '../../../src/delay-queue/validation/names.js';
+import { DelayInvalidError } from '../../../src/delay-queue/api/errors.js';
+import { atStart, blamedOn } from '../../../src/delay-queue/config/blame.js';
+import { checkKey, checkName, checkSchema } from '../../../src/delay-queue/config/names.js';
 import {
   parseScheduleItem,
   parseScheduleOptions,
-} from '../../../src/delay-queue/validation/schedule-options.js';
+} from '../../../src/delay-queue/config/schedule-options.js';
 
 function accepted(key: string): string | undefined {
   try {
@@ -118,7 +118,7 @@ describe('options of schedule', () => {
 const refuse = (): string => checkKey(7);
 
 it('a refusal says whose it is: of an item, or of the module at start', () => {
-  expect(() => within('items[3]', refuse)).toThrow('items[3].key: must be a text, not 7');
+  expect(() => blamedOn('items[3]', refuse)).toThrow('items[3].key: must be a text, not 7');
   expect(() => atStart('DelayQueueModule', refuse)).toThrow(
     expect.objectContaining({
       code: 'DELAY_CONFIG',

@@ -5,8 +5,8 @@ import {
   DURATION_MS_MAX,
   parseDurationBetween,
   parseDurationMs,
-} from '../../../src/delay-queue/validation/duration.js';
-import { parseRescheduleTo, parseWhen } from '../../../src/delay-queue/validation/when.js';
+} from '../../../src/delay-queue/config/durations.js';
+import { parseRescheduleTo, parseWhen } from '../../../src/delay-queue/config/due-times.js';
 
 const upTo = (max: number) => fc.double({ min: 0, max, noNaN: true });
 const leaseMs = (value: unknown): number => parseDurationBetween(value, 'lease', '1s', '1h');

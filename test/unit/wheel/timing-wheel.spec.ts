@@ -1,5 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { NO_INDEX, NO_TIMER, TimingWheel } from '../../../src/delay-queue/wheel/timing-wheel.js';
+import {
+  NO_INDEX,
+  NO_TIMER,
+  TimingWheel,
+} from '../../../src/delay-queue/timer-wheel/timing-wheel.js';
 
 /** Advances until nothing is due; the indexes in the order in which they fired. */
 function drain(wheel: TimingWheel, nowMs: number): number[] {

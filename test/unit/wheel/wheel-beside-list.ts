@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
-import { NO_INDEX, NO_TIMER, TimingWheel } from '../../../src/delay-queue/wheel/timing-wheel.js';
+import {
+  NO_INDEX,
+  NO_TIMER,
+  TimingWheel,
+} from '../../../src/delay-queue/timer-wheel/timing-wheel.js';
 
 interface Timer {
   id: number;

@@ -1,6 +1,91 @@
-import { cancelOneSignature, createCancelOne } from './cancel-one.function.js';
-import { createScheduleOne, scheduleOneSignature } from './schedule-one.function.js';
-import type { Tables } from './schema.js';
+import { functionOf, type Tables, wholeEpochMs } from '../../database/tables.js';
+
+/** A function of the schema that cancels one delay. A later version of it gets another name: nodes of this one still call it. */
+const CANCEL_ONE = 'cancel_one';
+
+export const cancelOneSignature = (tables: Tables): string =>
+  `${functionOf(tables, CANCEL_ONE)}(text, text, text)`;
+
+/** As `cancelWaiting`, of one delay, in a caller's transaction: see `schedule-one`. */
+export const createCancelOne = (tables: Tables): string => `
+CREATE OR REPLACE FUNCTION ${functionOf(tables, CANCEL_ONE)}(
+  _name text, _key text, _history text, OUT id text, OUT due_ms text
+) RETURNS SETOF record LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $function$
+DECLARE
+  _gone ${tables.delay};
+BEGIN
+  DELETE FROM ${tables.delay} d
+  WHERE d.id = (SELECT f.id FROM ${tables.delay} f
+                WHERE f.name = _name AND f.key = _key AND f.leased_by IS NULL
+                  AND NOT EXISTS (SELECT FROM ${tables.rerun} r WHERE r.name = _name AND r.key = _key)
+                FOR UPDATE SKIP LOCKED)
+  RETURNING d.* INTO _gone;
+  IF NOT FOUND THEN
+    RETURN;
+  END IF;
+  IF _history <> 'nothing' THEN
+    INSERT INTO ${tables.history} (id, ended_at, due_at, created_at, epoch, attempts, state, name, key, error,
+      group_id, headers, move_log, attempt_log)
+    VALUES (_gone.id, ${tables.now}, _gone.due_at, _gone.created_at, _gone.epoch, _gone.attempts,
+            CASE WHEN _gone.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END, _gone.name, _gone.key,
+            _gone.last_error, _gone.group_id, _gone.headers, _gone.move_log,
+            CASE WHEN _history = 'attempts' THEN _gone.attempt_log END);
+  END IF;
+  id := _gone.id::text;
+  due_ms := ${wholeEpochMs('_gone.due_at')}::text;
+  RETURN NEXT;
+END $function$`;
+
+/**
+ * Removes the delay of (name, key) if it waits, and no session holds it. Parameters: name, key, what history keeps. Answers
+ * no row when there was none.
+ */
+export const cancelOneSql = (tables: Tables): string =>
+  `SELECT id, due_ms FROM ${functionOf(tables, CANCEL_ONE)}($1::text, $2::text, $3::text)`;
+
+/** A function of the schema that schedules one delay. A later version of it gets another name: nodes of this one still call it. */
+const SCHEDULE_ONE = 'schedule_one';
+
+export const scheduleOneSignature = (tables: Tables): string =>
+  `${functionOf(tables, SCHEDULE_ONE)}(text, text, text, float8, timestamptz, int, text, jsonb)`;
+
+/**
+ * As `schedule-new`, for one delay that does not recur, in a caller's transaction. Nearly all that a statement of one
+ * row costs is its planning, and there it cannot be prepared: behind a pooler the next transaction has another
+ * session. What stands in a function is planned once for each session of the server (docs/adr/0040).
+ *
+ * A table of no rows looks as quick as an index, and its plan may be kept: so no plan reads the whole table.
+ */
+export const createScheduleOne = (tables: Tables): string => `
+CREATE OR REPLACE FUNCTION ${functionOf(tables, SCHEDULE_ONE)}(
+  _name text, _key text, _payload text, _after_ms float8, _at timestamptz, _max_attempts int, _group_id text,
+  _headers jsonb, OUT id text, OUT due_ms text, OUT now_us text
+) RETURNS SETOF record LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp SET enable_seqscan = off AS $function$
+DECLARE
+  _now timestamptz := ${tables.now};
+  _whole timestamptz := date_trunc('milliseconds', _now + interval '999 microseconds');
+  _due timestamptz := COALESCE(_at, _whole + _after_ms * interval '1 millisecond');
+BEGIN
+  IF _key IS NOT NULL AND EXISTS (SELECT FROM ${tables.delay} t WHERE t.name = _name AND t.key = _key) THEN
+    RETURN;
+  END IF;
+  RETURN QUERY
+  INSERT INTO ${tables.delay} AS d (name, key, payload, due_at, wake_at, created_at, max_attempts, group_id, headers)
+  VALUES (_name, _key, _payload::jsonb, _due, GREATEST(_due, _whole), _now, _max_attempts, _group_id, _headers)
+  ON CONFLICT (name, key) WHERE key IS NOT NULL DO NOTHING
+  RETURNING d.id::text, (date_part('epoch', d.due_at) * 1e3::float8)::bigint::text,
+            (date_part('epoch', _now) * 1e6::float8)::bigint::text;
+END $function$`;
+
+/**
+ * Inserts a delay; a key that is taken is left alone, and answers no row. Parameters: name, key, payload, after_ms, at,
+ * max_attempts, group, headers; all but the first and the third may be null, one of after_ms and at is.
+ */
+export const scheduleOneSql = (tables: Tables): string =>
+  `SELECT id, due_ms, now_us FROM ${functionOf(tables, SCHEDULE_ONE)}(
+  $1::text, $2::text, $3::text, $4::float8, $5::timestamptz, $6::int, $7::text, $8::jsonb)`;
 
 /** The functions of one installation, with their arguments. */
 export const functionsOf = (tables: Tables): string[] => [

@@ -1,13 +1,118 @@
-import type { MigrationInterface, QueryRunner } from 'typeorm';
-import { DelayConfigError } from '../../delay/delay.errors.js';
-import { atStart } from '../../validation/blame.js';
-import { checkSchema } from '../../validation/names.js';
-import { takeAdvisoryLock } from './advisory-lock.js';
-import { rowConstraints } from './row-rules.js';
+import type { DataSource, MigrationInterface, QueryRunner } from 'typeorm';
+import { DelayConfigError } from '../../api/errors.js';
+import type { Duration } from '../../api/times.js';
+import { atStart } from '../../config/blame.js';
+import { parseDurationBetween } from '../../config/durations.js';
+import { checkSchema } from '../../config/names.js';
+import { type Tables, tablesOf } from '../../database/tables.js';
 import { createFunctions, functionsOf } from './functions.js';
-import { refuseStrangers } from './owners.js';
-import { tablesOf, type Tables } from './schema.js';
+import { LOCK_WITHIN_MS, refuseStrangers, takeAdvisoryLock } from './owners.js';
 import { dropTestClock } from './test-clock.js';
+
+/** The last id, and the last epoch, that JavaScript tells from its neighbours. */
+const SAFE_MAX = String(Number.MAX_SAFE_INTEGER);
+
+/** What a column of `delay` has to be so that every statement, and every node, can read its row. */
+export interface RowRule {
+  column: string;
+  /** SQL that is false, and not NULL, where that is not so. */
+  holds: (column: string) => string;
+  /** Goes on after the column's name. */
+  must: string;
+}
+
+const isInstant = (column: string): string =>
+  `${column} >= '0001-01-01 00:00:00+00' AND ${column} < '10000-01-01 00:00:00+00'`;
+const AN_INSTANT = 'must be an instant of the years 1 to 9999';
+
+/** Of a text that may be as long as 255 UTF-16 units: each is at most three bytes of UTF-8. */
+const isText = (column: string): string => `pg_catalog.octet_length(${column}) BETWEEN 1 AND 765`;
+const A_TEXT = 'must be a text of 1 to 255 characters, or NULL';
+
+/**
+ * Whatever reads a row bears one that breaks a rule, and such a row is set aside (`set-aside.sql.ts`). Not among the columns:
+ * the payload, for any JSON can be read, and what it is for is the handler's business.
+ */
+export const ROW_RULES = [
+  {
+    column: 'id',
+    holds: (id) => `${id} BETWEEN 1 AND ${SAFE_MAX}`,
+    must: `must be from 1 to ${SAFE_MAX}`,
+  },
+  { column: 'due_at', holds: isInstant, must: AN_INSTANT },
+  {
+    column: 'wake_at',
+    holds: (at) => `${isInstant(at)} OR ${at} = 'infinity'`,
+    must: `${AN_INSTANT}, or infinity`,
+  },
+  { column: 'leased_until', holds: isInstant, must: `${AN_INSTANT}, or NULL` },
+  { column: 'created_at', holds: isInstant, must: AN_INSTANT },
+  {
+    column: 'epoch',
+    holds: (epoch) => `${epoch} BETWEEN 0 AND ${SAFE_MAX}`,
+    must: `must be from 0 to ${SAFE_MAX}`,
+  },
+  { column: 'attempts', holds: (count) => `${count} >= 0`, must: 'must not be negative' },
+  { column: 'max_attempts', holds: (most) => `${most} > 0`, must: 'must be at least 1, or NULL' },
+  {
+    column: 'name',
+    holds: (name) => `pg_catalog.octet_length(${name}) BETWEEN 1 AND 100`,
+    must: 'must be a text of 1 to 100 characters',
+  },
+  { column: 'key', holds: isText, must: A_TEXT },
+  { column: 'group_id', holds: isText, must: A_TEXT },
+  {
+    column: 'headers',
+    holds: (headers) =>
+      `pg_catalog.jsonb_typeof(${headers}) = 'object' AND NOT ${headers} @? '$.* ? (@.type() <> "string")'::jsonpath`,
+    must: 'must be an object of texts, or NULL',
+  },
+  {
+    column: 'repeat',
+    holds: (repeat) => `pg_catalog.jsonb_typeof(${repeat}) = 'object'`,
+    must: 'must be an object, or NULL',
+  },
+  {
+    column: 'attempt_log',
+    holds: (log) => `pg_catalog.jsonb_typeof(${log}) = 'array'`,
+    must: 'must be an array, or NULL',
+  },
+  {
+    column: 'move_log',
+    holds: (log) => `pg_catalog.jsonb_typeof(${log}) = 'array'`,
+    must: 'must be an array, or NULL',
+  },
+] as const satisfies readonly RowRule[];
+
+type RuledColumn = (typeof ROW_RULES)[number]['column'];
+
+/** What SQL by hand breaks most easily: `due_at = wake_at` of a dead letter is infinite. */
+const CONSTRAINED = ['due_at', 'leased_until'] as const satisfies readonly RuledColumn[];
+
+/**
+ * A table's constraints, each with a name of its own: an error names the column. One for each rule would be no promise more,
+ * and cost an INSERT of one row half as much again, since Postgres reads and plans each of them for every statement (ADR 0052).
+ */
+export const rowConstraints = (): string =>
+  CONSTRAINED.map(
+    (column) => `CONSTRAINT delay_${column}_readable CHECK (isfinite(${column}))`,
+  ).join(',\n       ');
+
+/** SQL for what is wrong with the row `d`; NULL: nothing is. */
+export const wrongWith = (row: string): string =>
+  `CASE ${ROW_RULES.map(
+    ({ column, holds, must }) =>
+      `WHEN NOT (${holds(`${row}.${column}`)}) THEN '${unreadable(column, must)}'`,
+  ).join('\n            ')} END`;
+
+/** The same as a text, of one column. */
+export function isUnreadable(column: RuledColumn): string {
+  const rule = ROW_RULES.find((each) => each.column === column);
+  return unreadable(column, rule?.must ?? '');
+}
+
+const unreadable = (column: string, must: string): string =>
+  `the row cannot be read, and was set aside: ${column} ${must}`;
 
 /** A class TypeORM accepts in `DataSourceOptions.migrations`. */
 export type MigrationClass = new () => MigrationInterface;
@@ -264,3 +369,54 @@ function createStatements({
      )`,
   ];
 }
+
+/**
+ * Runs a DataSource's pending migrations while holding an advisory lock, so that any number of
+ * nodes may start on an empty database at the same moment: TypeORM itself takes none, and two
+ * nodes that create its `migrations` table at once end with a unique violation.
+ *
+ * ```ts
+ * await dataSource.initialize();
+ * await runMigrations(dataSource);
+ * ```
+ *
+ * @param options.wait how long to wait for another process that runs them, or for a stranger that has the lock; default
+ * `'1m'`, 1 ms to 24 h
+ * @throws DelayConfigError when the pool has one connection; when the time is over, naming who has the lock; what `dataSource.runMigrations()` throws; the lock is released either way
+ */
+export async function runMigrations(
+  dataSource: DataSource,
+  options: { wait?: Duration } = {},
+): Promise<void> {
+  const { wait = LOCK_WITHIN_MS } = options;
+  const waitMs = atStart('runMigrations', () => parseDurationBetween(wait, 'wait', '1ms', '24h'));
+  const poolMax = poolMaxOf(dataSource);
+  if (poolMax < 2) {
+    throw new DelayConfigError(
+      `runMigrations needs a pool of at least 2 connections (poolSize), not ${poolMax}`,
+    );
+  }
+  const keeper = dataSource.createQueryRunner();
+  await keeper.connect();
+  try {
+    // A transaction's lock, not a session's: it also holds behind a pooler in transaction mode.
+    await keeper.startTransaction();
+    await takeAdvisoryLock(
+      (sql, parameters) => keeper.query(sql, parameters),
+      'nestjs-delay-queue',
+      'runMigrations',
+      waitMs,
+    );
+    await dataSource.runMigrations();
+    await keeper.commitTransaction();
+  } catch (error) {
+    if (keeper.isTransactionActive) await keeper.rollbackTransaction();
+    throw error;
+  } finally {
+    await keeper.release();
+  }
+}
+
+const poolMaxOf = (dataSource: DataSource): number =>
+  (dataSource.driver as unknown as { master?: { options: { max: number } } }).master?.options.max ??
+  Infinity;

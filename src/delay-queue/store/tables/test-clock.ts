@@ -1,5 +1,5 @@
+import { plusMs, type Tables } from '../../database/tables.js';
 import { createFunctions, functionsOf } from './functions.js';
-import { plusMs, type Tables } from './schema.js';
 
 /*
  * The clock of tests: a row of the schema, which each statement of a node under test reads where others read

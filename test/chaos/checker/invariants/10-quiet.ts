@@ -1,4 +1,4 @@
-import { isPresent } from '../../../../src/delay-queue/store/sql/nodes/presence.sql.js';
+import { isPresent } from '../../../../src/delay-queue/store/sql/fragments/presence.js';
 import { clock, type Invariant } from '../invariant.js';
 
 export const quiet: Invariant = {

@@ -9,7 +9,7 @@ import type {
 import type { Provider } from '@nestjs/common';
 import type { QueryResultRow } from 'pg';
 import type { EntityManager } from 'typeorm';
-import { InFlight } from '../../../../src/delay-queue/settlement/in-flight.js';
+import { InFlight } from '../../../../src/delay-queue/worker/claims.js';
 import { AttemptStore } from '../../../../src/delay-queue/store/attempt.store.js';
 import { type Kind, NAMES } from '../../../support/acting-node.js';
 import {

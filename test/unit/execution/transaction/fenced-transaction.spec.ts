@@ -1,11 +1,10 @@
 import { expect, it } from '@jest/globals';
-import { Attempt } from '../../../../src/delay-queue/execution/call/attempt.js';
-import { Call } from '../../../../src/delay-queue/execution/call/call.js';
+import { Attempt, Call } from '../../../../src/delay-queue/worker/call.js';
 import {
-  FencedTransaction,
   type FencedParts,
-} from '../../../../src/delay-queue/execution/transaction/fenced-transaction.js';
-import { IsolationLevel } from '../../../../src/delay-queue/execution/transaction/isolation-level.js';
+  FencedTransaction,
+  IsolationLevel,
+} from '../../../../src/delay-queue/worker/fenced-transaction.js';
 import { signal } from '../../../support/delay-node.js';
 
 it('a connection stays out of the pool while the end of its session is on the way', async () => {

@@ -1,12 +1,12 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Coalescer } from '../../../../src/delay-queue/producer/coalescing/coalescer.js';
-import { KeyQueues } from '../../../../src/delay-queue/producer/coalescing/key-queues.js';
 import {
+  Coalescer,
+  KeyQueues,
   ownError,
   PendingCall,
-} from '../../../../src/delay-queue/producer/coalescing/pending-call.js';
+} from '../../../../src/delay-queue/client/coalescer.js';
 
 /** A statement that is on its way. */
 interface Statement {

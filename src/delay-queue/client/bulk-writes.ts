@@ -1,0 +1,264 @@
+import type { EntityManager } from 'typeorm';
+import type { InTransaction } from '../api/delay.js';
+import type { HistoryKept } from '../api/history.js';
+import type { MoveTo } from '../config/due-times.js';
+import { isRefusal, isTooMuch } from '../database/driver-errors.js';
+import type { Runner } from '../database/runner.js';
+import type { Installation } from '../database/tables.js';
+import { firstMsOf } from '../recurrence/recurrence.js';
+import type { DelayStore } from '../store/delay.store.js';
+import { type Changed, ManyStore, type ManyVerb, type TargetList } from '../store/many.store.js';
+import { inLockOrder, type NewDelay, type Placed } from '../store/rows/delay-rows.js';
+import type { RowFilter } from '../store/sql/fragments/filter.js';
+import { StatementSize } from '../store/statement-size.js';
+import type { CallersTransaction } from '../transactions/callers-transaction.js';
+import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
+import { inSmallerStatements, type Transactions } from '../transactions/transactions.js';
+import type { Announcements } from './announcements.js';
+import type { NameAndKey, Target } from './arguments.js';
+import { answerOf, fieldsOfAll, translatable } from './results.js';
+import { ownAttempt, type OwnKeyWrites } from './self-reschedule.js';
+
+/** Those of a whole call. */
+const TARGETS_MAX = 10_000;
+
+/** What a call answers of one of its list. */
+export type ManyResult<Verdict extends string = string> =
+  { verdict: Exclude<Verdict, 'absent'>; id: string; dueAt: Date } | { verdict: 'absent' };
+
+/** Changes the delays that one call lists: each has its verdict, and all are written in one transaction. */
+export class ManyWrites {
+  readonly #store: ManyStore;
+  readonly #size = new StatementSize(TARGETS_MAX);
+
+  constructor(
+    { installation, kept }: { installation: Installation; kept: HistoryKept },
+    private readonly ownKey: OwnKeyWrites,
+    private readonly transactions: Transactions,
+    private readonly announcements: Announcements,
+  ) {
+    this.#store = new ManyStore(installation, kept);
+  }
+
+  /**
+   * @param to only for `reschedule`
+   * @param first what may refuse it, when its turn has come
+   * @returns one result for each target, in their order
+   * @throws DelayUnstableError outside of a caller's transaction; nothing was written then
+   */
+  async change<Verdict extends string>(
+    verb: ManyVerb,
+    targets: readonly Target[],
+    options: InTransaction,
+    to?: MoveTo,
+    first?: () => Promise<void>,
+  ): Promise<ManyResult<Verdict>[]> {
+    const transaction = this.transactions.of(options, 'write');
+    if (targets.length === 0) return [];
+    const lists = listsOf(targets);
+    const keyed = lists.flatMap(({ list }) => (list.of === 'keys' ? list.targets : []));
+    const writing = transaction.inOrder(keyed, async () => {
+      await first?.();
+      return await inSmallerStatements(this.#size, transaction, targets.length, (most) =>
+        this.transactions.run(transaction, async (joined, runner) => ({
+          changed: await this.write(verb, inParts(lists, most), joined, runner, { to }),
+          manager: joined,
+        })),
+      );
+    });
+    const { changed, manager } = await translatable(writing, () =>
+      fieldsOfAll('targets', targets, (target) => ('key' in target ? { key: target.key } : {})),
+    );
+    this.announce(manager, changed.values());
+    return targets.map((_, index) => {
+      const one = changed.get(index) as Changed;
+      if (one.verdict === 'absent') return { verdict: 'absent' };
+      return answerOf(one.verdict as Exclude<Verdict, 'absent'>, one);
+    });
+  }
+
+  /** @returns what became of each of the lists, by its index */
+  async write(
+    verb: ManyVerb,
+    lists: Iterable<List>,
+    manager: EntityManager,
+    runner: Runner,
+    how: { to: MoveTo | undefined; filter?: RowFilter },
+  ): Promise<Map<number, Changed>> {
+    const changed = new Map<number, Changed>();
+    const own = actingCall(manager)?.attempts ?? [];
+    for (const { list, indexes } of lists) {
+      const answers = await this.#store.change(verb, runner, list, own, how);
+      for (const [position, answer] of answers.entries()) {
+        changed.set(indexes[position] as number, answer);
+      }
+    }
+    const { to } = how;
+    if (to !== undefined) await this.#moveOwn(changed, own, to, manager, runner);
+    return changed;
+  }
+
+  /** A handler's own rows answer `running` because of the handler's own attempts. They move on in place. */
+  async #moveOwn(
+    changed: Map<number, Changed>,
+    acting: readonly ActingAttempt[],
+    to: MoveTo,
+    manager: EntityManager,
+    runner: Runner,
+  ): Promise<void> {
+    for (const [index, { verdict, id }] of changed) {
+      if (verdict !== 'running') continue;
+      const own = acting.find((attempt) => attempt.id === id);
+      if (own === undefined) continue;
+      const moved = await this.ownKey.reschedule(own, manager, runner, to);
+      if (moved === undefined) continue;
+      changed.set(index, { ...moved, name: own.name, key: own.key, failed: false });
+    }
+  }
+
+  /** Tells of it when the transaction is committed. */
+  announce(manager: EntityManager, all: Iterable<Changed>): void {
+    const answeredAtMs = performance.now();
+    for (const { name, key, failed, ...placed } of all) {
+      if (name === null) continue;
+      if (REMOVED.has(placed.verdict)) {
+        this.announcements.cancelled(manager, { name, key }, placed.id);
+      } else {
+        this.announcements.written(manager, { name, key }, placed, { failed, answeredAtMs });
+      }
+    }
+  }
+}
+
+/** In the same order, so many at a time at most. */
+function* inParts(lists: readonly List[], most: number): Generator<List> {
+  for (const { list, indexes } of lists) {
+    for (let from = 0; from < indexes.length; from += most) {
+      const to = from + most;
+      yield { list: partOf(list, from, to), indexes: indexes.slice(from, to) };
+    }
+  }
+}
+
+const partOf = (list: TargetList, from: number, to: number): TargetList =>
+  list.of === 'ids'
+    ? { of: 'ids', targets: list.targets.slice(from, to) }
+    : { of: 'keys', targets: list.targets.slice(from, to) };
+
+const REMOVED = new Set(['cancelled', 'discarded']);
+
+/** Of one kind, each with the index of its target. */
+export interface List {
+  list: TargetList;
+  indexes: readonly number[];
+}
+
+/** Those by key, and those by id, each in lock order and with their places among the targets. */
+function listsOf(targets: readonly Target[]): List[] {
+  const keyed: { target: NameAndKey; index: number }[] = [];
+  const byId: { id: number; index: number }[] = [];
+  for (const [index, target] of targets.entries()) {
+    if ('id' in target) byId.push({ id: target.id, index });
+    else keyed.push({ target, index });
+  }
+  const { sorted, indexes } = inLockOrder(keyed.map(({ target }) => target));
+  const ids = byId.toSorted((a, b) => a.id - b.id);
+  const lists: List[] = [
+    {
+      list: { of: 'keys', targets: sorted },
+      indexes: indexes.map((position) => (keyed[position] as { index: number }).index),
+    },
+    { list: { of: 'ids', targets: ids }, indexes: ids.map(({ index }) => index) },
+  ];
+  return lists.filter(({ list }) => list.targets.length > 0);
+}
+
+/** It recurs by a wall clock, and its call does not say when it runs for the first time. */
+export const needsClock = ({ repeat = null }: NewDelay): boolean =>
+  repeat !== null && !repeat.hasFirst && 'cron' in repeat.how;
+
+/**
+ * The same delays, each with its due time. A node that only schedules keeps no estimate of the database's clock, and with its
+ * own one it could miss tonight's instant: so the clock is read, once for a call.
+ */
+export async function withFirstInstants(
+  store: Pick<DelayStore, 'nowMs'>,
+  runner: Runner,
+  delays: readonly NewDelay[],
+): Promise<readonly NewDelay[]> {
+  if (!delays.some(needsClock)) return delays;
+  const nowMs = await store.nowMs(runner);
+  // Many of one call recur alike.
+  const known = new Map<string, string>();
+  return delays.map((delay) => {
+    const { repeat = null } = delay;
+    if (repeat === null || !needsClock(delay)) return delay;
+    const text = JSON.stringify(repeat.how);
+    const iso = known.get(text) ?? new Date(firstMsOf(repeat.how, nowMs)).toISOString();
+    known.set(text, iso);
+    return { ...delay, to: { kind: 'at', iso } };
+  });
+}
+
+/** Those of a whole call. */
+const DELAYS_MAX = 10_000;
+
+/** The rows in the order of the delays, and the manager of their transaction, if it has one. */
+export interface AllWritten {
+  placed: readonly Placed[];
+  manager?: EntityManager;
+}
+
+/** Writes the delays of one `scheduleMany`: all of them, or none. */
+export class AllOrNone {
+  readonly #size = new StatementSize(DELAYS_MAX);
+
+  constructor(
+    private readonly store: DelayStore,
+    private readonly ownKey: OwnKeyWrites,
+    private readonly transactions: Transactions,
+  ) {}
+
+  /**
+   * One statement, where the transaction is the call's own, no key is taken, and none was too large before.
+   * @param sorted in lock order
+   */
+  async write(sorted: readonly NewDelay[], transaction: CallersTransaction): Promise<AllWritten> {
+    const { manager, runner, inOrder } = transaction;
+    if (
+      manager === undefined &&
+      sorted.length <= this.#size.now &&
+      !sorted.some((delay) => ownAttempt(manager, delay))
+    ) {
+      const placed = await inOrder(sorted, () => this.#atOnce(sorted, runner));
+      if (placed !== undefined) return { placed };
+    }
+    return await inOrder(sorted, () =>
+      inSmallerStatements(this.#size, transaction, sorted.length, (most) =>
+        this.transactions.run(transaction, async (joined, its) => {
+          const timed = await withFirstInstants(this.store, its, sorted);
+          const placed: Placed[] = [];
+          for (let from = 0; from < timed.length; from += most) {
+            const part = timed.slice(from, from + most);
+            placed.push(...(await this.ownKey.scheduleAll(joined, its, part)));
+          }
+          return { placed, manager: joined };
+        }),
+      ),
+    );
+  }
+
+  /** Undefined: a key is taken, or it was too much for a limit of the server. Nothing was written then. */
+  async #atOnce(
+    sorted: readonly NewDelay[],
+    runner: Runner,
+  ): Promise<readonly Placed[] | undefined> {
+    const timed = await withFirstInstants(this.store, runner, sorted);
+    try {
+      return await this.#size.run(sorted.length, () => this.store.placeAll(runner, timed));
+    } catch (error) {
+      if (sorted.length > 1 && isRefusal(error) && isTooMuch(error)) return undefined;
+      throw error;
+    }
+  }
+}

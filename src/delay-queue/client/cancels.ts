@@ -1,0 +1,209 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { InTransaction } from '../api/delay.js';
+import { DelayInvalidError, DelayUnavailableError, DelayUnstableError } from '../api/errors.js';
+import type { CancelResult } from '../api/verdicts.js';
+import { shown } from '../config/blame.js';
+import { parseDurationBetween } from '../config/durations.js';
+import { checkKnownOptions } from '../config/known-options.js';
+import type { NameAndKey } from '../store/batch.store.js';
+import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { within } from '../tasks/signal.js';
+import { isInTransaction } from '../transactions/callers-transaction.js';
+import { actingCall, currentCall } from '../transactions/handler-context.js';
+import type { Transactions } from '../transactions/transactions.js';
+
+/** How long a cancel waits for the end of an attempt. */
+const ABORT_WITHIN_MS = 5_000;
+
+/** What a cancel says beside its targets. */
+export interface Cancelling {
+  transaction: InTransaction;
+  /** How long to wait for the end of what runs; undefined when that is left alone. */
+  abortWithinMs: number | undefined;
+}
+
+/** The same of those that match a filter, and what is left of its options. @throws DelayInvalidError naming the option */
+export function cancellingMatchingOf(options: unknown): { cancelling: Cancelling; rest: object } {
+  const known = ['manager', 'signal', 'onProgress', 'running', 'abortWithin'];
+  const { running, abortWithin, ...rest } = checkKnownOptions(options, 'options', known);
+  const cancel = Object.entries({ running, abortWithin }).filter(
+    ([, value]) => value !== undefined,
+  );
+  return { cancelling: cancellingOf(Object.fromEntries(cancel)), rest };
+}
+
+/** @throws DelayInvalidError naming the option */
+export function cancellingOf(options: unknown): Cancelling {
+  const given = checkKnownOptions(options, 'options', ['manager', 'running', 'abortWithin']);
+  const { running = 'leave', abortWithin } = given;
+  const transaction: InTransaction =
+    'manager' in given ? { manager: given['manager'] as never } : {};
+  if (running !== 'leave' && running !== 'abort') {
+    throw new DelayInvalidError('running', `must be 'leave' or 'abort', not ${shown(running)}`);
+  }
+  if (running === 'leave') {
+    if (abortWithin === undefined) return { transaction, abortWithinMs: undefined };
+    throw new DelayInvalidError('abortWithin', "is only for `running: 'abort'`");
+  }
+  const abortWithinMs =
+    abortWithin === undefined
+      ? ABORT_WITHIN_MS
+      : parseDurationBetween(abortWithin, 'abortWithin', '1ms', '1h');
+  return { transaction, abortWithinMs };
+}
+
+/** Between two looks at whether an attempt has ended; no longer than its delay rests then. */
+const PAUSE: Growth = { firstMs: 5, factor: 2, lastMs: 250, jitter: 0.5 };
+
+/** The engine, which reaches attempts wherever they run. */
+export interface AbortsEngine {
+  /** Asks the attempts that hold these delays to end; whether they do, a look tells. */
+  abort(ids: readonly number[]): Promise<void>;
+}
+
+/** Which delay an item of a list is about. */
+type Target = NameAndKey | { id: number };
+
+/** Cancels one, and leaves alone what runs. */
+interface CancelsOne {
+  cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult>;
+}
+
+/** The same of a list. */
+interface CancelsMany {
+  change(
+    verb: 'cancel',
+    targets: readonly Target[],
+    options: InTransaction,
+    to: undefined,
+    first?: () => Promise<void>,
+  ): Promise<CancelResult[]>;
+}
+
+/** Cancels delays; those too that run, if that is asked for. */
+export class Cancels {
+  constructor(
+    private readonly transactions: Transactions,
+    private readonly engine: AbortsEngine,
+    private readonly single: CancelsOne,
+    private readonly many: CancelsMany,
+  ) {}
+
+  async one(target: NameAndKey, cancelling: Cancelling): Promise<CancelResult> {
+    const { transaction } = cancelling;
+    const [result] = await this.#cancel([target], cancelling, async ([only]) => [
+      await this.single.cancel(only as NameAndKey, transaction),
+    ]);
+    return result as CancelResult;
+  }
+
+  async list(targets: readonly Target[], cancelling: Cancelling): Promise<CancelResult[]> {
+    const { transaction, abortWithinMs } = cancelling;
+    // What one look cancels stays cancelled when it is refused then: refused it is in its place among the calls, and before.
+    let first = abortWithinMs === undefined ? undefined : () => this.refuseSnapshots(transaction);
+    return await this.#cancel(targets, cancelling, (some) => {
+      const refuse = first;
+      first = undefined;
+      return this.many.change('cancel', some, transaction, undefined, refuse);
+    });
+  }
+
+  /**
+   * Each look is an ordinary cancel, and its verdict the truth: whatever becomes of the attempt meanwhile, only the
+   * row says it. What runs in the very call that asks is left alone, for it would wait for itself.
+   *
+   * @param cancel cancels those of the targets; without a manager each time in a transaction of its own
+   * @throws DelayInvalidError in a transaction that would not see the end of an attempt; nothing was cancelled then
+   */
+  async #cancel<Of>(
+    targets: readonly Of[],
+    { transaction, abortWithinMs }: Cancelling,
+    cancel: (targets: readonly Of[]) => Promise<CancelResult[]>,
+  ): Promise<CancelResult[]> {
+    if (abortWithinMs === undefined) return await cancel(targets);
+    const giveUpAtMs = performance.now() + abortWithinMs;
+    return await this.#ended(targets, await cancel(targets), { transaction, giveUpAtMs }, cancel);
+  }
+
+  /**
+   * Ends what runs of one page of a filter, which has been looked at once.
+   *
+   * @param page what became of each of these ids
+   * @param cancel cancels those of the ids
+   */
+  async ending(
+    ids: readonly number[],
+    page: CancelResult[],
+    { transaction, abortWithinMs }: { transaction: InTransaction; abortWithinMs: number },
+    cancel: (ids: readonly number[]) => Promise<CancelResult[]>,
+  ): Promise<CancelResult[]> {
+    const giveUpAtMs = performance.now() + abortWithinMs;
+    return await this.#ended(ids, page, { transaction, giveUpAtMs }, cancel);
+  }
+
+  async #ended<Of>(
+    targets: readonly Of[],
+    results: CancelResult[],
+    { transaction, giveUpAtMs }: { transaction: InTransaction; giveUpAtMs: number },
+    cancel: (targets: readonly Of[]) => Promise<CancelResult[]>,
+  ): Promise<CancelResult[]> {
+    const manager = transaction.manager === 'own' ? undefined : transaction.manager;
+    const calls = [currentCall(), actingCall(manager)];
+    const own = new Set(calls.flatMap((call) => call?.attempts.map(({ id }) => id) ?? []));
+    for (let looks = 1; ; looks += 1) {
+      const running = runningOf(results).filter(({ id }) => !own.has(id));
+      const leftMs = giveUpAtMs - performance.now();
+      if (running.length === 0 || leftMs <= 0) return results;
+      if (looks === 1) await this.refuseSnapshots(transaction);
+      const ids = running.map(({ id }) => id);
+      await within(this.engine.abort(ids), leftMs);
+      await pause(Math.min(leftMs, pauseMs(PAUSE, looks)));
+      const open = running.map(({ index }) => targets[index] as Of);
+      const again = await unlessHeld(manager === undefined, () => cancel(open));
+      for (const [position, result] of again.entries()) {
+        const { index } = running[position] as { index: number };
+        const before = results[index] as CancelResult;
+        const hadRerun = before.verdict === 'running' && before.rerunCancelled;
+        // What an earlier look removed stays removed.
+        results[index] =
+          result.verdict === 'running' && hadRerun ? { ...result, rerunCancelled: true } : result;
+      }
+    }
+  }
+
+  /** Such a transaction sees the row as it was when the transaction began: leased, for as long as it looks. */
+  async refuseSnapshots(options: InTransaction): Promise<void> {
+    const { manager, runner } = this.transactions.of(options, 'write');
+    if (manager === undefined || !(await isInTransaction(manager))) return;
+    const [row] = await runner.query<{ level: string }>(
+      `SELECT pg_catalog.current_setting('transaction_isolation') AS level`,
+      [],
+    );
+    if (row?.level === 'read committed') return;
+    throw new DelayInvalidError(
+      'running',
+      `'abort' in a ${row?.level.toUpperCase()} transaction would not see the attempt end: leave out \`manager\`, ` +
+        'or begin the transaction with READ COMMITTED',
+    );
+  }
+}
+
+const runningOf = (results: readonly CancelResult[]): { id: number; index: number }[] =>
+  results.flatMap((result, index) =>
+    result.verdict === 'running' ? [{ id: Number(result.id), index }] : [],
+  );
+
+/** What a look in a transaction of its own could not write is looked at again, as long as there is time. */
+async function unlessHeld(
+  isAlone: boolean,
+  look: () => Promise<CancelResult[]>,
+): Promise<CancelResult[]> {
+  try {
+    return await look();
+  } catch (error) {
+    const wroteNothing =
+      error instanceof DelayUnstableError || error instanceof DelayUnavailableError;
+    if (isAlone && wroteNothing) return [];
+    throw error;
+  }
+}

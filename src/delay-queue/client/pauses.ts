@@ -1,0 +1,72 @@
+import type { InTransaction } from '../api/delay.js';
+import { DelayInvalidError } from '../api/errors.js';
+import type { DelayPause } from '../api/selection.js';
+import type { DueTime } from '../config/due-times.js';
+import type { Installation } from '../database/tables.js';
+import { type Pausable, PauseStore } from '../store/limit.store.js';
+import { PAUSES_MAX } from '../store/sql/pauses.sql.js';
+import type { CallersTransaction } from '../transactions/callers-transaction.js';
+import type { AfterCommit } from '../transactions/commit-hooks.js';
+import type { Transactions } from '../transactions/transactions.js';
+import { pauseOf, translatable } from './results.js';
+
+/** Pauses names and groups on all nodes, and lets them go on. */
+export class Pausing {
+  readonly #store: PauseStore;
+
+  /** @param onChanged told when a change is committed */
+  constructor(
+    installation: Installation,
+    private readonly transactions: Transactions,
+    private readonly afterCommit: AfterCommit,
+    private readonly onChanged: () => void,
+  ) {
+    this.#store = new PauseStore(installation);
+  }
+
+  /** @throws DelayInvalidError when there are too many */
+  async pause(
+    what: Pausable,
+    reason: string | null,
+    until: DueTime | null,
+    options: InTransaction,
+  ): Promise<DelayPause> {
+    const transaction = this.transactions.of(options, 'write');
+    const pausing = inOrder(transaction, what, () =>
+      this.#store.pause(transaction.runner, what, reason, until),
+    );
+    const row = await translatable(pausing, () => ({ group: what.group, reason }));
+    if (row === undefined) {
+      throw new DelayInvalidError(
+        what.group === null ? 'name' : 'group',
+        `cannot be paused: there are ${PAUSES_MAX} pauses, resume some first`,
+      );
+    }
+    this.#told(transaction);
+    return pauseOf(row);
+  }
+
+  async resume(what: Pausable, options: InTransaction): Promise<DelayPause | null> {
+    const transaction = this.transactions.of(options, 'write');
+    const resuming = inOrder(transaction, what, () => this.#store.resume(transaction.runner, what));
+    const row = await translatable(resuming, () => ({ group: what.group }));
+    this.#told(transaction);
+    return row === undefined ? null : pauseOf(row);
+  }
+
+  async list(options: InTransaction): Promise<DelayPause[]> {
+    const { runner, inOrder: run } = this.transactions.of(options, 'read');
+    return (await run([], () => this.#store.list(runner))).map(pauseOf);
+  }
+
+  #told({ manager }: CallersTransaction): void {
+    this.afterCommit.onCommit(manager, () => this.onChanged());
+  }
+}
+
+/** In a transaction calls about the same name follow one another. */
+const inOrder = <Result>(
+  { inOrder: run }: CallersTransaction,
+  { name, group }: Pausable,
+  call: () => Promise<Result>,
+): Promise<Result> => run([{ name, key: `pause ${group ?? ''}` }], call);

@@ -1,0 +1,316 @@
+import type { BeforeApplicationShutdown, OnApplicationShutdown } from '@nestjs/common';
+import type { DataSource, EntityManager } from 'typeorm';
+import type { DelayInfo, DelayName, DelayRecord, InTransaction } from '../api/delay.js';
+import type { HistoryKept } from '../api/history.js';
+import type {
+  CancelResult,
+  RescheduleResult,
+  RetryDeadResult,
+  ScheduleResult,
+} from '../api/verdicts.js';
+import type { MoveTo } from '../config/due-times.js';
+import type { Payloads } from '../config/payloads.js';
+import type { CallersPool } from '../database/own-pool.js';
+import type { Installation } from '../database/tables.js';
+import { BatchStore } from '../store/batch.store.js';
+import { DelayStore } from '../store/delay.store.js';
+import { inLockOrder, type NewDelay, type Placed } from '../store/rows/delay-rows.js';
+import { type CallersTransaction, isAlone } from '../transactions/callers-transaction.js';
+import type { AfterCommit } from '../transactions/commit-hooks.js';
+import { type ActingAttempt, surroundingBy } from '../transactions/handler-context.js';
+import { OutsideTransactions } from '../transactions/outside-transactions.js';
+import { Transactions } from '../transactions/transactions.js';
+import { Announcements, type CommittedWrites, type WritesTrace } from './announcements.js';
+import type { NameAndKey } from './arguments.js';
+import { AllOrNone, ManyWrites, needsClock, withFirstInstants } from './bulk-writes.js';
+import { type AbortsEngine, Cancels } from './cancels.js';
+import { CoalescedWrites } from './coalescer.js';
+import { Pausing } from './pauses.js';
+import {
+  answerOf,
+  fieldsOf,
+  fieldsOfAll,
+  HISTORY_MAX,
+  recordOf,
+  translatable,
+  withField,
+} from './results.js';
+import { Matching } from './selections.js';
+import { ownAttempt, OwnKeyWrites } from './self-reschedule.js';
+
+/** What the producer uses of the engine. */
+export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine {
+  readonly afterCommit: AfterCommit;
+  /** A delay was scheduled here, committed or not. */
+  scheduled(): void;
+}
+
+/** What the producer uses of the module's options. */
+export interface ProducerOptions {
+  installation: Installation;
+  nodeName: string;
+  historyKept: HistoryKept;
+  /** How long a shutdown waits for answers. */
+  drainTimeoutMs: number;
+  /** Pause between two heartbeats of a node. */
+  loadEveryMs: number;
+  payloads: Payloads;
+  /** Finds the surrounding transaction. */
+  resolveManager?: (() => unknown) | undefined;
+}
+
+/**
+ * Writes about one delay that travel with no other call: those in a caller's transaction, and what a handler writes
+ * about the delay that it runs on. In a transaction they keep the order of the calls about that key.
+ */
+export class SingleWrites {
+  constructor(
+    private readonly store: DelayStore,
+    private readonly ownKey: OwnKeyWrites,
+  ) {}
+
+  /** @throws DelayConflictError, DelayUnstableError */
+  async schedule(
+    delay: NewDelay,
+    { manager, runner, inOrder }: CallersTransaction,
+    own: ActingAttempt | undefined,
+  ): Promise<Placed> {
+    return await inOrder([delay], async () => {
+      const timed = await withFirstInstants(this.store, runner, [delay]);
+      const moved = own && (await this.ownKey.schedule(own, manager, runner, timed[0] as NewDelay));
+      if (moved) return moved;
+      const placed = await this.store.place(runner, timed);
+      return (await this.store.rerun(runner, timed, placed))[0] as Placed;
+    });
+  }
+
+  /** `cancelled`, `running` or `absent`. */
+  async cancel(
+    target: NameAndKey,
+    { runner, inOrder }: CallersTransaction,
+    own: ActingAttempt | undefined,
+  ): Promise<Placed> {
+    const { name, key } = target;
+    return await inOrder([target], () => this.store.cancel(runner, name, key, own));
+  }
+
+  /** `rescheduled`, `running` or `absent`. */
+  async reschedule(
+    target: NameAndKey,
+    to: MoveTo,
+    { manager, runner, inOrder }: CallersTransaction,
+    own: ActingAttempt | undefined,
+  ): Promise<Placed> {
+    return await inOrder([target], async () => {
+      const moved = own && (await this.ownKey.reschedule(own, manager, runner, to));
+      return moved ?? (await this.store.reschedule(runner, target.name, target.key, to));
+    });
+  }
+
+  /** The revived dead letter, if there was one. */
+  async retryDead(
+    target: NameAndKey,
+    { runner, inOrder }: CallersTransaction,
+  ): Promise<Placed | undefined> {
+    return await inOrder([target], () => this.store.retryDead(runner, target.name, target.key));
+  }
+}
+
+/**
+ * Turns calls into rows, each call in the transaction that its caller chose. Arguments are already checked.
+ *
+ * Each method awaits what it returns: only so the stack of an error leads to the caller.
+ */
+export class Producer implements BeforeApplicationShutdown, OnApplicationShutdown {
+  readonly #store: DelayStore;
+  readonly #transactions: Transactions;
+  readonly #coalesced: CoalescedWrites;
+  readonly #single: SingleWrites;
+  readonly #allOrNone: AllOrNone;
+  readonly #announcements: Announcements;
+  /** What calls write about lists of delays. */
+  readonly many: ManyWrites;
+  /** What calls write about whole names and groups. */
+  readonly pausing: Pausing;
+  /** What calls read and write about all delays that match a filter. */
+  readonly matching: Matching;
+  readonly cancels: Cancels;
+
+  constructor(
+    dataSource: DataSource,
+    private readonly engine: ProducersEngine,
+    options: ProducerOptions,
+    trace?: WritesTrace,
+  ) {
+    const {
+      installation,
+      nodeName,
+      historyKept: kept,
+      drainTimeoutMs,
+      loadEveryMs,
+      payloads,
+    } = options;
+    this.#store = new DelayStore(installation, kept, nodeName);
+    const ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
+    this.#announcements = new Announcements(engine.afterCommit, engine, trace);
+    this.#single = new SingleWrites(this.#store, ownKey);
+    const outside = new OutsideTransactions(dataSource, engine);
+    this.#coalesced = new CoalescedWrites({
+      alone: this.#store,
+      together: new BatchStore(installation, kept),
+      runners: { alone: outside.writes, together: outside.together },
+      limits: outside,
+      drainWithinMs: drainTimeoutMs,
+      schema: installation.schema,
+    });
+    const surrounding = surroundingBy(options.resolveManager);
+    this.#transactions = new Transactions(
+      dataSource,
+      outside,
+      this.#coalesced,
+      installation.schema,
+      surrounding,
+    );
+    this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#transactions);
+    const many = { installation, kept, loadEveryMs, payloads };
+    this.many = new ManyWrites(many, ownKey, this.#transactions, this.#announcements);
+    this.pausing = new Pausing(installation, this.#transactions, engine.afterCommit, () =>
+      engine.pausesChanged(),
+    );
+    this.cancels = new Cancels(this.#transactions, engine, this, this.many);
+    this.matching = new Matching(many, this.many, this.#transactions, this.pausing, this.cancels);
+  }
+
+  /** @param given the delay, or, where its payload takes time, a promise */
+  async schedule(
+    given: NewDelay | Promise<NewDelay>,
+    options: InTransaction,
+  ): Promise<ScheduleResult> {
+    const transaction = this.#transactions.of(options, 'write');
+    const delay =
+      given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
+    const own = ownAttempt(transaction.manager, delay);
+    // Who looks at the clock first would come behind later calls.
+    let placed: Placed;
+    try {
+      placed =
+        isAlone(transaction, own) && !needsClock(delay) && delay.reruns !== true
+          ? await this.#coalesced.schedule(delay)
+          : await this.#single.schedule(delay, transaction, own);
+    } catch (error) {
+      throw withField(error, () => fieldsOf(delay));
+    }
+    return this.#scheduled(transaction.manager, delay, placed);
+  }
+
+  async scheduleMany(
+    given: NewDelay[] | Promise<NewDelay[]>,
+    options: InTransaction,
+  ): Promise<ScheduleResult[]> {
+    if (!(given instanceof Promise) && given.length === 0) return [];
+    const transaction = this.#transactions.of(options, 'write');
+    const delays =
+      given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
+    const { sorted, indexes } = inLockOrder(delays);
+    const { placed, manager } = await translatable(this.#allOrNone.write(sorted, transaction), () =>
+      fieldsOfAll('items', delays, fieldsOf),
+    );
+    const results = Array.from<ScheduleResult>({ length: delays.length });
+    const answeredAtMs = performance.now();
+    for (const [position, delay] of sorted.entries()) {
+      const one = placed[position] as Placed;
+      results[indexes[position] as number] = this.#scheduled(manager, delay, one, answeredAtMs);
+    }
+    return results;
+  }
+
+  async cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult> {
+    const transaction = this.#transactions.of(options, 'write');
+    const own = ownAttempt(transaction.manager, target);
+    let placed: Placed;
+    try {
+      placed = isAlone(transaction, own)
+        ? await this.#coalesced.cancel(target)
+        : await this.#single.cancel(target, transaction, own);
+    } catch (error) {
+      throw withField(error, () => ({ key: target.key }));
+    }
+    const verdict = placed.verdict as CancelResult['verdict'];
+    if (verdict === 'absent') return { verdict };
+    if (verdict === 'cancelled')
+      this.#announcements.cancelled(transaction.manager, target, placed.id);
+    return answerOf(verdict, placed);
+  }
+
+  async reschedule(
+    target: NameAndKey,
+    to: MoveTo,
+    options: InTransaction,
+  ): Promise<RescheduleResult> {
+    const transaction = this.#transactions.of(options, 'write');
+    const own = ownAttempt(transaction.manager, target);
+    const moving = isAlone(transaction, own)
+      ? this.#coalesced.reschedule({ ...target, to })
+      : this.#single.reschedule(target, to, transaction, own);
+    const placed = await translatable(moving, () => ({ key: target.key }));
+    const verdict = placed.verdict as RescheduleResult['verdict'];
+    if (verdict === 'absent') return { verdict };
+    this.#announcements.written(transaction.manager, target, placed);
+    return answerOf(verdict, placed);
+  }
+
+  async retryDead(target: NameAndKey, options: InTransaction): Promise<RetryDeadResult> {
+    const transaction = this.#transactions.of(options, 'write');
+    const placed = await translatable(this.#single.retryDead(target, transaction), () => ({
+      key: target.key,
+    }));
+    if (placed === undefined) return { verdict: 'absent' };
+    this.#announcements.written(transaction.manager, target, placed, { failed: true });
+    return answerOf('retried', placed);
+  }
+
+  async find<N extends DelayName>(
+    target: NameAndKey<N>,
+    options: InTransaction,
+  ): Promise<DelayInfo<N> | null> {
+    const { name, key } = target;
+    const { runner, inOrder } = this.#transactions.of(options, 'read');
+    const finding = inOrder([target], () => this.#store.find(runner, name, key));
+    const row = await translatable(finding, () => ({ key }));
+    return row === undefined ? null : await this.matching.infoOf(name, row);
+  }
+
+  async history(target: NameAndKey, options: InTransaction): Promise<DelayRecord[]> {
+    const { name, key } = target;
+    const { runner, inOrder } = this.#transactions.of(options, 'read');
+    const reading = inOrder([target], () => this.#store.history(runner, name, key, HISTORY_MAX));
+    const rows = await translatable(reading, () => ({ key }));
+    return rows.map(recordOf);
+  }
+
+  /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
+  beforeApplicationShutdown(): Promise<void> {
+    return this.#coalesced.drain();
+  }
+
+  /**
+   * The second answers the calls of handlers too, which end between the two hooks. In this hook TypeORM
+   * closes its pool, and gives connections back to it with their transactions open: a later call could
+   * land in one of those, so there may be none.
+   */
+  onApplicationShutdown(): Promise<void> {
+    return this.#coalesced.close();
+  }
+
+  #scheduled(
+    manager: EntityManager | undefined,
+    delay: NewDelay,
+    placed: Placed,
+    answeredAtMs?: number,
+  ): ScheduleResult {
+    this.engine.scheduled();
+    if (placed.verdict === 'rerun') this.#announcements.rerun(manager, delay, placed.id);
+    this.#announcements.written(manager, delay, placed, { answeredAtMs });
+    return answerOf(placed.verdict as ScheduleResult['verdict'], placed);
+  }
+}

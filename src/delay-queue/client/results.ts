@@ -1,0 +1,282 @@
+import type {
+  DelayHeaders,
+  DelayInfo,
+  DelayName,
+  DelayRecord,
+  EndState,
+  ListedDelay,
+  LiveState,
+  PayloadOf,
+} from '../api/delay.js';
+import { DelayCodecError, DelayInvalidError } from '../api/errors.js';
+import type { AttemptOutcome, DelayAttempt, DelayMove, DelayWait } from '../api/history.js';
+import { quoted } from '../api/printable.js';
+import type { DelayPause } from '../api/selection.js';
+import type { DelayStats } from '../api/stats.js';
+import type { DelayRepeat } from '../api/times.js';
+import type { Payloads } from '../config/payloads.js';
+import { isUntranslatable } from '../database/driver-errors.js';
+import type { PauseRow } from '../store/limit.store.js';
+import type {
+  FoundRow,
+  HistoryRow,
+  ListedRow,
+  NewDelay,
+  Placed,
+} from '../store/rows/delay-rows.js';
+import type { NameStatsRow, NodeStatsRow } from '../store/rows/stats-rows.js';
+
+/** Lines of one `history`. */
+export const HISTORY_MAX = 100;
+
+/** A delay as callers see it. */
+export const infoOf = <N extends DelayName>(
+  name: N,
+  row: FoundRow,
+  payload: unknown,
+): DelayInfo<N> => ({
+  id: row.id,
+  name,
+  key: row.key,
+  group: row.group,
+  headers: headersOf(row.headers),
+  payload: payload as PayloadOf<N>,
+  state: row.state,
+  dueAt: new Date(row.due_ms),
+  wakeAt: row.wake_ms === null ? null : new Date(row.wake_ms),
+  attempts: row.attempts,
+  maxAttempts: row.max_attempts,
+  lastError: row.last_error,
+  createdAt: new Date(row.created_ms),
+  repeat: repeatOf(row.repeat),
+  attemptLog: attemptsOf(row.attempt_log, row.state),
+  moveLog: movesOf(row.move_log),
+  rerunAt: row.rerun_ms === null ? null : new Date(row.rerun_ms),
+});
+
+/** One payload that cannot be decoded hides no other delay, and those that a codec never answers are waited for together. */
+export const listedOf = (rows: readonly ListedRow[], payloads: Payloads): Promise<ListedDelay[]> =>
+  Promise.all(
+    rows.map(async (row) => {
+      const name = row.name as DelayName;
+      const waitsFor = waitOf(row.waits_for);
+      try {
+        return { ...infoOf(name, row, await payloads.given(row.payload, row)), waitsFor };
+      } catch (error) {
+        if (!(error instanceof DelayCodecError)) throw error;
+        return { ...infoOf(name, row, undefined), waitsFor, unreadable: error };
+      }
+    }),
+  );
+
+/** As the statement tells it: instants are numbers. */
+function waitOf(text: string | null): DelayWait | null {
+  if (text === null) return null;
+  const { sinceMs, untilMs, ...told } = JSON.parse(text) as {
+    sinceMs?: number;
+    untilMs?: number | null;
+  };
+  return {
+    ...told,
+    ...(sinceMs !== undefined && { since: new Date(sinceMs) }),
+    ...(untilMs !== undefined && { until: untilMs === null ? null : new Date(untilMs) }),
+  } as DelayWait;
+}
+
+/** What another hand made of a column shows as if it were empty: one odd row hides no other. */
+function objectOf(text: string | null): object | null {
+  const value: unknown = text === null ? null : JSON.parse(text);
+  return typeof value === 'object' && !Array.isArray(value) ? value : null;
+}
+
+const headersOf = (text: string | null): DelayHeaders => (objectOf(text) ?? {}) as DelayHeaders;
+
+/** Without what is the engine's own business. */
+function repeatOf(text: string | null): DelayRepeat | null {
+  const known = objectOf(text) as DelayRepeat | null;
+  if (known === null) return null;
+  const { catchUp, ...repeat } = known;
+  if ('every' in repeat) return { every: repeat.every, catchUp };
+  return { cron: repeat.cron, timeZone: repeat.timeZone, catchUp };
+}
+
+/** As a row keeps it; without an end when none was written. */
+type KeptAttempt = Pick<DelayAttempt, 'attempt' | 'node'> & { startedMs: number } & (
+    | { outcome: AttemptOutcome; endedMs?: number; error?: string }
+    | { outcome?: never; endedMs?: never; error?: never }
+  );
+
+const isAttempt = (entry: unknown): entry is KeptAttempt =>
+  typeof entry === 'object' &&
+  entry !== null &&
+  'startedMs' in entry &&
+  typeof entry.startedMs === 'number';
+
+/** An attempt without an end still runs if its delay does, and is the last. */
+function attemptsOf(text: string | null, state: LiveState | EndState): DelayAttempt[] {
+  if (text === null) return [];
+  const log: unknown = JSON.parse(text);
+  const kept = Array.isArray(log) ? log.filter(isAttempt) : [];
+  return kept.map(({ attempt, node, startedMs, outcome, endedMs, error }, index) => ({
+    attempt,
+    outcome: outcome ?? (state === 'running' && index === kept.length - 1 ? 'running' : 'lost'),
+    node,
+    startedAt: new Date(startedMs),
+    endedAt: typeof endedMs === 'number' ? new Date(endedMs) : null,
+    error: error ?? null,
+  }));
+}
+
+type KeptMove = Pick<DelayMove, 'call'> & { atMs: number; fromMs: number; toMs: number };
+
+const isMove = (entry: unknown): entry is KeptMove =>
+  typeof entry === 'object' &&
+  entry !== null &&
+  ['atMs', 'fromMs', 'toMs'].every((at) => typeof Reflect.get(entry, at) === 'number');
+
+function movesOf(text: string | null): DelayMove[] {
+  const log: unknown = text === null ? null : JSON.parse(text);
+  if (!Array.isArray(log)) return [];
+  return log.filter(isMove).map(({ call, atMs, fromMs, toMs }) => ({
+    call,
+    at: new Date(atMs),
+    from: new Date(fromMs),
+    to: new Date(toMs),
+  }));
+}
+
+/** A line of the history as callers see it. */
+export const recordOf = (row: HistoryRow): DelayRecord => ({
+  id: row.id,
+  name: row.name,
+  key: row.key,
+  group: row.group,
+  headers: headersOf(row.headers),
+  state: row.state,
+  dueAt: new Date(row.due_ms),
+  createdAt: new Date(row.created_ms),
+  endedAt: new Date(row.ended_ms),
+  latenessMs: row.lateness_ms,
+  attempts: row.attempts,
+  node: row.node,
+  error: row.error,
+  attemptLog: attemptsOf(row.attempt_log, row.state),
+  moveLog: movesOf(row.move_log),
+});
+
+/** The result for the caller, when its write found a row. */
+export const answerOf = <Verdict extends string>(
+  verdict: Verdict,
+  { id, dueMs, rerunCancelled }: Placed,
+): { verdict: Verdict; id: string; dueAt: Date; rerunCancelled?: true } => ({
+  verdict,
+  id: String(id),
+  dueAt: new Date(dueMs),
+  ...(rerunCancelled && verdict === 'running' && { rerunCancelled }),
+});
+
+/** A pause as callers see it. */
+export const pauseOf = ({ name, group, reason, pausedMs, untilMs }: PauseRow): DelayPause => ({
+  name,
+  group,
+  reason,
+  pausedAt: new Date(pausedMs),
+  until: untilMs === null ? null : new Date(untilMs),
+});
+
+/** Names with delays and names with nodes, each with both. */
+export function statsOf(
+  names: readonly NameStatsRow[],
+  nodes: readonly NodeStatsRow[],
+  pauses: DelayPause[],
+): DelayStats {
+  const served = nodes.flatMap((node) => node.names);
+  const withDelays = new Set(names.map(({ name }) => name));
+  const without = [...new Set(served)].filter((name) => !withDelays.has(name));
+  return {
+    names: [...names, ...without.map((name) => ({ name, ...NO_DELAYS }))]
+      .map((row) => ({ ...row, nodes: served.filter((name) => name === row.name).length }))
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    nodes: nodes.map(({ id, startedMs, seenMs, ...node }) => ({
+      name: id,
+      ...node,
+      startedAt: new Date(startedMs),
+      seenAt: new Date(seenMs),
+    })),
+    pauses,
+  };
+}
+
+const NO_DELAYS = {
+  scheduled: 0,
+  running: 0,
+  retrying: 0,
+  dead: 0,
+  overdue: 0,
+  oldestOverdueMs: null,
+  overduePaused: 0,
+  overdueLimited: 0,
+  late: 0,
+  oldestLateMs: null,
+};
+
+/** Texts of a call by the fields that they stand in. */
+type Fields = Readonly<Record<string, string | null | undefined>>;
+
+/**
+ * Waits for what a call asks of Postgres. A character that the database's encoding does not have is an argument that is
+ * refused: the error names the field.
+ *
+ * @throws DelayInvalidError
+ */
+export async function translatable<Result>(
+  work: Promise<Result>,
+  fields: () => Fields,
+): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    throw withField(error, fields);
+  }
+}
+
+/** The error itself, or the refusal that it means. For calls that many make: these await once. */
+export const withField = (error: unknown, fields: () => Fields): unknown =>
+  isUntranslatable(error) ? refusalOf(error as Error, fields()) : error;
+
+export const fieldsOf = ({ key, group, headers, payload }: NewDelay): Fields => ({
+  key,
+  group,
+  headers,
+  payload,
+});
+
+/** Those of a list, each with its place. */
+export function fieldsOfAll<Item>(
+  list: string,
+  items: readonly Item[],
+  of: (item: Item) => Fields,
+): Fields {
+  const all: Record<string, string | null | undefined> = {};
+  for (const [index, item] of items.entries()) {
+    for (const [field, text] of Object.entries(of(item))) all[`${list}[${index}].${field}`] = text;
+  }
+  return all;
+}
+
+const NOT_ASCII = /[\u{80}-\u{10ffff}]/u;
+
+/** Postgres names the character by its bytes, in any language. */
+const BYTES = /0x[0-9a-f]{2}(?: 0x[0-9a-f]{2})*/i;
+
+function refusalOf({ message }: Error, fields: Fields): DelayInvalidError {
+  const hex = BYTES.exec(message)?.[0].replaceAll(/0x| /gi, '') ?? '';
+  const char = Buffer.from(hex, 'hex').toString();
+  const has = (text: string): boolean => (char === '' ? NOT_ASCII.test(text) : text.includes(char));
+  const [field = 'payload'] = Object.entries(fields).find(([, text]) => text && has(text)) ?? [];
+  const which = char === '' ? 'a character' : quoted(char);
+  return new DelayInvalidError(
+    field,
+    `holds ${which}, which the encoding of this database does not have; a database of encoding UTF8 has all`,
+  );
+}

@@ -1,0 +1,331 @@
+import { adopted } from '../api/adopted.js';
+import type { DelayInfo, DelayName, InTransaction, ListedDelay } from '../api/delay.js';
+import type { Counts, DelayFilter, DelayTarget, MatchingOptions } from '../api/selection.js';
+import type { DelayStats, GroupStats, HistoryPage, KeyStory } from '../api/stats.js';
+import type { CancelResult } from '../api/verdicts.js';
+import type { MoveTo } from '../config/due-times.js';
+import { checkKnownOptions } from '../config/known-options.js';
+import type { Payloads } from '../config/payloads.js';
+import type { Runner } from '../database/runner.js';
+import type { Installation } from '../database/tables.js';
+import type { Changed, ManyVerb, TargetList } from '../store/many.store.js';
+import type { FoundRow, ListedRow } from '../store/rows/delay-rows.js';
+import { type Page, SelectionStore, type TopGroups } from '../store/selection.store.js';
+import type { AnyRowFilter, EndedFilter, RowFilter } from '../store/sql/fragments/filter.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
+import { StatementSize } from '../store/statement-size.js';
+import type { CallersTransaction } from '../transactions/callers-transaction.js';
+import { inSmallerStatements, type Transactions } from '../transactions/transactions.js';
+import { targetsOf } from './arguments.js';
+import type { ManyWrites } from './bulk-writes.js';
+import { cancellingMatchingOf, type Cancels } from './cancels.js';
+import type { Pausing } from './pauses.js';
+import { answerOf, infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
+import { changeOptionsOf, filterOf, nextOf, type StoryPlace } from './selection-arguments.js';
+
+/** Delays that one statement changes: a transaction of its own ends after each page. */
+const PAGE = 1_000;
+
+interface StoryPage {
+  limit: number;
+  place: StoryPlace;
+}
+
+/** Reads and changes the delays that match a filter. */
+export class Matching {
+  readonly #selection: SelectionStore;
+  readonly #size = new StatementSize(PAGE);
+  readonly #payloads: Payloads;
+  /** For how long a node counts as alive of which nothing can be told. */
+  readonly #nodeAliveMs: number;
+
+  constructor(
+    {
+      installation,
+      loadEveryMs,
+      payloads,
+    }: { installation: Installation; loadEveryMs: number; payloads: Payloads },
+    private readonly many: ManyWrites,
+    private readonly transactions: Transactions,
+    private readonly pausing: Pausing,
+    private readonly cancels: Cancels,
+  ) {
+    this.#selection = new SelectionStore(installation);
+    this.#payloads = payloads;
+    this.#nodeAliveMs = loadEveryMs * LOADS_MISSED_MAX;
+  }
+
+  /** @throws DelayCodecError */
+  async infoOf<N extends DelayName>(name: N, row: FoundRow): Promise<DelayInfo<N>> {
+    return infoOf(name, row, await this.#payloads.given(row.payload, row));
+  }
+
+  async list(filter: RowFilter, page: Page, options: InTransaction): Promise<ListedDelay[]> {
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const listing = inOrder('all', () => this.#live(runner, filter, page));
+    const rows = await translatable(listing, () => textsOf(filter));
+    return await listedOf(rows, this.#payloads);
+  }
+
+  #live(runner: Runner, filter: RowFilter, page: Page): Promise<ListedRow[]> {
+    return this.#selection.list(runner, filter, page, this.#nodeAliveMs);
+  }
+
+  async count(filter: RowFilter, options: InTransaction): Promise<number> {
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const counting = inOrder('all', () => this.#selection.count(runner, filter));
+    return await translatable(counting, () => textsOf(filter));
+  }
+
+  async history(
+    filter: EndedFilter,
+    page: StoryPage,
+    options: InTransaction,
+  ): Promise<HistoryPage> {
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const reading = inOrder('all', () => this.#ended(runner, filter, page));
+    return await translatable(reading, () => textsOf(filter));
+  }
+
+  /** What ends between the two readings, or between two pages, may be told twice, and is never left out. */
+  async story(filter: AnyRowFilter, page: StoryPage, options: InTransaction): Promise<KeyStory> {
+    const { limit, place } = page;
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const reading = inOrder('all', async () => {
+      const live =
+        place.among === 'live'
+          ? await this.#live(runner, filter, { ...place, limit: limit + 1 })
+          : [];
+      if (live.length > limit) {
+        const behindId = Number(live[limit - 1]?.id);
+        return {
+          rows: live.slice(0, limit),
+          history: [],
+          next: nextOf({ among: 'live', behindId }),
+        };
+      }
+      const rest: StoryPage = { limit: limit - live.length, place };
+      return { rows: live, ...(await this.#endedAfter(runner, filter, rest, live)) };
+    });
+    const { rows, ...ended } = await translatable(reading, () => textsOf(filter));
+    return { delays: await listedOf(rows, this.#payloads), ...ended };
+  }
+
+  /** The past behind the last of what lives. A page that is full of that begins with it. */
+  async #endedAfter(
+    runner: Runner,
+    filter: AnyRowFilter,
+    { limit, place }: StoryPage,
+    live: readonly FoundRow[],
+  ): Promise<HistoryPage> {
+    if (limit > 0) return await this.#ended(runner, filter, { limit, place });
+    const { rows } = await this.#selection.ended(runner, filter, { behind: undefined, limit: 1 });
+    if (rows.length === 0) return { history: [], next: null };
+    return { history: [], next: nextOf({ among: 'live', behindId: Number(live.at(-1)?.id) }) };
+  }
+
+  /** One line more than the page has says whether there is another. */
+  async #ended(
+    runner: Runner,
+    filter: EndedFilter,
+    { limit, place }: StoryPage,
+  ): Promise<HistoryPage> {
+    const behind = place.among === 'ended' ? place.behind : undefined;
+    const { rows, places } = await this.#selection.ended(runner, filter, {
+      behind,
+      limit: limit + 1,
+    });
+    return {
+      history: rows.slice(0, limit).map(recordOf),
+      next: rows.length > limit ? nextOf({ among: 'ended', behind: places[limit - 1] }) : null,
+    };
+  }
+
+  async stats(options: InTransaction): Promise<DelayStats> {
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    return await inOrder('all', async () => {
+      const nodes = await this.#selection.nodeStats(runner, this.#nodeAliveMs);
+      const names = await this.#selection.nameStats(runner, this.#nodeAliveMs);
+      return statsOf(names, nodes, await this.pausing.list(options));
+    });
+  }
+
+  async groupStats(
+    filter: RowFilter,
+    top: TopGroups,
+    options: InTransaction,
+  ): Promise<GroupStats[]> {
+    const { runner, inOrder } = this.transactions.of(options, 'read');
+    const counting = inOrder('all', () => this.#selection.groupStats(runner, filter, top));
+    return await translatable(counting, () => textsOf(filter));
+  }
+
+  /** Changes a list of delays, or those that match a filter, as its caller gives them. */
+  async changeGiven(
+    verb: ManyVerb,
+    which: readonly DelayTarget[] | DelayFilter,
+    options: InTransaction,
+    to?: MoveTo,
+  ): Promise<unknown> {
+    if (Array.isArray(which)) {
+      checkKnownOptions(options, 'options', ['manager']);
+      return await this.many.change(verb, targetsOf(which), options, to);
+    }
+    const filter = filterOf(which, { mayBeEmpty: false });
+    return await this.change(verb, filter, changeOptionsOf(options), to);
+  }
+
+  /** Cancels those that match; with `running: 'abort'` those too that run. */
+  async cancelMatching(which: unknown, options: unknown): Promise<unknown> {
+    const { cancelling, rest } = cancellingMatchingOf(options);
+    const filter = filterOf(which, { mayBeEmpty: false });
+    const given = changeOptionsOf(rest);
+    return await this.change('cancel', filter, given, undefined, cancelling.abortWithinMs);
+  }
+
+  /**
+   * Changes those that match, page by page in the order of their ids; each of them matches at the moment of its change.
+   * Those that begin to match behind the last page are left out.
+   *
+   * @param to only for `reschedule`
+   * @param abortWithinMs only for `cancel`: how long the attempts of a page have to end; undefined leaves them alone
+   * @throws the signal's reason, between two pages: what was written stays
+   */
+  async change<Verdict extends string>(
+    verb: ManyVerb,
+    filter: RowFilter,
+    { signal, onProgress, ...options }: MatchingOptions<Verdict>,
+    to?: MoveTo,
+    abortWithinMs?: number,
+  ): Promise<Counts<Verdict>> {
+    const transaction = this.transactions.of(options, 'write');
+    const pages: Pages = { verb, to, filter, transaction, options, abortWithinMs };
+    const changing = transaction.inOrder('all', async () => {
+      if (abortWithinMs !== undefined) await this.cancels.refuseSnapshots(options);
+      const aborts: Record<string, number> =
+        abortWithinMs === undefined ? {} : { aborted: 0, absent: 0 };
+      const counts: Record<string, number> & Counts<never> = {
+        matched: 0,
+        ...NONE[verb],
+        ...aborts,
+      };
+      for (let behindId = 0; ;) {
+        signal?.throwIfAborted();
+        const { ids, isLast, verdicts } = await this.#page(pages, behindId);
+        for (const verdict of verdicts) {
+          counts.matched += 1;
+          counts[verdict] = (counts[verdict] ?? 0) + 1;
+        }
+        await adopted<unknown>(onProgress?.({ ...counts } as Counts<Verdict>));
+        if (isLast) return counts;
+        behindId = ids.at(-1) as number;
+      }
+    });
+    return await translatable(changing, () => textsOf(filter));
+  }
+
+  /** Changes one page of them. @returns its ids, and the verdict of each that matched */
+  async #page(
+    pages: Pages,
+    behindId: number,
+  ): Promise<{ ids: readonly number[]; isLast: boolean; verdicts: string[] }> {
+    const { filter, abortWithinMs, options } = pages;
+    const found = (runner: Runner, limit: number): Promise<number[]> =>
+      this.#selection.ids(runner, filter, { behindId, limit });
+    const { ids, isLast, changed } = await this.#write(pages, PAGE, found);
+    const all = [...changed.values()];
+    const matched = all.filter(({ verdict }) => verdict !== 'absent');
+    if (abortWithinMs === undefined)
+      return { ids, isLast, verdicts: matched.map(({ verdict }) => verdict) };
+    const first = matched.filter(({ verdict }) => verdict !== 'running');
+    const running = matched.filter(({ verdict }) => verdict === 'running').map(({ id }) => id);
+    // Once its attempt has ended its state is another one.
+    const { states: _, ...whatever } = filter;
+    const ended = await this.cancels.ending(
+      running,
+      running.map(runningResult),
+      { transaction: options, abortWithinMs },
+      async (some) => {
+        const looked = await this.#write({ ...pages, filter: whatever }, 1, async () => some);
+        return some.map((_id, index) => resultOf(looked.changed.get(index) as Changed));
+      },
+    );
+    return {
+      ids,
+      isLast,
+      verdicts: [
+        ...first.map(({ verdict }) => verdict),
+        ...ended.map(({ verdict }) => (verdict === 'cancelled' ? 'aborted' : verdict)),
+      ],
+    };
+  }
+
+  /**
+   * In the caller's transaction, or in one of its own.
+   * @param most of what is found, where that can be fewer
+   */
+  async #write(
+    { verb, to, filter, transaction }: Pages,
+    most: number,
+    found: (runner: Runner, limit: number) => Promise<readonly number[]>,
+  ): Promise<{ ids: readonly number[]; isLast: boolean; changed: Map<number, Changed> }> {
+    const { ids, isLast, changed, manager } = await inSmallerStatements(
+      this.#size,
+      transaction,
+      most,
+      (limit) =>
+        this.transactions.run(transaction, async (joined, runner) => {
+          const page = await found(runner, limit);
+          const list: TargetList = { of: 'ids', targets: page.map((id) => ({ id })) };
+          const lists = [{ list, indexes: [...page.keys()] }];
+          return {
+            ids: page,
+            isLast: page.length < limit,
+            changed: await this.many.write(verb, lists, joined, runner, { to, filter }),
+            manager: joined,
+          };
+        }),
+    );
+    this.many.announce(manager, changed.values());
+    return { ids, isLast, changed };
+  }
+}
+
+/** What one call by a filter does with each page. */
+interface Pages {
+  verb: ManyVerb;
+  to: MoveTo | undefined;
+  filter: RowFilter;
+  transaction: CallersTransaction;
+  options: InTransaction;
+  abortWithinMs: number | undefined;
+}
+
+const runningResult = (id: number): CancelResult => ({
+  verdict: 'running',
+  id: String(id),
+  dueAt: new Date(0),
+});
+
+const resultOf = (changed: Changed): CancelResult =>
+  changed.verdict === 'absent'
+    ? { verdict: 'absent' }
+    : answerOf(changed.verdict as 'cancelled' | 'running', changed);
+
+const textsOf = ({ key, keyPrefix, group, groupPrefix, headers, error }: RowFilter) => ({
+  key,
+  keyPrefix,
+  group,
+  groupPrefix,
+  headers,
+  error,
+});
+
+/** Counts of verdicts that a call can give, before it begins. */
+const NONE: Record<ManyVerb, Record<string, number>> = {
+  cancel: { cancelled: 0, running: 0 },
+  reschedule: { rescheduled: 0, running: 0 },
+  runNow: { due: 0, running: 0 },
+  retryDead: { retried: 0 },
+  discardDead: { discarded: 0 },
+};

@@ -1,0 +1,126 @@
+import { unheard } from '../api/adopted.js';
+import { DelayInvalidError } from '../api/errors.js';
+import type { Duration } from '../api/times.js';
+import { pauseMs } from '../tasks/growing-pause.js';
+import { shown } from './blame.js';
+import { parseDurationMs } from './durations.js';
+import { checkKnownOptions } from './known-options.js';
+
+/**
+ * How long to wait after a failed attempt: `base * factor^(attempt - 1)`, at most `max`, then
+ * shortened by a random part.
+ *
+ * ```ts
+ * { base: '1s', factor: 2, max: '5m', jitter: 0.2 } // 0.8–1 s, 1.6–2 s, 3.2–4 s … 4–5 min
+ * ```
+ */
+export interface BackoffOptions {
+  /** Pause after the first failed attempt. Default `'1s'`. */
+  base?: Duration;
+  /** Growth per attempt, 1 to 100. Default 2. */
+  factor?: number;
+  /** The longest pause. Default `'5m'`. */
+  max?: Duration;
+  /**
+   * The random share of each pause, 0 to 1. Default 0.2: the last fifth is random. 1 is "full
+   * jitter", which spreads a burst of failures widest. It only ever shortens a pause, so that
+   * `max` holds and pauses at `max` are spread as well.
+   */
+  jitter?: number;
+}
+
+/**
+ * Pause after the `attempt`-th failed attempt, counted from 1. It gets no jitter. What throws or
+ * is no duration is reported in the log, and the module's `backoff` takes its place.
+ */
+export type BackoffFunction = (attempt: number) => Duration;
+
+/** {@link BackoffOptions} without gaps, in milliseconds. */
+export interface ExponentialBackoff {
+  baseMs: number;
+  factor: number;
+  maxMs: number;
+  jitter: number;
+}
+
+/** Whole milliseconds to wait after the `attempt`-th failed attempt, counted from 1. */
+export type BackoffPolicy = (attempt: number) => number;
+
+export const BACKOFF_DEFAULT: ExponentialBackoff = {
+  baseMs: 1_000,
+  factor: 2,
+  maxMs: 300_000,
+  jitter: 0.2,
+};
+
+const FACTOR_MAX = 100;
+
+const BACKOFF_OPTIONS = Object.keys({
+  base: true,
+  factor: true,
+  max: true,
+  jitter: true,
+} satisfies Record<keyof BackoffOptions, true>);
+
+/**
+ * @param random answers 0 (inclusive) to 1 (exclusive), like `Math.random`
+ * @returns whole milliseconds, 0 to `maxMs`
+ */
+export function backoffMs(
+  { baseMs, factor, maxMs, jitter }: ExponentialBackoff,
+  attempt: number,
+  random: () => number = Math.random,
+): number {
+  const growth = { firstMs: baseMs, factor, lastMs: maxMs, jitter };
+  return Math.round(pauseMs(growth, attempt, random));
+}
+
+/** @throws DelayInvalidError naming the option; what is left out comes from `defaults` */
+export function parseBackoff(value: unknown, defaults: ExponentialBackoff): ExponentialBackoff {
+  const given = checkKnownOptions(value, 'backoff', BACKOFF_OPTIONS);
+  const number = (name: 'factor' | 'jitter', min: number, max: number): number =>
+    given[name] === undefined ? defaults[name] : checkNumber(given[name], name, min, max);
+  const durationMs = (name: 'base' | 'max', defaultMs: number): number =>
+    given[name] === undefined ? defaultMs : parseDurationMs(given[name], `backoff.${name}`);
+  const parsed = {
+    baseMs: durationMs('base', defaults.baseMs),
+    factor: number('factor', 1, FACTOR_MAX),
+    maxMs: durationMs('max', defaults.maxMs),
+    jitter: number('jitter', 0, 1),
+  };
+  if (parsed.baseMs > parsed.maxMs) {
+    throw new DelayInvalidError(
+      'backoff.base',
+      `must not exceed backoff.max (${parsed.baseMs} ms > ${parsed.maxMs} ms)`,
+    );
+  }
+  return parsed;
+}
+
+/**
+ * A failing backoff must not cost the delay its retry: `fallback` takes its place.
+ *
+ * @param onFault gets what `backoff` threw, or why its result is no duration
+ */
+export function functionPolicy(
+  backoff: BackoffFunction,
+  fallback: BackoffPolicy,
+  onFault: (error: unknown) => void,
+): BackoffPolicy {
+  return (attempt) => {
+    try {
+      return parseDurationMs(unheard(backoff(attempt)), 'backoff');
+    } catch (error) {
+      onFault(error);
+      return fallback(attempt);
+    }
+  };
+}
+
+function checkNumber(value: unknown, name: string, min: number, max: number): number {
+  if (typeof value === 'number' && value >= min && value <= max) return value;
+  throw new DelayInvalidError(
+    `backoff.${name}`,
+    `must be a number from ${min} to ${max}, not ${shown(value)}`,
+  );
+}

@@ -1,0 +1,166 @@
+import { adopted } from '../api/adopted.js';
+import { DelayCodecError, DelayInvalidError } from '../api/errors.js';
+import { LATE, within } from '../tasks/signal.js';
+import { readable, shown } from './blame.js';
+import { encodePayload } from './storable-payload.js';
+
+/** A codec or a schema that does not answer holds its call no longer than this. */
+const ANSWERS_WITHIN_MS = 30_000;
+
+/**
+ * @param answer of a codec or a schema, adopted
+ * @param late what its call hears when its time is over
+ * @returns the same
+ */
+export function inTime<Answer>(
+  answer: Answer | Promise<Answer>,
+  late: (why: string) => Error,
+): Answer | Promise<Answer> {
+  return answer instanceof Promise ? answeredInTime(answer, late) : answer;
+}
+
+async function answeredInTime<Answer>(
+  answer: Promise<Answer>,
+  late: (why: string) => Error,
+): Promise<Answer> {
+  const value = await within(answer, ANSWERS_WITHIN_MS, { ref: false });
+  if (value !== LATE) return value;
+  throw late(`did not answer within ${ANSWERS_WITHIN_MS} ms`);
+}
+
+/** Whose payload it is: both stay the same as long as the delay lives, and may be authenticated with it. */
+export interface PayloadOwner {
+  readonly name: string;
+  readonly key: string | null;
+}
+
+/**
+ * Turns payloads into what is stored, and back: encryption, compression.
+ *
+ * `decode` reads all that `encode` ever wrote, also with older keys; payloads that were stored without a codec are read
+ * without it, unless it is `strict`.
+ */
+export interface PayloadCodec {
+  /** @param json the payload as JSON. @returns any text that Postgres can store */
+  encode(json: string, owner: PayloadOwner): string | Promise<string>;
+  /** @param encoded what `encode` answered. @returns the same JSON */
+  decode(encoded: string, owner: PayloadOwner): string | Promise<string>;
+  /**
+   * `true`: a payload that was stored without the codec is refused (`DELAY_CODEC`), so that no role that may write rows
+   * can pass off a text of its own as one that was encrypted. For when none from before the codec is left.
+   *
+   * @default `false`: it is read as it is
+   */
+  readonly strict?: boolean;
+}
+
+/** An encoded payload is stored as an object with this key alone. */
+const MARK = 'delay-queue:encoded';
+/** As it is sent, and as `jsonb` writes it. */
+const SENT = `{"${MARK}":`;
+const READ = `{"${MARK}": `;
+
+/** @throws DelayInvalidError for a payload that would be taken for an encoded one */
+export function refuseMark(json: string): void {
+  if (!json.startsWith(SENT)) return;
+  throw new DelayInvalidError(
+    `payload["${MARK}"]`,
+    'is the key by which encoded payloads are known; use another',
+  );
+}
+
+/**
+ * @returns what is stored; a promise only if the codec answers one
+ * @throws DelayCodecError; DelayInvalidError for what is larger than `bytesMax` when it is encoded
+ */
+export function encoded(
+  codec: PayloadCodec,
+  json: string,
+  owner: PayloadOwner,
+  bytesMax: number,
+): string | Promise<string> {
+  const failed = (error: unknown): never => {
+    throw new DelayCodecError(
+      `the codec cannot encode a payload of ${owner.name}; nothing was written`,
+      error,
+    );
+  };
+  const wrapped = (text: unknown): string => {
+    if (typeof text === 'string') return encodePayload({ [MARK]: text }, bytesMax);
+    return failed(new TypeError(`encode must answer a text, not ${shown(text)}`));
+  };
+  const text = attempted(() => inTime(adopted(codec.encode(json, ownerOf(owner))), late), failed);
+  return text instanceof Promise ? text.then(wrapped, failed) : wrapped(text);
+}
+
+/**
+ * @param text as `jsonb` writes it
+ * @returns the payload; a promise only if the codec answers one
+ * @throws DelayCodecError
+ */
+export function decoded(
+  codec: PayloadCodec | undefined,
+  text: string,
+  owner: PayloadOwner,
+): unknown {
+  const inside = encodedIn(text);
+  if (inside === undefined) {
+    if (codec?.strict !== true) return JSON.parse(text);
+    throw new DelayCodecError(
+      `a payload of ${owner.name} was stored without the codec, which is strict; one from before the codec is read ` +
+        'without `strict`',
+    );
+  }
+  if (codec === undefined) {
+    throw new DelayCodecError(`a payload of ${owner.name} is encoded, and this node has no codec`);
+  }
+  const failed = (error: unknown): never => {
+    throw new DelayCodecError(`the codec cannot decode a payload of ${owner.name}`, error);
+  };
+  const parsed = (json: unknown): unknown =>
+    attempted(() => {
+      if (typeof json === 'string') return JSON.parse(json) as unknown;
+      throw new TypeError(`decode must answer a text, not ${shown(json)}`);
+    }, failed);
+  const json = attempted(() => inTime(adopted(codec.decode(inside, ownerOf(owner))), late), failed);
+  return json instanceof Promise ? json.then(parsed, failed) : parsed(json);
+}
+
+/** A row may be older than the codec, and its payload may have that key among others. */
+function encodedIn(text: string): string | undefined {
+  if (!text.startsWith(READ)) return undefined;
+  const stored = JSON.parse(text) as Record<string, unknown>;
+  const inside = stored[MARK];
+  return typeof inside === 'string' && Object.keys(stored).length === 1 ? inside : undefined;
+}
+
+const late = (why: string): Error => new Error(`it ${why}`);
+
+const ownerOf = ({ name, key }: PayloadOwner): PayloadOwner => ({ name, key });
+
+function attempted<T>(work: () => T, failed: (error: unknown) => never): T {
+  try {
+    return work();
+  } catch (error) {
+    return failed(error);
+  }
+}
+
+/** @throws DelayInvalidError */
+export function checkCodec(value: unknown): PayloadCodec | undefined {
+  if (value === undefined) return undefined;
+  if (readable('codec', () => isCodec(value))) {
+    const { strict } = value as { strict?: unknown };
+    if (strict === undefined || typeof strict === 'boolean') return value as PayloadCodec;
+    throw new DelayInvalidError('codec.strict', `must be true or false, not ${shown(strict)}`);
+  }
+  throw new DelayInvalidError(
+    'codec',
+    `must be an object with the methods encode and decode, not ${shown(value)}`,
+  );
+}
+
+const isCodec = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  ['encode', 'decode'].every((method) => typeof Reflect.get(value, method) === 'function');

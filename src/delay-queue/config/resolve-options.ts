@@ -1,0 +1,202 @@
+import { randomBytes } from 'node:crypto';
+import { hostname } from 'node:os';
+import { DelayInvalidError } from '../api/errors.js';
+import { BACKOFF_DEFAULT, parseBackoff } from './backoff.js';
+import { atStart, isClass, shown } from './blame.js';
+import { type Bound, checkInteger, parseDurationBetween } from './durations.js';
+import { checkKnownOptions } from './known-options.js';
+import { checkMaxAttempts, checkSchema } from './names.js';
+import {
+  type DelayQueueOptions,
+  MODULE_EXTRAS,
+  parseAround,
+  parseEnhancers,
+  type ResolvedOptions,
+} from './options.js';
+import { checkCodec } from './payload-codec.js';
+import { Payloads } from './payloads.js';
+import { PAYLOAD_BYTES_MAX } from './storable-payload.js';
+
+const CONCURRENCY_MAX = 10_000;
+const MEBIBYTE = 1_048_576;
+const NODE_NAME_LENGTH_MAX = 80;
+/** Leaves room for `:<pid>:<4 hex digits>`. */
+const HOSTNAME_LENGTH_MAX = 60;
+
+/** Options that are made up here, or may be missing. */
+const WITHOUT_DEFAULT = { nodeName: true, deployment: true, resolveManager: true, codec: true };
+
+const DEFAULTS = {
+  schema: 'delay_queue',
+  worker: true,
+  autorun: true,
+  concurrency: 10,
+  timeout: '30s',
+  maxAttempts: 10,
+  backoff: {},
+  lease: '30s',
+  horizon: '30s',
+  loadEvery: '10s',
+  idleFor: false,
+  claimBatch: 500,
+  connections: 3,
+  history: { keep: '24h', attempts: false },
+  drainTimeout: '20s',
+  payloadBytesMax: PAYLOAD_BYTES_MAX,
+  around: [],
+  enhancers: false,
+  payloads: {},
+} satisfies Required<Omit<DelayQueueOptions, keyof typeof WITHOUT_DEFAULT>>;
+
+/**
+ * @param options {@link DelayQueueOptions}, or `undefined` for all defaults
+ * @throws DelayConfigError that names the option and what would be right
+ */
+export function resolveOptions(options: unknown = {}): ResolvedOptions {
+  return atStart('DelayQueueModule', () => {
+    const given = withDefaults(options);
+    const durationMs = (name: keyof typeof DEFAULTS, min: Bound, max: Bound): number =>
+      parseDurationBetween(given[name], name, min, max);
+    const integer = (name: keyof typeof DEFAULTS, min: number, max: number): number =>
+      checkInteger(given[name], name, min, max);
+    const payloadBytesMax = integer('payloadBytesMax', 2, MEBIBYTE);
+    const schema = checkSchema(given['schema']);
+    const worker = checkWorker(given['worker']);
+    const resolved: ResolvedOptions = {
+      schema,
+      installation: { schema, clock: worker === 'manual' ? 'test' : 'database' },
+      worker,
+      autorun: checkAutorun(given['autorun']),
+      nodeName: checkNodeName(given['nodeName']),
+      deployment: checkDeployment(given['deployment']),
+      concurrency: checkConcurrency(given['concurrency']),
+      timeoutMs: parseTimeoutMs(given['timeout']),
+      maxAttempts: checkMaxAttempts(given['maxAttempts']),
+      backoff: parseBackoff(given['backoff'], BACKOFF_DEFAULT),
+      leaseMs: durationMs('lease', '1s', '1h'),
+      horizonMs: durationMs('horizon', '1s', '1h'),
+      loadEveryMs: durationMs('loadEvery', '100ms', '1h'),
+      idleForMs: given['idleFor'] === false ? null : durationMs('idleFor', '1s', '12h'),
+      claimBatch: integer('claimBatch', 1, 5_000),
+      connections: integer('connections', 2, 20),
+      ...parseHistory(given['history']),
+      drainTimeoutMs: durationMs('drainTimeout', '0', '1h'),
+      payloadBytesMax,
+      around: parseAround(given['around']),
+      enhancers: parseEnhancers(given['enhancers']),
+      resolveManager: checkResolveManager(given['resolveManager']),
+      payloads: new Payloads(payloadBytesMax, checkCodec(given['codec'])),
+    };
+    if (resolved.loadEveryMs >= resolved.horizonMs) {
+      throw new DelayInvalidError(
+        'loadEvery',
+        `must be shorter than horizon (${resolved.loadEveryMs} ms >= ${resolved.horizonMs} ms)`,
+      );
+    }
+    // Tests find each other by their names, which a configuration may have made the same for all.
+    if (resolved.worker === 'manual') resolved.nodeName = distinct(resolved.nodeName);
+    resolved.payloads.expectAll(given['payloads']);
+    return resolved;
+  });
+}
+
+/** An option that is `undefined` counts as left out: `{ lease: process.env.LEASE }`. */
+function withDefaults(options: unknown): Record<string, unknown> {
+  const known = [...Object.keys(DEFAULTS), ...Object.keys(WITHOUT_DEFAULT)];
+  const given = checkKnownOptions(options, 'options', [...known, ...MODULE_EXTRAS]);
+  const extra = MODULE_EXTRAS.find((name) => name in given);
+  if (extra !== undefined) {
+    throw new DelayInvalidError(
+      `options.${extra}`,
+      'stands beside the factory of forRootAsync, not in what it answers',
+    );
+  }
+  return {
+    ...DEFAULTS,
+    nodeName: defaultNodeName(),
+    ...given,
+  };
+}
+
+/** Of the module or of one `@OnDelay`. */
+export function checkConcurrency(value: unknown): number {
+  return checkInteger(value, 'concurrency', 1, CONCURRENCY_MAX);
+}
+
+/** Of the module or of one `@OnDelay`. 24 days is what one Node timer can wait. */
+export function parseTimeoutMs(value: unknown): number {
+  return parseDurationBetween(value, 'timeout', '1ms', '24d');
+}
+
+function checkWorker(value: unknown): boolean | 'manual' {
+  if (typeof value === 'boolean' || value === 'manual') return value;
+  throw new DelayInvalidError('worker', `must be true, false or 'manual', not ${shown(value)}`);
+}
+
+function checkAutorun(value: unknown): boolean {
+  if (typeof value === 'boolean') return value;
+  throw new DelayInvalidError('autorun', `must be true or false, not ${shown(value)}`);
+}
+
+function checkResolveManager(value: unknown): (() => unknown) | undefined {
+  if (value === undefined || (typeof value === 'function' && !isClass(value))) {
+    return value as (() => unknown) | undefined;
+  }
+  throw new DelayInvalidError(
+    'resolveManager',
+    `must be a function that answers an EntityManager or undefined, not ${shown(value)}`,
+  );
+}
+
+function checkNodeName(value: unknown): string {
+  if (typeof value === 'string' && /^[\x20-\x7e]+$/.test(value)) {
+    if (value.length <= NODE_NAME_LENGTH_MAX) return value;
+  }
+  throw new DelayInvalidError(
+    'nodeName',
+    `must be 1 to ${NODE_NAME_LENGTH_MAX} printable ASCII characters, not ${shown(value)}`,
+  );
+}
+
+function checkDeployment(value: unknown): string | undefined {
+  if (value === undefined) return undefined;
+  if (typeof value === 'string' && DEPLOYMENT_PATTERN.test(value)) return value;
+  throw new DelayInvalidError(
+    'deployment',
+    `must be a text like 'eu': 1 to 100 letters, digits and ._:/-, beginning with a letter or digit, not ${shown(value)}`,
+  );
+}
+
+const DEPLOYMENT_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
+
+const DIGITS = 4;
+
+const distinct = (name: string): string =>
+  `${name.slice(0, NODE_NAME_LENGTH_MAX - DIGITS - 1)}:${randomBytes(DIGITS / 2).toString('hex')}`;
+
+/** Random digits, because containers share a hostname pattern and all run as process 1. */
+function defaultNodeName(): string {
+  const host = hostname()
+    .replaceAll(/[^\x21-\x7e]/g, '_')
+    .slice(0, HOSTNAME_LENGTH_MAX);
+  return distinct(`${host}:${process.pid}`);
+}
+
+function parseHistory(value: unknown): Pick<ResolvedOptions, 'historyKeepMs' | 'historyKept'> {
+  if (value === false) return { historyKeepMs: null, historyKept: 'nothing' };
+  if (typeof value !== 'object' || value === null) {
+    throw new DelayInvalidError('history', `must be false or { keep: '24h' }, not ${shown(value)}`);
+  }
+  const given = checkKnownOptions(value, 'history', ['keep', 'attempts']);
+  const { keep = DEFAULTS.history.keep, attempts = DEFAULTS.history.attempts } = given;
+  if (typeof attempts !== 'boolean') {
+    throw new DelayInvalidError(
+      'history.attempts',
+      `must be true or false, not ${shown(attempts)}`,
+    );
+  }
+  return {
+    historyKeepMs: parseDurationBetween(keep, 'history.keep', '1s', '36525d'),
+    historyKept: attempts ? 'attempts' : 'ends',
+  };
+}

@@ -1,0 +1,137 @@
+import type { OnConflict } from '../api/delay.js';
+import { DelayInvalidError } from '../api/errors.js';
+import type { DelayRepeat } from '../api/times.js';
+import { blamedOn, shown } from './blame.js';
+import { type DueTime, parseWhen } from './due-times.js';
+import { parseDurationMs } from './durations.js';
+import { checkKnownOptions } from './known-options.js';
+import { checkGroup, checkHeaders, checkKey, checkMaxAttempts, checkOnConflict } from './names.js';
+import { checkRepeat, REPEAT_OPTIONS } from './repeat-options.js';
+
+/** How a delay recurs, as a call says it. */
+export interface GivenRepeat {
+  how: DelayRepeat;
+  /** Whether the call says when it runs for the first time. */
+  hasFirst: boolean;
+}
+
+/** The options of one `schedule`, checked and with their defaults. */
+export interface ParsedSchedule {
+  /** Of a delay that recurs by a wall clock, and has no first time of its own: the writer looks at the clock. */
+  to: DueTime;
+  repeat: GivenRepeat | null;
+  key: string | null;
+  onConflict: OnConflict;
+  maxWaitMs: number | null;
+  reruns: boolean;
+  /** `null`: the handler's. */
+  maxAttempts: number | null;
+  group: string | null;
+  /** As JSON text. */
+  headers: string | null;
+}
+
+const SCHEDULE_OPTIONS = [
+  'after',
+  'at',
+  'key',
+  'onConflict',
+  'maxWait',
+  'running',
+  'maxAttempts',
+  'group',
+  'headers',
+  'repeat',
+];
+/** The manager is checked elsewhere. */
+const CALL_OPTIONS = [...SCHEDULE_OPTIONS, 'manager'];
+const ITEM_PARTS = [...SCHEDULE_OPTIONS, 'name', 'payload'];
+
+/** @throws DelayInvalidError naming the option; an unknown option gets a suggestion */
+export const parseScheduleOptions = (options: unknown): ParsedSchedule =>
+  parsed(checkKnownOptions(options, 'options', CALL_OPTIONS));
+
+type Given = Record<string, unknown>;
+
+function parsed(given: Given): ParsedSchedule {
+  const repeat = given['repeat'] === undefined ? null : repeatOf(given);
+  const to = repeat === null || repeat.hasFirst ? parseWhen(given) : firstOf(repeat);
+  return {
+    to,
+    repeat,
+    maxWaitMs: given['maxWait'] === undefined ? null : maxWaitOf(given, to),
+    reruns: given['running'] !== undefined && rerunsOf(given),
+    key: given['key'] === undefined ? null : checkKey(given['key']),
+    onConflict:
+      given['onConflict'] === undefined ? 'replace' : checkOnConflict(given['onConflict']),
+    maxAttempts: given['maxAttempts'] === undefined ? null : checkMaxAttempts(given['maxAttempts']),
+    group: given['group'] === undefined ? null : checkGroup(given['group']),
+    headers: given['headers'] === undefined ? null : checkHeaders(given['headers']),
+  };
+}
+
+function repeatOf({ repeat, key, onConflict, maxWait, running, after, at }: Given): GivenRepeat {
+  const given = checkKnownOptions(repeat, 'repeat', REPEAT_OPTIONS);
+  const how = blamedOn('repeat', () => checkRepeat(given));
+  if (key === undefined) {
+    throw new DelayInvalidError('key', 'what recurs needs one: by it, it is changed and cancelled');
+  }
+  if (onConflict === 'earlier' || onConflict === 'later') {
+    throw new DelayInvalidError(
+      'onConflict',
+      `compares due times, of which a delay with \`repeat\` has many: not ${shown(onConflict)}, but replace, keep or error`,
+    );
+  }
+  if (maxWait !== undefined) {
+    throw new DelayInvalidError(
+      'maxWait',
+      'is only for a delay that is due once, not beside `repeat`',
+    );
+  }
+  if (running !== undefined) {
+    throw new DelayInvalidError(
+      'running',
+      'is only for a delay that is due once, not beside `repeat`',
+    );
+  }
+  return { how, hasFirst: after !== undefined || at !== undefined };
+}
+
+const firstOf = ({ how }: GivenRepeat): DueTime => ({
+  kind: 'after',
+  ms: 'every' in how ? how.every : 0,
+});
+
+/** Not beside `at`: the instants that it could contradict are the database's to know. */
+function maxWaitOf({ maxWait, key, onConflict = 'replace' }: Given, to: DueTime): number {
+  const maxWaitMs = parseDurationMs(maxWait, 'maxWait');
+  if (key === undefined) throw new DelayInvalidError('maxWait', 'needs a key');
+  if (onConflict !== 'replace') {
+    throw new DelayInvalidError('maxWait', "is only for `onConflict: 'replace'`");
+  }
+  if (to.kind !== 'after')
+    throw new DelayInvalidError('maxWait', 'is only for `after`, not for `at`');
+  if (maxWaitMs < to.ms) {
+    throw new DelayInvalidError('maxWait', `must be at least \`after\`, not ${shown(maxWait)}`);
+  }
+  return maxWaitMs;
+}
+
+function rerunsOf({ running, key }: Given): boolean {
+  if (running !== 'leave' && running !== 'rerun') {
+    throw new DelayInvalidError('running', `must be 'leave' or 'rerun', not ${shown(running)}`);
+  }
+  if (running === 'rerun' && key === undefined)
+    throw new DelayInvalidError('running', 'needs a key');
+  return running === 'rerun';
+}
+
+/** One item of `scheduleMany`; its name and payload are read here, and checked elsewhere. */
+export function parseScheduleItem(item: unknown): {
+  name: unknown;
+  payload: unknown;
+  options: ParsedSchedule;
+} {
+  const given = checkKnownOptions(item, 'options', ITEM_PARTS);
+  return { name: given['name'], payload: given['payload'], options: parsed(given) };
+}

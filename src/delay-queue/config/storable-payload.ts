@@ -1,0 +1,195 @@
+import { DelayInvalidError } from '../api/errors.js';
+import { isRefusal, UNREADABLE } from './blame.js';
+import { isPlainArray, isPlainObject, notPlain, pathStep, writtenOut } from './known-options.js';
+import { LONE_SURROGATE } from './names.js';
+
+/** 64 KiB: a payload names things, the data lives in tables. */
+export const PAYLOAD_BYTES_MAX = 65_536;
+
+/** Containers inside each other, the payload itself included. So deep, recursion is safe. */
+const DEPTH_MAX = 64;
+
+/** `jsonb` writes a space after `,` and `:`. */
+const SEPARATOR_BYTES = 2;
+/** The shortest item takes a digit and a separator; the last item has no separator, and the brackets take its room. */
+const ELEMENT_BYTES_MIN = 1 + SEPARATOR_BYTES;
+/** The same of a member: its key is in quotes. */
+const MEMBER_BYTES_MIN = 2 + ELEMENT_BYTES_MIN;
+
+/**
+ * JSON text of a payload that comes back from `jsonb` deeply equal to what went in.
+ *
+ * Accepted: plain objects, arrays, texts, finite numbers, booleans, `null`. Whatever JSON or
+ * `jsonb` would drop, change or refuse is an error instead, so nothing is lost silently. Two
+ * things do change: `-0` becomes `0` (`jsonb` has no other zero), and `jsonb` keeps its own order
+ * of keys. `toJSON` is never called.
+ *
+ * ```ts
+ * encodePayload({ orderId: '42' }, 65_536);             // '{"orderId":"42"}'
+ * encodePayload({ items: [{ price: NaN }] }, 65_536);   // DelayInvalidError: payload.items[0].price: …
+ * ```
+ *
+ * @param bytesMax limit in UTF-8 of the text that is read back, which is longer than the one that is sent:
+ * `jsonb` writes numbers without exponents and a space after `,` and `:`. Work stops where it is passed
+ * @throws DelayInvalidError with the exact path; its text never holds payload values
+ */
+export function encodePayload(payload: unknown, bytesMax: number): string {
+  return new PayloadEncoder(bytesMax).encode(payload);
+}
+
+class PayloadEncoder {
+  private text = '';
+  /** Of the text as it is read back. */
+  private bytes = 0;
+  private readonly path: (string | number)[] = [];
+  /** The containers around the present value: a container that comes again is a cycle. */
+  private readonly ancestors = new Set<object>();
+
+  constructor(private readonly bytesMax: number) {}
+
+  encode(payload: unknown): string {
+    try {
+      this.value(payload);
+    } catch (error) {
+      if (isRefusal(error)) throw error;
+      // The path still names the place where the walk ended. The thrown text is not repeated: it may
+      // hold private data.
+      throw this.invalid(UNREADABLE);
+    }
+    return this.text;
+  }
+
+  private value(value: unknown): void {
+    switch (typeof value) {
+      case 'string':
+        return this.string(value, 'the text');
+      case 'number':
+        return this.number(value);
+      case 'boolean':
+        return this.emit(String(value));
+      case 'object':
+        return value === null ? this.emit('null') : this.container(value);
+      case 'undefined':
+        throw this.invalid('is undefined, which JSON drops; leave it out or send null');
+      case 'bigint':
+        throw this.invalid('is a bigint, which JSON does not have; send it as a string');
+      default:
+        throw this.invalid(`is a ${typeof value}, which JSON does not have`);
+    }
+  }
+
+  private string(text: string, what: string): void {
+    // Each UTF-16 unit takes at least one byte: a huge text is refused before it is copied.
+    if (text.length > this.bytesMax - this.bytes) throw this.tooLarge();
+    if (text.includes('\0')) {
+      throw this.invalid(`${what} contains NUL, which Postgres cannot store`);
+    }
+    if (LONE_SURROGATE.test(text)) {
+      throw this.invalid(`${what} contains a lone surrogate, which is not well-formed Unicode`);
+    }
+    const quoted = JSON.stringify(text);
+    this.emit(quoted, Buffer.byteLength(quoted));
+  }
+
+  private number(number: number): void {
+    if (!Number.isFinite(number)) {
+      throw this.invalid(`is ${number}, which JSON does not have`);
+    }
+    if (Number.isInteger(number) && !Number.isSafeInteger(number)) {
+      throw this.invalid('is an integer beyond 2^53 - 1, no longer exact; send it as a string');
+    }
+    const text = JSON.stringify(number);
+    const bytes = writtenOut(text);
+    if (bytes > this.bytesMax) {
+      throw this.invalid(
+        `is a number of ${bytes} bytes when it is written out, as jsonb does, and larger than ` +
+          `${this.bytesMax} bytes; send it as a string`,
+      );
+    }
+    this.emit(text, bytes);
+  }
+
+  private container(value: object): void {
+    if (this.ancestors.has(value)) throw this.invalid('is a cycle: it contains itself');
+    if (this.ancestors.size === DEPTH_MAX) {
+      throw this.invalid(`is nested deeper than ${DEPTH_MAX} levels`);
+    }
+    this.ancestors.add(value);
+    if (isPlainArray(value)) this.array(value);
+    else if (isPlainObject(value)) this.object(value);
+    else throw this.invalid(notPlain(value));
+    this.ancestors.delete(value);
+  }
+
+  private array(array: unknown[]): void {
+    const { length } = array;
+    if (length * ELEMENT_BYTES_MIN > this.bytesMax - this.bytes) throw this.tooLarge();
+    this.emit('[');
+    for (let index = 0; index < length; index++) {
+      this.path.push(index);
+      if (index > 0) this.emit(',', SEPARATOR_BYTES);
+      if (!Object.hasOwn(array, index)) {
+        throw this.invalid('is a hole in the array, which JSON turns into null');
+      }
+      this.value(array[index]);
+      this.path.pop();
+    }
+    if (Reflect.ownKeys(array).length !== length + 1) {
+      throw this.invalid('is an array with properties beside its elements, which JSON drops');
+    }
+    this.emit(']');
+  }
+
+  private object(object: object): void {
+    this.emit('{');
+    this.refuseCrowd(object);
+    let separator = '';
+    for (const key of Reflect.ownKeys(object)) {
+      if (typeof key === 'symbol') {
+        throw this.invalid('has a symbol as a key, which JSON drops; use a text');
+      }
+      this.path.push(key);
+      if (key === '__proto__') {
+        throw this.invalid('is a key that would change the prototype of its copy');
+      }
+      if (!Object.prototype.propertyIsEnumerable.call(object, key)) {
+        throw this.invalid('is not enumerable, so JSON drops it');
+      }
+      if (separator !== '') this.emit(separator, SEPARATOR_BYTES);
+      this.string(key, 'the key');
+      this.emit(':', SEPARATOR_BYTES);
+      this.value(Reflect.get(object, key));
+      this.path.pop();
+      separator = ',';
+    }
+    this.emit('}');
+  }
+
+  /**
+   * Of a million keys `Reflect.ownKeys` takes three times as long as `Object.keys`, which is the least that JavaScript
+   * needs to tell how many there are. Most payloads are so small that they are walked at once.
+   */
+  private refuseCrowd(object: object): void {
+    if (Object.keys(object).length * MEMBER_BYTES_MIN > this.bytesMax - this.bytes) {
+      throw this.tooLarge();
+    }
+  }
+
+  private emit(piece: string, bytes: number = piece.length): void {
+    this.bytes += bytes;
+    if (this.bytes > this.bytesMax) throw this.tooLarge();
+    this.text += piece;
+  }
+
+  private invalid(why: string): DelayInvalidError {
+    return new DelayInvalidError(`payload${this.path.map(pathStep).join('')}`, why);
+  }
+
+  private tooLarge(): DelayInvalidError {
+    return new DelayInvalidError(
+      'payload',
+      `is larger than ${this.bytesMax} bytes as JSON (as jsonb writes it, numbers without exponents); ` +
+        'store the data in a table and send its id',
+    );
+  }
+}

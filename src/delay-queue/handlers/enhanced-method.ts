@@ -1,0 +1,267 @@
+import type {
+  ArgumentMetadata,
+  CanActivate,
+  ExecutionContext,
+  NestInterceptor,
+  PipeTransform,
+} from '@nestjs/common';
+import {
+  type DiscoveryService,
+  ExternalContextCreator,
+  type ModulesContainer,
+  type NestContainer,
+} from '@nestjs/core';
+import { adopted } from '../api/adopted.js';
+import type { Delay } from '../api/delay.js';
+import {
+  DelayConfigError,
+  DelayGuardError,
+  DelayInterceptorError,
+  isVerdict,
+} from '../api/errors.js';
+import { CONTEXT_TYPE, type HandlerCallArguments } from './delay-request.js';
+
+/** The call of a method, which interceptors begin: once, and not after the end. */
+export class MethodRun {
+  #running: Promise<void> | undefined;
+  #hasEnded = false;
+  #isOver = false;
+
+  /** @param run calls the method */
+  constructor(
+    private readonly place: string,
+    private readonly run: () => Promise<void>,
+  ) {}
+
+  /** What interceptors know as `next.handle()`. */
+  readonly next = async (): Promise<void> => {
+    if (this.#isOver) throw this.#wrong('called too late, after the end');
+    if (this.#running !== undefined) {
+      const cause = await this.#running.catch((error: unknown) => error);
+      throw this.#wrong(
+        'called a second time; it ran once, and what fails is tried again as a whole',
+        cause,
+      );
+    }
+    this.#running = this.run();
+    const over = (): void => {
+      this.#hasEnded = true;
+    };
+    this.#running.then(over, over);
+    return this.#running;
+  };
+
+  /** Nothing begins any more. Resolves when what has begun has ended: no other attempt runs beside it. */
+  async over(): Promise<void> {
+    this.#isOver = true;
+    await this.#running?.catch(() => {});
+  }
+
+  /** The interceptors have ended well. @throws what they never got to see */
+  async completed(): Promise<void> {
+    const wasSeen = this.#hasEnded;
+    await this.over();
+    if (this.#running === undefined) {
+      throw this.#wrong(
+        'not called, and nothing is done without it; to skip it on purpose, throw DiscardDelay or PostponeDelay',
+      );
+    }
+    if (!wasSeen) await this.#running;
+  }
+
+  #wrong(what: string, cause?: unknown): DelayInterceptorError {
+    const message = `interceptors of ${this.place}: the handler was ${what}`;
+    return new DelayInterceptorError(message, cause === undefined ? undefined : { cause });
+  }
+}
+
+/** What Nest finds and runs enhancers with. */
+export type NestParts = ReturnType<typeof nestParts>;
+
+/** Filters of a method. */
+export type FilterHandler = ReturnType<NestParts['filtersOf']['create']>;
+
+/**
+ * `ExternalContextCreator` is public and has all of it, in private fields that were the same in Nest 10, 11 and 12. The
+ * modules that they come from are no less internal, and to import them could break those who have no use for them. Without a
+ * configuration they know nothing of what is global.
+ *
+ * @throws DelayConfigError in a Nest that has them no more
+ */
+export function nestParts(modules: ModulesContainer) {
+  const container: Pick<NestContainer, 'getModules'> = { getModules: () => modules };
+  const creator = ExternalContextCreator.fromContainer(container as NestContainer);
+  const parts = {
+    guards: creator['guardsConsumer'],
+    guardsOf: creator['guardsContextCreator'],
+    interceptors: creator['interceptorsConsumer'],
+    interceptorsOf: creator['interceptorsContextCreator'],
+    pipesOf: creator['pipesContextCreator'],
+    filtersOf: creator['filtersContextCreator'],
+  };
+  for (const [part, given] of Object.entries<object | undefined>(parts)) {
+    if (given !== undefined) continue;
+    throw new DelayConfigError(
+      `enhancers: must be false with this version of Nest, whose ExternalContextCreator has no ${part}`,
+    );
+  }
+  return parts;
+}
+
+/** What stands at a method, ready to run: the application's first, then those of the class and of the method. */
+export interface Enhancers {
+  guards: CanActivate[];
+  interceptors: NestInterceptor[];
+  pipes: PipeTransform[];
+  filters: FilterHandler;
+}
+
+/** The method that they surround. */
+export interface EnhancedTarget {
+  instance: object;
+  /** As it was when it was found: what decorators said of it hangs on the function. */
+  method: (...args: unknown[]) => unknown;
+  /** For messages. */
+  place: string;
+}
+
+/** Pipes get a payload as they get the body of a request; its class is unknown. */
+const PAYLOAD: ArgumentMetadata = { type: 'body', metatype: undefined, data: undefined };
+
+/** A handler's method with what Nest puts around methods: guards, interceptors, pipes, the method, filters. */
+export class EnhancedMethod {
+  readonly #interceptors: NestInterceptor[];
+
+  constructor(
+    private readonly nest: NestParts,
+    private readonly target: EnhancedTarget,
+    private readonly enhancers: Enhancers,
+  ) {
+    this.#interceptors = enhancers.interceptors.map((interceptor) => ({
+      intercept: (...given) => adopted(interceptor.intercept(...given)),
+    }));
+  }
+
+  /**
+   * @param invoke calls the method with what pipes make of its delays
+   * @throws what fails the attempt
+   */
+  async call(
+    args: HandlerCallArguments,
+    invoke: (work: Delay | Delay[]) => unknown,
+  ): Promise<void> {
+    try {
+      await this.#guard(args);
+      await this.#intercept(args, invoke);
+    } catch (error) {
+      await this.#filter(error, args);
+      throw error;
+    }
+  }
+
+  async #guard(args: HandlerCallArguments): Promise<void> {
+    const { instance, method, place } = this.target;
+    for (const guard of this.enhancers.guards) {
+      const asked: CanActivate = {
+        canActivate: (context) => adopted(guard.canActivate(context)) as Promise<boolean>,
+      };
+      if (await this.nest.guards.tryActivate([asked], args, instance, method, CONTEXT_TYPE))
+        continue;
+      throw new DelayGuardError(`${guard.constructor.name} refused the call of ${place}`);
+    }
+  }
+
+  async #intercept(
+    args: HandlerCallArguments,
+    invoke: (work: Delay | Delay[]) => unknown,
+  ): Promise<void> {
+    const { instance, method, place } = this.target;
+    const [work, ctx] = args;
+    const run = new MethodRun(place, async () => {
+      const piped = await this.#piped(work);
+      // The delay may run elsewhere by now.
+      ctx.signal.throwIfAborted();
+      await adopted(invoke(piped));
+    });
+    try {
+      await ended(
+        await this.nest.interceptors.intercept(
+          this.#interceptors,
+          args,
+          instance,
+          method,
+          run.next,
+          CONTEXT_TYPE,
+        ),
+      );
+    } catch (error) {
+      await run.over();
+      throw error;
+    }
+    await run.completed();
+  }
+
+  async #piped(work: Delay | Delay[]): Promise<Delay | Delay[]> {
+    if (this.enhancers.pipes.length === 0) return work;
+    if (!Array.isArray(work)) return this.#pipedDelay(work);
+    const all: Delay[] = [];
+    for (const delay of work) all.push(await this.#pipedDelay(delay));
+    return all;
+  }
+
+  async #pipedDelay(delay: Delay): Promise<Delay> {
+    let payload: unknown = delay.payload;
+    for (const pipe of this.enhancers.pipes) {
+      payload = await adopted<unknown>(pipe.transform(payload, PAYLOAD));
+    }
+    return { ...delay, payload } as Delay;
+  }
+
+  /** A filter reports an error, or throws another one in its place. That it returns does not undo the error. */
+  async #filter(error: unknown, args: HandlerCallArguments): Promise<void> {
+    if (isVerdict(error)) return;
+    const filtered: unknown = this.enhancers.filters.invokeCustomFilters(error, this.#host(args));
+    await ended(await adopted(filtered));
+  }
+
+  #host(args: HandlerCallArguments): ExecutionContext {
+    const { instance, method } = this.target;
+    const host = this.nest.guards.createContext(args, instance, method);
+    host.setType(CONTEXT_TYPE);
+    return host;
+  }
+}
+
+/** What an Observable emits is dropped; its error is not. */
+async function ended(result: unknown): Promise<void> {
+  if (!isObservable(result)) return;
+  await new Promise<void>((resolve, reject) => {
+    result.subscribe({ error: reject, complete: resolve });
+  });
+}
+
+interface Subscribable {
+  subscribe(observer: { error: (error: unknown) => void; complete: () => void }): unknown;
+}
+
+/** Of whatever copy of RxJS. */
+const isObservable = (value: unknown): value is Subscribable =>
+  typeof value === 'object' &&
+  value !== null &&
+  'subscribe' in value &&
+  typeof value.subscribe === 'function';
+
+export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
+
+/** A method of a provider or controller that discovery found. */
+export interface FoundMethod {
+  wrapper: InstanceWrapper;
+  instance: object;
+  methodName: string;
+  /** For messages. */
+  place: string;
+}
+
+/** It has one instance for all. */
+export const isStatic = (wrapper: InstanceWrapper): boolean =>
+  wrapper.isDependencyTreeStatic() && !wrapper.isTransient;

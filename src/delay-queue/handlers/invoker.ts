@@ -1,0 +1,76 @@
+import { Injectable, Optional } from '@nestjs/common';
+import { type ContextId, ContextIdFactory, ModuleRef } from '@nestjs/core';
+import type { DeadDelayContext, DelayContext } from '../api/contexts.js';
+import type { Delay } from '../api/delay.js';
+import type { DelayEnhancers } from '../config/options.js';
+import type { DelayBatchRequest, DelayRequest } from './delay-request.js';
+import {
+  type EnhancedMethod,
+  type FoundMethod,
+  type InstanceWrapper,
+  isStatic,
+} from './enhanced-method.js';
+import { NestEnhancers } from './nest-enhancers.js';
+
+type Invoke = (work: Delay | Delay[], ctx: DelayContext | DeadDelayContext) => unknown;
+
+/** Makes what calls the methods that were found. */
+@Injectable()
+export class Invoker {
+  constructor(
+    @Optional() private readonly moduleRef: ModuleRef,
+    private readonly nest: NestEnhancers,
+  ) {}
+
+  /**
+   * A request-scoped or transient provider gets a new instance for each attempt. Any other provider has one
+   * instance, which discovery found.
+   *
+   * @param enhancers whose guards, interceptors, pipes and filters take part
+   * @throws DelayConfigError for one that Nest would leave out
+   */
+  of(found: FoundMethod, enhancers: DelayEnhancers): Invoke {
+    if (enhancers !== false) this.nest.check(found);
+    const { wrapper, instance } = found;
+    if (isStatic(wrapper) && !this.nest.areScoped(enhancers)) {
+      return invokeOf(found, instance, this.nest.of(found, enhancers));
+    }
+    return async (work, ctx) => {
+      const contextId = this.contextOf(requestOf(work, ctx));
+      const target = isStatic(wrapper) ? instance : await this.resolve(wrapper, contextId);
+      const enhanced = await this.nest.ofRequest(
+        { ...found, instance: target },
+        enhancers,
+        contextId,
+      );
+      return invokeOf(found, target, enhanced)(work, ctx);
+    };
+  }
+
+  private contextOf(request: object): ContextId {
+    const contextId = ContextIdFactory.getByRequest(request);
+    this.moduleRef.registerRequestByContextId(request, contextId);
+    return contextId;
+  }
+
+  /** In its own module: another one may provide another class for the same token. */
+  private resolve({ token, host }: InstanceWrapper, contextId: ContextId): Promise<object> {
+    const ofHost = host?.providers.get(ModuleRef)?.instance as ModuleRef | undefined;
+    if (ofHost !== undefined) return ofHost.resolve<object>(token, contextId, { strict: true });
+    return this.moduleRef.resolve<object>(token, contextId, { strict: false });
+  }
+}
+
+function invokeOf(
+  { methodName }: FoundMethod,
+  target: object,
+  enhanced: EnhancedMethod | undefined,
+): Invoke {
+  // Looked up at each call, so that a spy or a patch of the method takes effect.
+  const call: Invoke = (work, ctx) => Reflect.get(target, methodName).call(target, work, ctx);
+  if (enhanced === undefined) return call;
+  return (work, ctx) => enhanced.call([work, ctx], (piped) => call(piped, ctx));
+}
+
+const requestOf = (work: Delay | Delay[], ctx: DelayContext): DelayRequest | DelayBatchRequest =>
+  Array.isArray(work) ? { delays: work, ctx } : { delay: work, ctx };

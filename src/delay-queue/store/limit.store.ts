@@ -1,0 +1,175 @@
+import type { HistoryKept } from '../api/history.js';
+import type { DueTime } from '../config/due-times.js';
+import type { Runner, Transactor } from '../database/runner.js';
+import { type Installation, tablesOf } from '../database/tables.js';
+import { orHeld } from './looks.js';
+import { type AsText, type ClaimAnswer, claimedOf, instantOf } from './rows/answers.js';
+import {
+  type ClaimedRow,
+  type ClaimRequest,
+  NO_LOCK,
+  type ProcessLock,
+} from './rows/attempt-rows.js';
+import { flags, numbers, texts } from './rows/delay-rows.js';
+import { claimLimitedSql, lockQuotasSql } from './sql/claim.sql.js';
+import { HELD_MAX_MS } from './sql/fragments/clock.js';
+import { pauseSql, pausesSql, resumeSql } from './sql/pauses.sql.js';
+import { columnsOf } from './write-answers.js';
+
+/** How much may begin; 0 is no limit. */
+export interface Bound {
+  concurrency: number;
+  burst: number;
+  refillPerMs: number;
+}
+
+/** What a handler's name, and each group of it, may begin on all nodes together. */
+export interface Rule {
+  name: string;
+  all: Bound;
+  perGroup: Bound;
+}
+
+/** What a claim has left of a limit. */
+export interface LimitLeft {
+  name: string;
+  /** '' is the whole name. */
+  group: string;
+  /** How many more may begin now. */
+  places: number;
+  /** In how many milliseconds the next may, by its rate. */
+  waitMs: number;
+}
+
+type LimitedAnswer = ClaimAnswer & { left: string };
+type LeftTuple = [name: string, group: string, places: number, waitMs: number];
+
+/** Claims of names that are limited on all nodes together. */
+export class LimitStore {
+  readonly #sql;
+
+  constructor(
+    private readonly connections: Transactor,
+    of: string | Installation,
+    kept: HistoryKept,
+    private readonly nodeName: string,
+    private readonly lock: ProcessLock = NO_LOCK,
+  ) {
+    const tables = tablesOf(of);
+    this.#sql = { lock: lockQuotasSql(tables), claim: claimLimitedSql(tables, kept) };
+  }
+
+  /** @returns the claimed rows, and what is left of each limit that they met */
+  async claim(
+    requests: readonly ClaimRequest[],
+    rules: readonly Rule[],
+  ): Promise<{ rows: ClaimedRow[]; left: LimitLeft[] }> {
+    const ids = numbers(requests.map(({ id }) => id));
+    const names = texts(rules.map(({ name }) => name));
+    const answers = await this.connections.inTransaction(async (runner) => {
+      await runner.query(this.#sql.lock, [
+        ids,
+        names,
+        flags(rules.map(({ all }) => isLimit(all))),
+        flags(rules.map(({ perGroup }) => isLimit(perGroup))),
+      ]);
+      return await runner.query<LimitedAnswer>(this.#sql.claim, [
+        ids,
+        numbers(requests.map(({ epoch }) => epoch)),
+        numbers(requests.map(({ leaseMs }) => leaseMs)),
+        numbers(requests.map(({ maxAttempts }) => maxAttempts)),
+        this.nodeName,
+        flags(requests.map((request) => request.fenced === true && this.lock.isHeld)),
+        this.lock.number,
+        names,
+        ...boundColumns(rules.map(({ all }) => all)),
+        ...boundColumns(rules.map(({ perGroup }) => perGroup)),
+      ]);
+    });
+    const tuples = JSON.parse(answers[0]?.left ?? '[]') as LeftTuple[];
+    return {
+      rows: answers.filter(({ id }) => id !== null).map(claimedOf),
+      left: tuples.map(([name, group, places, waitMs]) => ({ name, group, places, waitMs })),
+    };
+  }
+}
+
+const isLimit = ({ concurrency, burst }: Bound): boolean => concurrency > 0 || burst > 0;
+
+const boundColumns = (bounds: readonly Bound[]): string[] => [
+  numbers(bounds.map(({ concurrency }) => concurrency)),
+  numbers(bounds.map(({ burst }) => burst)),
+  numbers(bounds.map(({ refillPerMs }) => refillPerMs)),
+];
+
+/** What is paused: a name, or one group of it. */
+export interface Pausable {
+  name: string;
+  group: string | null;
+}
+
+/** A pause that goes on; instants in milliseconds since 1970. */
+export interface PauseRow extends Pausable {
+  reason: string | null;
+  pausedMs: number;
+  /** Null: it has no end. */
+  untilMs: number | null;
+}
+
+type PauseAnswer = AsText<'name' | 'paused_ms', 'group_id' | 'reason' | 'until_ms'>;
+
+const rowOf = (row: PauseAnswer): PauseRow => ({
+  name: row.name,
+  group: row.group_id,
+  reason: row.reason,
+  pausedMs: instantOf(row.paused_ms),
+  untilMs: instantOf(row.until_ms),
+});
+
+const keyOf = ({ name, group }: Pausable): [string, string] => [name, group ?? ''];
+
+/** Names and groups of which no delay may begin. */
+export class PauseStore {
+  readonly #sql;
+
+  constructor(of: string | Installation) {
+    const tables = tablesOf(of);
+    this.#sql = {
+      pause: { callers: pauseSql(tables, 'waits'), ours: pauseSql(tables, 'a while') },
+      resume: { callers: resumeSql(tables, 'waits'), ours: resumeSql(tables, 'a while') },
+      list: pausesSql(tables),
+    };
+  }
+
+  /** @returns undefined when there are too many. @throws DelayUnstableError */
+  async pause(
+    runner: Runner,
+    what: Pausable,
+    reason: string | null,
+    until: DueTime | null,
+  ): Promise<PauseRow | undefined> {
+    const { afterMs, at } = until === null ? { afterMs: null, at: null } : columnsOf(until);
+    const parameters = [...keyOf(what), reason, afterMs, at];
+    return await changed(runner, this.#sql.pause, parameters);
+  }
+
+  /** The pause that has ended, if it was going on. @throws DelayUnstableError */
+  async resume(runner: Runner, what: Pausable): Promise<PauseRow | undefined> {
+    return await changed(runner, this.#sql.resume, keyOf(what));
+  }
+
+  async list(runner: Runner): Promise<PauseRow[]> {
+    return (await runner.query<PauseAnswer>(this.#sql.list, [])).map(rowOf);
+  }
+}
+
+async function changed(
+  runner: Runner,
+  sql: Record<'callers' | 'ours', string>,
+  parameters: unknown[],
+): Promise<PauseRow | undefined> {
+  const [row] = await orHeld(runner, HELD_MAX_MS, () =>
+    runner.query<PauseAnswer>(sql[runner.transaction ?? 'ours'], parameters),
+  );
+  return row && rowOf(row);
+}

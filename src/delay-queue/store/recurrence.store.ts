@@ -1,0 +1,104 @@
+import type { HistoryKept } from '../api/history.js';
+import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
+import { given, type Runner } from '../database/runner.js';
+import { type Installation, tablesOf } from '../database/tables.js';
+import type { AsText, CountAnswer } from './rows/answers.js';
+import { texts } from './rows/delay-rows.js';
+import { declareSql, nowSql, withdrawSql } from './sql/recurrences.sql.js';
+
+/** A delay that recurs, as its row is to have it; payload and repeat are JSON texts. */
+export interface DeclaredRow {
+  name: string;
+  key: string;
+  payload: string;
+  repeat: string;
+  /** When it is due if it is new, or recurs in another way; milliseconds since 1970. */
+  firstMs: number;
+}
+
+type WithdrawAnswer = CountAnswer & AsText<'gone'>;
+
+/** What was declared once, and how it recurred. */
+export type WithdrawnRow = [name: string, key: string, repeat: Record<string, unknown>];
+
+/** Delays that recur, as the code of a node declares them, on connections of the engine's own. */
+export class RecurrenceStore {
+  readonly #sql;
+  #hasSaid = false;
+
+  constructor(
+    private readonly runner: Runner,
+    of: string | Installation,
+    kept: HistoryKept,
+    private readonly nodeName: string,
+    private readonly deployment: string,
+  ) {
+    const tables = tablesOf(of);
+    this.#sql = {
+      declare: declareSql(tables, kept),
+      withdraw: withdrawSql(tables, kept),
+      now: nowSql(tables),
+    };
+  }
+
+  /** The clock, in milliseconds since 1970. */
+  async nowMs(): Promise<number> {
+    const [row] = await this.runner.query<AsText<'now_ms'>>(this.#sql.now, []);
+    return Number(given(row).now_ms);
+  }
+
+  /**
+   * The first word counts against all others. Later ones do not, of names for which another node has said its own since.
+   *
+   * @param rows sorted by (name, key)
+   * @returns those of which it is not known yet whether they stand, and those that are another deployment's
+   */
+  async declare<Row extends DeclaredRow>(
+    rows: readonly Row[],
+  ): Promise<{ again: Row[]; foreign: Row[] }> {
+    const parameters = [
+      texts(rows.map(({ name }) => name)),
+      texts(rows.map(({ key }) => key)),
+      texts(rows.map(({ payload }) => payload)),
+      texts(rows.map(({ repeat }) => repeat)),
+      texts(rows.map(({ firstMs }) => new Date(firstMs).toISOString())),
+      this.nodeName,
+      !this.#hasSaid,
+      this.deployment,
+    ];
+    try {
+      const answers = await this.runner.query<AsText<'verdict'>>(this.#sql.declare, parameters);
+      this.#hasSaid = true;
+      const told = (verdict: string) => rows.filter((_, at) => answers[at]?.verdict === verdict);
+      return { again: told('again'), foreign: told('foreign') };
+    } catch (error) {
+      // Another session inserts one of the keys, in a transaction that takes its time.
+      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { again: [...rows], foreign: [] };
+      throw error;
+    }
+  }
+
+  get hasSaid(): boolean {
+    return this.#hasSaid;
+  }
+
+  /**
+   * Removes those of these names that are not declared.
+   * @returns those that it removed, and how many are left
+   */
+  async withdraw(
+    names: readonly string[],
+    declared: readonly { name: string; key: string }[],
+  ): Promise<{ gone: WithdrawnRow[]; left: number }> {
+    const [row] = await this.runner.query<WithdrawAnswer>(this.#sql.withdraw, [
+      texts(names),
+      texts(declared.map(({ name }) => name)),
+      texts(declared.map(({ key }) => key)),
+      this.nodeName,
+      !this.#hasSaid,
+      this.deployment,
+    ]);
+    const { count, gone } = given(row);
+    return { gone: JSON.parse(gone) as WithdrawnRow[], left: Number(count) };
+  }
+}

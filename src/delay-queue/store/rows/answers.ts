@@ -1,0 +1,307 @@
+import type { EndState, LiveState } from '../../api/delay.js';
+import type {
+  ClaimedRow,
+  DyingRow,
+  ExhaustedRow,
+  FenceRow,
+  LookedRow,
+  PassedRow,
+  RetriedRow,
+} from './attempt-rows.js';
+import {
+  type FoundRow,
+  type HistoryRow,
+  type ListedRow,
+  type LoadedPage,
+  REFUSED,
+  type SweptPage,
+  type Wake,
+} from './delay-rows.js';
+
+/*
+ * What the statements answer, and what is made of it; for those that write a caller's delay, see `write-answers.ts`.
+ *
+ * Every column is a text, cast where the statement answers: an application may have told `pg` to parse any
+ * type as it likes, and a role may have told Postgres to write numbers and instants its own way. The texts are
+ * of whole numbers or of `numeric`, which are written in one way only, and so are the numbers in JSON.
+ */
+
+/** The columns of a row, each as text. */
+export type AsText<Column extends string, MayBeNull extends string = never> = Record<
+  Column,
+  string
+> &
+  Record<MayBeNull, string | null>;
+
+/** What is null, or a column that the statement does not have, stays so. */
+export function numberOf(text: string): number;
+export function numberOf(text: string | null): number | null;
+export function numberOf(text: string | null): number | null {
+  return typeof text === 'string' ? Number(text) : text;
+}
+
+/** What a `Date` can hold, at both ends. */
+const DATE_MS_MAX = 8.64e15;
+
+/** An instant that a caller sees. Infinity, and years that no `Date` has, become the last instant that one has. */
+export function instantOf(text: string): number;
+export function instantOf(text: string | null): number | null;
+export function instantOf(text: string | null): number | null {
+  const ms = numberOf(text);
+  return typeof ms === 'number' ? Math.min(DATE_MS_MAX, Math.max(-DATE_MS_MAX, ms)) : ms;
+}
+
+const isTrue = (text: string): boolean => text === 'true';
+
+/** Instants of our days: a float holds their microseconds. */
+export const msOfUs = (us: string): number => Number(us) / 1e3;
+
+export type IdAnswer = AsText<'id'>;
+export const idOf = ({ id }: IdAnswer): number => Number(id);
+
+export type CountAnswer = AsText<'count'>;
+
+export type ClaimAnswer = AsText<
+  | 'id'
+  | 'epoch'
+  | 'name'
+  | 'payload'
+  | 'due_us'
+  | 'created_us'
+  | 'attempts'
+  | 'max_attempts'
+  | 'now_us',
+  'key' | 'extras'
+>;
+
+export const claimedOf = (row: ClaimAnswer): ClaimedRow => ({
+  id: Number(row.id),
+  epoch: Number(row.epoch),
+  name: row.name,
+  key: row.key,
+  extras: row.extras,
+  payload: row.payload,
+  due_ms: msOfUs(row.due_us),
+  created_ms: msOfUs(row.created_us),
+  attempts: Number(row.attempts),
+  max_attempts: Number(row.max_attempts),
+  now_ms: msOfUs(row.now_us),
+});
+
+export type DyingAnswer = ClaimAnswer & AsText<never, 'last_error'>;
+
+export const dyingOf = (row: DyingAnswer): DyingRow =>
+  Object.assign(claimedOf(row), { last_error: row.last_error });
+
+export type LookAnswer = AsText<
+  'id' | 'epoch' | 'name' | 'attempts' | 'failed' | 'is_odd' | 'due_ms' | 'now_ms',
+  'max_attempts' | 'leased_by' | 'wake_ms' | 'group_id' | 'repeat'
+>;
+
+export const lookedOf = (row: LookAnswer): LookedRow => ({
+  id: Number(row.id),
+  epoch: Number(row.epoch),
+  name: row.name,
+  attempts: Number(row.attempts),
+  max_attempts: numberOf(row.max_attempts),
+  leased_by: row.leased_by,
+  group: row.group_id,
+  failed: isTrue(row.failed),
+  is_odd: isTrue(row.is_odd),
+  repeat: row.repeat,
+  due_ms: Number(row.due_ms),
+  wake_ms: numberOf(row.wake_ms),
+  now_ms: Number(row.now_ms),
+});
+
+export type RetryAnswer = AsText<'id' | 'epoch' | 'name' | 'failed', 'wake_ms' | 'group_id'>;
+
+export const retriedOf = (row: RetryAnswer): RetriedRow => ({
+  id: Number(row.id),
+  epoch: Number(row.epoch),
+  name: row.name,
+  group: row.group_id,
+  failed: isTrue(row.failed),
+  wake_ms: numberOf(row.wake_ms),
+});
+
+export type PassedAnswer = AsText<
+  'id' | 'epoch' | 'name' | 'failed' | 'wake_ms' | 'passed',
+  'group_id'
+>;
+
+export const passedOf = (row: PassedAnswer): PassedRow => ({
+  ...retriedOf(row),
+  wake_ms: Number(row.wake_ms),
+  passed: isTrue(row.passed),
+});
+
+export type ExhaustedAnswer = AsText<'id' | 'name' | 'attempts' | 'error', 'key'>;
+
+export const exhaustedOf = ({ id, attempts, ...row }: ExhaustedAnswer): ExhaustedRow => ({
+  ...row,
+  id: Number(id),
+  attempts: Number(attempts),
+});
+
+export type FenceAnswer = AsText<'pid' | 'began_us' | 'transaction' | 'isolation' | 'ids'>;
+
+export const fencedOf = (answer: FenceAnswer): FenceRow => ({
+  pid: Number(answer.pid),
+  began: answer.began_us,
+  transaction: answer.transaction,
+  isReadCommitted: answer.isolation === 'read committed',
+  ids: JSON.parse(answer.ids) as number[],
+});
+
+type WakeTuple = [
+  id: number,
+  epoch: number,
+  name: string,
+  wakeUs: number,
+  /** See `wakeJson`. */
+  ended: number,
+  group: string | null,
+];
+
+type PageAnswer = AsText<'wakes' | 'now_ms', 'cursor_ms' | 'cursor_id'>;
+export type LoadAnswer = PageAnswer &
+  AsText<'nodes' | 'pauses' | 'later_ms', 'is_held'> & { last_instance: string | null };
+export type SweepAnswer = PageAnswer & { oldest_ms: string | null };
+
+function pageOf(row: PageAnswer): Pick<LoadedPage, 'wakes' | 'cursor' | 'nowMs'> {
+  const tuples = JSON.parse(row.wakes) as WakeTuple[];
+  const wakeMs = numberOf(row.cursor_ms);
+  return {
+    wakes: tuples.map(([id, epoch, name, wakeUs, ended, group]) => ({
+      id,
+      epoch,
+      name,
+      group,
+      wakeMs: wakeUs / 1e3,
+      stalled: ended % REFUSED >= 2,
+      failed: ended % REFUSED > 0,
+      refused: ended >= REFUSED,
+      orphaned: ended % REFUSED === 3,
+    })),
+    cursor: wakeMs === null ? null : { wakeMs, id: Number(row.cursor_id) },
+    nowMs: Number(row.now_ms),
+  };
+}
+
+export const loadedOf = (row: LoadAnswer): LoadedPage => ({
+  nodes: JSON.parse(row.nodes) as LoadedPage['nodes'],
+  pauses: JSON.parse(row.pauses) as LoadedPage['pauses'],
+  lastInstance: row.last_instance,
+  isHeld: row.is_held === null ? null : row.is_held === 'true',
+  laterMs: Number(row.later_ms),
+  ...pageOf(row),
+});
+
+export const sweptOf = (row: SweepAnswer): SweptPage => ({
+  oldestMs: numberOf(row.oldest_ms),
+  ...pageOf(row),
+});
+
+export type FindAnswer = AsText<
+  'id' | 'name' | 'key' | 'payload' | 'state' | 'due_ms' | 'attempts' | 'created_ms',
+  | 'wake_ms'
+  | 'max_attempts'
+  | 'last_error'
+  | 'group_id'
+  | 'headers'
+  | 'repeat'
+  | 'attempt_log'
+  | 'move_log'
+  | 'rerun_ms'
+>;
+
+export const foundOf = ({ group_id: group, ...row }: FindAnswer): FoundRow => ({
+  ...row,
+  group,
+  state: row.state as LiveState,
+  due_ms: instantOf(row.due_ms),
+  wake_ms: instantOf(row.wake_ms),
+  attempts: Number(row.attempts),
+  max_attempts: numberOf(row.max_attempts),
+  created_ms: instantOf(row.created_ms),
+  rerun_ms: instantOf(row.rerun_ms),
+});
+
+export type ListAnswer = FindAnswer & AsText<never, 'waits_for'>;
+
+export const listedOf = (row: ListAnswer): ListedRow => ({
+  ...foundOf(row),
+  waits_for: row.waits_for,
+});
+
+export type HistoryAnswer = AsText<
+  'id' | 'name' | 'state' | 'due_ms' | 'created_ms' | 'ended_ms' | 'attempts',
+  'key' | 'lateness_ms' | 'node' | 'error' | 'attempt_log' | 'group_id' | 'headers' | 'move_log'
+>;
+
+export type EndedAnswer = HistoryAnswer & AsText<'epoch' | 'ended_us'>;
+
+export const historyOf = ({ group_id: group, ...row }: HistoryAnswer): HistoryRow => ({
+  ...row,
+  group,
+  state: row.state as EndState,
+  due_ms: instantOf(row.due_ms),
+  created_ms: instantOf(row.created_ms),
+  ended_ms: instantOf(row.ended_ms),
+  lateness_ms: numberOf(row.lateness_ms),
+  attempts: Number(row.attempts),
+});
+
+/** An occurrence that is over: its delay goes on. */
+export interface Recurring {
+  id: number;
+  epoch: number;
+  /** Of the occurrence. */
+  dueMs: number;
+  nextMs: number;
+  /** Null: it leaves no line in history. */
+  state: 'completed' | 'discarded' | null;
+  /** Null: no attempt ended it. */
+  latenessMs: number | null;
+  error: string | null;
+  /** Null: the node holds it. Else it is due, and has used as many attempts. */
+  maxAttempts: number | null;
+}
+
+export interface RecurredRow {
+  id: number;
+  epoch: number;
+  name: string;
+  key: string | null;
+  group: string | null;
+  /** Those of the occurrence that is over, and its error. */
+  attempts: number;
+  error: string | null;
+  wake_ms: number;
+}
+
+export type RecurAnswer = AsText<
+  'id' | 'epoch' | 'name' | 'attempts' | 'wake_ms',
+  'key' | 'group_id' | 'error'
+>;
+
+export const recurredOf = ({ group_id: group, ...row }: RecurAnswer): RecurredRow => ({
+  ...row,
+  group,
+  id: Number(row.id),
+  epoch: Number(row.epoch),
+  attempts: Number(row.attempts),
+  wake_ms: Number(row.wake_ms),
+});
+
+/** Where it waits now. */
+export const wakeOfRecurred = ({ id, epoch, name, group, wake_ms: wakeMs }: RecurredRow): Wake => ({
+  id,
+  epoch,
+  name,
+  group,
+  wakeMs,
+  stalled: false,
+  failed: false,
+});

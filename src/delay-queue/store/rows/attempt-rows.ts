@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import type { AttemptOutcome } from '../../api/history.js';
+
+/** An advisory lock that goes with its process, however that ends. */
+export interface ProcessLock {
+  /** A `bigint` that no other process has. */
+  readonly number: string;
+  /** Whether a session of the process holds it, as far as it knows. */
+  readonly isHeld: boolean;
+}
+
+export const NO_LOCK: ProcessLock = { number: '0', isHeld: false };
+
+/** A row, and how many attempts its handler gives it: per row, for names differ. */
+export interface LastClaim {
+  id: number;
+  epoch: number;
+  maxAttempts: number;
+}
+
+/** What to claim; the lease, too, is per row. */
+export interface ClaimRequest extends LastClaim {
+  leaseMs: number;
+  /** Its attempt begins with a fence: others may take it over when its process is gone. */
+  fenced?: boolean;
+}
+
+export interface ClaimedRow {
+  id: number;
+  epoch: number;
+  name: string;
+  key: string | null;
+  /** Group, headers and how it recurs, as JSON text; null: nothing of that. */
+  extras: string | null;
+  payload: string;
+  due_ms: number;
+  created_ms: number;
+  attempts: number;
+  max_attempts: number;
+  now_ms: number;
+}
+
+/** What is claimed to become a dead letter. */
+export interface DyingRow extends ClaimedRow {
+  last_error: string | null;
+}
+
+export interface LookedRow {
+  id: number;
+  epoch: number;
+  name: string;
+  group: string | null;
+  attempts: number;
+  max_attempts: number | null;
+  leased_by: string | null;
+  failed: boolean;
+  /** It cannot be read, and no dead letter yet. */
+  is_odd: boolean;
+  /** JSON text; null: it does not recur. */
+  repeat: string | null;
+  due_ms: number;
+  wake_ms: number | null;
+  now_ms: number;
+}
+
+/** The session that fences attempts, and the rows it holds for them. */
+export interface FenceRow {
+  pid: number;
+  /** When its transaction began: microseconds since 1970. */
+  began: string;
+  /** Its number, to ask for what became of it. */
+  transaction: string;
+  isReadCommitted: boolean;
+  ids: number[];
+}
+
+/** What had no attempt left. */
+export interface ExhaustedRow {
+  id: number;
+  name: string;
+  key: string | null;
+  attempts: number;
+  error: string;
+}
+
+/** An attempt that ended well. */
+export interface Completion {
+  id: number;
+  epoch: number;
+  latenessMs: number;
+  /** Its own handler may have moved it on to another time: then it is right that the row is not there. */
+  movedOn?: boolean;
+}
+
+/** An attempt that ended while its delay stays. */
+export interface Retry {
+  id: number;
+  epoch: number;
+  /** How long to wait for the next attempt; null: dead letter. */
+  waitMs: number | null;
+  /** The handler asked for another instant: due moves along with wake. */
+  movesDue: boolean;
+  /** Attempts given back: 1 for what was postponed or released. */
+  refund: 0 | 1;
+  /** Null: the last error stays. */
+  error: string | null;
+  /** What the delay's log says of the attempt. */
+  ends: RetryEnd;
+}
+
+/** How an attempt ended whose delay stays. `unbegun`: its handler was not called. */
+export type RetryEnd =
+  Exclude<AttemptOutcome, 'completed' | 'superseded' | 'running' | 'lost'> | 'unbegun';
+
+/** An attempt whose payload this node cannot read. */
+export interface Unread {
+  id: number;
+  epoch: number;
+  /** Until when no node takes it; null: it wakes when it did. */
+  waitMs: number | null;
+}
+
+export interface RetriedRow {
+  id: number;
+  epoch: number;
+  name: string;
+  group: string | null;
+  failed: boolean;
+  wake_ms: number | null;
+}
+
+export interface PassedRow extends RetriedRow {
+  wake_ms: number;
+  /** False: no other node may read it, and the attempt goes on. */
+  passed: boolean;
+}
+
+/**
+ * Spreads ids over nodes, the same in SQL and here. Fibonacci hashing (Knuth, TAOCP 6.4): the id
+ * times 2^32 divided by the golden ratio, upper 24 of 32 bits. Plain `id % n` would give all closes
+ * of a shop that makes three delays per order to one node of three.
+ */
+const GOLDEN = 1_640_531_527;
+
+/** SQL for the spread of a bigint expression, 0 to 2^24 - 1. */
+export const spreadSql = (id: string): string =>
+  `((((${id}) & 4294967295) * ${GOLDEN} & 4294967295) >> 8)`;
+
+/** The spread of an id, 0 to 2^24 - 1. */
+export const spread = (id: number): number => (Math.imul(id >>> 0, GOLDEN) >>> 0) >>> 8;
+
+/**
+ * SQL for a number of a group, 0 to 2^32 - 1, the same as {@link groupNumber}. Not MD5, which some servers refuse, nor a
+ * hash of Postgres's own, which no node can compute.
+ */
+export const groupNumberSql = (group: string): string =>
+  `('x' || pg_catalog.encode(pg_catalog.substr(pg_catalog.sha256(pg_catalog.convert_to(${group}, 'UTF8')), 1, 4), 'hex'))::bit(32)::bigint`;
+
+/** A number of a group, which is spread over nodes as ids are. */
+export const groupNumber = (group: string): number =>
+  createHash('sha256').update(group).digest().readUInt32BE(0);
+
+/** Up to so many names, to look through all of them is no slower than to look one up. */
+const LOOKED_THROUGH_MAX = 32;
+
+const indexes = new WeakMap<readonly string[], string>();
+
+/**
+ * The place of each name in that list, counted from 1, as JSON for the statements of a node that serves very
+ * many: Postgres looks through an array from its beginning, for each row. `null` while they are few.
+ */
+export function nameIndex(names: readonly string[]): string | null {
+  if (names.length <= LOOKED_THROUGH_MAX) return null;
+  let index = indexes.get(names);
+  if (index === undefined) {
+    index = JSON.stringify(Object.fromEntries(names.map((name, at) => [name, at + 1])));
+    indexes.set(names, index);
+  }
+  return index;
+}

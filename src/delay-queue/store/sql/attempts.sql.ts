@@ -1,0 +1,378 @@
+import type { HistoryKept } from '../../api/history.js';
+import { CLAIM_LOST } from '../../database/driver-errors.js';
+import {
+  epochMs,
+  plusMs,
+  presentEpochUs,
+  type Tables,
+  wakeOf,
+  wholeMs,
+} from '../../database/tables.js';
+import { msOrNull } from '../rows/delay-rows.js';
+import { wrongWith } from '../tables/migrations.js';
+import { clock, expectFew, nodesNow } from './fragments/clock.js';
+import {
+  endedAttempt,
+  intoHistory,
+  logged,
+  movedTo,
+  withoutLastAttempt,
+} from './fragments/history.js';
+import { lives } from './fragments/presence.js';
+import { fencedRow, rowById } from './fragments/targets.js';
+import { deleteOldest } from './history.sql.js';
+
+/**
+ * Removes finished delays, into history by the same statement. Parameters: ids[], epochs[],
+ * lateness_ms[]. Answers the ids it did not remove: mostly none. The fence is the epoch; SKIP LOCKED, so that a batch
+ * never waits for one row.
+ *
+ * No join here can compare each with each (ADR 0017), and none costs a look-up per row: IN that is part of an
+ * expression is looked up in a hash table, and a FULL JOIN is hashed or merged.
+ */
+export const completeSql = (tables: Tables, kept: HistoryKept): string => `
+WITH ${clock(tables)},
+input AS MATERIALIZED (
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS i(id, epoch, lateness_ms)
+),
+locked AS MATERIALIZED (
+  SELECT d.ctid
+  FROM ${tables.delay} d
+  WHERE d.id = ANY ($1::bigint[])
+    AND ((d.id, d.epoch) IN (SELECT i.id, i.epoch FROM input i)) IS TRUE
+  FOR UPDATE SKIP LOCKED
+),
+gone AS (
+  DELETE FROM ${tables.delay} d USING locked l WHERE d.ctid = l.ctid
+  RETURNING ${removed(kept)}
+),
+answered AS MATERIALIZED (
+  SELECT i.id AS asked_id, i.lateness_ms, g.* FROM input i FULL JOIN gone g ON g.id = i.id AND g.epoch = i.epoch
+)${intoHistory(tables, kept, {
+  of: 'a',
+  from: 'answered a',
+  where: 'a.id IS NOT NULL',
+  state: "'completed'",
+  latenessMs: 'a.lateness_ms',
+  error: 'NULL',
+  attemptLog: endedAttempt('a', "'completed'"),
+})}
+SELECT a.asked_id::text AS id FROM answered a WHERE a.id IS NULL`;
+
+/**
+ * The same for one row, in the transaction whose fence holds it. Parameters: id, epoch, and lateness_ms where
+ * history is kept. It fails when there is no such row, by a text that is no number: a COMMIT that is sent with it, in
+ * one text, must not take place. Its plan is kept on sessions that are told nothing of plans,
+ * see `fence`: with arrays each was planned anew, for 300 µs.
+ */
+export const completeOneSql = (tables: Tables, kept: HistoryKept): string => `
+WITH ${clock(tables)},
+gone AS (
+  DELETE FROM ${tables.delay} d WHERE d.id = $1::bigint AND d.epoch = $2::bigint
+  RETURNING ${removed(kept)}
+)${intoHistory(tables, kept, {
+  of: 'g',
+  from: 'gone g',
+  state: "'completed'",
+  latenessMs: '$3::float8',
+  error: 'NULL',
+  attemptLog: endedAttempt('g', "'completed'"),
+})}
+SELECT (CASE WHEN EXISTS (SELECT FROM gone) THEN '0' ELSE '${CLAIM_LOST} ' || $1::bigint::text END)::int::text AS done`;
+
+/** Columns of the row that was removed. */
+const removed = (kept: HistoryKept): string =>
+  kept === 'nothing'
+    ? 'd.id, d.epoch'
+    : [...ENDED, ...logged(kept)].map((column) => `d.${column}`).join(', ');
+
+const ENDED = ['id', 'due_at', 'created_at', 'epoch', 'attempts', 'name', 'key', 'leased_by'];
+
+/**
+ * Rows that are due but have no attempt left become dead letters: each of their attempts ended
+ * without a word, killed with its process. Parameters: ids[], epochs[], max_attempts[], error.
+ */
+export const exhaustedSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+wanted AS MATERIALIZED (
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::int[]) AS w(id, epoch, max_attempts)
+),
+locked AS MATERIALIZED (
+  SELECT d.ctid
+  FROM wanted w, clock, LATERAL ${fencedRow(tables, 'w', {
+    columns: 'd.ctid',
+    and: `${wakeOf('d')} <= clock.now AND d.attempts >= COALESCE(d.max_attempts, w.max_attempts)`,
+  })} d
+  WHERE ${expectFew('w')}
+),
+exhausted AS (
+  UPDATE ${tables.delay} d
+  SET wake_at = 'infinity', epoch = d.epoch + 1, leased_until = NULL, leased_by = NULL,
+      last_error = COALESCE(d.last_error, $4::text)
+  FROM locked l
+  WHERE d.ctid = l.ctid
+  RETURNING d.id, d.name, d.key, d.attempts, d.last_error
+)
+SELECT b.id::text AS id, b.name, b.key, b.attempts::text AS attempts, b.last_error AS error FROM exhausted b`;
+
+/**
+ * First statement of a transactional call: proves the claims and holds the rows until the end, in
+ * id order. Parameters: ids[], epochs[], idle_ms. Answers one row: the session, its transaction
+ * with its isolation, and the ids whose claim still holds.
+ *
+ * FOR UPDATE and not DELETE: a delete here would make every `schedule` of that key wait for the
+ * handler. `is_local`: the timeout ends with the transaction; a process that is paused in it loses
+ * the session and with it the locks.
+ */
+export const fenceSql = (tables: Tables): string => `
+WITH held AS MATERIALIZED (
+  SELECT i.id
+  FROM (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS u(id, epoch) ORDER BY u.id) i,
+       LATERAL ${fencedRow(tables, 'i', { columns: 'd.id', waits: true })} d
+)
+${proof("(SELECT COALESCE(pg_catalog.json_agg(h.id), '[]')::text FROM held h)")}`;
+
+/**
+ * The same for one row. Parameters: id, epoch, idle_ms. A plan for any id costs what one for this id does, so Postgres
+ * keeps it on sessions that are told nothing of plans: with arrays it planned each time, for 180 µs.
+ */
+export const fenceOneSql = ({ delay }: Tables): string =>
+  proof(`COALESCE((SELECT '[' || d.id::text || ']' FROM ${delay} d
+                  WHERE d.id = $1::bigint AND d.epoch = $2::bigint FOR UPDATE), '[]')`);
+
+const proof = (ids: string): string => `
+SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', $3::text, true) AS idle,
+       pg_catalog.pg_backend_pid()::text AS pid, ${presentEpochUs('pg_catalog.transaction_timestamp()')}::text AS began_us,
+       pg_catalog.pg_current_xact_id()::text AS transaction, pg_catalog.current_setting('transaction_isolation') AS isolation,
+       ${ids} AS ids`;
+
+/** The transaction that is open, if it has a number: one that is fenced has that of its fence. No parameters. */
+export const transactionNowSql = (): string =>
+  'SELECT pg_catalog.pg_current_xact_id_if_assigned()::text AS transaction';
+
+/**
+ * Ends the session of a transactional attempt, if it is still in that transaction: a pooler lends a
+ * session to another client as soon as its transaction is over. Parameters: pid, began_us.
+ */
+export const endSessionSql = (): string =>
+  `SELECT pg_catalog.pg_terminate_backend(pid)::text AS ended FROM pg_catalog.pg_stat_activity
+   WHERE pid = $1::int AND ${presentEpochUs('xact_start')} = $2::bigint`;
+
+/**
+ * The committed state of rows that a batch did not get; a row that is missing is gone. Parameters:
+ * ids[]. `wake_ms` is null for a dead letter. `is_odd`: it is live, and cannot be read.
+ */
+export const lookAtSql = ({ delay, now }: Tables): string => `
+WITH ${clock({ now })}
+SELECT d.id::text AS id, d.epoch::text AS epoch, d.name, d.attempts::text AS attempts,
+       d.max_attempts::text AS max_attempts, d.leased_by, d.group_id, d.repeat::text AS repeat, ${epochMs('d.due_at')}::text AS due_ms, (d.last_error IS NOT NULL)::text AS failed,
+       (d.wake_at < 'infinity' AND ${wrongWith('d')} IS NOT NULL)::text AS is_odd,
+       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
+       ${epochMs('clock.now')}::text AS now_ms
+FROM ${delay} d, clock
+WHERE d.id = ANY ($1::bigint[])`;
+
+/** Processes that a row remembers; with more of them about, an attempt is spent. */
+const REFUSED_BY_MAX = 64;
+
+/**
+ * Passes on what this node cannot read to the nodes that may: those that live, serve the name, and have not refused this
+ * row. The attempt is not spent, and the row wakes when it did. Parameters: ids[], epochs[], wait_ms[] (absent: it wakes
+ * when it did), the node, and for how many milliseconds a node counts as alive of which nothing can be told. Fenced by epoch and owner.
+ *
+ * Answers a row for each that is held: `passed` is false when no other node is left. Such a row keeps its lease, for an
+ * attempt to be spent. Who has refused it stands in the row until it is written anew, or that process has gone.
+ */
+export const passOnSql = (tables: Tables, kept: HistoryKept): string => `
+WITH ${clock(tables)},
+live AS MATERIALIZED (
+  SELECT n.id, n.names, COALESCE(n.instance, n.id) AS process,
+         ${lives('n', nodesNow(tables), '$5::float8')} AS lives
+  FROM ${tables.node} n, clock
+),
+input AS MATERIALIZED (
+  SELECT i.id, i.epoch, ${msOrNull('i.wait_ms')} AS wait_ms
+  FROM unnest($1::bigint[], $2::bigint[], $3::float8[]) AS i(id, epoch, wait_ms)
+),
+held AS MATERIALIZED (
+  SELECT d.ctid, i.wait_ms,
+         ARRAY(SELECT n.process FROM live n
+               WHERE n.id = $4::text OR n.process = ANY (d.refused_by) LIMIT ${REFUSED_BY_MAX}) AS refused_by,
+         COALESCE(pg_catalog.cardinality(d.refused_by), 0) < ${REFUSED_BY_MAX}
+           AND EXISTS (SELECT FROM live n
+                       WHERE n.lives AND n.id <> $4::text AND d.name = ANY (n.names)
+                         AND n.process <> ALL (COALESCE(d.refused_by, '{}'))) AS passes
+  FROM input i, LATERAL ${fencedRow(tables, 'i', {
+    columns: 'd.ctid, d.name, d.refused_by',
+    and: 'd.leased_by = $4::text',
+  })} d
+  WHERE ${expectFew('i')}
+),
+written AS (
+  UPDATE ${tables.delay} d
+  SET refused_by = h.refused_by,
+      wake_at = CASE WHEN h.passes THEN COALESCE(${wholeMs(plusMs('clock.now', 'h.wait_ms'))}, d.wake_at) ELSE d.wake_at END,
+      epoch = CASE WHEN h.passes THEN d.epoch + 1 ELSE d.epoch END,
+      attempts = CASE WHEN h.passes THEN d.attempts - 1 ELSE d.attempts END,
+      leased_until = CASE WHEN h.passes THEN NULL ELSE d.leased_until END,
+      leased_by = CASE WHEN h.passes THEN NULL ELSE d.leased_by END${
+        kept === 'attempts'
+          ? `,
+      attempt_log = CASE WHEN h.passes THEN ${withoutLastAttempt('d')} ELSE d.attempt_log END`
+          : ''
+      }
+  FROM held h, clock
+  WHERE d.ctid = h.ctid
+  RETURNING d.id, d.epoch, d.name, d.group_id, d.wake_at, d.last_error IS NOT NULL AS failed, h.passes
+)
+SELECT w.id::text AS id, w.epoch::text AS epoch, w.name, w.group_id, w.failed::text AS failed, w.passes::text AS passed,
+       ${epochMs('w.wake_at')}::text AS wake_ms
+FROM written w`;
+
+/**
+ * Renews leases. Parameters: ids[], epochs[], lease_ms. Answers the ids it renewed.
+ *
+ * One that is over may go on if no other attempt has taken the row. Under a limit its place may be another's by then.
+ */
+export const renewSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+input AS MATERIALIZED (SELECT * FROM unnest($1::bigint[], $2::bigint[]) AS i(id, epoch)),
+locked AS MATERIALIZED (
+  SELECT d.ctid
+  FROM input i, clock, LATERAL ${fencedRow(tables, 'i', {
+    columns: 'd.ctid',
+    and: `d.leased_by IS NOT NULL AND (d.leased_until > clock.now OR NOT EXISTS (
+      SELECT FROM ${tables.quota} q WHERE q.name = d.name AND q.group_id IN ('', d.group_id)))`,
+  })} d
+  WHERE ${expectFew('i')}
+),
+renewed AS (
+  UPDATE ${tables.delay} d SET leased_until = ${plusMs('clock.now', '$3::float8')}
+  FROM locked l, clock
+  WHERE d.ctid = l.ctid
+  RETURNING d.id
+)
+SELECT r.id::text AS id FROM renewed r`;
+
+/**
+ * Ends attempts whose delay stays: retried, postponed, released, or dead. Parameters, one array
+ * each: ids, epochs, wait_ms (absent: dead letter), moves_due, refunds (attempts given back), failed (false:
+ * the last error stays), errors; then the node; then, where attempts are kept, one more array: how each ended. Fenced by epoch and owner; answers the rows it moved. Two attempts of one delay can
+ * stand in one batch: the one whose epoch it is counts.
+ */
+export const retrySql = (tables: Tables, kept: HistoryKept): string => `
+WITH ${clock(tables)},
+input AS MATERIALIZED (
+  SELECT i.*, ${wholeMs(plusMs('clock.now', msOrNull('i.wait_ms')))} AS wake_at
+  FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::bool[], $5::int[], $6::bool[], $7::text[]${kept === 'attempts' ? ', $9::text[]' : ''})
+       AS i(id, epoch, wait_ms, moves_due, refund, failed, error${kept === 'attempts' ? ', ends' : ''}), clock
+),
+locked AS MATERIALIZED (
+  SELECT d.ctid, i.*
+  FROM input i, LATERAL ${fencedRow(tables, 'i', {
+    columns: 'd.ctid',
+    and: 'd.leased_by = $8::text',
+  })} d
+  WHERE ${expectFew('i')}
+),
+retried AS (
+  UPDATE ${tables.delay} d
+  SET wake_at = COALESCE(l.wake_at, 'infinity'),
+      due_at = CASE WHEN l.moves_due THEN l.wake_at ELSE d.due_at END,
+      attempts = d.attempts - l.refund, epoch = d.epoch + 1, leased_until = NULL,
+      leased_by = NULL, last_error = CASE WHEN l.failed THEN l.error ELSE d.last_error END,
+      move_log = CASE WHEN l.moves_due THEN ${movedTo('l.wake_at', 'postpone')} ELSE d.move_log END${
+        kept === 'attempts'
+          ? `,
+      attempt_log = ${LOG_OF_ENDED}`
+          : ''
+      }
+  FROM locked l
+  WHERE d.ctid = l.ctid
+  RETURNING d.id, d.epoch, d.name, d.group_id, d.wake_at, d.last_error IS NOT NULL AS failed
+)
+SELECT s.id::text AS id, s.epoch::text AS epoch, s.name, s.group_id, s.failed::text AS failed,
+       CASE WHEN s.wake_at < 'infinity' THEN ${epochMs('s.wake_at')} END::text AS wake_ms
+FROM retried s`;
+
+const LOG_OF_ENDED = `CASE l.ends WHEN 'unbegun' THEN ${withoutLastAttempt('d')}
+           ELSE ${endedAttempt('d', 'l.ends', 'CASE WHEN l.failed THEN l.error END')} END`;
+
+/** Rows of ids that JavaScript cannot name, in one statement. */
+const UNNAMED_MAX = 1_000;
+
+/**
+ * Makes dead letters of rows that cannot be read, and leaves all others as they are. Parameter: ids[], beside which it looks at
+ * those that are too large to be told apart. Answers the rows that it has set aside. Who holds one keeps it for as long as its
+ * lease lasts, if that ends.
+ *
+ * An epoch that cannot be read has no next one: such a row begins again.
+ */
+export const setAsideSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+wanted AS MATERIALIZED (
+  SELECT w.id FROM pg_catalog.unnest($1::bigint[]) AS w(id)
+  UNION
+  (SELECT d.id FROM ${tables.delay} d WHERE d.id > ${Number.MAX_SAFE_INTEGER} ORDER BY d.id LIMIT ${UNNAMED_MAX})
+),
+odd AS MATERIALIZED (
+  SELECT d.* FROM (SELECT id FROM wanted ORDER BY id) w, clock, LATERAL ${rowById(tables, 'w', {
+    columns: `d.ctid, ${wrongWith('d')} AS why`,
+    and: `(d.wake_at < 'infinity' OR d.leased_by IS NOT NULL) AND ${wrongWith('d')} IS NOT NULL
+      AND (d.leased_until > clock.now AND pg_catalog.isfinite(d.leased_until)) IS NOT TRUE`,
+    lock: 'at once',
+  })} d
+  WHERE ${expectFew('w')}
+),
+parked AS (
+  UPDATE ${tables.delay} d
+  SET wake_at = 'infinity', leased_until = NULL, leased_by = NULL, last_error = o.why,
+      epoch = CASE WHEN d.epoch BETWEEN 0 AND ${Number.MAX_SAFE_INTEGER - 1} THEN d.epoch + 1 ELSE 0 END
+  FROM odd o
+  WHERE d.ctid = o.ctid
+  RETURNING d.id, d.name, d.key, d.attempts, d.last_error
+)
+SELECT p.id::text AS id, p.name, p.key, p.attempts::text AS attempts, p.last_error AS error FROM parked p`;
+
+/**
+ * Writes down that the attempts of these delays are to end. Parameters: ids[], and the node that asks, which tells its own
+ * attempts itself. Answers the claims that hold them, and whose they are.
+ *
+ * A table of its own: an attempt with a transaction locks its row to its end, and no writer waits for a handler.
+ */
+export const askAbortsSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+asked AS MATERIALIZED (
+  SELECT d.id, d.epoch, d.leased_by
+  FROM pg_catalog.unnest($1::bigint[]) AS i(id), LATERAL ${rowById(tables, 'i', {
+    columns: 'd.id, d.epoch, d.leased_by',
+    and: 'd.leased_by IS NOT NULL',
+    lock: 'none',
+  })} d
+),
+written AS (
+  INSERT INTO ${tables.abort} (id, epoch, asked_at)
+  SELECT a.id, a.epoch, clock.now FROM asked a, clock WHERE a.leased_by <> $2::text ORDER BY a.id
+  ON CONFLICT DO NOTHING
+)
+SELECT a.id::text AS id, a.epoch::text AS epoch, a.leased_by FROM asked a`;
+
+/**
+ * Takes what was written down of these claims, and of earlier ones of their delays. Parameters: ids[], epochs[]. Answers
+ * what there was. What another statement has just now is found by the next look.
+ */
+export const takeAbortsSql = ({ abort }: Tables): string => `
+WITH gone AS (
+  DELETE FROM ${abort} WHERE ctid = ANY (ARRAY(
+    SELECT a.at
+    FROM unnest($1::bigint[], $2::bigint[]) AS i(id, epoch), LATERAL (
+      SELECT r.ctid AS at FROM ${abort} r WHERE r.id = i.id AND r.epoch <= i.epoch FOR UPDATE SKIP LOCKED
+    ) a
+  ))
+  RETURNING id, epoch
+)
+SELECT id::text AS id, epoch::text AS epoch FROM gone`;
+
+/** Deletes what no node has taken: the attempts were over before. Parameters: age_ms, limit. Answers how many. */
+export const forgetAbortsSql = ({ abort }: Tables): string =>
+  deleteOldest(abort, { by: 'ctid', since: 'asked_at', order: 'asked_at' });

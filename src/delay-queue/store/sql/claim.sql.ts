@@ -1,0 +1,307 @@
+import type { HistoryKept } from '../../api/history.js';
+import { epochMs, plusMs, presentEpochUs, type Tables, wakeOf } from '../../database/tables.js';
+import { clock, expectFew, STAYS_APART } from './fragments/clock.js';
+import { begunAttempt, lostAttempt } from './fragments/history.js';
+import { isOrphaned } from './fragments/presence.js';
+import { fencedRow } from './fragments/targets.js';
+import { isPaused } from './pauses.sql.js';
+
+/**
+ * Condition: the row `d`, which is asked for by `of`, may begin an attempt now; there is a `clock`. Parameter 7 is the
+ * lock of this process.
+ */
+export const claimable = (tables: Tables, of: string): string =>
+  `(${wakeOf('d')} <= clock.now OR d.wake_at <= clock.now AND ${isOrphaned('d', '$7::bigint')})
+      AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)
+      AND NOT ${isPaused(tables)}`;
+
+/** Of the row `d` that was claimed; beside them stands `max_attempts`. */
+export const CLAIMED_COLUMNS = `d.id, d.epoch, d.name, d.key, d.group_id, d.headers, d.repeat, d.payload,
+            d.due_at, d.created_at, d.attempts`;
+
+/** What a claim sets of the lease: of an attempt that a fence guards, the lock that its process holds; `of` was claimed. */
+export const leaseBegins = (of: string): string =>
+  `leased_until = ${plusMs('clock.now', `${of}.lease_ms`)}, leased_by = $5::text,
+      lease_lock = CASE WHEN ${of}.fenced THEN $7::bigint END, epoch = d.epoch + 1`;
+
+/** What a claim sets beside the lease, of an attempt that begins on the node that is parameter 5. */
+export const attemptBegins = (kept: HistoryKept): string =>
+  `, attempts = d.attempts + 1${kept === 'attempts' ? `,\n      attempt_log = ${begunAttempt('$5::text')}` : ''}`;
+
+/** The answer of a claim. */
+export const claimedAnswer = (claimed: string): string => `
+       ${claimed}.id::text AS id, ${claimed}.epoch::text AS epoch, ${claimed}.name, ${claimed}.key,
+       CASE WHEN ${claimed}.group_id IS NOT NULL OR ${claimed}.headers IS NOT NULL OR ${claimed}.repeat IS NOT NULL
+            THEN pg_catalog.json_build_object('group', ${claimed}.group_id, 'headers', ${claimed}.headers,
+                                   'repeat', ${claimed}.repeat) END::text AS extras,
+       ${claimed}.payload::text AS payload,
+       ${presentEpochUs(`${claimed}.due_at`)}::text AS due_us,
+       ${presentEpochUs(`${claimed}.created_at`)}::text AS created_us, ${claimed}.attempts::text AS attempts,
+       ${claimed}.max_attempts::text AS max_attempts,
+       (SELECT ${presentEpochUs('now')}::text FROM clock) AS now_us`;
+
+/**
+ * Takes rows to run. Parameters: ids[], epochs[], lease_ms[], max_attempts[] (the handlers'), node, whether to name the
+ * process's lock (an attempt that begins with a fence), and that lock. Answers the claimed rows alone; `look` says what
+ * became of the others.
+ *
+ * What is locked is written where it lies, without another way through the index. A row of which
+ * a new version was written in between is not found there, and counts as one that was missed.
+ *
+ * Writes only columns without an index: a HOT update. The lock sits in a materialized CTE because a
+ * sub-select with LIMIT and SKIP LOCKED may be run more than once by the planner.
+ */
+export const claimSql = (tables: Tables, kept: HistoryKept): string =>
+  claiming(tables, { onlyIf: claimable(tables, 'w'), set: attemptBegins(kept) });
+
+/**
+ * Takes rows that are about to become dead letters, and counts no attempt. One more parameter: whether that is for the
+ * node to say, which holds their leases; else they are due and have no attempt left. Answers the last error, too.
+ */
+export const claimDyingSql = (tables: Tables, kept: HistoryKept): string =>
+  claiming(tables, {
+    onlyIf: `CASE WHEN $8::bool THEN d.leased_by = $5::text
+      ELSE ${wakeOf('d')} <= clock.now AND d.attempts >= COALESCE(d.max_attempts, w.max_attempts)
+        AND NOT ${isPaused(tables)} END`,
+    // Of what its node holds the end is written when it is dead.
+    set:
+      kept === 'attempts'
+        ? `, attempt_log = CASE WHEN $8::bool THEN d.attempt_log ELSE ${lostAttempt('d')} END`
+        : '',
+    answers: ', c.last_error',
+  });
+
+const claiming = (
+  tables: Tables,
+  { onlyIf, set, answers = '' }: { onlyIf: string; set: string; answers?: string },
+): string => `
+WITH ${clock(tables)},
+wanted AS MATERIALIZED (
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $6::bool[])
+           AS w(id, epoch, lease_ms, max_attempts, fenced)
+),
+locked AS MATERIALIZED (
+  SELECT d.ctid, w.lease_ms, w.fenced, COALESCE(d.max_attempts, w.max_attempts) AS max_attempts
+  FROM wanted w, clock, LATERAL ${fencedRow(tables, 'w', {
+    columns: 'd.ctid, d.max_attempts',
+    and: onlyIf,
+  })} d
+  WHERE ${expectFew('w')}
+),
+claimed AS (
+  UPDATE ${tables.delay} d
+  SET ${leaseBegins('l')}${set}
+  FROM locked l, clock
+  WHERE d.ctid = l.ctid
+  RETURNING ${CLAIMED_COLUMNS}, l.max_attempts${answers === '' ? '' : ', d.last_error'}
+)
+SELECT ${claimedAnswer('c')}${answers}
+FROM claimed c`;
+
+/**
+ * A place is kept for a second longer than its lease holds: a renewal that read the clock just before the end may be
+ * committed after this statement has looked.
+ */
+const PLACE_KEPT_UNTIL = `clock.now - interval '1 second'`;
+
+/** Of the limit `q`. An instant that is infinite cannot be subtracted, and would fail each claim under it. */
+const SINCE_FILLED =
+  '(SELECT now FROM clock) - CASE WHEN pg_catalog.isfinite(q.filled_at) THEN q.filled_at ELSE (SELECT now FROM clock) END';
+
+/** How many there are for each limit: of each group, and of the whole name. */
+const ofEachLimit = (rows: string, group: string, those = 'true'): string => `
+  SELECT name, ${group} AS group_id, pg_catalog.count(*) AS many FROM ${rows} WHERE ${those} AND ${group} <> '' GROUP BY 1, 2
+  UNION ALL
+  SELECT name, '', pg_catalog.count(*) FROM ${rows} WHERE ${those} GROUP BY 1`;
+
+/**
+ * Takes rows to run, as far as their limits let it. The locks of those limits are held: see `lock-quotas`.
+ *
+ * Parameters: as for `claim`; then of the handlers, one array each: names, concurrency, burst and refill_per_ms of the
+ * whole name, the same three of each group; 0 is no limit. Answers a row for each claim, or one without; each has
+ * `left`, what is left of each limit: [name, group, how many may begin now or null, in how many ms the next may].
+ * The last is 0 where the next one does not wait for a rate. A clock that was set back fills no bucket, and empties none.
+ *
+ * What is taken over has a place already: that of the attempt that lost its process.
+ *
+ * Written for plans that were made for empty tables: what is met is written where it lies, or each would be compared with
+ * each (a limit is ours until COMMIT, and a permit is never written again); and each permit looks up its row, as an EXISTS
+ * may read all rows once for all.
+ */
+export const claimLimitedSql = (tables: Tables, kept: HistoryKept): string => `
+WITH ${clock(tables)},
+wanted AS MATERIALIZED (
+  SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::float8[], $4::int[], $6::bool[]) WITH ORDINALITY
+           AS w(id, epoch, lease_ms, max_attempts, fenced, ord)
+),
+rule AS MATERIALIZED (
+  SELECT * FROM unnest($8::text[], $9::int[], $10::float8[], $11::float8[], $12::int[], $13::float8[],
+                       $14::float8[])
+           AS r(name, all_concurrency, all_burst, all_refill, group_concurrency, group_burst, group_refill)
+),
+seen AS MATERIALIZED (
+  SELECT w.*, d.name, COALESCE(d.group_id, '') AS group_id, d.orphaned
+  FROM wanted w, clock, LATERAL (
+    SELECT d.name, d.group_id, ${isOrphaned('d', '$7::bigint')} IS TRUE AS orphaned FROM ${tables.delay} d
+    WHERE d.id = w.id AND d.epoch = w.epoch AND ${claimable(tables, 'w')} OFFSET 0
+  ) d
+),
+met AS MATERIALIZED (
+  SELECT q.at, k.name, k.group_id, k.concurrency, k.refill, LEAST(k.burst, GREATEST(0, q.tokens)
+           + GREATEST(0, ${epochMs(SINCE_FILLED)}::float8) * k.refill) AS tokens, k.burst
+  FROM (
+    SELECT r.name, '' AS group_id, r.all_concurrency AS concurrency, r.all_burst AS burst, r.all_refill AS refill
+    FROM rule r
+    UNION ALL
+    SELECT r.name, s.group_id, r.group_concurrency, r.group_burst, r.group_refill
+    FROM rule r JOIN (SELECT DISTINCT name, group_id FROM seen WHERE group_id <> '') s ON s.name = r.name
+  ) k, LATERAL (
+    SELECT ctid AS at, tokens, filled_at FROM ${tables.quota} WHERE name = k.name AND group_id = k.group_id OFFSET 0
+  ) q
+  WHERE k.concurrency > 0 OR k.burst > 0::float8
+),
+counted AS MATERIALIZED (
+  SELECT p.*, (SELECT d.id FROM ${tables.delay} d, clock
+               WHERE d.id = p.id AND d.epoch = p.epoch
+                 AND d.leased_until > ${PLACE_KEPT_UNTIL} LIMIT 1) IS NOT NULL AS runs
+  FROM (
+    SELECT p.* FROM met m, LATERAL (
+      SELECT ctid AS at, * FROM ${tables.permit} WHERE name = m.name OFFSET 0
+    ) p
+    WHERE m.group_id = ''
+    UNION ALL
+    SELECT p.* FROM met m, LATERAL (
+      SELECT ctid AS at, * FROM ${tables.permit} WHERE name = m.name AND group_id = m.group_id OFFSET 0
+    ) p
+    WHERE m.group_id <> '' AND NOT EXISTS (SELECT FROM met a WHERE a.name = m.name AND a.group_id = '')
+  ) p
+),
+running AS MATERIALIZED (${ofEachLimit(
+  'counted',
+  'group_id',
+  'runs AND id <> ALL (ARRAY(SELECT s.id FROM seen s WHERE s.orphaned))',
+)}),
+room AS MATERIALIZED (
+  SELECT m.*, LEAST(m.free, CASE WHEN m.burst > 0::float8 THEN pg_catalog.floor(m.tokens) END)::int AS places
+  FROM (SELECT m.*, CASE WHEN m.concurrency > 0 THEN m.concurrency - COALESCE(r.many, 0) END AS free
+        FROM met m LEFT JOIN running r USING (name, group_id)) m
+),
+in_group AS (
+  SELECT s.*, pg_catalog.row_number() OVER (PARTITION BY s.name, s.group_id ORDER BY s.ord) AS place FROM seen s
+),
+fits_group AS (
+  SELECT g.id, g.epoch, g.lease_ms, g.max_attempts, g.fenced, g.name,
+         pg_catalog.row_number() OVER (PARTITION BY g.name ORDER BY g.ord) AS place
+  FROM in_group g LEFT JOIN room r ON r.name = g.name AND r.group_id = g.group_id AND r.group_id <> ''
+  WHERE g.place <= COALESCE(r.places, g.place)
+),
+fits AS MATERIALIZED (
+  SELECT f.* FROM fits_group f LEFT JOIN room r ON r.name = f.name AND r.group_id = ''
+  WHERE f.place <= COALESCE(r.places, f.place)
+),
+locked AS MATERIALIZED (
+  SELECT d.ctid, f.lease_ms, f.fenced, COALESCE(d.max_attempts, f.max_attempts) AS max_attempts
+  FROM fits f, clock, LATERAL ${fencedRow(tables, 'f', {
+    columns: 'd.ctid, d.max_attempts',
+    and: claimable(tables, 'f'),
+  })} d
+  WHERE ${expectFew('f')}
+),
+claimed AS (
+  UPDATE ${tables.delay} d
+  SET ${leaseBegins('l')}${attemptBegins(kept)}
+  FROM locked l, clock
+  WHERE d.ctid = l.ctid
+  RETURNING ${CLAIMED_COLUMNS}, l.max_attempts
+),
+permitted AS (
+  INSERT INTO ${tables.permit} (name, group_id, id, epoch)
+  SELECT c.name, COALESCE(c.group_id, ''), c.id, c.epoch
+  FROM claimed c JOIN rule r USING (name)
+  WHERE r.all_concurrency > 0 OR r.group_concurrency > 0 AND c.group_id IS NOT NULL
+),
+over AS (
+  DELETE FROM ${tables.permit} p USING counted c WHERE NOT c.runs AND p.ctid = c.at AND ${expectFew('c')}
+),
+began AS MATERIALIZED (${ofEachLimit('claimed', "COALESCE(group_id, '')")}),
+used AS MATERIALIZED (
+  SELECT u.*, CASE WHEN u.burst > 0::float8 AND u.left_of < 1::float8
+         THEN GREATEST(0, pg_catalog.ceil((pg_catalog.ceil(u.burst / 2::float8) - u.left_of) / u.refill)) ELSE 0 END AS wait_ms
+  FROM (SELECT r.*, COALESCE(b.many, 0) AS many, r.tokens - COALESCE(b.many, 0)::float8 AS left_of FROM room r LEFT JOIN began b USING (name, group_id)) u
+),
+spent AS (
+  UPDATE ${tables.quota} q
+  SET tokens = CASE WHEN u.burst > 0::float8 THEN u.left_of ELSE q.tokens END, filled_at = clock.now,
+      full_since = CASE WHEN u.places <= u.many THEN COALESCE(q.full_since, clock.now) END,
+      full_until = CASE WHEN u.wait_ms > 0::float8 THEN ${plusMs('clock.now', 'u.wait_ms')} END,
+      full_places = CASE WHEN u.free <= u.many THEN u.concurrency END
+  FROM used u, clock
+  WHERE q.ctid = u.at
+)
+SELECT ${claimedAnswer('c')}, l.left
+FROM (
+  SELECT COALESCE(pg_catalog.json_agg(pg_catalog.json_build_array(u.name, u.group_id, u.places - u.many, u.wait_ms)), '[]')::text AS left
+  FROM used u
+) l LEFT JOIN claimed c ON true`;
+
+/**
+ * Deletes what no claim holds any more: the row is gone, or went on. A group that is never met again leaves it behind.
+ * Parameter: limit. Answers how many.
+ */
+export const forgetPermitsSql = ({ delay, permit }: Tables): string => `
+WITH old AS MATERIALIZED (
+  SELECT p.ctid FROM ${permit} p
+  WHERE (SELECT d.id FROM ${delay} d WHERE d.id = p.id AND d.epoch = p.epoch LIMIT 1) IS NULL
+  LIMIT $1::int FOR UPDATE SKIP LOCKED
+),
+deleted AS (
+  DELETE FROM ${permit} p USING old WHERE p.ctid = old.ctid RETURNING p.id
+)
+SELECT pg_catalog.count(*)::text AS count FROM deleted`;
+
+/** Deletes limits that no claim has met for so long. Parameters: age_ms, limit. Answers how many. */
+export const forgetQuotasSql = ({ quota }: Tables): string => `
+WITH deleted AS (
+  DELETE FROM ${quota}
+  WHERE ctid = ANY (ARRAY(
+    SELECT q.ctid FROM ${quota} q
+    WHERE q.filled_at < (SELECT pg_catalog.clock_timestamp() - $1::float8 * interval '1 millisecond')
+    LIMIT $2::int FOR UPDATE SKIP LOCKED))
+  RETURNING name
+)
+SELECT pg_catalog.count(*)::text AS count FROM deleted`;
+
+/** The next statement of that transaction follows at once. */
+const IDLE_MS_MAX = 5_000;
+
+/**
+ * Takes the locks of all limits that a claim may meet, in an order that is the same for all, to the end of the
+ * transaction. The next statement sees what the others have claimed under them.
+ *
+ * Parameters: ids[] and names[] of the delays, names[] of the handlers, whether each limits the whole name, whether
+ * each limits its groups. A limit that is new begins full.
+ *
+ * A process that is stopped before its COMMIT must not stop all others with it: the server ends a session that does nothing
+ * for so long, and with it the locks.
+ */
+export const lockQuotasSql = ({ delay, quota, now }: Tables): string => `
+WITH ${clock({ now })},
+idle AS MATERIALIZED (
+  SELECT pg_catalog.set_config('idle_in_transaction_session_timeout', '${IDLE_MS_MAX}', true) AS max
+),
+rule AS MATERIALIZED (
+  SELECT * FROM unnest($2::text[], $3::bool[], $4::bool[]) AS r(name, limits_all, limits_groups)
+),
+met AS (
+  SELECT name, '' AS group_id FROM rule WHERE limits_all
+  UNION
+  SELECT d.name, d.group_id
+  FROM pg_catalog.unnest($1::bigint[]) AS w(id), LATERAL (
+    SELECT d.name, d.group_id FROM ${delay} d WHERE d.id = w.id ${STAYS_APART}
+  ) d JOIN rule r ON r.name = d.name AND r.limits_groups
+  WHERE d.group_id IS NOT NULL
+)
+INSERT INTO ${quota} AS q (name, group_id, tokens, filled_at)
+SELECT met.name, met.group_id, 'infinity'::float8, clock.now FROM met, clock, idle ORDER BY met.name, met.group_id
+ON CONFLICT (name, group_id) DO UPDATE SET filled_at = q.filled_at
+RETURNING q.name`;

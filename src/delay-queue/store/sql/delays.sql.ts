@@ -1,0 +1,389 @@
+import type { HistoryKept } from '../../api/history.js';
+import {
+  epochMs,
+  extendedMs,
+  nextEpoch,
+  plusMs,
+  type Tables,
+  wakeOf,
+  wholeEpochMs,
+  wholeMs,
+} from '../../database/tables.js';
+import { instantOrNull, msOrNull } from '../rows/delay-rows.js';
+import {
+  besideInput,
+  clock,
+  clockOf,
+  isRowOf,
+  type LockWait,
+  STAYS_APART,
+} from './fragments/clock.js';
+import { stateAt } from './fragments/filter.js';
+import { andLogged, endedAttempt, intoHistory, logged, movedTo } from './fragments/history.js';
+import { type FreeRows, freeRows, goesOnAsItDid, looked, repeatFrom } from './fragments/look.js';
+import { liveNames } from './fragments/presence.js';
+import { keyedRow, Targets } from './fragments/targets.js';
+import { hasRerun } from './schedule.sql.js';
+import { fullLimits, waitsFor } from './waits-for.js';
+
+/**
+ * Which look at the delays it is. What is kept of a key to run once more goes with its delay, and to look for that makes the
+ * statement a quarter dearer. So the `first` look asks only whether anything is kept, of whatever key; if so, it writes nothing and
+ * answers `again` for all.
+ */
+export type CancelLook = 'first' | 'again';
+
+/**
+ * Removes delays, and what is kept of their keys, also of one that runs. Parameters: those of the input, and id and epoch of
+ * the attempt that asks, if it is one: an attempt does not cancel itself. One row per input: `cancelled`, `running`, `absent`, or
+ * `again` when the row changed under the look; and whether something kept was removed.
+ */
+export const cancelSql = (
+  tables: Tables,
+  kept: HistoryKept,
+  lockWait: LockWait,
+  of: Targets = Targets.CALLS,
+  look: CancelLook = 'again',
+): string => {
+  const isFirst = look === 'first';
+  const rows: FreeRows = { of, more: logged(kept), expiredOnlyIf: of.isNotOwn() };
+  const free = isFirst
+    ? freeRows(tables, lockWait, { ...rows, onlyIf: 'NOT clock.is_kept' })
+    : freeRows(tables, lockWait, { ...rows, onlyIf: NOT_OTHERS });
+  return `
+WITH ${clockOf(tables, lockWait, isFirst ? [`EXISTS (SELECT FROM ${tables.rerun}) AS is_kept`] : [])},
+${of.input()},
+${looked(tables, of, isFirst ? [] : of.named().columns)},${isFirst ? '' : keptAndMine(tables, of)}
+${free},${isFirst ? '' : dropped(tables)}
+gone AS (
+  DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
+)${intoHistory(tables, kept, {
+    of: 'g',
+    from: 'gone g',
+    state: "CASE WHEN g.dead THEN 'discarded' ELSE 'cancelled' END",
+  })}
+SELECT i.ord::text AS ord,
+       CASE ${isFirst ? "WHEN (SELECT is_kept FROM clock) THEN 'again'" : "WHEN k.ord IS NOT NULL AND m.ord IS NULL THEN 'again'"}
+            WHEN g.ord IS NOT NULL THEN 'cancelled'
+            WHEN s.leased THEN 'running'
+            ${isFirst ? '' : "WHEN s.ord IS NULL AND m.ord IS NOT NULL THEN 'cancelled'"}
+            WHEN s.ord IS NULL THEN 'absent'
+            ELSE 'again' END AS verdict,
+       ${of.nameAndKey('f')}${isFirst ? ANSWERED : ANSWERED_WITH_KEPT}
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['gone', 'g'], ...(isFirst ? [] : KEPT_AND_MINE))}
+ORDER BY i.ord`;
+};
+
+/** Nothing is kept of it that another call writes just now. */
+const NOT_OTHERS = 'i.ord <> ALL (ARRAY(SELECT k.ord FROM kept k EXCEPT SELECT m.ord FROM mine m))';
+
+const ANSWERED = `COALESCE(f.id, s.id)::text AS id, ${epochMs('COALESCE(f.due_at, s.due_at)')}::text AS due_ms,
+       'false' AS dropped`;
+
+const ANSWERED_WITH_KEPT = `COALESCE(f.id, s.id, m.id)::text AS id,
+       ${epochMs('COALESCE(f.due_at, s.due_at, m.due_at)')}::text AS due_ms, (m.ord IS NOT NULL)::text AS dropped`;
+
+const KEPT_AND_MINE: [cte: string, alias: string][] = [
+  ['kept', 'k'],
+  ['mine', 'm'],
+];
+
+const dropped = ({ rerun }: Tables): string => `
+dropped AS (
+  DELETE FROM ${rerun} WHERE ctid = ANY (ARRAY(
+    SELECT m.at FROM mine m LEFT JOIN seen s USING (ord) LEFT JOIN free f USING (ord)
+    WHERE s.ord IS NULL OR s.leased OR f.ord IS NOT NULL
+  ))
+),`;
+
+/** CTEs `kept`, what is kept of the keys of `input`, and `mine`, what of that no other call has. */
+const keptAndMine = ({ rerun }: Tables, of: Targets): string => `
+kept AS MATERIALIZED (
+  SELECT n.ord, r.at FROM ${of.named().by} n, LATERAL (
+    SELECT r.ctid AS at FROM ${rerun} r WHERE r.name = n.name AND r.key = n.key ${STAYS_APART}
+  ) r
+),
+mine AS MATERIALIZED (
+  SELECT k.ord, r.* FROM kept k, LATERAL (
+    SELECT r.ctid AS at, r.id, r.due_at FROM ${rerun} r WHERE r.ctid = k.at FOR UPDATE SKIP LOCKED
+  ) r
+),`;
+
+/**
+ * Removes the delays of (name, key) that no attempt and no other call holds, and that are not to run once more: most of those that are
+ * cancelled. One look-up by key and no look at what is left; half the time of the above, which can
+ * tell what became of the rest. Parameters: names[], keys[]. Answers one row per delay removed.
+ */
+export const cancelWaitingSql = (tables: Tables, kept: HistoryKept): string => `
+WITH ${clock(tables)},
+gone AS (
+  DELETE FROM ${tables.delay} WHERE id = ANY (ARRAY(
+    SELECT d.id
+    FROM unnest($1::text[], $2::text[]) AS i(name, key), LATERAL ${keyedRow(tables, 'i', {
+      columns: 'd.id',
+      and: `d.leased_by IS NULL AND NOT ${hasRerun(tables)}`,
+      lock: 'at once',
+    })} d
+  ))
+  RETURNING id, name, key, due_at, wake_at, created_at, epoch, attempts, last_error${andLogged(kept)}
+)${intoHistory(tables, kept, {
+  of: 'g',
+  from: 'gone g',
+  state: "CASE WHEN g.wake_at = 'infinity' THEN 'discarded' ELSE 'cancelled' END",
+  node: 'NULL',
+})}
+SELECT id::text AS id, name, key, ${wholeEpochMs('due_at')}::text AS due_ms FROM gone`;
+
+/** All of the delay `d`; there is a `clock`. */
+const columnsOf = (
+  rerun: string,
+): string => `d.id::text AS id, d.name, d.key, d.group_id, d.headers::text AS headers, d.payload::text AS payload,
+       ${stateAt('clock.now')} AS state,
+       ${epochMs('d.due_at')}::text AS due_ms,
+       CASE WHEN d.wake_at < 'infinity' THEN ${epochMs(wakeOf('d'))} END::text AS wake_ms,
+       d.attempts::text AS attempts, d.max_attempts::text AS max_attempts, d.last_error, d.repeat::text AS repeat,
+       d.attempt_log::text AS attempt_log, d.move_log::text AS move_log,
+       ${epochMs('d.created_at')}::text AS created_ms,
+       (SELECT ${epochMs('r.due_at')} FROM ${rerun} r WHERE r.name = d.name AND r.key = d.key)::text AS rerun_ms`;
+
+/** The live delay of (name, key), dead letters included. Parameters: name, key. */
+export const findSql = ({ delay, rerun, now }: Tables): string => `
+WITH ${clock({ now })}
+SELECT ${columnsOf(rerun)}
+FROM ${delay} d, clock
+WHERE d.name = $1::text AND d.key = $2::text`;
+
+/**
+ * Live delays, dead letters included, in the order of their ids, and what each waits for. Parameters: behind which id, how
+ * many, for how many milliseconds a node counts as alive of which nothing can be told; then the filter's.
+ */
+export const listSql = (tables: Tables, filter: string): string => `
+WITH ${clock(tables)},
+${liveNames(tables, '$3')},
+page AS MATERIALIZED (
+  SELECT d.* FROM ${tables.delay} d
+  WHERE d.id > $1::bigint AND ${filter}
+  ORDER BY d.id
+  LIMIT $2::int
+),
+${fullLimits(tables, 'page')}
+SELECT ${columnsOf(tables.rerun)}, ${waitsFor(tables)} AS waits_for
+FROM page d, clock
+ORDER BY d.id`;
+
+/** Their ids alone. */
+export const idsSql = ({ delay, now }: Tables, filter: string): string => `
+WITH ${clock({ now })}
+SELECT d.id::text AS id
+FROM ${delay} d
+WHERE d.id > $1::bigint AND ${filter}
+ORDER BY d.id
+LIMIT $2::int`;
+
+/** How many there are. Parameters: the filter's. */
+export const countSql = ({ delay, now }: Tables, filter: string): string => `
+WITH ${clock({ now })}
+SELECT pg_catalog.count(*)::text AS count
+FROM ${delay} d
+WHERE ${filter}`;
+
+/**
+ * A handler schedules its own key: the row it runs on moves on in place, and the attempt ends in
+ * history. Parameters: id, epoch, node, payload (null: as it is), after_ms, at, extend_ms,
+ * max_attempts (null: as it is), lateness_ms, extras (null: as they are).
+ *
+ * Without a payload it is as old as it was: nothing newer than what came meanwhile to run once more.
+ *
+ * Lock wait: what holds the row of a plain attempt, its own renewal above all, lets go soon, and is
+ * waited for. A transactional handler that comes with a transaction of its own making, or a plain one
+ * that has moved the row on in an open one, would wait for itself without end; it gets no row and
+ * hears `running`.
+ */
+export const moveOnSql = (tables: Tables, kept: HistoryKept, lockWait: LockWait): string => `
+WITH ${clockOf(tables, lockWait)},
+own AS MATERIALIZED (
+  SELECT d.*,
+         COALESCE($6::timestamptz, ${wholeMs(plusMs('clock.now', '$5::float8'))},
+                  ${extendedMs('d.due_at', '$7::float8')}) AS due
+  FROM ${tables.delay} d, clock
+  WHERE d.id = $1::bigint AND d.epoch = $2::bigint AND d.leased_by = $3::text
+  FOR UPDATE OF d ${lockWait === 'at once' ? 'SKIP LOCKED' : ''}
+),
+moved AS (
+  UPDATE ${tables.delay} d
+  SET payload = COALESCE($4::text::jsonb, d.payload), due_at = own.due,
+      wake_at = GREATEST(own.due, ${wholeMs('clock.now')}),
+      max_attempts = COALESCE($8::int, d.max_attempts), created_at = CASE WHEN $4::text IS NULL THEN d.created_at ELSE clock.now END,
+      epoch = ${nextEpoch('d')}, attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL, attempt_log = NULL, move_log = NULL,
+      group_id = CASE WHEN $10::text IS NULL THEN d.group_id ELSE $10::jsonb ->> 'group'::text END,
+      headers = CASE WHEN $10::text IS NULL THEN d.headers ELSE $10::jsonb -> 'headers'::text END,
+      repeat = CASE WHEN $10::jsonb -> 'repeat'::text IS NULL OR ${goesOnAsItDid('own.repeat', '$10')} THEN d.repeat
+                    ELSE ${repeatFrom(`($10::jsonb -> 'repeat'::text)`, 'own.due')} END
+  FROM own, clock
+  WHERE d.id = own.id
+  RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at
+)${intoHistory(tables, kept, {
+  of: 'own',
+  from: 'own JOIN moved USING (id)',
+  state: "'superseded'",
+  latenessMs: '$9::float8',
+  attemptLog: endedAttempt('own', "'superseded'"),
+})}${kept === 'nothing' ? ', unused AS (SELECT $9::float8)' : ''}
+SELECT m.id::text AS id, m.group_id, m.epoch::text AS epoch, ${epochMs('m.due_at')}::text AS due_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
+FROM moved m, clock`;
+
+const TO = [
+  ['after_ms', 'float8'],
+  ['at', 'timestamptz'],
+  ['extend_ms', 'float8'],
+] as const;
+
+/**
+ * Moves delays. Parameters, one array each: those of the input, after_ms, at, extend_ms; the first of the last three
+ * that is not absent counts. Of a call's list also its own attempts, which are left out. A dead letter answers
+ * `absent`.
+ */
+export const rescheduleSql = (
+  tables: Tables,
+  lockWait: LockWait,
+  of: Targets = Targets.CALLS,
+): string => `
+WITH ${clockOf(tables, lockWait)},
+${of.input(TO)},
+${looked(tables, of)},
+${freeRows(tables, lockWait, {
+  of,
+  carries: TO.map(([column]) => column),
+  expiredOnlyIf: of.attempts === 'one' ? 'true' : of.isNotOwn(TO),
+})},
+target AS MATERIALIZED (
+  SELECT f.id, f.ord,
+         COALESCE(${instantOrNull('f.at')}, ${wholeMs(plusMs('clock.now', msOrNull('f.after_ms')))},
+                  ${extendedMs('f.due_at', 'f.extend_ms')}) AS due
+  FROM free f, clock
+  WHERE NOT f.dead
+),
+moved AS (
+  UPDATE ${tables.delay} d
+  SET due_at = t.due, wake_at = GREATEST(t.due, ${wholeMs('clock.now')}), epoch = ${nextEpoch('d')},
+      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL, last_error = NULL,
+      move_log = ${movedTo('t.due', 'reschedule')}
+  FROM target t, clock
+  WHERE ${isRowOf('t')}
+  RETURNING t.ord, d.id, d.group_id, d.epoch, d.due_at, d.wake_at
+)
+SELECT i.ord::text AS ord,
+       CASE WHEN m.ord IS NOT NULL THEN 'rescheduled'
+            WHEN f.dead THEN 'absent'
+            WHEN s.leased THEN 'running'
+            WHEN s.ord IS NULL THEN 'absent'
+            ELSE 'again' END AS verdict,
+       ${of.nameAndKey('f')}COALESCE(m.id, s.id)::text AS id,
+       m.epoch::text AS epoch,
+       ${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms, m.group_id,
+       ${epochMs('clock.now')}::text AS now_ms
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
+ORDER BY i.ord`;
+
+/** Makes the dead letter of (name, key) due now, with all its attempts. Parameters: name, key. */
+export const retryDeadSql = (
+  { delay, now }: Tables,
+  lockWait: Exclude<LockWait, 'at once'>,
+): string => `
+WITH ${clockOf({ now }, lockWait)},
+retried AS (
+  UPDATE ${delay} d
+  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = ${nextEpoch('d')},
+      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL,
+      move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
+  FROM clock
+  WHERE d.name = $1::text AND d.key = $2::text AND d.wake_at = 'infinity'
+  RETURNING d.id, d.group_id, d.epoch, d.due_at, d.wake_at
+)
+SELECT r.id::text AS id, r.group_id, r.epoch::text AS epoch, ${epochMs('r.due_at')}::text AS due_ms,
+       ${epochMs('r.wake_at')}::text AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
+FROM retried r, clock`;
+
+/**
+ * Makes delays due now that wait for their due time or for their next attempt; attempts and error stay. Parameters:
+ * those of the input, and ids and epochs of the attempts that ask. One row per input: `due`, `running`, `absent`
+ * (also for a dead letter), or `again` when the row changed under the look. One that would be missed is not late.
+ */
+export const runNowSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
+WITH ${clockOf(tables, lockWait)},
+${of.input()},
+${looked(tables, of)},
+${freeRows(tables, lockWait, { of, expiredOnlyIf: of.isNotOwn() })},
+moved AS (
+  UPDATE ${tables.delay} d
+  SET due_at = ${DUE},
+      wake_at = ${wholeMs('clock.now')},
+      epoch = ${nextEpoch('d')}, leased_until = NULL, leased_by = NULL,
+      move_log = ${movedTo(DUE, 'runNow')}
+  FROM free f, clock
+  WHERE ${isRowOf('f')} AND NOT f.dead
+  RETURNING f.ord, d.id, d.name, d.key, d.group_id, d.epoch, d.due_at, d.wake_at, d.last_error IS NOT NULL AS failed
+)
+SELECT i.ord::text AS ord,
+       CASE WHEN m.ord IS NOT NULL THEN 'due'
+            WHEN f.dead THEN 'absent'
+            WHEN s.leased THEN 'running'
+            WHEN s.ord IS NULL THEN 'absent'
+            ELSE 'again' END AS verdict,
+       COALESCE(m.id, s.id)::text AS id,
+       m.epoch::text AS epoch,
+       ${epochMs('COALESCE(m.due_at, s.due_at)')}::text AS due_ms,
+       ${epochMs('m.wake_at')}::text AS wake_ms, m.group_id,
+       m.failed::text AS failed, m.name, m.key,
+       ${epochMs('clock.now')}::text AS now_ms
+FROM ${besideInput(['seen', 's'], ['free', 'f'], ['moved', 'm'])}, clock
+ORDER BY i.ord`;
+
+const DUE = `CASE WHEN d.repeat ->> 'catchUp'::text = 'none' THEN ${wholeMs('clock.now')}
+                    ELSE LEAST(d.due_at, ${wholeMs('clock.now')}) END`;
+
+/*
+ * Of many dead letters. Parameters: those of the input. One row per dead letter; what is none answers no row. No attempt
+ * holds a dead letter, so there is nothing to look at again.
+ */
+
+const deadRows = (tables: Tables, lockWait: LockWait, of: Targets, more: string[] = []): string =>
+  freeRows(tables, lockWait, { of, more, onlyIf: `d.wake_at = 'infinity'` });
+
+/** Makes them due now, with all their attempts. */
+export const retryManyDeadSql = (tables: Tables, lockWait: LockWait, of: Targets): string => `
+WITH ${clockOf(tables, lockWait)},
+${of.input()},
+${deadRows(tables, lockWait, of)},
+retried AS (
+  UPDATE ${tables.delay} d
+  SET due_at = ${wholeMs('clock.now')}, wake_at = ${wholeMs('clock.now')}, epoch = ${nextEpoch('d')},
+      attempts = 0, leased_until = NULL, leased_by = NULL, refused_by = NULL,
+      move_log = ${movedTo(wholeMs('clock.now'), 'retryDead')}
+  FROM free f, clock
+  WHERE ${isRowOf('f')}
+  RETURNING f.ord, d.id, d.name, d.key, d.group_id, d.epoch, d.due_at, d.wake_at
+)
+SELECT r.ord::text AS ord, 'retried' AS verdict, r.id::text AS id, r.name, r.key, r.group_id, 'true' AS failed, r.epoch::text AS epoch,
+       ${epochMs('r.due_at')}::text AS due_ms, ${epochMs('r.wake_at')}::text AS wake_ms,
+       ${epochMs('clock.now')}::text AS now_ms
+FROM retried r, clock`;
+
+/** Removes them. */
+export const discardDeadSql = (
+  tables: Tables,
+  kept: HistoryKept,
+  lockWait: LockWait,
+  of: Targets,
+): string => `
+WITH ${clockOf(tables, lockWait)},
+${of.input()},
+${deadRows(tables, lockWait, of, logged(kept))},
+gone AS (
+  DELETE FROM ${tables.delay} d USING free f WHERE ${isRowOf('f')} RETURNING f.*
+)${intoHistory(tables, kept, { of: 'g', from: 'gone g', state: "'discarded'" })}
+SELECT g.ord::text AS ord, 'discarded' AS verdict, g.id::text AS id, g.name, g.key, NULL AS epoch,
+       ${epochMs('g.due_at')}::text AS due_ms, NULL AS wake_ms, ${epochMs('clock.now')}::text AS now_ms
+FROM gone g, clock`;

@@ -1,0 +1,69 @@
+import { plusMs, type Tables } from '../../database/tables.js';
+import { clock, nodesNow } from './fragments/clock.js';
+import { liveNames, lives, notLeftOut } from './fragments/presence.js';
+import { deleteOldest } from './history.sql.js';
+
+/**
+ * Deletes nodes that have not been seen for long: a process that was killed did not leave. One that lives
+ * after all comes back with its next heartbeat. Parameters: stale_ms, limit. Answers how many.
+ */
+export const forgetNodesSql = ({ node }: Tables): string =>
+  deleteOldest(node, { by: 'id', since: 'seen_at', order: 'seen_at, id' });
+
+/** Rows looked at, at most: with so many of names that this node does not serve, it looks again when the last of them is due. */
+const LOOKS_AT_MAX = 1_000;
+
+/**
+ * A node with nothing to do says how long it leaves the database alone: until shortly before the next wake of its names,
+ * in any node's share. What another node has leased has its wake behind it, and so keeps this one awake. Parameters: node,
+ * names[], groups that are left out, for how many milliseconds at most, horizon_ms. Answers one row with `idle_ms`; none when there
+ * is something to do within the horizon.
+ *
+ * It comes back half a horizon before that wake: a server that sleeps needs its time to start.
+ */
+export const idleSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+ahead AS MATERIALIZED (
+  SELECT d.wake_at, d.name, d.group_id FROM ${tables.delay} d
+  WHERE d.wake_at < 'infinity'
+  ORDER BY d.wake_at, d.id
+  LIMIT ${LOOKS_AT_MAX}
+),
+next AS (
+  SELECT pg_catalog.min(w.wake_at) AS wake_at
+  FROM (SELECT a.wake_at FROM ahead a
+        WHERE a.name = ANY ($2::text[]) AND ${notLeftOut('a', { leftOut: '$3::text[]' })}
+        UNION ALL
+        SELECT pg_catalog.max(a.wake_at) FROM ahead a HAVING pg_catalog.count(*) = ${LOOKS_AT_MAX}) w
+),
+span AS (
+  SELECT LEAST($4::float8, EXTRACT(epoch FROM next.wake_at - clock.now)::float8 * 1e3::float8 - $5::float8 / 2::float8) AS ms
+  FROM next, clock
+  WHERE next.wake_at IS NULL OR next.wake_at > ${plusMs('clock.now', '$5::float8')}
+)
+UPDATE ${tables.node} n
+SET idle_until = ${plusMs(nodesNow(tables), 'span.ms')}
+FROM span, clock
+WHERE n.id = $1::text
+RETURNING span.ms::text AS idle_ms`;
+
+/** A node says goodbye. Parameters: node. */
+export const leaveSql = ({ node }: Tables): string => `
+DELETE FROM ${node} WHERE id = $1::text RETURNING id AS node`;
+
+/**
+ * Which of these names no live node serves. Parameters: names[], for how many milliseconds a node counts as alive of which
+ * no sign is there.
+ */
+export const unservedSql = (tables: Tables): string => `
+WITH ${clock(tables)},
+${liveNames(tables, '$2')}
+SELECT w.name FROM pg_catalog.unnest($1::text[]) AS w(name)
+WHERE NOT EXISTS (SELECT FROM live WHERE w.name = ANY (live.names))`;
+
+/** The ids of the nodes that live. Parameter: for how many milliseconds a node counts as alive whose presence no session shows. */
+export const liveNodesSql = (tables: Tables): string => `
+WITH ${clock(tables)}
+SELECT n.id
+FROM ${tables.node} n, clock
+WHERE ${lives('n', nodesNow(tables), '$1::float8')}`;

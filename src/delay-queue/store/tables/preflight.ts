@@ -1,0 +1,184 @@
+import { DelayConfigError } from '../../api/errors.js';
+import { toMigrate } from '../../database/driver-errors.js';
+import { lookAtIdentity } from '../../database/identity.js';
+import type { Runner } from '../../database/runner.js';
+import { tablesOf } from '../../database/tables.js';
+import { texts } from '../rows/delay-rows.js';
+import { functionsOf } from './functions.js';
+import { refuseStrangers } from './owners.js';
+
+/**
+ * TypeORM's `schema` and a role's or a connection's `search_path` say where the application's tables are, and not where
+ * its delays are. A path of one's own is no sign by itself: many roles have one. It is one where another schema has a
+ * table of the same name.
+ *
+ * @param tablesIn TypeORM's `schema`
+ * @returns advice
+ */
+export async function lookForEnvironments(
+  runner: Runner,
+  schema: string,
+  tablesIn: string | undefined,
+): Promise<string[]> {
+  if (schema !== 'delay_queue') return [];
+  const theirs = tablesIn ?? (await schemaOfPath(runner, schema));
+  if (theirs === undefined || theirs === 'public') return [];
+  return [
+    `the application's tables are in the schema ${theirs}, and its delays in delay_queue: environments that are ` +
+      `told apart by their schemas share them. Give each its own: forRoot({ schema: 'delay_queue_${theirs}' }), and ` +
+      'delayQueueMigrations with the same',
+  ];
+}
+
+/** Of this role or connection, not of the database: that one holds for all who share it. */
+async function schemaOfPath(runner: Runner, schema: string): Promise<string | undefined> {
+  const [found] = await runner.query<{ theirs: string }>(
+    `SELECT pg_catalog.current_schema()::text AS theirs FROM pg_catalog.pg_settings
+     WHERE name = 'search_path' AND source IN ('user', 'database user', 'client', 'session')
+       AND pg_catalog.current_schema() NOT IN ('public', $1::text)
+       AND EXISTS (
+         SELECT FROM pg_catalog.pg_class t JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
+         JOIN pg_catalog.pg_class twin ON twin.relname = t.relname AND twin.relnamespace <> n.oid
+         JOIN pg_catalog.pg_namespace other ON other.oid = twin.relnamespace
+         WHERE n.nspname = pg_catalog.current_schema() AND t.relkind IN ('r', 'p') AND twin.relkind IN ('r', 'p')
+           AND other.nspname <> ALL (ARRAY['information_schema', $1::text]) AND NOT pg_catalog.starts_with(other.nspname, 'pg_'))`,
+    [schema],
+  );
+  return found?.theirs;
+}
+
+const SERVER_VERSION_MIN = 140_000;
+
+/** Limits that end a statement of the engine, where the engine cannot change the session's settings. */
+const LIMITS = ['statement_timeout', 'transaction_timeout'];
+
+/** Shorter limits do harm: a claim of 500 rows on a busy server takes its time. */
+const LIMIT_MS_MIN = 5_000;
+
+/**
+ * Functions of triggers on these tables that go by the path of the session that fires them, each with what would mend it: the
+ * engine's sessions find no table of the application's by theirs.
+ */
+const UNPINNED = `
+  SELECT pg_catalog.string_agg(DISTINCT 'ALTER FUNCTION ' || f.identity || ' SET search_path = '
+           || pg_catalog.quote_ident(f.schema) || ', pg_temp', '; ')
+  FROM pg_catalog.pg_trigger t
+  JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
+  JOIN pg_catalog.pg_language l ON l.oid = p.prolang AND l.lanispl
+  JOIN LATERAL pg_catalog.pg_identify_object('pg_catalog.pg_proc'::regclass, p.oid, 0) f ON true
+  WHERE NOT t.tgisinternal AND t.tgrelid = ANY (
+      SELECT pg_catalog.to_regclass(name)::oid FROM pg_catalog.unnest($1::text[]) AS name)
+    AND NOT EXISTS (SELECT FROM pg_catalog.unnest(p.proconfig) AS setting
+                    WHERE pg_catalog.starts_with(setting, 'search_path='))`;
+
+export interface Findings {
+  /** The limits of this role that are too short, in words; null when none is. */
+  limits: string | null;
+  /** Of the database, as Postgres names it. */
+  encoding: string;
+  /** In which Postgres takes the texts of this client to be; that of `pg` is UTF8. */
+  clientEncoding: string;
+  /** What works, and should be told. */
+  advice: readonly string[];
+}
+
+/**
+ * Looks at the database before anything starts.
+ * @param tablesIn TypeORM's `schema`
+ * @throws DelayConfigError that says what to do
+ */
+export async function preflight(
+  runner: Runner,
+  schema: string,
+  tablesIn?: string,
+): Promise<Findings> {
+  const { delay, history, node, pause, quota, permit, rerun, abort } = tablesOf(schema);
+  const [found] = await runner.query<{
+    version: string;
+    isolation: string;
+    replica: string;
+    read_only: string;
+    missing: string | null;
+    functions_missing: string | null;
+    forbidden: string | null;
+    guarded: string | null;
+    limits: string | null;
+    encoding: string;
+    client_encoding: string;
+    unpinned: string | null;
+  }>(
+    `SELECT pg_catalog.current_setting('server_version_num') AS version,
+            pg_catalog.current_setting('default_transaction_isolation') AS isolation,
+            pg_catalog.current_setting('server_encoding') AS encoding,
+            pg_catalog.current_setting('client_encoding') AS client_encoding,
+            pg_catalog.pg_is_in_recovery()::text AS replica,
+            pg_catalog.current_setting('transaction_read_only') AS read_only,
+            (SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest($1::text[]) AS name
+             WHERE pg_catalog.to_regclass(name) IS NULL) AS missing,
+            (SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest($4::text[]) AS name
+             WHERE pg_catalog.to_regprocedure(name) IS NULL) AS functions_missing,
+            (SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest($4::text[]) AS name
+             WHERE NOT pg_catalog.has_function_privilege(pg_catalog.to_regprocedure(name), 'EXECUTE')) AS forbidden,
+            (SELECT pg_catalog.string_agg(name, ', ') FROM pg_catalog.unnest($1::text[]) AS name
+             WHERE pg_catalog.row_security_active(pg_catalog.to_regclass(name))) AS guarded,
+            (SELECT pg_catalog.string_agg(name || ' = ' || setting || ' ms', ', ' ORDER BY name)
+             FROM pg_catalog.pg_settings WHERE name = ANY ($2::text[])
+               AND setting::bigint BETWEEN 1 AND $3::int) AS limits,
+            (${UNPINNED}) AS unpinned`,
+    [
+      texts([delay, history, node, pause, quota, permit, rerun, abort]),
+      texts(LIMITS),
+      LIMIT_MS_MIN,
+      texts(functionsOf(tablesOf(schema))),
+    ],
+  );
+  if (found === undefined) throw new DelayConfigError('the database gave no answer');
+  if (Number(found.version) < SERVER_VERSION_MIN) {
+    throw new DelayConfigError(`Postgres 14 or later is needed; this is ${found.version}`);
+  }
+  if (found.replica === 'true') {
+    throw new DelayConfigError('this server is a replica in recovery; delays need the primary');
+  }
+  if (found.read_only === 'on') {
+    throw new DelayConfigError(
+      'transactions are read-only here (default_transaction_read_only, or a server that takes no ' +
+        'writes), and delays are written: connect to the primary, with a role that may write, or ' +
+        'ALTER ROLE … SET default_transaction_read_only = off',
+    );
+  }
+  if (found.isolation !== 'read committed') {
+    throw new DelayConfigError(
+      `default_transaction_isolation is '${found.isolation}', and delays need 'read committed': ` +
+        'ALTER ROLE … SET default_transaction_isolation, and choose another level per transaction',
+    );
+  }
+  const missing = found.missing ?? found.functions_missing;
+  if (missing) {
+    throw new DelayConfigError(`${missing} not found: ${toMigrate(schema)}`);
+  }
+  if (found.forbidden) {
+    throw new DelayConfigError(
+      `the role of the application may not execute ${found.forbidden}: ` +
+        `GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${tablesOf(schema).schema}`,
+    );
+  }
+  if (found.guarded) {
+    throw new DelayConfigError(
+      `row-level security is active for this role on ${found.guarded}: it would not see some delays, ` +
+        'or could not write them. ALTER TABLE … DISABLE ROW LEVEL SECURITY there, or give the role ' +
+        'BYPASSRLS',
+    );
+  }
+  await refuseStrangers(runner, schema, false);
+  const advice = [
+    ...(found.unpinned === null ? [] : [pathOfTriggers(found.unpinned)]),
+    ...(await lookAtIdentity(runner, schema)),
+    ...(await lookForEnvironments(runner, schema, tablesIn)),
+  ];
+  const { limits, encoding, client_encoding: clientEncoding } = found;
+  return { limits, encoding, clientEncoding, advice };
+}
+
+const pathOfTriggers = (mend: string): string =>
+  'triggers on the tables of the library fire in its own sessions, too, whose search_path is pg_catalog alone: what their ' +
+  `functions name without a schema is not found there (42P01), and the claim fails. Give them a path of their own: ${mend}`;

@@ -1,0 +1,137 @@
+import { AsyncResource } from 'node:async_hooks';
+import { performance } from 'node:perf_hooks';
+import { Worker } from 'node:worker_threads';
+import { Injectable, type OnApplicationShutdown } from '@nestjs/common';
+import { quietly } from '../api/adopted.js';
+import { describeError } from '../api/error-text.js';
+import { LogLines } from '../api/printable.js';
+
+/** What the thread is given; the arrays lie in shared memory. */
+interface Setting {
+  /** How often the alarm was set. */
+  timesSet: Int32Array;
+  /** On the scale of the main thread's `performance.now()`. */
+  deadlineMs: Float64Array;
+  /** What `process.hrtime()` showed when that was 0. */
+  originMs: number;
+}
+
+/** The thread makes little garbage; by default V8 would let more of it pile up than it needs. */
+const YOUNG_GENERATION_MB = 1;
+
+/**
+ * Rings at a time more exactly than `setTimeout`, which counts whole milliseconds: a thread of its
+ * own sleeps in `Atomics.wait` and sends a message. It serves one wheel, and the wheel must not rely on it: a
+ * thread that dies, or cannot be started, rings no more, and only the debug log says so.
+ *
+ * The thread starts when the alarm is first set, and never keeps the process alive.
+ */
+@Injectable()
+export class WheelAlarm implements OnApplicationShutdown {
+  readonly #logger = new LogLines('WheelAlarm');
+  readonly #timesSet = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  readonly #deadlineMs = new Float64Array(new SharedArrayBuffer(Float64Array.BYTES_PER_ELEMENT));
+  /** Otherwise the thread would keep the AsyncLocalStorage of the code that set the alarm first. */
+  readonly #startInOwnScope = AsyncResource.bind(() => this.#start());
+  #onRing: () => void = () => {};
+  #thread: Worker | undefined;
+  #isOff = false;
+
+  /** Called at each deadline or a little later, unless another has replaced it before. */
+  onRing(listener: () => void): void {
+    this.#onRing = listener;
+  }
+
+  /**
+   * Replaces the deadline. A ring for the one before may be on its way all the same.
+   *
+   * The count is raised after the deadline was written, and the thread reads the count first. So if
+   * it read the old deadline, or half of it, its count is old too, and it does not fall asleep.
+   *
+   * @param deadlineMs on the scale of `performance.now()`
+   */
+  ringAt(deadlineMs: number): void {
+    if (this.#isOff) return;
+    this.#thread ??= this.#startInOwnScope();
+    this.#deadlineMs[0] = deadlineMs;
+    Atomics.add(this.#timesSet, 0, 1);
+    Atomics.notify(this.#timesSet, 0);
+  }
+
+  /** Ends the thread, for good. */
+  async close(): Promise<void> {
+    this.#isOff = true;
+    await this.#thread?.terminate();
+  }
+
+  onApplicationShutdown(): Promise<void> {
+    return this.close();
+  }
+
+  #start(): Worker | undefined {
+    const setting: Setting = {
+      timesSet: this.#timesSet,
+      deadlineMs: this.#deadlineMs,
+      originMs: Math.min(readOriginMs(), readOriginMs(), readOriginMs()),
+    };
+    try {
+      const thread = new Worker(`(${ringWhenDue.toString()})()`, {
+        eval: true,
+        name: 'wheel-alarm',
+        workerData: setting,
+        // Modules that --import, --require and NODE_OPTIONS load do not belong into the thread.
+        execArgv: [],
+        env: {},
+        resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+      });
+      thread.on('message', () => this.#onRing());
+      thread.on('error', (error) => this.#giveUp(describeError(error)));
+      thread.on('exit', () => this.#giveUp('its thread ended'));
+      thread.unref();
+      return thread;
+    } catch (error) {
+      this.#giveUp(describeError(error));
+      return undefined;
+    }
+  }
+
+  #giveUp(why: string): void {
+    if (this.#isOff) return;
+    this.#isOff = true;
+    quietly(() => this.#logger.debug(`the wheel wakes by setTimeout alone: ${why}`));
+  }
+}
+
+/**
+ * `process.hrtime()` is the clock that all threads share. (`performance.timeOrigin` is read from the
+ * wall clock, which may be set between the start of one thread and of another.) A pause between the
+ * two readings makes the origin too late and never too early: the least of some is the best, and
+ * nothing rings early.
+ */
+function readOriginMs(): number {
+  const nowMs = performance.now();
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1e3 + nanoseconds / 1e6 - nowMs;
+}
+
+/**
+ * The thread's whole program. It travels as text, because a file of its own would have another name
+ * in `dist` than under swc and in Jest; so it can use globals, and nothing else of this module.
+ */
+function ringWhenDue(): never {
+  const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');
+  const { timesSet, deadlineMs, originMs }: Setting = workerData;
+  let rung = 0;
+  for (;;) {
+    const set = Atomics.load(timesSet, 0);
+    const [seconds, nanoseconds] = process.hrtime();
+    const nowMs = seconds * 1e3 + nanoseconds / 1e6 - originMs;
+    const restMs = set === rung ? Infinity : deadlineMs[0]! - nowMs;
+    if (restMs > 0) {
+      Atomics.wait(timesSet, 0, set, restMs);
+    } else {
+      rung = set;
+      parentPort!.postMessage(null, []);
+    }
+  }
+}

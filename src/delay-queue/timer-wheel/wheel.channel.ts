@@ -1,0 +1,192 @@
+import { AsyncResource } from 'node:async_hooks';
+import { performance } from 'node:perf_hooks';
+import { NO_INDEX, NO_TIMER, TimingWheel } from './timing-wheel.js';
+import type { WheelAlarm } from './wheel-alarm.js';
+
+/**
+ * A deadline has fractions of a millisecond: the database counts whole milliseconds, but not from the same
+ * instant as `performance.now()`. Rounded up, deadlines would be late by half a millisecond on average.
+ */
+export const TICKS_PER_MS = 4;
+
+/** A wheel for one owner. Its entries are numbers instead of closures: 24 bytes each. */
+export interface WheelChannel {
+  /**
+   * @param deadlineMs on the scale of {@link WheelService.nowMs}; in the past: the next turn
+   * @param tag what the callback gets
+   * @returns a handle; `undefined` when this channel holds as much as it may, or is closed
+   */
+  add(deadlineMs: number, tag: number): number | undefined;
+  /** @returns `false` when the entry expired (perhaps in this very turn), was dropped or never was */
+  cancel(handle: number): boolean;
+  /** Another deadline; the handle stays good. Answers like {@link cancel}. */
+  move(handle: number, deadlineMs: number): boolean;
+  /**
+   * Makes room in a full channel: drops its farthest entry, as exactly as
+   * `TimingWheel.evictFarthest`, if its deadline is later than `afterMs`.
+   *
+   * @returns its tag; `undefined` when nothing was dropped
+   */
+  evictFarthest(afterMs: number): number | undefined;
+  /**
+   * Lets expire what is due, now and not when the wheel wakes: of all channels, as each turn does.
+   *
+   * @returns whether more is due here than fits into one turn
+   */
+  turn(): boolean;
+  /** Drops all entries; the callback is not called again. */
+  close(): void;
+}
+
+/** Called with the tags that expired in one turn. */
+export type OnExpired = (tags: readonly number[]) => void;
+
+/** The service's side of a {@link WheelChannel}. */
+export class Channel implements WheelChannel {
+  readonly wheel: TimingWheel;
+  #tags = new Float64Array(0);
+  #closed = false;
+
+  constructor(
+    readonly onExpired: OnExpired,
+    capacity: number,
+    originMs: number,
+    private readonly wakeBy: (deadlineMs: number) => void,
+    private readonly turnAll: () => number,
+    private readonly onClose: (channel: Channel) => void,
+  ) {
+    this.wheel = new TimingWheel({ capacity, originMs, ticksPerMs: TICKS_PER_MS });
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  add(deadlineMs: number, tag: number): number | undefined {
+    if (this.#closed) return undefined;
+    const handle = this.wheel.add(deadlineMs);
+    if (handle === NO_TIMER) return undefined;
+    if (this.#tags.length < this.wheel.allocated) this.#growTags();
+    this.#tags[this.wheel.indexOf(handle)] = tag;
+    this.wakeBy(deadlineMs);
+    return handle;
+  }
+
+  cancel(handle: number): boolean {
+    return !this.#closed && this.wheel.cancel(handle);
+  }
+
+  move(handle: number, deadlineMs: number): boolean {
+    if (this.#closed || !this.wheel.move(handle, deadlineMs)) return false;
+    this.wakeBy(deadlineMs);
+    return true;
+  }
+
+  evictFarthest(afterMs: number): number | undefined {
+    const index = this.#closed ? NO_INDEX : this.wheel.evictFarthest(afterMs);
+    return index === NO_INDEX ? undefined : this.#tags[index];
+  }
+
+  turn(): boolean {
+    if (this.#closed) return false;
+    const nowMs = this.turnAll();
+    return this.wheel.nextExpiry() <= nowMs;
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.onClose(this);
+  }
+
+  /** @param scratch holds the indexes for a moment; its length bounds the work */
+  expire(nowMs: number, scratch: Int32Array): number[] {
+    const count = this.wheel.advance(nowMs, scratch);
+    const tags: number[] = [];
+    for (let at = 0; at < count; at++) tags.push(this.#tags[scratch[at]!]!);
+    return tags;
+  }
+
+  #growTags(): void {
+    const tags = new Float64Array(this.wheel.allocated);
+    tags.set(this.#tags);
+    this.#tags = tags;
+  }
+}
+
+/** Far below 2^31 ms, beyond which `setTimeout` fires at once; an idle process wakes once a minute. */
+const SLEEP_MS_MAX = 60_000;
+
+/** A sleep below this is not worth an alarm: a process that busy soon looks again anyway. */
+const ALARM_MS_MIN = 2;
+
+/** When the wheels are looked at next: one `setTimeout`, or one `setImmediate`, or neither. */
+export class WheelSleep {
+  /**
+   * Turns run in the async context in which the service was made. Otherwise the code that armed the timer,
+   * perhaps inside a transaction, would lend its AsyncLocalStorage to all later work.
+   */
+  readonly #onWake: () => void;
+  #timeout: NodeJS.Timeout | undefined;
+  #immediate: NodeJS.Immediate | undefined;
+  #wakeAtMs = Infinity;
+  #keepsAlive = false;
+
+  /** @param alarm wakes more exactly than the timeout, if it rings at all */
+  constructor(
+    onWake: () => void,
+    private readonly alarm?: WheelAlarm,
+  ) {
+    this.#onWake = AsyncResource.bind(onWake);
+    this.alarm?.onRing(() => this.#ring());
+  }
+
+  /** At that time at the latest. */
+  wakeBy(wakeAtMs: number): void {
+    if (wakeAtMs < this.#wakeAtMs) this.sleepUntil(wakeAtMs);
+  }
+
+  /**
+   * One sleep at a time. A timer that fires early, as Node's may by a millisecond, finds nothing due
+   * and sleeps again. What is due now, be it the rest of a bounded advance, goes on in the next
+   * turn of the event loop. Cancelling the earliest entry leaves the sleep as it is: that wakes
+   * once for nothing, where a pair of add and cancel would cost two timers.
+   *
+   * @param wakeAtMs `Infinity`: nothing waits
+   */
+  sleepUntil(wakeAtMs: number): void {
+    clearTimeout(this.#timeout);
+    clearImmediate(this.#immediate);
+    this.#timeout = this.#immediate = undefined;
+    this.#wakeAtMs = wakeAtMs;
+    if (wakeAtMs === Infinity) return;
+    const sleepMs = wakeAtMs - performance.now();
+    if (sleepMs > 0) {
+      this.#timeout = setTimeout(this.#onWake, Math.min(Math.ceil(sleepMs), SLEEP_MS_MAX));
+      this.keepAlive(this.#keepsAlive);
+      if (sleepMs >= ALARM_MS_MIN) {
+        // Rounded up to a tick of the wheel: before that tick nothing is due.
+        this.alarm?.ringAt(Math.ceil(wakeAtMs * TICKS_PER_MS) / TICKS_PER_MS);
+      }
+    } else {
+      // Nothing can be earlier than the next turn.
+      this.#wakeAtMs = -Infinity;
+      this.#immediate = setImmediate(this.#onWake);
+    }
+  }
+
+  /**
+   * Whether the process lives on while it sleeps; at first it does not. Immediates stay as they are:
+   * for one that is unref'd the event loop does not hurry.
+   */
+  keepAlive(keepsAlive: boolean): void {
+    this.#keepsAlive = keepsAlive;
+    if (keepsAlive) this.#timeout?.ref();
+    else this.#timeout?.unref();
+  }
+
+  /** The timeout stays: it wakes the wheel also when the alarm rings too early, or never. */
+  #ring(): void {
+    if (this.#timeout !== undefined && performance.now() >= this.#wakeAtMs) this.#onWake();
+  }
+}

@@ -1,0 +1,292 @@
+import { AsyncResource } from 'node:async_hooks';
+import { performance } from 'node:perf_hooks';
+import {
+  type BeforeApplicationShutdown,
+  Inject,
+  Injectable,
+  type OnApplicationShutdown,
+  Optional,
+} from '@nestjs/common';
+import { adopted, quietly } from '../api/adopted.js';
+import { describeError } from '../api/error-text.js';
+import { DelayInvalidError, DelayShutdownError, DelayWheelFullError } from '../api/errors.js';
+import { LogLines } from '../api/printable.js';
+import type { Duration } from '../api/times.js';
+import { atStart } from '../config/blame.js';
+import { checkInteger, parseDurationMs } from '../config/durations.js';
+import { WheelAlarm } from './wheel-alarm.js';
+import { Channel, type OnExpired, type WheelChannel, WheelSleep } from './wheel.channel.js';
+
+/** A volatile timer, as {@link WheelService.after} names it. */
+export interface WheelTimer {
+  /** Never used twice in this process. */
+  readonly id: number;
+}
+
+/** Functions that wait in a channel of their own. Each runs in the async context of the code that set it. */
+export class VolatileTimers {
+  readonly #timers = new Map<number, { handle: number; fn: () => unknown; scope: AsyncResource }>();
+  readonly #channel: WheelChannel;
+  #lastId = 0;
+
+  /**
+   * @param channelFor makes the channel
+   * @param run calls a function and survives it
+   * @param onWaiting told, after each change, whether any waits
+   */
+  constructor(
+    channelFor: (onExpired: OnExpired) => WheelChannel,
+    private readonly run: (fn: () => unknown) => void,
+    private readonly onWaiting: (anyWaits: boolean) => void,
+  ) {
+    this.#channel = channelFor((ids) => this.#expired(ids));
+  }
+
+  /** @returns `undefined` when no more may wait */
+  add(deadlineMs: number, fn: () => unknown): WheelTimer | undefined {
+    const id = ++this.#lastId;
+    const handle = this.#channel.add(deadlineMs, id);
+    if (handle === undefined) return undefined;
+    this.#timers.set(id, { handle, fn, scope: new AsyncResource('WheelTimer') });
+    this.#changed();
+    return { id };
+  }
+
+  /** @returns `true`: it will not run. `false`: it began, was cancelled, or never was. */
+  cancel(timer: WheelTimer): boolean {
+    const known = this.#timers.get(timer.id);
+    if (known === undefined) return false;
+    this.#timers.delete(timer.id);
+    this.#channel.cancel(known.handle);
+    this.#changed();
+    return true;
+  }
+
+  /** Cancels all, for good. */
+  close(): void {
+    this.#timers.clear();
+    this.#changed();
+    this.#channel.close();
+  }
+
+  #expired(ids: readonly number[]): void {
+    for (const id of ids) {
+      const timer = this.#timers.get(id);
+      // An earlier one of the same turn may have cancelled it.
+      if (timer === undefined) continue;
+      this.#timers.delete(id);
+      this.run(() => timer.scope.runInAsyncScope(timer.fn));
+    }
+    this.#changed();
+  }
+
+  #changed(): void {
+    this.onWaiting(this.#timers.size > 0);
+  }
+}
+
+/**
+ * Provide a number under this token to change how many volatile timers may wait, 1 to 16,777,216.
+ * Default 1,000,000. Durable delays and the timeouts of handlers have room of their own.
+ */
+export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
+
+const CAPACITY_DEFAULT = 1_000_000;
+const CAPACITY_MAX = 2 ** 24;
+
+/** How many entries of one channel may expire before other events get their turn. */
+const EXPIRED_PER_TURN = 1_024;
+
+/**
+ * Drives the timing wheels of this process with one `setTimeout`, and none while nothing waits. A
+ * {@link WheelAlarm}, if it gets one, wakes it more exactly.
+ *
+ * It also runs volatile timers, for work that need not survive a restart. They are as cheap to set
+ * and cancel at a million as at ten; what must survive belongs into `DelayService`.
+ *
+ * ```ts
+ * const timer = this.wheel.after('30s', () => this.sockets.drop(id));
+ * this.wheel.cancel(timer); // true: it will not run
+ * ```
+ *
+ * Time is monotonic (`performance.now()`): setting the wall clock neither fires nor delays a timer.
+ * Nothing fires early. Like `setTimeout`, a waiting volatile timer keeps the process alive; entries
+ * of channels do not, since the rows that they stand for wait in Postgres.
+ */
+@Injectable()
+export class WheelService implements BeforeApplicationShutdown, OnApplicationShutdown {
+  readonly #logger = new LogLines('WheelService');
+  readonly #channels: Channel[] = [];
+  readonly #scratch = new Int32Array(EXPIRED_PER_TURN);
+  readonly #sleep: WheelSleep;
+  readonly #timers: VolatileTimers;
+  #closing = false;
+  #stopped = false;
+
+  /**
+   * @param capacity volatile timers that may wait, up to 16,777,216; no channel shares their room
+   * @param alarm of this wheel alone; without one, waking is exact to a millisecond
+   * @throws DelayConfigError the capacity is no such number
+   * @internal
+   */
+  constructor(
+    @Optional() @Inject(WHEEL_CAPACITY) private readonly capacity: number = CAPACITY_DEFAULT,
+    @Optional() alarm?: WheelAlarm,
+  ) {
+    atStart('WheelService', () => checkInteger(capacity, 'WHEEL_CAPACITY', 1, CAPACITY_MAX));
+    this.#sleep = new WheelSleep(() => this.#turn(), alarm);
+    this.#timers = new VolatileTimers(
+      (onExpired) => this.channel(onExpired, capacity),
+      (fn) => this.#run('a volatile timer', fn),
+      (anyWaits) => this.#sleep.keepAlive(anyWaits),
+    );
+  }
+
+  /** The wheel's clock: `performance.now()`, milliseconds with fractions. */
+  nowMs(): number {
+    return performance.now();
+  }
+
+  /**
+   * Runs `fn` once, in this process, `ms` from now or a little later. An error of `fn`, thrown or rejected, is
+   * logged. `fn` sees the caller's AsyncLocalStorage, as with `setTimeout`.
+   *
+   * @throws DelayInvalidError `ms` is no duration, or `fn` no function
+   * @throws DelayWheelFullError too many volatile timers wait
+   * @throws DelayShutdownError the application is closing; what waited has been cancelled
+   */
+  after(ms: Duration, fn: () => void | Promise<void>): WheelTimer {
+    const delayMs = parseDurationMs(ms, 'after');
+    if (typeof fn !== 'function') throw new DelayInvalidError('fn', 'must be a function');
+    if (this.#closing) throw new DelayShutdownError();
+    const timer = this.#timers.add(this.nowMs() + delayMs, fn);
+    if (timer === undefined) throw new DelayWheelFullError(this.capacity);
+    return timer;
+  }
+
+  /** @returns `true`: it will not run. `false`: it began, was cancelled, or never was. */
+  cancel(timer: WheelTimer): boolean {
+    return this.#timers.cancel(timer);
+  }
+
+  /**
+   * For owners of many entries, without a closure for each.
+   *
+   * @param onExpired gets the tags that expired in one turn, in the order of their deadlines. It
+   *   runs after the wheels have moved on: it may add, move, cancel, close and throw (which is
+   *   logged).
+   * @param capacity entries that may wait in it, whatever waits elsewhere; up to 16,777,216
+   * @throws DelayShutdownError the application has shut down
+   * @internal
+   */
+  channel(onExpired: OnExpired, capacity = CAPACITY_DEFAULT): WheelChannel {
+    if (this.#stopped) throw new DelayShutdownError();
+    const channel = new Channel(
+      onExpired,
+      capacity,
+      this.nowMs(),
+      (deadlineMs) => this.#sleep.wakeBy(deadlineMs),
+      () => this.#turn(),
+      (closed) => {
+        this.#channels.splice(this.#channels.indexOf(closed), 1);
+        this.#arm();
+      },
+    );
+    this.#channels.push(channel);
+    return channel;
+  }
+
+  /** Cancels all volatile timers. Channels go on: their owners are draining. */
+  beforeApplicationShutdown(): void {
+    this.#closing = true;
+    this.#timers.close();
+  }
+
+  onApplicationShutdown(): void {
+    this.beforeApplicationShutdown();
+    this.#stopped = true;
+    for (const channel of this.#channels.slice()) channel.close();
+  }
+
+  /** @returns until when it looked */
+  #turn(): number {
+    const nowMs = this.nowMs();
+    const due: { channel: Channel; tags: number[] }[] = [];
+    for (const channel of this.#channels) {
+      const tags = channel.expire(nowMs, this.#scratch);
+      if (tags.length > 0) due.push({ channel, tags });
+    }
+    this.#arm();
+    for (const { channel, tags } of due) {
+      if (!channel.closed) this.#run('a channel of the wheel', () => channel.onExpired(tags));
+    }
+    return nowMs;
+  }
+
+  #run(what: string, fn: () => unknown): void {
+    const report = (error: unknown) =>
+      quietly(() => this.#logger.error(`${what} failed: ${describeError(error)}`, error));
+    try {
+      const result = adopted(fn());
+      if (result instanceof Promise) void result.catch(report);
+    } catch (error) {
+      report(error);
+    }
+  }
+
+  #arm(): void {
+    let wakeAtMs = Infinity;
+    for (const channel of this.#channels) {
+      wakeAtMs = Math.min(wakeAtMs, channel.wheel.nextExpiry());
+    }
+    this.#sleep.sleepUntil(wakeAtMs);
+  }
+}
+
+/** Whatever was thrown: a getter may throw, too. */
+
+/** One of {@link Deadlines}. */
+export interface Deadline {
+  /** Comes then instead, if it has not come. */
+  move(atMs: number): void;
+  off(): void;
+}
+
+/** Things to be done at an instant of `performance.now()`, unless they are called off. */
+export class Deadlines {
+  readonly #channel: WheelChannel;
+  readonly #whenCome = new Map<number, () => void>();
+  #serial = 0;
+
+  /** @param capacity as many as may ever be set at a time */
+  constructor(wheel: WheelService, capacity: number) {
+    this.#channel = wheel.channel((serials) => {
+      for (const serial of serials) this.#comes(serial);
+    }, capacity);
+  }
+
+  /** @returns undefined when there is no room for it */
+  set(atMs: number, whenCome: () => void): Deadline | undefined {
+    const serial = ++this.#serial;
+    const timer = this.#channel.add(atMs, serial);
+    if (timer === undefined) return undefined;
+    this.#whenCome.set(serial, whenCome);
+    return {
+      move: (laterMs) => void this.#channel.move(timer, laterMs),
+      off: () => {
+        if (this.#whenCome.delete(serial)) this.#channel.cancel(timer);
+      },
+    };
+  }
+
+  close(): void {
+    this.#channel.close();
+    this.#whenCome.clear();
+  }
+
+  #comes(serial: number): void {
+    const whenCome = this.#whenCome.get(serial);
+    this.#whenCome.delete(serial);
+    whenCome?.();
+  }
+}

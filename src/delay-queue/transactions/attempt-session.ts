@@ -1,0 +1,322 @@
+import type { PoolClient, QueryResult } from 'pg';
+import type { DataSourceOptions, QueryRunner } from 'typeorm';
+import { DelayRolledBackError } from '../api/errors.js';
+import type { DelayEvents } from '../api/events.js';
+import { driverOf } from '../database/application-pool.js';
+import { dataSourceOf } from '../database/chosen-data-source.js';
+import { isInFailedTransaction } from '../database/driver-errors.js';
+import type { EngineConnections } from '../database/engine-connections.js';
+import type { Runner, SessionRunner } from '../database/runner.js';
+import { SessionWatch } from '../database/session-watch.js';
+import { endSessionSql, transactionNowSql } from '../store/sql/attempts.sql.js';
+import { retryPauseMs } from '../tasks/growing-pause.js';
+import { Trouble } from '../tasks/trouble.js';
+import { clientSending, committed, isInTransaction, wasEnded } from './handlers-client.js';
+import type { TransactionGuard } from './transaction-guard.js';
+
+/** What ends a session that does not answer is sent over a connection of its own. */
+export type SessionsEngine = Runner & Pick<EngineConnections, 'on'>;
+
+const START = 'START TRANSACTION';
+const COMMIT = 'COMMIT';
+
+/** A session as the server knows it: the process, its transaction, and when that began. */
+export interface ServerSession {
+  pid: number;
+  began: string;
+  transaction: string;
+}
+
+/** What the session had told when the fence was answered. */
+interface Fenced {
+  watch: SessionWatch;
+  transactions: number;
+  rollbacks: number;
+}
+
+/** The session of the application's pool that a transactional call runs on, from connect to release. */
+export class AttemptSession {
+  /** The application has closed its pool. */
+  isTaken = false;
+  #guard: TransactionGuard | undefined;
+  #known: ServerSession | undefined;
+  #fenced: Fenced | undefined;
+  /** In the driver's list of connected runners, in the place of this one. */
+  #standIn: Pick<QueryRunner, 'release'> | undefined;
+  #client: PoolClient | undefined;
+  #ending: Promise<void> | undefined;
+  #isReleased = false;
+
+  constructor(
+    private readonly runner: QueryRunner,
+    private readonly engine: SessionsEngine,
+  ) {}
+
+  async connect(): Promise<void> {
+    this.#client = (await this.runner.connect()) as PoolClient;
+    SessionWatch.beginIfConnected(this.runner);
+    this.#standInForRunner();
+  }
+
+  /** To be called when the fence is answered. */
+  fenced(by: ServerSession): void {
+    this.#known = by;
+    const watch = SessionWatch.of(this.runner);
+    const { transactions = 0, rollbacks = 0 } = watch ?? {};
+    this.#fenced = watch && { watch, transactions, rollbacks };
+  }
+
+  /** The server has said that the fenced transaction is over. */
+  get isEnded(): boolean {
+    return (
+      this.#fenced !== undefined && this.#fenced.watch.transactions !== this.#fenced.transactions
+    );
+  }
+
+  get known(): ServerSession | undefined {
+    return this.#known;
+  }
+
+  guardedBy(guard: TransactionGuard): void {
+    this.#guard = guard;
+  }
+
+  /** @throws when it is not connected */
+  get client(): PoolClient {
+    if (this.#client === undefined) throw new Error('the session is not connected');
+    return this.#client;
+  }
+
+  /** Past the handler's guard, and past TypeORM, which would send each text anew. */
+  get statements(): SessionRunner {
+    return this.engine.on(this.client);
+  }
+
+  /**
+   * Begins the transaction, with what the engine sends first: in one round trip, unless the transaction names
+   * its level, which it has to do before all else.
+   *
+   * @param first sends one statement, or none
+   */
+  async begin<Answer>(
+    level: DataSourceOptions['isolationLevel'],
+    first: (runner: Runner) => Promise<Answer>,
+  ): Promise<Answer> {
+    if (level !== undefined) {
+      await this.runner.startTransaction(level);
+      return await first(this.statements);
+    }
+    let answered: { with: Answer } | undefined;
+    const { client, statements, runner } = this;
+    const start = async (): Promise<QueryResult> => {
+      let started: QueryResult | undefined;
+      const answer = await first({
+        query: async <Row>(sql: string, parameters: unknown[]) => {
+          const { other, rows } = await statements.queryBehind<Row>(START, sql, parameters);
+          started = other;
+          return rows;
+        },
+      });
+      answered = { with: answer };
+      return started ?? (await client.query(START));
+    };
+    const connect = runner.connect.bind(runner);
+    const connected = Promise.resolve(clientSending(client, START, start));
+    // Through TypeORM, whose subscribers hear of it.
+    runner.connect = () => connected;
+    try {
+      await runner.startTransaction();
+    } finally {
+      runner.connect = connect;
+    }
+    return answered === undefined ? await first(statements) : answered.with;
+  }
+
+  /**
+   * Sends COMMIT, with the last statement if the engine's work allows it.
+   *
+   * @param work what the engine does before
+   * @param committing is called when COMMIT is about to be sent
+   * @throws DelayRolledBackError
+   */
+  async commit(
+    work: (runner: Runner) => Promise<void>,
+    committing: () => void,
+  ): Promise<QueryResult> {
+    const { client, statements } = this;
+    let answer: QueryResult | undefined;
+    const runner: Runner = {
+      query: (sql, parameters) => statements.query(sql, parameters),
+      queryLast: async <Row>(sql: string, parameters: unknown[]) => {
+        const { rows, other } = await statements.queryBefore<Row>(
+          COMMIT,
+          sql,
+          parameters,
+          committing,
+        );
+        answer = other;
+        return rows;
+      },
+    };
+    try {
+      await this.#unlessAnother();
+      await work(runner);
+      if (answer === undefined) committing();
+      return committed(answer ?? (await client.query(COMMIT)));
+    } catch (error) {
+      throw isInFailedTransaction(error) ? new DelayRolledBackError() : error;
+    }
+  }
+
+  /** With the errors that the guard means, once there is one. */
+  byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#guard ? this.#guard.byEngine(work) : work();
+  }
+
+  /** The same for the COMMIT of its transaction, which is this session's {@link commit}. */
+  commitBy(work: () => Promise<void>): Promise<void> {
+    return this.#guard ? this.#guard.commitBy(work) : work();
+  }
+
+  /**
+   * The attempt was cut: its session ends, so that its locks are free before the row is given to
+   * another attempt. Not by a cancel request, which could hit the next user of the connection.
+   */
+  cut(): void {
+    this.#guard?.seal();
+    this.#ending = this.#end();
+  }
+
+  /** Not awaited: what is closed tells no more when the other end is gone. The pool drops it. */
+  close(): void {
+    void this.#client?.end();
+  }
+
+  /** Not while its end is on the way, which would hit the next user of the connection. */
+  async leave(): Promise<void> {
+    await this.#ending;
+    // Whatever a subscriber has begun behind the end goes with the connection.
+    if (this.#client !== undefined && isInTransaction(this.#client)) this.close();
+    await this.#release();
+  }
+
+  /**
+   * Then this side lets go too: on a connection that died silently the handler's statement, or the
+   * ROLLBACK after it, would wait for ever, and the pool would be one connection short.
+   */
+  async #end(): Promise<void> {
+    if (this.#client === undefined || this.#isReleased || this.runner.isReleased) return;
+    await this.#terminate();
+    this.close();
+    // Now, since a handler that never returns would keep its place in the pool.
+    await this.#release();
+  }
+
+  /** On the server: a statement there goes on, and holds its locks, although its client has gone. */
+  async #terminate(): Promise<void> {
+    try {
+      if (this.known !== undefined) {
+        await this.engine.query(endSessionSql(), [this.known.pid, this.known.began]);
+      }
+    } catch {
+      // Then idle_in_transaction_session_timeout ends it.
+    }
+  }
+
+  /**
+   * Behind a text that ended the transaction and began the next one, the rows are not held: nothing may be committed.
+   * Asked of the server only where something was rolled back; to a savepoint, mostly.
+   *
+   * @throws DelayInvalidError
+   */
+  async #unlessAnother(): Promise<void> {
+    if (this.#fenced === undefined) return;
+    const { watch, rollbacks } = this.#fenced;
+    let isAnother = this.isEnded;
+    if (!isAnother && watch.rollbacks !== rollbacks) {
+      const [now] = await this.statements.query<{ transaction: string | null }>(
+        transactionNowSql(),
+        [],
+      );
+      isAnother = now?.transaction !== this.#known?.transaction;
+    }
+    if (isAnother) throw wasEnded();
+  }
+
+  /**
+   * A handler may not release the runner that it is given. The application may: `destroy()` releases whatever stands in
+   * the driver's list, and would find a runner there that refuses.
+   */
+  #standInForRunner(): void {
+    const runners = this.#connectedRunners;
+    const index = runners.indexOf(this.runner);
+    if (index === -1) return;
+    this.#standIn = { release: () => this.#taken() };
+    runners[index] = this.#standIn;
+  }
+
+  /** The application closes its pool, and waits for this connection. */
+  async #taken(): Promise<void> {
+    this.isTaken = true;
+    this.#guard?.seal();
+    // Waited for before the row is given back, not by the application.
+    this.#ending = this.#terminate();
+    this.close();
+    await this.#release();
+  }
+
+  get #connectedRunners(): Pick<QueryRunner, 'release'>[] {
+    const dataSource = dataSourceOf(this.runner);
+    return (dataSource && driverOf(dataSource).connectedQueryRunners) ?? [];
+  }
+
+  #release(): Promise<void> {
+    this.#isReleased = true;
+    const index = this.#standIn ? this.#connectedRunners.indexOf(this.#standIn) : -1;
+    if (index !== -1) this.#connectedRunners.splice(index, 1);
+    return this.#guard ? this.#guard.release() : this.runner.release();
+  }
+}
+
+/**
+ * How long calls rest while the transactions of attempts cannot begin: for longer after each failure in
+ * a row. Else what is due would be claimed and given back as fast as the database refuses.
+ */
+export class BeginRest {
+  readonly #trouble: Trouble;
+  #failures = 0;
+  #restUntilMs = -Infinity;
+
+  constructor(events: DelayEvents) {
+    this.#trouble = new Trouble(events, 'begin');
+  }
+
+  worked(): void {
+    this.#failures = 0;
+    this.#restUntilMs = -Infinity;
+    this.#trouble.worked();
+  }
+
+  /** Calls it once, when something else works again. @returns what calls that off */
+  whenAnotherWorks(wake: () => void): () => void {
+    return this.#trouble.whenAnotherWorks(() => {
+      this.#restUntilMs = -Infinity;
+      wake();
+    });
+  }
+
+  /**
+   * A transaction that fails while others rest already counts as the same failure.
+   *
+   * @param nowMs `performance.now()`
+   * @returns how long the call rests, in milliseconds
+   */
+  failed(error: unknown, nowMs: number): number {
+    this.#trouble.failed(error);
+    if (nowMs >= this.#restUntilMs) {
+      this.#failures += 1;
+      this.#restUntilMs = nowMs + retryPauseMs(this.#failures);
+    }
+    return this.#restUntilMs - nowMs;
+  }
+}

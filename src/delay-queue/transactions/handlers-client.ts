@@ -1,0 +1,331 @@
+import type { PoolClient, QueryResult } from 'pg';
+import {
+  DelayError,
+  DelayInvalidError,
+  DelayLeaseLostError,
+  DelayRolledBackError,
+  DelayTransactionOverError,
+} from '../api/errors.js';
+import { transactionEndIn } from './transaction-end.js';
+
+/** The same object, such as a client, with some methods replaced. */
+export function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
+  return new Proxy(its, {
+    get(target, name) {
+      if (typeof name === 'string' && Object.hasOwn(methods, name)) return methods[name];
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value;
+    },
+  });
+}
+
+/** The same client with something else in the place of one statement that has no parameters. */
+export function clientSending(
+  client: PoolClient,
+  statement: 'START TRANSACTION' | 'COMMIT',
+  instead: () => Promise<unknown>,
+): PoolClient {
+  const query = client.query.bind(client) as unknown as (...all: unknown[]) => unknown;
+  return withMethods(client, {
+    query: (...all: unknown[]) => (all[0] === statement ? instead() : query(...all)),
+  });
+}
+
+/**
+ * After an error in the transaction the server answers ROLLBACK to a COMMIT, and no error.
+ * @throws DelayRolledBackError
+ */
+export function committed(answer: QueryResult): QueryResult {
+  if (answer.command !== 'COMMIT') throw new DelayRolledBackError();
+  return answer;
+}
+
+/** Whether a COMMIT that failed with this error has certainly not happened. */
+export const isRolledBack = (error: unknown): boolean =>
+  error instanceof DelayRolledBackError || error instanceof DelayLeaseLostError;
+
+/** TypeORM wraps whatever a client throws. */
+export function rethrow(error: unknown): never {
+  const cause: unknown =
+    error instanceof Error && 'driverError' in error ? error.driverError : undefined;
+  throw cause instanceof DelayError ? cause : error;
+}
+
+/** By what the server said with its last answer; older versions of `pg` did not keep it. */
+export const isOutsideTransaction = (client: PoolClient): boolean => statusOf(client) === 'I';
+
+export function isInTransaction(client: PoolClient): boolean {
+  const status = statusOf(client);
+  return status === 'T' || status === 'E';
+}
+
+function statusOf(client: PoolClient): string | null | undefined {
+  const { getTransactionStatus } = client as { getTransactionStatus?: () => string | null };
+  return getTransactionStatus?.call(client);
+}
+
+/** However it came about, the claim no longer protects what the handler did. */
+export const wasEnded = (): DelayInvalidError =>
+  new DelayInvalidError('manager', 'the transaction was ended while the handler ran');
+
+/** Why a handler may not end the transaction, or give away the connection, that it was given. */
+export const NOT_THE_HANDLERS =
+  'the transaction belongs to the attempt: return to commit it, throw to roll it back';
+
+type Callback = (error: unknown, result?: unknown) => void;
+type Call = [config: unknown, values: unknown, callback: unknown];
+
+/** An object that `pg` lets talk to the connection directly: a query of `pg`'s own class, a cursor, a stream. */
+interface Submittable {
+  submit: (connection: Wire) => unknown;
+  handleError: (error: unknown, connection: unknown) => void;
+  handleReadyForQuery: (connection: unknown) => void;
+}
+
+/** What a Submittable speaks to: `pg`'s connection. */
+interface Wire {
+  query(text: unknown): unknown;
+  parse(statement: { text?: unknown }, ...more: unknown[]): unknown;
+}
+
+interface Statement {
+  /** Whether its answers come by themselves; a cursor has to be read to its end. */
+  endsByItself: boolean;
+  /** As it was given: its caller may put another text into it while it waits. */
+  config: unknown;
+  send: () => void;
+  refuse: (error: unknown) => void;
+}
+
+/**
+ * The connection of a transactional attempt as its handler sees it. One statement at a time goes to the real
+ * client. The others wait in here, where they can still be refused: a statement in the client's own queue is
+ * sent, whatever became of the attempt. After the seal all statements are refused.
+ */
+export class HandlersClient {
+  /** What the handler gets instead of the client. */
+  readonly facade: PoolClient;
+  readonly #query: (...call: Call) => unknown;
+  readonly #waiting: Statement[] = [];
+  #sent: Statement | undefined;
+  #isSealed = false;
+  #onQuiet: (() => void) | undefined;
+
+  /** @param isEnded whether the server has said that the attempt's transaction is over: what comes now would be kept */
+  constructor(
+    private readonly client: PoolClient,
+    private readonly isEnded: () => boolean,
+  ) {
+    this.#query = client.query.bind(client);
+    this.facade = withMethods(client, {
+      query: (...call: Call) => this.#take(call),
+      connect: forbidden,
+      end: forbidden,
+      release: forbidden,
+    });
+  }
+
+  /** A statement is on its way. */
+  get isBusy(): boolean {
+    return this.#sent !== undefined;
+  }
+
+  seal(): void {
+    this.#isSealed = true;
+    for (const statement of this.#waiting.splice(0)) {
+      statement.refuse(new DelayTransactionOverError());
+    }
+  }
+
+  /**
+   * Resolves when the statement on its way has been answered.
+   * @returns false when that may never happen: the handler would have to read its cursor to the end
+   */
+  async quiet(): Promise<boolean> {
+    if (this.#sent === undefined) return true;
+    if (!this.#sent.endsByItself) return false;
+    await new Promise<void>((resolve) => {
+      this.#onQuiet = resolve;
+    });
+    return true;
+  }
+
+  /** `pg` takes a statement in three ways: it answers a promise, calls a callback, or takes a Submittable. */
+  #take(call: Call): unknown {
+    const [config] = call;
+    if (isSubmittable(config)) {
+      this.#enqueue(this.#submission(config, call));
+      return config;
+    }
+    const callback = callbackOf(call);
+    if (callback !== undefined) {
+      this.#enqueue(this.#question(call, callback));
+      return undefined;
+    }
+    const answered = new Promise((resolve, reject) => {
+      const answer: Callback = (error, result) => (error ? reject(error) : resolve(result));
+      this.#enqueue(this.#question(call, answer));
+    });
+    return answered.catch((error: unknown) => {
+      // As `pg` does: a stack that leads to the code that sent the statement, not to the socket.
+      if (error instanceof Error) Error.captureStackTrace(error);
+      throw error;
+    });
+  }
+
+  #question([config, values]: Call, callback: Callback): Statement {
+    const statement: Statement = {
+      endsByItself: true,
+      config,
+      send: () => {
+        const answered: Callback = (error, result) => {
+          this.#ended(statement);
+          callback(error, result);
+        };
+        this.#query(config, typeof values === 'function' ? undefined : values, answered);
+      },
+      // Later, as an answer would be.
+      refuse: (error) => process.nextTick(callback, error),
+    };
+    return statement;
+  }
+
+  #submission(config: Submittable, call: Call): Statement {
+    const statement: Statement = {
+      endsByItself: false,
+      config,
+      send: () => {
+        const restores = ENDS.map((end) => {
+          const original = config[end] as ((...told: unknown[]) => void) | undefined;
+          return replaced(config, end, (...told: unknown[]) => {
+            for (const restore of restores) restore();
+            this.#ended(statement);
+            original?.apply(config, told);
+          });
+        });
+        if (textOf(config) === undefined) restores.push(submitsNoEnd(config));
+        this.#query(...call);
+      },
+      refuse: (error) => process.nextTick(() => config.handleError(error, this.#connection)),
+    };
+    return statement;
+  }
+
+  #enqueue(statement: Statement): void {
+    const refusal = this.#isSealed
+      ? new DelayTransactionOverError()
+      : this.#refusalOf(statement.config);
+    if (refusal !== undefined) statement.refuse(refusal);
+    else if (this.#sent !== undefined) this.#waiting.push(statement);
+    else this.#send(statement);
+  }
+
+  #send(statement: Statement): void {
+    this.#sent = statement;
+    try {
+      const refusal = this.#refusalOf(statement.config);
+      if (refusal === undefined) return statement.send();
+      statement.refuse(refusal);
+    } catch (error) {
+      // `pg` itself throws for a statement without a text, or a callback that is no function.
+      statement.refuse(error);
+    }
+    this.#ended(statement);
+  }
+
+  #ended(statement: Statement): void {
+    if (this.#sent !== statement) return;
+    this.#sent = undefined;
+    const next = this.#waiting.shift();
+    if (next !== undefined) this.#send(next);
+    else this.#onQuiet?.();
+  }
+
+  /** TypeORM's own savepoints are fine; the end of the transaction is the engine's alone to write. */
+  #refusalOf(config: unknown): DelayInvalidError | undefined {
+    if (this.isEnded()) return wasEnded();
+    return refusalOf(textOf(config) ?? this.#preparedAs(config));
+  }
+
+  /** A statement that its session knows by a name needs no text. */
+  #preparedAs(config: unknown): unknown {
+    const name = propertyOf(config, 'name');
+    const known = propertyOf(this.#connection, 'parsedStatements');
+    return typeof name === 'string' ? propertyOf(known, name) : undefined;
+  }
+
+  get #connection(): unknown {
+    return propertyOf(this.client, 'connection');
+  }
+}
+
+const ENDS = ['handleReadyForQuery', 'handleError'] as const;
+
+/** @returns what puts the method back, unless it was replaced since */
+function replaced(its: Submittable, method: keyof Submittable, by: unknown): () => void {
+  const original = Object.getOwnPropertyDescriptor(its, method);
+  Object.defineProperty(its, method, { configurable: true, writable: true, value: by });
+  return () => {
+    if (its[method] !== by) return;
+    if (original === undefined) Reflect.deleteProperty(its, method);
+    else Object.defineProperty(its, method, original);
+  };
+}
+
+/** One that does not show its text is heard where it speaks. */
+function submitsNoEnd(config: Submittable): () => void {
+  const submit = config.submit.bind(config);
+  return replaced(config, 'submit', (connection: Wire) => {
+    let refusal: DelayInvalidError | undefined;
+    const unlessEnd = (text: unknown, send: () => unknown): unknown => {
+      refusal ??= refusalOf(text);
+      return refusal === undefined ? send() : undefined;
+    };
+    const heard = withMethods(connection, {
+      query: (text: unknown) => unlessEnd(text, () => connection.query(text)),
+      parse: (...all: Parameters<Wire['parse']>) =>
+        unlessEnd(all[0].text, () => connection.parse(...all)),
+    });
+    const error = submit(heard);
+    return refusal ?? error;
+  });
+}
+
+function forbidden(): never {
+  throw new DelayInvalidError('manager', NOT_THE_HANDLERS);
+}
+
+const isSubmittable = (config: unknown): config is Submittable =>
+  typeof config === 'object' &&
+  config !== null &&
+  'submit' in config &&
+  typeof config.submit === 'function';
+
+function callbackOf([config, values, callback]: Call): Callback | undefined {
+  if (typeof callback === 'function') return callback as Callback;
+  if (typeof values === 'function') return values as Callback;
+  const own: unknown =
+    typeof config === 'object' && config !== null && 'callback' in config && config.callback;
+  return typeof own === 'function' ? (own as Callback) : undefined;
+}
+
+function propertyOf(of: unknown, name: string): unknown {
+  return typeof of === 'object' && of !== null ? Reflect.get(of, name) : undefined;
+}
+
+/** Of a statement in any form that `pg` takes; a stream keeps it in its cursor. */
+function textOf(config: unknown): string | undefined {
+  const texts = [
+    config,
+    propertyOf(config, 'text'),
+    propertyOf(propertyOf(config, 'cursor'), 'text'),
+  ];
+  return texts.find((text): text is string => typeof text === 'string');
+}
+
+function refusalOf(text: unknown): DelayInvalidError | undefined {
+  const end = typeof text === 'string' ? transactionEndIn(text) : undefined;
+  return end === undefined
+    ? undefined
+    : new DelayInvalidError('manager', `${end} was not sent: ${NOT_THE_HANDLERS}`);
+}

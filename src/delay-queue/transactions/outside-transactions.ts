@@ -1,0 +1,149 @@
+import { type DataSource, type EntityManager, QueryFailedError } from 'typeorm';
+import { DelayError, DelayOutcomeUnknownError, DelayUnavailableError } from '../api/errors.js';
+import { BorrowedConnection, poolOptionsOf } from '../database/application-pool.js';
+import { queryTimeoutMsOf } from '../database/connection-config.js';
+import {
+  isInFailedTransaction,
+  isReadOnly,
+  isRefusal,
+  ranOutOfTime,
+} from '../database/driver-errors.js';
+import type { CallersPool } from '../database/own-pool.js';
+import type { Runner } from '../database/runner.js';
+import { despiteDeadlocks, dropData } from './callers-transaction.js';
+
+/**
+ * Statements of callers without a transaction: each statement is a transaction of its own. No caller waits for
+ * ever. When a statement was sent and not answered, its error says that it may have happened.
+ */
+export class OutsideTransactions {
+  /** For statements that read: on the application's pool. */
+  readonly reads: Runner = { query: (sql, parameters) => this.#read(sql, parameters) };
+  readonly writes: Runner = {
+    query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
+  };
+  /**
+   * For statements that write for many callers at once: on the engine's connections when it has some for
+   * callers, with the errors that TypeORM would give.
+   */
+  readonly together: Runner = {
+    query: (sql, parameters) => despiteDeadlocks(() => this.#together(sql, parameters)),
+  };
+
+  constructor(
+    private readonly dataSource: DataSource,
+    private readonly engine: CallersPool,
+  ) {}
+
+  /** How long a caller waits, for a connection and an answer together. */
+  get limitMs(): number {
+    return queryTimeoutMsOf(poolOptionsOf(this.dataSource));
+  }
+
+  /**
+   * Several statements that are one transaction. An error before COMMIT is sent says that nothing was
+   * written.
+   */
+  async transaction<Result>(
+    work: (manager: EntityManager, runner: Runner) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#borrowed(async (connection) => {
+      const { runner } = connection;
+      let isCommitting = false;
+      try {
+        await connection.answered(runner.startTransaction());
+        const result = await work(runner.manager, {
+          query: (sql, parameters) => connection.query(sql, parameters),
+          transaction: 'ours',
+        });
+        isCommitting = true;
+        await connection.answered(runner.commitTransaction());
+        return result;
+      } catch (error) {
+        if (isCommitting) throw outcomeOf(error);
+        await connection.answered(runner.rollbackTransaction()).catch(() => {});
+        throw withoutEffect(error);
+      }
+    });
+  }
+
+  /** On the application's pool when the engine's has no connection; both share one limit. */
+  async #together<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    const byMs = performance.now() + this.limitMs;
+    try {
+      const rows = await this.engine.callers?.tryQuery<Row>(sql, parameters);
+      if (rows !== undefined) return rows;
+    } catch (error) {
+      dropData(error);
+      if (ranOutOfTime(error))
+        throw new DelayUnavailableError('the server did not get to it in time', error);
+      if (!isRefusal(error)) throw outcomeOf(error);
+      if (isOfSession(error)) throw withoutEffect(error);
+      throw new QueryFailedError(sql, undefined, error as Error);
+    }
+    return this.#write<Row>(sql, parameters, byMs - performance.now());
+  }
+
+  #write<Row>(sql: string, parameters: unknown[], limitMs = this.limitMs): Promise<Row[]> {
+    return this.#borrowed(async (connection) => {
+      try {
+        return await connection.query<Row>(sql, parameters);
+      } catch (error) {
+        throw outcomeOf(error);
+      }
+    }, limitMs);
+  }
+
+  #read<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
+    return this.#borrowed(async (connection) => {
+      try {
+        return await connection.query<Row>(sql, parameters);
+      } catch (error) {
+        throw withoutEffect(error);
+      }
+    });
+  }
+
+  async #borrowed<Result>(
+    work: (connection: BorrowedConnection) => Promise<Result>,
+    limitMs = this.limitMs,
+  ): Promise<Result> {
+    const connection = await BorrowedConnection.take(this.dataSource, limitMs);
+    try {
+      return await work(connection);
+    } catch (error) {
+      dropData(error);
+      throw error;
+    } finally {
+      await connection.release();
+    }
+  }
+}
+
+/** A refusal of the server stays as it is. After any other error the statement may have happened. */
+function outcomeOf(error: unknown): unknown {
+  if (isOfSession(error)) return withoutEffect(error);
+  return isOutcome(error) ? error : new DelayOutcomeUnknownError(causeOf(error));
+}
+
+/** The same for statements that wrote nothing, since their COMMIT was never sent. */
+function withoutEffect(error: unknown): unknown {
+  if (isOfSession(error)) {
+    const why = `the session that the pool gave takes no writes (${(error as Error).message})`;
+    return new DelayUnavailableError(why, causeOf(error));
+  }
+  return isOutcome(error)
+    ? error
+    : new DelayUnavailableError('the connection was lost before the answer came', causeOf(error));
+}
+
+/** A refusal that says nothing of the statement: its session is read-only, or was given in a transaction that had failed. */
+const isOfSession = (error: unknown): boolean => isReadOnly(error) || isInFailedTransaction(error);
+
+const isOutcome = (error: unknown): boolean => isRefusal(error) || error instanceof DelayError;
+
+/** The driver's own error, without data. */
+function causeOf(error: unknown): unknown {
+  dropData(error);
+  return error instanceof QueryFailedError ? error.driverError : error;
+}

@@ -1,0 +1,229 @@
+import type { PoolClient, QueryResult } from 'pg';
+import type { QueryRunner } from 'typeorm';
+import { DelayInvalidError, DelayTransactionOverError } from '../api/errors.js';
+import { EngineSide } from './handler-context.js';
+import {
+  clientSending,
+  HandlersClient,
+  isOutsideTransaction,
+  NOT_THE_HANDLERS,
+  rethrow,
+  wasEnded,
+} from './handlers-client.js';
+import { depthOf } from './transaction-end.js';
+
+const COMMIT = 'COMMIT';
+
+/**
+ * Stands between a handler and the transaction that it was given. The handler may write, and may begin
+ * transactions inside it (savepoints), which the handler has to end. It may not end the outermost transaction
+ * or the connection. Once its attempt is decided, the handler may do nothing more, by manager, repository,
+ * query builder, runner, or the raw client.
+ */
+export class TransactionGuard {
+  /**
+   * Tells the engine's statements from the handler's. The two share the runner, because subscribers of the
+   * application know the transaction by its runner; and what a subscriber does at COMMIT is part of the COMMIT.
+   */
+  readonly #engine = new EngineSide();
+  readonly #handlers: HandlersClient;
+  /** Transactions of the handler's own that are not ended. */
+  #open = 0;
+  /** Statements of the handler's that are not answered. */
+  #running = 0;
+  #isOver = false;
+  /** The attempt's own COMMIT is on its way: a subscriber may send one of its own behind the end. */
+  #isCommitting = false;
+  #release: () => Promise<void> = () => Promise.resolve();
+
+  /**
+   * @param client that of the runner
+   * @param isEnded whether the server has said that the attempt's transaction is over
+   * @param commit in place of TypeORM's COMMIT, by which it decides what is sent with it
+   */
+  constructor(
+    private readonly runner: QueryRunner,
+    private readonly client: PoolClient,
+    isEnded: () => boolean,
+    private readonly commit: () => Promise<QueryResult>,
+  ) {
+    this.#handlers = new HandlersClient(client, isEnded);
+    this.#guardStatements();
+    this.#guardTransactions();
+    this.#guardRelease();
+  }
+
+  /** Does the engine's work with the transaction. */
+  byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#engine.run(work);
+  }
+
+  /** Has TypeORM commit the attempt's transaction. */
+  async commitBy(work: () => Promise<void>): Promise<void> {
+    this.#isCommitting = true;
+    try {
+      await this.byEngine(work);
+    } finally {
+      this.#isCommitting = false;
+    }
+  }
+
+  /** The attempt is decided: nothing of the handler's is sent from now on. */
+  seal(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#handlers.seal();
+    this.#hideRelease();
+  }
+
+  /**
+   * Ends the handler's part, once the statement that it had sent is answered.
+   *
+   * @param hasResolved the handler says that all is well
+   * @returns why the transaction must not be committed all the same, and whether its connection can be used
+   */
+  async end(hasResolved: boolean): Promise<{ objection: Error | undefined; isUsable: boolean }> {
+    // What it has begun and not awaited comes this far, unless it waits for something else first.
+    if (hasResolved) await new Promise<void>((resolve) => process.nextTick(resolve));
+    const whole = this.#unlessBroken();
+    const objection = this.#unlessBusy() ?? whole;
+    this.seal();
+    const isUsable = (await this.#handlers.quiet()) && whole === undefined;
+    return { objection, isUsable };
+  }
+
+  /** Gives the connection back. */
+  async release(): Promise<void> {
+    this.seal();
+    await this.byEngine(() => this.#release());
+  }
+
+  get #isEngine(): boolean {
+    return this.#engine.isCurrent;
+  }
+
+  #unlessBusy(): Error | undefined {
+    return this.#running > 0 || this.#handlers.isBusy
+      ? new DelayInvalidError(
+          'manager',
+          'the handler returned while a statement of its own was on its way: await it',
+        )
+      : undefined;
+  }
+
+  /** What it left open, or ended, goes with the connection. */
+  #unlessBroken(): Error | undefined {
+    if (this.#open > 0 || depthOf(this.runner) > 1) {
+      return new DelayInvalidError(
+        'manager',
+        'the handler returned while a transaction that it began is open: await it, or end it',
+      );
+    }
+    // When the handler swallowed an error and a savepoint then cannot be made, TypeORM rolls back all of it.
+    if (!this.runner.isTransactionActive || isOutsideTransaction(this.client)) {
+      return wasEnded();
+    }
+    return undefined;
+  }
+
+  #guardStatements(): void {
+    const { runner } = this;
+    const query = runner.query.bind(runner) as (...all: unknown[]) => Promise<unknown>;
+    const stream = runner.stream.bind(runner);
+    // Made once: each `resolve` of a Proxy asks it whether it is a promise.
+    const ofEngine = Promise.resolve(clientSending(this.client, COMMIT, () => this.#sendCommit()));
+    const ofHandler = Promise.resolve(this.#handlers.facade);
+    const own = {
+      connect: () => {
+        if (this.#isEngine) return ofEngine;
+        return this.#isOver ? Promise.reject(new DelayTransactionOverError()) : ofHandler;
+      },
+      query: (...all: unknown[]) => this.#of(() => query(...all)),
+      stream: (...all: Parameters<QueryRunner['stream']>) => this.#of(() => stream(...all)),
+    };
+    Object.assign(runner, own);
+  }
+
+  async #sendCommit(): Promise<QueryResult> {
+    if (!this.#isCommitting) return this.client.query(COMMIT);
+    const answer = await this.commit();
+    this.#isCommitting = false;
+    return answer;
+  }
+
+  #guardTransactions(): void {
+    const { runner } = this;
+    const startTransaction = runner.startTransaction.bind(runner);
+    const commitTransaction = runner.commitTransaction.bind(runner);
+    const rollbackTransaction = runner.rollbackTransaction.bind(runner);
+    const end = (ends: () => Promise<void>) => () => (this.#isEngine ? ends() : this.#end(ends));
+    runner.startTransaction = (level) =>
+      this.#isEngine
+        ? startTransaction(level)
+        : this.#ofHandler(() => this.#begin(startTransaction, level));
+    runner.commitTransaction = end(commitTransaction);
+    runner.rollbackTransaction = end(rollbackTransaction);
+  }
+
+  #guardRelease(): void {
+    const { runner } = this;
+    this.#release = runner.release.bind(runner);
+    runner.release = () => this.#ofHandler(() => Promise.reject(notTheHandlers()));
+  }
+
+  /**
+   * Nothing that comes later may get as far as TypeORM, which would answer first and in words of its own. Not
+   * before: all that looks at a runner with such a property is slower.
+   */
+  #hideRelease(): void {
+    let { isReleased } = this.runner;
+    Object.defineProperty(this.runner, 'isReleased', {
+      get: () => this.#isEngine && isReleased,
+      set: (isNow: boolean) => {
+        isReleased = isNow;
+      },
+    });
+  }
+
+  #of<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#isEngine ? work().catch(rethrow) : this.#ofHandler(work);
+  }
+
+  async #ofHandler<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#isOver) throw new DelayTransactionOverError();
+    this.#running += 1;
+    try {
+      return await work();
+    } catch (error) {
+      return rethrow(error);
+    } finally {
+      this.#running -= 1;
+    }
+  }
+
+  async #begin(
+    startTransaction: QueryRunner['startTransaction'],
+    ...level: Parameters<QueryRunner['startTransaction']>
+  ): Promise<void> {
+    const before = depthOf(this.runner);
+    // From now on: a handler that does not wait for it may be gone before it has begun.
+    this.#open += 1;
+    try {
+      await startTransaction(...level);
+    } catch (error) {
+      // Where a subscriber throws it has begun all the same, and TypeORM ends it.
+      if (depthOf(this.runner) === before) this.#open -= 1;
+      throw error;
+    }
+  }
+
+  #end(end: () => Promise<void>): Promise<void> {
+    return this.#ofHandler(async () => {
+      if (this.#open === 0) throw notTheHandlers();
+      await end();
+      this.#open -= 1;
+    });
+  }
+}
+
+const notTheHandlers = (): Error => new DelayInvalidError('manager', NOT_THE_HANDLERS);

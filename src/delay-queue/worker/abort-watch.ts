@@ -1,0 +1,58 @@
+import type { DelayEvents } from '../api/events.js';
+import type { AttemptStore } from '../store/attempt.store.js';
+import { inParts, StatementSize } from '../store/statement-size.js';
+import { Paced, RecurringTask } from '../tasks/recurring-task.js';
+import { Trouble } from '../tasks/trouble.js';
+import type { HeldClaim, InFlight } from './claims.js';
+
+/** Claims of one statement. */
+const BATCH_MAX = 1_000;
+
+/** How often a node that runs something looks when no hint came: one was lost, or LISTEN does not work here. */
+const LOOK_EVERY_MS = 2_000;
+
+/** Between two looks that hints ask for. */
+const HINTED_PAUSE_MS = 50;
+
+/**
+ * Ends the attempts of this node that a cancel wants to end. The wish is a row of the table `abort`, which only the
+ * application may write. A hint is no wish: each login that may connect can send one, so it brings a look forward and nothing more.
+ */
+export class AbortWatch {
+  readonly #task: RecurringTask;
+  readonly #hinted: Paced;
+  readonly #size = new StatementSize(BATCH_MAX);
+  readonly #trouble: Trouble;
+
+  constructor(
+    private readonly store: Pick<AttemptStore, 'takeAborts'>,
+    private readonly inFlight: InFlight,
+    events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'abort');
+    this.#task = new RecurringTask(() => this.#look(), this.#trouble);
+    this.#hinted = new Paced(() => this.#task.runNow(), HINTED_PAUSE_MS);
+  }
+
+  start(): void {
+    this.#task.start(LOOK_EVERY_MS);
+  }
+
+  stop(): Promise<void> {
+    this.#hinted.stop();
+    return this.#task.stop();
+  }
+
+  /** Attempts of these delays are to end, as a hint says. */
+  hinted(ids: readonly number[]): void {
+    if (ids.some((id) => this.inFlight.runs(id))) this.#hinted.ask();
+  }
+
+  async #look(): Promise<number> {
+    const running = this.inFlight.all().filter(({ over }) => !over);
+    const take = async (some: readonly HeldClaim[]): Promise<void> =>
+      this.inFlight.abort(await this.store.takeAborts(some));
+    await inParts(running, this.#size, take, this.#trouble);
+    return LOOK_EVERY_MS;
+  }
+}

@@ -1,0 +1,204 @@
+import { describeError } from '../api/error-text.js';
+import { isLasting } from '../database/driver-errors.js';
+import type { LookedRow } from '../store/rows/attempt-rows.js';
+import { StatementSize } from '../store/statement-size.js';
+import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
+import { Moment, within } from '../tasks/signal.js';
+import type { Trouble } from '../tasks/trouble.js';
+
+/** Rows of one statement. */
+const BATCH_MAX = 500;
+
+/** What a batcher needs from outside. */
+export interface BatcherParts<Item> {
+  /** Whose attempts these are. */
+  node: string;
+  /**
+   * Writes in one statement; answers the ids it wrote.
+   * @param reduced how much of an item is left out: 0 nothing, and one more for each time that it was refused alone
+   */
+  write: (items: readonly Item[], reduced: number) => Promise<readonly number[]>;
+  /** How often an item can be written with less; default never. */
+  reductions?: number;
+  /** The committed state of the rows that were not written. */
+  lookAt: (ids: readonly number[]) => Promise<readonly LookedRow[]>;
+  /** Whether what is written is removed: a row that stands there was not. */
+  removes?: boolean;
+  trouble: Pick<Trouble, 'failed' | 'worked' | 'pause'>;
+  /** Told after each batch: there is room for more. */
+  onProgress: () => void;
+}
+
+/**
+ * What became of an item. `gone`: the row is no longer the item's. `refused`: Postgres takes nothing of it, and will not when
+ * it is asked again.
+ */
+export type Written = 'written' | 'gone' | 'refused';
+
+interface Pending<Item> {
+  item: Item;
+  tell: (result: Written, item: Item) => void;
+  /** Times it was refused alone. */
+  reduced: number;
+  /** Times it was found locked. */
+  timesLocked: number;
+  /** A statement with it failed, and may have been committed all the same. */
+  unsure: boolean;
+}
+
+/**
+ * Writes fenced by epoch, many per statement: one statement is on its way at a time, and what
+ * gathers meanwhile makes the next. Alone it waits for nothing; under load the batches grow by
+ * themselves. Never waits for a locked row, never gives up, keeps no order.
+ */
+export class Batcher<Item extends { id: number; epoch: number }> {
+  #waiting: Pending<Item>[] = [];
+  /** Those of which less is written: they come first, each alone. */
+  readonly #reduced: Pending<Item>[] = [];
+  #open = 0;
+  #flushing = false;
+  #failures = 0;
+  readonly #size = new StatementSize(BATCH_MAX);
+  #closed = false;
+  readonly #empty = new Moment();
+
+  constructor(private readonly parts: BatcherParts<Item>) {}
+
+  /** Items that are not written yet. */
+  get size(): number {
+    return this.#open;
+  }
+
+  add(item: Item, tell: Pending<Item>['tell']): void {
+    this.#open += 1;
+    this.#enqueue({ item, tell, timesLocked: 0, reduced: 0, unsure: false });
+  }
+
+  /** Resolves when all is written, or after `withinMs`. At shutdown this keeps the process alive, and no pause does. */
+  async whenEmpty(withinMs: number): Promise<void> {
+    if (this.#open > 0) await within(this.#empty.next, withinMs);
+  }
+
+  /** Gives up what is not written, because the connections are about to close. */
+  close(): void {
+    this.#closed = true;
+  }
+
+  #enqueue(pending: Pending<Item>): void {
+    this.#queueOf(pending).push(pending);
+    if (this.#flushing || this.#closed) return;
+    this.#flushing = true;
+    // All that ends in this turn of the event loop travels together.
+    setImmediate(() => void this.#flush());
+  }
+
+  #queueOf({ reduced }: Pending<Item>): Pending<Item>[] {
+    return reduced > 0 ? this.#reduced : this.#waiting;
+  }
+
+  async #flush(): Promise<void> {
+    while (this.#waiting.length + this.#reduced.length > 0 && !this.#closed) {
+      const batch = this.#take();
+      let left = batch;
+      try {
+        left = await this.#write(left);
+        if (left.length > 0) await this.#lookAfter(left);
+        this.#failures = 0;
+        this.parts.trouble.worked();
+        this.parts.onProgress();
+      } catch (error) {
+        this.#failures += 1;
+        this.parts.trouble.failed(error);
+        const isRefused = isLasting(error);
+        // In smaller batches: one that the database refuses ends up alone.
+        this.#size.failed(batch.length);
+        const [only, ...others] = left;
+        const isAlone = left === batch && only !== undefined && others.length === 0;
+        if (isRefused && isAlone) this.#reduce(only, error);
+        // Behind the others.
+        else for (const pending of left) this.#queueOf(pending).push(pending);
+        if (!isRefused) await this.parts.trouble.pause(retryPauseMs(this.#failures));
+      }
+    }
+    this.#flushing = false;
+  }
+
+  /**
+   * One item per row: a statement's answer names the row alone, and its successor may be waiting. One of which less is written
+   * is alone.
+   */
+  #take(): Pending<Item>[] {
+    const reduced = this.#reduced.shift();
+    if (reduced !== undefined) return [reduced];
+    const taken = this.#waiting.splice(0, this.#size.now);
+    const ids = new Set(taken.map((pending) => pending.item.id));
+    return taken.filter((pending) => {
+      const isFirst = ids.delete(pending.item.id);
+      if (!isFirst) this.#waiting.push(pending);
+      return isFirst;
+    });
+  }
+
+  /** Tells those that are written. @returns the others */
+  async #write(batch: readonly Pending<Item>[]): Promise<Pending<Item>[]> {
+    let ids: readonly number[];
+    const items = batch.map((pending) => pending.item);
+    const [{ reduced }] = batch as readonly [Pending<Item>];
+    try {
+      ids = await this.#size.run(items.length, () => this.parts.write(items, reduced));
+    } catch (error) {
+      if (!isLasting(error)) for (const pending of batch) pending.unsure = true;
+      throw error;
+    }
+    const written = new Set(ids);
+    const missing: Pending<Item>[] = [];
+    for (const pending of batch) {
+      if (written.has(pending.item.id)) this.#tell(pending, 'written');
+      else missing.push(pending);
+    }
+    return missing;
+  }
+
+  async #lookAfter(missing: readonly Pending<Item>[]): Promise<void> {
+    const rows = await this.parts.lookAt(missing.map((pending) => pending.item.id));
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    for (const pending of missing) {
+      const row = byId.get(pending.item.id);
+      // Epoch and owner: a claim whose outcome is unknown is given back under the
+      // epoch that it would have, and a caller's write may have given the row that very one.
+      const isOurs = row?.epoch === pending.item.epoch && row.leased_by === this.parts.node;
+      if (isOurs) this.#locked(pending);
+      else this.#tell(pending, this.#mayBeWritten(pending, row) ? 'written' : 'gone');
+    }
+  }
+
+  /** Of a row that is not the item's any more. */
+  #mayBeWritten({ unsure, item }: Pending<Item>, row: LookedRow | undefined): boolean {
+    if (!unsure || row === undefined) return unsure;
+    // The write would have taken the next epoch, and no lease: the next claim is another's, instead of it.
+    const isClaimedInstead = row.epoch === item.epoch + 1 && row.leased_by !== null;
+    return this.parts.removes !== true && !isClaimedInstead;
+  }
+
+  #locked(pending: Pending<Item>): void {
+    pending.timesLocked += 1;
+    void rest(lockedPauseMs(pending.timesLocked)).then(() => this.#enqueue(pending));
+  }
+
+  /** The same again would be refused again. What there is of less is written at once, for the row is still leased. */
+  #reduce(pending: Pending<Item>, error: unknown): void {
+    if (pending.reduced >= (this.parts.reductions ?? 0)) {
+      const message = `the end of #${pending.item.id} cannot be written: ${describeError(error)}`;
+      this.parts.trouble.failed(new Error(message, { cause: error }));
+      return this.#tell(pending, 'refused');
+    }
+    pending.reduced += 1;
+    this.#reduced.push(pending);
+  }
+
+  #tell(pending: Pending<Item>, result: Written): void {
+    this.#open -= 1;
+    pending.tell(result, pending.item);
+    if (this.#open === 0) this.#empty.happens();
+  }
+}

@@ -1,0 +1,357 @@
+import { describeError } from '../api/error-text.js';
+import { type DelayEvents, withCause } from '../api/events.js';
+import type { DatabaseClock } from '../database/database-clock.js';
+import { isLasting, isRefusal, isTooMuch, sqlStateOf } from '../database/driver-errors.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import { type Occurrence, occurrenceOf, type StoredRepeat } from '../recurrence/recurrence.js';
+import type { AttemptStore } from '../store/attempt.store.js';
+import type { LimitLeft, LimitStore, Rule } from '../store/limit.store.js';
+import type { ClaimedRow, ClaimRequest, ExhaustedRow } from '../store/rows/attempt-rows.js';
+import { groupText } from '../store/rows/delay-rows.js';
+import { isUnreadable } from '../store/tables/migrations.js';
+import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
+import { Trouble } from '../tasks/trouble.js';
+import { Attempt, extrasOf } from './call.js';
+import { type LostClaims, NO_HOLDER } from './claims.js';
+import type { Acknowledger } from './completer.js';
+import type { Entry } from './entry.js';
+import type { Intake } from './intake.js';
+import type { ClaimSizes, LimitBlocks } from './limits.js';
+import { UNREADABLE } from './recurrences.js';
+
+/** Makes dead letters of rows that cannot be read, so that their neighbours run, and tells of each. */
+export class SetAside {
+  readonly #trouble: Trouble;
+  #isLooking = false;
+
+  constructor(
+    private readonly store: AttemptStore,
+    private readonly events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'bury');
+  }
+
+  /**
+   * Looks at these rows, and at those whose ids are too large for JavaScript.
+   * @returns how many it has set aside; 0 when it could not look
+   */
+  async look(ids: readonly number[]): Promise<number> {
+    try {
+      const rows = await this.store.setAside(ids.filter((id) => Number.isSafeInteger(id)));
+      this.#trouble.worked();
+      for (const row of rows) this.tell(row);
+      return rows.length;
+    } catch (error) {
+      this.#trouble.failed(error);
+      return 0;
+    }
+  }
+
+  /** A page brought a row that cannot be named. One look at a time is enough: it looks at all of these. */
+  async unreadable(id: number): Promise<void> {
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    await this.look([id]);
+    this.#isLooking = false;
+  }
+
+  tell({ id, name, key, attempts: attempt, error }: TellableRow): void {
+    const of = { id: String(id), name, key, attempt, error: error ?? '', durationMs: null };
+    this.events.emit('dead', withCause(of, undefined));
+  }
+}
+
+type TellableRow = Omit<ExhaustedRow, 'id' | 'error'> & {
+  id: number | string;
+  error: string | null;
+};
+
+const FIRST_MS = new Date('0001-01-01T00:00:00Z').getTime();
+const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** What a row holds that no handler may get, though a claim could read it; undefined: nothing. */
+export function unreadableIn(row: ClaimedRow): string | undefined {
+  if (!isInstant(row.due_ms)) return isUnreadable('due_at');
+  if (!isInstant(row.created_ms)) return isUnreadable('created_at');
+  if (row.attempts < 1) return isUnreadable('attempts');
+  return row.extras === null ? undefined : unreadableExtras(row.extras);
+}
+
+/** @param text as a claim answers it */
+function unreadableExtras(text: string): string | undefined {
+  const { group, headers, repeat } = JSON.parse(text) as Record<string, unknown>;
+  if (group === '') return isUnreadable('group_id');
+  if (headers !== null && !isObject(headers)) return isUnreadable('headers');
+  const values = headers === null ? [] : Object.values(headers);
+  if (values.some((value) => typeof value !== 'string')) return isUnreadable('headers');
+  return repeat === null || isObject(repeat) ? undefined : isUnreadable('repeat');
+}
+
+const isInstant = (ms: number): boolean => ms >= FIRST_MS && ms < LAST_MS + 1;
+
+const isObject = (value: unknown): value is object =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/**
+ * Pauses before a delay is claimed again that was refused, or took too long, alone: doubled from the first to the last. Its
+ * neighbours run meanwhile.
+ */
+const ALONE: Growth = { firstMs: 1_000, factor: 2, lastMs: 60_000, jitter: 0.5 };
+
+/** So many claims in a row may be refused before all claims pause: as many as it takes to halve the largest down to one. */
+const REFUSED_MAX = 12;
+
+/** What a claim was answered. */
+export interface Claimed {
+  rows: ReadonlyMap<number, ClaimedRow>;
+  /** `performance.now()` before the claim was sent: no lease began earlier. */
+  askedAtMs: number;
+  /** Names and groups whose limits have no place left: what was not claimed of these waits on. */
+  full: ReadonlySet<string>;
+}
+
+/** A claim without an answer. */
+export interface NotAnswered {
+  /** How long to claim nothing, in milliseconds. */
+  pauseMs: number;
+}
+
+/** Claims rows, and makes attempts of those that it has got. */
+export class Claimer {
+  readonly #trouble: Trouble;
+  #failures = 0;
+  /** The last claim that failed may yet be committed, and hides its rows until then. */
+  #mayBeHidden = false;
+  #wakeOff: (() => void) | undefined;
+  #isStopped = false;
+
+  constructor(
+    private readonly store: AttemptStore,
+    private readonly limited: LimitStore,
+    private readonly blocks: LimitBlocks,
+    private readonly registry: HandlerRegistry,
+    private readonly clock: DatabaseClock,
+    private readonly intake: Intake,
+    private readonly acknowledger: Acknowledger,
+    private readonly lostClaims: LostClaims,
+    private readonly sizes: ClaimSizes,
+    private readonly setAside: SetAside,
+    private readonly events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'claim');
+  }
+
+  /** What is claimed from now on is given back. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#wakeOff?.();
+  }
+
+  /** An answer that does not come is no error: the entries are looked at again by themselves. */
+  async claim(entries: readonly Entry[]): Promise<Claimed | NotAnswered> {
+    const requests = entries.map((entry) => this.#request(entry));
+    const ended = this.sizes.begin(entries);
+    const askedAtMs = performance.now();
+    let rows: ClaimedRow[];
+    let left: LimitLeft[] = [];
+    try {
+      const rules = this.#rulesOf(entries);
+      if (rules.length === 0) rows = await this.store.claim(requests);
+      else ({ rows, left } = await this.#claimLimited(requests, rules));
+    } catch (error) {
+      return { pauseMs: await this.#failed(entries, error) };
+    } finally {
+      ended();
+    }
+    this.sizes.worked(entries, performance.now() - askedAtMs);
+    if (rows.length > 0 || !this.#mayBeHidden) this.#worked();
+    // What fires often keeps its own clock right: no other statement answers as soon as a claim.
+    if (rows[0]) this.clock.sample(askedAtMs, performance.now(), rows[0].now_ms);
+    for (const { id } of rows) this.lostClaims.forget(id);
+    return { rows: new Map(rows.map((row) => [row.id, row])), askedAtMs, full: fullOf(left) };
+  }
+
+  /** Calls it once, when something else works again. */
+  whenAnotherWorks(wake: () => void): void {
+    this.#wakeOff?.();
+    this.#wakeOff = this.#trouble.whenAnotherWorks(wake);
+  }
+
+  #worked(): void {
+    this.#failures = 0;
+    this.#mayBeHidden = false;
+    this.#wakeOff?.();
+    this.#trouble.worked();
+  }
+
+  /** Undefined when it is too late to begin: then the row is given back. */
+  attempt(row: ClaimedRow, askedAtMs: number): Attempt | undefined {
+    const handler = this.registry.get(row.name);
+    const leaseEndsAtMs = askedAtMs + (handler?.leaseMs ?? 0);
+    // This process may have stood still while the answer was on its way: others have the row by now,
+    // or a caller was told that it is cancelled.
+    const isOver = leaseEndsAtMs <= performance.now();
+    if (handler === undefined || isOver || this.#isStopped) {
+      this.acknowledger.giveBack(row.id, row.epoch);
+      return undefined;
+    }
+    const why = unreadableIn(row);
+    if (why !== undefined) {
+      const { id, attempts } = row;
+      this.acknowledger.setAside(row, why, () =>
+        this.setAside.tell({ ...row, id, attempts: attempts - 1, error: why }),
+      );
+      return undefined;
+    }
+    const startedMs = this.#startedMs(row, askedAtMs);
+    const { repeat } = extrasOf(row.extras);
+    if (repeat === null) return new Attempt(row, handler, leaseEndsAtMs, startedMs - row.due_ms);
+    return this.#occurrence(row, repeat, (occurrence) => {
+      const due = { ...row, due_ms: occurrence?.dueMs ?? row.due_ms };
+      return new Attempt(due, handler, leaseEndsAtMs, startedMs - due.due_ms, occurrence);
+    });
+  }
+
+  /** For lateness alone. The claim says how early and how late it may be at most; in between the estimate knows best. */
+  #startedMs({ now_ms: readMs }: ClaimedRow, askedAtMs: number): number {
+    const latestMs = readMs + performance.now() - askedAtMs;
+    return Math.min(latestMs, Math.max(readMs, this.clock.nowMs()));
+  }
+
+  /** Undefined when it comes too late, or this node cannot read when it comes again. */
+  #occurrence(
+    row: ClaimedRow,
+    repeat: StoredRepeat,
+    attempt: (occurrence: Occurrence | null) => Attempt,
+  ): Attempt | undefined {
+    const occurrence = occurrenceOf(
+      repeat,
+      row.due_ms,
+      this.clock.afterReading(row.now_ms, performance.now()),
+    );
+    if (occurrence === null) return this.#unreadable(attempt(null));
+    const isFirst = row.attempts === 1;
+    if (!isFirst || !occurrence.isMissed) return attempt(occurrence);
+    this.acknowledger.batchers.recurrences.skip({
+      id: row.id,
+      epoch: row.epoch,
+      latenessMs: 0,
+      occurrence,
+    });
+    return undefined;
+  }
+
+  /** A newer version may have written it, which another node runs. */
+  #unreadable(attempt: Attempt): undefined {
+    attempt.holder = NO_HOLDER;
+    attempt.over = true;
+    attempt.calledAtMs = performance.now();
+    this.acknowledger.report(attempt, { kind: 'unreadable', error: new Error(UNREADABLE) });
+  }
+
+  async #claimLimited(
+    requests: readonly ClaimRequest[],
+    rules: readonly Rule[],
+  ): ReturnType<LimitStore['claim']> {
+    this.blocks.ask();
+    try {
+      const answer = await this.limited.claim(requests, rules);
+      this.blocks.learn(answer.left);
+      return answer;
+    } finally {
+      this.blocks.answered();
+    }
+  }
+
+  /** Of the names of one claim, which all have limits, or none has. */
+  #rulesOf(entries: readonly Entry[]): Rule[] {
+    const rules = new Map<string, Rule>();
+    for (const { name } of entries) {
+      const limits = this.registry.get(name)?.limits;
+      if (limits == null) return [];
+      rules.set(name, { name, ...limits });
+    }
+    return [...rules.values()];
+  }
+
+  #request(entry: Entry): ClaimRequest {
+    entry.place = 'claiming';
+    const handler = this.registry.get(entry.name);
+    if (handler === undefined) throw new Error(`no handler for ${entry.name}`);
+    return {
+      id: entry.id,
+      epoch: entry.epoch,
+      leaseMs: handler.leaseMs,
+      maxAttempts: handler.maxAttempts,
+      fenced: handler.transactional,
+    };
+  }
+
+  /**
+   * The next claims of these ask for half as many, down to one. One that fails alone is told of with its id, and rests: its
+   * neighbours run.
+   *
+   * @returns how long to claim nothing, in milliseconds
+   */
+  async #failed(entries: readonly Entry[], error: unknown): Promise<number> {
+    this.#failures += 1;
+    const [only, ...others] = entries;
+    const isAlone = only !== undefined && others.length === 0;
+    const mayBeLess = isTooMuch(error) || isLasting(error);
+    if (isAlone && mayBeLess) this.#tellOfOne(only, error);
+    else this.#trouble.failed(error);
+    if (!isRefusal(error)) return this.#unknown(entries, mayBeLess);
+    const soonMs = retryPauseMs(mayBeLess ? this.#failures - REFUSED_MAX : this.#failures);
+    // Where a row is set aside that cannot be read, the others may all be fine.
+    const isMended = isLasting(error) && (await this.setAside.look(idsOf(entries))) > 0;
+    if (mayBeLess && !isMended) this.sizes.failed(entries);
+    for (const entry of entries) {
+      // Of all claims alike: they pause for that long.
+      const restMs = isAlone && mayBeLess && !isMended ? this.#restMs(entry) : 0;
+      this.intake.again(entry, restMs);
+    }
+    return soonMs;
+  }
+
+  /**
+   * The claim may have been committed. If it was, the rows are leased to this node under
+   * the next epoch and no attempt has started: they are given back. Only then are they looked at
+   * again: a claim in between would get that same epoch, and the giving back would hit it. It may be
+   * committed later than that: what is not given back now is remembered. Once something can be given back, it can be
+   * claimed: the entries wait no longer, and all claims for the pause.
+   */
+  #unknown(entries: readonly Entry[], mayBeLess: boolean): number {
+    this.#mayBeHidden = true;
+    if (mayBeLess) this.sizes.failed(entries);
+    for (const entry of entries) {
+      const epoch = entry.epoch + 1;
+      this.lostClaims.add(entry.id, epoch);
+      this.acknowledger.giveBack(entry.id, epoch, () => this.intake.again(entry, 0));
+    }
+    return retryPauseMs(this.#failures);
+  }
+
+  #restMs(entry: Entry): number {
+    entry.timesNotClaimed += 1;
+    return pauseMs(ALONE, entry.timesNotClaimed);
+  }
+
+  /** Others are claimed meanwhile, so that says nothing of claims as such. Postgres's message holds no payload. */
+  #tellOfOne({ id, name }: Entry, error: unknown): void {
+    const told = new Error(`${name} #${id} cannot be claimed: ${describeError(error)}`, {
+      cause: error,
+    });
+    const code = sqlStateOf(error);
+    this.events.emit('trouble', {
+      during: 'claim',
+      error: code === undefined ? told : Object.assign(told, { code }),
+    });
+  }
+}
+
+const idsOf = (entries: readonly Entry[]): number[] => entries.map(({ id }) => id);
+
+const fullOf = (left: readonly LimitLeft[]): ReadonlySet<string> =>
+  new Set(
+    left.filter(({ places }) => places <= 0).map(({ name, group }) => groupText(name, group)),
+  );

@@ -1,0 +1,121 @@
+import type { DelayEvents } from '../api/events.js';
+import type { ResolvedOptions } from '../config/options.js';
+import { explained } from '../database/driver-errors.js';
+import type { Runner } from '../database/runner.js';
+import type { Declaration } from '../handlers/decorated-method.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import { firstMsOf, type StoredRepeat } from '../recurrence/recurrence.js';
+import { RecurrenceStore } from '../store/recurrence.store.js';
+import { inLockOrder } from '../store/rows/delay-rows.js';
+import { type Growth, pauseMs } from '../tasks/growing-pause.js';
+import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { Moment } from '../tasks/signal.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** What runs, or is locked, is looked at again after pauses that double from the first to the last. */
+const AGAIN: Growth = { firstMs: 50, factor: 2, lastMs: 5_000, jitter: 0.5 };
+
+/**
+ * Says once, at the start, what recurs: what this node's code declares stands in the table, and what it declares no
+ * longer, of the names that it serves and of its own deployment, goes, and is told. The node that started last has its say: in a deploy, one of the new ones. What
+ * could not be said at once, because a run held its row, is said again, until a newer node has said its word of that name.
+ */
+export class Declarations {
+  readonly #task: RecurringTask;
+  #left: readonly Declaration[];
+  readonly #said = new Moment();
+  #isWithdrawn = false;
+  #times = 0;
+
+  readonly #store: RecurrenceStore;
+  readonly #deployment: string | undefined;
+  readonly #schema: string;
+
+  constructor(
+    runner: Runner,
+    {
+      installation,
+      historyKept,
+      nodeName,
+      deployment,
+    }: Pick<ResolvedOptions, 'installation' | 'historyKept' | 'nodeName' | 'deployment'>,
+    private readonly registry: HandlerRegistry,
+    private readonly events: DelayEvents,
+    idle: Idle,
+  ) {
+    this.#deployment = deployment;
+    this.#schema = installation.schema;
+    const own = deployment ?? '';
+    this.#store = new RecurrenceStore(runner, installation, historyKept, nodeName, own);
+    this.#left = registry.declarations();
+    this.#task = new RecurringTask(() => this.#say(), new Trouble(events, 'declare'), idle);
+  }
+
+  /** Ends when it has been said once, whatever was answered. */
+  async start(): Promise<void> {
+    const said = this.#said.next;
+    this.#task.start();
+    await said;
+  }
+
+  stop(): Promise<void> {
+    return this.#task.stop();
+  }
+
+  /**
+   * Says once more all that this node's code declares, for a test that has removed it: it is due as if the node had just
+   * started.
+   */
+  async sayAgain(): Promise<void> {
+    await this.#store.declare(await this.#rowsOf(this.registry.declarations()));
+  }
+
+  async #say(): Promise<number> {
+    try {
+      await this.#sayAll();
+    } catch (error) {
+      throw explained(error, this.#schema);
+    } finally {
+      this.#said.happens();
+    }
+    this.#times += 1;
+    // All is said. Not waited for: it is this very run that it would wait for.
+    if (this.#isWithdrawn && this.#left.length === 0) void this.#task.stop();
+    return pauseMs(AGAIN, this.#times);
+  }
+
+  /** What is declared comes first, and with it the node's word, also where that is that nothing recurs. */
+  async #sayAll(): Promise<void> {
+    if (this.#left.length > 0 || !this.#store.hasSaid) await this.#declare();
+    if (this.#isWithdrawn) return;
+    const { registry } = this;
+    const { gone, left } = await this.#store.withdraw(registry.names(), registry.declarations());
+    for (const [name, key, repeat] of gone) this.events.emit('withdrawn', { name, key, repeat });
+    this.#isWithdrawn = left === 0;
+  }
+
+  async #declare(): Promise<void> {
+    const { again, foreign } = await this.#store.declare(await this.#rowsOf(this.#left));
+    this.#left = again.map(({ declaration }) => declaration);
+    for (const { name, key } of foreign) {
+      this.events.emit('advice', {
+        message:
+          `${name} (${key}) recurs as another deployment declares it, and not as this one does: ` +
+          'give it a key of its own, or cancel that delay and start this node again',
+      });
+    }
+  }
+
+  /** By what the database's clock says: its estimate could miss an instant, or make one of its own. */
+  async #rowsOf(declarations: readonly Declaration[]) {
+    const nowMs = declarations.length === 0 ? 0 : await this.#store.nowMs();
+    const own = this.#deployment === undefined ? {} : { deployment: this.#deployment };
+    const rows = declarations.map((declaration) => {
+      const { name, key, payload } = declaration;
+      const repeat: StoredRepeat = { ...declaration.repeat, declared: true, ...own };
+      const firstMs = firstMsOf(repeat, nowMs);
+      return { declaration, name, key, payload, repeat: JSON.stringify(repeat), firstMs };
+    });
+    return inLockOrder(rows).sorted;
+  }
+}

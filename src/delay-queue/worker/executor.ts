@@ -1,0 +1,256 @@
+import { AsyncResource } from 'node:async_hooks';
+import { adopted } from '../api/adopted.js';
+import type { DelayEvents } from '../api/events.js';
+import type { PayloadReader } from '../config/payloads.js';
+import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
+import { BeginRest } from '../transactions/attempt-session.js';
+import { runAs } from '../transactions/handler-context.js';
+import { type Attempt, type Call, outcomeOf, outcomeOfReading } from './call.js';
+import type { InFlight, Outcome } from './claims.js';
+import type { Acknowledger } from './completer.js';
+import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
+import { argumentsOf, argumentsWith, type HandlerArguments } from './handler-arguments.js';
+import type { ConcurrencyLimits } from './limits.js';
+import { surrounded } from './middleware.js';
+
+/** Payloads by the attempts that got one, and what becomes of the others. */
+interface Read {
+  payloads: Map<Attempt, unknown>;
+  unread: Map<Attempt, Outcome>;
+}
+
+/**
+ * Reads the payloads of a call. What this node cannot read, another one may, or this one after a deploy: a newer version of
+ * the application has written it, say, or with a key that this one does not have.
+ *
+ * @returns the payloads that the handler gets, or what becomes of the call when there is none
+ */
+export async function readPayloads(
+  call: Call,
+  read: PayloadReader,
+): Promise<Map<Attempt, unknown> | Outcome> {
+  call.isReading = true;
+  const { payloads, unread } = await readAll(call, read);
+  call.isReading = false;
+  // Decided otherwise meanwhile, or about to be: this process stood still, and others have the row by now.
+  if (call.over || call.leaseEndsAtMs <= performance.now()) return { kind: 'lost' };
+  if (call.stopping === 'released') return { kind: 'released' };
+  for (const attempt of payloads.keys()) if (attempt.over) payloads.delete(attempt);
+  if (call.handler.batch === null) return [...unread.values()][0] ?? payloads;
+  for (const [{ id }, outcome] of unread) call.say(String(id), outcome);
+  return payloads.size === 0 ? { kind: 'completed' } : payloads;
+}
+
+async function readAll(call: Call, read: PayloadReader): Promise<Read> {
+  const all: Read = { payloads: new Map(), unread: new Map() };
+  for (const attempt of call.attempts) {
+    if (call.over) break;
+    try {
+      all.payloads.set(attempt, await read(attempt.row.payload, attempt));
+    } catch (error) {
+      all.unread.set(attempt, outcomeOfReading(error, call.stopping));
+    }
+  }
+  return all;
+}
+
+const COMPLETED: Outcome = { kind: 'completed' };
+
+/**
+ * Calls the handler.
+ * @returns what came of it; a promise only where the handler returned one, or payloads have to be read, for each costs
+ * a turn
+ */
+export function invoke(call: Call): Outcome | Promise<Outcome> {
+  call.called = true;
+  const { readPayload } = call.handler;
+  return readPayload === undefined ? handled(call, argumentsOf) : afterReading(call, readPayload);
+}
+
+async function afterReading(call: Call, readPayload: PayloadReader): Promise<Outcome> {
+  const read = await readPayloads(call, readPayload);
+  if (!(read instanceof Map)) return read;
+  return handled(call, () => argumentsWith(call, read));
+}
+
+function handled(
+  call: Call,
+  argumentsFor: (call: Call) => HandlerArguments,
+): Outcome | Promise<Outcome> {
+  let given: HandlerArguments;
+  try {
+    given = argumentsFor(call);
+  } catch (error) {
+    return outcomeOfReading(error, call.stopping);
+  }
+  try {
+    const { work, ctx } = given;
+    const { handler } = call;
+    const handle = (): unknown => adopted(handler.invoke(work, ctx));
+    const isBare = handler.around.length === 0;
+    const result = inOwnContext(() =>
+      runAs(call, isBare ? handle : () => surrounded(call, work, handle)),
+    );
+    if (!(result instanceof Promise)) return COMPLETED;
+    return result.then(
+      () => COMPLETED,
+      (error: unknown) => outcomeOf(error, call.stopping),
+    );
+  } catch (error) {
+    return outcomeOf(error, call.stopping);
+  }
+}
+
+/**
+ * What a handler does to its async context (`enterWith`), or what surrounds it, ends with it: the next one begins in the
+ * same turn.
+ */
+const inOwnContext = <Result>(handle: () => Result): Result =>
+  new AsyncResource('DelayCall', { requireManualDestroy: true }).runInAsyncScope(handle);
+
+/** A handler that was aborted, and heeds its signal, has ended by then: that need not be told. */
+const QUIET_MS = 1_000;
+
+/** What could not begin waits no longer than this, once that is written. */
+const GIVEN_BACK_MS_MAX = 500;
+
+/** What has begun and may go on after its call is decided. */
+interface Running {
+  outcome: Promise<Outcome>;
+  timeout: Deadline | undefined;
+  transaction?: FencedTransaction;
+}
+
+/** Runs calls: calls the handler, decides what came of it, reports that, and gives the place away. */
+export class Executor {
+  readonly #deadlines: Deadlines;
+  /** Of calls that gave their places away: the others' deadlines find room whatever these do. */
+  readonly #quiet: Deadlines;
+  readonly #beginRest: BeginRest;
+
+  constructor(
+    wheel: WheelService,
+    private readonly fenced: FencedParts,
+    private readonly acknowledger: Pick<Acknowledger, 'report'>,
+    private readonly inFlight: InFlight,
+    private readonly limits: ConcurrencyLimits,
+    private readonly events: DelayEvents,
+  ) {
+    this.#deadlines = new Deadlines(wheel, limits.inAll);
+    this.#quiet = new Deadlines(wheel, limits.inAll);
+    this.#beginRest = new BeginRest(events);
+  }
+
+  /** A handler that returns no promise is decided, and its place given away, before this returns. */
+  run(call: Call): void {
+    for (const attempt of call.attempts) this.inFlight.add(attempt);
+    if (call.handler.transactional) this.#inTransaction(call);
+    else this.#plainly(call);
+  }
+
+  /** Reports what became of a call, and gives its place away. */
+  end(call: Call, outcome: Outcome, atOnce = false): void {
+    call.end(outcome, this.#report);
+    call.place.release(atOnce);
+  }
+
+  close(): void {
+    for (const each of [this.#deadlines, this.#quiet]) each.close();
+  }
+
+  #plainly(call: Call): void {
+    const endsAtMs = performance.now() + call.handler.timeoutMs;
+    const outcome = this.#invoke(call);
+    if (outcome instanceof Promise) {
+      const timeout = this.#deadlines.set(endsAtMs, () => call.timeOut());
+      this.#await(call, { outcome, timeout });
+    } else {
+      this.end(call, outcome, true);
+    }
+  }
+
+  /** Its lease is not renewed: half of it may go by until the handler is called. */
+  #inTransaction(call: Call): void {
+    const { leaseMs, timeoutMs } = call.handler;
+    const transaction = new FencedTransaction(this.fenced, call);
+    const beginsByMs = performance.now() + leaseMs / 2;
+    const timeout = this.#deadlines.set(beginsByMs, () => call.timeOut());
+    const outcome = transaction.run(() => {
+      this.#beginRest.worked();
+      timeout?.move(Math.min(performance.now() + timeoutMs, call.leaseEndsAtMs));
+      return this.#invoke(call);
+    });
+    this.#await(call, { outcome, timeout, transaction });
+  }
+
+  #invoke(call: Call): Outcome | Promise<Outcome> {
+    const nowMs = performance.now();
+    for (const attempt of call.attempts) attempt.calledAtMs = nowMs;
+    if (this.events.isHeard('started')) {
+      for (const { event } of call.attempts) this.events.emit('started', event);
+    }
+    return invoke(call);
+  }
+
+  /** Whatever comes first decides the call: its handler, its timeout, or the end of its lease. */
+  #await(call: Call, running: Running): void {
+    const [first] = call.attempts as readonly [Attempt];
+    call.onCut = (outcome) => {
+      this.#end(call, running, outcome);
+      running.transaction?.cut();
+      if (!call.called) return;
+      this.#linger(first, running.outcome, outcome.kind === 'aborted' ? QUIET_MS : 0);
+    };
+    void running.outcome.then((outcome) => {
+      if (!call.over) this.#end(call, running, outcome);
+    });
+  }
+
+  #end(call: Call, running: Running, outcome: Outcome): void {
+    running.timeout?.off();
+    if (outcome.kind === 'unbegun') this.#unbegun(call, running, outcome.error);
+    else this.end(call, outcome);
+  }
+
+  /** While one waits for its connection, and for a while after, another would do no better. */
+  #unbegun(call: Call, { outcome }: Running, error: unknown): void {
+    const restMs = this.#beginRest.failed(error, performance.now());
+    // That rests alone keeps this node from claiming it at once. It is written when the database is back, and others may do better.
+    const waitMs = Math.min(restMs, GIVEN_BACK_MS_MAX);
+    call.end({ kind: 'unbegun', error, waitMs }, this.#report);
+    void outcome.finally(() => this.#rest(call, restMs));
+  }
+
+  /** Keeps the place of a call that could not begin, for that long or until something else works again. */
+  #rest({ place }: Call, ms: number): void {
+    let isKept = true;
+    const release = (): void => {
+      if (!isKept) return;
+      isKept = false;
+      deadline?.off();
+      off();
+      place.release();
+    };
+    const off = this.#beginRest.whenAnotherWorks(release);
+    const deadline = this.#deadlines.set(performance.now() + ms, release);
+    if (deadline === undefined) release();
+  }
+
+  /** One for all calls. */
+  readonly #report = (attempt: Attempt, outcome: Outcome): void => {
+    this.acknowledger.report(attempt, outcome);
+    this.inFlight.delete(attempt);
+  };
+
+  /** The handler goes on although its result is dropped: counted, so that it cannot pile up unseen. */
+  #linger({ name, event }: Attempt, outcome: Promise<Outcome>, quietMs: number): void {
+    const lingering = this.limits.linger(name);
+    const tell = (): void => void this.events.emit('lingering', { ...event, lingering });
+    const later = quietMs > 0 ? this.#quiet.set(performance.now() + quietMs, tell) : undefined;
+    if (later === undefined) tell();
+    void outcome.finally(() => {
+      later?.off();
+      this.limits.lingerNoMore(name);
+    });
+  }
+}

@@ -1,0 +1,239 @@
+import type { QueryResult } from 'pg';
+import type { DataSource, QueryRunner } from 'typeorm';
+import { DelayLeaseLostError } from '../api/errors.js';
+import type { Runner } from '../database/runner.js';
+import type { AttemptStore } from '../store/attempt.store.js';
+import { wakeOfRecurred } from '../store/rows/answers.js';
+import { AttemptSession, type SessionsEngine } from '../transactions/attempt-session.js';
+import { isRolledBack } from '../transactions/handlers-client.js';
+import { TransactionGuard } from '../transactions/transaction-guard.js';
+import type { Attempt, Call } from './call.js';
+import type { Outcome } from './claims.js';
+import { recurringOf, UNREADABLE } from './recurrences.js';
+
+/**
+ * How the transactions of attempts ask for READ COMMITTED: not at all, until a session was found that begins
+ * with another level. To name the level is a statement more, and nearly all sessions begin with that one.
+ */
+export class IsolationLevel {
+  #stated: 'READ COMMITTED' | undefined;
+
+  /** What the next transaction names as its level; undefined if it leaves that to its session. */
+  get stated(): 'READ COMMITTED' | undefined {
+    return this.#stated;
+  }
+
+  /** A session began with another level: from now on each transaction names it. */
+  state(): void {
+    this.#stated = 'READ COMMITTED';
+  }
+}
+
+/** How the rows of a transactional call leave its transaction: removed, or moved on to their next instant. */
+export class Removal {
+  readonly #once: readonly Attempt[];
+  readonly #recurring: readonly Attempt[];
+
+  constructor(
+    private readonly store: Pick<AttemptStore, 'complete' | 'recur'>,
+    call: Call,
+  ) {
+    const { completing } = call;
+    this.#once = completing.filter(({ occurrence }) => occurrence === null);
+    this.#recurring = completing.filter(({ occurrence }) => occurrence !== null);
+  }
+
+  /**
+   * It throws when the handler swallowed an SQL error, for then the transaction is aborted and COMMIT would
+   * silently roll back.
+   *
+   * @throws DelayLeaseLostError when a row was not this call's any more
+   */
+  async run(runner: Runner): Promise<void> {
+    const moved = await this.#goOn(runner);
+    const left = new Set([...moved, ...(await this.#complete(runner))]);
+    for (const attempt of [...this.#once, ...this.#recurring]) {
+      // It stood where it was: a move to another time was rolled back to a savepoint.
+      if (left.has(attempt.id)) attempt.movedOn = false;
+      else if (!attempt.movedOn) throw new DelayLeaseLostError();
+    }
+  }
+
+  async #complete(runner: Runner): Promise<number[]> {
+    if (this.#once.length === 0) return [];
+    // Beside others it may not be the last word: what became of those is looked at afterwards.
+    const beside: Runner = { query: (sql, parameters) => runner.query(sql, parameters) };
+    return await this.store.complete(this.#once, this.#recurring.length === 0 ? runner : beside);
+  }
+
+  /** @throws when it is unknown where: then the attempt has failed */
+  async #goOn(runner: Runner): Promise<number[]> {
+    if (this.#recurring.length === 0) return [];
+    const items = this.#recurring.map((attempt) => {
+      const item = recurringOf(attempt, attempt.ends);
+      if (item === undefined) throw new Error(UNREADABLE);
+      return item;
+    });
+    const rows = await this.store.recur(items, runner);
+    const byId = new Map(rows.map((row) => [row.id, row]));
+    for (const attempt of this.#recurring) {
+      const row = byId.get(attempt.id);
+      attempt.goesOn = row && wakeOfRecurred(row);
+    }
+    return [...byId.keys()];
+  }
+}
+
+export interface FencedParts {
+  dataSource: DataSource;
+  store: Pick<AttemptStore, 'fence' | 'complete' | 'recur'>;
+  engine: SessionsEngine;
+  isolation: IsolationLevel;
+}
+
+/**
+ * The transaction of one transactional call: the fence first, the handler in between, the removal of
+ * its rows last. Effects on the database happen exactly once, because they commit together with the
+ * removal, and the removal must report every row.
+ */
+export class FencedTransaction {
+  readonly #runner: QueryRunner;
+  readonly #session: AttemptSession;
+
+  constructor(
+    private readonly parts: FencedParts,
+    private readonly call: Call,
+  ) {
+    this.#runner = parts.dataSource.createQueryRunner();
+    this.#session = new AttemptSession(this.#runner, parts.engine);
+  }
+
+  /** The call was cut: this transaction is not waited for any more. */
+  cut(): void {
+    this.#session.cut();
+  }
+
+  /** @param handle is not called unless the transaction holds its rows */
+  async run(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+    try {
+      const unbegun = await this.#begin();
+      return unbegun ?? (await this.#work(handle));
+    } finally {
+      await this.#session.leave();
+    }
+  }
+
+  get #leaseLeftMs(): number {
+    return this.call.leaseEndsAtMs - performance.now();
+  }
+
+  /** @returns what became of the call when it could not begin */
+  async #begin(): Promise<Outcome | undefined> {
+    try {
+      await this.#session.connect();
+      // Cut while it waited for a connection: this transaction is not wanted any more.
+      if (this.call.over) return LOST;
+      if (await this.#beginFenced()) return undefined;
+      // By its own clock alone: the row may still have its claim, and is then given back.
+      const isOver = this.#leaseLeftMs <= 0;
+      return await this.#rollback(isOver ? unbegun(new DelayLeaseLostError()) : LOST);
+    } catch (error) {
+      return await this.#rollback(unbegun(error));
+    }
+  }
+
+  async #work(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+    try {
+      const outcome = await this.#guarded(handle);
+      // The application closed its pool, whatever the handler made of that: it may run again.
+      if (this.#session.isTaken) return await this.#rollback({ kind: 'released' });
+      if (outcome.kind !== 'completed') return await this.#rollback(outcome);
+      // Cut, and its handler resolved all the same: it has been decided otherwise.
+      if (this.call.over) return await this.#rollback(LOST);
+      return await this.#commit();
+    } catch (error) {
+      return await this.#rollback({ kind: 'failed', error });
+    }
+  }
+
+  async #guarded(handle: () => Outcome | Promise<Outcome>): Promise<Outcome> {
+    const guard = new TransactionGuard(
+      this.#runner,
+      this.#session.client,
+      () => this.#session.isEnded,
+      this.#removeAndCommit,
+    );
+    this.#session.guardedBy(guard);
+    this.call.manager = this.#runner.manager;
+    const outcome = await handle();
+    const { objection, isUsable } = await guard.end(outcome.kind === 'completed');
+    // Whatever it left open, the connection cannot go back to the pool with it.
+    if (!isUsable) this.#session.close();
+    const hasWorked = objection === undefined || outcome.kind !== 'completed';
+    return hasWorked ? outcome : { kind: 'failed', error: objection };
+  }
+
+  /** @returns whether the transaction holds at least one of its rows */
+  async #beginFenced(): Promise<boolean> {
+    if (this.#isTooLate) return false;
+    const { store, isolation, dataSource } = this.parts;
+    const { stated } = isolation;
+    const fence = await this.#session.begin(stated ?? dataSource.options.isolationLevel, (runner) =>
+      store.fence(runner, this.call.attempts, this.#leaseLeftMs),
+    );
+    // By what this transaction named: another one may have found out meanwhile.
+    if (!fence.isReadCommitted && stated === undefined) {
+      isolation.state();
+      await this.#runner.rollbackTransaction();
+      return this.#beginFenced();
+    }
+    this.#session.fenced(fence);
+    // Once more: the answer may have waited longer than the lease, and the session have ended.
+    if (this.#isTooLate) return false;
+    return this.call.keepOnly(new Set(fence.ids));
+  }
+
+  get #isTooLate(): boolean {
+    return this.call.over || this.#leaseLeftMs <= 0;
+  }
+
+  /** In place of TypeORM's COMMIT: the rows are removed by the same text, or shortly before. */
+  readonly #removeAndCommit = (): Promise<QueryResult> => {
+    const removal = new Removal(this.parts.store, this.call);
+    return this.#session.commit(
+      (runner) => removal.run(runner),
+      () => {
+        // Cut meanwhile: it has been decided otherwise.
+        if (this.call.over) throw new DelayLeaseLostError();
+        this.call.committing(this.#session.known?.transaction);
+      },
+    );
+  };
+
+  async #commit(): Promise<Outcome> {
+    try {
+      await this.#session.commitBy(() => this.#runner.commitTransaction());
+      return { kind: 'completed' };
+    } catch (error) {
+      // The server said so: there is no need to look whether it was committed after all.
+      if (isRolledBack(error)) this.call.committing(undefined);
+      // Perhaps COMMIT was never sent: no open transaction may go back to the pool.
+      return await this.#rollback({ kind: 'failed', error });
+    }
+  }
+
+  async #rollback(outcome: Outcome): Promise<Outcome> {
+    try {
+      if (this.#runner.isTransactionActive) {
+        await this.#session.byEngine(() => this.#runner.rollbackTransaction());
+      }
+    } catch {
+      // The session is gone, and the transaction with it.
+    }
+    return outcome;
+  }
+}
+
+const LOST: Outcome = { kind: 'lost' };
+
+const unbegun = (error: unknown): Outcome => ({ kind: 'unbegun', error, waitMs: 0 });

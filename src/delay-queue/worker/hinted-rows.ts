@@ -1,0 +1,83 @@
+import type { DelayEvents } from '../api/events.js';
+import type { AttemptStore } from '../store/attempt.store.js';
+import { inParts, StatementSize } from '../store/statement-size.js';
+import { Paced } from '../tasks/recurring-task.js';
+import { Trouble } from '../tasks/trouble.js';
+import type { Intake } from './intake.js';
+
+/** Rows of one statement. */
+const BATCH_MAX = 1_000;
+
+/** Hints that wait for a look; of what comes beyond that, a load knows. */
+const WAITING_MAX = 10_000;
+
+/** Between two looks. */
+const PAUSE_MS = 10;
+
+interface Asked {
+  id: number;
+  /** A node could not read it: it is anyone's. */
+  refused: boolean;
+}
+
+/**
+ * Reads the rows of delays of which a hint could not tell everything: those with a group, for everyone who may connect
+ * hears a hint.
+ */
+export class HintedRows {
+  readonly #size = new StatementSize(BATCH_MAX);
+  readonly #trouble: Trouble;
+  readonly #look: Paced;
+  #waiting = new Map<number, Asked>();
+  #looking: Promise<void> | undefined;
+  #stopped = false;
+
+  constructor(
+    private readonly store: Pick<AttemptStore, 'lookAt'>,
+    private readonly intake: Pick<Intake, 'offer'>,
+    private readonly horizonMs: number,
+    events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'look');
+    this.#look = new Paced(() => (this.#looking ??= this.#lookAtAll()), PAUSE_MS);
+  }
+
+  /** @returns false when there is no room for it */
+  ask(id: number, refused: boolean): boolean {
+    if (this.#waiting.size >= WAITING_MAX) return false;
+    this.#waiting.set(id, { id, refused });
+    this.#look.ask();
+    return true;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#look.stop();
+    await this.#looking;
+  }
+
+  async #lookAtAll(): Promise<void> {
+    const asked = [...this.#waiting.values()];
+    this.#waiting = new Map();
+    try {
+      await inParts(asked, this.#size, (some) => this.#lookAt(some), this.#trouble);
+      this.#trouble.worked();
+    } catch (error) {
+      // A load finds them.
+      this.#trouble.failed(error);
+    }
+    this.#looking = undefined;
+    if (this.#waiting.size > 0) this.#look.ask();
+  }
+
+  async #lookAt(asked: readonly Asked[]): Promise<void> {
+    const rows = await this.store.lookAt(asked.map(({ id }) => id));
+    const refused = new Map(asked.map((each) => [each.id, each.refused]));
+    for (const { id, epoch, name, group, failed, leased_by: leasedBy, ...row } of rows) {
+      const { wake_ms: wakeMs, now_ms: nowMs } = row;
+      if (this.#stopped || wakeMs === null || wakeMs - nowMs > this.horizonMs) continue;
+      const wake = { id, epoch, name, group, wakeMs, failed, stalled: leasedBy !== null };
+      this.intake.offer(refused.get(id) ? { ...wake, refused: true } : wake, 'read');
+    }
+  }
+}

@@ -1,0 +1,93 @@
+import type { DelayEvents } from '../api/events.js';
+import type { AttemptStore } from '../store/attempt.store.js';
+import { inParts, StatementSize } from '../store/statement-size.js';
+import { RecurringTask } from '../tasks/recurring-task.js';
+import { Trouble } from '../tasks/trouble.js';
+import type { HeldClaim, InFlight } from './claims.js';
+
+/** Rows of one statement. */
+const BATCH_MAX = 1_000;
+
+/**
+ * Renews the leases of plain handlers that take long, and tells those whose lease is lost. A
+ * transactional attempt is not renewed: its fence holds the row, and a paused one must let go.
+ *
+ * Attempts that are over but not written down are renewed too: while the database refuses the
+ * writing, on a full disk say, a handler that succeeded must not run again with every lease.
+ */
+export class LeaseKeeper {
+  readonly #task: RecurringTask;
+  readonly #size: StatementSize;
+  readonly #trouble: Trouble;
+  #watch: NodeJS.Timeout | undefined;
+
+  constructor(
+    private readonly store: AttemptStore,
+    private readonly inFlight: InFlight,
+    private readonly unwritten: InFlight,
+    private readonly leaseMs: number,
+    events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'renew');
+    this.#size = new StatementSize(BATCH_MAX, leaseMs / 8);
+    this.#task = new RecurringTask(() => this.#keep(), this.#trouble);
+  }
+
+  start(): void {
+    this.#task.start(this.#everyMs);
+    // Beside the renewals: one without an answer takes longer than a lease.
+    this.#watch = setInterval(() => this.#loseExpired(), this.#everyMs);
+  }
+
+  stop(): Promise<void> {
+    clearInterval(this.#watch);
+    return this.#task.stop();
+  }
+
+  /** Often enough for one renewal to fail and the next to come in time. */
+  get #everyMs(): number {
+    return this.leaseMs / 4;
+  }
+
+  async #keep(): Promise<number> {
+    const now = performance.now();
+    // A lease is renewed once half of it is gone: short attempts cost no statement.
+    // Those whose leases end first come first.
+    const old = [...this.#plain(), ...this.unwritten.all()]
+      .filter((attempt) => attempt.leaseEndsAtMs - now < this.leaseMs / 2)
+      .toSorted((a, b) => a.leaseEndsAtMs - b.leaseEndsAtMs);
+    await inParts(old, this.#size, (some) => this.#renew(some), this.#trouble);
+    return this.#everyMs;
+  }
+
+  async #renew(attempts: readonly HeldClaim[]): Promise<void> {
+    const askedAtMs = performance.now();
+    const renewed = new Set(await this.store.renew(attempts, this.leaseMs));
+    const missing: HeldClaim[] = [];
+    for (const attempt of attempts) {
+      if (renewed.has(attempt.id)) attempt.leaseEndsAtMs = askedAtMs + this.leaseMs;
+      else missing.push(attempt);
+    }
+    if (missing.length === 0) return;
+    const rows = await this.store.lookAt(missing.map((attempt) => attempt.id));
+    const epochs = new Map(rows.map((row) => [row.id, row.epoch]));
+    for (const attempt of missing) {
+      // Locked by another session: its lease still counts, and the next turn tries again. A row that the
+      // handler itself moved on needs no lease any more.
+      if (epochs.get(attempt.id) !== attempt.epoch && !attempt.movedOn)
+        attempt.holder.lose(attempt);
+    }
+  }
+
+  /** By this node's own reckoning, which begins earlier than the database's. */
+  #loseExpired(): void {
+    const now = performance.now();
+    for (const attempt of this.#plain()) {
+      if (attempt.leaseEndsAtMs <= now && !attempt.movedOn) attempt.holder.lose(attempt);
+    }
+  }
+
+  #plain(): HeldClaim[] {
+    return this.inFlight.all().filter((attempt) => !attempt.handler.transactional && !attempt.over);
+  }
+}

@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import type { DelayEvents } from '../api/events.js';
+import { NameWatch, type Nodes } from '../cluster/nodes.js';
+import type { DatabaseClock } from '../database/database-clock.js';
+import type { NodeStore } from '../store/node.store.js';
+import type { Cursor, LoadedPage, Shares } from '../store/rows/delay-rows.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
+import { StatementSize } from '../store/statement-size.js';
+import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { Trouble } from '../tasks/trouble.js';
+import type { Intake } from './intake.js';
+
+/** Rows of one statement; more than a few thousand would hold up the event loop while parsed. */
+const PAGE_MAX = 5_000;
+
+/** A row may be committed this long after its wake and still be found by the next load. */
+const GRACE_MS = 5_000;
+
+const NO_SHARES: Shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
+
+export interface LoaderLimits {
+  horizonMs: number;
+  loadEveryMs: number;
+}
+
+/** What the others see of this node. */
+export interface Presence {
+  /** The session by which this node holds its presence lock. */
+  readonly presentSession: object | undefined;
+  /** Looks after that session, beside a load. */
+  ask(): Promise<void>;
+  /** Its lock is not held where the load was answered. */
+  missed(session: object): void;
+}
+
+/**
+ * The read-ahead of the near future, with this node's heartbeat in the same statement. It begins at
+ * the low-water mark, a little before the previous load: the head of the index, where the dead
+ * entries of everything that fired lie, is not walked again and again. What the mark passes over is
+ * the sweeper's.
+ */
+export class Loader {
+  readonly #task: RecurringTask;
+  /** Tells this process from all others, whatever their names. */
+  readonly #instance = randomUUID();
+  readonly #nameWatch: NameWatch;
+  #loadEveryMs: number;
+  readonly #size = new StatementSize(PAGE_MAX);
+  #onlyBeats = false;
+  #markMs = 0;
+  /** A node came or went, as a hint says: who is there is asked before what is there. */
+  #asksWhoIsThere = false;
+
+  constructor(
+    private readonly store: NodeStore,
+    private readonly nodes: Nodes,
+    private readonly clock: DatabaseClock,
+    private readonly limits: LoaderLimits,
+    private readonly intake: Intake,
+    private readonly presence: Presence,
+    private readonly idle: Idle,
+    events: DelayEvents,
+  ) {
+    this.#loadEveryMs = limits.loadEveryMs;
+    this.#nameWatch = new NameWatch(store.nodeName, this.#instance, events);
+    this.#task = new RecurringTask(() => this.#load(), new Trouble(events, 'load'));
+    // Loads now: what is near is not what it was.
+    clock.jumped.on(() => this.#task.runNow());
+    idle.disturbed.on(() => this.#task.runNow());
+    intake.ready.on(() => idle.disturb());
+  }
+
+  /** Registers this node, learns of the others, and reads the clock for the first time. */
+  async join(): Promise<void> {
+    const { nowMs, nodes, pauses } = await this.#whoIsThere();
+    this.#markMs = nowMs - GRACE_MS;
+    this.nodes.update(nodes, pauses);
+  }
+
+  /** More often than configured, when no hint will tell of what is new. */
+  loadEvery(ms: number): void {
+    this.#loadEveryMs = ms;
+    this.#task.runNow();
+  }
+
+  /** Before it joins: says that this node is there, for no name, and reads nothing. */
+  onlyBeat(): void {
+    this.#onlyBeats = true;
+  }
+
+  start(): void {
+    this.#task.start();
+  }
+
+  /** Loads now, what is this node's by then: another came or went, or something is paused or goes on. */
+  nodesChanged(): void {
+    this.idle.disturb();
+    this.#asksWhoIsThere = true;
+    this.#task.runNow();
+  }
+
+  stop(): Promise<void> {
+    return this.#task.stop();
+  }
+
+  async #load(): Promise<number> {
+    this.idle.end();
+    void this.presence.ask();
+    if (this.#asksWhoIsThere) {
+      this.#asksWhoIsThere = false;
+      const { nodes, pauses } = await this.#whoIsThere();
+      this.nodes.update(nodes, pauses);
+    }
+    let from: Cursor = { wakeMs: this.#markMs, id: 0 };
+    let nextMarkMs: number | undefined;
+    let pauseEndsInMs = Infinity;
+    for (;;) {
+      const limit = this.#size.now;
+      const page = await this.#size.runOrShrink(limit, () => this.#page(from, limit));
+      if (page === undefined) return 0;
+      nextMarkMs ??= page.nowMs - GRACE_MS;
+      // Read with the old shares: once more, with the new ones.
+      if (this.nodes.update(page.nodes, page.pauses)) return 0;
+      pauseEndsInMs = firstEnd(page);
+      const room = page.wakes.every((wake) => this.intake.offer(wake, 'read'));
+      if (!room || page.cursor === null || page.wakes.length < limit) break;
+      from = page.cursor;
+    }
+    this.#markMs = nextMarkMs;
+    const idleMs = await this.#goIdle(pauseEndsInMs);
+    return idleMs ?? Math.min(this.#loadEveryMs, pauseEndsInMs);
+  }
+
+  /**
+   * When nothing has come up since the last load: for how long there is nothing to do, for any node.
+   * @returns undefined: there is, or may be
+   */
+  async #goIdle(pauseEndsInMs: number): Promise<number | undefined> {
+    const { idle, intake } = this;
+    if (idle.forMs === null || idle.calmForMs < this.#loadEveryMs || !intake.isIdle)
+      return undefined;
+    const askedAtMs = performance.now();
+    const idleMs = await this.store.idle(this.nodes.shares, {
+      forMs: Math.min(idle.forMs, pauseEndsInMs),
+      horizonMs: this.limits.horizonMs,
+    });
+    const tookMs = performance.now() - askedAtMs;
+    if (idleMs === null || idle.calmForMs < tookMs || !intake.isIdle) return undefined;
+    idle.begin();
+    // Of the answer's time, some has passed: all of it, when the process was paused meanwhile.
+    return Math.max(0, idleMs - tookMs);
+  }
+
+  /** Who is there, and this node among them: a page without rows. */
+  #whoIsThere(): Promise<LoadedPage> {
+    return this.#page({ wakeMs: this.#markMs, id: 0 }, 0);
+  }
+
+  async #page(from: Cursor, limit: number): Promise<LoadedPage> {
+    const askedAtMs = performance.now();
+    const session = this.presence.presentSession;
+    const page = await this.store.load(this.#onlyBeats ? NO_SHARES : this.nodes.shares, from, {
+      horizonMs: this.limits.horizonMs,
+      limit: this.#onlyBeats ? 0 : limit,
+      peersWithinMs: this.limits.loadEveryMs * LOADS_MISSED_MAX,
+      isPresent: session !== undefined,
+      instance: this.#instance,
+    });
+    this.#nameWatch.beat(page.lastInstance);
+    if (session !== undefined && page.isHeld === false) this.presence.missed(session);
+    this.clock.sample(askedAtMs, performance.now(), page.nowMs, page.laterMs);
+    return page;
+  }
+}
+
+/** In how many milliseconds the first pause ends; Infinity: none does. */
+const firstEnd = ({ pauses, nowMs }: LoadedPage): number =>
+  Math.max(0, Math.min(...pauses.map(([, , untilMs]) => untilMs ?? Infinity)) - nowMs);

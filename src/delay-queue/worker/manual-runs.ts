@@ -1,0 +1,213 @@
+import { DelayShutdownError, DelayUnstableError } from '../api/errors.js';
+import type { ResolvedOptions } from '../config/options.js';
+import { DatabaseClock } from '../database/database-clock.js';
+import type { Runner, Transactor } from '../database/runner.js';
+import type { Wake } from '../store/rows/delay-rows.js';
+import type { TestClockState, TestClockStore } from '../store/test-clock.store.js';
+import { within } from '../tasks/signal.js';
+import type { InFlight } from './claims.js';
+import type { Acknowledger } from './completer.js';
+import type { Declarations } from './declarations.js';
+import type { Dispatcher } from './dispatcher.js';
+import type { Intake } from './intake.js';
+import type { LimitBlocks } from './limits.js';
+import type { Loader } from './loader.js';
+import type { Reruns } from './reruns.js';
+
+/**
+ * The clock of a node that runs nothing by itself: the one that its statements read (docs/adr/0030). It moves by what a
+ * test says alone, and stands while handlers run. What statements tell of it in passing is not news.
+ */
+export class TestClock extends DatabaseClock {
+  #state: Omit<TestClockState, 'databaseMs'> = { standsMs: null, isSet: false, aheadMs: 0 };
+  readonly #followers = new Set<(nowMs: number) => void>();
+
+  constructor(private readonly store: TestClockStore) {
+    super();
+  }
+
+  override sample(): void {}
+
+  override nowMs(): number {
+    return this.#state.standsMs ?? super.nowMs() + this.#state.aheadMs;
+  }
+
+  /** It stands while handlers run. */
+  override afterReading(
+    readMs: number,
+    heardAtMs: number,
+  ): ReturnType<DatabaseClock['afterReading']> {
+    const flowing = super.afterReading(readMs, heardAtMs);
+    return { readMs, leastMs: () => this.#state.standsMs ?? flowing.leastMs() };
+  }
+
+  override toMonotonicMs(databaseMs: number): number {
+    return performance.now() + (databaseMs - this.nowMs());
+  }
+
+  /** A test has said where it stands. */
+  get isSet(): boolean {
+    return this.#state.isSet;
+  }
+
+  /** Learns where it is: a test may have emptied the schema, another application may have moved it. */
+  async read(): Promise<void> {
+    const askedAtMs = performance.now();
+    const { databaseMs, ...state } = await this.store.read();
+    super.sample(askedAtMs, performance.now(), databaseMs);
+    this.#state = state;
+  }
+
+  /** @param atMs milliseconds since 1970, a whole number */
+  async stand(atMs: number, isSet = this.isSet): Promise<void> {
+    await this.store.stand(atMs, isSet);
+    this.#state = { standsMs: atMs, isSet, aheadMs: 0 };
+    this.#tell();
+  }
+
+  /** It goes on from where it stands. */
+  async flow(): Promise<void> {
+    await this.store.flow(this.nowMs());
+    await this.read();
+    this.#tell();
+  }
+
+  /** Removes all there is. The clock is the database's then, or stands at that instant. */
+  async wipe(atMs: number | undefined): Promise<void> {
+    await this.store.wipe();
+    if (atMs !== undefined) return this.stand(atMs, true);
+    await this.read();
+    this.#tell();
+  }
+
+  /**
+   * @param follower hears where it is whenever it was moved, before anything runs by it
+   * @returns ends that
+   */
+  follow(follower: (nowMs: number) => void): () => void {
+    this.#followers.add(follower);
+    return () => void this.#followers.delete(follower);
+  }
+
+  #tell(): void {
+    const nowMs = this.nowMs();
+    for (const follower of this.#followers) follower(nowMs);
+  }
+}
+
+/** After so long what is left to do is counted again. */
+const COUNTED_EVERY_MS = 1_000;
+
+/** For so long a transaction may hold what is due: less than the runners of tests wait for a test. */
+const LOCKED_MAX_MS = 3_000;
+
+/** Who may be claimed is so in the next turn of the event loop: what waits for longer waits for something. */
+const TURN_MS = 20;
+
+export const isManual = ({ worker }: Pick<ResolvedOptions, 'worker'>): boolean =>
+  worker === 'manual';
+
+interface Parts {
+  loader: Loader;
+  blocks: LimitBlocks;
+  intake: Intake;
+  dispatcher: Dispatcher;
+  inFlight: InFlight;
+  acknowledger: Acknowledger;
+  clock: TestClock;
+  declarations: Declarations;
+  reruns: Reruns;
+}
+
+/**
+ * The door to a node that runs nothing by itself. Its intake is shut but for what is handed in here; from there on a
+ * delay goes the way of all delays.
+ */
+export class ManualRuns {
+  #isOver = false;
+
+  /** @param runner of the engine's own connections */
+  constructor(
+    private readonly parts: Parts,
+    readonly runner: Runner & Transactor,
+  ) {}
+
+  get clock(): TestClock {
+    return this.parts.clock;
+  }
+
+  /**
+   * Runs these, and resolves when nothing is left to do for them here: each was written down, or is gone, or is paused,
+   * or a limit holds it back.
+   *
+   * @returns in how many milliseconds a limit lets the next begin; Infinity: none holds anything back
+   * @throws DelayShutdownError when the application closes, DelayUnstableError when a transaction holds one for too long
+   */
+  async run(wakes: readonly Wake[]): Promise<number> {
+    const { loader, intake, blocks } = this.parts;
+    // What was known of pauses and limits is of another time of the test's clock.
+    if (!this.#isOver) await loader.join();
+    blocks.clear();
+    if (!this.#isOver) {
+      intake.open();
+      for (const wake of wakes) intake.offer(wake, 'read');
+      intake.shut();
+    }
+    let heldMs = Infinity;
+    let workedAtMs = performance.now();
+    while (!this.#isOver && (this.#isBusy || !intake.isEmpty) && heldMs === Infinity) {
+      if (this.#isWorking) workedAtMs = performance.now();
+      await this.#idle();
+      if (!this.#isBusy && !intake.isEmpty) heldMs = blocks.leftMs();
+      // A row is held, and a test that waits for itself would wait for ever.
+      if (performance.now() - workedAtMs > LOCKED_MAX_MS) break;
+    }
+    if (this.#isOver) throw new DelayShutdownError();
+    const isLeft = !intake.isEmpty;
+    if (isLeft) for (const { id } of wakes) intake.disarm(id);
+    if (isLeft && heldMs === Infinity) throw new DelayUnstableError(LOCKED_MAX_MS);
+    await this.placeReruns();
+    return heldMs;
+  }
+
+  /** What came while its key ran becomes the delay of its key. */
+  async placeReruns(): Promise<void> {
+    await this.parts.reruns.pass();
+  }
+
+  /**
+   * Removes all there is; what the code declares to recur stands anew.
+   * @param atMs where the clock stands then; undefined: it is the database's
+   */
+  async clear(atMs: number | undefined): Promise<void> {
+    const { clock, declarations } = this.parts;
+    await clock.wipe(atMs);
+    await declarations.sayAgain();
+  }
+
+  /** The application is closing. */
+  end(): void {
+    this.#isOver = true;
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  get #isBusy(): boolean {
+    return this.parts.dispatcher.isClaiming || this.#isWorking;
+  }
+
+  get #isWorking(): boolean {
+    return this.parts.inFlight.size > 0 || this.parts.acknowledger.size > 0;
+  }
+
+  /** In the order in which a delay goes. */
+  async #idle(): Promise<void> {
+    const { intake, dispatcher, inFlight, acknowledger } = this.parts;
+    await within(intake.whenEmpty(), TURN_MS);
+    await dispatcher.whenAnswered();
+    await inFlight.whenIdle(COUNTED_EVERY_MS);
+    await acknowledger.drain(COUNTED_EVERY_MS);
+  }
+}

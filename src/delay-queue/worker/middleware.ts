@@ -1,0 +1,138 @@
+import type { EntityManager } from 'typeorm';
+import { adopted } from '../api/adopted.js';
+import type { AroundFunction, DelayCall } from '../api/contexts.js';
+import type { Delay, DelayName } from '../api/delay.js';
+import { DelayAroundError, DelayLeaseLostError } from '../api/errors.js';
+import type { Call } from './call.js';
+
+/**
+ * Calls the handler through everything that surrounds it.
+ *
+ * @param work what the handler gets
+ * @param handle calls the handler
+ */
+export function surrounded(
+  call: Call,
+  work: Delay | Delay[],
+  handle: () => unknown,
+): Promise<void> {
+  return layer(call, new SeenCall(call, work), call.handler.around, handle);
+}
+
+async function layer(
+  call: Call,
+  seen: DelayCall,
+  [around, ...inner]: readonly AroundFunction[],
+  handle: () => unknown,
+): Promise<void> {
+  if (around === undefined) return void (await adopted(handle()));
+  const inside = new Once(call, () => layer(call, seen, inner, handle));
+  try {
+    await adopted(around(seen, inside.next));
+  } catch (error) {
+    await inside.over();
+    throw error;
+  }
+  await inside.lookedAt();
+}
+
+/** What an `around` surrounds. It runs once, and the attempt does not end before it. */
+class Once {
+  #running: Running | undefined;
+  #isOver = false;
+
+  constructor(
+    private readonly call: Call,
+    private readonly run: () => Promise<void>,
+  ) {}
+
+  /** Throws, and does not reject: a promise that is not awaited would end the process. */
+  readonly next = (): Promise<void> => {
+    if (this.#running !== undefined) {
+      throw new DelayAroundError('around called next() twice; the handler ran once');
+    }
+    // Cut by its timeout, say: the delay may run elsewhere by now.
+    if (this.call.over || this.#isOver) {
+      this.call.signal.throwIfAborted();
+      throw new DelayAroundError('around called next() after the end; nothing was called');
+    }
+    // This process stood still: others have the row by now, and this one is about to hear of it.
+    if (this.call.leaseEndsAtMs <= performance.now()) throw new DelayLeaseLostError();
+    this.#running = Running.from(this.run);
+    return this.#running;
+  };
+
+  /** The `around` has thrown: no other attempt begins beside what still runs inside. */
+  async over(): Promise<void> {
+    this.#isOver = true;
+    await this.#running?.ended;
+  }
+
+  /** @throws what the `around` never got to see */
+  async lookedAt(): Promise<void> {
+    const running = this.#running;
+    if (running === undefined) {
+      this.#isOver = true;
+      throw new DelayAroundError(
+        'around ended without a call of next(), so the handler was not called; ' +
+          'to skip it on purpose, throw DiscardDelay or PostponeDelay',
+      );
+    }
+    const wasSeen = running.isAwaited && running.isOver;
+    await this.over();
+    if (!wasSeen) await running;
+  }
+}
+
+/** Knows whether it is awaited: the error of one that is not must not get lost. */
+class Running extends Promise<void> {
+  isAwaited!: boolean;
+  isOver!: boolean;
+  /** Never rejects. */
+  ended!: Promise<void>;
+
+  static from(run: () => Promise<void>): Running {
+    const running = new Running((resolve) => {
+      resolve(run());
+    });
+    running.isOver = false;
+    const over = (): void => {
+      running.isOver = true;
+    };
+    running.ended = running.then(over, over);
+    running.isAwaited = false;
+    return running;
+  }
+
+  /** What `then` answers is an ordinary promise. */
+  static override get [Symbol.species](): PromiseConstructor {
+    return Promise;
+  }
+
+  // oxlint-disable-next-line unicorn/no-thenable -- a promise has one
+  override then<A = void, B = never>(
+    onFulfilled?: ((value: void) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
+    this.isAwaited = true;
+    return super.then(onFulfilled, onRejected);
+  }
+}
+
+class SeenCall implements DelayCall {
+  readonly #call: Call;
+  readonly name: DelayName;
+  readonly delays: DelayCall['delays'];
+  readonly manager: EntityManager | undefined;
+
+  constructor(call: Call, work: Delay | Delay[]) {
+    this.#call = call;
+    this.name = call.handler.name as DelayName;
+    this.delays = (Array.isArray(work) ? [...work] : [work]) as unknown as DelayCall['delays'];
+    this.manager = call.manager;
+  }
+
+  get signal(): AbortSignal {
+    return this.#call.signal;
+  }
+}

@@ -1,0 +1,88 @@
+import type { DelayEvents } from '../api/events.js';
+import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
+import type { Runner } from '../database/runner.js';
+import type { Rerun, RerunPlaced, RerunStore } from '../store/many.store.js';
+import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
+import { Signal } from '../tasks/signal.js';
+import { Trouble } from '../tasks/trouble.js';
+
+/** Keys of one pass, at most. */
+const PAGE_MAX = 1_000;
+
+/** While something is kept, the end of its run is looked for so often. */
+const PENDING_EVERY_MS = 1_000;
+
+/**
+ * Turns what was kept for keys that ran into their delays, once those runs have ended. Any node does, for the one
+ * that ran it, or that kept it, may be gone.
+ */
+export class Reruns {
+  readonly placed = new Signal<RerunPlaced>();
+  readonly #task: RecurringTask;
+  #isPending = false;
+
+  /** @param everyMs how often it looks whether anything is kept */
+  constructor(
+    private readonly store: RerunStore,
+    private readonly runner: Runner,
+    private readonly everyMs: number,
+    events: DelayEvents,
+    private readonly idle: Idle,
+  ) {
+    this.#task = new RecurringTask(() => this.#look(), new Trouble(events, 'rerun'), idle);
+  }
+
+  start(): void {
+    this.#task.start();
+  }
+
+  stop(): Promise<void> {
+    return this.#task.stop();
+  }
+
+  /** Something is kept: its run may have ended meanwhile. */
+  asked(): void {
+    this.#task.runNow();
+  }
+
+  /** Runs have ended here. */
+  ended(): void {
+    if (this.#isPending) this.#task.runNow();
+  }
+
+  async #look(): Promise<number> {
+    this.#isPending = await this.pass();
+    // Whatever is kept has a run that ends soon, here or elsewhere.
+    if (this.#isPending) this.idle.disturb();
+    return this.#isPending ? PENDING_EVERY_MS : this.everyMs;
+  }
+
+  /** @returns whether anything is kept still, as far as one page tells */
+  async pass(): Promise<boolean> {
+    const kept = await this.store.all(this.runner, PAGE_MAX);
+    const errors: unknown[] = [];
+    let left = 0;
+    for (const rerun of kept) {
+      try {
+        if (!rerun.isOver || !(await this.#place(rerun))) left += 1;
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+    // Of one that is refused the others hear nothing.
+    if (errors.length > 0) throw errors[0];
+    return left > 0 || kept.length === PAGE_MAX;
+  }
+
+  /** One at a time: who inserts a key just now is in the way of that one alone. */
+  async #place(rerun: Rerun): Promise<boolean> {
+    try {
+      const placed = await this.store.place(this.runner, rerun);
+      if (placed) this.placed.tell(placed);
+      return placed !== undefined;
+    } catch (error) {
+      if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return false;
+      throw error;
+    }
+  }
+}

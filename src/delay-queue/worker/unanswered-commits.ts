@@ -1,0 +1,90 @@
+import type { DelayEvents } from '../api/events.js';
+import type { Runner } from '../database/runner.js';
+import { wasCommitted } from '../database/transaction-status.sql.js';
+import { lockedPauseMs, rest, retryPauseMs } from '../tasks/growing-pause.js';
+import { Moment, within } from '../tasks/signal.js';
+import { Trouble } from '../tasks/trouble.js';
+import type { HeldClaim, InFlight, Outcome } from './claims.js';
+
+const COMPLETED: Outcome = { kind: 'completed' };
+
+/**
+ * Attempts whose COMMIT was sent and not answered: it may have happened. Their rows do not tell. A row that is gone was
+ * removed by this COMMIT, or by another node that has run the delay since. Postgres knows what became of a transaction.
+ */
+export class UnansweredCommits {
+  /** Of the attempts of a batch, one question. */
+  readonly #asked = new Map<string, Promise<boolean | undefined>>();
+  readonly #empty = new Moment();
+  readonly #trouble: Trouble;
+  #size = 0;
+  #isClosed = false;
+
+  /** @param unwritten those whose leases are kept */
+  constructor(
+    private readonly runner: Runner,
+    private readonly unwritten: InFlight,
+    events: DelayEvents,
+  ) {
+    this.#trouble = new Trouble(events, 'acknowledge');
+  }
+
+  /** Attempts of which nothing is known yet. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Tells the outcome: at once, or when Postgres has said whether COMMIT happened. Not if the node ends before. */
+  known<Claim extends HeldClaim>(
+    claim: Claim,
+    outcome: Outcome,
+    tell: (claim: Claim, outcome: Outcome) => void,
+  ): void {
+    const { committingIn } = claim;
+    const isKnown = outcome.kind === 'completed' || outcome.kind === 'lost';
+    if (committingIn === undefined || isKnown) return tell(claim, outcome);
+    this.unwritten.add(claim);
+    this.#size += 1;
+    void this.#ask(committingIn).then((isCommitted) => {
+      this.unwritten.delete(claim);
+      this.#size -= 1;
+      if (isCommitted !== undefined) tell(claim, isCommitted ? COMPLETED : outcome);
+      if (this.#size === 0) this.#empty.happens();
+    });
+  }
+
+  /** Resolves when all is known, or after `withinMs`. */
+  async whenEmpty(withinMs: number): Promise<void> {
+    if (this.#size > 0) await within(this.#empty.next, withinMs);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  #ask(transaction: string): Promise<boolean | undefined> {
+    let answer = this.#asked.get(transaction);
+    if (answer === undefined) {
+      answer = this.#find(transaction).finally(() => this.#asked.delete(transaction));
+      this.#asked.set(transaction, answer);
+    }
+    return answer;
+  }
+
+  /** Undefined when the node ends before. A session that was cut may need a moment to end, and a COMMIT a replica. */
+  async #find(transaction: string): Promise<boolean | undefined> {
+    let [looks, failures] = [0, 0];
+    while (!this.#isClosed) {
+      try {
+        const isCommitted = await wasCommitted(this.runner, transaction);
+        this.#trouble.worked();
+        if (isCommitted !== undefined) return isCommitted;
+        await rest(lockedPauseMs((looks += 1)));
+      } catch (error) {
+        this.#trouble.failed(error);
+        await this.#trouble.pause(retryPauseMs((failures += 1)));
+      }
+    }
+    return undefined;
+  }
+}
