@@ -50,7 +50,7 @@ export const CRASHES: Readonly<Record<string, Mutant>> = {
   'puts-orphans-off': {
     about: 'lets the next page put off what was found without its process',
     patches: [patch('worker/entry.ts', 'known.orphaned && wake.epoch', 'false && wake.epoch')],
-    tests: ['unit/intake/read-ahead'],
+    tests: ['unit/worker/read-ahead'],
   },
   'needs-two-places': {
     about: 'counts the place of the attempt that it takes over',

@@ -75,12 +75,12 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'leaves-out-of-one': {
     about: 'leaves out of one group alone, what others would have to give as well',
     patches: [patch(LINE, 'this.#byLength.longest(share)', 'undefined')],
-    tests: ['unit/intake/ready-queue', 'integration/engine/held-groups'],
+    tests: ['unit/worker/ready-queue', 'integration/engine/held-groups'],
   },
   'has-no-room-for-who-may': {
     about: 'keeps whoever waits for its limit in the place of a group that may run',
     patches: [patch(LINE, '!isCrowded && own?.isHeld === true', '!isCrowded')],
-    tests: ['unit/intake/ready-queue'],
+    tests: ['unit/worker/ready-queue'],
   },
   'counts-what-is-held': {
     about: 'takes those that wait for limits of their groups for enough',
@@ -99,7 +99,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'asks-who-waits': {
     about: 'asks each group that waits for its limit, for each delay that runs',
     patches: [patch(LINE, "if (answer === 'its group waits') this.#setAside(group);", '')],
-    tests: ['unit/execution/crowded-groups', 'unit/intake/ready-queue'],
+    tests: ['unit/worker/crowded-groups', 'unit/worker/ready-queue'],
   },
   'looks-at-all-blocks': {
     about: 'looks at each limit that has no place, for each delay that runs',
@@ -110,24 +110,24 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
         'pauseLeftMs: Math.min(claim.pauseLeftMs, blocks.leftMs()) }',
       ),
     ],
-    tests: ['unit/execution/crowded-groups'],
+    tests: ['unit/worker/crowded-groups'],
   },
   'forgets-who-stands-aside': {
     about: 'lets a group stand aside although its limit is over',
     patches: [
       patch('worker/fair-queue.ts', 'lane.lineOf(name)?.release(group)', 'lane.lineOf(name)'),
     ],
-    tests: ['unit/intake/ready-queue'],
+    tests: ['unit/worker/ready-queue'],
   },
   'fills-gaps': {
     about: 'takes what comes behind something that was left out',
     patches: [patch('worker/fair-queue.ts', 'this.#groups.has(group)', 'false')],
-    tests: ['unit/intake/ready-queue', 'integration/engine/held-groups'],
+    tests: ['unit/worker/ready-queue', 'integration/engine/held-groups'],
   },
   'has-enough-for-a-while': {
     about: 'takes again what comes of a group that had enough, in the same walk',
     patches: [patch('worker/scanner.ts', 'return { butNotOf: [...groups] };', 'return room;')],
-    tests: ['unit/intake/enough'],
+    tests: ['unit/worker/enough'],
   },
   'passes-by-from-the-middle': {
     about: 'goes on with a pass behind which others were left out meanwhile',
@@ -138,6 +138,6 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
         '    }\n    return Math.min',
       ),
     ],
-    tests: ['integration/engine/sweeper'],
+    tests: ['integration/engine/scanner'],
   },
 };

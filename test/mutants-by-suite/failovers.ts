@@ -51,7 +51,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
         'const woken: (() => void)[] = [];',
       ),
     ],
-    tests: ['unit/tasks', 'unit/execution/transaction/begin-rest'],
+    tests: ['unit/tasks', 'unit/transactions/begin-rest'],
   },
   'wakes-whom-nothing-held': {
     about: 'ends all pauses each time that something works',
@@ -67,7 +67,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
         '',
       ),
     ],
-    tests: ['unit/execution/dispatcher'],
+    tests: ['unit/worker/dispatcher'],
   },
   'says-it-each-time': {
     about: 'says of what comes and goes each time that it works again',
@@ -147,6 +147,6 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
         'this.#worked();',
       ),
     ],
-    tests: ['unit/execution/claimer'],
+    tests: ['unit/worker/claimer'],
   },
 };

@@ -39,12 +39,12 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
         'return false;',
       ),
     ],
-    tests: ['unit/execution/claim-sizes'],
+    tests: ['unit/worker/claim-sizes'],
   },
   'claims-two-apart': {
     about: 'lets the claims of names that are not well take both places',
     patches: [patch(CLAIM_SIZES, 'return !this.#isApartOnItsWay;', 'return true;')],
-    tests: ['unit/execution/claim-sizes'],
+    tests: ['unit/worker/claim-sizes'],
   },
   'spins-on-one': {
     about: 'claims at once again the one delay whose claim is refused',

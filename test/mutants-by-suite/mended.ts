@@ -16,14 +16,14 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
         'const missing = await this.#write(left);\n        if (missing.length > 0) await this.#lookAfter(missing);',
       ),
     ],
-    tests: ['unit/settlement/batcher'],
+    tests: ['unit/worker/batcher'],
   },
   'completes-what-stands': {
     about: 'takes a row that still stands for one that it has removed',
     patches: [
       patch(BATCHER, 'return this.parts.removes !== true && !isClaimedInstead;', 'return true;'),
     ],
-    tests: ['unit/settlement/batcher'],
+    tests: ['unit/worker/batcher'],
   },
   'quiet-has-the-deadlines': {
     about: 'keeps a deadline of calls that are over, which the next call finds taken',
@@ -39,7 +39,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   'overtakes-who-waits': {
     about: 'gives the one place of a name to a claim, while others wait for it',
     patches: [patch('worker/admission.ts', '!isTurnOfWaiting && limits', 'limits')],
-    tests: ['unit/execution/next-claim'],
+    tests: ['unit/worker/next-claim'],
   },
   'empties-by-the-clock': {
     about: 'takes from a bucket what a clock was set back',
@@ -183,7 +183,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
   'never-begins-a-pass-anew': {
     about: 'goes on with a pass for as long as a backlog takes',
     patches: [patch('worker/scanner.ts', 'if (isAnew || isOld)', 'if (isAnew)')],
-    tests: ['integration/engine/sweeper'],
+    tests: ['integration/engine/scanner'],
   },
   'takes-any-end-for-its-own': {
     about: 'takes the end of any group for that of the one that is full',
@@ -194,7 +194,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
         "this.#freed.size < BLOCKS_MAX) this.#freed.add(key).add(groupText('test.limited', 'g'));",
       ),
     ],
-    tests: ['unit/execution/limit-blocks'],
+    tests: ['unit/worker/throttles'],
   },
   'begins-after-its-lease': {
     about: 'begins a handler whose lease ended while its payload was read',
@@ -205,7 +205,7 @@ export const MENDED: Readonly<Record<string, Mutant>> = {
         'call.over',
       ),
     ],
-    tests: ['unit/execution/call/call'],
+    tests: ['unit/worker/attempt'],
   },
   'asks-once': {
     about: 'does not ask again whether sessions stay with their connections',

@@ -33,7 +33,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   'helps-from-when-its-own-pass-began': {
     about: 'with a short lease a pass that waits to help others is too old before it has begun',
     patches: [patch(SWEEPER, 'this.#passBeganAtMs = this.#helpAtMs;', '')],
-    tests: ['unit/intake/sweeper'],
+    tests: ['unit/worker/scanner'],
   },
   'leases-from-the-answer': {
     about: 'a lease counts from the answer of its renewal, and outlives that of the row',
@@ -44,7 +44,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
         'attempt.leaseEndsAtMs = performance.now() + this.leaseMs',
       ),
     ],
-    tests: ['unit/settlement/lease-keeper'],
+    tests: ['unit/worker/lease-keeper'],
   },
   'gives-up-after-ten-looks': {
     about: 'a row that is held is given up after ten quick looks',
@@ -54,7 +54,7 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   'pauses-end-with-the-next-load': {
     about: 'what was paused until then waits for the next load',
     patches: [patch(LOADER, 'Math.min(this.#loadEveryMs, pauseEndsInMs)', 'this.#loadEveryMs')],
-    tests: ['unit/intake/loader'],
+    tests: ['unit/worker/loader'],
   },
   'loads-skip-ties': {
     about: 'a page that ends among delays of one instant leaves out the others',
@@ -81,12 +81,12 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   'batchers-never-forget-failures': {
     about: 'the first failure after any number of good statements is followed by a long pause',
     patches: [patch(BATCHER, '        this.#failures = 0;\n', '')],
-    tests: ['unit/settlement/batcher'],
+    tests: ['unit/worker/batcher'],
   },
   'deaths-are-tried-at-one-pace': {
     about: 'pauses before a dying delay is claimed again do not grow',
     patches: [patch('worker/dead-letters.ts', 'tries: dying.tries + 1 }', 'tries: dying.tries }')],
-    tests: ['unit/execution/dying-delays'],
+    tests: ['unit/worker/dying-delays'],
   },
   'listeners-never-forget-failures': {
     about: 'a connection that ends once in a while is made anew after a long pause',
@@ -96,6 +96,6 @@ export const RARE_AND_LATE: Readonly<Record<string, Mutant>> = {
   'full-pages-are-the-last': {
     about: 'a page of kept calls that is exactly full is taken for all that there are',
     patches: [patch('worker/reruns.ts', ' || kept.length === PAGE_MAX', '')],
-    tests: ['unit/runtime/reruns'],
+    tests: ['unit/worker/reruns'],
   },
 };

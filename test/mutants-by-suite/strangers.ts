@@ -47,7 +47,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
         'for (const { name, groupNumber } of hint.of) blocks.freedElsewhere(name, groupNumber);',
       ),
     ],
-    tests: ['unit/runtime/tell-of-places'],
+    tests: ['unit/worker/tell-of-places'],
   },
   'takes-each-trigger-for-one-with-a-path': {
     about: 'says nothing of triggers whose functions have no search_path of their own',
@@ -103,14 +103,14 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
   'lets-texts-turn-their-direction': {
     about: 'shows what turns the direction of writing, and what cannot be seen',
     patches: [patch('api/printable.ts', 'ACTS.test(kept) ?', '/\\p{Cc}/u.test(kept) ?')],
-    tests: ['unit/delay/printable', 'hostile/hostile-texts'],
+    tests: ['unit/api/printable', 'hostile/hostile-texts'],
   },
   'takes-lines-of-a-message-for-frames': {
     about: 'logs a line of a message that looks like a frame of a stack',
     patches: [
       patch('api/printable.ts', '(at < 0 ? stack : stack.slice(at + message.length))', 'stack'),
     ],
-    tests: ['unit/delay/printable'],
+    tests: ['unit/api/printable'],
   },
   'takes-inherited-options': {
     about: 'takes for an option what another package has put into Object.prototype',

@@ -53,7 +53,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
         'return value as Answer;',
       ),
     ],
-    tests: ['unit/payloads/schemas'],
+    tests: ['unit/config/schemas'],
   },
   'trusts-issues': {
     about: 'fails for issues that cannot be read, and tries such a payload again',

@@ -100,6 +100,6 @@ export const MEMORY: Record<string, ImpoliteMutant> = {
     kinds: ['lost-answers'],
     programs: 4,
     blamedBy: ['late'],
-    tests: ['integration/engine/sweeper'],
+    tests: ['integration/engine/scanner'],
   },
 };

@@ -184,6 +184,6 @@ export const TRANSACTIONS: Record<string, ImpoliteMutant> = {
     kinds: ['callers'],
     programs: 120,
     blamedBy: ['effect outside', 'lost write'],
-    tests: ['integration/handlers-transaction/ended-by-sql', 'unit/producer/transaction-end'],
+    tests: ['integration/handlers-transaction/ended-by-sql', 'unit/transactions/transaction-end'],
   },
 };

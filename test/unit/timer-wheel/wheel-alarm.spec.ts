@@ -108,8 +108,8 @@ describe('the thread', () => {
   });
 
   it('lets the process end, and does not load what NODE_OPTIONS load into it', async () => {
-    const alarmed = NodeProcess.start('test/unit/wheel/fixtures/alarmed-process.ts', {
-      env: { NODE_OPTIONS: '--require ./test/unit/wheel/fixtures/loaded-beside.cjs' },
+    const alarmed = NodeProcess.start('test/unit/timer-wheel/fixtures/alarmed-process.ts', {
+      env: { NODE_OPTIONS: '--require ./test/unit/timer-wheel/fixtures/loaded-beside.cjs' },
     });
     expect(await alarmed.exited).toEqual({ code: 0, signal: null });
     expect(alarmed.output).toBe('the thread runs\n');

@@ -1,11 +1,11 @@
 import { expect, it } from '@jest/globals';
-import { Attempt, Call } from '../../../../src/delay-queue/worker/call.js';
+import { Attempt, Call } from '../../../src/delay-queue/worker/call.js';
 import {
   type FencedParts,
   FencedTransaction,
   IsolationLevel,
-} from '../../../../src/delay-queue/worker/fenced-transaction.js';
-import { signal } from '../../../support/delay-node.js';
+} from '../../../src/delay-queue/worker/fenced-transaction.js';
+import { signal } from '../../support/delay-node.js';
 
 it('a connection stays out of the pool while the end of its session is on the way', async () => {
   const log: string[] = [];

@@ -22,7 +22,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 it('a process that may start no threads wakes its wheel by timeouts', async () => {
   const outfile = join(folder, 'threadless-process.mjs');
   // As one file of JavaScript: such a process may load no compiler.
-  const entryPoints = [join(ROOT, 'test/unit/wheel/fixtures/threadless-process.ts')];
+  const entryPoints = [join(ROOT, 'test/unit/timer-wheel/fixtures/threadless-process.ts')];
   buildSync({ entryPoints, outfile, bundle: true, packages: 'external', format: 'esm' });
   const options = [PERMISSION_MODEL, '--allow-fs-read=*', '--disable-warning=ExperimentalWarning'];
   const { stdout } = await promisify(execFile)(

@@ -194,7 +194,7 @@ describe('the one setTimeout', () => {
   });
 
   it('lets a process end though a channel waits, and does not wait for others to wake', async () => {
-    const quiet = NodeProcess.start('test/unit/wheel/fixtures/quiet-process.ts');
+    const quiet = NodeProcess.start('test/unit/timer-wheel/fixtures/quiet-process.ts');
     expect(await quiet.exited).toEqual({ code: 0, signal: null });
     expect(quiet.output).toBe('volatile\nchannel 2\n');
   });

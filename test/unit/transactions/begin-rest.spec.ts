@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import { Trouble } from '../../../../src/delay-queue/tasks/trouble.js';
-import { BeginRest } from '../../../../src/delay-queue/transactions/attempt-session.js';
+import { Trouble } from '../../../src/delay-queue/tasks/trouble.js';
+import { BeginRest } from '../../../src/delay-queue/transactions/attempt-session.js';
 
 const BROKEN = new Error('too many clients already');
 

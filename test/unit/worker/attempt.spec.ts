@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Attempt, Call, outcomeOf } from '../../../../src/delay-queue/worker/call.js';
-import { readPayloads } from '../../../../src/delay-queue/worker/executor.js';
-import { surrounded } from '../../../../src/delay-queue/worker/middleware.js';
-import type { Handler } from '../../../../src/delay-queue/handlers/handler.registry.js';
-import type { Outcome } from '../../../../src/delay-queue/worker/claims.js';
+import { Attempt, Call, outcomeOf } from '../../../src/delay-queue/worker/call.js';
+import { readPayloads } from '../../../src/delay-queue/worker/executor.js';
+import { surrounded } from '../../../src/delay-queue/worker/middleware.js';
+import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
+import type { Outcome } from '../../../src/delay-queue/worker/claims.js';
 
 const HANDLER = { name: 'a', batch: 10 } as Handler;
 const ERROR = new Error('why');

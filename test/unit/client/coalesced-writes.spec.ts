@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import { CoalescedWrites } from '../../../../src/delay-queue/client/coalescer.js';
-import type { BatchStore } from '../../../../src/delay-queue/store/batch.store.js';
-import type { DelayStore } from '../../../../src/delay-queue/store/delay.store.js';
-import type { Runner } from '../../../../src/delay-queue/database/runner.js';
+import { CoalescedWrites } from '../../../src/delay-queue/client/coalescer.js';
+import type { BatchStore } from '../../../src/delay-queue/store/batch.store.js';
+import type { DelayStore } from '../../../src/delay-queue/store/delay.store.js';
+import type { Runner } from '../../../src/delay-queue/database/runner.js';
 
 const LIMIT_MS = 15_000;
 
