@@ -42,7 +42,7 @@ import { Engine } from './worker/engine.js';
 import { ListedTasks } from './worker/listed-tasks.js';
 
 /** What is to be done at the two ends of an application's life. */
-export interface Ends {
+interface Ends {
   /** Every provider has bootstrapped. */
   bootstrapped(): Promise<void>;
   /** The application begins to close; no provider was told of it. Called by each of the two modules. */
@@ -59,11 +59,11 @@ class ModuleAtAnEnd implements OnModuleDestroy {
 
 /** Its hooks run before those of all other modules; in Nest 10 also when the application closes. */
 @Module({})
-export class FirstModule extends ModuleAtAnEnd {}
+class FirstModule extends ModuleAtAnEnd {}
 
 /** Its hooks run after those of all other modules; when the application closes, before them. */
 @Module({})
-export class LastModule extends ModuleAtAnEnd implements OnApplicationBootstrap {
+class LastModule extends ModuleAtAnEnd implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
     await this.ends?.bootstrapped();
   }
@@ -76,7 +76,7 @@ export class LastModule extends ModuleAtAnEnd implements OnApplicationBootstrap 
  *
  * To be called while instances are made: before that Nest computes the distances, after that it sorts.
  */
-export function takePlaces(modules: ModulesContainer): void {
+function takePlaces(modules: ModulesContainer): void {
   for (const module of modules.values()) {
     if (module.metatype === FirstModule) module.distance = Infinity;
     if (module.metatype === LastModule) module.distance = -Infinity;
@@ -84,7 +84,7 @@ export function takePlaces(modules: ModulesContainer): void {
 }
 
 /** Says what the two do. To be called when all instances are there. */
-export function hearEnds(modules: ModulesContainer, ends: Ends): void {
+function hearEnds(modules: ModulesContainer, ends: Ends): void {
   for (const { instance } of modules.values()) {
     if (instance instanceof ModuleAtAnEnd) instance.ends = ends;
   }

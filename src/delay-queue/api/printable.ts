@@ -59,7 +59,7 @@ export const printableError = (error: unknown): string =>
 const FRAME = /^\s+at .+$/;
 
 /** Where an error was thrown, a line for each frame; each begins with a line break. Never throws. */
-export function framesOf(error: unknown): string {
+function framesOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return '';
     const { message } = error;

@@ -23,7 +23,7 @@ import { ownAttempt, type OwnKeyWrites } from './self-reschedule.js';
 const TARGETS_MAX = 10_000;
 
 /** What a call answers of one of its list. */
-export type ManyResult<Verdict extends string = string> =
+type ManyResult<Verdict extends string = string> =
   { verdict: Exclude<Verdict, 'absent'>; id: string; dueAt: Date } | { verdict: 'absent' };
 
 /** Changes the delays that one call lists: each has its verdict, and all are written in one transaction. */
@@ -148,7 +148,7 @@ const partOf = (list: TargetList, from: number, to: number): TargetList =>
 const REMOVED = new Set(['cancelled', 'discarded']);
 
 /** Of one kind, each with the index of its target. */
-export interface List {
+interface List {
   list: TargetList;
   indexes: readonly number[];
 }
@@ -204,7 +204,7 @@ export async function withFirstInstants(
 const DELAYS_MAX = 10_000;
 
 /** The rows in the order of the delays, and the manager of their transaction, if it has one. */
-export interface AllWritten {
+interface AllWritten {
   placed: readonly Placed[];
   manager?: EntityManager;
 }

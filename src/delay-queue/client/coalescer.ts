@@ -89,7 +89,7 @@ const STATEMENTS_MAX = 2;
 const GIVES_UP_PLACE_MS = 2_000;
 
 /** What a coalescer needs from outside. */
-export interface CoalescerParts<Call, Answer> {
+interface CoalescerParts<Call, Answer> {
   /**
    * Does calls in one statement, without waiting for a lock, and tells each answer by the index of its call.
    * A call that it tells no answer is done alone, and waits there. A rejection is about the calls that were
@@ -240,7 +240,7 @@ export class KeyQueues {
 const QUEUE_SHARE = 2 / 3;
 
 /** What coalesced writes are made with. */
-export interface CoalescedWritesParts {
+interface CoalescedWritesParts {
   /** For calls that have to wait for a lock. */
   alone: DelayStore;
   /** For all other calls. */

@@ -46,7 +46,7 @@ export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEng
 }
 
 /** What the producer uses of the module's options. */
-export interface ProducerOptions {
+interface ProducerOptions {
   installation: Installation;
   nodeName: string;
   historyKept: HistoryKept;
@@ -63,7 +63,7 @@ export interface ProducerOptions {
  * Writes about one delay that travel with no other call: those in a caller's transaction, and what a handler writes
  * about the delay that it runs on. In a transaction they keep the order of the calls about that key.
  */
-export class SingleWrites {
+class SingleWrites {
   constructor(
     private readonly store: DelayStore,
     private readonly ownKey: OwnKeyWrites,

@@ -48,7 +48,7 @@ const MESSAGE_LENGTH_MAX = 200;
 const STEPS_MAX = 100;
 
 /** @throws DelayInvalidError */
-export function checkSchemaOption(value: unknown, field: string): PayloadSchema {
+function checkSchemaOption(value: unknown, field: string): PayloadSchema {
   if (readable(field, () => isSchema(value))) return value as PayloadSchema;
   throw new DelayInvalidError(
     field,
@@ -68,7 +68,7 @@ function isSchema(value: unknown): boolean {
 }
 
 /** What a schema makes of a value; in an object of ours, so that nothing takes the value itself for a promise. */
-export interface ParsedValue {
+interface ParsedValue {
   readonly value: unknown;
 }
 
@@ -76,7 +76,7 @@ export interface ParsedValue {
  * @returns a promise only if the schema answers one
  * @throws DelayPayloadError; DelayInvalidError for a result that is none; and what the schema throws
  */
-export function parsedBy(
+function parsedBy(
   schema: PayloadSchema,
   value: unknown,
 ): ParsedValue | Promise<ParsedValue> {
@@ -148,7 +148,7 @@ const textOf = (message: unknown): string => {
 };
 
 /** The same refusal for the caller of `schedule`: nothing of it was written. */
-export function asRefusal(error: unknown): unknown {
+function asRefusal(error: unknown): unknown {
   if (!isOf(error, DelayPayloadError)) return error;
   const [first, ...others] = error.issues;
   if (first === undefined) return new DelayInvalidError('payload', 'does not fit into its schema');

@@ -57,10 +57,10 @@ export const isUntranslatable = (error: unknown): boolean =>
 export const UNIQUE_VIOLATION = '23505';
 
 /** A column that has to be there is left out. */
-export const NOT_NULL_VIOLATION = '23502';
+const NOT_NULL_VIOLATION = '23502';
 
 /** There is no such table, column or function. */
-export const UNDEFINED: ReadonlySet<string> = new Set(['42P01', '42703', '42883']);
+const UNDEFINED: ReadonlySet<string> = new Set(['42P01', '42703', '42883']);
 
 /** The role may not do that. */
 export const PERMISSION_DENIED = '42501';

@@ -152,7 +152,7 @@ export interface Declaration {
 }
 
 /** The key of one that is declared without. */
-export const KEY_DEFAULT = 'repeat';
+const KEY_DEFAULT = 'repeat';
 
 const OPTIONS = [...REPEAT_OPTIONS, 'key', 'payload'];
 

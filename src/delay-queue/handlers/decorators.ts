@@ -128,7 +128,7 @@ export interface OnDelayMetadata {
 }
 
 /** A text, because a dual build has two copies of this module, each with its own symbols. */
-export const ON_DELAY_METADATA = 'nestjs-delay-queue:on-delay';
+const ON_DELAY_METADATA = 'nestjs-delay-queue:on-delay';
 
 /**
  * Makes a method of a provider or controller the handler of all delays of one name. A name has
@@ -256,7 +256,7 @@ export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatOptions 
       });
 
 /** What `@RepeatDelay` leaves behind for the explorer, which checks it. */
-export interface RepeatDelayMetadata {
+interface RepeatDelayMetadata {
   name: unknown;
   options: unknown;
 }

@@ -22,7 +22,7 @@ import {
 import { CONTEXT_TYPE, type HandlerCallArguments } from './delay-request.js';
 
 /** The call of a method, which interceptors begin: once, and not after the end. */
-export class MethodRun {
+class MethodRun {
   #running: Promise<void> | undefined;
   #hasEnded = false;
   #isOver = false;
@@ -79,7 +79,7 @@ export class MethodRun {
 export type NestParts = ReturnType<typeof nestParts>;
 
 /** Filters of a method. */
-export type FilterHandler = ReturnType<NestParts['filtersOf']['create']>;
+type FilterHandler = ReturnType<NestParts['filtersOf']['create']>;
 
 /**
  * `ExternalContextCreator` is public and has all of it, in private fields that were the same in Nest 10, 11 and 12. The
@@ -109,7 +109,7 @@ export function nestParts(modules: ModulesContainer) {
 }
 
 /** What stands at a method, ready to run: the application's first, then those of the class and of the method. */
-export interface Enhancers {
+interface Enhancers {
   guards: CanActivate[];
   interceptors: NestInterceptor[];
   pipes: PipeTransform[];
@@ -117,7 +117,7 @@ export interface Enhancers {
 }
 
 /** The method that they surround. */
-export interface EnhancedTarget {
+interface EnhancedTarget {
   instance: object;
   /** As it was when it was found: what decorators said of it hangs on the function. */
   method: (...args: unknown[]) => unknown;

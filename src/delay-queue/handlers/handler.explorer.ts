@@ -37,7 +37,7 @@ import { type Handler, HandlerRegistry, limitsOf } from './handler.registry.js';
 import { Invoker } from './invoker.js';
 
 /** The part of a {@link Handler} that comes from its `@OnDelay` and the module's options. */
-export type HandlerSettings = Pick<
+type HandlerSettings = Pick<
   Handler,
   | 'name'
   | 'transactional'

@@ -2,7 +2,7 @@ import { Cron } from 'croner';
 import type { CatchUp, DelayRepeat } from '../api/times.js';
 
 /** The instants at which something recurs; all in milliseconds since 1970. */
-export interface Instants {
+interface Instants {
   /** The first one after that. Undefined: there is none. */
   after(ms: number): number | undefined;
   /** The last one that has come by then. Undefined: there is none. */
@@ -125,7 +125,7 @@ function checkKnown(repeat: StoredRepeat): void {
 }
 
 /** The database's clock, as the claim has read it. An estimate could be ahead of it, and name an instant that has not come. */
-export interface ClaimsClock {
+interface ClaimsClock {
   readonly readMs: number;
   /** So late it is by now at least. */
   leastMs(): number;

@@ -74,7 +74,7 @@ type AskedAnswer = FencedAnswer & AsText<'leased_by'>;
 const fenceOf = ({ id, epoch }: FencedAnswer): Fence => ({ id: Number(id), epoch: Number(epoch) });
 
 /** A claim whose attempt is to end; `isOwn`: this node holds it. */
-export interface AskedClaim extends Fence {
+interface AskedClaim extends Fence {
   isOwn: boolean;
 }
 

@@ -61,7 +61,7 @@ import {
 } from './write-answers.js';
 
 /** Writes delays whose keys may be taken: inserts what is absent, and looks at the rest. */
-export class ScheduleWriter {
+class ScheduleWriter {
   readonly #sql;
 
   constructor(

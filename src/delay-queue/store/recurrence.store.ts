@@ -19,7 +19,7 @@ export interface DeclaredRow {
 type WithdrawAnswer = CountAnswer & AsText<'gone'>;
 
 /** What was declared once, and how it recurred. */
-export type WithdrawnRow = [name: string, key: string, repeat: Record<string, unknown>];
+type WithdrawnRow = [name: string, key: string, repeat: Record<string, unknown>];
 
 /** Delays that recur, as the code of a node declares them, on connections of the engine's own. */
 export class RecurrenceStore {

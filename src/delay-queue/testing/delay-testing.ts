@@ -25,7 +25,7 @@ import { type Tested, testedOf, TimeTravel } from './time-travel.js';
 const WITHIN_DEFAULT_MS = 10_000;
 
 /** What `expectScheduled` was given, checked. */
-export interface Expected {
+interface Expected {
   dueInMs: number | undefined;
   withinMs: number;
   hasPayload: boolean;
@@ -33,7 +33,7 @@ export interface Expected {
 }
 
 /** @throws DelayInvalidError naming the field */
-export function expectedOf(value: unknown): Expected {
+function expectedOf(value: unknown): Expected {
   const given = checkKnownOptions(value, 'expected', ['dueIn', 'within', 'payload']);
   const durationMs = (field: string): number | undefined =>
     field in given ? parseDurationMs(given[field], `expected.${field}`) : undefined;
@@ -46,11 +46,11 @@ export function expectedOf(value: unknown): Expected {
 }
 
 /** Whether it will run, if nothing else is done: an attempt that runs may be the last one. */
-export const isWaiting = ({ state }: DelayInfo): boolean =>
+const isWaiting = ({ state }: DelayInfo): boolean =>
   state === 'scheduled' || state === 'retrying';
 
 /** What is wrong with a delay that waits; undefined: nothing. */
-export function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string | undefined {
+function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string | undefined {
   const { dueInMs, withinMs, hasPayload, payload } = expected;
   const inMs = Number(delay.wakeAt) - nowMs;
   if (dueInMs !== undefined && Math.abs(inMs - dueInMs) > withinMs) {
@@ -63,7 +63,7 @@ export function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): s
 }
 
 /** One delay, for a message. */
-export function delayText(delay: DelayInfo, nowMs: number): string {
+function delayText(delay: DelayInfo, nowMs: number): string {
   const { key, state, wakeAt, lastError } = delay;
   const what = key === null ? `#${delay.id} without a key` : quoted(key);
   const when = wakeAt === null ? '' : `, due in ${timeText(Number(wakeAt) - nowMs)}`;
@@ -72,7 +72,7 @@ export function delayText(delay: DelayInfo, nowMs: number): string {
 }
 
 /** What every test runner takes for a failed expectation. */
-export const failed = (
+const failed = (
   message: string,
   given: { actual: unknown; expected: unknown; operator: string },
 ): AssertionError => new AssertionError({ message, ...given });
@@ -85,7 +85,7 @@ const UNITS = [
 ] as const;
 
 /** `1d 2h`, `29m 58s`, `250ms`: to the second, where there are any. */
-export function timeText(ms: number): string {
+function timeText(ms: number): string {
   if (ms < 0) return `-${timeText(-ms)}`;
   if (ms < 1_000) return `${Math.round(ms)}ms`;
   let rest = ms;

@@ -18,7 +18,7 @@ const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 const MOVES_MAX = 20;
 
 /** Delays that wait, in memory: one per (name, key), as the table has them. Time is that of `Date`. */
-export class StubRows {
+class StubRows {
   readonly #byKey = new Map<string, FoundRow>();
   #ids = 0;
 

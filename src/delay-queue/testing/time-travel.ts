@@ -15,7 +15,7 @@ import { type DelayRun, DelayTestingError, type RunOutcome } from './delay-run.j
 import { type DueRow, type DueText, TravelStore } from './travel.store.js';
 
 /** Delays that were due and did not begin, for a limit had no place: by id, and until when on the clock of the test. */
-export class HeldBack {
+class HeldBack {
   readonly #untilMs = new Map<number, number>();
 
   add(ids: readonly number[], untilMs: number): void {
@@ -54,7 +54,7 @@ const STEPS_MAX = 10_000;
 type End = DelayEventMap[RunOutcome][0];
 
 /** Writes down what runs during one call of `DelayTesting`. */
-export class RunLog {
+class RunLog {
   readonly runs: DelayRun[] = [];
   readonly held = new HeldBack();
   #tries = 0;

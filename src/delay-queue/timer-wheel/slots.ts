@@ -14,7 +14,7 @@ const REACH = 2 ** 40;
  * A tick has up to 53 bits and bit operations know 32, so it is taken apart into a low and a high
  * word.
  */
-export class Cursor {
+class Cursor {
   /** All ticks before it are done; at the tick itself timers may still be added. */
   tick = 0;
   low = 0;
@@ -63,13 +63,13 @@ const WORDS_PER_LEVEL = 32;
 const FIRST_BIT = 0x80000000;
 
 /** What {@link Occupancy} answers when every list is empty. */
-export const NO_LIST = -1;
+const NO_LIST = -1;
 
 /**
  * Which lists hold timers: 32 words and a summary word per level, the first slot in the highest bit,
  * so that two `clz32` find it. The list beyond the reach counts as a fifth level's only slot.
  */
-export class Occupancy {
+class Occupancy {
   readonly #words = new Int32Array(LEVELS * WORDS_PER_LEVEL);
   readonly #summaries = new Int32Array(LEVELS);
 

@@ -11,7 +11,7 @@ export const NO_TIMER = 0;
 /** What {@link TimingWheel.evictFarthest} answers when it evicted nothing. */
 export const NO_INDEX = -1;
 
-export interface TimingWheelOptions {
+interface TimingWheelOptions {
   /**
    * Most timers at once, 1 to 16,777,216. Memory grows by doubling up to 65,536 timers, then the
    * rest is reserved at once, and the system commits it as it is used: 16 bytes each, 20 in a wheel

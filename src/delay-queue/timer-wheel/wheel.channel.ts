@@ -7,7 +7,7 @@ import type { WheelAlarm } from './wheel-alarm.js';
  * A deadline has fractions of a millisecond: the database counts whole milliseconds, but not from the same
  * instant as `performance.now()`. Rounded up, deadlines would be late by half a millisecond on average.
  */
-export const TICKS_PER_MS = 4;
+const TICKS_PER_MS = 4;
 
 /** A wheel for one owner. Its entries are numbers instead of closures: 24 bytes each. */
 export interface WheelChannel {

@@ -24,7 +24,7 @@ export interface WheelTimer {
 }
 
 /** Functions that wait in a channel of their own. Each runs in the async context of the code that set it. */
-export class VolatileTimers {
+class VolatileTimers {
   readonly #timers = new Map<number, { handle: number; fn: () => unknown; scope: AsyncResource }>();
   readonly #channel: WheelChannel;
   #lastId = 0;

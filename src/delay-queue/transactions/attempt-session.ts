@@ -21,7 +21,7 @@ const START = 'START TRANSACTION';
 const COMMIT = 'COMMIT';
 
 /** A session as the server knows it: the process, its transaction, and when that began. */
-export interface ServerSession {
+interface ServerSession {
   pid: number;
   began: string;
   transaction: string;

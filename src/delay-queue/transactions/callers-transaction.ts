@@ -199,11 +199,11 @@ export function runnerOf(
 }
 
 /** Whether a transaction is open on it, as far as is known here. */
-export const isOpen = (runner: QueryRunner): boolean =>
+const isOpen = (runner: QueryRunner): boolean =>
   !isEnding(runner) && (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
 
 /** A transaction that is open, and which one of its session it is, where that is known. */
-export interface OpenTransaction {
+interface OpenTransaction {
   transaction: TransactionNumber;
 }
 

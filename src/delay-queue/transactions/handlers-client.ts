@@ -9,7 +9,7 @@ import {
 import { transactionEndIn } from './transaction-end.js';
 
 /** The same object, such as a client, with some methods replaced. */
-export function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
+function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
   return new Proxy(its, {
     get(target, name) {
       if (typeof name === 'string' && Object.hasOwn(methods, name)) return methods[name];

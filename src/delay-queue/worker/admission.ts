@@ -365,7 +365,7 @@ export class Reservation {
 }
 
 /** What one claim asks for. */
-export interface Reserved {
+interface Reserved {
   calls: readonly Reservation[];
   /** How long the first of those has to wait that were refused for their pace; Infinity: none was. */
   pauseLeftMs: number;

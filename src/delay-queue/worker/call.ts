@@ -74,7 +74,7 @@ export class Attempt implements HeldClaim {
 }
 
 /** Why a handler that fails now loses no attempt, as the outcome that it then has. */
-export type Stopping = 'released' | 'aborted';
+type Stopping = 'released' | 'aborted';
 
 /**
  * No attempt is spent, so nothing else ends a handler that postpones by nothing whenever it is called: it was called 600
@@ -122,7 +122,7 @@ function meantBy(error: unknown, stopping: Stopping | undefined): Outcome {
  * A batch that failed is done again, each delay alone and none for an attempt: which of them was the cause is not
  * known. Nor is it known whom a `DiscardDelay` that the whole batch throws is for.
  */
-export function eachOfBatch(outcome: Outcome): Outcome {
+function eachOfBatch(outcome: Outcome): Outcome {
   if (outcome.kind === 'failed' || outcome.kind === 'unreadable') {
     return { kind: 'split', error: outcome.error };
   }
@@ -131,7 +131,7 @@ export function eachOfBatch(outcome: Outcome): Outcome {
 }
 
 /** How a handler is told to give up, by `ctx.signal`, and what it means when it does. */
-export class Stop {
+class Stop {
   #controller: AbortController | undefined;
   #reason: Error | undefined;
   #isClosing = false;
@@ -194,7 +194,7 @@ export class Stop {
 }
 
 /** The place that a call takes while it runs; `atOnce`: its handler returned no promise, so nothing else ran meanwhile. */
-export interface Place {
+interface Place {
   release(atOnce?: boolean): void;
 }
 
@@ -390,7 +390,7 @@ export class Call implements ActingCall, Holder {
 }
 
 /** What few delays have. */
-export interface Extras extends Pick<Delay, 'group' | 'headers'> {
+interface Extras extends Pick<Delay, 'group' | 'headers'> {
   repeat: StoredRepeat | null;
 }
 

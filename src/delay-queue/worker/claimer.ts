@@ -70,7 +70,7 @@ const FIRST_MS = new Date('0001-01-01T00:00:00Z').getTime();
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /** What a row holds that no handler may get, though a claim could read it; undefined: nothing. */
-export function unreadableIn(row: ClaimedRow): string | undefined {
+function unreadableIn(row: ClaimedRow): string | undefined {
   if (!isInstant(row.due_ms)) return isUnreadable('due_at');
   if (!isInstant(row.created_ms)) return isUnreadable('created_at');
   if (row.attempts < 1) return isUnreadable('attempts');
@@ -111,7 +111,7 @@ export interface Claimed {
 }
 
 /** A claim without an answer. */
-export interface NotAnswered {
+interface NotAnswered {
   /** How long to claim nothing, in milliseconds. */
   pauseMs: number;
 }

@@ -117,7 +117,7 @@ export class UnreadDelays {
 }
 
 /** Who writes down what: while one of them fails, the others may work. */
-export function batchersOf(
+function batchersOf(
   store: AttemptStore,
   waits: Signal<Wake>,
   wrote: Signal,

@@ -61,7 +61,7 @@ const COMPLETED: Outcome = { kind: 'completed' };
  * @returns what came of it; a promise only where the handler returned one, or payloads have to be read, for each costs
  * a turn
  */
-export function invoke(call: Call): Outcome | Promise<Outcome> {
+function invoke(call: Call): Outcome | Promise<Outcome> {
   call.called = true;
   const { readPayload } = call.handler;
   return readPayload === undefined ? handled(call, argumentsOf) : afterReading(call, readPayload);

@@ -4,7 +4,7 @@ import type { Entry } from './entry.js';
 const COMPACT_AT = 4_096;
 
 /** First in, first out, without moving the rest on every take. */
-export class Fifo {
+class Fifo {
   #entries: Entry[] = [];
   #head = 0;
 
@@ -66,7 +66,7 @@ const GROUPS_MAX = 100_000;
  * The sweeper walks through what is due, in its order. When a walk brings something of a group of which it brought an earlier one
  * that was left out, that is left out as well: else the delays of a group would run in another order. The next walk brings all.
  */
-export class Gaps {
+class Gaps {
   readonly #groups = new Set<string>();
   #walk = 0;
 
@@ -114,7 +114,7 @@ class Group extends Fifo {
  * Groups that wait for their limits stand aside. There may be thousands, of which nothing is to be asked for each delay that
  * runs: nothing here walks through them but what looks at all of the line, when ownership changes.
  */
-export class Line {
+class Line {
   /** Served, or released, least recently first. */
   readonly #turns = new Map<string | null, Group>();
   /** Set aside first, first. */
@@ -341,7 +341,7 @@ const LINE_MAX_IN_CROWD = 500;
  * A line for each name that waits, and the names take turns: one that was served goes behind all others,
  * and no other moves. A name that finds no place so keeps its place for the moment when there is one.
  */
-export class Turns {
+class Turns {
   /** Served least recently first. A line that is empty has no turn. */
   readonly #lines = new Map<string, Line>();
   #size = 0;

@@ -30,7 +30,7 @@ export class IsolationLevel {
 }
 
 /** How the rows of a transactional call leave its transaction: removed, or moved on to their next instant. */
-export class Removal {
+class Removal {
   readonly #once: readonly Attempt[];
   readonly #recurring: readonly Attempt[];
 

@@ -20,7 +20,7 @@ export interface OpenClaims {
  * Whether its attempt runs here, or is over and not written down: to run it again would do the work twice. Or this
  * node could not read it, and leaves it to others.
  */
-export const isTaken = ({ inFlight, acknowledger }: OpenClaims, wake: Wake): boolean =>
+const isTaken = ({ inFlight, acknowledger }: OpenClaims, wake: Wake): boolean =>
   inFlight.covers(wake.id, wake.epoch) ||
   acknowledger.unwritten.covers(wake.id, wake.epoch) ||
   acknowledger.unread.leaves(wake);
@@ -31,7 +31,7 @@ const READ_AHEAD_MAX = 200_000;
 /** Overdue rows are fetched ahead of their turn up to so many: the rest of the room is for what is new. */
 const READY_MAX = 50_000;
 
-export interface IntakeLimits {
+interface IntakeLimits {
   /** Entries of one claim, at most. */
   claimBatch: number;
   /** What is due later is found by a load in time. */

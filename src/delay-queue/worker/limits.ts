@@ -29,7 +29,7 @@ interface Block {
 type KnownBlock = Block & { end?: Deadline | undefined; numbered?: string };
 
 /** Whether a limit holds an entry back: that of its name, or that of its group alone. */
-export type HeldBy = 'name' | 'group' | undefined;
+type HeldBy = 'name' | 'group' | undefined;
 
 /**
  * Limits that had no place left at the last claim. What they hold back stays in the ready queue, and is not asked for

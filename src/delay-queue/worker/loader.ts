@@ -18,13 +18,13 @@ const GRACE_MS = 5_000;
 
 const NO_SHARES: Shares = { names: [], counts: [], ranks: [], byGroup: [], leftOut: [] };
 
-export interface LoaderLimits {
+interface LoaderLimits {
   horizonMs: number;
   loadEveryMs: number;
 }
 
 /** What the others see of this node. */
-export interface Presence {
+interface Presence {
   /** The session by which this node holds its presence lock. */
   readonly presentSession: object | undefined;
   /** Looks after that session, beside a load. */

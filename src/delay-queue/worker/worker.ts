@@ -41,7 +41,7 @@ import { WaitingCalls } from './waiting-calls.js';
 /** How long the last acknowledgements may take once the handlers have ended. */
 const ACKNOWLEDGE_WITHIN_MS = 5_000;
 
-export interface WorkerParts {
+interface WorkerParts {
   options: ResolvedOptions;
   dataSource: DataSource;
   registry: HandlerRegistry;

@@ -109,7 +109,7 @@ export interface Retry {
 }
 
 /** How an attempt ended whose delay stays. `unbegun`: its handler was not called. */
-export type RetryEnd =
+type RetryEnd =
   Exclude<AttemptOutcome, 'completed' | 'superseded' | 'running' | 'lost'> | 'unbegun';
 
 /** An attempt whose payload this node cannot read. */

@@ -10,26 +10,26 @@ import { isPaused } from './pauses.sql.js';
  * Condition: the row `d`, which is asked for by `of`, may begin an attempt now; there is a `clock`. Parameter 7 is the
  * lock of this process.
  */
-export const claimable = (tables: Tables, of: string): string =>
+const claimable = (tables: Tables, of: string): string =>
   `(${wakeOf('d')} <= clock.now OR d.wake_at <= clock.now AND ${isOrphaned('d', '$7::bigint')})
       AND d.attempts < COALESCE(d.max_attempts, ${of}.max_attempts)
       AND NOT ${isPaused(tables)}`;
 
 /** Of the row `d` that was claimed; beside them stands `max_attempts`. */
-export const CLAIMED_COLUMNS = `d.id, d.epoch, d.name, d.key, d.group_id, d.headers, d.repeat, d.payload,
+const CLAIMED_COLUMNS = `d.id, d.epoch, d.name, d.key, d.group_id, d.headers, d.repeat, d.payload,
             d.due_at, d.created_at, d.attempts`;
 
 /** What a claim sets of the lease: of an attempt that a fence guards, the lock that its process holds; `of` was claimed. */
-export const leaseBegins = (of: string): string =>
+const leaseBegins = (of: string): string =>
   `leased_until = ${plusMs('clock.now', `${of}.lease_ms`)}, leased_by = $5::text,
       lease_lock = CASE WHEN ${of}.fenced THEN $7::bigint END, epoch = d.epoch + 1`;
 
 /** What a claim sets beside the lease, of an attempt that begins on the node that is parameter 5. */
-export const attemptBegins = (kept: HistoryKept): string =>
+const attemptBegins = (kept: HistoryKept): string =>
   `, attempts = d.attempts + 1${kept === 'attempts' ? `,\n      attempt_log = ${begunAttempt('$5::text')}` : ''}`;
 
 /** The answer of a claim. */
-export const claimedAnswer = (claimed: string): string => `
+const claimedAnswer = (claimed: string): string => `
        ${claimed}.id::text AS id, ${claimed}.epoch::text AS epoch, ${claimed}.name, ${claimed}.key,
        CASE WHEN ${claimed}.group_id IS NOT NULL OR ${claimed}.headers IS NOT NULL OR ${claimed}.repeat IS NOT NULL
             THEN pg_catalog.json_build_object('group', ${claimed}.group_id, 'headers', ${claimed}.headers,

@@ -20,7 +20,7 @@ import { pausesJson } from './pauses.sql.js';
  *
  * @param orphaned SQL that is true for an attempt without a process; then the wake is `looksAt`
  */
-export const wakeJson = (row: string, { orphaned, looksAt } = NO_ORPHANS): string =>
+const wakeJson = (row: string, { orphaned, looksAt } = NO_ORPHANS): string =>
   `pg_catalog.json_build_array(${row}.id, ${row}.epoch, ${row}.name,
                     ${presentEpochUs(`CASE WHEN ${orphaned} THEN ${looksAt} ELSE ${wakeOf(row)} END`)},
                     CASE WHEN ${orphaned} THEN 3

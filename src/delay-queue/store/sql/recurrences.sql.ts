@@ -21,7 +21,7 @@ const IS_OTHER = `${AS_DECLARED} IS DISTINCT FROM i.repeat OR d.payload <> i.pay
  * CTE `newer`: the names of nodes of this deployment that have said their word later than this one. What is left of an older word, because a row
  * was held, counts no more: it would undo theirs. Parameters: the node, and whether this is its first word, at `clock.now`.
  */
-export const newerWords = (
+const newerWords = (
   { node }: Tables,
   { self, isFirst }: { self: string; isFirst: string },
 ): string => `
@@ -33,7 +33,7 @@ newer AS MATERIALIZED (
 )`;
 
 /** A newer node serves that name. */
-export const isOutdated = (name: string): string =>
+const isOutdated = (name: string): string =>
   `EXISTS (SELECT FROM newer WHERE ${name} = ANY (newer.names))`;
 
 /**

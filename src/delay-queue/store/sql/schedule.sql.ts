@@ -57,7 +57,7 @@ const valuesOf = (columns: Columns): string[] => {
 };
 
 /** SQL for group and headers out of such a text. */
-export const extrasOf = (text: string): string =>
+const extrasOf = (text: string): string =>
   `${text}::jsonb ->> 'group'::text, ${text}::jsonb -> 'headers'::text`;
 
 const listed = (items: readonly string[]): string => items.map((item) => `, ${item}`).join('');
@@ -136,7 +136,7 @@ WITH ${clock(tables, { whole: true })}${insertInto(tables, columns)}
 ORDER BY i.ord${returning()}`;
 
 /** Whether each item is written for itself, or all of them or none: then no item answers `again` or `conflict`. */
-export type Extent = 'each' | 'all or none';
+type Extent = 'each' | 'all or none';
 
 /**
  * Whether a call says how a delay recurs. Each text of this statement is planned at each call, so those that do not say it

@@ -3,11 +3,11 @@ import { functionOf, type Tables, wholeEpochMs } from '../../database/tables.js'
 /** A function of the schema that cancels one delay. A later version of it gets another name: nodes of this one still call it. */
 const CANCEL_ONE = 'cancel_one';
 
-export const cancelOneSignature = (tables: Tables): string =>
+const cancelOneSignature = (tables: Tables): string =>
   `${functionOf(tables, CANCEL_ONE)}(text, text, text)`;
 
 /** As `cancelWaiting`, of one delay, in a caller's transaction: see `schedule-one`. */
-export const createCancelOne = (tables: Tables): string => `
+const createCancelOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, CANCEL_ONE)}(
   _name text, _key text, _history text, OUT id text, OUT due_ms text
 ) RETURNS SETOF record LANGUAGE plpgsql
@@ -47,7 +47,7 @@ export const cancelOneSql = (tables: Tables): string =>
 /** A function of the schema that schedules one delay. A later version of it gets another name: nodes of this one still call it. */
 const SCHEDULE_ONE = 'schedule_one';
 
-export const scheduleOneSignature = (tables: Tables): string =>
+const scheduleOneSignature = (tables: Tables): string =>
   `${functionOf(tables, SCHEDULE_ONE)}(text, text, text, float8, timestamptz, int, text, jsonb)`;
 
 /**
@@ -57,7 +57,7 @@ export const scheduleOneSignature = (tables: Tables): string =>
  *
  * A table of no rows looks as quick as an index, and its plan may be kept: so no plan reads the whole table.
  */
-export const createScheduleOne = (tables: Tables): string => `
+const createScheduleOne = (tables: Tables): string => `
 CREATE OR REPLACE FUNCTION ${functionOf(tables, SCHEDULE_ONE)}(
   _name text, _key text, _payload text, _after_ms float8, _at timestamptz, _max_attempts int, _group_id text,
   _headers jsonb, OUT id text, OUT due_ms text, OUT now_us text

@@ -13,7 +13,7 @@ import { dropTestClock } from './test-clock.js';
 const SAFE_MAX = String(Number.MAX_SAFE_INTEGER);
 
 /** What a column of `delay` has to be so that every statement, and every node, can read its row. */
-export interface RowRule {
+interface RowRule {
   column: string;
   /** SQL that is false, and not NULL, where that is not so. */
   holds: (column: string) => string;
@@ -33,7 +33,7 @@ const A_TEXT = 'must be a text of 1 to 255 characters, or NULL';
  * Whatever reads a row bears one that breaks a rule, and such a row is set aside (`set-aside.sql.ts`). Not among the columns:
  * the payload, for any JSON can be read, and what it is for is the handler's business.
  */
-export const ROW_RULES = [
+const ROW_RULES = [
   {
     column: 'id',
     holds: (id) => `${id} BETWEEN 1 AND ${SAFE_MAX}`,
@@ -93,7 +93,7 @@ const CONSTRAINED = ['due_at', 'leased_until'] as const satisfies readonly Ruled
  * A table's constraints, each with a name of its own: an error names the column. One for each rule would be no promise more,
  * and cost an INSERT of one row half as much again, since Postgres reads and plans each of them for every statement (ADR 0052).
  */
-export const rowConstraints = (): string =>
+const rowConstraints = (): string =>
   CONSTRAINED.map(
     (column) => `CONSTRAINT delay_${column}_readable CHECK (isfinite(${column}))`,
   ).join(',\n       ');

@@ -11,7 +11,7 @@ import type { AsText } from '../rows/answers.js';
  * No stranger is this role, one whose rights it has, or a superuser, who may do anything anyhow. A superuser has the rights
  * of every role, and trusts none of them for that. In the schema its owner is none either, nor a member of its owner.
  */
-export const strangersSql = (): string => `
+const strangersSql = (): string => `
 WITH home AS MATERIALIZED (
   SELECT n.oid, n.nspowner AS owner FROM pg_catalog.pg_namespace n WHERE n.nspname = $1::text
 ),

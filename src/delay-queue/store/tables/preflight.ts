@@ -15,7 +15,7 @@ import { refuseStrangers } from './owners.js';
  * @param tablesIn TypeORM's `schema`
  * @returns advice
  */
-export async function lookForEnvironments(
+async function lookForEnvironments(
   runner: Runner,
   schema: string,
   tablesIn: string | undefined,

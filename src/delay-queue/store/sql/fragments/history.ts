@@ -115,7 +115,7 @@ export const andLogged = (kept: HistoryKept, of = ''): string =>
  */
 
 /** So many are kept: the last ones. */
-export const MOVES_KEPT_MAX = 20;
+const MOVES_KEPT_MAX = 20;
 
 /** SQL for the log of the row `d`, whose due time becomes `due`. */
 export const movedTo = (due: string, call: MoveCall): string =>

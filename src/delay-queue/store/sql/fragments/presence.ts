@@ -84,7 +84,7 @@ export const notLeftOut = (row: string, { leftOut }: Pick<GroupParameters, 'left
   `(${row}.name || ' ' || COALESCE(${row}.group_id, '')) <> ALL (${leftOut})`;
 
 /** Of a statement about groups: what it has parameters for beside the others. */
-export interface GroupParameters {
+interface GroupParameters {
   /** Whether the group picks the owner, for each name. */
   byGroup: string;
   leftOut: string;

@@ -7,7 +7,7 @@ import { type LockWait, STAYS_APART } from './clock.js';
  * the one that a table of a few rows and arrays of ten suggest: compare each with each (ADR 0017).
  */
 
-export interface Wanted {
+interface Wanted {
   /** Of `d`, the row. */
   columns: string;
   /** Further conditions about `d`. */
@@ -58,7 +58,7 @@ const LOCKS = {
 } as const;
 
 /** A column of the input beside what names the delay: its name and type. */
-export type Carried = readonly [name: string, type: string];
+type Carried = readonly [name: string, type: string];
 
 const KEYED: readonly Carried[] = [
   ['name', 'text'],
