@@ -63,7 +63,7 @@ const nothing = (): Measured => ({
 /**
  * A steady rate of delays by the engine's own statements, on connections as one node has them:
  * scheduled, claimed when they are due, completed into history, history pruned; and beside them the
- * load of the loader and the pass of the sweeper.
+ * load of the loader and the pass of the scanner.
  */
 export class Traffic {
   readonly #delays = new DelayStore(SCHEMA, 'ends', NODE);
@@ -80,11 +80,11 @@ export class Traffic {
 
   async start(url: string): Promise<void> {
     const lanes = await Promise.all(Array.from({ length: 5 }, () => this.#open(url)));
-    const [producer, worker, loader, sweeper, pruner] = lanes as [Lane, Lane, Lane, Lane, Lane];
+    const [producer, worker, loader, scanner, pruner] = lanes as [Lane, Lane, Lane, Lane, Lane];
     this.#running = Promise.all([
       this.#produceAndRun(producer, worker),
       this.#every(LOAD_EVERY_MS, () => this.#load(loader)),
-      this.#every(SWEEP_EVERY_MS, () => this.#sweep(sweeper)),
+      this.#every(SWEEP_EVERY_MS, () => this.#sweep(scanner)),
       this.#every(PRUNE_EVERY_MS, () => this.#prune(pruner)),
     ]);
   }

@@ -38,8 +38,8 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         'worker/worker.ts',
-        'new LimitBlocks(wheel, tested && (() => tested.nowMs()))',
-        'new LimitBlocks(wheel)',
+        'new Throttles(wheel, tested && (() => tested.nowMs()))',
+        'new Throttles(wheel)',
       ),
     ],
     tests: ['integration/testing/one-clock'],

@@ -39,7 +39,7 @@ const ON_EMBEDDED: LeftOut[] = ['embedded-postgres', 'chaos-server', 'chaos-faul
 const OF_THE_PROCESS: LeftOut[] = [
   'around',
   'batch-pace',
-  'claim-ahead',
+  'prefetch',
   'full-wheel',
   'growth',
   'held-groups',

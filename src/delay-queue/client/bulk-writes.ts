@@ -17,7 +17,7 @@ import { inSmallerStatements, type Transactions } from '../transactions/transact
 import type { Announcements } from './announcements.js';
 import type { NameAndKey, Target } from './arguments.js';
 import { answerOf, fieldsOfAll, translatable } from './results.js';
-import { ownAttempt, type OwnKeyWrites } from './self-reschedule.js';
+import { ownAttempt, type SelfReschedules } from './self-reschedule.js';
 
 /** Those of a whole call. */
 const TARGETS_MAX = 10_000;
@@ -33,7 +33,7 @@ export class ManyWrites {
 
   constructor(
     { installation, kept }: { installation: Installation; kept: HistoryKept },
-    private readonly ownKey: OwnKeyWrites,
+    private readonly selfReschedules: SelfReschedules,
     private readonly transactions: Transactions,
     private readonly announcements: Announcements,
   ) {
@@ -110,7 +110,7 @@ export class ManyWrites {
       if (verdict !== 'running') continue;
       const own = acting.find((attempt) => attempt.id === id);
       if (own === undefined) continue;
-      const moved = await this.ownKey.reschedule(own, manager, runner, to);
+      const moved = await this.selfReschedules.reschedule(own, manager, runner, to);
       if (moved === undefined) continue;
       changed.set(index, { ...moved, name: own.name, key: own.key, failed: false });
     }
@@ -215,7 +215,7 @@ export class AllOrNone {
 
   constructor(
     private readonly store: DelayStore,
-    private readonly ownKey: OwnKeyWrites,
+    private readonly selfReschedules: SelfReschedules,
     private readonly transactions: Transactions,
   ) {}
 
@@ -240,7 +240,7 @@ export class AllOrNone {
           const placed: Placed[] = [];
           for (let from = 0; from < timed.length; from += most) {
             const part = timed.slice(from, from + most);
-            placed.push(...(await this.ownKey.scheduleAll(joined, its, part)));
+            placed.push(...(await this.selfReschedules.scheduleAll(joined, its, part)));
           }
           return { placed, manager: joined };
         }),

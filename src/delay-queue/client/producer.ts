@@ -36,7 +36,7 @@ import {
   withField,
 } from './results.js';
 import { Matching } from './selections.js';
-import { ownAttempt, OwnKeyWrites } from './self-reschedule.js';
+import { ownAttempt, SelfReschedules } from './self-reschedule.js';
 
 /** What the producer uses of the engine. */
 export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine {
@@ -66,7 +66,7 @@ interface ProducerOptions {
 class SingleWrites {
   constructor(
     private readonly store: DelayStore,
-    private readonly ownKey: OwnKeyWrites,
+    private readonly selfReschedules: SelfReschedules,
   ) {}
 
   /** @throws DelayConflictError, DelayUnstableError */
@@ -77,7 +77,8 @@ class SingleWrites {
   ): Promise<Placed> {
     return await inOrder([delay], async () => {
       const timed = await withFirstInstants(this.store, runner, [delay]);
-      const moved = own && (await this.ownKey.schedule(own, manager, runner, timed[0] as NewDelay));
+      const moved =
+        own && (await this.selfReschedules.schedule(own, manager, runner, timed[0] as NewDelay));
       if (moved) return moved;
       const placed = await this.store.place(runner, timed);
       return (await this.store.rerun(runner, timed, placed))[0] as Placed;
@@ -102,7 +103,7 @@ class SingleWrites {
     own: ActingAttempt | undefined,
   ): Promise<Placed> {
     return await inOrder([target], async () => {
-      const moved = own && (await this.ownKey.reschedule(own, manager, runner, to));
+      const moved = own && (await this.selfReschedules.reschedule(own, manager, runner, to));
       return moved ?? (await this.store.reschedule(runner, target.name, target.key, to));
     });
   }
@@ -151,9 +152,9 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       payloads,
     } = options;
     this.#store = new DelayStore(installation, kept, nodeName);
-    const ownKey = new OwnKeyWrites(this.#store, engine.afterCommit);
+    const selfReschedules = new SelfReschedules(this.#store, engine.afterCommit);
     this.#announcements = new Announcements(engine.afterCommit, engine, trace);
-    this.#single = new SingleWrites(this.#store, ownKey);
+    this.#single = new SingleWrites(this.#store, selfReschedules);
     const outside = new OutsideTransactions(dataSource, engine);
     this.#coalesced = new CoalescedWrites({
       alone: this.#store,
@@ -171,9 +172,9 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
       installation.schema,
       surrounding,
     );
-    this.#allOrNone = new AllOrNone(this.#store, ownKey, this.#transactions);
+    this.#allOrNone = new AllOrNone(this.#store, selfReschedules, this.#transactions);
     const many = { installation, kept, loadEveryMs, payloads };
-    this.many = new ManyWrites(many, ownKey, this.#transactions, this.#announcements);
+    this.many = new ManyWrites(many, selfReschedules, this.#transactions, this.#announcements);
     this.pausing = new Pausing(installation, this.#transactions, engine.afterCommit, () =>
       engine.pausesChanged(),
     );

@@ -18,7 +18,7 @@ export const ownAttempt = (
  * Writes of a handler about the delay that it runs on. The handler's attempt holds that row, so the row moves
  * on in place. Recurring work schedules itself again in this way.
  */
-export class OwnKeyWrites {
+export class SelfReschedules {
   constructor(
     private readonly store: DelayStore,
     private readonly afterCommit: AfterCommit,

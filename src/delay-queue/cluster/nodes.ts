@@ -45,7 +45,7 @@ export class Nodes {
   }
 
   /**
-   * This node's part of each name it serves, for the loader's and the sweeper's statements: the same
+   * This node's part of each name it serves, for the loader's and the scanner's statements: the same
    * object until the view changes, so that an answer can be told from one to older shares.
    */
   get shares(): Shares {

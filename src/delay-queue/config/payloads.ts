@@ -76,10 +76,7 @@ interface ParsedValue {
  * @returns a promise only if the schema answers one
  * @throws DelayPayloadError; DelayInvalidError for a result that is none; and what the schema throws
  */
-function parsedBy(
-  schema: PayloadSchema,
-  value: unknown,
-): ParsedValue | Promise<ParsedValue> {
+function parsedBy(schema: PayloadSchema, value: unknown): ParsedValue | Promise<ParsedValue> {
   const answer: unknown = schema['~standard'].validate(value);
   const result = inTime(
     readPart(() => adopted(answer)),

@@ -46,8 +46,7 @@ function expectedOf(value: unknown): Expected {
 }
 
 /** Whether it will run, if nothing else is done: an attempt that runs may be the last one. */
-const isWaiting = ({ state }: DelayInfo): boolean =>
-  state === 'scheduled' || state === 'retrying';
+const isWaiting = ({ state }: DelayInfo): boolean => state === 'scheduled' || state === 'retrying';
 
 /** What is wrong with a delay that waits; undefined: nothing. */
 function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string | undefined {

@@ -12,7 +12,7 @@ import { Signal } from '../tasks/signal.js';
 import type { Entry } from './entry.js';
 import type { Admit } from './fair-queue.js';
 import type { Intake } from './intake.js';
-import type { ClaimSizes, ConcurrencyLimits, LimitBlocks } from './limits.js';
+import type { ClaimSizes, ConcurrencyLimits, Throttles } from './limits.js';
 
 /** What is claimed ahead of its place begins within so long, as far as handlers of that name took so far. */
 const BEGINS_WITHIN_MS = 20;
@@ -37,7 +37,7 @@ interface Pace {
  * A handler that takes as long as that never has a call waiting, nor has one in a batch, in a transaction, or with
  * limits on all nodes together.
  */
-export class ClaimAhead {
+export class Prefetch {
   readonly #paces = new Map<string, Pace>();
 
   /** @param claimBatch of one name, at most */
@@ -185,9 +185,9 @@ export class BatchPace {
 
 interface Parts {
   limits: ConcurrencyLimits;
-  blocks: LimitBlocks;
+  blocks: Throttles;
   pace: BatchPace;
-  ahead: ClaimAhead;
+  ahead: Prefetch;
   sizes: ClaimSizes;
   /** What is due, the one that asks to be admitted included. */
   intake: { waiting(name: string): number; hasStalled(name: string): boolean };
@@ -380,7 +380,7 @@ export class Reservations {
   readonly vacant = new Signal();
   /** A call of that name has given its place back. */
   readonly freed = new Signal<string>();
-  readonly ahead: ClaimAhead;
+  readonly ahead: Prefetch;
   readonly #pace: BatchPace;
   #stalledRuns = false;
 
@@ -388,12 +388,12 @@ export class Reservations {
     private readonly limits: ConcurrencyLimits,
     registry: HandlerRegistry,
     { claimBatch }: { claimBatch: number },
-    private readonly blocks: LimitBlocks,
+    private readonly blocks: Throttles,
     private readonly sizes: ClaimSizes,
     private readonly intake: Intake,
   ) {
     this.#pace = new BatchPace(registry);
-    this.ahead = new ClaimAhead(registry, claimBatch);
+    this.ahead = new Prefetch(registry, claimBatch);
     blocks.ended.on(({ name, group }) => intake.release(name, group));
     for (const each of [limits.vacant, blocks.vacant]) each.on(() => this.vacant.tell());
   }

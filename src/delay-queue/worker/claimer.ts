@@ -13,10 +13,10 @@ import { type Growth, pauseMs, retryPauseMs } from '../tasks/growing-pause.js';
 import { Trouble } from '../tasks/trouble.js';
 import { Attempt, extrasOf } from './call.js';
 import { type LostClaims, NO_HOLDER } from './claims.js';
-import type { Acknowledger } from './completer.js';
+import type { Completer } from './completer.js';
 import type { Entry } from './entry.js';
 import type { Intake } from './intake.js';
-import type { ClaimSizes, LimitBlocks } from './limits.js';
+import type { ClaimSizes, Throttles } from './limits.js';
 import { UNREADABLE } from './recurrences.js';
 
 /** Makes dead letters of rows that cannot be read, so that their neighbours run, and tells of each. */
@@ -128,11 +128,11 @@ export class Claimer {
   constructor(
     private readonly store: AttemptStore,
     private readonly limited: LimitStore,
-    private readonly blocks: LimitBlocks,
+    private readonly blocks: Throttles,
     private readonly registry: HandlerRegistry,
     private readonly clock: DatabaseClock,
     private readonly intake: Intake,
-    private readonly acknowledger: Acknowledger,
+    private readonly completer: Completer,
     private readonly lostClaims: LostClaims,
     private readonly sizes: ClaimSizes,
     private readonly setAside: SetAside,
@@ -192,13 +192,13 @@ export class Claimer {
     // or a caller was told that it is cancelled.
     const isOver = leaseEndsAtMs <= performance.now();
     if (handler === undefined || isOver || this.#isStopped) {
-      this.acknowledger.giveBack(row.id, row.epoch);
+      this.completer.giveBack(row.id, row.epoch);
       return undefined;
     }
     const why = unreadableIn(row);
     if (why !== undefined) {
       const { id, attempts } = row;
-      this.acknowledger.setAside(row, why, () =>
+      this.completer.setAside(row, why, () =>
         this.setAside.tell({ ...row, id, attempts: attempts - 1, error: why }),
       );
       return undefined;
@@ -232,7 +232,7 @@ export class Claimer {
     if (occurrence === null) return this.#unreadable(attempt(null));
     const isFirst = row.attempts === 1;
     if (!isFirst || !occurrence.isMissed) return attempt(occurrence);
-    this.acknowledger.batchers.recurrences.skip({
+    this.completer.batchers.recurrences.skip({
       id: row.id,
       epoch: row.epoch,
       latenessMs: 0,
@@ -246,7 +246,7 @@ export class Claimer {
     attempt.holder = NO_HOLDER;
     attempt.over = true;
     attempt.calledAtMs = performance.now();
-    this.acknowledger.report(attempt, { kind: 'unreadable', error: new Error(UNREADABLE) });
+    this.completer.report(attempt, { kind: 'unreadable', error: new Error(UNREADABLE) });
   }
 
   async #claimLimited(
@@ -326,7 +326,7 @@ export class Claimer {
     for (const entry of entries) {
       const epoch = entry.epoch + 1;
       this.lostClaims.add(entry.id, epoch);
-      this.acknowledger.giveBack(entry.id, epoch, () => this.intake.again(entry, 0));
+      this.completer.giveBack(entry.id, epoch, () => this.intake.again(entry, 0));
     }
     return retryPauseMs(this.#failures);
   }

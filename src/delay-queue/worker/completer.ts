@@ -166,7 +166,7 @@ export function deadEvent(claim: HeldClaim, error: string, cause: unknown): Dead
 }
 
 /** Writes down how attempts ended, in batches that wait for no row, each write fenced by epoch. */
-export class Acknowledger {
+export class Completer {
   /** Where a delay waits now whose attempt has ended. */
   readonly waits = new Signal<Wake>();
   /** An attempt of a name with limits is over, and its row no longer its own: it counts for them no more. */

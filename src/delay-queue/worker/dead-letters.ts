@@ -23,7 +23,7 @@ import {
   type InFlight,
   type Outcome,
 } from './claims.js';
-import { type Acknowledger, deadEvent, endOf } from './completer.js';
+import { type Completer, deadEvent, endOf } from './completer.js';
 import { Executor } from './executor.js';
 import type { FencedParts } from './fenced-transaction.js';
 import type { ConcurrencyLimits } from './limits.js';
@@ -49,7 +49,7 @@ export type DyingHandler = MortalHandler & { readonly death: Death };
 export class DeathReports {
   constructor(
     private readonly store: AttemptStore,
-    private readonly acknowledger: Acknowledger,
+    private readonly completer: Completer,
     private readonly events: DelayEvents,
   ) {}
 
@@ -87,21 +87,21 @@ export class DeathReports {
   /** What becomes of the delay; that it is no dead letter yet costs it no attempt, and gives it none. */
   report(claim: HeldClaim, outcome: Outcome): void {
     claim.durationMs = performance.now() - claim.calledAtMs;
-    this.acknowledger.commits.known(claim, outcome, this.#report);
+    this.completer.commits.known(claim, outcome, this.#report);
   }
 
   readonly #report = (claim: HeldClaim, outcome: Outcome): void => {
     const { error, cause } = deathOf(claim.handler);
     if (outcome.kind === 'lost') return void this.events.emit('lost', claim.event);
     if (outcome.kind === 'completed') {
-      this.acknowledger.free(claim);
-      if (claim.goesOn !== undefined) this.acknowledger.waits.tell(claim.goesOn);
+      this.completer.free(claim);
+      if (claim.goesOn !== undefined) this.completer.waits.tell(claim.goesOn);
       if (claim.movedOn) this.events.emit('superseded', endOf(claim));
       else this.events.emit('dead', deadEvent(claim, error, cause));
       return;
     }
     const waitMs = waitAfter(claim, outcome);
-    this.acknowledger.putOff(claim, { waitMs, error }, (result) => {
+    this.completer.putOff(claim, { waitMs, error }, (result) => {
       if (result === 'written') this.#tell(claim, outcome, waitMs);
       else this.events.emit('lost', claim.event);
     });
@@ -175,7 +175,7 @@ interface DyingParts {
   fenced: FencedParts;
   store: AttemptStore;
   registry: HandlerRegistry;
-  acknowledger: Acknowledger;
+  completer: Completer;
   inFlight: InFlight;
   places: ConcurrencyLimits;
   events: DelayEvents;
@@ -199,8 +199,8 @@ export class DyingDelays {
   readonly #executor: Executor;
 
   constructor(private readonly parts: DyingParts) {
-    const { store, acknowledger, events, inFlight, places, wheel, fenced } = parts;
-    const reports = new DeathReports(store, acknowledger, events);
+    const { store, completer, events, inFlight, places, wheel, fenced } = parts;
+    const reports = new DeathReports(store, completer, events);
     const ending = {
       ...fenced,
       store: {
@@ -212,7 +212,7 @@ export class DyingDelays {
     this.#executor = new Executor(wheel, ending, reports, inFlight, places, withoutStarts(events));
     this.#reports = reports;
     this.#trouble = new Trouble(events, 'bury');
-    acknowledger.dying.told.on((held) => {
+    completer.dying.told.on((held) => {
       const { id, epoch } = held.claim;
       const handler = held.claim.handler as MortalHandler;
       this.#add({ id, epoch, handler, held, over: held.over, tries: 0 });
@@ -225,7 +225,7 @@ export class DyingDelays {
     if (!isMortal(handler)) return false;
     const isRoom = this.#waiting.size < WAITING_MAX && !this.#isShut;
     if (isRoom && !this.#waiting.has(id)) {
-      const over = this.parts.acknowledger.dying.enter();
+      const over = this.parts.completer.dying.enter();
       this.#add({ id, epoch, handler, held: undefined, over, tries: 0 });
     }
     return true;
@@ -337,7 +337,7 @@ export class DyingDelays {
   /** As after a failed attempt: a delay without another one is found by the next node that claims it. */
   #putOff({ held, over }: Dying): void {
     if (held === undefined) return over('gone');
-    this.parts.acknowledger.putOff(held.claim, { waitMs: 0, error: held.error }, (result) =>
+    this.parts.completer.putOff(held.claim, { waitMs: 0, error: held.error }, (result) =>
       over(result === 'written' ? 'claimed' : 'gone'),
     );
   }

@@ -3,10 +3,10 @@ import { Trigger } from '../tasks/recurring-task.js';
 import type { Reservation, Reservations } from './admission.js';
 import { type Attempt, Call } from './call.js';
 import type { Claimed, Claimer } from './claimer.js';
-import type { Acknowledger } from './completer.js';
+import type { Completer } from './completer.js';
 import type { Entry } from './entry.js';
 import type { Intake } from './intake.js';
-import type { Unclaimed } from './missed-claims.js';
+import type { MissedClaims } from './missed-claims.js';
 import type { WaitingCalls } from './waiting-calls.js';
 
 /** Claims on their way at once: one runs while the next one's rows are coming due. */
@@ -27,14 +27,14 @@ export class Dispatcher {
     private readonly intake: Intake,
     private readonly reservations: Reservations,
     private readonly claimer: Claimer,
-    private readonly unclaimed: Unclaimed,
+    private readonly unclaimed: MissedClaims,
     private readonly calls: WaitingCalls,
-    private readonly acknowledger: Acknowledger,
+    private readonly completer: Completer,
   ) {
     const claimSoon = (): void => this.#turn.trigger();
     intake.ready.on(claimSoon);
     reservations.vacant.on(claimSoon);
-    acknowledger.wrote.on(claimSoon);
+    completer.wrote.on(claimSoon);
   }
 
   /** Claims nothing more, and ends when the claims on their way have been answered. */
@@ -68,7 +68,7 @@ export class Dispatcher {
   }
 
   get #mayClaim(): boolean {
-    return this.#claims.size < CLAIMS_MAX && this.acknowledger.size < UNACKNOWLEDGED_MAX;
+    return this.#claims.size < CLAIMS_MAX && this.completer.size < UNACKNOWLEDGED_MAX;
   }
 
   #begin(calls: readonly Reservation[]): void {

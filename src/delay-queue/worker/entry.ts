@@ -19,7 +19,7 @@ export interface Entry extends Wake {
   claimedWithin?: number | undefined;
   /** It was not read from a row here: there may never have been one. */
   told: boolean;
-  /** Of the sweeper's walk that brought it, in the order of wakes; 0: something else did. */
+  /** Of the scanner's walk that brought it, in the order of wakes; 0: something else did. */
   walk: number;
   /** What came of a later epoch while its claim was under way. */
   heard?: [wake: Wake, source: Source] | undefined;

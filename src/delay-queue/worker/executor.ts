@@ -7,7 +7,7 @@ import { BeginRest } from '../transactions/attempt-session.js';
 import { runAs } from '../transactions/handler-context.js';
 import { type Attempt, type Call, outcomeOf, outcomeOfReading } from './call.js';
 import type { InFlight, Outcome } from './claims.js';
-import type { Acknowledger } from './completer.js';
+import type { Completer } from './completer.js';
 import { type FencedParts, FencedTransaction } from './fenced-transaction.js';
 import { argumentsOf, argumentsWith, type HandlerArguments } from './handler-arguments.js';
 import type { ConcurrencyLimits } from './limits.js';
@@ -131,7 +131,7 @@ export class Executor {
   constructor(
     wheel: WheelService,
     private readonly fenced: FencedParts,
-    private readonly acknowledger: Pick<Acknowledger, 'report'>,
+    private readonly completer: Pick<Completer, 'report'>,
     private readonly inFlight: InFlight,
     private readonly limits: ConcurrencyLimits,
     private readonly events: DelayEvents,
@@ -238,7 +238,7 @@ export class Executor {
 
   /** One for all calls. */
   readonly #report = (attempt: Attempt, outcome: Outcome): void => {
-    this.acknowledger.report(attempt, outcome);
+    this.completer.report(attempt, outcome);
     this.inFlight.delete(attempt);
   };
 

@@ -63,7 +63,7 @@ class Fifo {
 const GROUPS_MAX = 100_000;
 
 /**
- * The sweeper walks through what is due, in its order. When a walk brings something of a group of which it brought an earlier one
+ * The scanner walks through what is due, in its order. When a walk brings something of a group of which it brought an earlier one
  * that was left out, that is left out as well: else the delays of a group would run in another order. The next walk brings all.
  */
 class Gaps {

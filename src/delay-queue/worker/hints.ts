@@ -16,7 +16,7 @@ import type { HeldClaim, InFlight } from './claims.js';
 import type { Source } from './entry.js';
 import type { HintedRows } from './hinted-rows.js';
 import type { Intake } from './intake.js';
-import type { LimitBlocks } from './limits.js';
+import type { Throttles } from './limits.js';
 import type { Loader } from './loader.js';
 
 /** When a write was made. */
@@ -186,7 +186,7 @@ interface CapacityParts {
   /** Attempts of names with limits that are over on this node. */
   freed: Signal<HeldClaim>;
   hints: Signal<Hint>;
-  blocks: Pick<LimitBlocks, 'freed' | 'freedElsewhere'>;
+  blocks: Pick<Throttles, 'freed' | 'freedElsewhere'>;
   nodes: Pick<Nodes, 'isShared'>;
   notifier: Pick<Notifier, 'sendVacant'>;
 }

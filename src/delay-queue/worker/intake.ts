@@ -4,7 +4,7 @@ import type { Wake } from '../store/rows/delay-rows.js';
 import { Signal } from '../tasks/signal.js';
 import type { WheelService } from '../timer-wheel/wheel.service.js';
 import type { InFlight, LostClaims } from './claims.js';
-import type { Acknowledger } from './completer.js';
+import type { Completer } from './completer.js';
 import type { Entry, Source } from './entry.js';
 import { type Admit, ReadyQueue, type Taken } from './fair-queue.js';
 import { ReadAhead } from './read-ahead.js';
@@ -12,7 +12,7 @@ import { ReadAhead } from './read-ahead.js';
 /** Claims of this node that are not over: what they hold is offered in vain. */
 export interface OpenClaims {
   inFlight: Pick<InFlight, 'covers' | 'size'>;
-  acknowledger: Pick<Acknowledger, 'giveBack' | 'unread' | 'unwritten' | 'waits'>;
+  completer: Pick<Completer, 'giveBack' | 'unread' | 'unwritten' | 'waits'>;
   lost: LostClaims;
 }
 
@@ -20,10 +20,10 @@ export interface OpenClaims {
  * Whether its attempt runs here, or is over and not written down: to run it again would do the work twice. Or this
  * node could not read it, and leaves it to others.
  */
-const isTaken = ({ inFlight, acknowledger }: OpenClaims, wake: Wake): boolean =>
+const isTaken = ({ inFlight, completer }: OpenClaims, wake: Wake): boolean =>
   inFlight.covers(wake.id, wake.epoch) ||
-  acknowledger.unwritten.covers(wake.id, wake.epoch) ||
-  acknowledger.unread.leaves(wake);
+  completer.unwritten.covers(wake.id, wake.epoch) ||
+  completer.unread.leaves(wake);
 
 /** Entries of the read-ahead: at 1,000 delays per second a horizon of 30 s holds 30,000. */
 const READ_AHEAD_MAX = 200_000;
@@ -65,10 +65,10 @@ export class Intake {
     this.#readAhead = new ReadAhead(wheel, clock, READ_AHEAD_MAX, (entries) => this.#due(entries));
     clock.jumped.on(() => this.#readAhead.realign());
     nodes.changed.on(() => {
-      claims.acknowledger.unread.forget();
+      claims.completer.unread.forget();
       this.#leaveToOthers();
     });
-    claims.acknowledger.waits.on((wake) => this.#offerIfNear(wake));
+    claims.completer.waits.on((wake) => this.#offerIfNear(wake));
   }
 
   /** From now on offers count. Before the clock was read for the first time what is due was unknown. */
@@ -107,7 +107,7 @@ export class Intake {
 
   /**
    * Keeps an eye on a wake, unless its claim runs here, or ran here, or it cannot run here.
-   * @param walk of the sweeper, if that brings it
+   * @param walk of the scanner, if that brings it
    * @returns false when there was no room for it
    */
   offer(wake: Wake, source: Source, walk?: number): boolean {
@@ -167,7 +167,7 @@ export class Intake {
     this.#queue.release(name, group);
   }
 
-  /** Nothing more is taken for now: tells the sweeper, if they would be taken soon. */
+  /** Nothing more is taken for now: tells the scanner, if they would be taken soon. */
   taken(): void {
     if (this.hasRoomBehind) this.room.tell();
   }
@@ -226,10 +226,10 @@ export class Intake {
    * another claim of it is on its way, that one's answer says what became of the row.
    */
   #giveBackLost({ id, epoch }: Wake): boolean {
-    const { acknowledger, lost } = this.claims;
+    const { completer, lost } = this.claims;
     if (!lost.has(id, epoch) || this.#readAhead.isClaiming(id)) return false;
     lost.forget(id);
-    acknowledger.giveBack(id, epoch);
+    completer.giveBack(id, epoch);
     return true;
   }
 }

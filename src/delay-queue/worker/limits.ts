@@ -35,7 +35,7 @@ type HeldBy = 'name' | 'group' | undefined;
  * Limits that had no place left at the last claim. What they hold back stays in the ready queue, and is not asked for
  * again until a place may be free. Nothing here looks at each of them: there may be one for each of many thousand tenants.
  */
-export class LimitBlocks {
+export class Throttles {
   /** There may be a place. */
   readonly vacant = new Signal();
   /** That limit holds nothing back any more, as far as is known; group '' is the whole name. */

@@ -37,7 +37,7 @@ interface Presence {
  * The read-ahead of the near future, with this node's heartbeat in the same statement. It begins at
  * the low-water mark, a little before the previous load: the head of the index, where the dead
  * entries of everything that fired lie, is not walked again and again. What the mark passes over is
- * the sweeper's.
+ * the scanner's.
  */
 export class Loader {
   readonly #task: RecurringTask;

@@ -6,11 +6,11 @@ import type { Wake } from '../store/rows/delay-rows.js';
 import type { TestClockState, TestClockStore } from '../store/test-clock.store.js';
 import { within } from '../tasks/signal.js';
 import type { InFlight } from './claims.js';
-import type { Acknowledger } from './completer.js';
+import type { Completer } from './completer.js';
 import type { Declarations } from './declarations.js';
 import type { Dispatcher } from './dispatcher.js';
 import type { Intake } from './intake.js';
-import type { LimitBlocks } from './limits.js';
+import type { Throttles } from './limits.js';
 import type { Loader } from './loader.js';
 import type { Reruns } from './reruns.js';
 
@@ -109,11 +109,11 @@ export const isManual = ({ worker }: Pick<ResolvedOptions, 'worker'>): boolean =
 
 interface Parts {
   loader: Loader;
-  blocks: LimitBlocks;
+  blocks: Throttles;
   intake: Intake;
   dispatcher: Dispatcher;
   inFlight: InFlight;
-  acknowledger: Acknowledger;
+  completer: Completer;
   clock: TestClock;
   declarations: Declarations;
   reruns: Reruns;
@@ -199,15 +199,15 @@ export class ManualRuns {
   }
 
   get #isWorking(): boolean {
-    return this.parts.inFlight.size > 0 || this.parts.acknowledger.size > 0;
+    return this.parts.inFlight.size > 0 || this.parts.completer.size > 0;
   }
 
   /** In the order in which a delay goes. */
   async #idle(): Promise<void> {
-    const { intake, dispatcher, inFlight, acknowledger } = this.parts;
+    const { intake, dispatcher, inFlight, completer } = this.parts;
     await within(intake.whenEmpty(), TURN_MS);
     await dispatcher.whenAnswered();
     await inFlight.whenIdle(COUNTED_EVERY_MS);
-    await acknowledger.drain(COUNTED_EVERY_MS);
+    await completer.drain(COUNTED_EVERY_MS);
   }
 }

@@ -22,7 +22,7 @@ const LOCKED: Growth = { firstMs: 4, factor: 2, lastMs: 2_000, jitter: 0.5 };
 const DEAD_MAX = 1_000;
 
 /** What became of the rows that a claim asked for and did not get. */
-export class Unclaimed {
+export class MissedClaims {
   readonly #looking: Trouble;
   readonly #deadLettering: Trouble;
   /** Rows of one statement that makes dead letters. */

@@ -40,7 +40,7 @@ export class ReadAhead {
 
   /**
    * Keeps an eye on a wake.
-   * @param walk of the sweeper, if that brings it
+   * @param walk of the scanner, if that brings it
    * @returns false when there is no room: the loader brings it again later
    */
   arm(wake: Wake, source: Source, walk = 0): boolean {

@@ -34,7 +34,7 @@ const REST_FACTOR = 10;
 const REST_MS_MIN = 1_000;
 
 /**
- * When what lies behind a crowd is fetched, past those that a pass of the sweeper waits for: at first at once, and then as seldom
+ * When what lies behind a crowd is fetched, past those that a pass of the scanner waits for: at first at once, and then as seldom
  * as a pass comes, for each time may look at the whole backlog. Sooner, after a rest, where nearly all that is known waits for
  * limits of its groups and something of what was fetched has run: others would run meanwhile.
  *
@@ -84,7 +84,7 @@ const SCAN_MAX = 10_000;
 const SCAN_SLACK = 1.1;
 
 /** How many rows the statements of a sweep take, and how many they look at for that. */
-export class SweepSize {
+export class ScanSize {
   #page = FIRST_PAGE;
   #scan = SCAN_MIN;
   /** Rows that one statement may look at within its time limit. */
@@ -143,7 +143,7 @@ const GRACE_MS = 5_000;
  * Where passes begin: at the beginning of all, or, as long as that would cost too much, at what was the oldest row when it was
  * looked for last. Older ones can only come by a commit later than their wake, or with an `at` in the past.
  */
-export class SweepStart {
+export class ScanStart {
   #oldest: Cursor | null = null;
   #allAgainAtMs = -Infinity;
   #isOfAll = true;
@@ -206,7 +206,7 @@ const HELP_AFTER_MS = 1_000;
  * statements: late commits, expired leases, rows of dead nodes, the backlog at start. First its own
  * share; then, when nothing of it is left, what others have left lying.
  */
-export class Sweeper {
+export class Scanner {
   readonly #task: RecurringTask;
   #pass: 'none' | 'own' | 'help' = 'none';
   #cursor: Cursor | null = null;
@@ -216,8 +216,8 @@ export class Sweeper {
   #passBeganAtMs = -Infinity;
   /** Its first page was not its last. */
   #isBehindFirst = false;
-  readonly #size = new SweepSize();
-  readonly #start = new SweepStart();
+  readonly #size = new ScanSize();
+  readonly #start = new ScanStart();
   readonly #passBy: PassBy;
   #meeting: NodeJS.Timeout | undefined;
   #helpAtMs = -Infinity;

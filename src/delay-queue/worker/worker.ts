@@ -19,7 +19,7 @@ import { AbortWatch } from './abort-watch.js';
 import { handlersShareOf, Reservations } from './admission.js';
 import { Claimer, SetAside } from './claimer.js';
 import { InFlight, LostClaims } from './claims.js';
-import { Acknowledger } from './completer.js';
+import { Completer } from './completer.js';
 import { DyingDelays } from './dead-letters.js';
 import { Declarations } from './declarations.js';
 import { Dispatcher } from './dispatcher.js';
@@ -29,13 +29,13 @@ import { HintedRows } from './hinted-rows.js';
 import { Announcer, followHearing, takeHints, tellOfPlaces } from './hints.js';
 import { Intake } from './intake.js';
 import { LeaseKeeper } from './lease-keeper.js';
-import { ClaimSizes, ConcurrencyLimits, LimitBlocks } from './limits.js';
+import { ClaimSizes, ConcurrencyLimits, Throttles } from './limits.js';
 import { Loader } from './loader.js';
 import { isManual, ManualRuns, TestClock } from './manual-runs.js';
-import { Unclaimed } from './missed-claims.js';
+import { MissedClaims } from './missed-claims.js';
 import { type Pruner, prunersOf } from './pruner.js';
 import { Reruns } from './reruns.js';
-import { Sweeper } from './scanner.js';
+import { Scanner } from './scanner.js';
 import { WaitingCalls } from './waiting-calls.js';
 
 /** How long the last acknowledgements may take once the handlers have ended. */
@@ -64,11 +64,11 @@ export class Worker {
   readonly #store: NodeStore;
   readonly inFlight = new InFlight();
   readonly reruns: Reruns;
-  readonly #acknowledger: Acknowledger;
+  readonly #completer: Completer;
   readonly #executor: Executor;
   readonly #dying: DyingDelays;
   readonly #dispatcher: Dispatcher;
-  readonly #sweeper: Sweeper;
+  readonly #scanner: Scanner;
   readonly #loader: Loader;
   readonly #listener: HintListener;
   readonly #aborts: AbortWatch;
@@ -77,7 +77,7 @@ export class Worker {
   readonly #leaseKeeper: LeaseKeeper;
   readonly #pruners: Pruner[];
   readonly #declarations: Declarations;
-  readonly #blocks: LimitBlocks;
+  readonly #blocks: Throttles;
   #hasStarted = false;
   #claimsAnswered: Promise<void> | undefined;
   #drained: Promise<number> | undefined;
@@ -117,14 +117,14 @@ export class Worker {
     const lost = new LostClaims();
     const { inFlight } = this;
     const aliveMs = options.loadEveryMs * LOADS_MISSED_MAX;
-    const acknowledger = new Acknowledger(store, connections, events, aliveMs);
-    acknowledger.unread.passed.on((wake) => parts.notifier.sendPassed(wake));
+    const completer = new Completer(store, connections, events, aliveMs);
+    completer.unread.passed.on((wake) => parts.notifier.sendPassed(wake));
     const { hints } = listener;
-    const claims = { inFlight, acknowledger, lost };
+    const claims = { inFlight, completer, lost };
     const limits = { claimBatch: Math.max(options.claimBatch, registry.batchMax), horizonMs };
     const intake = new Intake(wheel, clock, nodes, claims, limits);
     const lock = processLock.number;
-    this.#sweeper = new Sweeper(nodeStore, nodes, leaseMs, intake, lock, events, idle);
+    this.#scanner = new Scanner(nodeStore, nodes, leaseMs, intake, lock, events, idle);
     this.#loader = new Loader(nodeStore, nodes, clock, options, intake, listener, idle, events);
     this.#aborts = new AbortWatch(store, inFlight, events);
     this.#hintedRows = new HintedRows(store, intake, horizonMs, events);
@@ -142,10 +142,10 @@ export class Worker {
     const share = handlersShareOf(connections.applicationPoolMax, registry, concurrency, events);
     const places = new ConcurrencyLimits(registry, share, events);
     const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
-    this.#executor = new Executor(wheel, fenced, acknowledger, inFlight, places, events);
+    this.#executor = new Executor(wheel, fenced, completer, inFlight, places, events);
     this.#dying = new DyingDelays({ ...claims, wheel, fenced, store, registry, places, events });
     const limited = new LimitStore(connections, installation, kept, nodeName, processLock);
-    const blocks = new LimitBlocks(wheel, tested && (() => tested.nowMs()));
+    const blocks = new Throttles(wheel, tested && (() => tested.nowMs()));
     this.#blocks = blocks;
     const leaseOf = (name: string) => registry.get(name)?.leaseMs ?? leaseMs;
     const sizes = new ClaimSizes(limits.claimBatch, leaseOf);
@@ -163,44 +163,44 @@ export class Worker {
         registry,
         clock,
         intake,
-        acknowledger,
+        completer,
         lost,
         sizes,
         setAside,
         events,
       ),
-      new Unclaimed(
+      new MissedClaims(
         store,
         registry,
         intake,
         lost,
         this.#dying,
-        acknowledger.waits,
+        completer.waits,
         setAside,
         events,
       ),
       new WaitingCalls(reservations, this.#executor, inFlight),
-      acknowledger,
+      completer,
     );
-    const { freed } = acknowledger;
+    const { freed } = completer;
     const vacancies = tellOfPlaces({ freed, hints, blocks, nodes, notifier: parts.notifier });
     this.#hinted = [loads, vacancies];
     const declarations = new Declarations(connections, options, registry, events, idle);
     this.#declarations = declarations;
-    this.reruns = this.#rerunsOf(connections, intake, acknowledger);
+    this.reruns = this.#rerunsOf(connections, intake, completer);
     const { reruns } = this;
     const on = { ...claims, intake, blocks, declarations, reruns };
     const runs = { ...on, dispatcher: this.#dispatcher, loader: this.#loader };
     this.manual = tested && new ManualRuns({ ...runs, clock: tested }, connections);
-    this.#leaseKeeper = new LeaseKeeper(store, inFlight, acknowledger.unwritten, leaseMs, events);
+    this.#leaseKeeper = new LeaseKeeper(store, inFlight, completer.unwritten, leaseMs, events);
     this.#pruners = prunersOf(nodeStore, options.historyKeepMs, events, idle);
     this.#store = nodeStore;
-    this.#acknowledger = acknowledger;
+    this.#completer = completer;
     this.#listener = listener;
     this.intake = intake;
   }
 
-  #rerunsOf(connections: EngineConnections, intake: Intake, acknowledger: Acknowledger): Reruns {
+  #rerunsOf(connections: EngineConnections, intake: Intake, completer: Completer): Reruns {
     const { options, events, nodes, notifier } = this.parts;
     const store = new RerunStore(options.installation, options.historyKept);
     const reruns = new Reruns(store, connections, options.loadEveryMs, events, this.idle);
@@ -209,7 +209,7 @@ export class Worker {
     reruns.placed.on(({ wake, nowMs }) =>
       announcer.announce(wake, { databaseMs: nowMs, monotonicMs: performance.now() }, 'read'),
     );
-    acknowledger.wrote.on(() => reruns.ended());
+    completer.wrote.on(() => reruns.ended());
     return reruns;
   }
 
@@ -234,7 +234,7 @@ export class Worker {
     this.#aborts.start();
     if (this.manual === undefined && !this.isShut) {
       this.intake.open();
-      this.#sweeper.start();
+      this.#scanner.start();
       this.reruns.start();
       for (const pruner of this.#pruners) pruner.start();
     }
@@ -283,7 +283,7 @@ export class Worker {
 
   async #drain(): Promise<number> {
     await this.#declarations.stop();
-    const tasks = [this.#loader, this.#sweeper, this.#hintedRows, this.reruns, ...this.#pruners];
+    const tasks = [this.#loader, this.#scanner, this.#hintedRows, this.reruns, ...this.#pruners];
     for (const each of this.#hinted) each.stop();
     await Promise.all(tasks.map((each) => each.stop()));
     await this.#listener.retire();
@@ -294,8 +294,8 @@ export class Worker {
     const unfinished = this.inFlight.all();
     for (const attempt of unfinished) attempt.holder.release(attempt);
     await this.inFlight.whenIdle(ACKNOWLEDGE_WITHIN_MS);
-    await this.#acknowledger.drain(ACKNOWLEDGE_WITHIN_MS);
-    this.#acknowledger.close();
+    await this.#completer.drain(ACKNOWLEDGE_WITHIN_MS);
+    this.#completer.close();
     await this.#leaseKeeper.stop();
     await this.#aborts.stop();
     await this.#listener.stop();

@@ -1,6 +1,6 @@
 import { beforeEach, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
-import { ClaimAhead } from '../../../src/delay-queue/worker/admission.js';
+import { Prefetch } from '../../../src/delay-queue/worker/admission.js';
 import { InFlight } from '../../../src/delay-queue/worker/claims.js';
 import { WAITS_MAX_MS } from '../../../src/delay-queue/worker/waiting-calls.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
@@ -65,7 +65,7 @@ async function startQuick(options: object = {}): Promise<void> {
     { concurrency: CONCURRENCY },
   );
   // However busy the machine is: as quick as they are meant to be.
-  intercept(ClaimAhead.prototype, 'took', ({ real, given: [name, ms, atOnce] }) =>
+  intercept(Prefetch.prototype, 'took', ({ real, given: [name, ms, atOnce] }) =>
     real(name, held === undefined ? 0.1 : ms, atOnce),
   );
   node = await stage.start({ providers: [handler], options });
@@ -140,7 +140,7 @@ it('one at a time: who waits is overtaken by nobody, also where handlers return 
     while (performance.now() < endsAtMs);
   };
   // They are known to be quick.
-  intercept(ClaimAhead.prototype, 'roomFor', () => 20);
+  intercept(Prefetch.prototype, 'roomFor', () => 20);
   node = await stage.start({ providers: [plainHandler(NAME, busy, { concurrency: 1 })] });
   await schedule();
   await first.promise;

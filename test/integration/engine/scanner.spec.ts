@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import type { Intake } from '../../../src/delay-queue/worker/intake.js';
-import { Sweeper } from '../../../src/delay-queue/worker/scanner.js';
+import { Scanner } from '../../../src/delay-queue/worker/scanner.js';
 import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import type { SweptPage } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
@@ -30,10 +30,10 @@ class SeenStore extends NodeStore {
     return this.#latest;
   }
 
-  /** Until the latest statement is answered, and the sweeper has dealt with what it brought. */
+  /** Until the latest statement is answered, and the scanner has dealt with what it brought. */
   async answered(): Promise<void> {
     await this.#latest;
-    // The sweeper hears of it a little later, and then waits for a turn itself.
+    // The scanner hears of it a little later, and then waits for a turn itself.
     await settled();
     await settled();
   }
@@ -47,7 +47,7 @@ let nodes: Nodes;
 let room: number;
 let offered: number[];
 let intake: Pick<Intake, 'hasRoom' | 'roomFor' | 'offer' | 'overflow' | 'room'>;
-let sweeper: Sweeper;
+let scanner: Scanner;
 
 beforeEach(async () => {
   database = await createTestDatabase();
@@ -67,7 +67,7 @@ beforeEach(async () => {
     room: new Signal(),
     overflow: new Signal(),
   };
-  sweeper = new Sweeper(
+  scanner = new Scanner(
     store,
     nodes,
     LEASE_MS,
@@ -75,12 +75,12 @@ beforeEach(async () => {
     NO_LOCK.number,
     new DelayEvents(),
   );
-  // The sweeper's timers and its clock; what the connection waits for stays real.
+  // The scanner's timers and its clock; what the connection waits for stays real.
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
 });
 
 afterEach(async () => {
-  await sweeper.stop();
+  await scanner.stop();
   jest.useRealTimers();
   await client.end();
   await database.drop();
@@ -90,7 +90,7 @@ const idsOwned = (): number[] =>
   Array.from({ length: ROWS }, (_, at) => at + 1).filter((id) => nodes.owns(id, NAME));
 
 function start({ settleMs = 0 } = {}): void {
-  sweeper.start();
+  scanner.start();
   // A timer that another one sets for at once comes a millisecond later.
   jest.advanceTimersByTime(settleMs + 1);
 }
@@ -117,7 +117,7 @@ async function passesHeld(): Promise<void> {
   await client.query(ends);
 }
 
-describe('Sweeper', () => {
+describe('Scanner', () => {
   it('with nothing left of its own, gives the other nodes a second before it helps them', async () => {
     nodes.update([OTHER]);
     start({ settleMs: 200 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { EngineConnections } from '../../../src/delay-queue/database/engine-connections.js';
-import { Acknowledger } from '../../../src/delay-queue/worker/completer.js';
+import { Completer } from '../../../src/delay-queue/worker/completer.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { wasCommitted } from '../../../src/delay-queue/database/transaction-status.sql.js';
 import type { Runner } from '../../../src/delay-queue/database/runner.js';
@@ -67,11 +67,8 @@ it('an attempt is written down when its node stops before it knows of its COMMIT
     return await query.call(this, sql, parameters);
   });
   // oxlint-disable-next-line typescript/unbound-method -- called with its `this` below
-  const { drain } = Acknowledger.prototype;
-  jest.spyOn(Acknowledger.prototype, 'drain').mockImplementation(function (
-    this: Acknowledger,
-    withinMs,
-  ) {
+  const { drain } = Completer.prototype;
+  jest.spyOn(Completer.prototype, 'drain').mockImplementation(function (this: Completer, withinMs) {
     draining.resolve();
     return drain.call(this, withinMs);
   });

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { Occurrence } from '../../../src/delay-queue/recurrence/recurrence.js';
-import { Acknowledger } from '../../../src/delay-queue/worker/completer.js';
+import { Completer } from '../../../src/delay-queue/worker/completer.js';
 import type { HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
 import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import type { Retry } from '../../../src/delay-queue/store/rows/attempt-rows.js';
@@ -18,7 +18,7 @@ let retries: Retry[];
 let recurred: Recurring[];
 let told: string[];
 let freed: number[];
-let acknowledger: Acknowledger;
+let completer: Completer;
 
 const EVENTS = [
   'completed',
@@ -74,8 +74,8 @@ beforeEach(() => {
   const events = new DelayEvents();
   for (const name of EVENTS)
     events.on(name, ({ id }: { id: string }) => told.push(`${name} ${id}`));
-  acknowledger = new Acknowledger(store, {} as never, events, 1_000);
-  acknowledger.freed.on(({ id }) => freed.push(id));
+  completer = new Completer(store, {} as never, events, 1_000);
+  completer.freed.on(({ id }) => freed.push(id));
 });
 
 function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): HeldClaim {
@@ -95,14 +95,14 @@ function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): Held
 
 /** What one statement refuses goes to another. */
 async function drained(): Promise<void> {
-  for (let rounds = 0; rounds < 5; rounds += 1) await acknowledger.drain(10_000);
+  for (let rounds = 0; rounds < 5; rounds += 1) await completer.drain(10_000);
 }
 
 /** Until all is written. @returns what was told */
 async function report(of: HeldClaim, outcome: Outcome): Promise<string[]> {
-  acknowledger.report(of, outcome);
+  completer.report(of, outcome);
   await drained();
-  expect([acknowledger.size, acknowledger.unwritten.size]).toEqual([0, 0]);
+  expect([completer.size, completer.unwritten.size]).toEqual([0, 0]);
   return told;
 }
 
@@ -177,7 +177,7 @@ describe('a transactional attempt', () => {
   it('has removed its row itself: what goes on is told of, and its place is free', async () => {
     const goesOn = { id: 1, epoch: 5 } as never;
     const waits: unknown[] = [];
-    acknowledger.waits.on((wake) => waits.push(wake));
+    completer.waits.on((wake) => waits.push(wake));
     await report(claim(1, { goesOn }, { transactional: true }), { kind: 'completed' });
     await report(claim(2, { movedOn: true }, { transactional: true }), { kind: 'completed' });
     expect([told, waits, written, freed]).toEqual([
@@ -217,7 +217,7 @@ describe('what recurs', () => {
 });
 
 const skip = async (id: number, of: Occurrence): Promise<void> => {
-  acknowledger.batchers.recurrences.skip({ id, epoch: 1, latenessMs: 5, occurrence: of });
+  completer.batchers.recurrences.skip({ id, epoch: 1, latenessMs: 5, occurrence: of });
   await drained();
 };
 
@@ -239,7 +239,7 @@ describe('an occurrence that is skipped', () => {
 
   it('is written without an end, and where its delay waits next is told of', async () => {
     const waits: unknown[] = [];
-    acknowledger.waits.on(({ id, wakeMs }) => waits.push([id, wakeMs]));
+    completer.waits.on(({ id, wakeMs }) => waits.push([id, wakeMs]));
     await skip(1, occurrence);
     expect([written, retries, waits]).toEqual([['recur 1'], [], [[1, 2]]]);
     expect(recurred).toMatchObject([{ state: null, error: null, latenessMs: null, nextMs: 2 }]);
@@ -261,7 +261,7 @@ describe('an occurrence that is skipped', () => {
 describe('a delay that dies by way of a method', () => {
   const cause = new Error('no');
   const dies = async (how: 'claimed' | 'gone', odd: Partial<Claim> = {}): Promise<void> => {
-    acknowledger.dying.told.on(({ error, over }) => {
+    completer.dying.told.on(({ error, over }) => {
       expect(error).toBe('Error: no');
       over(how);
     });
@@ -273,7 +273,7 @@ describe('a delay that dies by way of a method', () => {
     [{ movedOn: true }, 'superseded 1'],
   ])('and is gone by then is told of as any, and its place is free: %j', async (odd, event) => {
     let wrote = 0;
-    acknowledger.wrote.on(() => (wrote += 1));
+    completer.wrote.on(() => (wrote += 1));
     await dies('gone', odd);
     expect([told, freed, wrote]).toEqual([[event], [1], 1]);
   });
@@ -288,23 +288,23 @@ describe('a delay that dies by way of a method', () => {
     const results: string[] = [];
     for (const id of [1, 2]) {
       const how = { waitMs: 9, error: 'no' };
-      acknowledger.putOff(claim(id), how, (result) => results.push(`${id} ${result}`));
+      completer.putOff(claim(id), how, (result) => results.push(`${id} ${result}`));
     }
-    expect(acknowledger.unwritten.size).toBe(2);
+    expect(completer.unwritten.size).toBe(2);
     await drained();
     expect(results).toEqual(['1 written', '2 gone']);
     expect(retries).toMatchObject([{ id: 1, waitMs: 9, refund: 0, error: 'no', ends: 'failed' }]);
-    expect([freed, acknowledger.unwritten.size]).toEqual([[1, 2], 0]);
+    expect([freed, completer.unwritten.size]).toEqual([[1, 2], 0]);
   });
 });
 
 it('what is not written keeps its lease, and once it is closed nothing is written any more', async () => {
-  acknowledger.close();
-  acknowledger.report(claim(1), { kind: 'completed' });
-  acknowledger.report(claim(2), { kind: 'failed', error: no });
-  acknowledger.report(claim(3), { kind: 'unreadable', error: no });
+  completer.close();
+  completer.report(claim(1), { kind: 'completed' });
+  completer.report(claim(2), { kind: 'failed', error: no });
+  completer.report(claim(3), { kind: 'unreadable', error: no });
   for (let turn = 0; turn < 5; turn += 1) await new Promise(setImmediate);
-  expect([written, acknowledger.size, acknowledger.unwritten.size]).toEqual([[], 3, 3]);
+  expect([written, completer.size, completer.unwritten.size]).toEqual([[], 3, 3]);
 });
 
 describe('what this node cannot read', () => {
@@ -319,18 +319,18 @@ describe('what this node cannot read', () => {
 it('what is given back, and never was this node’s, is told of all the same', async () => {
   gone = new Set([2]);
   const back: number[] = [];
-  for (const id of [1, 2]) acknowledger.giveBack(id, 1, () => back.push(id));
-  await acknowledger.drain(10_000);
+  for (const id of [1, 2]) completer.giveBack(id, 1, () => back.push(id));
+  await completer.drain(10_000);
   expect([new Set(back), written]).toEqual([new Set([1, 2]), ['retry 1']]);
   const dead: number[] = [];
-  for (const id of [1, 2]) acknowledger.setAside({ id, epoch: 1 }, 'odd', () => dead.push(id));
-  await acknowledger.drain(10_000);
+  for (const id of [1, 2]) completer.setAside({ id, epoch: 1 }, 'odd', () => dead.push(id));
+  await completer.drain(10_000);
   expect(dead).toEqual([1]);
 });
 
 it('where a delay waits now is told of, but for a dead letter', async () => {
   const waits: number[] = [];
-  acknowledger.waits.on(({ id, epoch, failed }) => {
+  completer.waits.on(({ id, epoch, failed }) => {
     expect([epoch, failed]).toEqual([2, true]);
     waits.push(id);
   });
@@ -342,9 +342,9 @@ it('where a delay waits now is told of, but for a dead letter', async () => {
 it('of a thousand that ended nothing is kept', async () => {
   for (let id = 1; id <= 1_000; id += 1) {
     const outcome: Outcome = id % 2 ? { kind: 'completed' } : { kind: 'failed', error: no };
-    acknowledger.report(claim(id), outcome);
+    completer.report(claim(id), outcome);
   }
-  expect(acknowledger.size).toBe(1_000);
-  await acknowledger.drain(10_000);
-  expect([acknowledger.size, acknowledger.unwritten.size, freed.length]).toEqual([0, 0, 1_000]);
+  expect(completer.size).toBe(1_000);
+  await completer.drain(10_000);
+  expect([completer.size, completer.unwritten.size, freed.length]).toEqual([0, 0, 1_000]);
 });

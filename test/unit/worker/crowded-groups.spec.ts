@@ -3,7 +3,7 @@ import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import {
   ClaimSizes,
   ConcurrencyLimits,
-  LimitBlocks,
+  Throttles,
 } from '../../../src/delay-queue/worker/limits.js';
 import { Reservations } from '../../../src/delay-queue/worker/admission.js';
 import {
@@ -43,7 +43,7 @@ const entry = (group: string, stalled = false): Entry => ({
 /** What the way of a delay has in memory, between being due and its claim; so many groups wait for their rate. */
 class Way {
   readonly #queue = new ReadyQueue();
-  readonly #blocks = new LimitBlocks(wheel);
+  readonly #blocks = new Throttles(wheel);
   readonly #reservations: Reservations;
 
   constructor(waiting: number) {

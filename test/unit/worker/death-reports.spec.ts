@@ -30,7 +30,7 @@ beforeEach(() => {
     events.on(name, ({ id }: { id: string }) => told.push(`${name} ${id}`));
   events.on('postponed', ({ waitMs }) => told.push(`postponed ${waitMs}`));
   events.on('retrying', (of) => told.push(`retrying ${of.waitMs} ${of.error}`));
-  const acknowledger = {
+  const completer = {
     commits: {
       known: (of: HeldClaim, outcome: Outcome, tell: (of: HeldClaim, outcome: Outcome) => void) =>
         tell(of, outcome),
@@ -46,7 +46,7 @@ beforeEach(() => {
     retried.push(...items, runner);
     return items.filter(({ id }) => id !== 9);
   };
-  reports = new DeathReports({ retry } as never, acknowledger as never, events);
+  reports = new DeathReports({ retry } as never, completer as never, events);
 });
 
 const invoked: unknown[] = [];

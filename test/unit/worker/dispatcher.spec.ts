@@ -92,13 +92,13 @@ beforeEach(() => {
       says('begin')(...attempts.map(({ id }) => id)),
     stop: says('calls stop'),
   };
-  const acknowledger = {
+  const completer = {
     wrote,
     get size() {
       return unacknowledged;
     },
   };
-  const all = [intake, reservations, claimer, unclaimed, calls, acknowledger];
+  const all = [intake, reservations, claimer, unclaimed, calls, completer];
   dispatcher = new Dispatcher(...(all as unknown as ConstructorParameters<typeof Dispatcher>));
 });
 

@@ -55,7 +55,7 @@ beforeEach(() => {
       { id, epoch: 1, leased_by: isOurs ? 'node' : 'another' } as LookedRow,
     ],
   };
-  const acknowledger = {
+  const completer = {
     dying: claims,
     putOff: ({ id }: HeldClaim, _: unknown, tell: (result: string) => void) => {
       putOff.push(id);
@@ -68,7 +68,7 @@ beforeEach(() => {
     fenced: {},
     store,
     registry: { get: (name: string) => (name === NAME ? handler : undefined) },
-    acknowledger,
+    completer,
     inFlight: new InFlight(),
     places: {},
     events,

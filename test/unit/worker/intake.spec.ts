@@ -41,7 +41,7 @@ beforeEach(() => {
         return known.inFlight.length;
       },
     },
-    acknowledger: {
+    completer: {
       giveBack: (...claim: unknown[]) => told.push(['give back', ...claim]),
       unread: {
         leaves: ({ id }: Wake) => known.unread.includes(id),

@@ -41,7 +41,7 @@ beforeEach(() => {
       },
       dispatcher: { isClaiming: false, whenAnswered: says('answered') },
       inFlight: { size: 0, whenIdle: says('idle') },
-      acknowledger: { size: 0, drain: says('drained') },
+      completer: { size: 0, drain: says('drained') },
       reruns: { pass: says('reruns') },
       clock: { wipe: async (atMs: number | undefined) => done.push(`wipe ${atMs}`) },
       declarations: { sayAgain: says('say again') },

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { SetAside } from '../../../src/delay-queue/worker/claimer.js';
-import { Unclaimed } from '../../../src/delay-queue/worker/missed-claims.js';
+import { MissedClaims } from '../../../src/delay-queue/worker/missed-claims.js';
 import type { Entry } from '../../../src/delay-queue/worker/entry.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
@@ -24,7 +24,7 @@ let dead: number[];
 let events: string[];
 let lost: LostClaims;
 let setAside: SetAside;
-let unclaimed: Unclaimed;
+let unclaimed: MissedClaims;
 
 beforeEach(() => {
   [rows, isDown, done, pauses, takesOver, dead, events] = [[], false, [], new Map(), false, [], []];
@@ -64,7 +64,7 @@ beforeEach(() => {
   const waits = new Signal<Wake>();
   waits.on(({ id, epoch, wakeMs }) => done.push(`waits ${id} ${epoch} ${wakeMs}`));
   setAside = new SetAside(store as never, told);
-  unclaimed = new Unclaimed(
+  unclaimed = new MissedClaims(
     store as never,
     { get: () => ({ maxAttempts: 3 }) } as never,
     intake as never,

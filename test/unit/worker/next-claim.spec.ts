@@ -1,10 +1,10 @@
 import { afterAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
-import { BatchPace, ClaimAhead, NextClaim } from '../../../src/delay-queue/worker/admission.js';
+import { BatchPace, Prefetch, NextClaim } from '../../../src/delay-queue/worker/admission.js';
 import {
   ClaimSizes,
   ConcurrencyLimits,
-  LimitBlocks,
+  Throttles,
 } from '../../../src/delay-queue/worker/limits.js';
 import {
   type Handler,
@@ -28,7 +28,7 @@ const entry = (name: string, odd: Partial<Entry> = {}): Entry => {
 const ONE = { name: 'one', batch: null, concurrency: 1, limits: null, maxAttempts: 3 };
 
 let limits: ConcurrencyLimits;
-let ahead: ClaimAhead;
+let ahead: Prefetch;
 let pace: BatchPace;
 let ready: ReadyQueue;
 let next: NextClaim;
@@ -49,8 +49,8 @@ beforeEach(() => {
     waiting: (name: string) => ready.sizeOf(name),
     hasStalled: (name: string) => ready.hasStalled(name),
   };
-  ahead = new ClaimAhead(registry, 500);
-  const blocks = new LimitBlocks(wheel);
+  ahead = new Prefetch(registry, 500);
+  const blocks = new Throttles(wheel);
   const sizes = new ClaimSizes(500, () => 30_000);
   next = new NextClaim({ limits, pace, blocks, ahead, sizes, intake }, NOW_MS);
 });

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { ClaimAhead } from '../../../src/delay-queue/worker/admission.js';
+import { Prefetch } from '../../../src/delay-queue/worker/admission.js';
 import {
   type Handler,
   HandlerRegistry,
@@ -19,14 +19,14 @@ const HANDLERS: Record<string, object> = {
   last: { maxAttempts: 1 },
 };
 
-let ahead: ClaimAhead;
+let ahead: Prefetch;
 
 beforeEach(() => {
   const registry = new HandlerRegistry();
   for (const [name, odd] of Object.entries(HANDLERS)) {
     registry.add({ ...SIMPLE, name, ...odd } as Handler);
   }
-  ahead = new ClaimAhead(registry, CLAIM_BATCH);
+  ahead = new Prefetch(registry, CLAIM_BATCH);
 });
 
 const took = (ms: number, times = 1, atOnce = false): void => {

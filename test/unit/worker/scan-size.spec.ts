@@ -1,8 +1,8 @@
 import { expect, it } from '@jest/globals';
-import { SweepSize } from '../../../src/delay-queue/worker/scanner.js';
+import { ScanSize } from '../../../src/delay-queue/worker/scanner.js';
 
 it('the pages of a process begin with few rows, and grow until they are as large as they may be', () => {
-  const size = new SweepSize();
+  const size = new ScanSize();
   size.begin(1);
   const pages = Array.from({ length: 6 }, () => {
     const { page } = size;
@@ -15,7 +15,7 @@ it('the pages of a process begin with few rows, and grow until they are as large
 });
 
 it('as many rows are looked at as the page before suggests', () => {
-  const size = new SweepSize();
+  const size = new ScanSize();
   size.begin(1);
   expect(size.scan).toBe(4_000);
   size.next(1);
@@ -28,7 +28,7 @@ const tooMuch = (): Promise<never> =>
   Promise.reject(Object.assign(new Error('timeout'), { code: '57014' }));
 
 it('what lies behind a crowd is fetched in the largest pages, and no larger than a statement may look', async () => {
-  const size = new SweepSize();
+  const size = new ScanSize();
   expect(size.largest).toEqual({ page: 2_000, scan: 10_000 });
   for (const scan of [10_000, 5_000, 2_500]) await size.runOrShrink(scan, tooMuch);
   expect(size.largest).toEqual({ page: 1_250, scan: 1_250 });

@@ -1,15 +1,15 @@
 import { beforeEach, expect, it } from '@jest/globals';
-import { SweepStart } from '../../../src/delay-queue/worker/scanner.js';
+import { ScanStart } from '../../../src/delay-queue/worker/scanner.js';
 import type { SweptPage } from '../../../src/delay-queue/store/rows/delay-rows.js';
 
 /** On the database's clock. */
 const NOW_MS = 1_000_000;
 const EMPTY: SweptPage = { wakes: [], cursor: null, oldestMs: null, nowMs: NOW_MS };
 
-let start: SweepStart;
+let start: ScanStart;
 
 beforeEach(() => {
-  start = new SweepStart();
+  start = new ScanStart();
 });
 
 /** A pass of one page that takes so long. @returns where it began */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import type { Intake } from '../../../src/delay-queue/worker/intake.js';
-import { Sweeper } from '../../../src/delay-queue/worker/scanner.js';
+import { Scanner } from '../../../src/delay-queue/worker/scanner.js';
 import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import type {
   Cursor,
@@ -36,7 +36,7 @@ let intake: { hasRoom: boolean; hasRoomBehind: boolean; takes: number };
 let enough: Map<string, string[] | 'all'>;
 let room: Signal;
 let overflow: Signal;
-let sweeper: Sweeper;
+let scanner: Scanner;
 
 const OVERDUE = { oldestMs: 1 };
 const at = (id: number): Cursor => ({ wakeMs: 1_000, id });
@@ -55,7 +55,7 @@ async function pass(ms: number): Promise<void> {
   await turns();
 }
 
-function sweeperThat(leaseMs: number): Sweeper {
+function scannerThat(leaseMs: number): Scanner {
   const store = {
     sweep: async (
       { names, leftOut }: Shares,
@@ -93,7 +93,7 @@ function sweeperThat(leaseMs: number): Sweeper {
     },
     offer: ({ id }: Wake, _: string, walk: number) => void offered.push([id, walk]),
   } as unknown as Intake;
-  return new Sweeper(store, nodes, leaseMs, of, '7', new DelayEvents());
+  return new Scanner(store, nodes, leaseMs, of, '7', new DelayEvents());
 }
 
 beforeEach(() => {
@@ -105,15 +105,15 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await sweeper.stop();
+  await scanner.stop();
   jest.useRealTimers();
 });
 
 const withPeers = (): void => void nodes.update([['other', ['a', 'b']]]);
 
 async function start(leaseMs: number): Promise<void> {
-  sweeper = sweeperThat(leaseMs);
-  sweeper.start();
+  scanner = scannerThat(leaseMs);
+  scanner.start();
   // A pause of none takes a timer of its own.
   await pass(1);
 }
@@ -127,7 +127,7 @@ describe('a node alone', () => {
     await start(8_000);
     await pass(5_000);
     expect(told().map(([ms]) => ms)).toEqual([0, 4_000]);
-    await sweeper.stop();
+    await scanner.stop();
     sweeps = [];
     await start(3_600_000);
     await pass(16_000);
@@ -269,17 +269,17 @@ it('a pass that cannot go on for as long as passes are apart begins anew', async
 
 it('stopped before it has begun, it never begins', async () => {
   withPeers();
-  sweeper = sweeperThat(60_000);
-  sweeper.start();
-  await sweeper.stop();
+  scanner = scannerThat(60_000);
+  scanner.start();
+  await scanner.stop();
   expect(jest.getTimerCount()).toBe(0);
 });
 
 describe('a pass that finds the ready queue full', () => {
   it('waits, and goes on where it stopped as soon as there is room', async () => {
     pages = [{ cursor: at(1) }];
-    sweeper = sweeperThat(60_000);
-    sweeper.start();
+    scanner = scannerThat(60_000);
+    scanner.start();
     nodes.sharesOf = () => ({ ...nodes.shares, names: [] });
     // Full as soon as the first page is in.
     const push = sweeps.push.bind(sweeps);

@@ -1,5 +1,5 @@
 import { afterAll, beforeEach, expect, it } from '@jest/globals';
-import { LimitBlocks } from '../../../src/delay-queue/worker/limits.js';
+import { Throttles } from '../../../src/delay-queue/worker/limits.js';
 import type { LimitLeft } from '../../../src/delay-queue/store/limit.store.js';
 import { groupNumber } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
@@ -7,13 +7,13 @@ import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service
 const NAME = 'test.limited';
 const FULL: LimitLeft = { name: NAME, group: 'g', places: 0, waitMs: 0 };
 
-let blocks: LimitBlocks;
+let blocks: Throttles;
 
 const wheel = new WheelService();
 afterAll(() => wheel.onApplicationShutdown());
 
 beforeEach(() => {
-  blocks = new LimitBlocks(wheel);
+  blocks = new Throttles(wheel);
 });
 
 /** What a claim learns during which attempts of these groups were over. */
@@ -127,7 +127,7 @@ it('a name without a place holds all of its groups back, and no other name', () 
 
 it('what is left of the first limit is told on the clock of its rates, and what is full is looked at again', () => {
   let nowMs = 1_000;
-  blocks = new LimitBlocks(wheel, () => nowMs);
+  blocks = new Throttles(wheel, () => nowMs);
   expect(blocks.leftMs()).toBe(Infinity);
   learn(FULL);
   expect(blocks.leftMs()).toBe(2_000);
