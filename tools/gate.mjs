@@ -9,8 +9,8 @@ import { spawn } from 'node:child_process';
 
 const STAGES = [
   [
-    ['typecheck', 'build'],
-    ['format:check', 'lint', 'package', 'package:check'],
+    ['typecheck', 'build', 'lint'],
+    ['format:check', 'package', 'package:check'],
   ],
   [['test']],
   [

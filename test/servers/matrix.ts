@@ -46,6 +46,7 @@ const OF_THE_PROCESS: LeftOut[] = [
   'idle',
   'lingering',
   'many-names',
+  'statement-sizes',
   'trace',
   'turns',
   'wheel-alarm',

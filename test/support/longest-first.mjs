@@ -5,6 +5,8 @@ import Sequencer from '@jest/test-sequencer';
  * and goes by the size of a file in a fresh clone: there a worker ended a run alone with a long file.
  */
 const LONG = [
+  // Its looks walk the heap, in which the modules of all files before it stand.
+  'integration/engine/growth',
   'e2e/race',
   'integration/interleavings/two-sessions',
   'integration/engine/statement-sizes',
