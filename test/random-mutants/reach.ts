@@ -69,7 +69,7 @@ export class Reach {
     const no = isAsItWas ? regionAt(regionsIn(file, text).regions, { start }) : 0;
     return Object.entries(this.kept.specs)
       .filter(([, { isGood, reached }]) => isGood && reached[file]?.includes(no))
-      .map(([spec, { ms }]) => ({ spec, ms, rank: ms - (isAbout(spec, file) ? 1e9 : 0) }))
+      .map(([spec, { ms }]) => ({ spec, ms, rank: ms - nearness(spec, file) }))
       .toSorted((a, b) => a.rank - b.rank);
   }
 
@@ -118,7 +118,14 @@ export class Reach {
   }
 }
 
-/** `worker/scanner.ts` has a spec `intake/sweep-start`, or its room has one. */
+/** Those of its name first, then the unit specs of its room. */
+function nearness(spec: string, file: string): number {
+  if (isAbout(spec, file)) return 2e9;
+  const [room = ''] = file.replace('src/delay-queue/', '').split('/');
+  return spec.startsWith(`test/unit/${room}/`) ? 1e9 : 0;
+}
+
+/** `worker/scanner.ts` has a spec `worker/scanner`. */
 function isAbout(spec: string, file: string): boolean {
   const [name = ''] = (file.split('/').at(-1) ?? '').split('.');
   return (
