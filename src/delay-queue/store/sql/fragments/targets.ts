@@ -26,29 +26,26 @@ export const fencedRow = (
     FOR UPDATE${waits ? '' : ' SKIP LOCKED'}
   )`;
 
-/** The row of one (name, key), locked or as it is; `of` is an alias that has both. */
-export const keyedRow = (
+type Locked = Wanted & { lock: LockWait | 'none' };
+
+const rowWhere = (
   { delay }: Tables,
-  of: string,
-  { columns, and = 'true', lock }: Wanted & { lock: LockWait | 'none' },
+  match: string,
+  { columns, and = 'true', lock }: Locked,
 ): string => `(
     SELECT ${columns}
     FROM ${delay} d
-    WHERE d.name = ${of}.name AND d.key = ${of}.key AND ${and}
+    WHERE ${match} AND ${and}
     ${LOCKS[lock]}
   )`;
 
+/** The row of one (name, key), locked or as it is; `of` is an alias that has both. */
+export const keyedRow = (tables: Tables, of: string, wanted: Locked): string =>
+  rowWhere(tables, `d.name = ${of}.name AND d.key = ${of}.key`, wanted);
+
 /** The row of one id, locked or as it is; `of` is an alias that has it. */
-export const rowById = (
-  { delay }: Tables,
-  of: string,
-  { columns, and = 'true', lock }: Wanted & { lock: LockWait | 'none' },
-): string => `(
-    SELECT ${columns}
-    FROM ${delay} d
-    WHERE d.id = ${of}.id AND ${and}
-    ${LOCKS[lock]}
-  )`;
+export const rowById = (tables: Tables, of: string, wanted: Locked): string =>
+  rowWhere(tables, `d.id = ${of}.id`, wanted);
 
 const LOCKS = {
   waits: 'FOR UPDATE',
