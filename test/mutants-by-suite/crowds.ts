@@ -85,7 +85,7 @@ export const CROWDS: Readonly<Record<string, Mutant>> = {
   'counts-what-is-held': {
     about: 'takes those that wait for limits of their groups for enough',
     patches: [
-      patch('worker/intake.ts', 'this.#queue.size - this.#queue.held <', 'this.#queue.size <'),
+      patch('worker/timer-queue.ts', 'this.#ready.size - this.#ready.held <', 'this.#ready.size <'),
     ],
     tests: ['integration/engine/held-groups'],
   },

@@ -35,7 +35,7 @@ export const DEPLOYS: Readonly<Record<string, Mutant>> = {
   },
   'leaves-it-to-the-gone': {
     about: 'leaves to others what it could not read when the others are gone',
-    patches: [patch('worker/intake.ts', 'claims.completer.unread.forget();', '')],
+    patches: [patch('worker/worker.ts', 'completer.unread.forget();', '')],
     tests: MIXED,
   },
   'postpones-by-nothing': {

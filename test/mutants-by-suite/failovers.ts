@@ -67,7 +67,7 @@ export const FAILOVERS: Readonly<Record<string, Mutant>> = {
         '',
       ),
     ],
-    tests: ['unit/worker/dispatcher'],
+    tests: ['unit/worker/loop'],
   },
   'says-it-each-time': {
     about: 'says of what comes and goes each time that it works again',

@@ -69,7 +69,7 @@ export const LIMITS_AND_REFUSALS: Readonly<Record<string, Mutant>> = {
   },
   'names-what-it-cannot-name': {
     about: 'takes ids and epochs that JavaScript rounds for those of other rows',
-    patches: [patch('worker/intake.ts', '!Number.isSafeInteger(wake.id) ||', 'false &&')],
+    patches: [patch('worker/timer-queue.ts', '!Number.isSafeInteger(wake.id) ||', 'false &&')],
     tests: ROWS_SPEC,
   },
   'leases-for-ever': {

@@ -47,7 +47,7 @@ export const STRANGERS: Readonly<Record<string, Mutant>> = {
         'for (const { name, groupNumber } of hint.of) blocks.freedElsewhere(name, groupNumber);',
       ),
     ],
-    tests: ['unit/worker/tell-of-places'],
+    tests: ['unit/worker/vacancies'],
   },
   'takes-each-trigger-for-one-with-a-path': {
     about: 'says nothing of triggers whose functions have no search_path of their own',

@@ -35,13 +35,7 @@ export const TIME_IN_TESTS: Readonly<Record<string, Mutant>> = {
   },
   'fills-rates-in-real-time': {
     about: 'waits for a rate by the clock of the process while a test lets time pass',
-    patches: [
-      patch(
-        'worker/worker.ts',
-        'new Throttles(wheel, tested && (() => tested.nowMs()))',
-        'new Throttles(wheel)',
-      ),
-    ],
+    patches: [patch('worker/wiring.ts', 'testClock && (() => testClock.nowMs()),', '')],
     tests: ['integration/testing/one-clock'],
   },
   'goes-on-while-handlers-run': {

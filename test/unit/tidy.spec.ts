@@ -7,11 +7,6 @@ const LIBRARY = fileURLToPath(new URL('../../src/delay-queue', import.meta.url))
 
 /** One word, one thing: each word that is taken or gone, what to say instead, and where it may stand. */
 const TAKEN: readonly { word: RegExp; instead: string; allowed?: RegExp }[] = [
-  {
-    word: /slots?/,
-    instead: "a wheel's slot; else: place (of a call), target or key text (name and key)",
-    allowed: /^timer-wheel\/|^api\/delay\.ts$/,
-  },
   { word: /seats?|bookings?/, instead: 'reservation, admit' },
   { word: /pumps?/, instead: 'trigger' },
   { word: /chores?/, instead: 'recurring task' },

@@ -1,5 +1,5 @@
 import { retryPauseMs } from './growing-pause.js';
-import { Moment, Signal } from './signal.js';
+import { Moment } from './signal.js';
 import type { Trouble } from './trouble.js';
 
 /**
@@ -8,8 +8,6 @@ import type { Trouble } from './trouble.js';
  */
 export class Idle {
   readonly over = new Moment();
-  /** Something came up while it was on. */
-  readonly disturbed = new Signal();
   #isOn = false;
   #disturbedAtMs = performance.now();
 
@@ -38,7 +36,7 @@ export class Idle {
   /** There is something to do, or will be: the database is looked at as usual for a while. */
   disturb(): void {
     this.#disturbedAtMs = performance.now();
-    if (this.#isOn) this.disturbed.tell();
+    this.end();
   }
 }
 

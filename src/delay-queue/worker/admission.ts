@@ -8,10 +8,9 @@ import type {
 } from '../handlers/handler.registry.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
-import { Signal } from '../tasks/signal.js';
 import type { Entry } from './entry.js';
 import type { Admit } from './fair-queue.js';
-import type { Intake } from './intake.js';
+import type { TimerQueue } from './timer-queue.js';
 import type { ClaimSizes, ConcurrencyLimits, Throttles } from './limits.js';
 
 /** What is claimed ahead of its place begins within so long, as far as handlers of that name took so far. */
@@ -185,12 +184,12 @@ export class BatchPace {
 
 interface Parts {
   limits: ConcurrencyLimits;
-  blocks: Throttles;
+  throttles: Throttles;
   pace: BatchPace;
   ahead: Prefetch;
   sizes: ClaimSizes;
   /** What is due, the one that asks to be admitted included. */
-  intake: { waiting(name: string): number; hasStalled(name: string): boolean };
+  queue: { waiting(name: string): number; hasStalled(name: string): boolean };
 }
 
 /** Why an entry is not admitted; undefined: no limit is against it. */
@@ -277,7 +276,7 @@ export class NextClaim {
 
   /** No more are asked for than can be had. */
   #heldBy({ name, group }: Entry, { all, perGroup }: HandlerLimits): Held {
-    const held = this.parts.blocks.heldBy(name, group);
+    const held = this.parts.throttles.heldBy(name, group);
     if (held !== undefined) return held === 'name' ? 'no' : 'its group waits';
     if (this.#asked.of(name) >= mostOf(all)) return 'no';
     const isFull = group !== null && this.#asked.of(name, group) >= mostOf(perGroup);
@@ -306,9 +305,9 @@ export class NextClaim {
   }
 
   #mayWait(entry: Entry): boolean {
-    const { ahead, intake } = this.parts;
+    const { ahead, queue } = this.parts;
     // Who waits would have the places for which stalled ones take turns.
-    if (!ahead.mayWait(entry) || intake.hasStalled(entry.name)) return false;
+    if (!ahead.mayWait(entry) || queue.hasStalled(entry.name)) return false;
     const room = this.#room.get(entry.name) ?? ahead.roomFor(entry.name);
     this.#room.set(entry.name, room - 1);
     if (room <= 0) return false;
@@ -317,9 +316,9 @@ export class NextClaim {
   }
 
   #isWorthACall(name: string): boolean {
-    const { pace, intake } = this.parts;
+    const { pace, queue } = this.parts;
     const leftMs = pace.pauseLeftMs(name, this.nowMs);
-    if (leftMs === 0 || intake.waiting(name) >= pace.batchOf(name)) return true;
+    if (leftMs === 0 || queue.waiting(name) >= pace.batchOf(name)) return true;
     this.pauseLeftMs = Math.min(this.pauseLeftMs, leftMs);
     return false;
   }
@@ -371,15 +370,19 @@ interface Reserved {
   pauseLeftMs: number;
 }
 
+/** What becomes of slots. */
+interface SlotPort {
+  /** A call of that name has given its slot back. */
+  freed(name: string): void;
+  /** A call has left that had no slot: others of its name may be claimed. */
+  vacant(): void;
+}
+
 /**
  * Reserves places for what is due: what is claimed has a place, or will have one within a moment. Stalled delays run one at
  * a time.
  */
 export class Reservations {
-  /** There may be a place. */
-  readonly vacant = new Signal();
-  /** A call of that name has given its place back. */
-  readonly freed = new Signal<string>();
   readonly ahead: Prefetch;
   readonly #pace: BatchPace;
   #stalledRuns = false;
@@ -388,21 +391,23 @@ export class Reservations {
     private readonly limits: ConcurrencyLimits,
     registry: HandlerRegistry,
     { claimBatch }: { claimBatch: number },
-    private readonly blocks: Throttles,
+    private readonly throttles: Throttles,
     private readonly sizes: ClaimSizes,
-    private readonly intake: Intake,
+    private readonly queue: Pick<TimerQueue, 'take' | 'waiting' | 'hasStalled'>,
+    private readonly to: SlotPort,
   ) {
     this.#pace = new BatchPace(registry);
     this.ahead = new Prefetch(registry, claimBatch);
-    blocks.ended.on(({ name, group }) => intake.release(name, group));
-    for (const each of [limits.vacant, blocks.vacant]) each.on(() => this.vacant.tell());
   }
 
   /** @param nowMs `performance.now()` */
   reserve(nowMs: number): Reserved {
-    const { limits, blocks, ahead, sizes, intake } = this;
-    const claim = new NextClaim({ limits, pace: this.#pace, blocks, ahead, sizes, intake }, nowMs);
-    const taken = intake.take((entry) => claim.admit(entry), !this.#stalledRuns);
+    const { limits, throttles, ahead, sizes, queue } = this;
+    const claim = new NextClaim(
+      { limits, pace: this.#pace, throttles, ahead, sizes, queue },
+      nowMs,
+    );
+    const taken = queue.take((entry) => claim.admit(entry), !this.#stalledRuns);
     if (taken === 'stalled') this.#stalledRuns = true;
     const calls = claim.calls.map(
       ({ entries, hasPlace }) => new Reservation(entries, this, hasPlace),
@@ -423,14 +428,13 @@ export class Reservations {
     this.#pace.ended(first);
     this.limits.release(first.name);
     if (tookMs >= 0) this.ahead.took(first.name, tookMs, atOnce);
-    this.freed.tell(first.name);
-    this.vacant.tell();
+    this.to.freed(first.name);
   }
 
   /** Of a call that had no place, and will not get one. */
   leave({ name }: Entry): void {
     this.ahead.remove(name);
-    this.vacant.tell();
+    this.to.vacant();
   }
 }
 

@@ -15,7 +15,7 @@ import { Attempt, extrasOf } from './call.js';
 import { type LostClaims, NO_HOLDER } from './claims.js';
 import type { Completer } from './completer.js';
 import type { Entry } from './entry.js';
-import type { Intake } from './intake.js';
+import type { TimerQueue } from './timer-queue.js';
 import type { ClaimSizes, Throttles } from './limits.js';
 import { UNREADABLE } from './recurrences.js';
 
@@ -128,10 +128,10 @@ export class Claimer {
   constructor(
     private readonly store: AttemptStore,
     private readonly limited: LimitStore,
-    private readonly blocks: Throttles,
+    private readonly throttles: Throttles,
     private readonly registry: HandlerRegistry,
     private readonly clock: DatabaseClock,
-    private readonly intake: Intake,
+    private readonly queue: TimerQueue,
     private readonly completer: Completer,
     private readonly lostClaims: LostClaims,
     private readonly sizes: ClaimSizes,
@@ -253,13 +253,13 @@ export class Claimer {
     requests: readonly ClaimRequest[],
     rules: readonly Rule[],
   ): ReturnType<LimitStore['claim']> {
-    this.blocks.ask();
+    this.throttles.ask();
     try {
       const answer = await this.limited.claim(requests, rules);
-      this.blocks.learn(answer.left);
+      this.throttles.learn(answer.left);
       return answer;
     } finally {
-      this.blocks.answered();
+      this.throttles.answered();
     }
   }
 
@@ -308,7 +308,7 @@ export class Claimer {
     for (const entry of entries) {
       // Of all claims alike: they pause for that long.
       const restMs = isAlone && mayBeLess && !isMended ? this.#restMs(entry) : 0;
-      this.intake.again(entry, restMs);
+      this.queue.again(entry, restMs);
     }
     return soonMs;
   }
@@ -326,7 +326,7 @@ export class Claimer {
     for (const entry of entries) {
       const epoch = entry.epoch + 1;
       this.lostClaims.add(entry.id, epoch);
-      this.completer.giveBack(entry.id, epoch, () => this.intake.again(entry, 0));
+      this.completer.giveBack(entry.id, epoch, () => this.queue.again(entry, 0));
     }
     return retryPauseMs(this.#failures);
   }

@@ -3,7 +3,7 @@ import type { Handler } from '../handlers/handler.registry.js';
 import type { Occurrence } from '../recurrence/recurrence.js';
 import type { ClaimedRow, Retry } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
-import { Moment, Signal, within } from '../tasks/signal.js';
+import { Moment, within } from '../tasks/signal.js';
 
 /** A claim of this node, from when its row was claimed until what became of it is written down. */
 export interface HeldClaim {
@@ -220,12 +220,14 @@ export const ABORTED: Ending = { ...GIVE_BACK, waitMs: ABORTED_REST_MS, ends: 'a
 
 /** Claims whose attempt was the last, and whose names have a method for that. Their leases are kept meanwhile. */
 export class DyingClaims {
-  readonly told = new Signal<DyingClaim>();
   #size = 0;
   readonly #empty = new Moment();
 
-  /** @param unwritten those whose leases are kept */
-  constructor(private readonly unwritten: InFlight) {}
+  /** @param unwritten claims whose leases are renewed */
+  constructor(
+    private readonly unwritten: InFlight,
+    private readonly to: { exhausted(dying: DyingClaim): void },
+  ) {}
 
   /** Those that are not claimed anew, to die. */
   get size(): number {
@@ -240,7 +242,7 @@ export class DyingClaims {
       leave();
       onOver(how);
     };
-    this.told.tell({ claim, error, cause, over });
+    this.to.exhausted({ claim, error, cause, over });
   }
 
   /** One more, whose process died. @returns what is to be called once when that is over */

@@ -10,11 +10,11 @@ import type { AttemptStore } from '../store/attempt.store.js';
 import type { Recurring } from '../store/rows/answers.js';
 import type { Retry, Unread } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
-import { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
 import { Batcher, type BatcherParts, type Written } from './batcher.js';
 import {
   ABORTED,
+  type DyingClaim,
   DyingClaims,
   type Ending,
   failedEnding,
@@ -39,10 +39,22 @@ interface PassOn extends Unread {
   isPassed: boolean;
 }
 
+/** What the completer reports. */
+export interface CompleterPort {
+  /** Something was written: there is room for more outcomes. */
+  wrote(): void;
+  /** The delay of an attempt that ended goes on at that wake. */
+  waits(wake: Wake): void;
+  /** The attempt of a name with limits has ended, and its row is no longer its own. */
+  freed(claim: HeldClaim): void;
+  /** This node could not read that delay, and others may take it now. */
+  passed(wake: Wake): void;
+  /** The attempt was the last one, and its name has an `@OnDeadDelay`. */
+  exhausted(dying: DyingClaim): void;
+}
+
 /** Passes on to other nodes what this one cannot read, and leaves it to them for a while. */
 export class UnreadDelays {
-  /** Delays that were passed on, as other nodes may take them now. */
-  readonly passed = new Signal<Wake>();
   readonly batcher: Batcher<PassOn>;
   /** By id, the oldest first. */
   readonly #left = new Map<number, { epoch: number; untilMs: number }>();
@@ -51,6 +63,7 @@ export class UnreadDelays {
   constructor(
     store: Pick<AttemptStore, 'passOn'>,
     aliveMs: number,
+    private readonly to: Pick<CompleterPort, 'passed'>,
     parts: Omit<BatcherParts<PassOn>, 'write'>,
   ) {
     const write = async (items: readonly PassOn[]): Promise<number[]> => {
@@ -112,39 +125,38 @@ export class UnreadDelays {
       const untilMs = performance.now() + LEFT_TO_OTHERS_MS;
       this.#left.set(wake.id, { epoch: wake.epoch, untilMs });
     }
-    this.passed.tell(wake);
+    this.to.passed(wake);
   }
 }
 
 /** Who writes down what: while one of them fails, the others may work. */
 function batchersOf(
   store: AttemptStore,
-  waits: Signal<Wake>,
-  wrote: Signal,
+  to: CompleterPort,
   { events, aliveMs }: { events: DelayEvents; aliveMs: number },
 ) {
   const parts = () => ({
     node: store.nodeName,
     lookAt: (ids: readonly number[]) => store.lookAt(ids),
     trouble: new Trouble(events, 'acknowledge'),
-    onProgress: (): void => wrote.tell(),
+    onProgress: (): void => to.wrote(),
   });
   const write = (items: readonly HeldClaim[], reduced: number) =>
     reduced > 0 ? store.completeUnlogged(items) : store.complete(items);
   const retry = async (items: readonly Retry[], reduced: number): Promise<number[]> => {
     const rows = await store.retry(items, undefined, reduced);
     for (const { id, epoch, name, group, failed, wake_ms: wakeMs } of rows) {
-      if (wakeMs !== null) waits.tell({ id, epoch, name, group, wakeMs, stalled: false, failed });
+      if (wakeMs !== null) to.waits({ id, epoch, name, group, wakeMs, stalled: false, failed });
     }
     return rows.map((row) => row.id);
   };
   const retries = new Batcher({ ...parts(), write: retry, reductions: 2 });
-  const unread = new UnreadDelays(store, aliveMs, parts());
+  const unread = new UnreadDelays(store, aliveMs, to, parts());
   return {
     unread,
     completions: new Batcher({ ...parts(), write, removes: true, reductions: 1 }),
     retries,
-    recurrences: new Recurrences(store, waits, retries, parts()),
+    recurrences: new Recurrences(store, to, retries, parts()),
   };
 }
 
@@ -167,18 +179,12 @@ export function deadEvent(claim: HeldClaim, error: string, cause: unknown): Dead
 
 /** Writes down how attempts ended, in batches that wait for no row, each write fenced by epoch. */
 export class Completer {
-  /** Where a delay waits now whose attempt has ended. */
-  readonly waits = new Signal<Wake>();
-  /** An attempt of a name with limits is over, and its row no longer its own: it counts for them no more. */
-  readonly freed = new Signal<HeldClaim>();
-  /** Something was written down: who waited for room may go on. */
-  readonly wrote = new Signal();
   readonly batchers: Omit<ReturnType<typeof batchersOf>, 'unread'>;
   /** What this node cannot read, and leaves to others. */
   readonly unread: ReturnType<typeof batchersOf>['unread'];
   /** Attempts that ended and are not written down: their rows are still theirs. */
   readonly unwritten = new InFlight();
-  readonly dying = new DyingClaims(this.unwritten);
+  readonly dying: DyingClaims;
   readonly commits: UnansweredCommits;
   readonly #all;
 
@@ -187,8 +193,10 @@ export class Completer {
     runner: Runner,
     private readonly events: DelayEvents,
     aliveMs: number,
+    readonly to: CompleterPort,
   ) {
-    const { unread, ...batchers } = batchersOf(store, this.waits, this.wrote, { events, aliveMs });
+    const { unread, ...batchers } = batchersOf(store, to, { events, aliveMs });
+    this.dying = new DyingClaims(this.unwritten, to);
     this.batchers = batchers;
     this.unread = unread;
     this.commits = new UnansweredCommits(runner, this.unwritten, events);
@@ -281,7 +289,7 @@ export class Completer {
     if (attempt.handler.transactional) {
       this.free(attempt);
       this.events.emit(attempt.movedOn ? 'superseded' : 'completed', endOf(attempt));
-      if (attempt.goesOn !== undefined) this.waits.tell(attempt.goesOn);
+      if (attempt.goesOn !== undefined) this.to.waits(attempt.goesOn);
       return;
     }
     if (attempt.occurrence !== null) return this.#recur(attempt);
@@ -327,7 +335,7 @@ export class Completer {
           this.free(attempt);
           this.#notWritten(attempt);
         }
-        this.wrote.tell();
+        this.to.wrote();
       });
     }
     const onWritten = (): unknown => this.events.emit('dead', deadEvent(attempt, error, cause));
@@ -381,7 +389,7 @@ export class Completer {
 
   /** Its row is written: the limits of its name have room. */
   free(attempt: HeldClaim): void {
-    if (attempt.handler.limits !== null) this.freed.tell(attempt);
+    if (attempt.handler.limits !== null) this.to.freed(attempt);
   }
 
   #notWritten(attempt: HeldClaim): void {

@@ -95,7 +95,7 @@ export class DeathReports {
     if (outcome.kind === 'lost') return void this.events.emit('lost', claim.event);
     if (outcome.kind === 'completed') {
       this.completer.free(claim);
-      if (claim.goesOn !== undefined) this.completer.waits.tell(claim.goesOn);
+      if (claim.goesOn !== undefined) this.completer.to.waits(claim.goesOn);
       if (claim.movedOn) this.events.emit('superseded', endOf(claim));
       else this.events.emit('dead', deadEvent(claim, error, cause));
       return;
@@ -212,11 +212,13 @@ export class DyingDelays {
     this.#executor = new Executor(wheel, ending, reports, inFlight, places, withoutStarts(events));
     this.#reports = reports;
     this.#trouble = new Trouble(events, 'bury');
-    completer.dying.told.on((held) => {
-      const { id, epoch } = held.claim;
-      const handler = held.claim.handler as MortalHandler;
-      this.#add({ id, epoch, handler, held, over: held.over, tries: 0 });
-    });
+  }
+
+  /** Takes over a claim whose attempt was the last one. */
+  add(held: DyingClaim): void {
+    const { id, epoch } = held.claim;
+    const handler = held.claim.handler as MortalHandler;
+    this.#add({ id, epoch, handler, held, over: held.over, tries: 0 });
   }
 
   /** Takes over a row that has no attempt left, if its name has a method for that. */

@@ -162,7 +162,7 @@ export class Engine implements ProducersEngine {
 
   /** The row of that id is gone. */
   disarm(id: number): void {
-    this.#switch?.worker?.intake.disarm(id);
+    this.#switch?.worker?.queue.disarm(id);
   }
 
   /** Names or groups are paused, or go on: here at once, and on all nodes that hear it. */

@@ -3,7 +3,7 @@ import type { AttemptStore } from '../store/attempt.store.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { Paced } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
-import type { Intake } from './intake.js';
+import type { TimerQueue } from './timer-queue.js';
 
 /** Rows of one statement. */
 const BATCH_MAX = 1_000;
@@ -34,7 +34,7 @@ export class HintedRows {
 
   constructor(
     private readonly store: Pick<AttemptStore, 'lookAt'>,
-    private readonly intake: Pick<Intake, 'offer'>,
+    private readonly queue: Pick<TimerQueue, 'offer'>,
     private readonly horizonMs: number,
     events: DelayEvents,
   ) {
@@ -77,7 +77,7 @@ export class HintedRows {
       const { wake_ms: wakeMs, now_ms: nowMs } = row;
       if (this.#stopped || wakeMs === null || wakeMs - nowMs > this.horizonMs) continue;
       const wake = { id, epoch, name, group, wakeMs, failed, stalled: leasedBy !== null };
-      this.intake.offer(refused.get(id) ? { ...wake, refused: true } : wake, 'read');
+      this.queue.offer(refused.get(id) ? { ...wake, refused: true } : wake, 'read');
     }
   }
 }

@@ -9,46 +9,45 @@ import type { EngineConnections } from '../database/engine-connections.js';
 import type { AttemptStore } from '../store/attempt.store.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { type Idle, Paced } from '../tasks/recurring-task.js';
-import type { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { AbortWatch } from './abort-watch.js';
 import type { HeldClaim, InFlight } from './claims.js';
 import type { Source } from './entry.js';
 import type { HintedRows } from './hinted-rows.js';
-import type { Intake } from './intake.js';
 import type { Throttles } from './limits.js';
 import type { Loader } from './loader.js';
+import type { TimerQueue } from './timer-queue.js';
 
 /** When a write was made. */
 export interface WrittenAt {
   /** On the database's clock, as `wakeMs` is. */
   databaseMs: number;
-  /** `performance.now()` when its answer was there. */
+  /** `performance.now()` when its answer arrived. */
   monotonicMs: number;
 }
 
-/** Where a committed write goes: into this node's wheel, to its owner as a hint, or nowhere. */
+/** Sends a committed wake where it belongs: into this node's timer queue, to its owner as a hint, or nowhere. */
 export class Announcer {
   /**
-   * @param limits what is due later is found by a load in time, also by one of a node that is idle
+   * @param limits a load finds in time what is due later than these, also on a node that is idle
    * @param worker of this node, if it runs handlers
    */
   constructor(
     private readonly nodes: Nodes,
     private readonly notifier: Notifier,
     private readonly limits: { horizonMs: number; idleForMs: number | null },
-    private readonly worker: { intake: Intake; idle: Idle } | undefined,
+    private readonly worker: { queue: TimerQueue; idle: Idle } | undefined,
   ) {}
 
-  /** @param written when it was written; the transaction may have taken its time since */
+  /** @param written when the row was written: its transaction may have taken long to commit */
   announce(wake: Wake, written: WrittenAt, source: Source): void {
     const nowMs = written.databaseMs + performance.now() - written.monotonicMs;
     const { horizonMs, idleForMs } = this.limits;
     const inMs = wake.wakeMs - nowMs;
     this.worker?.idle.disturb();
     const isOwn = this.nodes.owns(wake.id, wake.name, wake.group);
-    if (isOwn && inMs <= horizonMs) this.worker?.intake.offer(wake, source);
-    // With `idleFor` its own, too: this node may die, and no other would look while it is idle.
+    if (isOwn && inMs <= horizonMs) this.worker?.queue.offer(wake, source);
+    // With `idleFor` also its own: if this node dies, no idle node would look.
     const isForOthers = !isOwn || idleForMs !== null;
     if (isForOthers && inMs <= Math.max(horizonMs, idleForMs ?? 0)) this.notifier.send(wake);
   }
@@ -60,60 +59,120 @@ const HINT_SLACK_MS = 1_000;
 /** Between two loads that hints ask for. */
 const LOAD_PAUSE_MS = 250;
 
-interface Parts {
-  intake: Intake;
-  loader: Loader;
-  rows: HintedRows;
-  aborts: AbortWatch;
-  nodes: Nodes;
-  clock: DatabaseClock;
-  idle: Idle;
+/** Between two rounds of hinted vacancies. An attempt that ends on this node is reported at once. */
+const VACANCY_PAUSE_MS = 10;
+
+/** Names and groups of one round of vacancies. What exceeds it waits for the next look at its limit. */
+const VACANCIES_MAX = 10_000;
+
+interface HintParts {
+  queue: Pick<TimerQueue, 'isOpen' | 'offer'>;
+  loader: Pick<Loader, 'nodesChanged'>;
+  rows: Pick<HintedRows, 'ask' | 'stop'>;
+  aborts: Pick<AbortWatch, 'hinted'>;
+  throttles: Pick<Throttles, 'freedElsewhere'>;
+  nodes: Pick<Nodes, 'mayRun' | 'ownsHinted' | 'isShared'>;
+  clock: Pick<DatabaseClock, 'nowMs'>;
+  idle: Pick<Idle, 'disturb'>;
   options: { nodeName: string; horizonMs: number };
 }
 
 /**
- * From now on this node does what the hints of others ask for: it looks. A hint may be anyone's, so it changes nothing by
- * itself, and what it costs does not grow with how many come.
+ * Follows the hints of other nodes. Any login that may connect can send a hint, so a hint changes nothing: it
+ * makes this node read rows earlier, and its cost does not grow with the number of hints.
  */
-export function takeHints(hints: Signal<Hint>, parts: Parts): Paced {
-  const loads = new Paced(() => parts.loader.nodesChanged(), LOAD_PAUSE_MS);
-  hints.on((hint) => {
-    if (hint.kind === 'wakes' && !offerNear(hint.wakes, parts, false)) loads.ask();
-    if (hint.kind === 'passed' && !offerNear(hint.wakes, parts, true)) loads.ask();
-    if (hint.kind === 'abort') parts.aborts.hinted(hint.ids);
-    // A node hears of itself, too, and knows who was there when it came.
-    if (hint.kind === 'nodes' && hint.came !== parts.options.nodeName) loads.ask();
-  });
-  return loads;
-}
+export class HintFollower {
+  readonly #loads: Paced;
+  readonly #vacancies: Paced;
+  #vacant = new Map<string, Vacancy>();
 
-/**
- * What is due later is not kept: a load is in time for that.
- * @param isAnyones another node could not read them: they are for all nodes, not only for their owner
- * @returns false when there was no room for all of them, which a load then finds
- */
-function offerNear(
-  wakes: readonly HintedWake[],
-  { intake, rows, nodes, clock, idle, options }: Parts,
-  isAnyones: boolean,
-): boolean {
-  if (!intake.isOpen) return true;
-  // Also of another node's share, which may be idle, or gone; and what is due later may be due before the next look.
-  if (wakes.some(({ name }) => nodes.mayRun(name, null))) idle.disturb();
-  const nearMs = clock.nowMs() + options.horizonMs + HINT_SLACK_MS;
-  let hasRoom = true;
-  for (const { groupNumber: number, ...wake } of wakes) {
-    const { id, name, wakeMs } = wake;
-    if (wakeMs > nearMs || !nodes.mayRun(name, null)) continue;
-    if (!isAnyones && !nodes.ownsHinted(id, name, number)) continue;
-    const isTaken =
-      number === null ? intake.offer({ ...wake, group: null }, 'told') : rows.ask(id, isAnyones);
-    if (!isTaken) hasRoom = false;
+  constructor(private readonly parts: HintParts) {
+    this.#loads = new Paced(() => parts.loader.nodesChanged(), LOAD_PAUSE_MS);
+    this.#vacancies = new Paced(() => this.#reportVacancies(), VACANCY_PAUSE_MS);
   }
-  return hasRoom;
+
+  follow(hint: Hint): void {
+    switch (hint.kind) {
+      case 'wakes':
+        if (!this.#offerNear(hint.wakes, false)) this.#loads.ask();
+        return;
+      case 'passed':
+        if (!this.#offerNear(hint.wakes, true)) this.#loads.ask();
+        return;
+      case 'abort':
+        return this.parts.aborts.hinted(hint.ids);
+      case 'nodes':
+        // A node receives its own hint, too, and has just read which nodes are there.
+        if (hint.came !== this.parts.options.nodeName) this.#loads.ask();
+        return;
+      case 'vacant':
+        return this.#addVacancies(hint.of);
+      case 'probe':
+    }
+  }
+
+  async stop(): Promise<void> {
+    for (const each of [this.#loads, this.#vacancies]) each.stop();
+    await this.parts.rows.stop();
+  }
+
+  /**
+   * Offers what is near; a load is in time for what is due later.
+   * @param isAnyones another node could not read these: any node may take them, not only their owner
+   * @returns false when there was no room for all: a load finds the rest
+   */
+  #offerNear(wakes: readonly HintedWake[], isAnyones: boolean): boolean {
+    const { queue, rows, nodes, clock, idle, options } = this.parts;
+    if (!queue.isOpen) return true;
+    // Also for another node's share, as that node may be idle or gone, and for what is due before the next load.
+    if (wakes.some(({ name }) => nodes.mayRun(name, null))) idle.disturb();
+    const nearMs = clock.nowMs() + options.horizonMs + HINT_SLACK_MS;
+    let hasRoom = true;
+    for (const { groupNumber: number, ...wake } of wakes) {
+      const { id, name, wakeMs } = wake;
+      if (wakeMs > nearMs || !nodes.mayRun(name, null)) continue;
+      if (!isAnyones && !nodes.ownsHinted(id, name, number)) continue;
+      const isTaken =
+        number === null ? queue.offer({ ...wake, group: null }, 'told') : rows.ask(id, isAnyones);
+      if (!isTaken) hasRoom = false;
+    }
+    return hasRoom;
+  }
+
+  #addVacancies(of: readonly Vacancy[]): void {
+    for (const vacancy of of) {
+      const { name, groupNumber } = vacancy;
+      if (!this.parts.nodes.isShared(name) || this.#vacant.size >= VACANCIES_MAX) continue;
+      this.#vacant.set(`${groupNumber} ${name}`, vacancy);
+    }
+    if (this.#vacant.size > 0) this.#vacancies.ask();
+  }
+
+  #reportVacancies(): void {
+    const round = this.#vacant.values();
+    this.#vacant = new Map();
+    for (const { name, groupNumber } of round) {
+      this.parts.throttles.freedElsewhere(name, groupNumber);
+    }
+  }
 }
 
-/** Asks attempts to end, wherever they run. */
+/** An attempt under limits has ended here: claims that wait for its capacity may look, here and on other nodes. */
+export function reportVacancy(
+  { row }: Pick<HeldClaim, 'row'>,
+  throttles: Pick<Throttles, 'freed'>,
+  nodes: Pick<Nodes, 'isShared'>,
+  notifier: Pick<Notifier, 'sendVacant'>,
+): void {
+  const group = groupOf(row.extras);
+  throttles.freed(row.name, group);
+  if (nodes.isShared(row.name)) notifier.sendVacant(row.name, group);
+}
+
+const groupOf = (extras: string | null): string | null =>
+  extras === null ? null : (JSON.parse(extras) as { group: string | null }).group;
+
+/** Asks attempts to end, on whichever node they run. */
 export class AbortRequests {
   readonly #trouble: Trouble;
 
@@ -128,8 +187,8 @@ export class AbortRequests {
   }
 
   /**
-   * Asks those that hold these delays by now: never in a caller's transaction, in which the wish would be seen after its
-   * COMMIT. The caller looks what came of it, and asks again.
+   * Sends the requests to the present holders of these delays. Never in a caller's transaction, whose COMMIT would
+   * be needed for them to be seen. The caller checks the result and asks again.
    */
   async send(ids: readonly number[]): Promise<void> {
     try {
@@ -143,7 +202,7 @@ export class AbortRequests {
   }
 }
 
-/** Loads without LISTEN come this often: the loader alone has to find what is due soon. */
+/** Loads come this often without LISTEN, as only a load finds new delays that are due soon. */
 const LOAD_WITHOUT_LISTEN_MS = 1_000;
 
 interface HearingParts {
@@ -154,7 +213,7 @@ interface HearingParts {
   options: { loadEveryMs: number };
 }
 
-/** Does what follows from whether LISTEN works, now and when more is learnt of it. */
+/** Adapts to whether LISTEN works, now and whenever that changes. */
 export function followHearing({
   listener,
   loader,
@@ -175,48 +234,3 @@ export function followHearing({
   follow(listener.hearing);
   listener.learnt.on(follow);
 }
-
-/** Between two rounds of claims that hints ask for. An attempt that is over on this node asks at once. */
-const PAUSE_MS = 10;
-
-/** Names and groups of one round; of what comes beyond that, the next look knows. */
-const TOLD_MAX = 10_000;
-
-interface CapacityParts {
-  /** Attempts of names with limits that are over on this node. */
-  freed: Signal<HeldClaim>;
-  hints: Signal<Hint>;
-  blocks: Pick<Throttles, 'freed' | 'freedElsewhere'>;
-  nodes: Pick<Nodes, 'isShared'>;
-  notifier: Pick<Notifier, 'sendVacant'>;
-}
-
-/**
- * From now on a claim that waits for a place under a limit hears when one is free, on this node and on the others. Each login
- * that may connect can tell of places, so what hints cost does not grow with how many come.
- */
-export function tellOfPlaces({ freed, hints, blocks, nodes, notifier }: CapacityParts): Paced {
-  let told = new Map<string, Vacancy>();
-  const free = new Paced(() => {
-    const round = told.values();
-    told = new Map();
-    for (const { name, groupNumber } of round) blocks.freedElsewhere(name, groupNumber);
-  }, PAUSE_MS);
-  freed.on(({ row }) => {
-    const group = groupOf(row.extras);
-    blocks.freed(row.name, group);
-    if (nodes.isShared(row.name)) notifier.sendVacant(row.name, group);
-  });
-  hints.on((hint) => {
-    if (hint.kind !== 'vacant') return;
-    for (const place of hint.of) {
-      if (!nodes.isShared(place.name) || told.size >= TOLD_MAX) continue;
-      told.set(`${place.groupNumber} ${place.name}`, place);
-    }
-    if (told.size > 0) free.ask();
-  });
-  return free;
-}
-
-const groupOf = (extras: string | null): string | null =>
-  extras === null ? null : (JSON.parse(extras) as { group: string | null }).group;

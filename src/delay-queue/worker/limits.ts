@@ -4,7 +4,6 @@ import type { LimitLeft } from '../store/limit.store.js';
 import { groupNumber } from '../store/rows/attempt-rows.js';
 import { groupText } from '../store/rows/delay-rows.js';
 import { StatementSize } from '../store/statement-size.js';
-import { Signal } from '../tasks/signal.js';
 import { type Deadline, Deadlines, type WheelService } from '../timer-wheel/wheel.service.js';
 import type { Entry } from './entry.js';
 
@@ -31,15 +30,19 @@ type KnownBlock = Block & { end?: Deadline | undefined; numbered?: string };
 /** Whether a limit holds an entry back: that of its name, or that of its group alone. */
 type HeldBy = 'name' | 'group' | undefined;
 
+/** What throttles report. */
+export interface ThrottlePort {
+  /** That limit throttles nothing any more; group '' is the whole name. */
+  throttleEnded(of: { name: string; group: string }): void;
+  /** There may be capacity. */
+  vacant(): void;
+}
+
 /**
  * Limits that had no place left at the last claim. What they hold back stays in the ready queue, and is not asked for
  * again until a place may be free. Nothing here looks at each of them: there may be one for each of many thousand tenants.
  */
 export class Throttles {
-  /** There may be a place. */
-  readonly vacant = new Signal();
-  /** That limit holds nothing back any more, as far as is known; group '' is the whole name. */
-  readonly ended = new Signal<{ name: string; group: string }>();
   #isAsking = false;
   /** The oldest first. */
   readonly #blocks = new Map<string, KnownBlock>();
@@ -52,6 +55,7 @@ export class Throttles {
   /** @param nowMs milliseconds of a clock by which rates are filled */
   constructor(
     wheel: WheelService,
+    private readonly to: ThrottlePort,
     private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.#ends = new Deadlines(wheel, BLOCKS_MAX + 1);
@@ -88,14 +92,14 @@ export class Throttles {
   /** Forgets what was learnt: the database's clock has jumped. */
   clear(): void {
     for (const key of this.#blocks.keys()) this.#end(key);
-    this.vacant.tell();
+    this.to.vacant();
   }
 
   /** An attempt of that name and group is over, here or elsewhere. */
   freed(name: string, group: string | null): void {
     this.#free(groupText(name, ''));
     if (group !== null) this.#free(groupText(name, group));
-    this.vacant.tell();
+    this.to.vacant();
   }
 
   /** The same of an attempt elsewhere, of whose group only the number is known. */
@@ -106,7 +110,7 @@ export class Throttles {
       this.#seeFreed(key);
       for (const its of this.#numbered.get(key) ?? []) this.#free(its);
     }
-    this.vacant.tell();
+    this.to.vacant();
   }
 
   heldBy(name: string, group: string | null): HeldBy {
@@ -136,7 +140,7 @@ export class Throttles {
     this.#number(key, block);
     block.end = this.#ends.set(performance.now() + block.untilMs - this.nowMs(), () => {
       this.#end(key);
-      this.vacant.tell();
+      this.to.vacant();
     });
     if (this.#blocks.size <= BLOCKS_MAX) return;
     const [oldest] = this.#blocks.keys();
@@ -148,7 +152,7 @@ export class Throttles {
     if (block === undefined) return;
     this.#forget(key);
     block.end?.off();
-    this.ended.tell(block);
+    this.to.throttleEnded(block);
   }
 
   /** A stranger can tell of any number of groups. */
@@ -202,8 +206,6 @@ const IN_ALL_MAX = 2 ** 24;
  * of them holds a connection of the application's pool.
  */
 export class ConcurrencyLimits {
-  /** A name that was paused may begin another call. */
-  readonly vacant = new Signal();
   readonly #taken = new Map<string, number>();
   readonly #lingering = new Map<string, number>();
   readonly #resting = new Set<string>();
@@ -213,6 +215,7 @@ export class ConcurrencyLimits {
     private readonly registry: HandlerRegistry,
     private readonly transactionalMax: number,
     private readonly events: DelayEvents,
+    private readonly onVacant: () => void,
   ) {}
 
   /** Of all names together: calls that may be in flight. */
@@ -261,7 +264,7 @@ export class ConcurrencyLimits {
     const count = this.lingering(name) - 1;
     this.#lingering.set(name, count);
     if (count <= WELL_AGAIN) this.#resting.delete(name);
-    if (count === LINGERING_MAX - 1) this.vacant.tell();
+    if (count === LINGERING_MAX - 1) this.onVacant();
   }
 
   lingering(name: string): number {

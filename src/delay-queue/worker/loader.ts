@@ -8,7 +8,7 @@ import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
-import type { Intake } from './intake.js';
+import type { TimerQueue } from './timer-queue.js';
 
 /** Rows of one statement; more than a few thousand would hold up the event loop while parsed. */
 const PAGE_MAX = 5_000;
@@ -50,13 +50,15 @@ export class Loader {
   #markMs = 0;
   /** A node came or went, as a hint says: who is there is asked before what is there. */
   #asksWhoIsThere = false;
+  /** Until the next load, which is far away unless something comes up. */
+  #isAsleep = false;
 
   constructor(
     private readonly store: NodeStore,
     private readonly nodes: Nodes,
     private readonly clock: DatabaseClock,
     private readonly limits: LoaderLimits,
-    private readonly intake: Intake,
+    private readonly queue: TimerQueue,
     private readonly presence: Presence,
     private readonly idle: Idle,
     events: DelayEvents,
@@ -64,10 +66,6 @@ export class Loader {
     this.#loadEveryMs = limits.loadEveryMs;
     this.#nameWatch = new NameWatch(store.nodeName, this.#instance, events);
     this.#task = new RecurringTask(() => this.#load(), new Trouble(events, 'load'));
-    // Loads now: what is near is not what it was.
-    clock.jumped.on(() => this.#task.runNow());
-    idle.disturbed.on(() => this.#task.runNow());
-    intake.ready.on(() => idle.disturb());
   }
 
   /** Registers this node, learns of the others, and reads the clock for the first time. */
@@ -92,6 +90,11 @@ export class Loader {
     this.#task.start();
   }
 
+  /** The database's clock has jumped: what is due soon has changed. */
+  clockJumped(): void {
+    this.#task.runNow();
+  }
+
   /** Loads now, what is this node's by then: another came or went, or something is paused or goes on. */
   nodesChanged(): void {
     this.idle.disturb();
@@ -104,6 +107,7 @@ export class Loader {
   }
 
   async #load(): Promise<number> {
+    this.#isAsleep = false;
     this.idle.end();
     void this.presence.ask();
     if (this.#asksWhoIsThere) {
@@ -122,7 +126,7 @@ export class Loader {
       // Read with the old shares: once more, with the new ones.
       if (this.nodes.update(page.nodes, page.pauses)) return 0;
       pauseEndsInMs = firstEnd(page);
-      const room = page.wakes.every((wake) => this.intake.offer(wake, 'read'));
+      const room = page.wakes.every((wake) => this.queue.offer(wake, 'read'));
       if (!room || page.cursor === null || page.wakes.length < limit) break;
       from = page.cursor;
     }
@@ -136,8 +140,8 @@ export class Loader {
    * @returns undefined: there is, or may be
    */
   async #goIdle(pauseEndsInMs: number): Promise<number | undefined> {
-    const { idle, intake } = this;
-    if (idle.forMs === null || idle.calmForMs < this.#loadEveryMs || !intake.isIdle)
+    const { idle, queue } = this;
+    if (idle.forMs === null || idle.calmForMs < this.#loadEveryMs || !queue.isIdle)
       return undefined;
     const askedAtMs = performance.now();
     const idleMs = await this.store.idle(this.nodes.shares, {
@@ -145,8 +149,12 @@ export class Loader {
       horizonMs: this.limits.horizonMs,
     });
     const tookMs = performance.now() - askedAtMs;
-    if (idleMs === null || idle.calmForMs < tookMs || !intake.isIdle) return undefined;
+    if (idleMs === null || idle.calmForMs < tookMs || !queue.isIdle) return undefined;
     idle.begin();
+    this.#isAsleep = true;
+    void idle.over.next.then(() => {
+      if (this.#isAsleep) this.#task.runNow();
+    });
     // Of the answer's time, some has passed: all of it, when the process was paused meanwhile.
     return Math.max(0, idleMs - tookMs);
   }

@@ -8,10 +8,10 @@ import { within } from '../tasks/signal.js';
 import type { InFlight } from './claims.js';
 import type { Completer } from './completer.js';
 import type { Declarations } from './declarations.js';
-import type { Dispatcher } from './dispatcher.js';
-import type { Intake } from './intake.js';
+import type { TimerQueue } from './timer-queue.js';
 import type { Throttles } from './limits.js';
 import type { Loader } from './loader.js';
+import type { Loop } from './loop.js';
 import type { Reruns } from './reruns.js';
 
 /**
@@ -109,9 +109,9 @@ export const isManual = ({ worker }: Pick<ResolvedOptions, 'worker'>): boolean =
 
 interface Parts {
   loader: Loader;
-  blocks: Throttles;
-  intake: Intake;
-  dispatcher: Dispatcher;
+  throttles: Throttles;
+  queue: TimerQueue;
+  loop: Loop;
   inFlight: InFlight;
   completer: Completer;
   clock: TestClock;
@@ -120,7 +120,7 @@ interface Parts {
 }
 
 /**
- * The door to a node that runs nothing by itself. Its intake is shut but for what is handed in here; from there on a
+ * The door to a node that runs nothing by itself. Its queue is shut but for what is handed in here; from there on a
  * delay goes the way of all delays.
  */
 export class ManualRuns {
@@ -144,27 +144,27 @@ export class ManualRuns {
    * @throws DelayShutdownError when the application closes, DelayUnstableError when a transaction holds one for too long
    */
   async run(wakes: readonly Wake[]): Promise<number> {
-    const { loader, intake, blocks } = this.parts;
+    const { loader, queue, throttles } = this.parts;
     // What was known of pauses and limits is of another time of the test's clock.
     if (!this.#isOver) await loader.join();
-    blocks.clear();
+    throttles.clear();
     if (!this.#isOver) {
-      intake.open();
-      for (const wake of wakes) intake.offer(wake, 'read');
-      intake.shut();
+      queue.open();
+      for (const wake of wakes) queue.offer(wake, 'read');
+      queue.shut();
     }
     let heldMs = Infinity;
     let workedAtMs = performance.now();
-    while (!this.#isOver && (this.#isBusy || !intake.isEmpty) && heldMs === Infinity) {
+    while (!this.#isOver && (this.#isBusy || !queue.isEmpty) && heldMs === Infinity) {
       if (this.#isWorking) workedAtMs = performance.now();
       await this.#idle();
-      if (!this.#isBusy && !intake.isEmpty) heldMs = blocks.leftMs();
+      if (!this.#isBusy && !queue.isEmpty) heldMs = throttles.leftMs();
       // A row is held, and a test that waits for itself would wait for ever.
       if (performance.now() - workedAtMs > LOCKED_MAX_MS) break;
     }
     if (this.#isOver) throw new DelayShutdownError();
-    const isLeft = !intake.isEmpty;
-    if (isLeft) for (const { id } of wakes) intake.disarm(id);
+    const isLeft = !queue.isEmpty;
+    if (isLeft) for (const { id } of wakes) queue.disarm(id);
     if (isLeft && heldMs === Infinity) throw new DelayUnstableError(LOCKED_MAX_MS);
     await this.placeReruns();
     return heldMs;
@@ -195,7 +195,7 @@ export class ManualRuns {
   }
 
   get #isBusy(): boolean {
-    return this.parts.dispatcher.isClaiming || this.#isWorking;
+    return this.parts.loop.isClaiming || this.#isWorking;
   }
 
   get #isWorking(): boolean {
@@ -204,9 +204,9 @@ export class ManualRuns {
 
   /** In the order in which a delay goes. */
   async #idle(): Promise<void> {
-    const { intake, dispatcher, inFlight, completer } = this.parts;
-    await within(intake.whenEmpty(), TURN_MS);
-    await dispatcher.whenAnswered();
+    const { queue, loop, inFlight, completer } = this.parts;
+    await within(queue.whenEmpty(), TURN_MS);
+    await loop.whenAnswered();
     await inFlight.whenIdle(COUNTED_EVERY_MS);
     await completer.drain(COUNTED_EVERY_MS);
   }

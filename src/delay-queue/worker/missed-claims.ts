@@ -7,13 +7,12 @@ import type { LastClaim, LookedRow } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 import { inParts, StatementSize } from '../store/statement-size.js';
 import { type Growth, pauseMs } from '../tasks/growing-pause.js';
-import type { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
 import type { SetAside } from './claimer.js';
 import type { LostClaims } from './claims.js';
 import { type DyingDelays, NO_ATTEMPT_LEFT } from './dead-letters.js';
 import type { Entry } from './entry.js';
-import type { Intake } from './intake.js';
+import type { TimerQueue } from './timer-queue.js';
 
 /** Pauses before a locked row is looked at again: doubled from the first to the last. */
 const LOCKED: Growth = { firstMs: 4, factor: 2, lastMs: 2_000, jitter: 0.5 };
@@ -31,10 +30,10 @@ export class MissedClaims {
   constructor(
     private readonly store: AttemptStore,
     private readonly registry: HandlerRegistry,
-    private readonly intake: Intake,
+    private readonly queue: TimerQueue,
     private readonly lostClaims: LostClaims,
     private readonly dying: DyingDelays,
-    private readonly waits: Signal<Wake>,
+    private readonly to: { waits(wake: Wake): void },
     private readonly setAside: SetAside,
     events: DelayEvents,
   ) {
@@ -49,7 +48,7 @@ export class MissedClaims {
       rows = await this.store.lookAt(entries.map((entry) => entry.id));
     } catch (error) {
       this.#looking.failed(error);
-      for (const entry of entries) this.intake.again(entry, LOCKED.lastMs);
+      for (const entry of entries) this.queue.again(entry, LOCKED.lastMs);
       return;
     }
     this.#looking.worked();
@@ -59,7 +58,7 @@ export class MissedClaims {
     for (const entry of entries) {
       const row = byId.get(entry.id);
       if (row?.is_odd === true) odd.push(entry);
-      else if (row === undefined || row.wake_ms === null) this.intake.forget(entry);
+      else if (row === undefined || row.wake_ms === null) this.queue.forget(entry);
       else if (row.epoch !== entry.epoch) this.#moved(entry, row, row.wake_ms);
       else if (row.wake_ms > row.now_ms) this.#early(entry, row.wake_ms, row.now_ms);
       else if (this.#isExhausted(row)) {
@@ -78,23 +77,23 @@ export class MissedClaims {
   }
 
   #moved(entry: Entry, row: LookedRow, wakeMs: number): void {
-    this.intake.forget(entry);
+    this.queue.forget(entry);
     // A row that others run now is the sweep's to find again, should they fail to finish it; one that
     // no node runs has a claim of this node's that was committed unheard.
     if (row.leased_by === null || this.lostClaims.has(row.id, row.epoch)) {
       const { id, epoch, name, group, failed } = row;
-      this.intake.offer({ id, epoch, name, group, wakeMs, stalled: false, failed }, 'read');
+      this.queue.offer({ id, epoch, name, group, wakeMs, stalled: false, failed }, 'read');
     }
   }
 
   #early(entry: Entry, wakeMs: number, nowMs: number): void {
-    this.intake.correct(entry, wakeMs);
-    this.intake.again(entry, wakeMs - nowMs);
+    this.queue.correct(entry, wakeMs);
+    this.queue.again(entry, wakeMs - nowMs);
   }
 
   #locked(entry: Entry): void {
     entry.timesNotClaimed += 1;
-    this.intake.again(entry, pauseMs(LOCKED, entry.timesNotClaimed));
+    this.queue.again(entry, pauseMs(LOCKED, entry.timesNotClaimed));
   }
 
   #maxAttempts(row: LookedRow): number {
@@ -106,7 +105,7 @@ export class MissedClaims {
   }
 
   #asExhausted(entry: Entry, row: LookedRow): Exhausted {
-    this.intake.forget(entry);
+    this.queue.forget(entry);
     const maxAttempts = this.#maxAttempts(row);
     const nextMs = nextOf(row);
     return { id: row.id, epoch: row.epoch, maxAttempts, dueMs: row.due_ms, nextMs };
@@ -134,7 +133,7 @@ export class MissedClaims {
     if (recurring.length === 0) return;
     for (const row of await this.store.recur(recurring)) {
       this.setAside.tell(row);
-      this.waits.tell(wakeOfRecurred(row));
+      this.to.waits(wakeOfRecurred(row));
     }
   }
 }

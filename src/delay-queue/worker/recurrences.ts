@@ -2,7 +2,6 @@ import type { AttemptStore } from '../store/attempt.store.js';
 import { type Recurring, wakeOfRecurred } from '../store/rows/answers.js';
 import type { Retry } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
-import type { Signal } from '../tasks/signal.js';
 import { Batcher, type BatcherParts } from './batcher.js';
 import type { Ending, HeldClaim } from './claims.js';
 
@@ -57,13 +56,13 @@ export function recurringOf(
 export class Recurrences extends Batcher<Recurring> {
   constructor(
     store: AttemptStore,
-    waits: Signal<Wake>,
+    to: { waits(wake: Wake): void },
     private readonly retries: Batcher<Retry>,
     parts: Omit<BatcherParts<Recurring>, 'write'>,
   ) {
     const write = async (items: readonly Recurring[], reduced: number): Promise<number[]> => {
       const rows = await store.recur(items, undefined, reduced);
-      for (const row of rows) waits.tell(wakeOfRecurred(row));
+      for (const row of rows) to.waits(wakeOfRecurred(row));
       return rows.map(({ id }) => id);
     };
     super({ ...parts, write, reductions: 1 });

@@ -3,7 +3,6 @@ import { LOCK_NOT_AVAILABLE, sqlStateOf } from '../database/driver-errors.js';
 import type { Runner } from '../database/runner.js';
 import type { Rerun, RerunPlaced, RerunStore } from '../store/many.store.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
-import { Signal } from '../tasks/signal.js';
 import { Trouble } from '../tasks/trouble.js';
 
 /** Keys of one pass, at most. */
@@ -17,7 +16,6 @@ const PENDING_EVERY_MS = 1_000;
  * that ran it, or that kept it, may be gone.
  */
 export class Reruns {
-  readonly placed = new Signal<RerunPlaced>();
   readonly #task: RecurringTask;
   #isPending = false;
 
@@ -28,6 +26,7 @@ export class Reruns {
     private readonly everyMs: number,
     events: DelayEvents,
     private readonly idle: Idle,
+    private readonly onPlaced: (placed: RerunPlaced) => void,
   ) {
     this.#task = new RecurringTask(() => this.#look(), new Trouble(events, 'rerun'), idle);
   }
@@ -78,7 +77,7 @@ export class Reruns {
   async #place(rerun: Rerun): Promise<boolean> {
     try {
       const placed = await this.store.place(this.runner, rerun);
-      if (placed) this.placed.tell(placed);
+      if (placed) this.onPlaced(placed);
       return placed !== undefined;
     } catch (error) {
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return false;

@@ -6,18 +6,18 @@ import type { Cursor, SweptPage } from '../store/rows/delay-rows.js';
 import { StatementSize } from '../store/statement-size.js';
 import { type Idle, RecurringTask } from '../tasks/recurring-task.js';
 import { Trouble } from '../tasks/trouble.js';
-import type { Intake } from './intake.js';
+import type { TimerQueue } from './timer-queue.js';
 
 /** Which names, and which groups, have had enough at any time of a walk: they get nothing more of it. */
 export class Enough {
   readonly #names = new Set<string>();
   readonly #groups = new Map<string, Set<string>>();
 
-  constructor(private readonly intake: Pick<Intake, 'roomFor'>) {}
+  constructor(private readonly queue: Pick<TimerQueue, 'roomFor'>) {}
 
-  /** As `Intake.roomFor`, for all of the walk so far. */
+  /** As `TimerQueue.roomFor`, for all of the walk so far. */
   roomFor(name: string): { butNotOf: string[] } | undefined {
-    const room = this.intake.roomFor(name);
+    const room = this.queue.roomFor(name);
     if (room === undefined) this.#names.add(name);
     if (room === undefined || this.#names.has(name)) return undefined;
     const groups = this.#groups.get(name) ?? new Set();
@@ -47,12 +47,12 @@ export class PassBy {
   /** How often something had been taken by then. */
   #takes = 0;
 
-  constructor(private readonly intake: Pick<Intake, 'hasRoomBehind' | 'takes'>) {}
+  constructor(private readonly queue: Pick<TimerQueue, 'hasRoomBehind' | 'takes'>) {}
 
   /** In how many milliseconds it is due. @param everyMs how seldom a pass comes */
   dueInMs(everyMs: number): number {
     const restMs = Math.max(REST_MS_MIN, this.#tookMs * REST_FACTOR);
-    const isSoon = this.intake.hasRoomBehind && this.intake.takes > this.#takes;
+    const isSoon = this.queue.hasRoomBehind && this.queue.takes > this.#takes;
     return this.#endedAtMs + (isSoon ? Math.min(restMs, everyMs) : everyMs) - performance.now();
   }
 
@@ -61,7 +61,7 @@ export class PassBy {
     await fetch();
     this.#endedAtMs = performance.now();
     this.#tookMs = this.#endedAtMs - beganAtMs;
-    this.#takes = this.intake.takes;
+    this.#takes = this.queue.takes;
   }
 }
 
@@ -222,7 +222,7 @@ export class Scanner {
   #meeting: NodeJS.Timeout | undefined;
   #helpAtMs = -Infinity;
   /** Something overdue was left out since the pass began: where it stands, the pass may be past it. */
-  #hasOverflowed = false;
+  #overflowsSeen = 0;
   /** A pass stopped halfway because the ready queue was full enough. */
   #waitsForRoom = false;
 
@@ -231,19 +231,13 @@ export class Scanner {
     private readonly store: NodeStore,
     private readonly nodes: Nodes,
     private readonly leaseMs: number,
-    private readonly intake: Intake,
+    private readonly queue: TimerQueue,
     private readonly processLock: string,
     events: DelayEvents,
     idle?: Idle,
   ) {
-    this.#passBy = new PassBy(intake);
+    this.#passBy = new PassBy(queue);
     this.#task = new RecurringTask(() => this.#sweep(), new Trouble(events, 'sweep'), idle);
-    nodes.changed.on(() => this.#restart());
-    intake.room.on(() => this.#goOn());
-    // What is due and found no room is looked for as soon as there is some.
-    intake.overflow.on(() => {
-      this.#hasOverflowed = true;
-    });
   }
 
   /** Pause between passes of a node without peers, and how far ahead each looks for leases that end. */
@@ -262,13 +256,13 @@ export class Scanner {
   }
 
   /** Looks at everything again now. */
-  #restart(): void {
+  restart(): void {
     this.#begin('none');
     this.#task.runNow();
   }
 
   /** There is room: goes on with a pass that waits for it, or begins one that is due. */
-  #goOn(): void {
+  goOn(): void {
     if (this.#waitsForRoom || this.#hasOverflowed) this.#task.runNow();
   }
 
@@ -278,7 +272,7 @@ export class Scanner {
     // Leases end meanwhile of what the pass is past, and rows are committed late.
     const isOld = performance.now() - this.#passBeganAtMs >= this.everyMs;
     if (isAnew || isOld) this.#begin('own');
-    while (this.#pass !== 'none' && this.intake.hasRoom) {
+    while (this.#pass !== 'none' && this.queue.hasRoom) {
       const waitMs = this.#pass === 'help' ? this.#helpAtMs - performance.now() : 0;
       if (waitMs > 0) return waitMs;
       const { shares } = this.nodes;
@@ -298,7 +292,7 @@ export class Scanner {
       if (shares !== this.nodes.shares) break;
       this.#start.read(page, askedAtMs, performance.now());
       // One that finds no room is met again by the next pass.
-      for (const wake of page.wakes) this.intake.offer(wake, 'read', this.#walk);
+      for (const wake of page.wakes) this.queue.offer(wake, 'read', this.#walk);
       this.#next(page);
       // The claim of what it brought goes first: there may be one connection only that is open.
       await turn();
@@ -320,7 +314,7 @@ export class Scanner {
    */
   async #fetchBehind(): Promise<void> {
     const { shares } = this.nodes;
-    const enough = new Enough(this.intake);
+    const enough = new Enough(this.queue);
     this.#begin('own');
     let cursor = this.#cursor;
     for (;;) {
@@ -338,10 +332,14 @@ export class Scanner {
       );
       if (page === undefined) continue;
       if (shares !== this.nodes.shares) return;
-      for (const wake of page.wakes) this.intake.offer(wake, 'read', this.#walk);
+      for (const wake of page.wakes) this.queue.offer(wake, 'read', this.#walk);
       if (page.cursor === null) return;
       cursor = page.cursor;
     }
+  }
+
+  get #hasOverflowed(): boolean {
+    return this.queue.overflows > this.#overflowsSeen;
   }
 
   #next(page: SweptPage): void {
@@ -367,7 +365,7 @@ export class Scanner {
     this.#isBehindFirst = false;
     this.#cursor = this.#start.begin(performance.now());
     if (pass === 'own') {
-      this.#hasOverflowed = false;
+      this.#overflowsSeen = this.queue.overflows;
       this.#passBeganAtMs = performance.now();
     }
     // As if all rows were of names that the most nodes share.

@@ -1,5 +1,5 @@
 import { expect, it, jest } from '@jest/globals';
-import { Intake } from '../../../src/delay-queue/worker/intake.js';
+import { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { plainHandler, signal } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';
@@ -10,7 +10,7 @@ const stage = stageOfEach();
 it('a hint that is heard while the node still starts does it no harm', async () => {
   const heard = signal();
   // It is asked when a hint has come.
-  jest.spyOn(Intake.prototype, 'isOpen', 'get').mockImplementation(() => {
+  jest.spyOn(TimerQueue.prototype, 'isOpen', 'get').mockImplementation(() => {
     heard.resolve();
     return false;
   });

@@ -2,7 +2,7 @@ import { beforeEach, expect, it } from '@jest/globals';
 import type { ScheduleItem } from 'nestjs-delay-queue';
 import { Prefetch } from '../../../src/delay-queue/worker/admission.js';
 import { InFlight } from '../../../src/delay-queue/worker/claims.js';
-import { WAITS_MAX_MS } from '../../../src/delay-queue/worker/waiting-calls.js';
+import { WAITS_MAX_MS } from '../../../src/delay-queue/worker/loop.js';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import { Trigger } from '../../../src/delay-queue/tasks/recurring-task.js';
 import { type DelayNode, plainHandler, signal } from '../../support/delay-node.js';

@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { Client } from 'pg';
 import { DelayEvents } from '../../../src/delay-queue/api/events.js';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import type { Intake } from '../../../src/delay-queue/worker/intake.js';
+import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { Scanner } from '../../../src/delay-queue/worker/scanner.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import type { SweptPage } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { NO_LOCK } from '../../../src/delay-queue/store/rows/attempt-rows.js';
@@ -46,7 +45,8 @@ let nodes: Nodes;
 /** Pages are read until so many wakes are offered. */
 let room: number;
 let offered: number[];
-let intake: Pick<Intake, 'hasRoom' | 'roomFor' | 'offer' | 'overflow' | 'room'>;
+let overflows: number;
+let queue: Pick<TimerQueue, 'hasRoom' | 'roomFor' | 'offer' | 'overflows'>;
 let scanner: Scanner;
 
 beforeEach(async () => {
@@ -58,23 +58,26 @@ beforeEach(async () => {
   nodes = new Nodes('b', [NAME]);
   room = Infinity;
   offered = [];
-  intake = {
+  overflows = 0;
+  queue = {
     get hasRoom() {
       return offered.length < room;
     },
     roomFor: () => ({ butNotOf: [] }),
     offer: ({ id }) => offered.push(id) > 0,
-    room: new Signal(),
-    overflow: new Signal(),
+    get overflows() {
+      return overflows;
+    },
   };
   scanner = new Scanner(
     store,
     nodes,
     LEASE_MS,
-    intake as Intake,
+    queue as TimerQueue,
     NO_LOCK.number,
     new DelayEvents(),
   );
+  nodes.changed.on(() => scanner.restart());
   // The scanner's timers and its clock; what the connection waits for stays real.
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick', 'queueMicrotask'] });
 });
@@ -163,13 +166,13 @@ describe('Scanner', () => {
   });
 
   it('finds a lease that ends behind a pass that waits: as soon as there is room again where its name has none', async () => {
-    intake = Object.assign(intake, { roomFor: () => undefined });
+    queue.roomFor = () => undefined;
     await passesHeld();
     jest.advanceTimersByTime(15_000);
     await passes();
     expect(offered).not.toContain(1);
     room = offered.length + 1;
-    intake.room.tell();
+    scanner.goOn();
     await passes();
     expect(offered).toContain(1);
   });
@@ -177,13 +180,13 @@ describe('Scanner', () => {
   it('begins anew when it has fetched what lies behind: what was left out may lie anywhere', async () => {
     await client.query(...insertOverdue(NAME, 5_000));
     const walks: number[] = [];
-    intake.offer = ({ id }, _source, walk = 0) => offered.push(id) === walks.push(walk);
+    queue.offer = ({ id }, _source, walk = 0) => offered.push(id) === walks.push(walk);
     room = 1;
     start();
     const before = await passes();
     expect(before).toBeGreaterThan(5_000);
     room = Infinity;
-    intake.room.tell();
+    scanner.goOn();
     await passes();
     expect(offered[before]).toBe(offered[0]);
     // Another walk: what the one before has left out is met by it.
@@ -193,16 +196,16 @@ describe('Scanner', () => {
   it('looks again when something due was left out, once there is room', async () => {
     start();
     await store.answered();
-    intake.room.tell();
+    scanner.goOn();
     expect(store.helpsAfterMs).toHaveLength(1);
-    intake.overflow.tell();
-    intake.room.tell();
+    overflows += 1;
+    scanner.goOn();
     expect(store.helpsAfterMs).toHaveLength(2);
   });
 
   it('looks again after a pass that may be past what was left out', async () => {
     start();
-    intake.overflow.tell();
+    overflows += 1;
     await store.answered();
     expect(store.helpsAfterMs).toHaveLength(2);
     await store.answered();
@@ -213,8 +216,8 @@ describe('Scanner', () => {
     nodes.update([OTHER]);
     start({ settleMs: 200 });
     await store.answered();
-    intake.overflow.tell();
-    intake.room.tell();
+    overflows += 1;
+    scanner.goOn();
     expect(store.helpsAfterMs).toEqual([null, null]);
   });
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterEach, expect, it } from '@jest/globals';
 import { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
-import { Intake } from '../../../src/delay-queue/worker/intake.js';
+import { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import { batchHandler, plainHandler, signal } from '../../support/delay-node.js';
 import { intercept } from './support/intercept.js';
@@ -127,7 +127,7 @@ it('one delay whose claim always outlives its limit: its neighbours run, and its
     isAlone = requests.length === 1 && requests[0]?.id === 50;
     return real();
   });
-  intercept(Intake.prototype, 'again', ({ real, given: [entry, ms] }) => {
+  intercept(TimerQueue.prototype, 'again', ({ real, given: [entry, ms] }) => {
     if (isAlone && entry.id === 50) restsMs.push(ms);
     if (restsMs.length === 2) restsAgain.resolve();
     real();

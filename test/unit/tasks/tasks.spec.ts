@@ -154,7 +154,6 @@ describe('a node that is idle', () => {
   it('hears of what comes up, and knows for how long nothing has', async () => {
     const idle = new Idle(60_000);
     const told: string[] = [];
-    idle.disturbed.on(() => told.push('disturbed'));
     const over = () => void idle.over.next.then(() => told.push('over'));
     over();
     await pass(1_000);
@@ -166,11 +165,17 @@ describe('a node that is idle', () => {
     idle.begin();
     expect([idle.isOn, idle.calmForMs]).toEqual([true, 5]);
     idle.disturb();
-    expect([told, idle.calmForMs, idle.isOn]).toEqual([['disturbed'], 0, true]);
-    idle.end();
+    expect([idle.calmForMs, idle.isOn]).toEqual([0, false]);
+    await pass(0);
+    expect(told).toEqual(['over']);
+    over();
     idle.end();
     await pass(0);
-    expect([told, idle.isOn]).toEqual([['disturbed', 'over'], false]);
+    expect(told).toEqual(['over']);
+    idle.begin();
+    idle.end();
+    await pass(0);
+    expect([told, idle.isOn]).toEqual([['over', 'over'], false]);
   });
 });
 

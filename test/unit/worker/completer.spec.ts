@@ -2,7 +2,8 @@ import { beforeEach, describe, expect, it } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import type { Occurrence } from '../../../src/delay-queue/recurrence/recurrence.js';
 import { Completer } from '../../../src/delay-queue/worker/completer.js';
-import type { HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
+import type { DyingClaim, HeldClaim, Outcome } from '../../../src/delay-queue/worker/claims.js';
+import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import type { AttemptStore } from '../../../src/delay-queue/store/attempt.store.js';
 import type { Retry } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Recurring } from '../../../src/delay-queue/store/rows/answers.js';
@@ -19,6 +20,10 @@ let recurred: Recurring[];
 let told: string[];
 let freed: number[];
 let completer: Completer;
+/** What it has reported. */
+let waits: Wake[];
+let wrote: number;
+let exhausted: (dying: DyingClaim) => void;
 
 const EVENTS = [
   'completed',
@@ -74,8 +79,14 @@ beforeEach(() => {
   const events = new DelayEvents();
   for (const name of EVENTS)
     events.on(name, ({ id }: { id: string }) => told.push(`${name} ${id}`));
-  completer = new Completer(store, {} as never, events, 1_000);
-  completer.freed.on(({ id }) => freed.push(id));
+  [waits, wrote, exhausted] = [[], 0, () => {}];
+  completer = new Completer(store, {} as never, events, 1_000, {
+    wrote: () => (wrote += 1),
+    waits: (wake) => waits.push(wake),
+    freed: ({ id }) => freed.push(id),
+    passed: () => {},
+    exhausted: (dying) => exhausted(dying),
+  });
 });
 
 function claim(id: number, odd: Partial<Claim> = {}, handler: object = {}): HeldClaim {
@@ -176,8 +187,6 @@ describe('an attempt whose end Postgres refuses', () => {
 describe('a transactional attempt', () => {
   it('has removed its row itself: what goes on is told of, and its place is free', async () => {
     const goesOn = { id: 1, epoch: 5 } as never;
-    const waits: unknown[] = [];
-    completer.waits.on((wake) => waits.push(wake));
     await report(claim(1, { goesOn }, { transactional: true }), { kind: 'completed' });
     await report(claim(2, { movedOn: true }, { transactional: true }), { kind: 'completed' });
     expect([told, waits, written, freed]).toEqual([
@@ -238,10 +247,12 @@ describe('an occurrence that is skipped', () => {
   };
 
   it('is written without an end, and where its delay waits next is told of', async () => {
-    const waits: unknown[] = [];
-    completer.waits.on(({ id, wakeMs }) => waits.push([id, wakeMs]));
     await skip(1, occurrence);
-    expect([written, retries, waits]).toEqual([['recur 1'], [], [[1, 2]]]);
+    expect([written, retries, waits]).toEqual([
+      ['recur 1'],
+      [],
+      [expect.objectContaining({ id: 1, wakeMs: 2 })],
+    ]);
     expect(recurred).toMatchObject([{ state: null, error: null, latenessMs: null, nextMs: 2 }]);
     await report(claim(2, { occurrence, latenessMs: 7 }), { kind: 'completed' });
     await report(claim(3, { occurrence, latenessMs: 7 }), { kind: 'discarded', reason: no });
@@ -261,10 +272,10 @@ describe('an occurrence that is skipped', () => {
 describe('a delay that dies by way of a method', () => {
   const cause = new Error('no');
   const dies = async (how: 'claimed' | 'gone', odd: Partial<Claim> = {}): Promise<void> => {
-    completer.dying.told.on(({ error, over }) => {
+    exhausted = ({ error, over }) => {
       expect(error).toBe('Error: no');
       over(how);
-    });
+    };
     await report(claim(1, odd, { onDead: {} }), { kind: 'discarded', reason: cause });
   };
 
@@ -272,8 +283,6 @@ describe('a delay that dies by way of a method', () => {
     [{}, 'lost 1'],
     [{ movedOn: true }, 'superseded 1'],
   ])('and is gone by then is told of as any, and its place is free: %j', async (odd, event) => {
-    let wrote = 0;
-    completer.wrote.on(() => (wrote += 1));
     await dies('gone', odd);
     expect([told, freed, wrote]).toEqual([[event], [1], 1]);
   });
@@ -329,14 +338,9 @@ it('what is given back, and never was this node’s, is told of all the same', a
 });
 
 it('where a delay waits now is told of, but for a dead letter', async () => {
-  const waits: number[] = [];
-  completer.waits.on(({ id, epoch, failed }) => {
-    expect([epoch, failed]).toEqual([2, true]);
-    waits.push(id);
-  });
   await report(claim(1), { kind: 'failed', error: no });
   await report(claim(2), { kind: 'discarded', reason: no });
-  expect(waits).toEqual([1]);
+  expect(waits).toMatchObject([{ id: 1, epoch: 2, failed: true }]);
 });
 
 it('of a thousand that ended nothing is kept', async () => {

@@ -22,10 +22,14 @@ const add = (name: string, concurrency: number, odd: Partial<Handler> = {}): voi
     ...odd,
   } as Handler);
 
+/** How often a name that rested was reported to have a slot again. */
+let vacant: number;
+
 beforeEach(() => {
   [registry, events, advice] = [new HandlerRegistry(), new DelayEvents(), []];
   events.on('advice', ({ message }) => advice.push(message));
-  limits = new ConcurrencyLimits(registry, 3, events);
+  vacant = 0;
+  limits = new ConcurrencyLimits(registry, 3, events, () => (vacant += 1));
 });
 
 /** How many calls of these names may begin now. */
@@ -78,8 +82,6 @@ describe('a name of which a thousand handlers outlived their timeout', () => {
   });
 
   it('rests until one of them ends, and no other name does', () => {
-    let vacant = 0;
-    limits.vacant.on(() => (vacant += 1));
     linger(998);
     expect([limits.linger('a'), begin('a'), begin('b')]).toEqual([999, 1, 1]);
     limits.release('a');

@@ -11,7 +11,7 @@ import {
   HandlerRegistry,
 } from '../../../src/delay-queue/handlers/handler.registry.js';
 import type { Entry } from '../../../src/delay-queue/worker/entry.js';
-import type { Intake } from '../../../src/delay-queue/worker/intake.js';
+import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { ReadyQueue } from '../../../src/delay-queue/worker/fair-queue.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 import { visitsOf } from '../../support/visits.js';
@@ -42,8 +42,11 @@ const entry = (group: string, stalled = false): Entry => ({
 
 /** What the way of a delay has in memory, between being due and its claim; so many groups wait for their rate. */
 class Way {
-  readonly #queue = new ReadyQueue();
-  readonly #blocks = new Throttles(wheel);
+  readonly #ready = new ReadyQueue();
+  readonly #throttles = new Throttles(wheel, {
+    throttleEnded: ({ name, group }) => this.#ready.release(name, group),
+    vacant: () => {},
+  });
   readonly #reservations: Reservations;
 
   constructor(waiting: number) {
@@ -55,26 +58,26 @@ class Way {
       maxAttempts: 3,
       limits: { all: NONE, perGroup: ONCE_AN_HOUR },
     } as Handler);
-    const limits = new ConcurrencyLimits(registry, 5, new DelayEvents());
-    const queue = this.#queue;
-    const intake: Pick<Intake, 'take' | 'release' | 'waiting' | 'hasStalled'> = {
-      take: (admit, mayStalled) => queue.take(500, admit, mayStalled),
-      release: (name, group) => queue.release(name, group),
-      waiting: (name) => queue.sizeOf(name),
-      hasStalled: (name) => queue.hasStalled(name),
+    const limits = new ConcurrencyLimits(registry, 5, new DelayEvents(), () => {});
+    const ready = this.#ready;
+    const queue: Pick<TimerQueue, 'take' | 'waiting' | 'hasStalled'> = {
+      take: (admit, mayStalled) => ready.take(500, admit, mayStalled),
+      waiting: (name) => ready.sizeOf(name),
+      hasStalled: (name) => ready.hasStalled(name),
     };
+    const slots = { freed: () => {}, vacant: () => {} };
     const batch = { claimBatch: 500 };
     const sizes = new ClaimSizes(500, () => 30_000);
-    const parts = [limits, registry, batch, this.#blocks, sizes, intake as Intake] as const;
+    const parts = [limits, registry, batch, this.#throttles, sizes, queue, slots] as const;
     this.#reservations = new Reservations(...parts);
     for (let n = 0; n < waiting; n += 1) this.#spend(`g${n}`);
-    for (let n = 0; n < waiting; n += 1) this.#queue.push(entry(`g${n}`, n % 3 === 0));
+    for (let n = 0; n < waiting; n += 1) this.#ready.push(entry(`g${n}`, n % 3 === 0));
     this.#reservations.reserve(performance.now());
   }
 
   /** One that falls due is reserved, claimed and over. */
   run(group: string): void {
-    this.#queue.push(entry(group));
+    this.#ready.push(entry(group));
     const { calls } = this.#reservations.reserve(performance.now());
     if (calls.length !== 1) throw new Error(`${calls.length} calls began for ${group}`);
     this.#spend(group);
@@ -82,14 +85,14 @@ class Way {
       call.takePlace();
       call.release();
     }
-    this.#blocks.freed(NAME, group);
+    this.#throttles.freed(NAME, group);
   }
 
   /** A claim says that the rate of the group is used up. */
   #spend(group: string): void {
-    this.#blocks.ask();
-    this.#blocks.learn([{ name: NAME, group, places: 0, waitMs: 3_600_000 }]);
-    this.#blocks.answered();
+    this.#throttles.ask();
+    this.#throttles.learn([{ name: NAME, group, places: 0, waitMs: 3_600_000 }]);
+    this.#throttles.answered();
   }
 }
 

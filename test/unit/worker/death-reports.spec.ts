@@ -36,7 +36,7 @@ beforeEach(() => {
         tell(of, outcome),
     },
     free: ({ id }: HeldClaim) => freed.push(id),
-    waits: { tell: (wake: unknown) => waits.push(wake) },
+    to: { waits: (wake: unknown) => waits.push(wake) },
     putOff: (_: HeldClaim, how: (typeof putOff)[number], tell: (result: string) => void) => {
       putOff.push(how);
       tell(isGone ? 'gone' : 'written');

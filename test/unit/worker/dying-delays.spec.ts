@@ -35,7 +35,7 @@ beforeEach(() => {
   [asked, script, told, putOff, isOurs] = [[], [], [], [], false];
   pauses.retries.length = pauses.locked.length = 0;
   unwritten = new InFlight();
-  claims = new DyingClaims(unwritten);
+  claims = new DyingClaims(unwritten, { exhausted: (held) => dying.add(held) });
   const events = new DelayEvents();
   events.on('trouble', ({ during }) => told.push(during));
   events.on('recovered', ({ during }) => told.push(`${during} again`));

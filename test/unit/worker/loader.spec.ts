@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
-import type { Intake } from '../../../src/delay-queue/worker/intake.js';
+import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { Loader } from '../../../src/delay-queue/worker/loader.js';
 import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import type {
@@ -12,7 +12,6 @@ import type {
   Wake,
 } from '../../../src/delay-queue/store/rows/delay-rows.js';
 import { Idle } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 const LOAD_EVERY_MS = 3_600_000;
 const GRACE_MS = 5_000;
@@ -42,7 +41,6 @@ let present: { presentSession: object | undefined; asks: number; missed: object[
 let nodes: Nodes;
 let clock: DatabaseClock;
 let idle: Idle;
-let intakeReady: Signal;
 let events: DelayEvents;
 let loader: Loader;
 
@@ -70,8 +68,7 @@ function loaderThat(idleForMs: number | null): Loader {
       return idleAnswers.shift() ?? null;
     },
   } as unknown as NodeStore;
-  const intake = {
-    ready: intakeReady,
+  const queue = {
     get isIdle() {
       return isIntakeIdle;
     },
@@ -79,7 +76,7 @@ function loaderThat(idleForMs: number | null): Loader {
       offered.push(wake);
       return (room -= 1) >= 0;
     },
-  } as unknown as Intake;
+  } as unknown as TimerQueue;
   const limits = { horizonMs: 30_000, loadEveryMs: LOAD_EVERY_MS };
   const presence = {
     get presentSession() {
@@ -88,7 +85,7 @@ function loaderThat(idleForMs: number | null): Loader {
     ask: async () => void (present.asks += 1),
     missed: (session: object) => void present.missed.push(session),
   };
-  return new Loader(store, nodes, clock, limits, intake, presence, idle, events);
+  return new Loader(store, nodes, clock, limits, queue, presence, idle, events);
 }
 
 const SESSION = {};
@@ -104,7 +101,6 @@ beforeEach(() => {
   events = new DelayEvents();
   nodes = new Nodes('node', ['a', 'b']);
   clock = new DatabaseClock();
-  intakeReady = new Signal();
   loader = loaderThat(null);
 });
 
@@ -169,7 +165,7 @@ describe('the next load comes', () => {
   it('at once when the clock has jumped, when the shares are others, and as often as one says', async () => {
     await begun();
     await pass(1_000);
-    clock.jumped.tell(undefined as never);
+    loader.clockJumped();
     await pass(0);
     expect(times().at(-1)).toBe(1_000);
     loader.loadEvery(500);
@@ -281,7 +277,7 @@ describe('with nothing to do', () => {
     await begun();
     await pass(LOAD_EVERY_MS);
     await pass(1_000);
-    intakeReady.tell();
+    idle.disturb();
     await pass(0);
     expect([idle.isOn, loads.length]).toEqual([false, 4]);
     await pass(LOAD_EVERY_MS);

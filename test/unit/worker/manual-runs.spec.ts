@@ -4,10 +4,10 @@ import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
 
 /** What was done, in order. */
 let done: string[];
-/** What waits in the intake. */
+/** What waits in the queue. */
 let waiting: Set<number>;
 let heldMs: number;
-/** Runs what waits, while the intake is waited for. */
+/** Runs what waits, while the queue is waited for. */
 let runs: () => void;
 let manual: ManualRuns;
 
@@ -20,13 +20,13 @@ beforeEach(() => {
   manual = new ManualRuns(
     {
       loader: { join: says('join') },
-      blocks: {
+      throttles: {
         clear: () => {
           done.push('clear');
         },
         leftMs: () => heldMs,
       },
-      intake: {
+      queue: {
         open: () => done.push('open'),
         shut: () => done.push('shut'),
         offer: ({ id }: Wake) => waiting.add(id),
@@ -39,7 +39,7 @@ beforeEach(() => {
           return waiting.size === 0;
         },
       },
-      dispatcher: { isClaiming: false, whenAnswered: says('answered') },
+      loop: { isClaiming: false, whenAnswered: says('answered') },
       inFlight: { size: 0, whenIdle: says('idle') },
       completer: { size: 0, drain: says('drained') },
       reruns: { pass: says('reruns') },

@@ -6,7 +6,6 @@ import type { Entry } from '../../../src/delay-queue/worker/entry.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 const NOW_MS = 1_000_000;
 
@@ -52,7 +51,7 @@ beforeEach(() => {
     recur: async (items: { id: number; nextMs: number }[]) =>
       items.map(({ id, nextMs }) => ({ id, epoch: 5, name: 'a', attempts: 3, wake_ms: nextMs })),
   };
-  const intake = {
+  const queue = {
     again: ({ id }: Entry, inMs: number) => {
       done.push(`again ${id}`);
       pauses.set(id, [...(pauses.get(id) ?? []), inMs]);
@@ -61,16 +60,14 @@ beforeEach(() => {
     correct: ({ id }: Entry, wakeMs: number) => done.push(`correct ${id} ${wakeMs}`),
     offer: ({ id, epoch }: Wake, source: string) => done.push(`offer ${id} ${epoch} ${source}`),
   };
-  const waits = new Signal<Wake>();
-  waits.on(({ id, epoch, wakeMs }) => done.push(`waits ${id} ${epoch} ${wakeMs}`));
   setAside = new SetAside(store as never, told);
   unclaimed = new MissedClaims(
     store as never,
     { get: () => ({ maxAttempts: 3 }) } as never,
-    intake as never,
+    queue as never,
     lost,
     { takes: () => takesOver } as never,
-    waits,
+    { waits: ({ id, epoch, wakeMs }: Wake) => done.push(`waits ${id} ${epoch} ${wakeMs}`) },
     setAside,
     told,
   );

@@ -42,17 +42,17 @@ beforeEach(() => {
     registry.add({ name, batch, concurrency: 9, limits: null } as Handler);
   }
   registry.add({ ...ONE, transactional: false } as Handler);
-  limits = new ConcurrencyLimits(registry, 5, new DelayEvents());
+  limits = new ConcurrencyLimits(registry, 5, new DelayEvents(), () => {});
   pace = new BatchPace(registry);
   ready = new ReadyQueue();
-  const intake = {
+  const queue = {
     waiting: (name: string) => ready.sizeOf(name),
     hasStalled: (name: string) => ready.hasStalled(name),
   };
   ahead = new Prefetch(registry, 500);
-  const blocks = new Throttles(wheel);
+  const throttles = new Throttles(wheel, { throttleEnded: () => {}, vacant: () => {} });
   const sizes = new ClaimSizes(500, () => 30_000);
-  next = new NextClaim({ limits, pace, blocks, ahead, sizes, intake }, NOW_MS);
+  next = new NextClaim({ limits, pace, throttles, ahead, sizes, queue }, NOW_MS);
 });
 
 /** So many are due, and one claim takes of them what it can. */

@@ -4,14 +4,14 @@ import { PassBy } from '../../../src/delay-queue/worker/scanner.js';
 const EVERY_MS = 15_000;
 
 let nowMs: number;
-let intake: { hasRoomBehind: boolean; takes: number };
+let queue: { hasRoomBehind: boolean; takes: number };
 let passBy: PassBy;
 
 beforeEach(() => {
   nowMs = 1_000;
   jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
-  intake = { hasRoomBehind: false, takes: 7 };
-  passBy = new PassBy(intake);
+  queue = { hasRoomBehind: false, takes: 7 };
+  passBy = new PassBy(queue);
 });
 
 afterEach(() => void jest.restoreAllMocks());
@@ -36,10 +36,10 @@ it.each([
   ['no longer than passes are apart', 3_000, EVERY_MS],
 ])('where room and a run show that it pays it is due after %s', async (_, tookMs, dueInMs) => {
   await fetching(tookMs);
-  intake.takes += 1;
+  queue.takes += 1;
   expect(passBy.dueInMs(EVERY_MS)).toBe(EVERY_MS);
-  intake.hasRoomBehind = true;
+  queue.hasRoomBehind = true;
   expect(passBy.dueInMs(EVERY_MS)).toBe(dueInMs);
-  intake.takes -= 1;
+  queue.takes -= 1;
   expect(passBy.dueInMs(EVERY_MS)).toBe(EVERY_MS);
 });

@@ -34,8 +34,9 @@ beforeEach(() => {
     },
   } as unknown as RerunStore & { all: () => Promise<Rerun[]> };
   idle = new Idle(EVERY_MS);
-  reruns = new Reruns(store, {} as never, EVERY_MS, new DelayEvents(), idle);
-  reruns.placed.on(({ wake }) => placed.push((wake as unknown as { key: string }).key));
+  reruns = new Reruns(store, {} as never, EVERY_MS, new DelayEvents(), idle, ({ wake }) =>
+    placed.push((wake as unknown as { key: string }).key),
+  );
 });
 
 afterEach(async () => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
 import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
-import type { Intake } from '../../../src/delay-queue/worker/intake.js';
+import type { TimerQueue } from '../../../src/delay-queue/worker/timer-queue.js';
 import { Scanner } from '../../../src/delay-queue/worker/scanner.js';
 import type { NodeStore } from '../../../src/delay-queue/store/node.store.js';
 import type {
@@ -10,7 +10,6 @@ import type {
   SweptPage,
   Wake,
 } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 /** One page that was asked for. */
 interface Sweep {
@@ -30,12 +29,11 @@ let pages: (Partial<SweptPage> | Error)[];
 let meanwhile: () => void;
 let offered: [id: number, walk: number][];
 let nodes: Nodes;
-/** What the intake says of itself. */
-let intake: { hasRoom: boolean; hasRoomBehind: boolean; takes: number };
+/** What the queue says of itself. */
+let queue: { hasRoom: boolean; hasRoomBehind: boolean; takes: number };
 /** Names, or their groups, that have enough. */
 let enough: Map<string, string[] | 'all'>;
-let room: Signal;
-let overflow: Signal;
+let overflows: number;
 let scanner: Scanner;
 
 const OVERDUE = { oldestMs: 1 };
@@ -76,23 +74,24 @@ function scannerThat(leaseMs: number): Scanner {
     },
   } as unknown as NodeStore;
   const of = {
-    room,
-    overflow,
+    get overflows() {
+      return overflows;
+    },
     get hasRoom() {
-      return intake.hasRoom;
+      return queue.hasRoom;
     },
     get hasRoomBehind() {
-      return intake.hasRoomBehind;
+      return queue.hasRoomBehind;
     },
     get takes() {
-      return intake.takes;
+      return queue.takes;
     },
     roomFor: (name: string) => {
       const full = enough.get(name) ?? [];
       return full === 'all' ? undefined : { butNotOf: full };
     },
     offer: ({ id }: Wake, _: string, walk: number) => void offered.push([id, walk]),
-  } as unknown as Intake;
+  } as unknown as TimerQueue;
   return new Scanner(store, nodes, leaseMs, of, '7', new DelayEvents());
 }
 
@@ -100,8 +99,8 @@ beforeEach(() => {
   jest.useFakeTimers({ now: 0, doNotFake: ['setImmediate', 'clearImmediate', 'nextTick'] });
   [sweeps, pages, offered, enough] = [[], [], [], new Map()];
   meanwhile = () => {};
-  intake = { hasRoom: true, hasRoomBehind: false, takes: 0 };
-  [room, overflow, nodes] = [new Signal(), new Signal(), new Nodes('node', ['a', 'b'])];
+  queue = { hasRoom: true, hasRoomBehind: false, takes: 0 };
+  [overflows, nodes] = [0, new Nodes('node', ['a', 'b'])];
 });
 
 afterEach(async () => {
@@ -113,6 +112,7 @@ const withPeers = (): void => void nodes.update([['other', ['a', 'b']]]);
 
 async function start(leaseMs: number): Promise<void> {
   scanner = scannerThat(leaseMs);
+  nodes.changed.on(() => scanner.restart());
   scanner.start();
   // A pause of none takes a timer of its own.
   await pass(1);
@@ -158,7 +158,9 @@ it('a pass that was slow is followed by one that begins at the oldest row', asyn
 });
 
 it('a pass that has left something out begins anew at its end', async () => {
-  meanwhile = () => overflow.tell();
+  meanwhile = () => {
+    overflows += 1;
+  };
   await start(8_000);
   expect(told()).toEqual([
     [0, undefined, null],
@@ -211,8 +213,8 @@ describe('a node among others', () => {
     pages = [OVERDUE];
     await start(60_000);
     await pass(200);
-    overflow.tell();
-    room.tell();
+    overflows += 1;
+    scanner.goOn();
     await turns();
     expect(told().slice(1)).toEqual([[0, undefined, null]]);
   });
@@ -284,14 +286,14 @@ describe('a pass that finds the ready queue full', () => {
     // Full as soon as the first page is in.
     const push = sweeps.push.bind(sweeps);
     sweeps.push = (...more) => {
-      intake.hasRoom = false;
+      queue.hasRoom = false;
       return push(...more);
     };
     await pass(1);
     expect(sweeps).toHaveLength(1);
     pages = [{}];
-    intake.hasRoom = true;
-    room.tell();
+    queue.hasRoom = true;
+    scanner.goOn();
     await turns();
     // What was left behind may lie anywhere, so it looks from the beginning.
     expect(told().slice(1)).toEqual([[0, undefined, null]]);
@@ -299,14 +301,14 @@ describe('a pass that finds the ready queue full', () => {
 
   it('begins again when something overdue was left out, as soon as there is room', async () => {
     await start(60_000);
-    room.tell();
+    scanner.goOn();
     await turns();
     expect(sweeps).toHaveLength(1);
-    overflow.tell();
-    room.tell();
+    overflows += 1;
+    scanner.goOn();
     await turns();
     expect(sweeps).toHaveLength(2);
-    room.tell();
+    scanner.goOn();
     await turns();
     expect(sweeps).toHaveLength(2);
   });
@@ -316,7 +318,7 @@ describe('behind a crowd that fills the ready queue', () => {
   const EVERY_MS = 15_000;
 
   beforeEach(() => {
-    intake.hasRoom = false;
+    queue.hasRoom = false;
     enough.set('a', 'all');
   });
 
@@ -332,9 +334,9 @@ describe('behind a crowd that fills the ready queue', () => {
     expect(offered.map(([id]) => id)).toEqual([1, 2]);
     expect(new Set(offered.map(([, walk]) => walk)).size).toBe(1);
     // What comes then is of a walk of its own, from the beginning.
-    intake.hasRoom = true;
+    queue.hasRoom = true;
     pages = [{ wakes: [wake(3)] }];
-    room.tell();
+    scanner.goOn();
     await turns();
     expect(sweeps[2]).toMatchObject({ from: null, names: ['a', 'b'] });
     expect(offered[2]![1]).toBeGreaterThan(offered[1]![1]);
@@ -358,12 +360,12 @@ describe('behind a crowd that fills the ready queue', () => {
     await pass(1);
     expect(sweeps).toHaveLength(2);
     await pass(1_000);
-    room.tell();
+    scanner.goOn();
     await turns();
     expect(sweeps).toHaveLength(2);
-    intake.hasRoomBehind = true;
-    intake.takes += 1;
-    room.tell();
+    queue.hasRoomBehind = true;
+    queue.takes += 1;
+    scanner.goOn();
     await turns();
     expect(sweeps).toHaveLength(3);
   });
@@ -371,15 +373,15 @@ describe('behind a crowd that fills the ready queue', () => {
   it('a pass that waits meanwhile goes on where it stopped', async () => {
     enough.set('b', 'all');
     await start(3_600_000);
-    intake.hasRoom = true;
+    queue.hasRoom = true;
     pages = [{ cursor: at(1) }];
     meanwhile = () => {
-      intake.hasRoom = false;
+      queue.hasRoom = false;
     };
-    room.tell();
+    scanner.goOn();
     await turns();
-    intake.hasRoom = true;
-    room.tell();
+    queue.hasRoom = true;
+    scanner.goOn();
     await turns();
     expect(told().map(([, from]) => from)).toEqual([undefined, 1]);
   });

@@ -8,12 +8,25 @@ const NAME = 'test.limited';
 const FULL: LimitLeft = { name: NAME, group: 'g', places: 0, waitMs: 0 };
 
 let blocks: Throttles;
+/** Groups of the limits that were reported to have ended. */
+let ended: string[];
+let vacant: number;
+let onVacant: () => void;
+
+const to = {
+  throttleEnded: ({ group }: { group: string }) => ended.push(group),
+  vacant: () => {
+    vacant += 1;
+    onVacant();
+  },
+};
 
 const wheel = new WheelService();
 afterAll(() => wheel.onApplicationShutdown());
 
 beforeEach(() => {
-  blocks = new Throttles(wheel);
+  [ended, vacant, onVacant] = [[], 0, () => {}];
+  blocks = new Throttles(wheel, to);
 });
 
 /** What a claim learns during which attempts of these groups were over. */
@@ -56,28 +69,19 @@ it('a rate is waited for, whoever ends, until time has passed as no clock tells'
   learn({ ...FULL, waitMs: 60_000 });
   blocks.freed(NAME, 'g');
   expect(heldBy()).toBe('group');
-  let vacant = 0;
-  blocks.vacant.on(() => (vacant += 1));
+  const before = vacant;
   blocks.clear();
-  expect([heldBy(), vacant]).toEqual([undefined, 1]);
+  expect([heldBy(), vacant]).toEqual([undefined, before + 1]);
 });
 
-/** The groups whose limits are over, in their order. */
-function ends(): string[] {
-  const groups: string[] = [];
-  blocks.ended.on(({ group }) => groups.push(group));
-  return groups;
-}
-
 it('tells of each limit that is over, when its time has come, or an attempt, or a claim says so', async () => {
-  const ended = ends();
-  const vacant = new Promise<void>((resolve) => blocks.vacant.on(resolve));
+  const isVacant = new Promise<void>((resolve) => (onVacant = resolve));
   learn({ ...FULL, group: 'by a claim', waitMs: 60_000 });
   learn({ ...FULL, group: 'by time', waitMs: 5 });
   learn({ ...FULL, group: 'again', waitMs: 1 });
   learn({ ...FULL, group: 'again', waitMs: 60_000 });
   learn({ ...FULL, group: 'by an attempt' });
-  await vacant;
+  await isVacant;
   expect(ended).toEqual(['by time']);
   expect(heldBy('by time')).toBeUndefined();
   expect(heldBy('again')).toBe('group');
@@ -87,7 +91,6 @@ it('tells of each limit that is over, when its time has come, or an attempt, or 
 });
 
 it('of attempts elsewhere only the number of a group is known: all groups of that number are free', () => {
-  const ended = ends();
   learn(FULL);
   learn({ ...FULL, group: 'h' });
   learn({ ...FULL, group: '' });
@@ -97,10 +100,14 @@ it('of attempts elsewhere only the number of a group is known: all groups of tha
   blocks.freedElsewhere('test.other', groupNumber('g'));
   blocks.freedElsewhere(NAME, groupNumber('rate'));
   expect(ended).toEqual(['']);
-  let vacant = 0;
-  blocks.vacant.on(() => (vacant += 1));
+  const before = vacant;
   blocks.freedElsewhere(NAME, groupNumber('g'));
-  expect([ended, heldBy(), heldBy('h'), vacant]).toEqual([['', 'g'], undefined, 'group', 1]);
+  expect([ended, heldBy(), heldBy('h'), vacant]).toEqual([
+    ['', 'g'],
+    undefined,
+    'group',
+    before + 1,
+  ]);
 });
 
 it('what is free elsewhere while a claim is on its way is not full after it', () => {
@@ -127,7 +134,7 @@ it('a name without a place holds all of its groups back, and no other name', () 
 
 it('what is left of the first limit is told on the clock of its rates, and what is full is looked at again', () => {
   let nowMs = 1_000;
-  blocks = new Throttles(wheel, () => nowMs);
+  blocks = new Throttles(wheel, to, () => nowMs);
   expect(blocks.leftMs()).toBe(Infinity);
   learn(FULL);
   expect(blocks.leftMs()).toBe(2_000);
@@ -142,7 +149,6 @@ it('what is left of the first limit is told on the clock of its rates, and what 
 });
 
 it('of more than it may know it lets the oldest go', () => {
-  const ended = ends();
   for (let n = 0; n <= 200_000; n += 1) learn({ ...FULL, group: `g${n}`, waitMs: 60_000 });
   expect(ended).toEqual(['g0']);
   expect(heldBy('g1')).toBe('group');

@@ -31,13 +31,17 @@ beforeEach(() => {
         wake_ms: 7,
       }));
   };
-  unread = new UnreadDelays({ passOn: store } as never, 1_000, {
-    node: 'node',
-    lookAt: async () => [],
-    trouble: { failed: () => {}, worked: () => {}, pause: async () => {} },
-    onProgress: () => {},
-  });
-  unread.passed.on((wake) => passed.push(wake));
+  unread = new UnreadDelays(
+    { passOn: store } as never,
+    1_000,
+    { passed: (wake) => passed.push(wake) },
+    {
+      node: 'node',
+      lookAt: async () => [],
+      trouble: { failed: () => {}, worked: () => {}, pause: async () => {} },
+      onProgress: () => {},
+    },
+  );
 });
 
 afterEach(() => {

@@ -1,37 +1,28 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
-import type { Hint } from '../../../src/delay-queue/cluster/hint.js';
-import { tellOfPlaces } from '../../../src/delay-queue/worker/hints.js';
-import type { HeldClaim } from '../../../src/delay-queue/worker/claims.js';
-import type { Paced } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
+import { HintFollower } from '../../../src/delay-queue/worker/hints.js';
 
-let hints: Signal<Hint>;
-let paced: Paced;
+let follower: HintFollower;
 /** When blocks heard of which places, in milliseconds. */
 let heard: [atMs: number, name: string, group: number | null][];
 
 beforeEach(() => {
   jest.useFakeTimers({ now: 0 });
   heard = [];
-  hints = new Signal<Hint>();
-  paced = tellOfPlaces({
-    freed: new Signal<HeldClaim>(),
-    hints,
-    blocks: {
-      freed: () => {},
-      freedElsewhere: (name, group) => heard.push([Date.now(), name, group]),
+  follower = new HintFollower({
+    throttles: {
+      freedElsewhere: (name: string, group: number | null) => heard.push([Date.now(), name, group]),
     },
-    nodes: { isShared: (name) => name !== 'of this node alone' },
-    notifier: { sendVacant: () => {} },
-  });
+    nodes: { isShared: (name: string) => name !== 'of this node alone' },
+    rows: { stop: async () => {} },
+  } as never);
 });
 afterEach(() => {
-  paced.stop();
+  void follower.stop();
   jest.useRealTimers();
 });
 
 const tell = (name: string, groupNumber: number | null = null): void =>
-  hints.tell({ kind: 'vacant', of: [{ name, groupNumber }] });
+  follower.follow({ kind: 'vacant', of: [{ name, groupNumber }] });
 
 it('hints of places ask at once, then together for all that came within ten milliseconds, and forget none', () => {
   tell('test.limited');

@@ -1,9 +1,8 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { Attempt, Call } from '../../../src/delay-queue/worker/call.js';
-import { WAITS_MAX_MS, WaitingCalls } from '../../../src/delay-queue/worker/waiting-calls.js';
+import { Loop, type LoopParts, WAITS_MAX_MS } from '../../../src/delay-queue/worker/loop.js';
 import type { Handler } from '../../../src/delay-queue/handlers/handler.registry.js';
 import { InFlight, type Outcome } from '../../../src/delay-queue/worker/claims.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 
 const LEASE_MS = 60_000;
 
@@ -15,14 +14,13 @@ let back: string[];
 let slow: string[];
 /** What a call does as it begins. */
 let runs: () => void;
-let freed: Signal<string>;
 let inFlight: InFlight;
-let calls: WaitingCalls;
+let loop: Loop;
 
 beforeEach(() => {
   jest.useFakeTimers({ now: 0 });
   [places, begun, back, slow, runs] = [0, [], [], [], () => {}];
-  [freed, inFlight] = [new Signal(), new InFlight()];
+  inFlight = new InFlight();
   const executor = {
     run: (call: Call) => {
       begun.push(idOf(call));
@@ -33,12 +31,21 @@ beforeEach(() => {
       for (const attempt of call.attempts) inFlight.delete(attempt);
     },
   };
-  const reservations = { freed, ahead: { isSlow: (name: string) => slow.push(name) } };
-  calls = new WaitingCalls(reservations as never, executor as never, inFlight);
+  loop = new Loop({
+    executor,
+    inFlight,
+    admission: {
+      ahead: { isSlow: (name: string) => slow.push(name) },
+      reserve: () => ({ calls: [], pauseLeftMs: Infinity }),
+    },
+    queue: { shut: () => {}, hasRoomBehind: false },
+    claimer: { stop: () => {} },
+    completer: { size: 0 },
+  } as unknown as LoopParts);
 });
 
 afterEach(() => {
-  calls.stop();
+  void loop.stop();
   jest.useRealTimers();
 });
 
@@ -51,13 +58,13 @@ function begin(id: number, { attempts = 1, name = 'a', leaseMs = LEASE_MS } = {}
   const handler = { name, transactional: false, batch: null, leaseMs, timeoutMs: 1 } as Handler;
   const attempt = new Attempt(row, handler, performance.now() + leaseMs, 5);
   const call = new Call(handler, [attempt], { release: () => {} });
-  calls.begin(call, { takePlace } as never);
+  loop.beginCall(call, { takePlace } as never);
   return call;
 }
 
 const free = (name = 'a'): void => {
   places += 1;
-  freed.tell(name);
+  loop.slotFreed(name);
 };
 
 const pass = (ms: number): void => {
@@ -76,7 +83,7 @@ it('begin at once where there is a place, and else in their order, each as one e
   // Of another name, it is not theirs.
   free('b');
   expect(begun).toEqual([1, 2]);
-  freed.tell('a');
+  loop.slotFreed('a');
   for (const call of all) call.close();
   expect([begun, back]).toEqual([[1, 2, 3], []]);
 });
@@ -123,7 +130,7 @@ it('begin for 10 ms at most until other work has its turn', () => {
   runs = () => jest.setSystemTime(Date.now() + 5);
   const spied = jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
   places = 3;
-  freed.tell('a');
+  loop.slotFreed('a');
   expect(begun).toEqual([1, 2]);
   jest.runOnlyPendingTimers();
   expect(begun).toEqual([1, 2, 3]);
@@ -158,7 +165,7 @@ it('that are cut leave their line, and all do when the node ends', () => {
   all[0]?.close();
   free();
   expect([begun, back]).toEqual([[2], ['1 released']]);
-  calls.stop();
+  void loop.stop();
   free();
   expect([begun, back, jest.getTimerCount()]).toEqual([[2], ['1 released', '3 unbegun'], 0]);
 });

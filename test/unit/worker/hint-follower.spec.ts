@@ -1,12 +1,10 @@
 import { afterEach, beforeEach, expect, it, jest } from '@jest/globals';
 import { DelayEvents } from 'nestjs-delay-queue';
-import type { Hint, HintedWake } from '../../../src/delay-queue/cluster/hint.js';
-import { takeHints } from '../../../src/delay-queue/worker/hints.js';
+import type { HintedWake } from '../../../src/delay-queue/cluster/hint.js';
+import { HintFollower } from '../../../src/delay-queue/worker/hints.js';
 import { HintedRows } from '../../../src/delay-queue/worker/hinted-rows.js';
 import type { LookedRow } from '../../../src/delay-queue/store/rows/attempt-rows.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import type { Paced } from '../../../src/delay-queue/tasks/recurring-task.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 
 const HORIZON_MS = 30_000;
@@ -15,7 +13,7 @@ const SLACK_MS = 1_000;
 
 let told: unknown[];
 let events: DelayEvents;
-/** What the intake answers, and the node. */
+/** What the queue answers, and the node. */
 let state: { isOpen: boolean; hasRoom: boolean; serves: string[]; owns: boolean };
 /** What the rows say; an error fails the look. */
 let rows: Partial<LookedRow>[] | Error;
@@ -23,8 +21,7 @@ let looks: number[][];
 /** The answer waits for it. */
 let gate: Promise<void>;
 let hinted: HintedRows;
-let hints: Signal<Hint>;
-let loads: Paced;
+let follower: HintFollower;
 
 const pass = (ms: number): Promise<void> => jest.advanceTimersByTimeAsync(ms);
 
@@ -36,7 +33,7 @@ beforeEach(() => {
   events = new DelayEvents();
   events.on('trouble', ({ during }) => told.push(`trouble: ${during}`));
   events.on('recovered', ({ during }) => told.push(`recovered: ${during}`));
-  const intake = {
+  const queue = {
     get isOpen() {
       return state.isOpen;
     },
@@ -51,10 +48,9 @@ beforeEach(() => {
     if (rows instanceof Error) throw rows;
     return rows as LookedRow[];
   };
-  hinted = new HintedRows({ lookAt }, intake, HORIZON_MS, events);
-  hints = new Signal<Hint>();
-  loads = takeHints(hints, {
-    intake,
+  hinted = new HintedRows({ lookAt }, queue, HORIZON_MS, events);
+  follower = new HintFollower({
+    queue,
     loader: { nodesChanged: () => told.push('load') },
     rows: hinted,
     aborts: { hinted: (ids: readonly number[]) => told.push(['abort', ids]) },
@@ -69,8 +65,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  loads.stop();
-  await hinted.stop();
+  await follower.stop();
   jest.useRealTimers();
 });
 
@@ -85,7 +80,7 @@ const wake = (id: number, more: Partial<HintedWake> = {}): HintedWake => ({
   ...more,
 });
 
-const hear = (...wakes: HintedWake[]): void => hints.tell({ kind: 'wakes', wakes });
+const hear = (...wakes: HintedWake[]): void => follower.follow({ kind: 'wakes', wakes });
 
 const offered = (id: number): unknown => [
   'told',
@@ -106,13 +101,13 @@ it('a wake of another node only disturbs, and one that no handler here is for do
 
 it('a wake that another node could not read is for all', () => {
   state.owns = false;
-  hints.tell({ kind: 'passed', wakes: [wake(1)] });
+  follower.follow({ kind: 'passed', wakes: [wake(1)] });
   expect(told).toEqual(['disturbed', offered(1)]);
 });
 
 it.each(['wakes', 'passed'] as const)('%s that find no room are found by a load', (kind) => {
   state.hasRoom = false;
-  hints.tell({ kind, wakes: [wake(1), wake(2)] });
+  follower.follow({ kind, wakes: [wake(1), wake(2)] });
   expect(told).toEqual(['disturbed', offered(1), offered(2), 'load']);
 });
 
@@ -123,10 +118,10 @@ it('before it is open, and once it is shut, nothing is offered or asked for', ()
 });
 
 it('loads that hints ask for are apart, and a node does not ask because of itself', async () => {
-  hints.tell({ kind: 'nodes', came: 'self' });
+  follower.follow({ kind: 'nodes', came: 'self' });
   expect(told).toEqual([]);
   for (const came of [undefined, 'other', 'third']) {
-    hints.tell({ kind: 'nodes', ...(came !== undefined && { came }) });
+    follower.follow({ kind: 'nodes', ...(came !== undefined && { came }) });
   }
   expect(told).toEqual(['load']);
   await pass(249);
@@ -138,7 +133,7 @@ it('loads that hints ask for are apart, and a node does not ask because of itsel
 });
 
 it('attempts that are to end are looked after', () => {
-  hints.tell({ kind: 'abort', ids: [3, 4] });
+  follower.follow({ kind: 'abort', ids: [3, 4] });
   expect(told).toEqual([['abort', [3, 4]]]);
 });
 
@@ -162,7 +157,7 @@ it('a wake of a group is what its row says', async () => {
     row(4, { wake_ms: null }),
   ];
   hear(...[1, 2, 3, 4].map((id) => wake(id, { groupNumber: 7 })));
-  hints.tell({ kind: 'passed', wakes: [wake(2, { groupNumber: 7 })] });
+  follower.follow({ kind: 'passed', wakes: [wake(2, { groupNumber: 7 })] });
   expect(looks).toEqual([[1]]);
   await pass(10);
   expect(looks).toEqual([[1], [2, 3, 4]]);

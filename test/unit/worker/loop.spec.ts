@@ -1,8 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { Dispatcher } from '../../../src/delay-queue/worker/dispatcher.js';
+import { Loop, type LoopParts } from '../../../src/delay-queue/worker/loop.js';
 import type { Entry } from '../../../src/delay-queue/worker/entry.js';
 import { groupText } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import { signal } from '../../support/delay-node.js';
 
 const HOUR_MS = 3_600_000;
@@ -10,6 +9,7 @@ const HOUR_MS = 3_600_000;
 /** A call of entries, as it was reserved. */
 interface Reserved {
   entries: Entry[];
+  takePlace: () => boolean;
   release: () => void;
 }
 
@@ -22,13 +22,11 @@ let answer: (ids: number[]) => unknown;
 /** What became of calls and entries, in order. */
 let done: string[];
 let wakes: (() => void)[];
-/** How often the intake heard that what could be claimed was. */
-let taken: number;
+/** How often the scanner was sent on. */
+let wentOn: number;
+let hasRoomBehind: boolean;
 let unacknowledged: number;
-let vacant: Signal;
-let ready: Signal;
-let wrote: Signal;
-let dispatcher: Dispatcher;
+let loop: Loop;
 
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
@@ -39,6 +37,7 @@ const entry = (id: number, group: string | null = null): Entry =>
 
 const call = (...entries: Entry[]): Reserved => ({
   entries,
+  takePlace: () => true,
   release: () => done.push(`released ${entries.map(({ id }) => id).join()}`),
 });
 
@@ -51,16 +50,16 @@ const claimed = (ids: number[], full: string[] = []) => ({
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['setImmediate', 'clearImmediate'] });
   [due, pauseLeftMs, claims, done, wakes, unacknowledged] = [[], Infinity, [], [], [], 0];
-  taken = 0;
+  [wentOn, hasRoomBehind] = [0, true];
   answer = (ids) => claimed(ids);
-  [ready, vacant, wrote] = [new Signal(), new Signal(), new Signal()];
   const says =
     (what: string) =>
     (...of: unknown[]): void =>
       void done.push([what, ...of].join(' '));
-  const intake = {
-    ready,
-    taken: () => (taken += 1),
+  const queue = {
+    get hasRoomBehind() {
+      return hasRoomBehind;
+    },
     shut: says('shut'),
     forget: ({ id }: Entry) => done.push(`forget ${id}`),
     putBack: (entries: Entry[]) => {
@@ -70,8 +69,7 @@ beforeEach(() => {
       }
     },
   };
-  const reservations = {
-    vacant,
+  const admission = {
     reserve: () => ({ calls: due.shift() ?? [], pauseLeftMs }),
   };
   const claimer = {
@@ -84,37 +82,36 @@ beforeEach(() => {
     whenAnotherWorks: (wake: () => void) => wakes.push(wake),
     stop: says('claimer stops'),
   };
-  const unclaimed = {
+  const missed = {
     lookAfter: async (entries: Entry[]) => says('look')(...entries.map(({ id }) => id)),
   };
-  const calls = {
-    begin: ({ attempts }: { attempts: { id: number }[] }) =>
+  const executor = {
+    run: ({ attempts }: { attempts: { id: number }[] }) =>
       says('begin')(...attempts.map(({ id }) => id)),
-    stop: says('calls stop'),
   };
+  const scanner = { goOn: () => (wentOn += 1) };
   const completer = {
-    wrote,
     get size() {
       return unacknowledged;
     },
   };
-  const all = [intake, reservations, claimer, unclaimed, calls, completer];
-  dispatcher = new Dispatcher(...(all as unknown as ConstructorParameters<typeof Dispatcher>));
+  const parts = { queue, admission, claimer, missed, executor, completer, scanner };
+  loop = new Loop(parts as unknown as LoopParts);
 });
 
 afterEach(async () => {
-  await dispatcher.stop();
+  await loop.stop();
   jest.useRealTimers();
 });
 
 it('a pause of all claims ends when something else works again, and by itself', async () => {
   answer = () => ({ pauseMs: HOUR_MS });
   due = [[call(entry(1))]];
-  ready.tell();
+  loop.wake();
   await turns();
   expect([claims, done]).toEqual([[[1]], ['released 1']]);
   due = [[call(entry(2))], []];
-  ready.tell();
+  loop.wake();
   await turns();
   expect(claims).toEqual([[1]]);
   for (const wake of wakes.splice(0)) wake();
@@ -127,29 +124,32 @@ it('a pause of all claims ends when something else works again, and by itself', 
 });
 
 describe('a claim', () => {
-  it.each<[string, () => Signal]>([
-    ['something is due', () => ready],
-    ['there is a place', () => vacant],
-    ['something was written down', () => wrote],
-  ])('is made when %s', async (_, of) => {
+  it.each<[string, () => void]>([
+    ['something wakes the loop', () => loop.wake()],
+    ['a call has given its slot back', () => loop.slotFreed('a')],
+  ])('is made when %s, and then the scanner goes on if there is room', async (_, wake) => {
     due = [[call(entry(1))]];
-    of().tell();
+    wake();
     await turns();
-    expect([claims, taken > 0]).toEqual([[[1]], true]);
+    expect([claims, wentOn > 0]).toEqual([[[1]], true]);
+    [wentOn, hasRoomBehind] = [0, false];
+    wake();
+    await turns();
+    expect(wentOn).toBe(0);
   });
 
   it('is made for all that has a place, two at a time, and the next when one was answered', async () => {
     const gate = signal<unknown>();
     answer = () => gate.promise;
     due = [[call(entry(1), entry(2)), call(entry(3))], [call(entry(4))], [call(entry(5))], []];
-    ready.tell();
+    loop.wake();
     await turns();
-    expect([claims, dispatcher.isClaiming]).toEqual([[[1, 2, 3], [4]], true]);
+    expect([claims, loop.isClaiming]).toEqual([[[1, 2, 3], [4]], true]);
     gate.resolve(claimed([1, 2, 3, 4, 5]));
     await turns();
     await turns();
     expect(claims).toEqual([[1, 2, 3], [4], [5]]);
-    expect([done.filter((what) => what.startsWith('begin')), dispatcher.isClaiming]).toEqual([
+    expect([done.filter((what) => what.startsWith('begin')), loop.isClaiming]).toEqual([
       ['begin 1 2', 'begin 3', 'begin 4', 'begin 5'],
       false,
     ]);
@@ -158,11 +158,11 @@ describe('a claim', () => {
   it('is not made while ten thousand are not written down', async () => {
     unacknowledged = 10_000;
     due = [[call(entry(1))]];
-    ready.tell();
+    loop.wake();
     await turns();
     expect(claims).toEqual([]);
     unacknowledged = 9_999;
-    wrote.tell();
+    loop.wake();
     await turns();
     expect(claims).toEqual([[1]]);
   });
@@ -170,7 +170,7 @@ describe('a claim', () => {
   it('is made again when the pause of a batch is over', async () => {
     pauseLeftMs = 40;
     due = [[]];
-    ready.tell();
+    loop.wake();
     await turns();
     due = [[call(entry(1))]];
     jest.advanceTimersByTime(39);
@@ -186,7 +186,7 @@ describe('what a claim did not get', () => {
   it('is looked after, and what was claimed of its call runs', async () => {
     answer = () => claimed([1, -4]);
     due = [[call(entry(1), entry(2)), call(entry(3)), call(entry(-4))]];
-    ready.tell();
+    loop.wake();
     await turns();
     expect(done).toEqual([
       'forget 1',
@@ -201,12 +201,12 @@ describe('what a claim did not get', () => {
   it('and a limit holds back is put back, not looked after', async () => {
     answer = () => claimed([], [groupText('a', 'g')]);
     due = [[call(entry(1, 'g')), call(entry(2, 'h')), call(entry(3))]];
-    ready.tell();
+    loop.wake();
     await turns();
     expect(done.slice(-2)).toEqual(['back 1', 'look 2 3']);
     answer = () => claimed([], [groupText('a', null)]);
     due = [[call(entry(4, 'g')), call(entry(5))]];
-    ready.tell();
+    loop.wake();
     await turns();
     expect(done.slice(-2)).toEqual(['back 4', 'back 5']);
   });
@@ -216,15 +216,15 @@ it('stops with the claims that are on their way, and makes no other', async () =
   const gate = signal<unknown>();
   answer = () => gate.promise;
   due = [[call(entry(1))], []];
-  ready.tell();
+  loop.wake();
   await turns();
   let isStopped = false;
-  const stopped = dispatcher.stop().then(() => (isStopped = true));
-  expect(done).toEqual(['shut', 'claimer stops', 'calls stop']);
+  const stopped = loop.stop().then(() => (isStopped = true));
+  expect(done).toEqual(['shut', 'claimer stops']);
   await turns();
   expect(isStopped).toBe(false);
   due = [[call(entry(2))]];
-  ready.tell();
+  loop.wake();
   gate.resolve(claimed([1]));
   await stopped;
   await turns();

@@ -4,10 +4,9 @@ import { Nodes } from '../../../src/delay-queue/cluster/nodes.js';
 import { DatabaseClock } from '../../../src/delay-queue/database/database-clock.js';
 import { Announcer } from '../../../src/delay-queue/worker/hints.js';
 import type { Entry } from '../../../src/delay-queue/worker/entry.js';
-import { Intake, type OpenClaims } from '../../../src/delay-queue/worker/intake.js';
+import { TimerQueue, type OpenClaims } from '../../../src/delay-queue/worker/timer-queue.js';
 import { LostClaims } from '../../../src/delay-queue/worker/claims.js';
 import type { Wake } from '../../../src/delay-queue/store/rows/delay-rows.js';
-import { Signal } from '../../../src/delay-queue/tasks/signal.js';
 import { WheelService } from '../../../src/delay-queue/timer-wheel/wheel.service.js';
 
 const HORIZON_MS = 1_000;
@@ -16,14 +15,13 @@ const LINE_MAX = 10_000;
 
 /** What its claims say of ids. */
 let known: { inFlight: number[]; unwritten: number[]; unread: number[] };
-let waits: Signal<Wake>;
 let lost: LostClaims;
 /** What was told of, or asked for, in order. */
 let told: unknown[];
 let wheel: WheelService;
 let clock: DatabaseClock;
 let nodes: Nodes;
-let intake: Intake;
+let queue: TimerQueue;
 /** Before anything opened it. */
 let wasOpen: boolean;
 
@@ -31,7 +29,7 @@ beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['performance', 'setImmediate', 'clearImmediate'], now: 0 });
   jest.spyOn(performance, 'now').mockImplementation(() => Date.now());
   known = { inFlight: [], unwritten: [], unread: [] };
-  [waits, lost, told] = [new Signal<Wake>(), new LostClaims(), []];
+  [lost, told] = [new LostClaims(), []];
   [wheel, clock, nodes] = [new WheelService(), new DatabaseClock(), new Nodes('self', ['a', 'b'])];
   clock.sample(0, 0, 0);
   const claims = {
@@ -45,24 +43,24 @@ beforeEach(() => {
       giveBack: (...claim: unknown[]) => told.push(['give back', ...claim]),
       unread: {
         leaves: ({ id }: Wake) => known.unread.includes(id),
-        forget: () => told.push('unread forgotten'),
       },
       unwritten: { covers: (id: number) => known.unwritten.includes(id) },
-      waits,
     },
     lost,
   } as unknown as OpenClaims;
-  intake = new Intake(wheel, clock, nodes, claims, { claimBatch: 2, horizonMs: HORIZON_MS });
-  intake.ready.on(() => told.push('ready'));
-  intake.room.on(() => told.push('room'));
-  intake.overflow.on(() => told.push('overflow'));
-  intake.unreadable.on((id) => told.push(['unreadable', id]));
-  wasOpen = intake.isOpen;
-  intake.open();
+  const limits = { claimBatch: 2, horizonMs: HORIZON_MS };
+  queue = new TimerQueue(wheel, clock, nodes, claims, limits, {
+    due: () => told.push('ready'),
+    unreadable: (id) => told.push(['unreadable', id]),
+  });
+  nodes.changed.on(() => queue.leaveToOthers());
+  clock.jumped.on(() => queue.realign());
+  wasOpen = queue.isOpen;
+  queue.open();
 });
 
 afterEach(() => {
-  intake.close();
+  queue.close();
   wheel.onApplicationShutdown();
   jest.restoreAllMocks();
   jest.useRealTimers();
@@ -79,7 +77,7 @@ const wake = (id: number, more: Partial<Wake> = {}): Wake => ({
   ...more,
 });
 
-const offer = (id: number, more?: Partial<Wake>): boolean => intake.offer(wake(id, more), 'read');
+const offer = (id: number, more?: Partial<Wake>): boolean => queue.offer(wake(id, more), 'read');
 
 async function passTo(ms: number): Promise<void> {
   jest.advanceTimersByTime(ms - Date.now());
@@ -89,7 +87,7 @@ async function passTo(ms: number): Promise<void> {
 /** All that one claim may have. */
 function take(): Entry[] {
   const taken: Entry[] = [];
-  intake.take((entry) => (taken.push(entry) > 0 ? 'yes' : 'no'), true);
+  queue.take((entry) => (taken.push(entry) > 0 ? 'yes' : 'no'), true);
   return taken;
 }
 
@@ -99,7 +97,7 @@ function takeAll(): number[] {
   for (let some = take(); some.length > 0; some = take()) {
     for (const entry of some) {
       ids.push(entry.id);
-      intake.forget(entry);
+      queue.forget(entry);
     }
   }
   return ids;
@@ -107,18 +105,13 @@ function takeAll(): number[] {
 
 describe('what is offered', () => {
   it('counts while it is open alone', async () => {
-    expect([wasOpen, intake.isOpen, intake.isIdle, intake.hasRoom]).toEqual([
-      false,
-      true,
-      true,
-      true,
-    ]);
-    intake.shut();
-    expect([intake.isOpen, intake.isIdle, intake.hasRoom]).toEqual([false, false, false]);
-    expect(intake.roomFor('a')).toBeUndefined();
+    expect([wasOpen, queue.isOpen, queue.isIdle, queue.hasRoom]).toEqual([false, true, true, true]);
+    queue.shut();
+    expect([queue.isOpen, queue.isIdle, queue.hasRoom]).toEqual([false, false, false]);
+    expect(queue.roomFor('a')).toBeUndefined();
     expect(offer(1)).toBe(true);
     await passTo(1);
-    expect([told, intake.isEmpty]).toEqual([[], true]);
+    expect([told, queue.isEmpty]).toEqual([[], true]);
   });
 
   it.each<[string, () => unknown]>([
@@ -133,7 +126,7 @@ describe('what is offered', () => {
     ['could not be read here', () => [known.unread.push(1), offer(1)]],
   ])('is left alone when it %s', (_, act) => {
     expect([act()].flat().at(-1)).toBe(true);
-    expect(intake.isEmpty).toBe(true);
+    expect(queue.isEmpty).toBe(true);
   });
 
   it.each<[string, Partial<Wake>]>([
@@ -142,7 +135,7 @@ describe('what is offered', () => {
     ['an epoch', { epoch: -1 }],
   ])('cannot be named by %s like that: %j', (_, odd) => {
     expect(offer(1, odd)).toBe(true);
-    expect([told, intake.isEmpty]).toEqual([[['unreadable', odd.id ?? 1]], true]);
+    expect([told, queue.isEmpty]).toEqual([[['unreadable', odd.id ?? 1]], true]);
   });
 
   it('is given back when its claim was lost, once, and not while another claim of it is on its way', async () => {
@@ -154,18 +147,18 @@ describe('what is offered', () => {
     offer(1, { epoch: 5 });
     expect(told).toEqual(['ready']);
     entry.heard = undefined;
-    intake.forget(entry);
+    queue.forget(entry);
     offer(1, { epoch: 5 });
-    expect([told, intake.isEmpty]).toEqual([['ready', ['give back', 1, 5]], true]);
+    expect([told, queue.isEmpty]).toEqual([['ready', ['give back', 1, 5]], true]);
     offer(1, { epoch: 5 });
-    expect([told.length, intake.isEmpty]).toEqual([2, false]);
+    expect([told.length, queue.isEmpty]).toEqual([2, false]);
   });
 
   it('after an attempt is known at once when it is near, and left to a load when it is not', async () => {
-    waits.tell(wake(1, { wakeMs: HORIZON_MS + 1 }));
-    expect(intake.isEmpty).toBe(true);
-    waits.tell(wake(1, { wakeMs: HORIZON_MS }));
-    expect(intake.isEmpty).toBe(false);
+    queue.offerIfNear(wake(1, { wakeMs: HORIZON_MS + 1 }));
+    expect(queue.isEmpty).toBe(true);
+    queue.offerIfNear(wake(1, { wakeMs: HORIZON_MS }));
+    expect(queue.isEmpty).toBe(false);
     await passTo(HORIZON_MS);
     expect(takeAll()).toEqual([1]);
   });
@@ -184,52 +177,50 @@ describe('room', () => {
   it('there is for two claims, and behind what waits for limits', async () => {
     for (const id of [1, 2, 3]) offer(id);
     await passTo(0);
-    expect([intake.hasRoom, intake.hasRoomBehind, intake.waiting('a')]).toEqual([true, false, 3]);
-    intake.taken();
+    expect([queue.hasRoom, queue.hasRoomBehind, queue.waiting('a')]).toEqual([true, false, 3]);
     offer(4, { stalled: true });
     await passTo(1);
-    expect([intake.hasRoom, intake.waiting('a'), intake.hasStalled('a')]).toEqual([false, 3, true]);
+    expect([queue.hasRoom, queue.waiting('a'), queue.hasStalled('a')]).toEqual([false, 3, true]);
     expect(told).toEqual(['ready', 'ready']);
-    expect([intake.roomFor('a'), intake.roomFor('b')]).toEqual([undefined, { butNotOf: [] }]);
+    expect([queue.roomFor('a'), queue.roomFor('b')]).toEqual([undefined, { butNotOf: [] }]);
     takeAll();
-    intake.taken();
-    expect([intake.hasRoomBehind, told.at(-1), intake.takes]).toEqual([true, 'room', 3]);
-    expect(intake.isEmpty).toBe(true);
+    expect([queue.hasRoomBehind, queue.takes]).toEqual([true, 3]);
+    expect(queue.isEmpty).toBe(true);
   });
 
   it('is told of as missing when a line is full, once in a turn, and what is left out is forgotten', async () => {
     for (let id = 1; id <= LINE_MAX + 2; id += 1) offer(id);
     await passTo(0);
-    expect(told).toEqual(['overflow', 'ready']);
-    expect(intake.waiting('a')).toBe(LINE_MAX);
-    intake.disarm(1);
+    expect([told, queue.overflows]).toEqual([['ready'], 2]);
+    expect(queue.waiting('a')).toBe(LINE_MAX);
+    queue.disarm(1);
     expect(offer(LINE_MAX + 1)).toBe(true);
     await passTo(1);
-    expect(told).toEqual(['overflow', 'ready', 'overflow', 'ready']);
+    expect([told, queue.overflows]).toEqual([['ready', 'ready'], 3]);
   });
 });
 
 it('there is room behind for less than a claim, and a group that waited for its limit has its turn again', async () => {
   for (const id of [1, 2]) offer(id, { group: 'g' });
   await passTo(0);
-  expect(intake.hasRoomBehind).toBe(false);
-  intake.take(() => 'its group waits', true);
-  expect([intake.hasRoomBehind, takeAll()]).toEqual([true, []]);
-  intake.release('a', 'g');
-  expect([intake.hasRoomBehind, takeAll()]).toEqual([false, [1, 2]]);
+  expect(queue.hasRoomBehind).toBe(false);
+  queue.take(() => 'its group waits', true);
+  expect([queue.hasRoomBehind, takeAll()]).toEqual([true, []]);
+  queue.release('a', 'g');
+  expect([queue.hasRoomBehind, takeAll()]).toEqual([false, [1, 2]]);
 });
 
 it('a row that is gone is forgotten', () => {
   offer(1, { wakeMs: 10 });
-  intake.disarm(1);
-  expect(intake.isEmpty).toBe(true);
+  queue.disarm(1);
+  expect(queue.isEmpty).toBe(true);
 });
 
 describe('what was taken', () => {
   it('and has to wait is the first again, in its order', async () => {
     for (const id of [1, 2, 3]) offer(id);
     await passTo(0);
-    intake.putBack(take());
+    queue.putBack(take());
     expect(takeAll()).toEqual([1, 2, 3]);
   });
 
@@ -240,7 +231,7 @@ describe('what was taken', () => {
     for (const entry of entries) entry.place = 'claiming';
     offer(2, { epoch: 1, wakeMs: 500 });
     nodes.update([], [['b', '', null]]);
-    intake.putBack(entries);
+    queue.putBack(entries);
     expect(takeAll()).toEqual([]);
     await passTo(500);
     expect(takeAll()).toEqual([2]);
@@ -250,13 +241,13 @@ describe('what was taken', () => {
     offer(1);
     await passTo(0);
     let [entry] = take() as [Entry];
-    intake.again(entry, 100);
+    queue.again(entry, 100);
     await passTo(99);
     expect(take()).toEqual([]);
     await passTo(100);
     [entry] = take() as [Entry];
-    intake.correct(entry, 300);
-    intake.again(entry, 200);
+    queue.correct(entry, 300);
+    queue.again(entry, 200);
     expect(entry.wakeMs).toBe(300);
     offer(1, { wakeMs: 400 });
     await passTo(399);
@@ -273,9 +264,9 @@ it('what others look after from now on is left to them, and what waited for read
   nodes.update([['other', ['a']]]);
   const owned = ids.filter((id) => nodes.owns(id, 'a'));
   expect(owned.length).toBeLessThan(20);
-  expect(told).toEqual(['ready', 'unread forgotten']);
+  expect(told).toEqual(['ready']);
   expect(takeAll()).toEqual(owned);
-  expect(intake.isEmpty).toBe(true);
+  expect(queue.isEmpty).toBe(true);
 });
 
 it('what waits of a group is left out when that is paused', async () => {
@@ -284,31 +275,31 @@ it('what waits of a group is left out when that is paused', async () => {
   await passTo(0);
   nodes.update([], [['a', 'g', null]]);
   expect(takeAll()).toEqual([2]);
-  expect(intake.isEmpty).toBe(true);
+  expect(queue.isEmpty).toBe(true);
 });
 
 it('what became paused between its wake and its turn is forgotten, and that is no overflow', async () => {
   offer(1, { wakeMs: 10 });
   nodes.update([], [['a', '', null]]);
   await passTo(10);
-  expect(told).toEqual(['unread forgotten', 'ready']);
-  expect(intake.isEmpty).toBe(true);
+  expect([told, queue.overflows]).toEqual([['ready'], 0]);
+  expect(queue.isEmpty).toBe(true);
 });
 
 it('says when it is empty, and is idle when nothing runs either', async () => {
   known.inFlight = [7];
-  expect(intake.isIdle).toBe(false);
+  expect(queue.isIdle).toBe(false);
   known.inFlight = [];
-  await intake.whenEmpty();
+  await queue.whenEmpty();
   offer(1, { wakeMs: 500 });
-  expect(intake.isIdle).toBe(false);
+  expect(queue.isIdle).toBe(false);
   let isEmpty = false;
-  const emptied = intake.whenEmpty().then(() => (isEmpty = true));
+  const emptied = queue.whenEmpty().then(() => (isEmpty = true));
   await turn();
   expect(isEmpty).toBe(false);
-  intake.close();
+  queue.close();
   await emptied;
-  expect([intake.isOpen, intake.isEmpty]).toEqual([false, true]);
+  expect([queue.isOpen, queue.isEmpty]).toEqual([false, true]);
 });
 
 describe('a committed write', () => {
@@ -325,7 +316,7 @@ describe('a committed write', () => {
       { send: () => places.push('others') } as never,
       { horizonMs: HORIZON_MS, idleForMs },
       {
-        intake: { offer: (_: Wake, source: string) => places.push(`here, ${source}`) },
+        queue: { offer: (_: Wake, source: string) => places.push(`here, ${source}`) },
         idle: { disturb: () => places.push('disturbs') },
       } as never,
     );

@@ -1,0 +1,191 @@
+import type { DataSource } from 'typeorm';
+import type { DelayEvents } from '../api/events.js';
+import { HintListener } from '../cluster/listener.js';
+import type { Nodes } from '../cluster/nodes.js';
+import type { Notifier } from '../cluster/notifier.js';
+import type { ResolvedOptions } from '../config/options.js';
+import { DatabaseClock } from '../database/database-clock.js';
+import type { EngineConnections } from '../database/engine-connections.js';
+import type { HandlerRegistry } from '../handlers/handler.registry.js';
+import { AttemptStore } from '../store/attempt.store.js';
+import { LimitStore } from '../store/limit.store.js';
+import { NodeStore } from '../store/node.store.js';
+import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
+import { TestClockStore } from '../store/test-clock.store.js';
+import { Idle } from '../tasks/recurring-task.js';
+import type { WheelService } from '../timer-wheel/wheel.service.js';
+import { AbortWatch } from './abort-watch.js';
+import { handlersShareOf, Reservations } from './admission.js';
+import { Claimer, SetAside } from './claimer.js';
+import { type DyingClaim, InFlight, LostClaims } from './claims.js';
+import { Completer } from './completer.js';
+import { DyingDelays } from './dead-letters.js';
+import { Executor } from './executor.js';
+import { IsolationLevel } from './fenced-transaction.js';
+import { HintedRows } from './hinted-rows.js';
+import { HintFollower, reportVacancy } from './hints.js';
+import { ClaimSizes, ConcurrencyLimits, Throttles } from './limits.js';
+import { Loader } from './loader.js';
+import { Loop } from './loop.js';
+import { isManual, TestClock } from './manual-runs.js';
+import { MissedClaims } from './missed-claims.js';
+import { Scanner } from './scanner.js';
+import { TimerQueue } from './timer-queue.js';
+
+/** What a worker is made of that others made. */
+export interface WorkerParts {
+  options: ResolvedOptions;
+  dataSource: DataSource;
+  registry: HandlerRegistry;
+  wheel: WheelService;
+  events: DelayEvents;
+  connections: EngineConnections;
+  nodes: Nodes;
+  notifier: Notifier;
+  /** Of the database. */
+  encoding: string;
+}
+
+/** What the parts of a worker report, which come before the one that hears it. */
+export interface Reports {
+  /** Something may be claimed: an entry is due, a slot or a limit is free, an outcome was written. */
+  wake(): void;
+  /** A call of that name has given its slot back. */
+  slotFreed(name: string): void;
+  /** Outcomes were written. */
+  wrote(): void;
+  /** The last attempt of a delay has failed whose name has an `@OnDeadDelay`. */
+  exhausted(dying: DyingClaim): void;
+}
+
+type Base = ReturnType<typeof baseOf>;
+type Core = ReturnType<typeof coreOf>;
+
+/** The database as this worker sees it, and what it holds of it. */
+export function baseOf(parts: WorkerParts) {
+  const { options, events, connections, encoding } = parts;
+  const { schema, installation, nodeName, historyKept: kept } = options;
+  const idle = new Idle(options.idleForMs);
+  const listener = new HintListener(connections, schema, nodeName, events, idle);
+  const { processLock } = listener;
+  const store = new AttemptStore(connections, installation, kept, nodeName, processLock, encoding);
+  const testClock = isManual(options)
+    ? new TestClock(new TestClockStore(connections, installation))
+    : undefined;
+  return {
+    idle,
+    listener,
+    processLock,
+    store,
+    nodeStore: new NodeStore(connections, installation, nodeName),
+    testClock,
+    clock: testClock ?? new DatabaseClock(),
+    inFlight: new InFlight(),
+    lost: new LostClaims(),
+    setAside: new SetAside(store, events),
+    claimBatch: Math.max(options.claimBatch, parts.registry.batchMax),
+  };
+}
+
+/** Where the loop starts and ends: the timer queue, and the completer, whose outcomes go back into the queue. */
+export function coreOf(parts: WorkerParts, base: Base, to: Reports) {
+  const { options, wheel, events, nodes, notifier } = parts;
+  const { store, clock, testClock, inFlight, lost, setAside, claimBatch } = base;
+  const throttles = new Throttles(
+    wheel,
+    {
+      throttleEnded: ({ name, group }) => queue.release(name, group),
+      vacant: () => to.wake(),
+    },
+    testClock && (() => testClock.nowMs()),
+  );
+  const aliveMs = options.loadEveryMs * LOADS_MISSED_MAX;
+  const completer = new Completer(store, parts.connections, events, aliveMs, {
+    wrote: () => to.wrote(),
+    waits: (wake) => queue.offerIfNear(wake),
+    freed: (claim) => reportVacancy(claim, throttles, nodes, notifier),
+    passed: (wake) => notifier.sendPassed(wake),
+    exhausted: (dying) => to.exhausted(dying),
+  });
+  const claims = { inFlight, completer, lost };
+  const limits = { claimBatch, horizonMs: options.horizonMs };
+  const queue = new TimerQueue(wheel, clock, nodes, claims, limits, {
+    due: () => {
+      base.idle.disturb();
+      to.wake();
+    },
+    unreadable: (id) => void setAside.unreadable(id),
+  });
+  return { throttles, completer, claims, queue };
+}
+
+/** What brings wakes into the timer queue. */
+export function fetchersOf(parts: WorkerParts, base: Base, { queue, throttles }: Core) {
+  const { options, events, nodes } = parts;
+  const { store, nodeStore, clock, idle, listener, inFlight, processLock } = base;
+  const loader = new Loader(nodeStore, nodes, clock, options, queue, listener, idle, events);
+  const lock = processLock.number;
+  const scanner = new Scanner(nodeStore, nodes, options.leaseMs, queue, lock, events, idle);
+  const aborts = new AbortWatch(store, inFlight, events);
+  const rows = new HintedRows(store, queue, options.horizonMs, events);
+  const parties = { queue, loader, rows, aborts, throttles, nodes, clock, idle, options };
+  return { loader, scanner, aborts, hints: new HintFollower(parties) };
+}
+
+/** What runs handlers. @throws DelayConfigError when the application's pool is too small for its handlers */
+export function executorsOf(parts: WorkerParts, base: Base, core: Core, to: Reports) {
+  const { options, dataSource, connections, registry, wheel, events } = parts;
+  const { store, inFlight } = base;
+  const poolMax = connections.applicationPoolMax;
+  const share = handlersShareOf(poolMax, registry, options.concurrency, events);
+  const slots = new ConcurrencyLimits(registry, share, events, () => to.wake());
+  const fenced = { dataSource, store, engine: connections, isolation: new IsolationLevel() };
+  const executor = new Executor(wheel, fenced, core.completer, inFlight, slots, events);
+  const around = { ...core.claims, wheel, fenced, store, registry, places: slots, events };
+  return { slots, executor, exhausted: new DyingDelays(around) };
+}
+
+/** The loop itself, with what admits and claims. */
+export function loopOf(
+  parts: WorkerParts,
+  base: Base,
+  core: Core,
+  { scanner }: Pick<ReturnType<typeof fetchersOf>, 'scanner'>,
+  { slots, executor, exhausted }: ReturnType<typeof executorsOf>,
+  to: Reports,
+): Loop {
+  const { options, registry, events, connections } = parts;
+  const { store, clock, lost, setAside, claimBatch, inFlight, processLock } = base;
+  const { queue, completer, throttles } = core;
+  const { installation, historyKept, nodeName, leaseMs } = options;
+  const sizes = new ClaimSizes(claimBatch, (name) => registry.get(name)?.leaseMs ?? leaseMs);
+  const limited = new LimitStore(connections, installation, historyKept, nodeName, processLock);
+  const admission = new Reservations(slots, registry, { claimBatch }, throttles, sizes, queue, {
+    freed: (name) => to.slotFreed(name),
+    vacant: () => to.wake(),
+  });
+  const claimer = new Claimer(
+    store,
+    limited,
+    throttles,
+    registry,
+    clock,
+    queue,
+    completer,
+    lost,
+    sizes,
+    setAside,
+    events,
+  );
+  const missed = new MissedClaims(
+    store,
+    registry,
+    queue,
+    lost,
+    exhausted,
+    completer.to,
+    setAside,
+    events,
+  );
+  return new Loop({ queue, admission, claimer, missed, executor, completer, inFlight, scanner });
+}
