@@ -1,17 +1,16 @@
 import { isPromise } from 'node:util/types';
 
-/** Thenables that one after the other answer the next. A query builder answers one; a circle answers them for ever. */
+/** Longest chain of thenables. A query builder adds one link; a cycle would never end. */
 const THENABLES_MAX = 100;
 
-/** What of a promise its owner may have made his own. */
+/** Members that may be overridden on a promise itself. */
 const OWN = ['then', 'catch', 'finally', 'constructor'] as const;
 
 /**
- * The one door for what a user's function has answered. A thenable need not have `catch` or `finally`, may tell twice,
- * throw, or answer itself: what comes out of here is an ordinary promise, or no promise at all.
- *
- * @returns what is no promise as it is; otherwise a promise of ours, which ends as the answer does
- * @throws what a getter or a proxy throws when it is asked for `then`
+ * Adopts the result of a user's function. A thenable may lack `catch` and `finally`, settle twice,
+ * throw, or resolve to itself; what this returns is an ordinary promise, or none.
+ * @returns what is not a promise, unchanged; otherwise a native promise with the same outcome
+ * @throws what a getter or proxy throws when `then` is read
  */
 export function adopted<Answer>(answer: Answer): Awaited<Answer> | Promise<Awaited<Answer>> {
   if (isOrdinary(answer)) return answer as Promise<Awaited<Answer>>;
@@ -23,28 +22,28 @@ export function adopted<Answer>(answer: Answer): Awaited<Answer> | Promise<Await
 }
 
 /**
- * For an answer of a user's function that may have no reader: an unhandled rejection would end the process.
- * @returns the same
+ * For a user's result that may have no reader: an unhandled rejection would end the process.
+ * @returns the same result
  */
 export function unheard<Answer>(answer: Answer): Answer {
   try {
     const adoptedAnswer = adopted(answer);
     if (adoptedAnswer instanceof Promise) void adoptedAnswer.catch(() => {});
   } catch {
-    // What its getter throws has no reader either.
+    // An error of its getter has no reader either.
   }
   return answer;
 }
 
 type Then = (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => unknown;
 
-/** Of a promise of ours. */
+/** The two functions of the native promise. */
 interface Deciding {
   resolve: (value: unknown) => void;
   reject: (reason: unknown) => void;
 }
 
-/** One that only the language itself had its hands on. */
+/** A native promise without overrides. */
 function isOrdinary(value: unknown): value is Promise<unknown> {
   return (
     isPromise(value) &&
@@ -53,14 +52,14 @@ function isOrdinary(value: unknown): value is Promise<unknown> {
   );
 }
 
-/** Read once: a getter may answer something else the next time. */
+/** Read once: a getter may return something else the next time. */
 function thenOf(value: unknown): Then | undefined {
   const mayHaveOne = (typeof value === 'object' && value !== null) || typeof value === 'function';
   const then: unknown = mayHaveOne ? Reflect.get(value, 'then') : undefined;
   return typeof then === 'function' ? (then as Then) : undefined;
 }
 
-/** As the language does it, in a turn of its own; the first that it tells counts. */
+/** As the language does it: in a microtask, and the first call of `resolve` or `reject` counts. */
 function follow(thenable: unknown, then: Then, deciding: Deciding, depth: number): void {
   let isTold = false;
   const first =
@@ -87,17 +86,17 @@ function goOn(value: unknown, { resolve, reject }: Deciding, depth: number): voi
     const then = thenOf(value);
     if (then === undefined) return resolve(value);
     if (depth < THENABLES_MAX) return follow(value, then, { resolve, reject }, depth + 1);
-    reject(new TypeError('a thenable that answers thenables without an end'));
+    reject(new TypeError('a chain of thenables without an end'));
   } catch (error) {
     reject(error);
   }
 }
 
-/** For what only watches, such as the application's logger: what it throws or rejects with is dropped. */
+/** Calls an observer, such as the application's logger. What it throws or rejects is dropped. */
 export function quietly(watch: () => unknown): void {
   try {
     unheard(watch());
   } catch {
-    // What is watched goes on.
+    // The observed work goes on.
   }
 }

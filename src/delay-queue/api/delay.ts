@@ -2,21 +2,21 @@ import type { EntityManager } from 'typeorm';
 import type { DelayAttempt, DelayMove, DelayWait } from './history.js';
 import type { DelayRepeat, Duration, RepeatOptions, When } from './times.js';
 
-/** Why a part of a payload cannot be stored. No value has this type, so the compiler shows the reason. */
+/** Why a part of a payload cannot be stored. No value has this type, so compiler errors show it. */
 export interface NotStorable<Why extends string> {
   readonly __cannotBeStored: Why;
 }
 
 /**
- * The type `T` as a payload: `T` itself where it is plain JSON, and {@link NotStorable} in place of each
- * part that is not. `schedule` looks at the value as well, since a type may say less than there is.
+ * `T` as a payload: `T` itself where it is plain JSON, {@link NotStorable} for each part that is
+ * not. `schedule` checks the value as well, because a type can hide what a value holds.
  *
- * Optional members are fine as long as they are left out; `undefined` that is handed over is refused.
- * The compiler sees that with `exactOptionalPropertyTypes`, the run time in any case.
+ * Omit optional members without a value: an explicit `undefined` is refused at run time, and by the
+ * compiler under `exactOptionalPropertyTypes`.
  */
 export type Storable<T> = T extends StorableParts<T> ? T : StorableParts<T>;
 
-/** Plain JSON, as far as one alias can say it: interfaces and optional members are looked at one by one. */
+/** Plain JSON, as much as one alias can say. Interfaces and optional members are checked apart. */
 export type PlainJson =
   | string
   | number
@@ -48,7 +48,7 @@ export type StorableParts<T> = 0 extends 1 & T // any
                     ? StorableMembers<T>
                     : T;
 
-/** Homomorphic, so that arrays stay arrays and optional members optional. */
+/** Homomorphic: arrays stay arrays, optional members stay optional. */
 export type StorableMembers<T extends object> = {
   [K in keyof T]: undefined extends T[K]
     ? Partial<Pick<T, K>> extends Pick<T, K>
@@ -58,8 +58,8 @@ export type StorableMembers<T extends object> = {
 };
 
 /**
- * What handlers get where a schema makes something else of the payload than what is scheduled, by augmentation as
- * `DelayPayloads`:
+ * What handlers receive where a schema transforms the payload. Declare it by augmentation, like
+ * {@link DelayPayloads}:
  *
  * ```ts
  * declare module 'nestjs-delay-queue' {
@@ -73,38 +73,63 @@ export type StorableMembers<T extends object> = {
 export interface ParsedPayloads {}
 
 /**
- * Glossary. The same words stand in code, SQL, logs and docs.
+ * Glossary. Code, SQL, logs and docs use these words.
  *
- * - **delay**: one row; something that will happen later. **name**: what kind (`order.close`).
- *   **key**: the caller's business key, unique per name. **group**: whom it is for. **headers**: texts beside the payload.
- * - **due**: the instant the caller asked for. **wake**: the next instant at which some node must
- *   look at the row (due, retry, or the end of a lease).
- * - **wheel**, **slot**, **tick**: the in-memory structure. **horizon**: how far ahead it is loaded.
- * - **intake**: the one door for what a node keeps an eye on. **read-ahead**: wakes known in memory.
- *   **ready queue**: what is due; its names take **turns**, and so do its two **lanes**: healthy delays
- *   and **stalled** ones, whose last attempt ended without a word. **overflow**: due, and no room for it.
- * - **share**: the part of the ids that a node looks after; their **owner** is that node.
- *   **presence**: the lock by which a node is seen to live. **hint**: what nodes tell each other by NOTIFY.
- * - **claim**: taking rows to run. **lease**: how long a claim holds. **epoch**: the fencing token,
- *   +1 on every write that starts or ends an attempt, or moves the delay. **lost claim**: one without an
- *   answer, which may have been committed. **lock wait**: how long a statement waits for a row or a key.
- * - **concurrency limit**: calls of a name that may run on a node. **reservation**: the place of one call
- *   under that limit, and the entries that travel in it.
- * - **limit**: what all nodes may begin of a name or group: a **quota**, of which each attempt has a **permit**.
- * - **call**: one call of a handler, with one **attempt** or, of a batch handler, with several. A batch that
- *   fails is **split**: each of its delays runs again alone. **abort**: a cancel ends the attempt first.
- * - **settlement**: writing down how attempts ended: done, **retry** after a **backoff**, or **dead letter**.
- *   **dying**: on the way to that, by its name's `@OnDeadDelay`.
- * - **fence**: proving, inside a transaction, that the claim still holds. **drain**: finishing in-flight
- *   work at shutdown.
- * - **recurrence**: a delay whose row goes on, after each run, to the next of its **instants**. **occurrence**: one of its
- *   runs. **catch-up**: what becomes of instants that were **missed**.
- * - **lateness**: handler start minus due, on the database's clock.
- * - **verdict**: what a write answers.
+ * What a caller creates:
+ *
+ * - **delay**: work to run later; one row in Postgres. **payload**: its JSON data. **headers**:
+ *   short texts stored beside it. **name**: the kind of work, like `order.close`; one handler
+ *   serves it.
+ * - **key**: the caller's business key; a name has at most one live delay per key. **group**: the
+ *   tenant, shop or customer that the delay is for.
+ * - **recurrence**: a delay that repeats. After each run, its row moves to its next **instant**.
+ *   **occurrence**: one run. **catch-up**: what happens to instants that were **missed**.
+ * - **verdict**: the result of a write, like `scheduled` or `running`.
+ *
+ * When, always on the database's clock:
+ *
+ * - **due**: when the caller wants the delay to run. **lateness**: handler start minus due.
+ * - **wake**: when some node must next read the row: due time, retry, or the end of a lease.
+ * - **horizon**: how far ahead a node reads wakes into memory. **read-ahead**: these wakes, a
+ *   cache.
+ *
+ * From the row to the handler:
+ *
+ * - **timing wheel**: the in-memory timer of the read-ahead; its **slots** hold the wakes of one or
+ *   more **ticks** of 1 ms. **timer queue**: the wheel and the ready queue behind one interface.
+ * - **ready queue**: delays that are due and not yet claimed. It is a **fair queue**: round robin
+ *   over names, over the groups of a name, and over two **lanes**, healthy and stalled.
+ * - **stalled**: the last lease ended without a result; the process was killed or paused.
+ * - **overflow**: due delays that do not fit in memory. The **scanner** finds them again.
+ * - **concurrency limit**: calls of a name that one node may run; each takes a slot.
+ *   **reservation**: the slot of one call, with its delays. **prefetched**: claimed shortly before
+ *   a slot is free.
+ * - **limit**: what all nodes together may start of a name or group, kept as a **quota** of which
+ *   each attempt holds a **permit**. **throttled**: held back by a limit.
+ *
+ * One attempt:
+ *
+ * - **claim**: the statement that takes rows to run. **lease**: how long the claim holds.
+ *   **epoch**: the fencing token, +1 on every write that starts or ends an attempt, or moves the
+ *   delay. **fence**: the check, inside a transaction, that the claim still holds.
+ * - **missed claim**: a row that a claim asked for and did not get. **lost claim**: a claim without
+ *   an answer; it may have committed. **lock wait**: how long a statement waits for a row or key.
+ * - **call**: one call of a handler: one **attempt**, or several in a batch. **split**: a batch
+ *   failed, and each of its delays runs again alone. **abort**: a cancel that first ends the
+ *   attempt.
+ * - **outcome**: how an attempt ended. The **completer** writes it: done, **retry** after a
+ *   **backoff**, or **dead letter**. **exhausted**: no attempt is left.
+ *
+ * Several nodes:
+ *
+ * - **owner**: the node responsible for a delay. **share**: all delays of an owner.
+ * - **presence**: the session lock that shows that a node is alive. **hint**: a NOTIFY between
+ *   nodes, which only causes a read and is never needed for correctness.
+ * - **drain**: finishing the calls in flight at shutdown.
  */
 
 /**
- * Names and payloads of all delays, typed in one place by augmentation:
+ * Names and payloads of all delays, declared in one place by augmentation:
  *
  * ```ts
  * declare module 'nestjs-delay-queue' {
@@ -114,92 +139,97 @@ export interface ParsedPayloads {}
  * }
  * ```
  *
- * While it is empty every name is allowed and payloads are `unknown`.
+ * While it is empty, every name is allowed and payloads are `unknown`.
  */
 // oxlint-disable-next-line typescript/no-empty-object-type -- exists to be augmented
 export interface DelayPayloads {}
 
-/** A name declared in {@link DelayPayloads}; any string while none is declared. */
+/** A name declared in {@link DelayPayloads}, or any string while none is declared. */
 export type DelayName = keyof DelayPayloads extends never
   ? string
   : Extract<keyof DelayPayloads, string>;
 
 /**
- * What `schedule(name, payload)` takes and the handler of `name` gets: what is declared. A member
- * that cannot be stored, such as a `Date`, becomes {@link NotStorable}, which says why.
+ * The declared payload of a name: what `schedule` takes and the handler receives. A member that
+ * cannot be stored, such as a `Date`, becomes {@link NotStorable}, which holds the reason.
  */
 export type PayloadOf<N extends DelayName> = N extends keyof DelayPayloads
   ? StorablePayloads[N]
   : unknown;
 
-/** What the handler of that name gets: {@link PayloadOf}, unless {@link ParsedPayloads} says otherwise. */
+/** What the handler of a name receives: {@link PayloadOf}, unless {@link ParsedPayloads} has it. */
 export type ParsedPayloadOf<N extends DelayName> = N extends keyof ParsedPayloads
   ? ParsedPayloads[N]
   : PayloadOf<N>;
 
-/** {@link DelayPayloads}, each looked at. */
+/** {@link DelayPayloads} with each payload checked by {@link Storable}. */
 export type StorablePayloads = { [N in keyof DelayPayloads]: Storable<DelayPayloads[N]> };
 
-/** {@link PayloadOf} a declared name. While none is declared, whatever is given has to be {@link Storable}. */
+/** {@link PayloadOf} a declared name. While none is declared, any {@link Storable} payload. */
 export type GivenPayload<N extends DelayName, P> = keyof DelayPayloads extends never
   ? P & Storable<P>
   : PayloadOf<N>;
 
 /**
- * What becomes of a delay of that key that waits: `replace` (default) rewrites it, `keep` leaves it, `error` throws
- * `DelayConflictError`. With `earlier` or `later` the one that is due earlier or later stays, with its payload; of two
- * that are due at the same time the first.
+ * What happens to a waiting delay of the same key. `replace` (default) rewrites it, `keep` leaves
+ * it, `error` throws `DelayConflictError`. `earlier` and `later` keep whichever delay is due
+ * earlier or later, with its payload; if both are due at the same time, the existing one stays.
  */
 export type OnConflict = 'replace' | 'keep' | 'error' | 'earlier' | 'later';
 
-/** Options of one schedule, beside {@link Due}. */
+/** Options of one `schedule`, beside {@link Due}. */
 export interface ScheduleOptions {
-  /** Business key, 1 to 255 characters. One live delay per (name, key). */
+  /** Business key, 1 to 255 characters. At most one live delay per (name, key). */
   key?: string;
-  /** What to do when a delay with that key waits already. Default `replace`. */
+  /** What happens to a waiting delay of the same key. Default `replace`. */
   onConflict?: OnConflict;
   /**
-   * With `replace` and `after`: a delay that is replaced again and again is due so long after it was first scheduled, at the
-   * latest. That instant is its `createdAt`, which a replace with `maxWait` leaves as it is. At least `after`.
+   * Caps a debounce, with `replace` and `after`: however often the delay is replaced, it is due at
+   * most this long after it was first scheduled. That instant is its `createdAt`, which a replace
+   * with `maxWait` keeps. Must be at least `after`.
    */
   maxWait?: Duration;
   /**
-   * What becomes of the call while the delay of that key runs. `leave` (default): nothing is written, the verdict is
-   * `running`. `rerun`: the key is due once more when that run has ended, with what the last such call says; the verdict
-   * is `rerun`.
+   * What this call does while the delay of that key runs. `leave` (default) writes nothing and
+   * returns `running`. `rerun` makes the key due once more after this run, with the payload and
+   * options of the last such call, and returns `rerun`.
    *
-   * However the run ends, the key never runs twice at once. After a success a new delay is scheduled. A retry, a postponed or
-   * released attempt, a dead letter and the attempt of a process that was killed make room, as for `replace`: the call's payload
-   * and due time, and all attempts. (Another node may take over the attempt of a killed process first; then it comes after that.)
-   * What recurs goes on to recur. Whatever is scheduled for the key after the run is newer and stays. `cancel` removes what is
-   * kept, and says `rerunCancelled`. A rollback leaves nothing.
+   * The key never runs twice at once. After a successful run, the call becomes a new delay. After
+   * any other end (a retry, a postponed or released attempt, a dead letter, a killed process) the
+   * call replaces what is left, as `replace` does: its payload and due time, and all attempts. If
+   * another node takes over the attempt of a killed process first, the call waits for that attempt
+   * as well. A recurring delay goes on recurring afterwards.
+   *
+   * A `schedule` of the key after the run is newer and wins. `cancel` removes the kept call and
+   * returns `rerunCancelled`. A rollback leaves no trace of it.
    */
   running?: 'leave' | 'rerun';
   /** Attempts before it becomes a dead letter, 1 to 1,000. Default: the handler's. */
   maxAttempts?: number;
   /**
-   * Whom it is for: a tenant, a shop, a customer; 1 to 255 characters. The groups of a name take turns, and can be
-   * limited, paused, listed and cancelled.
+   * The tenant, shop or customer it is for, 1 to 255 characters. The groups of a name take turns;
+   * each can be limited, paused, listed and cancelled.
    */
   group?: string;
-  /** What travels beside the payload, a trace's context for one: up to 32 texts, 4 KiB together. */
+  /** Texts stored beside the payload, such as a trace context: at most 32, 4 KiB together. */
   headers?: DelayHeaders;
 }
 
-/** Names and texts, like those of a request. */
+/** Texts by name, like the headers of a request. */
 export type DelayHeaders = Readonly<Record<string, string>>;
 
 /**
- * Which transaction a call is part of. With an EntityManager it lives and dies with that one. Left out, or
- * `'own'`, it is a transaction of its own, and so it is with `dataSource.manager`, which is in none; inside a transactional handler a write may not leave it out.
+ * The transaction of a call. With an EntityManager, the call commits and rolls back with that
+ * transaction. Omitted or `'own'`, the call has its own transaction; so has a call with
+ * `dataSource.manager`, which is in none. Inside a transactional handler, a write must name one.
  */
 export interface InTransaction {
   manager?: EntityManager | 'own';
 }
 
 /**
- * One item of `scheduleMany`. Its type does not ask for the key of one that has both `after` and `repeat`: then a list of items
- * whose names vary could not be given.
+ * One item of `scheduleMany`. A missing `key` beside both `after` and `repeat` is found at run time
+ * only: a type that requires it would refuse lists of items with varying names.
  */
 export type ScheduleItem<N extends DelayName = DelayName> = {
   [K in N]: { name: K; payload: PayloadOf<K> } & (
@@ -209,10 +239,13 @@ export type ScheduleItem<N extends DelayName = DelayName> = {
     ScheduleOptions;
 }[N];
 
-/** Where a reschedule moves the delay: `extendBy` counts from its present due time, up to the end of the year 9999. */
+/**
+ * Where `reschedule` moves the delay. `extendBy` counts from its due time and stops at the end of
+ * the year 9999.
+ */
 export type RescheduleTo = When | { extendBy: Duration; after?: never; at?: never };
 
-/** What a handler gets. */
+/** What a handler receives. */
 export interface Delay<N extends DelayName = DelayName> {
   id: string;
   name: N;
@@ -222,20 +255,20 @@ export interface Delay<N extends DelayName = DelayName> {
   payload: ParsedPayloadOf<N>;
   dueAt: Date;
   createdAt: Date;
-  /** This attempt, counted from 1. */
+  /** Number of this attempt, from 1. */
   attempt: number;
   maxAttempts: number;
   /** Start of this attempt minus due, in milliseconds, on the database's clock. */
   latenessMs: number;
 }
 
-/** States of a delay that is still in the table. */
+/** States of a delay in the table. */
 export type LiveState = 'scheduled' | 'running' | 'retrying' | 'dead';
 
-/** States in history. `discarded` is a dead letter that was removed or revived, or an occurrence that failed for good. */
+/** States in history. `discarded`: a dead letter removed or revived, or a failed occurrence. */
 export type EndState = 'completed' | 'cancelled' | 'discarded' | 'superseded';
 
-/** What `find` answers. */
+/** What `find` returns. */
 export interface DelayInfo<N extends DelayName = DelayName> {
   id: string;
   name: N;
@@ -243,34 +276,34 @@ export interface DelayInfo<N extends DelayName = DelayName> {
   group: string | null;
   headers: DelayHeaders;
   payload: PayloadOf<N>;
-  /** Of `list` and `story`: why the codec cannot decode the payload, which is then undefined. */
+  /** From `list` and `story`: why the codec cannot decode the payload, which is then undefined. */
   unreadable?: Error;
   state: LiveState;
   dueAt: Date;
-  /** When it is looked at next; `null` for a dead letter. */
+  /** When a node reads it next; `null` for a dead letter. */
   wakeAt: Date | null;
   attempts: number;
   /** `null`: the handler's. */
   maxAttempts: number | null;
   lastError: string | null;
   createdAt: Date;
-  /** How it recurs; null: once. */
+  /** How it recurs; `null`: it runs once. */
   repeat: DelayRepeat | null;
-  /** The last 50, oldest first; empty unless history keeps attempts. */
+  /** The last 50, oldest first. Empty unless history keeps attempts. */
   attemptLog: DelayAttempt[];
-  /** How its due time was moved: the last 20, oldest first. A `schedule` that replaces it begins anew. */
+  /** Its last 20 moves, oldest first. A `schedule` that replaces the delay clears them. */
   moveLog: DelayMove[];
-  /** When its key is due once more after this run, as `running: 'rerun'` asked; null: it is not. */
+  /** When its key is due once more after this run, by `running: 'rerun'`; `null`: it is not. */
   rerunAt: Date | null;
 }
 
-/** What `list` and `story` answer. */
+/** What `list` and `story` return. */
 export interface ListedDelay extends DelayInfo {
-  /** `null`: it is dead, and waits for `retryDead`. */
+  /** `null`: it is a dead letter, and waits for `retryDead`. */
   waitsFor: DelayWait | null;
 }
 
-/** One line of `history`. */
+/** One entry of `history`. */
 export interface DelayRecord {
   id: string;
   name: string;
@@ -281,14 +314,14 @@ export interface DelayRecord {
   dueAt: Date;
   createdAt: Date;
   endedAt: Date;
-  /** Start of the last attempt minus due; `null` when no attempt started. */
+  /** Start of the last attempt minus due, in milliseconds; `null` if none started. */
   latenessMs: number | null;
   attempts: number;
-  /** The node that ran the attempt that ended it; `null` when none was running. */
+  /** The node of the attempt that ended it; `null` if none was running. */
   node: string | null;
   error: string | null;
-  /** The last 50, oldest first; empty unless history keeps attempts. */
+  /** The last 50, oldest first. Empty unless history keeps attempts. */
   attemptLog: DelayAttempt[];
-  /** How its due time was moved: the last 20, oldest first. A `schedule` that replaces it begins anew. */
+  /** Its last 20 moves, oldest first. A `schedule` that replaces the delay clears them. */
   moveLog: DelayMove[];
 }

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { isProxy } from 'node:util/types';
 
-/** Enough for the first lines of any message; the row stays small. */
+/** Enough for the first lines of any message, and small enough for a row. */
 const ERROR_BYTES_MAX = 4_096;
 
 const ELLIPSIS = '…';
@@ -9,8 +9,8 @@ const ELLIPSIS_BYTES = Buffer.byteLength(ELLIPSIS);
 const REPLACEMENT = '\u{FFFD}';
 
 /**
- * Text of anything that can be thrown, fit to be stored in Postgres: `Name: message`, the first
- * cause appended. No NUL, well-formed, at most 4,096 bytes of UTF-8. Never throws.
+ * Text of any thrown value, safe to store in Postgres: `Name: message`, with the first cause. No
+ * NUL, well-formed Unicode, at most 4,096 bytes of UTF-8. Never throws.
  *
  * ```ts
  * describeError(new Error('no stock', { cause: new Error('23514') }));
@@ -25,13 +25,13 @@ export function describeError(error: unknown): string {
   }
 }
 
-/** What an encoding of Postgres's that is not UTF-8 can hold, as far as that is known here. */
+/** Characters that a non-UTF-8 encoding of Postgres cannot hold. Only LATIN1 is known here. */
 const HELD: Readonly<Record<string, RegExp>> = { LATIN1: /[\u{100}-\u{10ffff}]/gu };
 const NOT_ASCII = /[\u{80}-\u{10ffff}]/gu;
 
 /**
- * An error text as a database of that encoding can hold it: other characters as `\u{20ac}`. In UTF8 it stays as it is.
- * Of encodings that are not known here only ASCII is left.
+ * An error text for a database of that encoding. Characters it cannot hold become `\u{20ac}`; UTF8
+ * text is unchanged, and encodings unknown here keep only ASCII.
  */
 export function storableIn(encoding: string, text: string): string {
   if (encoding === 'UTF8') return text;
@@ -41,10 +41,10 @@ export function storableIn(encoding: string, text: string): string {
   return held.length <= ERROR_BYTES_MAX ? held : `${held.slice(0, ERROR_BYTES_MAX - 3)}...`;
 }
 
-/** The same where nothing is known but that the text was refused. */
+/** For a text that the database refused, in an unknown encoding. */
 export const inAscii = (text: string): string => storableIn('SQL_ASCII', text);
 
-/** One cause and no further: chains may be cycles, and the first says most. */
+/** Only the first cause: chains may be cycles, and the first cause says most. */
 function withCause(error: unknown): string {
   const cause = read(error, 'cause');
   if (cause !== undefined && cause !== null)
@@ -74,10 +74,10 @@ function read(error: unknown, property: string): unknown {
   }
 }
 
-/** `inspect` limits elements and texts, but not keys: 100,000 of them took it 0.2 to 0.6 s. */
+/** `inspect` limits elements and texts but not keys: 100,000 keys took it 0.2 to 0.6 s. */
 const KEYS_MAX = 100;
 
-/** Levels of a thrown object that are shown below its own. */
+/** Levels shown below a thrown object. */
 const SHOWN_DEPTH = 1;
 
 function inspected(value: unknown): string {
@@ -95,10 +95,10 @@ function inspected(value: unknown): string {
   }
 }
 
-/** Looks as deep as is shown, and calls neither getters nor the traps of proxies. */
+/** Checks as deep as is shown, and calls neither getters nor proxy traps. */
 function hasManyKeys(value: unknown, depth: number): boolean {
   if (typeof value !== 'object' || value === null || isProxy(value)) return false;
-  // Of these, `inspect` shows the first elements only.
+  // `inspect` shows only the first elements of these.
   if (Array.isArray(value) || ArrayBuffer.isView(value)) return false;
   const keys = Reflect.ownKeys(value);
   if (keys.length > KEYS_MAX || depth === 0) return keys.length > KEYS_MAX;
@@ -108,7 +108,7 @@ function hasManyKeys(value: unknown, depth: number): boolean {
 }
 
 function fit(text: string): string {
-  // Each unit takes at least one byte, so nothing behind so many units can stay.
+  // A UTF-16 unit takes at least one byte, so later units cannot fit.
   const clean = text
     .slice(0, ERROR_BYTES_MAX)
     .replaceAll('\0', REPLACEMENT)

@@ -1,14 +1,11 @@
 import { printable, quoted } from './printable.js';
 import type { Duration } from './times.js';
 
-/**
- * Every error of the library, each with a stable `code`. `docs/api.md` has the table, which is written from what stands
- * above each class.
- */
+/** Base of the library's errors. Docstrings of its subclasses become a table in `docs/api.md`. */
 export abstract class DelayError extends Error {
   abstract readonly code: string;
 
-  /** Whether its messages have lines, which no text of a caller's has made. */
+  /** Whether the message has several lines. No line may come from a caller's text. */
   protected static readonly hasLines: boolean = false;
 
   constructor(message = '', options?: ErrorOptions) {
@@ -22,20 +19,20 @@ export abstract class DelayError extends Error {
 }
 
 /**
- * Options, handlers or the database are not usable; at start, or by a call, where the database has changed since. The
+ * Invalid options, handlers or database: at start, or in a call after the database has changed. The
  * message says which, and what to do.
  */
 export class DelayConfigError extends DelayError {
   readonly code = 'DELAY_CONFIG';
 }
 
-/** An argument is refused, with `field` and `why`; nothing was stored. */
+/** An argument is refused, with `field` and `why`. Nothing was stored. */
 export class DelayInvalidError extends DelayError {
   readonly code = 'DELAY_INVALID';
 
   /**
-   * @param field which argument, as a path: `payload.items[3].price`, `key`, `after`
-   * @param why what is wrong with it and what would be right
+   * @param field path of the argument: `payload.items[3].price`, `key`, `after`
+   * @param why what is wrong, and what would be right
    */
   constructor(
     readonly field: string,
@@ -45,7 +42,7 @@ export class DelayInvalidError extends DelayError {
   }
 }
 
-/** `onConflict: 'error'` met a delay of that key that waits; nothing was stored. */
+/** `onConflict: 'error'` found a waiting delay of that key. Nothing was stored. */
 export class DelayConflictError extends DelayError {
   readonly code = 'DELAY_CONFLICT';
 
@@ -53,27 +50,27 @@ export class DelayConflictError extends DelayError {
     readonly delayName: string,
     readonly key: string,
   ) {
-    super(`a delay ${delayName} with the key ${quoted(key)} waits already`);
+    super(`a delay ${delayName} with the key ${quoted(key)} is already waiting`);
   }
 }
 
 /**
- * Others held or changed the row of that key for 10 s; nothing was written, try again.
+ * Other transactions held or changed the row of that key for 10 s. Nothing was written; try again.
  *
- * Two transactions that wait for each other hear it, too: roll one of them back.
+ * Also if two transactions wait for each other: roll one of them back.
  */
 export class DelayUnstableError extends DelayError {
   readonly code = 'DELAY_UNSTABLE';
 
   constructor(readonly heldMs: number) {
     super(
-      `others held or changed the row of that key for ${heldMs} ms, or two transactions wait for each other; ` +
-        'nothing was written by this call: try again, in a transaction after rolling it back',
+      `other transactions held or changed the row of that key for ${heldMs} ms, or two transactions wait for each other; ` +
+        'this call wrote nothing: try again, in a transaction after rolling it back',
     );
   }
 }
 
-/** A transaction could not be committed, since an error in it was swallowed: nothing of it was written. */
+/** A transaction could not commit, because an error in it was swallowed. Nothing was written. */
 export class DelayRolledBackError extends DelayError {
   readonly code = 'DELAY_ROLLED_BACK';
 
@@ -85,34 +82,37 @@ export class DelayRolledBackError extends DelayError {
 }
 
 /**
- * A statement of a handler came after the end of its attempt; it was not sent.
+ * A handler sent a statement after its attempt had ended. It was not executed.
  *
- * It came through the manager of a transactional handler after that had returned, thrown or been cut. Outside of its
- * transaction it would not be undone with it.
+ * It used the manager of a transactional handler that had returned, thrown or been cut off: outside
+ * its transaction, the statement could not be rolled back.
  */
 export class DelayTransactionOverError extends DelayError {
   readonly code = 'DELAY_TRANSACTION_OVER';
 
   constructor() {
     super(
-      'the attempt is decided and its transaction over: await everything before the handler returns',
+      'the attempt and its transaction have ended: await everything before the handler returns',
     );
   }
 }
 
-/** In `trouble`: the transaction of an attempt did not begin in time; it was given back, its handler not called. */
+/**
+ * In `trouble`: the transaction of an attempt did not begin in time. The attempt was given back,
+ * and its handler was not called.
+ */
 export class DelayUnbegunError extends DelayError {
   readonly code = 'DELAY_UNBEGUN';
 
   constructor(readonly withinMs: number) {
     super(
       `the pool gave no connection, or Postgres no answer, within ${withinMs} ms; the attempt was given back ` +
-        `(a larger pool, extra.max, or a lower concurrency)`,
+        `(use a larger pool, extra.max, or a lower concurrency)`,
     );
   }
 }
 
-/** Reason of `ctx.signal`: the attempt outlived the handler's `timeout`. */
+/** Reason of `ctx.signal`: the attempt exceeded the handler's `timeout`. */
 export class DelayTimeoutError extends DelayError {
   readonly code = 'DELAY_TIMEOUT';
 
@@ -121,7 +121,9 @@ export class DelayTimeoutError extends DelayError {
   }
 }
 
-/** Reason of `ctx.signal`: the lease is gone, and what this attempt returns will be ignored; another node may run the delay now. */
+/**
+ * Reason of `ctx.signal`: the lease is lost. The result is ignored; another node may run it now.
+ */
 export class DelayLeaseLostError extends DelayError {
   readonly code = 'DELAY_LEASE_LOST';
 
@@ -130,7 +132,7 @@ export class DelayLeaseLostError extends DelayError {
   }
 }
 
-/** Reason of `ctx.signal`: this delay was cancelled with `running: 'abort'`. The attempt is to end, and costs nothing. */
+/** Reason of `ctx.signal`: a cancel with `running: 'abort'`. No attempt is spent. */
 export class DelayAbortedError extends DelayError {
   readonly code = 'DELAY_ABORTED';
 
@@ -139,23 +141,24 @@ export class DelayAbortedError extends DelayError {
   }
 }
 
-/** `WheelService.after` while as many volatile timers wait as may; nothing was added. */
+/** `WheelService.after` found as many volatile timers waiting as are allowed. Nothing was added. */
 export class DelayWheelFullError extends DelayError {
   readonly code = 'DELAY_WHEEL_FULL';
 
   constructor(readonly capacity: number) {
     super(
-      `${capacity} volatile timers wait, more are not allowed; cancel some, try later, or provide ` +
+      `${capacity} volatile timers are waiting, and no more are allowed; cancel some, try later, or provide ` +
         'another WHEEL_CAPACITY',
     );
   }
 }
 
 /**
- * The application is closing: reason of `ctx.signal`; from the wheel; of a write not answered by then.
+ * The application is closing. Reason of `ctx.signal`; thrown by the wheel, and by a write without
+ * an answer.
  *
- * The delay of a handler will run again without losing an attempt; whether a write without an answer happened is
- * unknown.
+ * A running delay runs again, and no attempt is spent. A write without an answer may have taken
+ * effect.
  */
 export class DelayShutdownError extends DelayError {
   readonly code = 'DELAY_SHUTDOWN';
@@ -166,9 +169,10 @@ export class DelayShutdownError extends DelayError {
 }
 
 /**
- * A call without a `manager` had no connection, or a read no answer, in time; nothing was written: try again.
+ * A call without a `manager` got no connection, or a read no answer, in time. Nothing was written;
+ * try again.
  *
- * If it comes often, give the pool more connections (`extra.max`).
+ * If this is frequent, enlarge the pool (`extra.max`).
  */
 export class DelayUnavailableError extends DelayError {
   readonly code = 'DELAY_UNAVAILABLE';
@@ -179,10 +183,10 @@ export class DelayUnavailableError extends DelayError {
 }
 
 /**
- * A write without a `manager` was sent, and the connection died before the answer: look with `find`, or call again
- * with the same `key`; `cause` is the driver's error.
+ * A write without a `manager` lost its connection before the answer. Check with `find`, or repeat
+ * the call with the same `key`. `cause` is the driver's error.
  *
- * It happened or it did not. Without a key the same call again may schedule a second delay.
+ * The write may have taken effect. Without a key, repeating it may schedule a second delay.
  */
 export class DelayOutcomeUnknownError extends DelayError {
   readonly code = 'DELAY_OUTCOME_UNKNOWN';
@@ -196,17 +200,17 @@ export class DelayOutcomeUnknownError extends DelayError {
   }
 }
 
-/** What does not fit into a schema. */
+/** One mismatch between a payload and its schema. */
 export interface PayloadIssue {
-  /** `payload.items[0].price` */
+  /** Like `payload.items[0].price`. */
   readonly path: string;
-  /** In the words of the schema. */
+  /** The schema's message. */
   readonly message: string;
 }
 
 /**
- * `cause` of `unreadable`, `retrying` and `dead` events: the stored payload does not fit into the schema of its name;
- * `issues` say where.
+ * `cause` of `unreadable`, `retrying` and `dead` events: the stored payload does not match its
+ * schema; see `issues`.
  *
  * Its handler was not called.
  */
@@ -219,7 +223,10 @@ export class DelayPayloadError extends DelayError {
   }
 }
 
-/** The codec failed, or a payload is encoded and there is none; `schedule` has written nothing. `cause` is what it threw. */
+/**
+ * The codec failed, or a payload is encoded and this node has no codec. A `schedule` that throws it
+ * wrote nothing. `cause` is the codec's error.
+ */
 export class DelayCodecError extends DelayError {
   readonly code = 'DELAY_CODEC';
 
@@ -228,7 +235,7 @@ export class DelayCodecError extends DelayError {
   }
 }
 
-/** What a thrown value says; by a mark and not by its class, which is another in another copy of this package. */
+/** What a thrown value means. Not its class: another copy of this package has another class. */
 const MEANING = Symbol.for('nestjs-delay-queue:meaning');
 
 /**
@@ -249,7 +256,7 @@ export class DiscardDelay extends Error {
 }
 
 /**
- * Thrown by a handler: run again later, without spending an attempt. Later is in 100 ms at least.
+ * Thrown by a handler: run again later without spending an attempt, in 100 ms at the earliest.
  *
  * ```ts
  * throw new PostponeDelay('10m');
@@ -260,21 +267,21 @@ export class PostponeDelay extends Error {
   /** @internal */
   readonly [MEANING] = 'postpone';
 
-  /** @param after how long from now, like `schedule`'s `after`; less than 100 ms counts as 100 ms */
+  /** @param after how long from now, like the `after` of `schedule`; at least 100 ms */
   constructor(readonly after: Duration) {
     super(`postponed by ${String(after)}`);
   }
 }
 
-/** @throws what a proxy throws that is asked */
+/** @throws what a proxy throws when it is read */
 export const meansDiscard = (error: unknown): error is DiscardDelay =>
   meaningOf(error) === 'discard';
 
-/** @throws what a proxy throws that is asked */
+/** @throws what a proxy throws when it is read */
 export const meansPostpone = (error: unknown): error is PostponeDelay =>
   meaningOf(error) === 'postpone';
 
-/** It says what becomes of the delay, and no more: nothing went wrong. */
+/** Whether the thrown value only decides what happens to the delay: no failure to report. */
 export function isVerdict(thrown: unknown): boolean {
   try {
     return meaningOf(thrown) !== undefined;
@@ -286,17 +293,17 @@ export function isVerdict(thrown: unknown): boolean {
 const meaningOf = (error: unknown): unknown =>
   typeof error === 'object' && error !== null ? Reflect.get(error, MEANING) : undefined;
 
-/** A guard answered that the handler may not be called; its attempt has failed. */
+/** A guard refused the call of the handler. The attempt failed. */
 export class DelayGuardError extends DelayError {
   readonly code = 'DELAY_GUARD';
 }
 
-/** Interceptors did not call the handler, or called it twice or too late; its attempt has failed. */
+/** Interceptors did not call the handler, or called it twice or too late. The attempt failed. */
 export class DelayInterceptorError extends DelayError {
   readonly code = 'DELAY_INTERCEPTOR';
 }
 
-/** An `around` did not call `next()`, called it twice or too late; its attempt has failed. */
+/** An `around` did not call `next()`, or called it twice or too late. The attempt failed. */
 export class DelayAroundError extends DelayError {
   readonly code = 'DELAY_AROUND';
 }

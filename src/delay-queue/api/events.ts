@@ -2,30 +2,30 @@ import { EventEmitter } from 'node:events';
 import { Injectable } from '@nestjs/common';
 import { unheard } from './adopted.js';
 
-/** What all events about one attempt say. Never the payload. */
+/** Fields of all events about an attempt. Never the payload. */
 export interface AttemptEvent {
   id: string;
   name: string;
   key: string | null;
   attempt: number;
   maxAttempts: number;
-  /** Start of the attempt minus due, on the database's clock. */
+  /** Start of the attempt minus due, in milliseconds, on the database's clock. */
   latenessMs: number;
 }
 
-/** What events about the end of an attempt say, too. */
+/** Further fields when an attempt has ended. */
 export interface AttemptEndEvent extends AttemptEvent {
-  /** From the call of its handler to its end, of a transactional one to its COMMIT, in milliseconds. */
+  /** From the handler's call to its end, or to its COMMIT if transactional, in milliseconds. */
   durationMs: number;
 }
 
-/** Of an attempt that failed. */
+/** Further fields when an attempt has failed. */
 export interface AttemptFailedEvent extends AttemptEndEvent {
-  /** What the row keeps: name, message and first cause, at most 4,096 bytes. */
+  /** The row's text of the error: name, message and first cause, at most 4,096 bytes. */
   error: string;
   /**
-   * What the handler threw, as it was thrown; of a timeout `DelayTimeoutError`. It may hold private data, such as
-   * the parameters of a statement, so it is not enumerable: who logs the event does not log it.
+   * What the handler threw; a `DelayTimeoutError` after a timeout. Not enumerable, so that logging
+   * the event does not log it: it may hold private data, such as the parameters of a statement.
    */
   cause: unknown;
 }
@@ -37,63 +37,65 @@ export interface DeadEvent
   cause: unknown;
 }
 
-/** Everything that happens on this node, by name. Listeners get one argument each. */
+/** All events of this node, by name. Listeners receive one argument each. */
 export interface DelayEventMap {
-  /** A handler was called: from now on the attempt counts. */
+  /** A handler was called. From now on the attempt counts. */
   started: [AttemptEvent];
-  /** It ended well, and the row is gone, or goes on to its next instant. */
+  /** The attempt succeeded. The row is gone, or moves to its next instant. */
   completed: [AttemptEndEvent];
-  /** It failed; the next attempt comes after `waitMs`. */
+  /** The attempt failed. The next one starts after `waitMs`. */
   retrying: [AttemptFailedEvent & { waitMs: number }];
-  /** Its batch failed: it runs again at once, alone, and no attempt is spent. */
+  /** The batch failed. The delay runs again at once, alone; no attempt is spent. */
   split: [AttemptFailedEvent];
   /**
-   * This node cannot read its payload, and another one that serves the name may: given back for that one, no attempt spent.
-   * In a rolling deploy the payload is that of a newer version, say. Its handler was not called.
+   * This node cannot read the payload and passes the delay on to another node that serves the name.
+   * No handler was called, and no attempt is spent. Typical in a rolling deploy: a newer version
+   * wrote the payload.
    */
   unreadable: [AttemptFailedEvent];
   /**
-   * It failed for good: attempts exhausted, or `DiscardDelay`. The row stays as a dead letter, or goes on when it recurs.
+   * The delay failed for good: attempts exhausted, or `DiscardDelay`. It stays as a dead letter, or
+   * moves to its next instant if it recurs.
    *
-   * `durationMs` is null and `cause` undefined where no handler ended: the last process died.
+   * If its process died, `durationMs` is null and `cause` undefined.
    */
   dead: [DeadEvent];
-  /** `PostponeDelay`: again after `waitMs`, no attempt spent. */
+  /** The handler threw `PostponeDelay`. The delay runs again after `waitMs`; no attempt spent. */
   postponed: [AttemptEndEvent & { waitMs: number }];
-  /** Given back unfinished at shutdown, or because another one of its batch was aborted; no attempt spent. */
+  /** Given back unfinished: at shutdown, or because its batch was aborted. No attempt is spent. */
   released: [AttemptEvent];
-  /** Ended by a cancel with `running: 'abort'`; no attempt spent. */
+  /** A cancel with `running: 'abort'` ended the attempt. No attempt is spent. */
   aborted: [AttemptEvent];
-  /** The handler scheduled its own key: the row moved on. */
+  /** The handler scheduled its own key. The row moved on. */
   superseded: [AttemptEndEvent];
-  /** The lease was lost: whatever the handler did, the result was ignored. */
+  /** The lease was lost. The result of the handler was ignored. */
   lost: [AttemptEvent];
-  /** An attempt is over but its handler still runs; `lingering` of its kind do. */
+  /** The attempt is over, but its handler still runs; `lingering` handlers of the name do so. */
   lingering: [AttemptEvent & { lingering: number }];
   /**
-   * At its start this node removed what recurred by a `@RepeatDelay`, since its own code does not declare it. It comes back
-   * when a node starts whose code does.
+   * At start, this node removed a recurring delay whose `@RepeatDelay` is not in its code. It
+   * returns when a node starts whose code has it.
    */
   withdrawn: [{ name: string; key: string; repeat: Readonly<Record<string, unknown>> }];
-  /** A statement of the engine failed and will be tried again. */
+  /** A background task failed. It will be tried again. */
   trouble: [{ during: string; error: unknown }];
-  /** What failed before works again. */
+  /** A background task works again after a failure. */
   recovered: [{ during: string }];
-  /** The node works, or only schedules: then `worker` is false, and `names` are those that `DelayWorker.run()` would serve. */
+  /** The node is ready. With `worker: false` it only schedules; `run()` would serve `names`. */
   ready: [{ node: string; names: string[]; worker: boolean; listens: boolean }];
-  /** The application closes: nothing more is claimed, and handlers in flight, `running` of them, were told to give up. */
+  /** The application is closing: nothing more is claimed, and `running` handlers are aborted. */
   closing: [{ node: string; running: number }];
   /** Nothing runs any more. */
   stopped: [{ node: string; unfinished: number }];
-  /** Something an operator should know, once. */
+  /** A notice for operators, emitted once. */
   advice: [{ message: string }];
 }
 
-/** Adds what the handler threw: to be read, and not to be copied or written with the rest. */
+/** Adds what the handler threw, readable but not enumerable: copies and logs leave it out. */
 export const withCause = <Event extends object>(event: Event, cause: unknown) =>
   Object.defineProperty(event, 'cause', { value: cause }) as Event & { cause: unknown };
 
-/** What is typed of Node's emitter. Written out, because `@types/node` is generic only of late. */
+/** The typed part of Node's emitter, because older versions of `@types/node` are not generic. */
 export interface DelayEmitter extends EventEmitter {
   on<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
   once<K extends keyof DelayEventMap>(event: K, listener: DelayListener<K>): this;
@@ -105,12 +107,12 @@ export interface DelayEmitter extends EventEmitter {
   emit<K extends keyof DelayEventMap>(event: K, ...args: DelayEventMap[K]): boolean;
 }
 
-/** What hears of an event; what it returns is not awaited. */
+/** A listener of an event. Its result is not awaited. */
 export type DelayListener<K extends keyof DelayEventMap> = (...args: DelayEventMap[K]) => void;
 
 /**
- * What this node does, as events. What a listener throws, or rejects with, is ignored: watching disturbs neither
- * the engine nor who else listens.
+ * Events of this node. Errors and rejections of a listener are ignored: they affect neither the
+ * engine nor other listeners.
  *
  * ```ts
  * events.on('dead', ({ name, key, error }) => pager.send(`${name} ${key}: ${error}`));
@@ -123,7 +125,7 @@ export class DelayEvents extends (EventEmitter as new () => DelayEmitter) {
     this.setMaxListeners(0);
   }
 
-  /** Whether there is a listener: without one, the event need not be put together. */
+  /** Whether an event has a listener. Without one, callers need not build the event. */
   isHeard(event: keyof DelayEventMap): boolean {
     return this.listenerCount(event) > 0;
   }
@@ -134,7 +136,7 @@ export class DelayEvents extends (EventEmitter as new () => DelayEmitter) {
       try {
         unheard(Reflect.apply(listener, this, args));
       } catch {
-        // The next one hears of it all the same.
+        // Other listeners still receive the event.
       }
     }
     return true;

@@ -1,19 +1,19 @@
 import { Logger } from '@nestjs/common';
 import { describeError } from './error-text.js';
 
-/** What is shown of one text. */
+/** Longest text that is printed, in characters. */
 const PRINTED_LENGTH_MAX = 8_192;
 
-/** Frames of a stack, and characters of each. */
+/** Frames of a stack, and characters of each frame. */
 const FRAMES_MAX = 50;
 const FRAME_LENGTH_MAX = 500;
-/** Of a stack: a message may be of any length. */
+/** Longest stack that is read: a message may have any length. */
 const STACK_LENGTH_MAX = 100_000;
 
 /**
- * Characters that act on what shows them: line breaks and other controls (ESC, and so every terminal sequence, and C1),
- * line and paragraph separators, marks that turn the direction of writing, characters without width or without a shape, and
- * halves of surrogate pairs.
+ * Characters that act on a terminal or a log: line breaks and other controls (ESC, so every
+ * terminal sequence, and C1), line and paragraph separators, marks of text direction, invisible
+ * characters, and lone surrogates.
  */
 const ACTING = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/gu;
 const ACTS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/u;
@@ -21,9 +21,9 @@ const ACTS = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}]/u
 const SHORT: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
 
 /**
- * A text from outside (a key, a group, a name, the message of an error), fit to be shown: on one line, with
- * what would act on a terminal or a log written as `\u001b`, and no longer than `lengthMax` characters. The one place for
- * that: log lines, messages of errors that quote a text, what a command prints.
+ * A text from outside (a key, group, name or error message) made safe to show: on one line,
+ * controls escaped like `\u001b`, at most `lengthMax` characters. All log lines, error messages
+ * that quote a text, and command output go through it.
  *
  * ```ts
  * printable('42\n[Nest] paid'); // '42\\n[Nest] paid'
@@ -36,7 +36,7 @@ export function printable(text: string, lengthMax = PRINTED_LENGTH_MAX): string 
   return isLong ? `${shown}…` : shown;
 }
 
-/** In quotes, as a message quotes a key. */
+/** In quotes, as messages show a key. */
 export const quoted = (text: string, lengthMax?: number): string => {
   const json = JSON.stringify(text);
   return `"${printable(json.slice(1, -1), lengthMax)}"`;
@@ -50,22 +50,22 @@ function escaped(char: string): string {
 }
 
 /**
- * An error as a log shows it: what it says on one line, and the frames of its stack below. A message that was made of a
- * customer's text brings no line of its own, also none that looks like a frame.
+ * An error as a log shows it: its text on one line, and its stack frames below. A message made of a
+ * customer's text adds no line, not even one that looks like a frame.
  */
 export const printableError = (error: unknown): string =>
   `${printable(describeError(error))}${framesOf(error)}`;
 
 const FRAME = /^\s+at .+$/;
 
-/** Where an error was thrown, a line for each frame; each begins with a line break. Never throws. */
+/** The stack frames of an error, one line each, each after a line break. Never throws. */
 function framesOf(error: unknown): string {
   try {
     if (!(error instanceof Error)) return '';
     const { message } = error;
     const stack = String(error.stack).slice(0, STACK_LENGTH_MAX);
     const at = stack.indexOf(message);
-    // Of a message that has changed since, the lines before the frames are of no known end: the frames are the last lines.
+    // A message changed since has no known end in the stack. The frames are its last lines.
     const lines = (at < 0 ? stack : stack.slice(at + message.length)).split('\n');
     const frames = lines.slice(lines.findLastIndex((line) => !FRAME.test(line)) + 1);
     return frames
@@ -78,8 +78,8 @@ function framesOf(error: unknown): string {
 }
 
 /**
- * The one way of the library into Nest's logger: whatever a key, a name or an error says, each call is one line, and the
- * frames of a stack below it.
+ * The only way into Nest's logger. Each call logs one line, whatever a key, name or error contains,
+ * and stack frames below it.
  */
 export class LogLines {
   readonly #logger: Logger;
@@ -96,12 +96,12 @@ export class LogLines {
     this.#logger.log(printable(line));
   }
 
-  /** @param cause its frames are told, too */
+  /** @param cause its stack frames are logged, too */
   warn(line: string, cause?: unknown): void {
     this.#logger.warn(`${printable(line)}${framesOf(cause)}`);
   }
 
-  /** @param cause its frames are told, too */
+  /** @param cause its stack frames are logged, too */
   error(line: string, cause?: unknown): void {
     this.#logger.error(`${printable(line)}${framesOf(cause)}`);
   }

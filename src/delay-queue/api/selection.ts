@@ -1,55 +1,55 @@
 import type { DelayHeaders, DelayName, EndState, InTransaction, LiveState } from './delay.js';
 import type { Duration } from './times.js';
 
-/** One of a list of delays: by its name and key, or by its `id`, which those without a key have too. */
+/** One delay in a list: by name and key, or by `id`, which delays without a key have too. */
 export type DelayTarget<N extends DelayName = DelayName> =
   { name: N; key: string; id?: never } | { id: string; name?: never; key?: never };
 
 /**
- * Which delays: those of which everything given is true. What is left out may be anything.
+ * Selects delays that match every given field. An omitted field matches anything.
  *
  * ```ts
  * { name: 'order.close', keyPrefix: 'shop-7/', state: 'dead', error: 'ECONNREFUSED' }
  * ```
  */
 export interface DelayFilter<N extends DelayName = DelayName> {
-  /** That name, or one of up to 100. */
+  /** This name, or any of up to 100. */
   name?: N | readonly N[];
-  /** That key, of any name. */
+  /** This key, in any name. */
   key?: string;
-  /** Keys that begin so. */
+  /** Keys with this prefix. */
   keyPrefix?: string;
-  /** That group, of any name. */
+  /** This group, in any name. */
   group?: string;
-  /** Groups that begin so. */
+  /** Groups with this prefix. */
   groupPrefix?: string;
-  /** Carries all of these, with these texts; at least one. It may carry others, too. */
+  /** Has all of these headers, with these texts; at least one. It may have others, too. */
   headers?: DelayHeaders;
-  /** Due then or later. */
+  /** Due at or after this instant. */
   dueFrom?: Date;
-  /** Due earlier than that. */
+  /** Due before this instant. */
   dueBefore?: Date;
-  /** A last error that has this text in it, 1 to 1,000 characters, in upper or lower case. */
+  /** The last error contains this text, 1 to 1,000 characters, ignoring case. */
   error?: string;
-  /** That state: `scheduled`, `running`, `retrying` or `dead`; or one of several. */
+  /** This state, or any of several: `scheduled`, `running`, `retrying`, `dead`. */
   state?: LiveState | readonly LiveState[];
   /** `true`: it recurs. `false`: it does not. */
   repeating?: boolean;
 }
 
-/** Which delays a story is about, live and ended: those of which everything given is true. */
+/** Selects the live and ended delays of a story: those that match every given field. */
 export type StoryFilter<N extends DelayName = DelayName> = Omit<
   DelayFilter<N>,
   'state' | 'repeating'
 >;
 
-/** Which lines of history. */
+/** Selects entries of history. */
 export interface HistoryFilter<N extends DelayName = DelayName> extends StoryFilter<N> {
-  /** How it ended: `completed`, `cancelled`, `discarded` or `superseded`; or one of several. */
+  /** This end, or any of several: `completed`, `cancelled`, `discarded`, `superseded`. */
   state?: EndState | readonly EndState[];
-  /** Ended then or later. */
+  /** Ended at or after this instant. */
   endedFrom?: Date;
-  /** Ended earlier than that. */
+  /** Ended before this instant. */
   endedBefore?: Date;
 }
 
@@ -57,7 +57,7 @@ export interface HistoryFilter<N extends DelayName = DelayName> extends StoryFil
 export interface HistoryPageOptions extends InTransaction {
   /** 1 to 1,000. Default 100. */
   limit?: number;
-  /** The `next` of the page before. */
+  /** The `next` of the previous page. */
   after?: string;
 }
 
@@ -65,15 +65,15 @@ export interface HistoryPageOptions extends InTransaction {
 export interface PageOptions extends InTransaction {
   /** 1 to 1,000. Default 100. */
   limit?: number;
-  /** The `id` of the last delay of the page before. */
+  /** The `id` of the last delay on the previous page. */
   after?: string;
 }
 
-/** What the groups of `groupStats` are ordered by: `total`, or a field of theirs. */
+/** Sort key of `groupStats`: `total`, or a field of the groups. */
 export type GroupOrder =
   'total' | 'scheduled' | 'running' | 'retrying' | 'dead' | 'overdue' | 'oldestOverdueMs';
 
-/** Which groups `groupStats` answers: those with the most, first. Equal ones follow by name and group. */
+/** The groups that `groupStats` returns, highest value first; ties by name and group. */
 export interface GroupStatsOptions extends InTransaction {
   /** Default `overdue`. */
   orderBy?: GroupOrder;
@@ -81,42 +81,42 @@ export interface GroupStatsOptions extends InTransaction {
   limit?: number;
 }
 
-/** What a call by a filter has done: how many matched, and how many of these got each verdict. */
+/** Result of a call by filter: how many delays matched, and how many got each verdict. */
 export type Counts<Verdict extends string> = { matched: number } & Record<Verdict, number>;
 
-/** What a cancel by a filter did that also ends what runs; each of `matched` counts once. */
+/** Result of a cancel by filter with `running: 'abort'`. Each of `matched` counts once. */
 export type AbortCounts = Counts<'cancelled' | 'aborted' | 'running' | 'absent'>;
 
 /**
- * Options of a cancel by a filter that also ends what runs: `abortWithin` for each page. `aborted`: cancelled, and its attempt
- * was ended for that. `absent`: its attempt was done first.
+ * Options of a cancel by filter with `running: 'abort'`; `abortWithin` is per page. `aborted`:
+ * cancelled after its attempt was ended. `absent`: its attempt completed first.
  */
 export interface AbortMatchingOptions extends MatchingOptions<keyof Omit<AbortCounts, 'matched'>> {
   running: 'abort';
   abortWithin?: Duration;
 }
 
-/** Options of a call by a filter, which may take long. */
+/** Options of a call by filter, which may take long. */
 export interface MatchingOptions<Verdict extends string> extends InTransaction {
-  /** Ends the call between two pages of 1,000. What was written stays, unless a `manager` takes it back. */
+  /** Ends the call between two pages of 1,000. Written pages stay, unless `manager` rolls back. */
   signal?: AbortSignal;
-  /** Called after each page, and waited for; what it throws ends the call. */
+  /** Called and awaited after each page. What it throws ends the call. */
   onProgress?: (counts: Counts<Verdict>) => void;
 }
 
-/** Of a pause: of which group, why, and for how long. Left out: the whole name, no reason, until it is resumed. */
+/** Scope, reason and duration of a pause. Default: the whole name, no reason, until resumed. */
 export type PauseOptions = InTransaction & {
   group?: string;
-  /** Why nothing happens, for a reader: up to 1,000 characters. */
+  /** Shown to readers of the pause, up to 1,000 characters. */
   reason?: string;
 } & ({ for?: Duration; until?: never } | { until?: Date; for?: never });
 
-/** Which pause ends: that of the name, or that of one group of it. */
+/** Which pause ends: of the name, or of one of its groups. */
 export interface ResumeOptions extends InTransaction {
   group?: string;
 }
 
-/** A name, or a group of it, of which no delay begins. */
+/** A paused name or group: none of its delays starts. */
 export interface DelayPause {
   name: string;
   /** `null`: the whole name. */

@@ -7,24 +7,24 @@ export interface DelayCounts {
   running: number;
   retrying: number;
   dead: number;
-  /** Due, and not begun: of those above. A lease that ran out counts too. */
+  /** Of those above: due and not started. Expired leases count, too. */
   overdue: number;
-  /** For how long the first of these has been due, in milliseconds; `null` when there is none. */
+  /** How long the oldest of these has been due, in milliseconds; `null` if there is none. */
   oldestOverdueMs: number | null;
 }
 
-/** Delays of one name, and who is there to run them. */
+/** Delays of one name, and the nodes that serve it. */
 export interface NameStats extends DelayCounts {
   name: string;
-  /** Of `overdue`: a pause of the name or of its group holds them. */
+  /** Of `overdue`: held by a pause of the name or of their group. */
   overduePaused: number;
-  /** Of `overdue`, where a node serves the name: a limit of it or of their group is used up, as far as is known. */
+  /** Of `overdue`, if a node serves the name: throttled by a limit of the name or group. */
   overdueLimited: number;
-  /** The rest of `overdue`: neither a pause nor a limit explains it. */
+  /** The rest of `overdue`: no pause and no limit explains it. */
   late: number;
-  /** For how long the first of these has been due, in milliseconds; `null` when there is none. */
+  /** How long the oldest of these has been due, in milliseconds; `null` if there is none. */
   oldestLateMs: number | null;
-  /** Live nodes that serve the name. With delays and without a node, nothing will happen. */
+  /** Live nodes that serve the name. Delays of a name without a node do not run. */
   nodes: number;
 }
 
@@ -32,43 +32,43 @@ export interface NameStats extends DelayCounts {
 export interface GroupStats extends DelayCounts {
   name: string;
   group: string;
-  /** No delay of it begins: the name is paused, or this group of it. */
+  /** The name or this group is paused: no delay starts. */
   paused: boolean;
-  /** A limit of the name or of this group is used up now, as far as is known. */
+  /** A limit of the name or of this group is full now, as far as is known. */
   limited: boolean;
 }
 
 /** A live node. */
 export interface NodeStats {
   name: string;
-  /** The names that it serves. */
+  /** The names it serves. */
   names: string[];
-  /** The first heartbeat of the process that has this name now. */
+  /** First heartbeat of the process that uses this name now. */
   startedAt: Date;
   /** Its last heartbeat. */
   seenAt: Date;
-  /** Delays that it has leased. */
+  /** Delays it holds leases of. */
   running: number;
 }
 
-/** What `stats` answers: every name that has a delay or a node, every live node, and what is paused. */
+/** What `stats` returns: each name with a delay or a node, each live node, and the pauses. */
 export interface DelayStats {
   names: NameStats[];
   nodes: NodeStats[];
-  /** Of names and of groups. */
+  /** Of names and groups. */
   pauses: DelayPause[];
 }
 
-/** A page of what has ended. */
+/** A page of ended delays. */
 export interface HistoryPage {
   /** Newest first. */
   history: DelayRecord[];
-  /** Where the next page begins: its `after`. `null`: this was the last. */
+  /** `after` of the next page; `null`: this is the last one. */
   next: string | null;
 }
 
-/** A page of everything about a business key, or about what matches a filter: first what lives, then what has ended. */
+/** A page of a key's story, or of a filter's: first the live delays, then the ended ones. */
 export interface KeyStory extends HistoryPage {
-  /** Live delays, dead letters included, in the order of their ids. */
+  /** Live delays, dead letters included, ordered by id. */
   delays: ListedDelay[];
 }

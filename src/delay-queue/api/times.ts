@@ -1,15 +1,15 @@
 /**
- * Milliseconds, or a text of the `ms` package: `'250ms'`, `'90s'`, `'30m'`, `'48h'`, `'14d'`. Any text
- * compiles, because it may come from a configuration; what it says is checked when it is used. A text
- * without a unit, but for `'0'`, is refused then: `'60'` may be meant as seconds.
+ * Milliseconds, or a text of the `ms` package: `'250ms'`, `'90s'`, `'30m'`, `'48h'`, `'14d'`. Any
+ * text compiles, because it may come from configuration; it is checked when used. A text without a
+ * unit is refused, except `'0'`: `'60'` could mean seconds.
  */
 // oxlint-disable-next-line typescript/ban-types -- keeps the texts below apart from other ones
 export type Duration = number | DurationText | (string & {});
 
-/** The texts that editors know. */
+/** The texts that editors complete. */
 export type DurationText = `${number}${DurationUnit}` | `${number} ${DurationUnit}`;
 
-/** The units of the `ms` package, but for years, whose length is not agreed on. */
+/** The units of the `ms` package, except years, whose length is ambiguous. */
 export type DurationUnit =
   | 'ms'
   | 'msecs'
@@ -36,14 +36,13 @@ export type DurationUnit =
   | 'week'
   | 'weeks';
 
-/** When it recurs: each so long, or by the wall clock of a time zone. */
+/** When it recurs: at a fixed interval, or by the wall clock of a time zone. */
 export type RepeatInterval =
   | {
       /**
-       * Each so long, counted from the first due time; either this or `cron`.
+       * Interval between two runs, counted from the first due time; give this or `cron`.
        *
-       * The first due time is so long after it is first declared or scheduled.
-       *
+       * The first due time is one interval after the first declaration or `schedule`.
        * @range 1 s to 100 years
        */
       every: Duration;
@@ -51,10 +50,10 @@ export type RepeatInterval =
       timeZone?: never;
     }
   | {
-      /** Five fields, like `0 3 * * *`, or six with the seconds in front. */
+      /** Five fields, like `0 3 * * *`, or six with the seconds first. */
       cron: string;
       /**
-       * IANA name of the wall clock for `cron`, like `Europe/Berlin`; never that of the machine.
+       * IANA time zone of `cron`, like `Europe/Berlin`; never that of the machine.
        * @default 'UTC'
        */
       timeZone?: string;
@@ -64,20 +63,20 @@ export type RepeatInterval =
 /** What `schedule` takes as `repeat`. */
 export type RepeatOptions = RepeatInterval & {
   /**
-   * What becomes of instants that were missed: one run for all, `'each'` a run for each, `'none'` no run.
+   * Runs for missed instants: `'latest'` one for all, `'each'` one each, `'none'` none.
    *
-   * Missed is also what came while a run took its time. `latest`: the one run is due at the last of them. `each`: one after
-   * another. `none`: what could not begin within a minute is left out.
-   *
+   * An instant that passes during a run is missed, too. `latest`: the run is due at the last of
+   * them. `each`: one run after another. `none`: runs that could not start within a minute are
+   * skipped.
    * @default 'latest'
    */
   catchUp?: CatchUp;
 };
 
-/** What becomes of instants that were missed: one run for all of them, one for each, or none. */
+/** What happens to missed instants: one run for all of them, one for each, or none. */
 export type CatchUp = 'latest' | 'each' | 'none';
 
-/** How a delay recurs: each so many milliseconds, or by the wall clock of a time zone. */
+/** How a delay recurs: an interval in milliseconds, or the wall clock of a time zone. */
 export type DelayRepeat = { catchUp: CatchUp } & (
   { every: number } | { cron: string; timeZone: string }
 );
@@ -86,8 +85,8 @@ export type DelayRepeat = { catchUp: CatchUp } & (
 export type When = { after: Duration; at?: never } | { at: Date; after?: never };
 
 /**
- * A delay that recurs, one row on any number of nodes: it has a key, and `after` or `at` say when it runs for the first
- * time. Left out, that is its first instant: so long after now, or the next one of the wall clock.
+ * A recurring delay: one row with a key, whatever the number of nodes. Without `after` or `at`, its
+ * first run is one interval from now, or at the next instant of `cron`.
  */
 export type Recurring = {
   /** How it recurs. */
@@ -98,5 +97,5 @@ export type Recurring = {
   running?: never;
 } & (When | { after?: never; at?: never });
 
-/** When a delay is due: once, or again and again. */
+/** When a delay is due: once, or repeatedly. */
 export type Due = (When & { repeat?: never }) | Recurring;

@@ -4,24 +4,24 @@ import type { Duration } from './times.js';
 /** Options of a cancel. */
 export interface CancelOptions extends InTransaction {
   /**
-   * What becomes of a delay that runs. `leave` (default): nothing, the verdict is `running`. `abort`: `ctx.signal` of
-   * its attempt aborts, the transaction of a transactional one is rolled back, and the delay is cancelled when the
-   * attempt has ended.
+   * What happens to a delay that runs. `leave` (default) returns `running`. `abort` aborts
+   * `ctx.signal`, rolls back a transactional attempt, and cancels the delay when the attempt has
+   * ended.
    */
   running?: 'leave' | 'abort';
-  /** How long `abort` waits for that end, 1 ms to 1 h; then the verdict is `running`. Default `'5s'`. */
+  /** How long `abort` waits for that, 1 ms to 1 h; then it returns `running`. Default `'5s'`. */
   abortWithin?: Duration;
 }
 
 /**
  * - `scheduled`: a new delay waits.
- * - `replaced`: the waiting delay of that key has the new payload and time.
- * - `kept`: the waiting delay of that key stays as it was (`onConflict: 'keep'`).
- * - `running`: an attempt of that key's delay holds the lease now; nothing was written.
- * - `rerun`: the same, and the key is due once more when that run has ended (`running: 'rerun'`).
+ * - `replaced`: the waiting delay of that key got the new payload and time.
+ * - `kept`: the waiting delay of that key is unchanged (`onConflict: 'keep'`).
+ * - `running`: an attempt holds the delay of that key; nothing was written.
+ * - `rerun`: as `running`, but the key is due once more after this run (`running: 'rerun'`).
  *
- * `id` and `dueAt` are those of the delay that stands in the table; of `rerun` the id is that of the delay that runs, and
- * `dueAt` when the key is due once more.
+ * `id` and `dueAt` are those of the delay in the table. For `rerun`, `id` is the running delay's,
+ * and `dueAt` is when the key is due once more.
  */
 export interface ScheduleResult {
   verdict: 'scheduled' | 'replaced' | 'kept' | 'running' | 'rerun';
@@ -30,36 +30,36 @@ export interface ScheduleResult {
 }
 
 /**
- * - `cancelled`: no attempt will start any more, and none can commit through the fence.
- * - `running`: an attempt holds the lease now; the business row decides. With `running: 'abort'` it was told to end, and
- *   did not within `abortWithin`.
- * - `absent`: there is no delay of that key.
+ * - `cancelled`: no attempt starts any more, and none can commit through the fence.
+ * - `running`: an attempt holds the delay; the business row decides. With `running: 'abort'`, the
+ *   attempt did not end within `abortWithin`.
+ * - `absent`: no delay has that key.
  *
- * `rerunCancelled`: the key was to run once more after this run, and will not.
+ * `rerunCancelled`: the key was due once more after this run, and no longer is.
  */
 export type CancelResult =
   | { verdict: 'cancelled'; id: string; dueAt: Date }
   | { verdict: 'running'; id: string; dueAt: Date; rerunCancelled?: true }
   | { verdict: 'absent' };
 
-/** Like {@link CancelResult}; a dead letter counts as `absent` (see `retryDead`). */
+/** Like {@link CancelResult}, but a dead letter counts as `absent` (see `retryDead`). */
 export type RescheduleResult =
   | { verdict: 'rescheduled'; id: string; dueAt: Date }
   | { verdict: 'running'; id: string; dueAt: Date }
   | { verdict: 'absent' };
 
-/** `retried`: the dead letter is due now, with all its attempts. `absent`: no dead letter of that key. */
+/** `retried`: the dead letter is due now, with all attempts. `absent`: that key has none. */
 export type RetryDeadResult =
   { verdict: 'retried'; id: string; dueAt: Date } | { verdict: 'absent' };
 
-/** `discarded`: the dead letter is gone. `absent`: no dead letter of that key or id. */
+/** `discarded`: the dead letter is gone. `absent`: that key or id has none. */
 export type DiscardDeadResult =
   { verdict: 'discarded'; id: string; dueAt: Date } | { verdict: 'absent' };
 
 /**
- * - `due`: it waits no longer; `dueAt` is now, or was before.
- * - `running`: an attempt holds the lease now; nothing was written.
- * - `absent`: nothing waits under that key or id; a dead letter does not (see `retryDead`).
+ * - `due`: it no longer waits. `dueAt` is now, or earlier if it was due already.
+ * - `running`: an attempt holds the delay; nothing was written.
+ * - `absent`: no delay waits under that key or id. Dead letters do not count (see `retryDead`).
  */
 export type RunNowResult =
   | { verdict: 'due'; id: string; dueAt: Date }
