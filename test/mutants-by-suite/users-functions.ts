@@ -60,7 +60,7 @@ export const USERS_FUNCTIONS: Readonly<Record<string, Mutant>> = {
     patches: [
       patch(
         SCHEMA,
-        '    // Those that could be read say enough.',
+        '    // The issues read so far are enough.',
         "    throw new TypeError('issues');",
       ),
     ],

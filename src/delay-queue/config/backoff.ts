@@ -7,8 +7,7 @@ import { parseDurationMs } from './durations.js';
 import { checkKnownOptions } from './known-options.js';
 
 /**
- * How long to wait after a failed attempt: `base * factor^(attempt - 1)`, at most `max`, then
- * shortened by a random part.
+ * Pause after a failed attempt: `base * factor^(attempt - 1)`, at most `max`, less a random share.
  *
  * ```ts
  * { base: '1s', factor: 2, max: '5m', jitter: 0.2 } // 0.8–1 s, 1.6–2 s, 3.2–4 s … 4–5 min
@@ -19,23 +18,22 @@ export interface BackoffOptions {
   base?: Duration;
   /** Growth per attempt, 1 to 100. Default 2. */
   factor?: number;
-  /** The longest pause. Default `'5m'`. */
+  /** Longest pause. Default `'5m'`. */
   max?: Duration;
   /**
-   * The random share of each pause, 0 to 1. Default 0.2: the last fifth is random. 1 is "full
-   * jitter", which spreads a burst of failures widest. It only ever shortens a pause, so that
-   * `max` holds and pauses at `max` are spread as well.
+   * Random share of each pause, 0 to 1. Default 0.2: the last fifth is random. 1 is "full jitter",
+   * the widest spread of a burst. It only shortens: `max` holds, and pauses at `max` spread, too.
    */
   jitter?: number;
 }
 
 /**
- * Pause after the `attempt`-th failed attempt, counted from 1. It gets no jitter. What throws or
- * is no duration is reported in the log, and the module's `backoff` takes its place.
+ * Pause after failed attempt number `attempt`, from 1, without jitter. If it throws or returns no
+ * duration, that is logged and the module's `backoff` applies.
  */
 export type BackoffFunction = (attempt: number) => Duration;
 
-/** {@link BackoffOptions} without gaps, in milliseconds. */
+/** {@link BackoffOptions} with defaults, in milliseconds. */
 export interface ExponentialBackoff {
   baseMs: number;
   factor: number;
@@ -43,7 +41,7 @@ export interface ExponentialBackoff {
   jitter: number;
 }
 
-/** Whole milliseconds to wait after the `attempt`-th failed attempt, counted from 1. */
+/** Whole milliseconds to pause after failed attempt number `attempt`, from 1. */
 export type BackoffPolicy = (attempt: number) => number;
 
 export const BACKOFF_DEFAULT: ExponentialBackoff = {
@@ -63,7 +61,7 @@ const BACKOFF_OPTIONS = Object.keys({
 } satisfies Record<keyof BackoffOptions, true>);
 
 /**
- * @param random answers 0 (inclusive) to 1 (exclusive), like `Math.random`
+ * @param random returns 0 (inclusive) to 1 (exclusive), like `Math.random`
  * @returns whole milliseconds, 0 to `maxMs`
  */
 export function backoffMs(
@@ -75,7 +73,7 @@ export function backoffMs(
   return Math.round(pauseMs(growth, attempt, random));
 }
 
-/** @throws DelayInvalidError naming the option; what is left out comes from `defaults` */
+/** @throws DelayInvalidError naming the option. Omitted options come from `defaults` */
 export function parseBackoff(value: unknown, defaults: ExponentialBackoff): ExponentialBackoff {
   const given = checkKnownOptions(value, 'backoff', BACKOFF_OPTIONS);
   const number = (name: 'factor' | 'jitter', min: number, max: number): number =>
@@ -98,9 +96,8 @@ export function parseBackoff(value: unknown, defaults: ExponentialBackoff): Expo
 }
 
 /**
- * A failing backoff must not cost the delay its retry: `fallback` takes its place.
- *
- * @param onFault gets what `backoff` threw, or why its result is no duration
+ * A failing backoff function must not cost the delay its retry: `fallback` replaces it.
+ * @param onFault receives what `backoff` threw, or why its result is not a duration
  */
 export function functionPolicy(
   backoff: BackoffFunction,

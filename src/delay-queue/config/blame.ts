@@ -11,8 +11,7 @@ import { DelayConfigError, DelayInvalidError } from '../api/errors.js';
 import { printable, quoted } from '../api/printable.js';
 
 /**
- * Runs a check of one part and names the part in its error: `key` becomes `items[3].key`.
- *
+ * Runs a check of one part and adds the part to its error: `key` becomes `items[3].key`.
  * @throws DelayInvalidError
  */
 export function blamedOn<T>(part: string, check: () => T): T {
@@ -25,10 +24,8 @@ export function blamedOn<T>(part: string, check: () => T): T {
 }
 
 /**
- * Runs a check of a value that stands in code or configuration, not in a call. If the check refuses the
- * value, the application does not start.
- *
- * @param where whose configuration: `DelayQueueModule`, `OrderTimers.close`
+ * Runs a check of a value in code or configuration. A refused value stops the start.
+ * @param where the owner of the configuration: `DelayQueueModule`, `OrderTimers.close`
  * @throws DelayConfigError `<where>: <field>: <why>`
  */
 export function atStart<T>(where: string, check: () => T): T {
@@ -41,9 +38,8 @@ export function atStart<T>(where: string, check: () => T): T {
 }
 
 /**
- * Reads a caller's object. Its getters and proxies may throw anything. The message does not repeat what they
- * threw, because it may hold private data.
- *
+ * Reads a caller's object, whose getters and proxies may throw anything. The message does not
+ * repeat what they threw: it may hold private data.
  * @throws DelayInvalidError of that field
  */
 export function readable<T>(field: string, read: () => T): T {
@@ -59,7 +55,7 @@ export const UNREADABLE = 'cannot be read: a getter or proxy throws';
 export const isRefusal = (error: unknown): error is DelayInvalidError =>
   isOf(error, DelayInvalidError);
 
-/** What was thrown may be a revoked proxy, for which `instanceof` itself throws. */
+/** `instanceof` itself throws if the thrown value is a revoked proxy. */
 export function isOf<Thrown extends Error>(
   error: unknown,
   // oxlint-disable-next-line typescript/no-explicit-any -- whatever it is made of
@@ -74,7 +70,7 @@ export function isOf<Thrown extends Error>(
 
 const SHOWN_LENGTH_MAX = 40;
 
-/** A refused value, short enough for an error message; objects are named by kind only. */
+/** A refused value, short enough for a message. Objects are named by kind only. */
 export function shown(value: unknown): string {
   switch (typeof value) {
     case 'string':
@@ -92,7 +88,7 @@ export function shown(value: unknown): string {
   }
 }
 
-/** The beginning of a name that is not ours. */
+/** The beginning of a foreign name. */
 export const cut = (name: string): string => printable(name, SHOWN_LENGTH_MAX);
 
 function kindOf(value: object): string {
@@ -103,7 +99,7 @@ function kindOf(value: object): string {
   }
 }
 
-/** By what they are inside: they may come from another realm, and a proxy of one is none. */
+/** Tested by internal slots: an object may come from another realm. Proxies do not match. */
 const BUILT_IN: readonly [kind: string, isOfIt: (value: unknown) => boolean][] = [
   ['a Promise', isPromise],
   ['a Date', isDate],
@@ -114,12 +110,12 @@ const BUILT_IN: readonly [kind: string, isOfIt: (value: unknown) => boolean][] =
   ['binary data', (value) => ArrayBuffer.isView(value) || isAnyArrayBuffer(value)],
 ];
 
-/** What an object is that cannot be meant as options: `a Promise`; undefined for all others. */
+/** The kind of an object that cannot be options, like `a Promise`; undefined for all others. */
 export const builtInKind = (value: object): string | undefined =>
   Object.getPrototypeOf(value) === Object.prototype
     ? undefined
     : BUILT_IN.find(([, isOfIt]) => isOfIt(value))?.[0];
 
-/** To call one throws, and not before it is called. */
+/** Calling a class throws, but only at the call. */
 export const isClass = (value: unknown): boolean =>
   typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));

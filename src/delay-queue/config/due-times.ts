@@ -7,10 +7,10 @@ import { checkKnownOptions } from './known-options.js';
 /** `after` counts from the database's clock, so the database adds it. */
 export type DueTime = { kind: 'after'; ms: number } | { kind: 'at'; iso: string };
 
-/** `extend` counts from the due time in the table. */
+/** `extend` counts from the row's due time. */
 export type MoveTo = DueTime | { kind: 'extend'; ms: number };
 
-/** ISO texts have another form after the year 9999, and no deadline is needed there. */
+/** After the year 9999, ISO texts have another form. No deadline needs them. */
 const AT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
@@ -21,9 +21,8 @@ const AT_MS_MAX = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
  * parseWhen({ at: new Date('2030-01-01') });   // { kind: 'at', iso: '2030-01-01T00:00:00.000Z' }
  * ```
  *
- * A past `at` is allowed and means due now. Properties beside `after` and `at` are not looked at.
- *
- * @throws DelayInvalidError unless exactly one of `after` and `at` is given and usable
+ * A past `at` means due now. Other properties are ignored.
+ * @throws DelayInvalidError unless exactly one of `after` and `at` is given and valid
  */
 export function parseWhen(when: unknown): DueTime {
   const [field, value] = onlyOneOf(when, ['after', 'at']);
@@ -32,7 +31,7 @@ export function parseWhen(when: unknown): DueTime {
     : { kind: 'at', iso: instantOf(value, 'at') };
 }
 
-/** The same for a `reschedule`, which knows `extendBy` too, and nothing beside them. */
+/** The same for a `reschedule`, with `extendBy` and without other properties. */
 export function parseRescheduleTo(to: unknown): MoveTo {
   const fields = ['after', 'at', 'extendBy'] as const;
   const [field, value] = onlyOneOf(checkKnownOptions(to, 'to', fields), fields);
@@ -41,7 +40,7 @@ export function parseRescheduleTo(to: unknown): MoveTo {
     : parseWhen({ [field]: value });
 }
 
-/** A property that is `undefined` counts as absent, as everywhere in TypeScript. */
+/** A property that is `undefined` counts as omitted, as everywhere in TypeScript. */
 function onlyOneOf<F extends string>(when: unknown, fields: readonly F[]): [F, unknown] {
   const given: Partial<Record<F, unknown>> = typeof when === 'object' && when !== null ? when : {};
   let only: [F, unknown] | undefined;
@@ -65,7 +64,7 @@ export function instantOf(instant: unknown, field: string): string {
   if (!isDate(instant)) {
     throw new DelayInvalidError(field, `must be a Date, not ${shown(instant)}`);
   }
-  // Read past the object's own `getTime`, which may answer anything.
+  // Not the object's own `getTime`, which may return anything.
   const ms = Date.prototype.getTime.call(instant);
   if (Number.isNaN(ms)) {
     throw new DelayInvalidError(field, 'must be a valid Date, not an Invalid Date');

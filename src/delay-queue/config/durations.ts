@@ -2,16 +2,16 @@ import ms from 'ms';
 import { DelayInvalidError } from '../api/errors.js';
 import { shown } from './blame.js';
 
-/** The longest duration anywhere: a hundred years of 365.25 days. */
+/** Longest duration: a hundred years of 365.25 days. */
 export const DURATION_MS_MAX = 100 * 365.25 * 24 * 60 * 60 * 1000;
 
-/** `ms` reads no longer texts than this. */
+/** Longest text that `ms` reads. */
 const TEXT_LENGTH_MAX = 100;
 
 /** A double holds 15 decimal digits for certain; further digits are noise. */
 const EXACT_DIGITS = 15;
 
-/** `ms` takes such a text for milliseconds. Who wrote it may have meant seconds, or minutes. */
+/** `ms` reads such a text as milliseconds, but it may mean seconds or minutes. */
 const WITHOUT_UNIT = /^-?\d*\.?\d+ *$/;
 
 /**
@@ -19,11 +19,10 @@ const WITHOUT_UNIT = /^-?\d*\.?\d+ *$/;
  *
  * ```ts
  * parseDurationMs('30m', 'after'); // 1_800_000
- * parseDurationMs(0.2, 'after');   // 1: rounded up, so that nothing is early
+ * parseDurationMs(0.2, 'after');   // 1: rounded up, never early
  * ```
- *
  * @returns whole milliseconds, 0 to {@link DURATION_MS_MAX}
- * @throws DelayInvalidError for anything else: NaN, Infinity, negative, `'30x'`, `'60'`, `''`, objects
+ * @throws DelayInvalidError for NaN, Infinity, negatives, `'30x'`, `'60'`, `''`, objects
  */
 export function parseDurationMs(value: unknown, field: string): number {
   const rawMs = typeof value === 'string' ? textMs(value, field) : value;
@@ -41,14 +40,14 @@ export function parseDurationMs(value: unknown, field: string): number {
   }
   // `+ 0` turns -0 into 0.
   if (Number.isInteger(rawMs)) return rawMs + 0;
-  // '1.1h' is 3,960,000.0000000005 in binary: the noise must not become a millisecond.
+  // '1.1h' is 3,960,000.0000000005 in binary; rounding up would add a millisecond.
   return Math.ceil(Number(rawMs.toPrecision(EXACT_DIGITS)));
 }
 
-/** A limit as a text, so that messages read like the options do. */
+/** A bound as a text: messages read like the options. */
 export type Bound = ms.StringValue;
 
-/** Like {@link parseDurationMs}, with both bounds included. */
+/** {@link parseDurationMs} within both bounds, inclusive. */
 export function parseDurationBetween(
   value: unknown,
   field: string,
@@ -73,7 +72,7 @@ function textMs(text: string, field: string): number | undefined {
   );
 }
 
-/** `ms` throws for `''`; for every other text that it cannot read it answers `undefined`. */
+/** `ms` throws for `''`. For other texts that it cannot read, it returns `undefined`. */
 function isReadable(text: string): text is ms.StringValue {
   return text !== '' && text.length <= TEXT_LENGTH_MAX;
 }

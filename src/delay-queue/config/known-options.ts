@@ -4,11 +4,10 @@ import { quoted } from '../api/printable.js';
 import { builtInKind, cut, readable, shown } from './blame.js';
 
 /**
- * The options that are given, each read once. An unknown name is refused: if a misspelt option were ignored,
- * production would run with the default.
- *
- * @param field what the object is called in the message
- * @returns a copy without those that are `undefined`
+ * The given options, each read once. Unknown names are refused: ignoring a misspelled option would
+ * run production with the default.
+ * @param field name of the object in messages
+ * @returns a copy without `undefined` values
  * @throws DelayInvalidError naming the unknown option, with the nearest known one
  */
 export function checkKnownOptions(
@@ -24,10 +23,9 @@ export function checkKnownOptions(
 }
 
 /**
- * Some of the options that are given, each read once; others may stand beside them.
- *
- * @returns a copy without those that are `undefined`
- * @throws DelayInvalidError for what is no object of options
+ * Some of the given options, each read once; others are ignored.
+ * @returns a copy without `undefined` values
+ * @throws DelayInvalidError if the value cannot be options
  */
 export function readOptions(
   options: unknown,
@@ -38,8 +36,8 @@ export function readOptions(
 }
 
 /**
- * Own properties alone, into an object that inherits none: what another package has put into `Object.prototype` is no
- * option. A loop: `scheduleMany` reads ten thousand of them.
+ * Reads own properties only, into an object without a prototype: what a package adds to
+ * `Object.prototype` is not an option. A loop, because `scheduleMany` reads ten thousand of them.
  */
 function givenOf(
   record: Record<string, unknown>,
@@ -55,17 +53,16 @@ function givenOf(
 }
 
 /**
- * One option, if it is the object's own.
- *
- * @param field what the object is called in the message
- * @throws DelayInvalidError for one that is inherited: it was meant, and would be left out without a word
+ * One own option.
+ * @param field name of the object in messages
+ * @throws DelayInvalidError for an inherited option, which would be ignored silently
  */
 export function ownOption<Options extends object, Name extends keyof Options & string>(
   options: Options,
   name: Name,
   field: string,
 ): Options[Name] | undefined {
-  // Read in any case: a proxy that throws is found here, and not behind this door.
+  // Read first: a proxy that throws must do so here.
   const value = options[name];
   if (value === undefined || Object.hasOwn(options, name)) return value;
   if (name in Object.prototype) return undefined;
@@ -88,14 +85,14 @@ function refuseUnknown(options: object, field: string, known: readonly string[])
   }
 }
 
-/** Of a promise, a Date or a Map no option would be read: it would count as all defaults. */
+/** A promise, a Date or a Map has none of the options, and would count as all defaults. */
 function recordOf(value: unknown, field: string): Record<string, unknown> {
   const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
   if (isObject && builtInKind(value) === undefined) return value as Record<string, unknown>;
   throw new DelayInvalidError(field, `must be an object, not ${shown(value)}`);
 }
 
-/** Long names are cut, because the distance costs the product of both lengths. */
+/** Longer names are cut, because the cost is the product of both lengths. */
 const COMPARED_LENGTH_MAX = 40;
 
 function nearest(name: string, known: readonly string[]): string | undefined {
@@ -121,17 +118,17 @@ function editDistance(from: string, to: string): number {
   return row[to.length] ?? 0;
 }
 
-/** Of a key in a path. */
+/** Length of a key in a path. */
 const STEP_LENGTH_MAX = 40;
 
 const IDENTIFIER = /^[A-Za-z_$][\w$]*$/;
 
-/** `Array.prototype` is an array itself; the prototype of a subclass is not. */
+/** `Array.prototype` is itself an array; the prototype of a subclass is not. */
 export function isPlainArray(value: object): value is unknown[] {
   return Array.isArray(value) && Array.isArray(Object.getPrototypeOf(value));
 }
 
-/** By shape, not by this realm's `Object.prototype`: `structuredClone` and `vm` answer objects of another realm. */
+/** By shape, not identity: objects of `structuredClone` and `vm` have another realm's prototype. */
 export function isPlainObject(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   if (prototype === null || prototype === Object.prototype) return true;
@@ -142,7 +139,7 @@ export function isPlainObject(value: object): boolean {
   );
 }
 
-/** Why it is neither, and what to send instead. */
+/** Why a value is neither, and what to send instead. */
 export function notPlain(value: object): string {
   if (isDate(value)) return 'is a Date; send date.toISOString()';
   if (isMap(value)) return 'is a Map; send Object.fromEntries(map)';
@@ -156,14 +153,14 @@ export function notPlain(value: object): string {
   return `is an instance of ${cut(kind)}; send a plain object`;
 }
 
-/** How a path goes on: `.orderId`, `["a b"]`, `[0]`. */
+/** One step of a path: `.orderId`, `["a b"]`, `[0]`. */
 export function pathStep(step: string | number): string {
   if (typeof step === 'number') return `[${step}]`;
   if (step.length <= STEP_LENGTH_MAX && IDENTIFIER.test(step)) return `.${step}`;
   return `[${quoted(step, STEP_LENGTH_MAX)}]`;
 }
 
-/** Length of a number as `jsonb` writes it; `5e-324` has 326 characters. What needs an `e+` is refused. */
+/** Length of a number as `jsonb` writes it: 326 characters for `5e-324`. `e+` is refused before. */
 export function writtenOut(text: string): number {
   if (!text.includes('e-')) return text.length;
   const [mantissa = '', exponent = ''] = text.split('e-');

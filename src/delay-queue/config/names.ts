@@ -5,13 +5,13 @@ import { checkInteger } from './durations.js';
 
 const NAME_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}$/;
 const SCHEMA_PATTERN = /^[a-z_][a-z0-9_]{0,47}$/;
-/** Schemas that the library may neither fill, nor drop when its migration is taken back. */
+/** Schemas that the library may not fill, and that reverting its migration may not drop. */
 const FOREIGN_SCHEMA = /^(?:public|information_schema|pg_.*)$/;
 const KEY_LENGTH_MAX = 255;
 const MAX_ATTEMPTS_MAX = 1_000;
 const ON_CONFLICT: readonly OnConflict[] = ['replace', 'keep', 'error', 'earlier', 'later'];
 
-/** With the flag `u` this matches only a surrogate without its other half. */
+/** With the flag `u`, this matches only lone surrogates. */
 export const LONE_SURROGATE = /\p{Surrogate}/u;
 
 /** The name of a kind of delay, like `order.close`: 1 to 100 characters. */
@@ -32,12 +32,12 @@ export function checkKey(value: unknown): string {
   return checkText(value, 'key', KEY_LENGTH_MAX);
 }
 
-/** Whom a delay is for. As keys: 1 to 255 UTF-16 units, and no numbers. */
+/** A group: 1 to 255 UTF-16 units, and no numbers, as for keys. */
 export function checkGroup(value: unknown): string {
   return checkText(value, 'group', KEY_LENGTH_MAX);
 }
 
-/** A text that Postgres can store, of at least one UTF-16 unit. */
+/** A text of at least one UTF-16 unit that Postgres can store. */
 export function checkText(value: unknown, field: string, lengthMax: number): string {
   if (typeof value !== 'string') {
     throw new DelayInvalidError(field, `must be a text, not ${shown(value)}`);
@@ -59,7 +59,7 @@ export function checkText(value: unknown, field: string, lengthMax: number): str
 
 const ID_PATTERN = /^[1-9]\d{0,15}$/;
 
-/** The `id` of a delay, as results and handlers have it: a text of digits. */
+/** The `id` of a delay, as in results and handlers: a text of digits. */
 export function checkId(value: unknown): number {
   const id = typeof value === 'string' && ID_PATTERN.test(value) ? Number(value) : Number.NaN;
   if (Number.isSafeInteger(id)) return id;
@@ -101,8 +101,8 @@ const NAME_LENGTH_MAX = 100;
 const BYTES_MAX = 4_096;
 
 /**
- * Texts by name, as the headers of a request: at most 32, and 4 KiB together.
- * @returns JSON text; null when there are none
+ * Texts by name, like the headers of a request: at most 32, 4 KiB together.
+ * @returns JSON text; null if there are none
  */
 export function checkHeaders(value: unknown): string | null {
   return readable('headers', () => {

@@ -11,12 +11,12 @@ import type { PayloadCodec } from './payload-codec.js';
 import type { Payloads, PayloadSchema } from './payloads.js';
 
 /**
- * Which of Nest's guards, interceptors, pipes and filters take part in the calls of a handler: `false` none; `'own'`
- * those that its class and its method name; `'all'` the application's, too.
+ * Which of Nest's guards, interceptors, pipes and filters apply to handlers. `false`: none.
+ * `'own'`: those of the handler's class and method. `'all'`: the application's, too.
  */
 export type DelayEnhancers = false | 'own' | 'all';
 
-/** @throws DelayInvalidError that says what there is */
+/** @throws DelayInvalidError that lists the choices */
 export function parseEnhancers(value: unknown): DelayEnhancers {
   if (value === false || value === 'own' || value === 'all') return value;
   throw new DelayInvalidError(
@@ -26,8 +26,8 @@ export function parseEnhancers(value: unknown): DelayEnhancers {
 }
 
 /**
- * Options of the module; every one has a default that suits a shop. What is wrong stops the start
- * with a `DelayConfigError` that names the option.
+ * Options of the module; the defaults suit a shop. An invalid option stops the start with a
+ * `DelayConfigError` that names it.
  *
  * ```ts
  * DelayQueueModule.forRoot({ concurrency: 20, history: { keep: '7d' } })
@@ -35,42 +35,41 @@ export function parseEnhancers(value: unknown): DelayEnhancers {
  */
 export interface DelayQueueOptions {
   /**
-   * The schema of the library's tables; the migrations take the same: `delayQueueMigrations({ schema })`.
+   * Schema of the library's tables, as in `delayQueueMigrations({ schema })`.
    * @default 'delay_queue'
    * @range 1 to 48 of a-z, 0-9, _; no digit first
    */
   schema?: string;
   /**
-   * `false`: this node schedules and runs no handlers. `'manual'`: it runs them when a test says so.
+   * `false`: this node schedules but runs no handlers. `'manual'`: tests decide when handlers run.
    *
-   * With `'manual'` nothing runs by itself: `DelayTesting` lets time pass.
-   *
+   * With `'manual'` nothing runs until `DelayTesting` advances the time.
    * @default true
    * @range `true`, `false`, `'manual'`
    * @see docs/testing.md
    */
   worker?: boolean | 'manual';
   /**
-   * `false`: runs handlers only after `DelayWorker.run()`. Otherwise once every provider has bootstrapped.
+   * `false`: runs handlers only after `DelayWorker.run()`. `true`: when all providers are
+   * bootstrapped.
    *
-   * For a leader, say, or for connections of tenants that are opened later. Until then this node schedules only.
-   *
+   * For a leader, or for tenants whose connections open later. Until then this node only schedules.
    * @default true
    * @range `true`, `false`
    * @see docs/recipes/start-and-stop.md
    */
   autorun?: boolean;
   /**
-   * Unique per running process; shown in history and logs.
+   * Name of the process, unique among running ones; shown in history and logs.
    * @default <hostname>:<pid>:<4 hex digits>
    * @range 1 to 80 printable ASCII characters
    */
   nodeName?: string;
   /**
-   * Keeps apart what `@RepeatDelay` declares in applications with different code that serve the same names.
+   * Separates the `@RepeatDelay` of applications with different code that serve the same names.
    *
-   * A node neither withdraws nor changes what another deployment declares. All nodes of one have the same.
-   *
+   * A node neither removes nor changes recurring delays of another deployment. All nodes of a
+   * deployment use the same value.
    * @default undefined
    * @range 1 to 100 letters, digits and ._:/-
    * @see docs/recipes/recurring-work.md
@@ -83,7 +82,7 @@ export interface DelayQueueOptions {
    */
   concurrency?: number;
   /**
-   * When an attempt's signal aborts and the attempt counts as failed.
+   * When `ctx.signal` aborts and the attempt counts as failed.
    * @default '30s'
    * @range 1 ms to 24 d
    */
@@ -95,56 +94,57 @@ export interface DelayQueueOptions {
    */
   maxAttempts?: number;
   /**
-   * The pause after a failed attempt; `jitter` only shortens it.
+   * Pause after a failed attempt; `jitter` only shortens it.
    * @default { base: '1s', factor: 2, max: '5m', jitter: 0.2 }
    */
   backoff?: BackoffOptions;
   /**
-   * How long a claim holds. If a process dies while a plain handler runs, the delay comes so much later; a transactional one
-   * comes after seconds.
+   * How long a claim holds. After a crash, a delay of a plain handler runs up to this much later,
+   * one of a transactional handler within seconds.
    * @default '30s'
    * @range 1 s to 1 h
    */
   lease?: Duration;
   /**
-   * How far ahead the wheel is loaded.
+   * How far ahead a node reads wakes into its timing wheel.
    * @default '30s'
    * @range 1 s to 1 h
    */
   horizon?: Duration;
   /**
-   * How often it is loaded; also the heartbeat.
+   * How often it does; also the heartbeat.
    * @default '10s'
    * @range 100 ms to 1 h, below `horizon`
    */
   loadEvery?: Duration;
   /**
-   * How long a node with nothing to do may leave the database alone, so that a serverless one can sleep.
+   * How long an idle node may leave the database alone, so that a serverless database can sleep.
    *
-   * It comes back before the next delay it knows of, when this process schedules, and at a hint. What it is not told of is late by
-   * up to that time. Give it to processes that only schedule, too: how far ahead they send hints follows from it.
-   *
+   * It returns before the next delay it knows of, when this process schedules, and on a hint. A
+   * delay it does not know of is late by up to this time. Set it for processes that only schedule,
+   * too: it determines how far ahead they send hints.
    * @default false
    * @range `false`, or 1 s to 12 h
    * @see docs/recipes/serverless-producers.md#a-database-that-sleeps
    */
   idleFor?: false | Duration;
   /**
-   * Delays claimed by one statement at most.
+   * Most delays that one statement claims.
    * @default 500
    * @range 1 to 5,000
    */
   claimBatch?: number;
   /**
-   * The engine's own connections, beside the application's pool.
+   * The engine's connections, beside the application's pool.
    * @default 3
    * @range 2 to 20
    */
   connections?: number;
   /**
-   * How long what ended is kept, or `false`; with `attempts` each attempt, too: when, where and how it ended.
+   * How long ended delays are kept, or `false`; with `attempts`, also when, where and how each
+   * attempt ended.
    *
-   * Where it is `false` on all nodes, the lines of before go when the last of them is a day old.
+   * If all nodes have `false`, existing entries are removed once the newest of them is a day old.
    * @default { keep: '24h', attempts: false }
    * @range `false`, or 1 s to 100 years
    * @see docs/recipes/what-happened.md
@@ -157,52 +157,51 @@ export interface DelayQueueOptions {
    */
   drainTimeout?: Duration;
   /**
-   * The largest payload, as `jsonb` writes its JSON, in UTF-8.
+   * Largest payload: UTF-8 bytes of the JSON that `jsonb` writes.
    * @default 65_536
    * @range 2 bytes to 1 MiB
    */
   payloadBytesMax?: number;
   /**
-   * Runs around each call of a handler: tracing, contexts, tenants. Of a list the first is outside.
+   * Middleware around each handler call: tracing, contexts, tenants. The first of a list is
+   * outermost.
    * @default []
    * @range up to 20
    * @see docs/api.md#around-a-call
    */
   around?: DelayAround | readonly DelayAround[];
   /**
-   * Nest's guards, interceptors, pipes and filters around handlers: those of a handler's class and method, or all.
+   * Which of Nest's guards, interceptors, pipes and filters apply to handlers: those of the
+   * handler's class and method, or all.
    *
-   * With `'all'` the application's take part, too; they have to know what a delay is (`delayCallOf`): a global guard that
-   * asks who is logged in would fail every attempt.
-   *
+   * With `'all'`, those of the application must recognize delays (`delayCallOf`): a global guard
+   * that requires a logged-in user would fail every attempt.
    * @default false
    * @range `'own'`, `'all'`, `false`
    * @see docs/api.md#guards-interceptors-pipes-filters
    */
   enhancers?: DelayEnhancers;
   /**
-   * Finds the surrounding transaction for calls without `manager`.
+   * Finds the surrounding transaction of calls without `manager`.
    *
-   * Of `@nestjs-cls/transactional` `() => transactionHost.tx`. A manager without an active transaction counts as none.
-   * `manager: 'own'` stays outside. Inside a transactional handler it is not asked.
-   *
+   * For `@nestjs-cls/transactional`: `() => transactionHost.tx`. A manager without an active
+   * transaction counts as none. Not called for `manager: 'own'` or inside a transactional handler.
    * @default undefined
    * @range a function
    * @see docs/recipes/surrounding-transaction.md
    */
   resolveManager?: (() => EntityManager | undefined) | undefined;
   /**
-   * Schemas by name, for producers and handlers. What does not fit is refused when it is scheduled.
+   * Schemas by name, for producers and handlers. `schedule` refuses payloads that do not match.
    *
-   * The handler gets what the schema makes of it: `{ 'order.close': z.object({ orderId: z.string() }) }`.
-   *
+   * Handlers receive the result: `{ 'order.close': z.object({ orderId: z.string() }) }`.
    * @default {}
    * @range a schema by name
    * @see docs/api.md#payloads
    */
   payloads?: { readonly [N in DelayName]?: PayloadSchema<ParsedPayloadOf<N>> };
   /**
-   * Encrypts or compresses what is stored of payloads. The same on all nodes.
+   * Encrypts or compresses stored payloads. All nodes need the same codec.
    * @default undefined
    * @range `encode` and `decode`
    * @see docs/recipes/encrypted-payloads.md
@@ -210,10 +209,10 @@ export interface DelayQueueOptions {
   codec?: PayloadCodec;
 }
 
-/** {@link DelayQueueOptions} checked, without gaps, all times in milliseconds. */
+/** {@link DelayQueueOptions}, checked and with defaults, all times in milliseconds. */
 export interface ResolvedOptions {
   schema: string;
-  /** Where the delays live, and which clock they go by: a test's own under `DelayTesting`. */
+  /** Where the delays live, and their clock: the test's under `DelayTesting`. */
   installation: { schema: string; clock: 'database' | 'test' };
   worker: boolean | 'manual';
   autorun: boolean;
@@ -235,7 +234,7 @@ export interface ResolvedOptions {
   historyKept: HistoryKept;
   drainTimeoutMs: number;
   payloadBytesMax: number;
-  /** The first outside. */
+  /** Outermost first. */
   around: readonly AroundFunction[];
   enhancers: DelayEnhancers;
   resolveManager: (() => unknown) | undefined;
@@ -246,13 +245,13 @@ export interface ResolvedOptions {
 /** Injection token of {@link ResolvedOptions}. */
 export const RESOLVED_OPTIONS = Symbol.for('nestjs-delay-queue:options');
 
-/** Injection token of what `forRoot` or `forRootAsync` was given. */
+/** Injection token of the options given to `forRoot` or `forRootAsync`. */
 export const GIVEN_OPTIONS = 'nestjs-delay-queue:given-options';
 
-/** What stands beside the options of the queue: in `forRoot`, or beside the factory of `forRootAsync`. */
+/** Options of the module itself: in `forRoot`, or beside the factory of `forRootAsync`. */
 export const MODULE_EXTRAS = ['isGlobal', 'dataSource'];
 
-/** How `forRootAsync` gets the options. */
+/** The sources of options in `forRootAsync`. */
 const WAYS = ['useFactory', 'useClass', 'useExisting'];
 
 const ASYNC_OPTIONS = [
@@ -264,8 +263,7 @@ const ASYNC_OPTIONS = [
 ];
 
 /**
- * What `forRoot` was given; the options of the queue are checked when it starts.
- *
+ * Checks the argument of `forRoot`; the queue's options are checked at start.
  * @throws DelayConfigError naming the option
  */
 export function checkModuleOptions(options: unknown): void {
@@ -273,8 +271,7 @@ export function checkModuleOptions(options: unknown): void {
 }
 
 /**
- * What `forRootAsync` was given.
- *
+ * Checks the argument of `forRootAsync`.
  * @throws DelayConfigError naming the option
  */
 export function checkAsyncOptions(options: unknown): void {
@@ -299,12 +296,11 @@ function checkIsGlobal({ isGlobal = true }: Record<string, unknown>): void {
   throw new DelayInvalidError('isGlobal', `must be true or false, not ${shown(isGlobal)}`);
 }
 
-/** Of the module, and as many of a handler. */
+/** For the module, and again for a handler. */
 const AROUNDS_MAX = 20;
 
 /**
- * One `around`, or a list of them, the first outside.
- *
+ * One `around`, or a list, outermost first.
  * @throws DelayInvalidError naming the item
  */
 export function parseAround(value: unknown): AroundFunction[] {
@@ -335,7 +331,7 @@ function aroundOf(value: unknown, field: string): AroundFunction {
       `must be a function, or an object with a method around, not ${shown(value)}`,
     );
   }
-  // Looked up at each call, so that a spy or a patch of the method takes effect.
+  // Looked up on each call, so that a spy or patch of the method takes effect.
   return (call, next) => value.around(call, next);
 }
 

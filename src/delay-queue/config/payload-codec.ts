@@ -4,13 +4,13 @@ import { LATE, within } from '../tasks/signal.js';
 import { readable, shown } from './blame.js';
 import { encodePayload } from './storable-payload.js';
 
-/** A codec or a schema that does not answer holds its call no longer than this. */
+/** A codec or schema that does not settle holds its call no longer than this. */
 const ANSWERS_WITHIN_MS = 30_000;
 
 /**
- * @param answer of a codec or a schema, adopted
- * @param late what its call hears when its time is over
- * @returns the same
+ * @param answer result of a codec or schema, adopted
+ * @param late makes the error after that time
+ * @returns the same result
  */
 export function inTime<Answer>(
   answer: Answer | Promise<Answer>,
@@ -28,50 +28,50 @@ async function answeredInTime<Answer>(
   throw late(`did not answer within ${ANSWERS_WITHIN_MS} ms`);
 }
 
-/** Whose payload it is: both stay the same as long as the delay lives, and may be authenticated with it. */
+/** Owner of a payload. A codec can authenticate both fields: they never change while it lives. */
 export interface PayloadOwner {
   readonly name: string;
   readonly key: string | null;
 }
 
 /**
- * Turns payloads into what is stored, and back: encryption, compression.
+ * Turns payloads into stored text and back: encryption, compression.
  *
- * `decode` reads all that `encode` ever wrote, also with older keys; payloads that were stored without a codec are read
- * without it, unless it is `strict`.
+ * `decode` must read everything that `encode` ever wrote, also under older keys. Payloads stored
+ * without a codec are read as they are, unless `strict`.
  */
 export interface PayloadCodec {
-  /** @param json the payload as JSON. @returns any text that Postgres can store */
+  /** @param json the payload. @returns any text that Postgres can store */
   encode(json: string, owner: PayloadOwner): string | Promise<string>;
-  /** @param encoded what `encode` answered. @returns the same JSON */
+  /** @param encoded result of `encode`. @returns the same JSON */
   decode(encoded: string, owner: PayloadOwner): string | Promise<string>;
   /**
-   * `true`: a payload that was stored without the codec is refused (`DELAY_CODEC`), so that no role that may write rows
-   * can pass off a text of its own as one that was encrypted. For when none from before the codec is left.
-   *
-   * @default `false`: it is read as it is
+   * `true`: refuses payloads stored without the codec (`DELAY_CODEC`), so that a role that may
+   * write rows cannot pass off its text as encrypted. Set it when none from before the codec is
+   * left.
+   * @default `false`: reads them as they are
    */
   readonly strict?: boolean;
 }
 
-/** An encoded payload is stored as an object with this key alone. */
+/** An encoded payload is stored as an object with only this key. */
 const MARK = 'delay-queue:encoded';
-/** As it is sent, and as `jsonb` writes it. */
+/** As sent, and as `jsonb` writes it. */
 const SENT = `{"${MARK}":`;
 const READ = `{"${MARK}": `;
 
-/** @throws DelayInvalidError for a payload that would be taken for an encoded one */
+/** @throws DelayInvalidError for a payload that looks like an encoded one */
 export function refuseMark(json: string): void {
   if (!json.startsWith(SENT)) return;
   throw new DelayInvalidError(
     `payload["${MARK}"]`,
-    'is the key by which encoded payloads are known; use another',
+    'is reserved for encoded payloads; use another key',
   );
 }
 
 /**
- * @returns what is stored; a promise only if the codec answers one
- * @throws DelayCodecError; DelayInvalidError for what is larger than `bytesMax` when it is encoded
+ * @returns what is stored; a promise only if the codec returns one
+ * @throws DelayCodecError; DelayInvalidError if the encoded payload exceeds `bytesMax`
  */
 export function encoded(
   codec: PayloadCodec,
@@ -87,7 +87,7 @@ export function encoded(
   };
   const wrapped = (text: unknown): string => {
     if (typeof text === 'string') return encodePayload({ [MARK]: text }, bytesMax);
-    return failed(new TypeError(`encode must answer a text, not ${shown(text)}`));
+    return failed(new TypeError(`encode must return a text, not ${shown(text)}`));
   };
   const text = attempted(() => inTime(adopted(codec.encode(json, ownerOf(owner))), late), failed);
   return text instanceof Promise ? text.then(wrapped, failed) : wrapped(text);
@@ -95,7 +95,7 @@ export function encoded(
 
 /**
  * @param text as `jsonb` writes it
- * @returns the payload; a promise only if the codec answers one
+ * @returns the payload; a promise only if the codec returns one
  * @throws DelayCodecError
  */
 export function decoded(
@@ -107,8 +107,8 @@ export function decoded(
   if (inside === undefined) {
     if (codec?.strict !== true) return JSON.parse(text);
     throw new DelayCodecError(
-      `a payload of ${owner.name} was stored without the codec, which is strict; one from before the codec is read ` +
-        'without `strict`',
+      `a payload of ${owner.name} was stored without the codec, which is strict; to read payloads from before the ` +
+        'codec, leave out `strict`',
     );
   }
   if (codec === undefined) {
@@ -120,13 +120,13 @@ export function decoded(
   const parsed = (json: unknown): unknown =>
     attempted(() => {
       if (typeof json === 'string') return JSON.parse(json) as unknown;
-      throw new TypeError(`decode must answer a text, not ${shown(json)}`);
+      throw new TypeError(`decode must return a text, not ${shown(json)}`);
     }, failed);
   const json = attempted(() => inTime(adopted(codec.decode(inside, ownerOf(owner))), late), failed);
   return json instanceof Promise ? json.then(parsed, failed) : parsed(json);
 }
 
-/** A row may be older than the codec, and its payload may have that key among others. */
+/** A row older than the codec may have that key among others. */
 function encodedIn(text: string): string | undefined {
   if (!text.startsWith(READ)) return undefined;
   const stored = JSON.parse(text) as Record<string, unknown>;

@@ -19,8 +19,8 @@ import {
 import { encodePayload } from './storable-payload.js';
 
 /**
- * What a payload has to look like: any schema of [Standard Schema v1](https://standardschema.dev), which Zod, Valibot,
- * ArkType and others implement. It is the part of that interface that is used here.
+ * Schema of a payload: any [Standard Schema v1](https://standardschema.dev), as Zod, Valibot,
+ * ArkType and others implement it. Only the part of the interface that is used here.
  */
 export interface PayloadSchema<Parsed = unknown> {
   readonly '~standard': {
@@ -30,21 +30,21 @@ export interface PayloadSchema<Parsed = unknown> {
   };
 }
 
-/** What a schema says of a payload. */
+/** Result of a schema for a payload. */
 export type SchemaResult<Parsed> =
   | { readonly value: Parsed; readonly issues?: undefined }
   | { readonly issues: readonly SchemaIssue[] };
 
-/** What does not fit, and where. */
+/** A mismatch and its path. */
 export interface SchemaIssue {
   readonly message: string;
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** More of them tell nothing new. */
+/** Further issues add nothing. */
 const ISSUES_MAX = 20;
 const MESSAGE_LENGTH_MAX = 200;
-/** Payloads are nested no deeper than 64. */
+/** Payloads are nested at most 64 levels. */
 const STEPS_MAX = 100;
 
 /** @throws DelayInvalidError */
@@ -56,7 +56,7 @@ function checkSchemaOption(value: unknown, field: string): PayloadSchema {
   );
 }
 
-/** Some libraries make functions of them. */
+/** Some libraries use functions. */
 function isSchema(value: unknown): boolean {
   if ((typeof value !== 'object' && typeof value !== 'function') || value === null) return false;
   const standard: unknown = Reflect.get(value, '~standard');
@@ -67,14 +67,14 @@ function isSchema(value: unknown): boolean {
   );
 }
 
-/** What a schema makes of a value; in an object of ours, so that nothing takes the value itself for a promise. */
+/** Result of a schema, wrapped: nothing may take the value itself for a promise. */
 interface ParsedValue {
   readonly value: unknown;
 }
 
 /**
- * @returns a promise only if the schema answers one
- * @throws DelayPayloadError; DelayInvalidError for a result that is none; and what the schema throws
+ * @returns a promise only if the schema returns one
+ * @throws DelayPayloadError; DelayInvalidError for an invalid result; and what the schema throws
  */
 function parsedBy(schema: PayloadSchema, value: unknown): ParsedValue | Promise<ParsedValue> {
   const answer: unknown = schema['~standard'].validate(value);
@@ -94,7 +94,7 @@ function parsedOf(result: unknown): ParsedValue {
   throw new DelayPayloadError(issuesOf(issues));
 }
 
-/** @throws DelayInvalidError: it is the result that cannot be read, not the payload */
+/** @throws DelayInvalidError: the result is unreadable, not the payload */
 function readPart<Part>(part: () => Part): Part {
   try {
     return part();
@@ -105,7 +105,7 @@ function readPart<Part>(part: () => Part): Part {
 
 const late = (why: string): Error => new DelayInvalidError('payload', `its schema ${why}`);
 
-/** Whatever they are: that there are some says that the payload does not fit. */
+/** Any issue, even an unreadable one, means that the payload does not match. */
 function issuesOf(issues: unknown): PayloadIssue[] {
   const found: PayloadIssue[] = [];
   try {
@@ -114,14 +114,14 @@ function issuesOf(issues: unknown): PayloadIssue[] {
       found.push(issueOf((issues as readonly SchemaIssue[])[index]));
     }
   } catch {
-    // Those that could be read say enough.
+    // The issues read so far are enough.
   }
   return found.length > 0 ? found : [UNREADABLE_ISSUE];
 }
 
 const UNREADABLE_ISSUE: PayloadIssue = {
   path: 'payload',
-  message: 'does not fit into its schema, and the schema does not say why',
+  message: 'does not match its schema, which gives no reason',
 };
 
 function issueOf(issue: SchemaIssue | undefined): PayloadIssue {
@@ -144,7 +144,7 @@ const textOf = (message: unknown): string => {
   return text.length > MESSAGE_LENGTH_MAX ? `${text.slice(0, MESSAGE_LENGTH_MAX)}…` : text;
 };
 
-/** The same refusal for the caller of `schedule`: nothing of it was written. */
+/** The same refusal for a caller of `schedule`, where nothing was written. */
 function asRefusal(error: unknown): unknown {
   if (!isOf(error, DelayPayloadError)) return error;
   const [first, ...others] = error.issues;
@@ -153,17 +153,17 @@ function asRefusal(error: unknown): unknown {
   return new DelayInvalidError(first.path, first.message + more);
 }
 
-/** Of a payload that is encoded: it may shrink. */
+/** Limit before encoding: the codec may shrink it. */
 const PLAIN_BYTES_MAX = 1_048_576;
 
 /** Reads the payload of an attempt. */
 export type PayloadReader = (text: string, owner: PayloadOwner) => unknown;
 
-/** How the payloads of this application become what is stored, and what is stored becomes payloads. */
+/** Turns this application's payloads into stored text, and back. */
 export class Payloads {
   readonly #schemas = new Map<string, PayloadSchema>();
 
-  /** @param bytesMax of what is stored */
+  /** @param bytesMax of the stored text */
   constructor(
     private readonly bytesMax: number,
     private readonly codec?: PayloadCodec,
@@ -177,10 +177,9 @@ export class Payloads {
   }
 
   /**
-   * Payloads of that name have to fit into that schema.
-   *
+   * Sets the schema for payloads of that name.
    * @param field of the option, for the message
-   * @throws DelayInvalidError for what is no schema, and for a second one
+   * @throws DelayInvalidError for an invalid schema, and for a second one
    */
   expect(name: string, schema: unknown, field: string): void {
     const checked = checkSchemaOption(schema, field);
@@ -191,7 +190,7 @@ export class Payloads {
     this.#schemas.set(name, checked);
   }
 
-  /** @throws DelayInvalidError with the path of what JSON cannot hold */
+  /** @throws DelayInvalidError with the path of a value that JSON cannot hold */
   jsonOf(payload: unknown): string {
     const { codec, bytesMax } = this;
     const json = encodePayload(payload, codec === undefined ? bytesMax : PLAIN_BYTES_MAX);
@@ -200,11 +199,10 @@ export class Payloads {
   }
 
   /**
-   * Checks the payload by its schema, as the handler will read it. What the schema makes of it is not stored: it is made
-   * when the delay runs, and once.
-   *
-   * @returns what is stored; a promise only if the schema or the codec answers one
-   * @throws DelayInvalidError with the path of what does not fit; DelayCodecError; and what the schema throws
+   * Checks a payload against its schema, as the handler will read it. The result is not stored: the
+   * schema transforms the payload once, when the delay runs.
+   * @returns what is stored; a promise only if the schema or the codec returns one
+   * @throws DelayInvalidError with the path of the mismatch; DelayCodecError; and schema errors
    */
   stored(json: string, owner: PayloadOwner): string | Promise<string> {
     const schema = this.#schemas.get(owner.name);
@@ -224,14 +222,14 @@ export class Payloads {
   }
 
   /**
-   * The payload of a row, as its producer gave it; a promise only if the codec answers one.
+   * The payload of a row, as its producer gave it; a promise only if the codec returns one.
    * @throws DelayCodecError
    */
   given(text: string, owner: PayloadOwner): unknown {
     return decoded(this.codec, text, owner);
   }
 
-  /** Reads what handlers of that name get; undefined when that is what is stored. */
+  /** Reads what handlers of that name receive; undefined if that is the stored payload. */
   readerOf(name: string): PayloadReader | undefined {
     const { codec } = this;
     const schema = this.#schemas.get(name);
@@ -244,7 +242,7 @@ export class Payloads {
     };
   }
 
-  /** The same for `@OnDeadDelay`: what its schema does not take comes as it was given. */
+  /** The same for `@OnDeadDelay`: a payload that its schema refuses is passed as given. */
   lenientReaderOf(name: string): PayloadReader | undefined {
     const read = this.readerOf(name);
     if (read === undefined) return undefined;

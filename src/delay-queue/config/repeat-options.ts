@@ -5,14 +5,14 @@ import { shown } from './blame.js';
 import { parseDurationBetween } from './durations.js';
 import { checkText } from './names.js';
 
-/** What says how a delay recurs. */
+/** Options of a recurrence. */
 export const REPEAT_OPTIONS = ['every', 'cron', 'timeZone', 'catchUp'];
 
 const CATCH_UPS: readonly CatchUp[] = ['latest', 'each', 'none'];
 const TEXT_LENGTH_MAX = 200;
 
 /**
- * @param given its unknown options are refused already
+ * @param given without unknown options
  * @throws DelayInvalidError naming the option
  */
 export function checkRepeat(given: Record<string, unknown>): DelayRepeat {
@@ -37,7 +37,7 @@ function intervalOf(
   return { every: parseDurationBetween(every, 'every', '1s', '36525d') };
 }
 
-/** A name, as all releases of Node know it, and no offset, which has no summer. */
+/** A name that every release of Node knows, not an offset: offsets have no daylight saving time. */
 function checkTimeZone(value: unknown = 'UTC'): string {
   const timeZone = checkText(value, 'timeZone', TEXT_LENGTH_MAX);
   if (/^[A-Za-z]/.test(timeZone) && isKnown(timeZone)) return timeZone;
@@ -56,7 +56,7 @@ function isKnown(timeZone: string): boolean {
   }
 }
 
-/** Five fields, or six with the seconds in front. A date or a field of years would come to an end. */
+/** Five fields, or six with the seconds first. A date or a year field would end the recurrence. */
 function checkCron(value: unknown): string {
   const cron = checkText(value, 'cron', TEXT_LENGTH_MAX).trim();
   const fields = cron.split(/\s+/).length;
@@ -67,7 +67,10 @@ function checkCron(value: unknown): string {
     );
   }
   if (firstOf(cron) !== undefined) return cron;
-  throw new DelayInvalidError('cron', `never comes: there is no such day: ${shown(value)}`);
+  throw new DelayInvalidError(
+    'cron',
+    `never occurs, because there is no such day: ${shown(value)}`,
+  );
 }
 
 function firstOf(cron: string): number | undefined {

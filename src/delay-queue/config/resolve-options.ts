@@ -23,7 +23,7 @@ const NODE_NAME_LENGTH_MAX = 80;
 /** Leaves room for `:<pid>:<4 hex digits>`. */
 const HOSTNAME_LENGTH_MAX = 60;
 
-/** Options that are made up here, or may be missing. */
+/** Options with a computed default, or without one. */
 const WITHOUT_DEFAULT = { nodeName: true, deployment: true, resolveManager: true, codec: true };
 
 const DEFAULTS = {
@@ -93,14 +93,14 @@ export function resolveOptions(options: unknown = {}): ResolvedOptions {
         `must be shorter than horizon (${resolved.loadEveryMs} ms >= ${resolved.horizonMs} ms)`,
       );
     }
-    // Tests find each other by their names, which a configuration may have made the same for all.
+    // Tests find nodes by name, and a configuration may give all the same.
     if (resolved.worker === 'manual') resolved.nodeName = distinct(resolved.nodeName);
     resolved.payloads.expectAll(given['payloads']);
     return resolved;
   });
 }
 
-/** An option that is `undefined` counts as left out: `{ lease: process.env.LEASE }`. */
+/** An option that is `undefined` counts as omitted: `{ lease: process.env.LEASE }`. */
 function withDefaults(options: unknown): Record<string, unknown> {
   const known = [...Object.keys(DEFAULTS), ...Object.keys(WITHOUT_DEFAULT)];
   const given = checkKnownOptions(options, 'options', [...known, ...MODULE_EXTRAS]);
@@ -108,7 +108,7 @@ function withDefaults(options: unknown): Record<string, unknown> {
   if (extra !== undefined) {
     throw new DelayInvalidError(
       `options.${extra}`,
-      'stands beside the factory of forRootAsync, not in what it answers',
+      'stands beside the factory of forRootAsync, not in its result',
     );
   }
   return {
@@ -118,12 +118,12 @@ function withDefaults(options: unknown): Record<string, unknown> {
   };
 }
 
-/** Of the module or of one `@OnDelay`. */
+/** For the module or one `@OnDelay`. */
 export function checkConcurrency(value: unknown): number {
   return checkInteger(value, 'concurrency', 1, CONCURRENCY_MAX);
 }
 
-/** Of the module or of one `@OnDelay`. 24 days is what one Node timer can wait. */
+/** For the module or one `@OnDelay`. A Node timer waits at most 24 days. */
 export function parseTimeoutMs(value: unknown): number {
   return parseDurationBetween(value, 'timeout', '1ms', '24d');
 }
@@ -144,7 +144,7 @@ function checkResolveManager(value: unknown): (() => unknown) | undefined {
   }
   throw new DelayInvalidError(
     'resolveManager',
-    `must be a function that answers an EntityManager or undefined, not ${shown(value)}`,
+    `must be a function that returns an EntityManager or undefined, not ${shown(value)}`,
   );
 }
 
@@ -174,7 +174,7 @@ const DIGITS = 4;
 const distinct = (name: string): string =>
   `${name.slice(0, NODE_NAME_LENGTH_MAX - DIGITS - 1)}:${randomBytes(DIGITS / 2).toString('hex')}`;
 
-/** Random digits, because containers share a hostname pattern and all run as process 1. */
+/** Random digits: containers have similar hostnames, and all run as process 1. */
 function defaultNodeName(): string {
   const host = hostname()
     .replaceAll(/[^\x21-\x7e]/g, '_')

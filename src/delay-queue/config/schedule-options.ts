@@ -8,16 +8,16 @@ import { checkKnownOptions } from './known-options.js';
 import { checkGroup, checkHeaders, checkKey, checkMaxAttempts, checkOnConflict } from './names.js';
 import { checkRepeat, REPEAT_OPTIONS } from './repeat-options.js';
 
-/** How a delay recurs, as a call says it. */
+/** The recurrence that a call asks for. */
 export interface GivenRepeat {
   how: DelayRepeat;
-  /** Whether the call says when it runs for the first time. */
+  /** Whether the call sets the first run. */
   hasFirst: boolean;
 }
 
-/** The options of one `schedule`, checked and with their defaults. */
+/** Options of one `schedule`, checked and with defaults. */
 export interface ParsedSchedule {
-  /** Of a delay that recurs by a wall clock, and has no first time of its own: the writer looks at the clock. */
+  /** For `cron` without a first run, the writer computes it from the database's clock. */
   to: DueTime;
   repeat: GivenRepeat | null;
   key: string | null;
@@ -43,11 +43,11 @@ const SCHEDULE_OPTIONS = [
   'headers',
   'repeat',
 ];
-/** The manager is checked elsewhere. */
+/** `manager` is checked elsewhere. */
 const CALL_OPTIONS = [...SCHEDULE_OPTIONS, 'manager'];
 const ITEM_PARTS = [...SCHEDULE_OPTIONS, 'name', 'payload'];
 
-/** @throws DelayInvalidError naming the option; an unknown option gets a suggestion */
+/** @throws DelayInvalidError naming the option; an unknown one gets a suggestion */
 export const parseScheduleOptions = (options: unknown): ParsedSchedule =>
   parsed(checkKnownOptions(options, 'options', CALL_OPTIONS));
 
@@ -74,12 +74,15 @@ function repeatOf({ repeat, key, onConflict, maxWait, running, after, at }: Give
   const given = checkKnownOptions(repeat, 'repeat', REPEAT_OPTIONS);
   const how = blamedOn('repeat', () => checkRepeat(given));
   if (key === undefined) {
-    throw new DelayInvalidError('key', 'what recurs needs one: by it, it is changed and cancelled');
+    throw new DelayInvalidError(
+      'key',
+      'is required with `repeat`: it identifies the delay to change or cancel',
+    );
   }
   if (onConflict === 'earlier' || onConflict === 'later') {
     throw new DelayInvalidError(
       'onConflict',
-      `compares due times, of which a delay with \`repeat\` has many: not ${shown(onConflict)}, but replace, keep or error`,
+      `must be replace, keep or error with \`repeat\`, not ${shown(onConflict)}: a recurring delay has many due times to compare`,
     );
   }
   if (maxWait !== undefined) {
@@ -102,7 +105,7 @@ const firstOf = ({ how }: GivenRepeat): DueTime => ({
   ms: 'every' in how ? how.every : 0,
 });
 
-/** Not beside `at`: the instants that it could contradict are the database's to know. */
+/** Not with `at`: only the database knows whether both contradict each other. */
 function maxWaitOf({ maxWait, key, onConflict = 'replace' }: Given, to: DueTime): number {
   const maxWaitMs = parseDurationMs(maxWait, 'maxWait');
   if (key === undefined) throw new DelayInvalidError('maxWait', 'needs a key');
@@ -126,7 +129,7 @@ function rerunsOf({ running, key }: Given): boolean {
   return running === 'rerun';
 }
 
-/** One item of `scheduleMany`; its name and payload are read here, and checked elsewhere. */
+/** One item of `scheduleMany`. Its name and payload are read here and checked elsewhere. */
 export function parseScheduleItem(item: unknown): {
   name: unknown;
   payload: unknown;

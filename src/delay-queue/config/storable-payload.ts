@@ -3,34 +3,34 @@ import { isRefusal, UNREADABLE } from './blame.js';
 import { isPlainArray, isPlainObject, notPlain, pathStep, writtenOut } from './known-options.js';
 import { LONE_SURROGATE } from './names.js';
 
-/** 64 KiB: a payload names things, the data lives in tables. */
+/** 64 KiB: payloads identify things, tables hold the data. */
 export const PAYLOAD_BYTES_MAX = 65_536;
 
-/** Containers inside each other, the payload itself included. So deep, recursion is safe. */
+/** Nested containers, the payload included. Recursion is safe at this depth. */
 const DEPTH_MAX = 64;
 
 /** `jsonb` writes a space after `,` and `:`. */
 const SEPARATOR_BYTES = 2;
-/** The shortest item takes a digit and a separator; the last item has no separator, and the brackets take its room. */
+/** The shortest item is a digit and a separator. The brackets stand for the last separator. */
 const ELEMENT_BYTES_MIN = 1 + SEPARATOR_BYTES;
-/** The same of a member: its key is in quotes. */
+/** The same for a member, whose key has quotes. */
 const MEMBER_BYTES_MIN = 2 + ELEMENT_BYTES_MIN;
 
 /**
- * JSON text of a payload that comes back from `jsonb` deeply equal to what went in.
+ * JSON text of a payload that `jsonb` returns deeply equal.
  *
- * Accepted: plain objects, arrays, texts, finite numbers, booleans, `null`. Whatever JSON or
- * `jsonb` would drop, change or refuse is an error instead, so nothing is lost silently. Two
- * things do change: `-0` becomes `0` (`jsonb` has no other zero), and `jsonb` keeps its own order
- * of keys. `toJSON` is never called.
+ * Accepted: plain objects, arrays, texts, finite numbers, booleans, `null`. Anything that JSON or
+ * `jsonb` would drop, change or refuse is an error, so nothing is lost silently. Two things do
+ * change: `-0` becomes `0` (`jsonb` has no other zero), and `jsonb` orders keys itself. `toJSON` is
+ * never called.
  *
  * ```ts
  * encodePayload({ orderId: '42' }, 65_536);             // '{"orderId":"42"}'
  * encodePayload({ items: [{ price: NaN }] }, 65_536);   // DelayInvalidError: payload.items[0].price: …
  * ```
- *
- * @param bytesMax limit in UTF-8 of the text that is read back, which is longer than the one that is sent:
- * `jsonb` writes numbers without exponents and a space after `,` and `:`. Work stops where it is passed
+ * @param bytesMax UTF-8 limit of the text that is read back. It is longer than the text sent:
+ * `jsonb` writes numbers without exponents, and a space after `,` and `:`. Encoding stops at the
+ * limit
  * @throws DelayInvalidError with the exact path; its text never holds payload values
  */
 export function encodePayload(payload: unknown, bytesMax: number): string {
@@ -39,10 +39,10 @@ export function encodePayload(payload: unknown, bytesMax: number): string {
 
 class PayloadEncoder {
   private text = '';
-  /** Of the text as it is read back. */
+  /** Of the text that is read back. */
   private bytes = 0;
   private readonly path: (string | number)[] = [];
-  /** The containers around the present value: a container that comes again is a cycle. */
+  /** The containers around the current value: meeting one again is a cycle. */
   private readonly ancestors = new Set<object>();
 
   constructor(private readonly bytesMax: number) {}
@@ -52,8 +52,7 @@ class PayloadEncoder {
       this.value(payload);
     } catch (error) {
       if (isRefusal(error)) throw error;
-      // The path still names the place where the walk ended. The thrown text is not repeated: it may
-      // hold private data.
+      // The path still names the place. The thrown text may hold private data and is not repeated.
       throw this.invalid(UNREADABLE);
     }
     return this.text;
@@ -79,7 +78,7 @@ class PayloadEncoder {
   }
 
   private string(text: string, what: string): void {
-    // Each UTF-16 unit takes at least one byte: a huge text is refused before it is copied.
+    // A UTF-16 unit takes at least one byte: refuses a huge text before copying it.
     if (text.length > this.bytesMax - this.bytes) throw this.tooLarge();
     if (text.includes('\0')) {
       throw this.invalid(`${what} contains NUL, which Postgres cannot store`);
@@ -166,8 +165,8 @@ class PayloadEncoder {
   }
 
   /**
-   * Of a million keys `Reflect.ownKeys` takes three times as long as `Object.keys`, which is the least that JavaScript
-   * needs to tell how many there are. Most payloads are so small that they are walked at once.
+   * Refuses early. For a million keys, `Reflect.ownKeys` takes three times as long as
+   * `Object.keys`, the cheapest way in JavaScript to count them.
    */
   private refuseCrowd(object: object): void {
     if (Object.keys(object).length * MEMBER_BYTES_MIN > this.bytesMax - this.bytes) {

@@ -1,15 +1,15 @@
 import { Cron } from 'croner';
 import type { CatchUp, DelayRepeat } from '../api/times.js';
 
-/** The instants at which something recurs; all in milliseconds since 1970. */
+/** The instants of a recurrence, in milliseconds since 1970. */
 interface Instants {
-  /** The first one after that. Undefined: there is none. */
+  /** The first instant after `ms`; undefined if there is none. */
   after(ms: number): number | undefined;
-  /** The last one that has come by then. Undefined: there is none. */
+  /** The last instant up to `ms`; undefined if there is none. */
   by(ms: number): number | undefined;
 }
 
-/** Counted from the first one, so that nothing drifts. */
+/** Counted from the first instant, so it does not drift. */
 export function everyMs(periodMs: number, firstMs: number): Instants {
   const count = (ms: number): number => Math.floor((ms - firstMs) / periodMs);
   return {
@@ -19,11 +19,11 @@ export function everyMs(periodMs: number, firstMs: number): Instants {
 }
 
 /**
- * By a wall clock of that zone, as Vixie cron does. Where clocks are put forward, a fixed time of the missing hour comes
- * at its end; where they are put back, in the first of the two equal hours only. What has a `*` or a step in its seconds,
- * minutes or hours is no fixed time: it leaves out the missing hour, and goes on in both equal ones.
- *
- * @throws what `croner` says of an expression that it cannot read
+ * By the wall clock of a time zone, as Vixie cron. A fixed time in an hour that the clock skips
+ * runs at the end of that hour; in an hour that the clock repeats, it runs the first time only. A
+ * `*` or a step in seconds, minutes or hours is no fixed time: it skips the missing hour and runs
+ * in both equal ones.
+ * @throws the error of `croner` for an expression that it cannot read
  */
 export function cronIn(expression: string, timeZone: string): Instants {
   const cron = new Cron(expression, {
@@ -33,36 +33,36 @@ export function cronIn(expression: string, timeZone: string): Instants {
   });
   return {
     after: (ms) => cron.nextRun(new Date(ms))?.getTime(),
-    // `croner` looks for what is before.
+    // `croner` searches before an instant, not up to it.
     by: (ms) => cron.previousRuns(1, new Date(ms + 1))[0]?.getTime(),
   };
 }
 
-/** How a delay recurs, as its row has it. */
+/** The recurrence as its row stores it. */
 export type StoredRepeat = DelayRepeat & {
-  /** Of `every` the first instant. */
+  /** For `every`: the first instant. */
   from?: number;
-  /** A `@RepeatDelay` says so. */
+  /** Declared by a `@RepeatDelay`. */
   declared?: true;
-  /** Whose `@RepeatDelay` that is, where deployments are kept apart. */
+  /** Deployment of that `@RepeatDelay`, if deployments are separate. */
   deployment?: string;
 };
 
-/** With `none` an instant waits no longer: what begins later than that is missed. */
+/** With `none`, an instant that could not start within this time is missed. */
 export const MISSED_AFTER_MS = 60_000;
 
-/** The last instant that a row may have. */
+/** Latest instant of a row. */
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
- * When a delay is due next, counted from when it was due and never from when it ran. All instants are milliseconds
- * since 1970 on the database's clock.
+ * Computes the next due time from the last due time, never from when the delay ran. All times are
+ * milliseconds since 1970 on the database's clock.
  */
 export class Recurrence {
   readonly #catchUp: CatchUp;
   readonly #instants: Instants;
 
-  /** @throws when that cannot be read: another version of this library, or another program, has written it */
+  /** @throws if it is unreadable: written by another version of this library, or another program */
   constructor(repeat: StoredRepeat) {
     checkKnown(repeat);
     this.#catchUp = repeat.catchUp;
@@ -72,36 +72,33 @@ export class Recurrence {
         : cronIn(repeat.cron, repeat.timeZone);
   }
 
-  /**
-   * The instant that a run stands for which begins now. With `latest` one run stands for all that were missed: it is the
-   * last of them.
-   */
+  /** The instant that a run starting now stands for. With `latest`, the last missed one. */
   standsFor(dueMs: number, nowMs: number): number {
     if (this.#catchUp !== 'latest') return dueMs;
     return Math.max(dueMs, this.#instants.by(nowMs) ?? dueMs);
   }
 
-  /** Whether a first attempt that could begin now comes too late. */
+  /** Whether a first attempt that could start now is too late. */
   isMissed(dueMs: number, nowMs: number): boolean {
     return this.#catchUp === 'none' && nowMs - dueMs > MISSED_AFTER_MS;
   }
 
   /**
-   * Where it goes on, always later than it was due.
+   * The next due time, always later than `dueMs`.
    *
-   * - `each`: the instant after that, also when it is past.
-   * - `latest`: the last one that has come meanwhile, else the one after that.
-   * - `none`: the next one to come.
-   *
-   * @throws when there is none
+   * - `each`: the next instant after `dueMs`, even if past.
+   * - `latest`: the last instant that has passed since, otherwise the next one.
+   * - `none`: the next future instant.
+   * @throws if there is none
    */
   nextMs(dueMs: number, nowMs: number): number {
     const fromMs = this.#catchUp === 'none' ? Math.max(dueMs, nowMs) : dueMs;
     const nextMs = this.#instants.after(fromMs);
-    if (nextMs === undefined) throw new Error('the delay does not recur any more');
-    // Of a row that another hand wrote: not a number, a period that does not go forward, or no instant that can be stored.
+    if (nextMs === undefined) throw new Error('the recurrence has no further instant');
+    // Rows written by another program: not a number, an interval that does not advance, or an
+    // instant that cannot be stored.
     if (!(nextMs >= dueMs + 1 && nextMs <= LAST_MS)) {
-      throw new Error('the delay recurs in a way that leads nowhere');
+      throw new Error('the recurrence does not advance to an instant that can be stored');
     }
     return this.#catchUp === 'latest'
       ? Math.max(nextMs, this.#instants.by(nowMs) ?? nextMs)
@@ -109,7 +106,7 @@ export class Recurrence {
   }
 }
 
-/** When what begins to recur now is due for the first time. */
+/** When a recurrence that starts now is due first. */
 export function firstMsOf(repeat: StoredRepeat, nowMs: number): number {
   if ('every' in repeat) return nowMs + repeat.every;
   return new Recurrence({ ...repeat, catchUp: 'none' }).nextMs(nowMs, nowMs);
@@ -118,28 +115,29 @@ export function firstMsOf(repeat: StoredRepeat, nowMs: number): number {
 const KNOWN = ['every', 'cron', 'timeZone', 'catchUp', 'from', 'declared', 'deployment'];
 const CATCH_UPS: readonly string[] = ['latest', 'each', 'none'] satisfies CatchUp[];
 
-/** A newer version may say more, and would not be understood by half. @throws */
+/** A newer version may store more, and half of it must not be applied. @throws */
 function checkKnown(repeat: StoredRepeat): void {
   const isKnown = Object.keys(repeat).every((part) => KNOWN.includes(part));
-  if (!isKnown || !CATCH_UPS.includes(repeat.catchUp)) throw new Error('an unknown way to recur');
+  if (!isKnown || !CATCH_UPS.includes(repeat.catchUp))
+    throw new Error('unknown options of a recurrence');
 }
 
-/** The database's clock, as the claim has read it. An estimate could be ahead of it, and name an instant that has not come. */
+/** The database's clock as the claim read it. An estimate could be ahead of the next instant. */
 interface ClaimsClock {
   readonly readMs: number;
-  /** So late it is by now at least. */
+  /** The earliest time that it can be now. */
   leastMs(): number;
 }
 
-/** One run of a delay that recurs. */
+/** One run of a recurring delay. */
 export class Occurrence {
-  /** The instant that it stands for: what its handler hears as due. */
+  /** The instant that it stands for: `dueAt` of its handler. */
   readonly dueMs: number;
   readonly #recurrence: Recurrence;
 
   /**
    * @param dueMs of the row
-   * @throws when the row says what this node cannot read
+   * @throws if this node cannot read the row's recurrence
    */
   constructor(
     private readonly repeat: StoredRepeat,
@@ -148,10 +146,10 @@ export class Occurrence {
   ) {
     this.#recurrence = new Recurrence(repeat);
     this.dueMs = this.#recurrence.standsFor(dueMs, clock.readMs);
-    if (!Number.isFinite(this.dueMs)) throw new Error('the delay recurs at no instant');
+    if (!Number.isFinite(this.dueMs)) throw new Error('the recurrence has no instant');
   }
 
-  /** Whether the code says how it recurs. */
+  /** Whether a `@RepeatDelay` declares it. */
   get isDeclared(): boolean {
     return this.repeat.declared === true;
   }
@@ -166,13 +164,13 @@ export class Occurrence {
     return this.#recurrence.isMissed(this.dueMs, this.clock.readMs);
   }
 
-  /** Where the delay goes on when this run is over now. */
+  /** The next due time if this run ended now. */
   get nextMs(): number {
     return this.#recurrence.nextMs(this.dueMs, this.clock.leastMs());
   }
 }
 
-/** Null where it does not recur, or says what this node cannot read. */
+/** Null if the delay does not recur, or this node cannot read its recurrence. */
 export function occurrenceOf(
   repeat: StoredRepeat | null,
   ...of: [dueMs: number, clock: ClaimsClock]
