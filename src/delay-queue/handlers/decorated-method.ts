@@ -7,17 +7,18 @@ import { checkKey, checkName } from '../config/names.js';
 import type { Payloads } from '../config/payloads.js';
 import { checkRepeat, REPEAT_OPTIONS } from '../config/repeat-options.js';
 
-/** Names of the methods of a class that carry one of our decorators. */
+/** Names of the decorated methods of a class, with their decorator. */
 const DECORATED_METADATA = 'nestjs-delay-queue:decorated';
 
-/** What the type checker says of a method that cannot be called as its decorator calls it. */
+/** The compiler's message for a method that cannot be called the way its decorator calls it. */
 export interface Misfit<Method> {
   readonly 'this method cannot be called with what it would get': Method;
 }
 
 /**
- * Whether a method can be called like `Method`. Its parameters are compared as a list: without `strictFunctionTypes`, as
- * `nest new` has it, functions are compared in either direction, and a handler could ask for what it does not get.
+ * Whether a method can be called like `Method`. Parameters are compared as a list: without
+ * `strictFunctionTypes`, the default of `nest new`, functions compare in either direction, and a
+ * handler could ask for parameters that it does not receive.
  */
 export type FitOf<T, Method> = 0 extends 1 & T
   ? unknown
@@ -29,9 +30,9 @@ export type FitOf<T, Method> = 0 extends 1 & T
       : never
     : Misfit<Method>;
 
-/** A method decorator that only compiles on a method that can be called like `Method`. */
+/** A method decorator that compiles only on a method that can be called like `Method`. */
 export interface DecoratorOf<Method> {
-  /** For `applyDecorators` alone, which asks for a decorator of anything; on a class it is refused. */
+  /** For `applyDecorators`, which requires a decorator of anything. Refused on a class. */
   (target: Function): void;
   <T>(
     target: object,
@@ -41,11 +42,10 @@ export interface DecoratorOf<Method> {
 }
 
 /**
- * Leaves an entry at the method, on the class and not on the function: a decorator above that wraps the function would
- * otherwise lose it without a word.
- *
- * @param decorator as it stands in the code, for messages
- * @throws DelayConfigError on what is no ordinary method: it would never be found
+ * Stores an entry for the method, on the class and not on the function: a decorator above that
+ * wraps the function would lose it silently.
+ * @param decorator as written in the code, for messages
+ * @throws DelayConfigError for anything but an ordinary method: it would never be found
  */
 export function leaveAt(
   [target, methodName, descriptor]: readonly unknown[],
@@ -54,7 +54,7 @@ export function leaveAt(
   entry: unknown,
 ): void {
   const { prototype, method } = methodOf(target, methodName, descriptor, decorator);
-  // Those of a method that this one overrides do not count.
+  // Entries of an overridden method do not count.
   const entries = Reflect.getOwnMetadata(key, prototype, method) ?? [];
   Reflect.defineMetadata(key, [entry, ...entries], prototype, method);
   const decorated: ReadonlyMap<string, string> =
@@ -63,14 +63,14 @@ export function leaveAt(
   Reflect.defineMetadata(DECORATED_METADATA, all, prototype);
 }
 
-/** The entries of a method, in the order they are written; inherited ones count. */
+/** The entries of a method in source order, inherited ones included. */
 export function entriesAt<Entry>(key: string, prototype: object, methodName: string): Entry[] {
   return Reflect.getMetadata(key, prototype, methodName) ?? [];
 }
 
 /**
- * @param place whose methods these are, for the message
- * @throws DelayConfigError where something else than a method has come in the place of one that was decorated
+ * @param place class of these methods, for the message
+ * @throws DelayConfigError if a decorated method was replaced by something else
  */
 export function checkDecorated(prototype: object, place: string): void {
   for (let of: object | null = prototype; of !== null; of = Object.getPrototypeOf(of)) {
@@ -80,8 +80,8 @@ export function checkDecorated(prototype: object, place: string): void {
       const what = otherThanMethod(propertyOf(prototype, methodName));
       if (what === undefined) continue;
       throw new DelayConfigError(
-        `${place}.${methodName}: ${decorator} stands on what is ${what} by now: a class that extends it, or another ` +
-          'decorator, has made one of the method; it would never be called',
+        `${place}.${methodName}: ${decorator} is on a method that has become ${what}, through a subclass or another ` +
+          'decorator; it would never be called',
       );
     }
   }
@@ -105,13 +105,13 @@ function methodOf(
     const at = typeof target === 'object' ? target?.constructor?.name : undefined;
     const place = at === undefined ? String(name) : `${at}.${String(name)}`;
     throw new DelayConfigError(
-      `${place}: ${decorator} stands on an ordinary method, not on ${what}, which would never be called`,
+      `${place}: ${decorator} belongs on an ordinary method, not on ${what}, which would never be called`,
     );
   };
   if (isStandardContext(methodName)) {
     throw new DelayConfigError(
-      `${String(methodName.name)}: ${decorator} was compiled as a standard decorator, and Nest needs the ` +
-        'others: set "experimentalDecorators": true and "emitDecoratorMetadata": true in the ' +
+      `${String(methodName.name)}: ${decorator} was compiled as a standard decorator, and Nest needs ` +
+        'legacy ones: set "experimentalDecorators": true and "emitDecoratorMetadata": true in the ' +
         'compilerOptions of the tsconfig.json that compiles this file (of swc: legacyDecorator, ' +
         'decoratorMetadata)',
     );
@@ -137,29 +137,29 @@ function otherThanMethod(descriptor: PropertyDescriptor | undefined): string | u
     : undefined;
 }
 
-/** Standard decorators are called with the method itself and a context that says what it is. */
+/** Standard decorators receive the method itself, and a context that describes it. */
 function isStandardContext(context: unknown): context is { name: unknown } {
   return typeof context === 'object' && context !== null && 'kind' in context && 'name' in context;
 }
 
-/** A delay that recurs, as the code declares it. */
+/** A recurring delay, as the code declares it. */
 export interface Declaration {
   name: string;
   key: string;
-  /** JSON text, as it is stored. */
+  /** JSON text, as stored. */
   payload: string;
   repeat: DelayRepeat;
 }
 
-/** The key of one that is declared without. */
+/** Key of a declaration without one. */
 const KEY_DEFAULT = 'repeat';
 
 const OPTIONS = [...REPEAT_OPTIONS, 'key', 'payload'];
 
 /**
- * @returns a promise only if a schema or the codec answers one
- * @throws DelayInvalidError naming the option, or the path of what does not fit into the payload's schema;
- * DelayCodecError; and what the schema throws
+ * @returns a promise only if a schema or the codec returns one
+ * @throws DelayInvalidError naming the option, or the path where the payload does not match its
+ * schema; DelayCodecError; and what the schema throws
  */
 export function declarationOf(
   name: unknown,

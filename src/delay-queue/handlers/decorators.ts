@@ -16,9 +16,9 @@ import { type DecoratorOf, entriesAt, leaveAt } from './decorated-method.js';
 import type { LimitOptions } from './handler.registry.js';
 
 /**
- * Options of one handler; what is left out comes from the module's options.
+ * Options of one handler. Omitted ones come from the module's options.
  *
- * `Parsed` is what its schema makes of a payload; it matters to `payload` alone.
+ * `Parsed` is the schema's result for a payload; only `payload` uses it.
  */
 export interface OnDelayOptions<Parsed = any> {
   /**
@@ -28,14 +28,14 @@ export interface OnDelayOptions<Parsed = any> {
    */
   concurrency?: number;
   /**
-   * What all nodes together may begin of this name, exactly, also when nodes crash and come: `concurrency`, `rateLimit`.
+   * Exact limits of this name over all nodes, even when nodes crash or join: `concurrency`,
+   * `rateLimit`.
    *
    * An attempt counts from its claim.
-   *
    * @see docs/recipes/groups-limits-and-pauses.md
    */
   global?: LimitOptions;
-  /** The same for each group of the name; delays without a group are not limited by it. */
+  /** The same limits for each group of the name. Delays without a group are not limited by them. */
   perGroup?: LimitOptions;
   /**
    * When `ctx.signal` aborts and the attempt counts as failed.
@@ -44,57 +44,57 @@ export interface OnDelayOptions<Parsed = any> {
    */
   timeout?: Duration;
   /**
-   * Attempts before a delay becomes a dead letter; `schedule` may say otherwise.
+   * Attempts before a delay becomes a dead letter; `schedule` can override it.
    * @default the module's
    * @range 1 to 1,000
    */
   maxAttempts?: number;
   /**
-   * The pause after a failed attempt: options, or a function of the attempt, counted from 1.
+   * Pause after a failed attempt: options, or a function of the attempt number, from 1.
    * @default the module's
    */
   backoff?: BackoffOptions | BackoffFunction;
   /**
-   * `true`: it runs in a transaction, `ctx.manager`, that commits with the removal of the delay: exactly once.
+   * `true`: runs in a transaction, `ctx.manager`, that commits together with the removal of the
+   * delay: exactly once.
    *
-   * The manager ends with the handler: await everything that is written through it. Its lease is not renewed but lasts
-   * the whole `timeout`, which is therefore how long a crash can hold the delay back. `false`: at least once.
-   *
+   * The manager ends with the handler: await all that you write through it. The lease is not
+   * renewed but covers the whole `timeout`, so a crash can hold the delay back for that long.
+   * `false`: at least once.
    * @default false
    */
   transactional?: boolean;
   /**
-   * Runs around each call of this handler, inside the module's. Of a list the first is outside.
+   * Middleware around each call of this handler, inside the module's; of a list, the first is
+   * outermost.
    * @range up to 20
    * @see docs/api.md#around-a-call
    */
   around?: DelayAround | readonly DelayAround[];
   /**
-   * Whose guards, interceptors, pipes and filters take part in its calls.
+   * Which guards, interceptors, pipes and filters apply to its calls.
    * @default the module's
    * @range `'own'`, `'all'`, `false`
    * @see docs/api.md#guards-interceptors-pipes-filters
    */
   enhancers?: DelayEnhancers;
   /**
-   * Schema of the payloads of this name: checked by `schedule` and before each call, which gets what it makes of them.
+   * Schema of this name's payloads: `schedule` checks them, the handler receives its result.
    *
-   * Of Standard Schema v1. In place of the module's `payloads`, on nodes that have the handler.
-   *
+   * A Standard Schema v1. Replaces the module's `payloads` on nodes with this handler.
    * @default the module's
    * @see docs/api.md#payloads
    */
   payload?: PayloadSchema<Parsed>;
 }
 
-/** Options of a batch handler, which gets a list of delays instead of one. */
+/** Options of a batch handler, which receives a list of delays. */
 export interface OnDelayBatchOptions<Parsed = any> extends OnDelayOptions<Parsed> {
   /**
-   * The method gets a list of up to that many delays that are due at the same time, however few.
+   * The method receives a list: up to this many delays that are due at the same time, however few.
    *
-   * A batch that throws is done again, each delay alone; one that failed before comes alone, too.
-   * `timeout` is for the whole call, and `concurrency` counts calls.
-   *
+   * If a batch throws, each of its delays runs again alone. A delay that failed before runs alone.
+   * `timeout` covers the whole call, and `concurrency` counts calls.
    * @range 1 to 1,000
    * @see docs/api.md#batches
    */
@@ -121,7 +121,7 @@ export type TransactionalBatchHandler<N extends DelayName> = (
   ctx: TransactionalDelayBatchContext,
 ) => Promise<void> | void;
 
-/** What `@OnDelay` leaves behind for the explorer; the options are checked there. */
+/** What `@OnDelay` stores for the explorer, which checks it. */
 export interface OnDelayMetadata {
   name: unknown;
   options: unknown;
@@ -131,8 +131,8 @@ export interface OnDelayMetadata {
 const ON_DELAY_METADATA = 'nestjs-delay-queue:on-delay';
 
 /**
- * Makes a method of a provider or controller the handler of all delays of one name. A name has
- * one handler; a method may carry several names. Guards, interceptors, pipes and filters take part with `enhancers`.
+ * Makes a method of a provider or controller the handler of a name. A name has one handler; a
+ * method may handle several names. Guards, interceptors, pipes and filters apply with `enhancers`.
  *
  * ```ts
  * @OnDelay('order.close', { transactional: true, concurrency: 20 })
@@ -141,8 +141,9 @@ const ON_DELAY_METADATA = 'nestjs-delay-queue:on-delay';
  * }
  * ```
  *
- * A handler that throws is tried again after its backoff; see `DiscardDelay` and `PostponeDelay`.
- * Unusable options stop the start with a `DelayConfigError` that names class and method.
+ * When the handler throws, the attempt fails and is retried after its backoff; see `DiscardDelay`
+ * and `PostponeDelay`. Invalid options stop the start with a `DelayConfigError` that names class
+ * and method.
  */
 export function OnDelay<N extends DelayName>(
   name: N,
@@ -165,7 +166,7 @@ export function OnDelay(name: unknown, options: unknown = {}): MethodDecorator {
     leaveAt(at, '@OnDelay', ON_DELAY_METADATA, { name, options } satisfies OnDelayMetadata);
 }
 
-/** The `@OnDelay` entries of a method, in the order they are written; inherited ones count. */
+/** The `@OnDelay` entries of a method in source order, inherited ones included. */
 export function onDelayMetadata(prototype: object, methodName: string): OnDelayMetadata[] {
   return entriesAt(ON_DELAY_METADATA, prototype, methodName);
 }
@@ -179,9 +180,9 @@ export type DeadDelayHandler<N extends DelayName> = (
 ) => Promise<void> | void;
 
 /**
- * Makes a method of a provider or controller run in the transaction in which a delay of that name becomes a dead letter:
- * what it writes through `ctx.manager` is committed together with that, once. A name has one, in an application
- * that has its `@OnDelay`, too; a method may carry several names.
+ * Runs a method of a provider or controller in the transaction that makes a delay of that name a
+ * dead letter. What it writes through `ctx.manager` commits with the dead letter, once. A name has
+ * one such method, in an application with its `@OnDelay`; a method may serve several names.
  *
  * ```ts
  * @OnDeadDelay('invoice.print')
@@ -190,29 +191,30 @@ export type DeadDelayHandler<N extends DelayName> = (
  * }
  * ```
  *
- * When it throws, or outlives the `timeout` of the handler, nothing of it is written, and the delay is no dead letter
- * yet: the method is called again after a pause. To be told of dead letters without a transaction take
- * `@OnDelayEvent('dead')`.
+ * If it throws, or exceeds the handler's `timeout`, nothing is written and the delay is not yet a
+ * dead letter: the method is called again after a pause. For a notification without a transaction,
+ * use `@OnDelayEvent('dead')`.
  */
 export function OnDeadDelay<N extends DelayName>(name: N): DecoratorOf<DeadDelayHandler<N>>;
 export function OnDeadDelay(name: unknown): MethodDecorator {
   return (...at: unknown[]) => leaveAt(at, '@OnDeadDelay', ON_DEAD_DELAY_METADATA, name);
 }
 
-/** The names of a method's `@OnDeadDelay`; inherited ones count. */
+/** The names in a method's `@OnDeadDelay`, inherited ones included. */
 export function deadNamesOf(prototype: object, methodName: string): unknown[] {
   return entriesAt(ON_DEAD_DELAY_METADATA, prototype, methodName);
 }
 
 const ON_DELAY_EVENT_METADATA = 'nestjs-delay-queue:on-delay-event';
 
-/** A method that hears of an event. */
+/** A method that receives an event. */
 export type EventMethod<K extends keyof DelayEventMap> = (
   ...args: DelayEventMap[K]
 ) => Promise<void> | void;
 
 /**
- * Makes a method of a provider or controller hear of what happens on this node; a method may carry several events.
+ * Makes a method of a provider or controller listen to an event of this node. A method may listen
+ * to several events.
  *
  * ```ts
  * @OnDelayEvent('dead')
@@ -221,49 +223,49 @@ export type EventMethod<K extends keyof DelayEventMap> = (
  * }
  * ```
  *
- * It is not awaited. What it throws is logged, and changes nothing. Not on request-scoped providers, which have no
- * instance when an event comes.
+ * It is not awaited; what it throws is logged and has no effect. Not for request-scoped providers,
+ * which have no instance when an event occurs.
  */
 export function OnDelayEvent<K extends keyof DelayEventMap>(event: K): DecoratorOf<EventMethod<K>> {
   return (...at: unknown[]) => leaveAt(at, '@OnDelayEvent', ON_DELAY_EVENT_METADATA, event);
 }
 
-/** The events of a method; inherited ones count. */
+/** The events of a method, inherited ones included. */
 export function eventsOf(prototype: object, methodName: string): (keyof DelayEventMap)[] {
   return entriesAt(ON_DELAY_EVENT_METADATA, prototype, methodName);
 }
 
 const REPEAT_DELAY_METADATA = 'nestjs-delay-queue:repeat-delay';
 
-/** What `@RepeatDelay` takes. */
+/** Options of `@RepeatDelay`. */
 export type RepeatDelayOptions<N extends DelayName = DelayName> = RepeatOptions & {
   /**
-   * Of its delay; several of one name need one each.
+   * Key of the delay. Several `@RepeatDelay` of one name need different keys.
    * @default 'repeat'
    */
   key?: string;
 } & (unknown extends PayloadOf<N>
     ? {
         /**
-         * What its handler gets; must be given where `DelayPayloads` declares the name.
+         * Payload for the handler. Required if `DelayPayloads` declares the name.
          * @default null
          */
         payload?: unknown;
       }
     : {
-        /** What its handler gets. */
+        /** Payload for the handler. */
         payload: PayloadOf<N>;
       });
 
-/** What `@RepeatDelay` leaves behind for the explorer, which checks it. */
+/** What `@RepeatDelay` stores for the explorer, which checks it. */
 interface RepeatDelayMetadata {
   name: unknown;
   options: unknown;
 }
 
 /**
- * Makes a delay of that name recur, on any number of nodes as one row. It stands beside the `@OnDelay` of that name; a
- * method may carry several, with different keys.
+ * Makes a delay of that name recur: one row, whatever the number of nodes. It goes on the method
+ * with the `@OnDelay` of that name, several times if the keys differ.
  *
  * ```ts
  * @RepeatDelay('report.daily', { cron: '0 3 * * *', timeZone: 'Europe/Berlin', payload: { region: 'eu' } })
@@ -271,7 +273,7 @@ interface RepeatDelayMetadata {
  * async write(delay: Delay<'report.daily'>, ctx: TransactionalDelayContext): Promise<void> {}
  * ```
  *
- * What is not acceptable stops the start with a `DelayConfigError` that names class, method and option.
+ * Invalid options stop the start with a `DelayConfigError` that names class, method and option.
  */
 export function RepeatDelay<N extends DelayName>(
   name: N,
@@ -284,7 +286,7 @@ export function RepeatDelay<N extends DelayName>(
     } satisfies RepeatDelayMetadata);
 }
 
-/** The `@RepeatDelay` entries of a method, in the order they are written; inherited ones count. */
+/** The `@RepeatDelay` entries of a method in source order, inherited ones included. */
 export function repeatDelayMetadata(prototype: object, methodName: string): RepeatDelayMetadata[] {
   return entriesAt(REPEAT_DELAY_METADATA, prototype, methodName);
 }

@@ -2,36 +2,35 @@ import type { ArgumentsHost } from '@nestjs/common';
 import type { DelayCall, DelayContext, TransactionalDelayContext } from '../api/contexts.js';
 import type { Delay } from '../api/delay.js';
 
-/** What `@Inject(REQUEST)` gives in a request-scoped provider while it serves a delay. */
+/** What `@Inject(REQUEST)` injects into a request-scoped provider during the call for a delay. */
 export interface DelayRequest {
   delay: Delay;
   ctx: DelayContext;
 }
 
-/** What `@Inject(REQUEST)` gives while the provider serves a batch. */
+/** What `@Inject(REQUEST)` injects during the call for a batch. */
 export interface DelayBatchRequest {
   delays: Delay[];
   ctx: DelayContext;
 }
 
-/** What `getType()` of an `ExecutionContext` answers in the call of a handler. */
+/** `ExecutionContext.getType()` during a call of a handler. */
 export const CONTEXT_TYPE = 'delay';
 
-/** What a guard, an interceptor and a filter find in `getArgs()`: the arguments of the handler. */
+/** The arguments of a handler: `getArgs()` in guards, interceptors and filters. */
 export type HandlerCallArguments = [
   work: Delay | Delay[],
   ctx: Pick<TransactionalDelayContext, 'signal'> & Partial<TransactionalDelayContext>,
 ];
 
 /**
- * The delays, of which a guard, an interceptor or a filter is asked.
+ * The call that a guard, interceptor or filter applies to.
  *
  * ```ts
  * canActivate(context: ExecutionContext): boolean {
  *   if (delayCallOf(context) !== undefined) return true; // no user is logged in there
  * ```
- *
- * @returns undefined for requests, messages and whatever else
+ * @returns undefined for requests, messages and anything else
  */
 export function delayCallOf(host: ArgumentsHost): DelayCall | undefined {
   if (host.getType<string>() !== CONTEXT_TYPE) return undefined;

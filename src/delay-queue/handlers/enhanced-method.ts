@@ -21,7 +21,7 @@ import {
 } from '../api/errors.js';
 import { CONTEXT_TYPE, type HandlerCallArguments } from './delay-request.js';
 
-/** The call of a method, which interceptors begin: once, and not after the end. */
+/** The call of a method. Interceptors start it: once, and before they end. */
 class MethodRun {
   #running: Promise<void> | undefined;
   #hasEnded = false;
@@ -33,7 +33,7 @@ class MethodRun {
     private readonly run: () => Promise<void>,
   ) {}
 
-  /** What interceptors know as `next.handle()`. */
+  /** `next.handle()` of interceptors. */
   readonly next = async (): Promise<void> => {
     if (this.#isOver) throw this.#wrong('called too late, after the end');
     if (this.#running !== undefined) {
@@ -51,13 +51,13 @@ class MethodRun {
     return this.#running;
   };
 
-  /** Nothing begins any more. Resolves when what has begun has ended: no other attempt runs beside it. */
+  /** Allows no further start and awaits a running call, so that no other attempt runs beside it. */
   async over(): Promise<void> {
     this.#isOver = true;
     await this.#running?.catch(() => {});
   }
 
-  /** The interceptors have ended well. @throws what they never got to see */
+  /** The interceptors succeeded. @throws an error that they did not wait for */
   async completed(): Promise<void> {
     const wasSeen = this.#hasEnded;
     await this.over();
@@ -75,18 +75,17 @@ class MethodRun {
   }
 }
 
-/** What Nest finds and runs enhancers with. */
+/** Nest's internals that find and run enhancers. */
 export type NestParts = ReturnType<typeof nestParts>;
 
 /** Filters of a method. */
 type FilterHandler = ReturnType<NestParts['filtersOf']['create']>;
 
 /**
- * `ExternalContextCreator` is public and has all of it, in private fields that were the same in Nest 10, 11 and 12. The
- * modules that they come from are no less internal, and to import them could break those who have no use for them. Without a
- * configuration they know nothing of what is global.
- *
- * @throws DelayConfigError in a Nest that has them no more
+ * Takes Nest's parts from the private fields of the public `ExternalContextCreator`, which are the
+ * same in Nest 10, 11 and 12. Importing their internal modules could break applications without
+ * enhancers. Without a configuration, the parts ignore global enhancers.
+ * @throws DelayConfigError in a version of Nest without these fields
  */
 export function nestParts(modules: ModulesContainer) {
   const container: Pick<NestContainer, 'getModules'> = { getModules: () => modules };
@@ -108,7 +107,7 @@ export function nestParts(modules: ModulesContainer) {
   return parts;
 }
 
-/** What stands at a method, ready to run: the application's first, then those of the class and of the method. */
+/** Enhancers of a method, ready to run: the application's, then the class's, then the method's. */
 interface Enhancers {
   guards: CanActivate[];
   interceptors: NestInterceptor[];
@@ -116,19 +115,19 @@ interface Enhancers {
   filters: FilterHandler;
 }
 
-/** The method that they surround. */
+/** The method inside the enhancers. */
 interface EnhancedTarget {
   instance: object;
-  /** As it was when it was found: what decorators said of it hangs on the function. */
+  /** The function at discovery: decorators attach their metadata to it. */
   method: (...args: unknown[]) => unknown;
   /** For messages. */
   place: string;
 }
 
-/** Pipes get a payload as they get the body of a request; its class is unknown. */
+/** Pipes receive a payload like the body of a request; its class is unknown. */
 const PAYLOAD: ArgumentMetadata = { type: 'body', metatype: undefined, data: undefined };
 
-/** A handler's method with what Nest puts around methods: guards, interceptors, pipes, the method, filters. */
+/** A handler's method with Nest's enhancers: guards, interceptors, pipes, the method, filters. */
 export class EnhancedMethod {
   readonly #interceptors: NestInterceptor[];
 
@@ -143,7 +142,7 @@ export class EnhancedMethod {
   }
 
   /**
-   * @param invoke calls the method with what pipes make of its delays
+   * @param invoke calls the method with the delays as the pipes return them
    * @throws what fails the attempt
    */
   async call(
@@ -179,7 +178,7 @@ export class EnhancedMethod {
     const [work, ctx] = args;
     const run = new MethodRun(place, async () => {
       const piped = await this.#piped(work);
-      // The delay may run elsewhere by now.
+      // Another node may run the delay now.
       ctx.signal.throwIfAborted();
       await adopted(invoke(piped));
     });
@@ -217,7 +216,7 @@ export class EnhancedMethod {
     return { ...delay, payload } as Delay;
   }
 
-  /** A filter reports an error, or throws another one in its place. That it returns does not undo the error. */
+  /** A filter reports an error, or throws another one instead. Returning does not clear it. */
   async #filter(error: unknown, args: HandlerCallArguments): Promise<void> {
     if (isVerdict(error)) return;
     const filtered: unknown = this.enhancers.filters.invokeCustomFilters(error, this.#host(args));
@@ -232,7 +231,7 @@ export class EnhancedMethod {
   }
 }
 
-/** What an Observable emits is dropped; its error is not. */
+/** Emitted values are dropped; an error is thrown. */
 async function ended(result: unknown): Promise<void> {
   if (!isObservable(result)) return;
   await new Promise<void>((resolve, reject) => {
@@ -244,7 +243,7 @@ interface Subscribable {
   subscribe(observer: { error: (error: unknown) => void; complete: () => void }): unknown;
 }
 
-/** Of whatever copy of RxJS. */
+/** Of any copy of RxJS. */
 const isObservable = (value: unknown): value is Subscribable =>
   typeof value === 'object' &&
   value !== null &&
@@ -253,7 +252,7 @@ const isObservable = (value: unknown): value is Subscribable =>
 
 export type InstanceWrapper = ReturnType<DiscoveryService['getProviders']>[number];
 
-/** A method of a provider or controller that discovery found. */
+/** A method of a provider or controller, found by discovery. */
 export interface FoundMethod {
   wrapper: InstanceWrapper;
   instance: object;
@@ -262,6 +261,6 @@ export interface FoundMethod {
   place: string;
 }
 
-/** It has one instance for all. */
+/** Whether it has a single instance. */
 export const isStatic = (wrapper: InstanceWrapper): boolean =>
   wrapper.isDependencyTreeStatic() && !wrapper.isTransient;

@@ -36,7 +36,7 @@ import { type FoundMethod, type InstanceWrapper, isStatic } from './enhanced-met
 import { type Handler, HandlerRegistry, limitsOf } from './handler.registry.js';
 import { Invoker } from './invoker.js';
 
-/** The part of a {@link Handler} that comes from its `@OnDelay` and the module's options. */
+/** The part of a {@link Handler} that comes from `@OnDelay` and the module's options. */
 type HandlerSettings = Pick<
   Handler,
   | 'name'
@@ -52,7 +52,7 @@ type HandlerSettings = Pick<
   | 'readPayload'
 > & { enhancers: DelayEnhancers };
 
-/** Delays of one call: they travel in one statement each way, and are held in memory with their payloads. */
+/** Delays per call: one statement carries them each way, and memory holds their payloads. */
 const BATCH_MAX = 1_000;
 
 const ON_DELAY_OPTIONS = Object.keys({
@@ -70,8 +70,8 @@ const ON_DELAY_OPTIONS = Object.keys({
 } satisfies Record<keyof OnDelayBatchOptions, true>);
 
 /**
- * @param place whose `@OnDelay` it is, for the message
- * @param onBackoffFault hears of a backoff function that throws or answers no duration
+ * @param place of the `@OnDelay`, for the message
+ * @param onBackoffFault receives the failure of a backoff function, or of its result
  * @throws DelayConfigError naming the place and the option
  */
 export function handlerSettings(
@@ -94,7 +94,7 @@ export function handlerSettings(
       limits: limitsOf(all, perGroup),
       batch: batch === undefined ? null : checkBatch(batch),
       timeoutMs,
-      // A fenced attempt is not renewed: its lease must last from the start.
+      // A fenced attempt is not renewed: the first lease must last.
       leaseMs: isTransactional ? Math.max(timeoutMs, defaults.leaseMs) : defaults.leaseMs,
       maxAttempts: maxAttempts === undefined ? defaults.maxAttempts : checkMaxAttempts(maxAttempts),
       backoffMs: backoffPolicy(backoff, defaults.backoff, onBackoffFault),
@@ -117,7 +117,7 @@ function backoffPolicy(
   return (attempt) => backoffMs(own, attempt);
 }
 
-/** The function's answer is checked each time. */
+/** Its result is checked on each call. */
 function isBackoffFunction(backoff: unknown): backoff is BackoffFunction {
   return typeof backoff === 'function' && !isClass(backoff);
 }
@@ -137,10 +137,10 @@ function checkBatch(value: unknown): number {
   );
 }
 
-/** To be done when all handlers are known. */
+/** Runs when all handlers are known. */
 type Later = () => void | Promise<void>;
 
-/** Finds the methods with `@OnDelay` and `@OnDelayEvent` in all providers and controllers of the application. */
+/** Finds methods with one of this library's decorators in all providers and controllers. */
 @Injectable()
 export class HandlerExplorer {
   constructor(
@@ -153,16 +153,16 @@ export class HandlerExplorer {
   ) {}
 
   /**
-   * Fills the registry; to be called once, in `onModuleInit`, when all instances exist.
-   *
-   * @throws DelayConfigError for unusable options, and for two handlers of one name; what a codec or a schema throws
+   * Fills the registry. Call it once, in `onModuleInit`, when all instances exist.
+   * @throws DelayConfigError for invalid options or two handlers of one name; codec and schema
+   * errors
    */
   async explore(): Promise<void> {
     const seen = new Set<object>();
     const later: Later[] = [];
     for (const wrapper of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
       const instance: unknown = wrapper.isAlias ? undefined : instanceOf(wrapper);
-      // One instance under several tokens is still one handler.
+      // One instance under several tokens is one handler.
       if (typeof instance !== 'object' || instance === null || seen.has(instance)) continue;
       seen.add(instance);
       this.exploreInstance(wrapper, instance, later);
@@ -170,7 +170,7 @@ export class HandlerExplorer {
     for (const add of later) await add();
   }
 
-  /** @param later gets what belongs to a handler that may be found later, or takes time */
+  /** @param later collects work that needs all handlers, or takes time */
   private exploreInstance(wrapper: InstanceWrapper, instance: object, later: Later[]): void {
     const prototype: unknown = Object.getPrototypeOf(instance);
     if (typeof prototype !== 'object' || prototype === null) return;
@@ -191,7 +191,7 @@ export class HandlerExplorer {
         });
       }
       for (const name of deadNamesOf(prototype, methodName)) {
-        // A guard that refused would put the dead letter off for ever.
+        // A refusing guard would postpone the dead letter forever.
         const invoke = this.invoker.of(found, false);
         later.push(() => {
           const checked = atStart(place, () => checkName(name));
@@ -207,7 +207,7 @@ export class HandlerExplorer {
     }
   }
 
-  /** What takes no time is refused in the order of the code. */
+  /** Synchronous refusals come in source order. */
   private declare(prototype: object, methodName: string, place: string, later: Later[]): void {
     const handled = onDelayMetadata(prototype, methodName).map(({ name }) => name);
     for (const { name, options } of repeatDelayMetadata(prototype, methodName)) {
@@ -215,14 +215,14 @@ export class HandlerExplorer {
       const declaration = atStart(place, () => declarationOf(name, options, payloads));
       if (!handled.includes(name)) {
         throw new DelayConfigError(
-          `${place}: @RepeatDelay('${String(name)}') stands beside the @OnDelay of that name, and there is none`,
+          `${place}: @RepeatDelay('${String(name)}') needs an @OnDelay of that name on the same method`,
         );
       }
       if (!(declaration instanceof Promise)) {
         this.registry.declare(declaration, place);
         continue;
       }
-      // Whatever is refused before it is asked for ends the start, and not the process.
+      // A rejection before it is awaited must fail the start, not end the process.
       void unheard(declaration);
       later.push(async () => {
         const answer = await outcomeOf(declaration);
@@ -231,7 +231,7 @@ export class HandlerExplorer {
     }
   }
 
-  /** What a listener returns is not awaited; an unhandled rejection would end the process. */
+  /** Does not await the listener. An unhandled rejection would end the process. */
   private listen(
     event: keyof DelayEventMap,
     instance: object,
@@ -245,7 +245,7 @@ export class HandlerExplorer {
     this.events.on(event, (...args: unknown[]) => void call(args).catch(advise));
   }
 
-  /** Logged once: a backoff function that fails would fail at every retry. */
+  /** Logged once: a failing backoff function would fail at every retry. */
   private onceAdvised(messageOf: (error: string) => string): (error: unknown) => void {
     let isSaid = false;
     return (error) => {
@@ -256,15 +256,15 @@ export class HandlerExplorer {
   }
 }
 
-/** Of a factory whose instances belong to requests Nest has none: its token says what it makes, if that is a class. */
+/** A factory with an instance per request has none yet; a class as its token has the methods. */
 function instanceOf(wrapper: InstanceWrapper): unknown {
   const { instance, token } = wrapper;
   if (instance != null || isStatic(wrapper) || typeof token !== 'function') return instance;
-  // An arrow function has no prototype.
+  // Arrow functions have no prototype.
   return Object.create((token.prototype ?? null) as object | null);
 }
 
-/** For who reads it at a place that can say where it comes from. */
+/** The outcome as a function, so that the caller can name the place when it throws. */
 const outcomeOf = <T>(promise: Promise<T>): Promise<() => T> =>
   promise.then(
     (value) => () => value,

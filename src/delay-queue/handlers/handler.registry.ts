@@ -10,21 +10,21 @@ import { checkKnownOptions } from '../config/known-options.js';
 import type { PayloadReader } from '../config/payloads.js';
 import type { Declaration } from './decorated-method.js';
 
-/** What all nodes together may begin, of a name or of each of its groups. */
+/** Limits over all nodes, for a name or for each of its groups. */
 export interface LimitOptions {
   /** Attempts that run at a time, 1 to 10,000. */
   concurrency?: number;
-  /** Attempts that begin within any time so long: up to 100,000 in 100 ms to a day. */
+  /** Attempts that start within any period `per`: up to 100,000, in 100 ms to 1 day. */
   rateLimit?: { max: number; per: Duration };
 }
 
-/** A limit as the claim knows it. */
+/** A limit in the form that the claim uses. */
 export interface Limit {
-  /** 0: any number. */
+  /** 0: unlimited. */
   concurrency: number;
-  /** Attempts that may begin at once after a rest; 0: any number. */
+  /** Attempts that may start at once after an idle period; 0: unlimited. */
   burst: number;
-  /** How many more may begin with each millisecond. */
+  /** Further attempts that may start per millisecond. */
   refillPerMs: number;
 }
 
@@ -36,13 +36,13 @@ export interface HandlerLimits {
 const CONCURRENCY_MAX = 10_000;
 const RATE_MAX = 100_000;
 
-/** The part of a rate that may begin together: one by one, each would be a claim of its own. */
+/** `max / 25` attempts may start together: one by one, each would need its own claim. */
 const BURST_PART = 25;
 
 const NO_LIMIT: Limit = { concurrency: 0, burst: 0, refillPerMs: 0 };
 
 /**
- * @returns null when there is none
+ * @returns null if there is no limit
  * @throws DelayInvalidError naming the option
  */
 export function limitsOf(all: unknown, perGroup: unknown): HandlerLimits | null {
@@ -64,8 +64,8 @@ function limitOf(value: unknown, option: string): Limit {
 }
 
 /**
- * A bucket of `burst` that is refilled: within any time `per` no more can begin than it holds and gets, and that is
- * `max`. A full bucket therefore slows the refill by as much, a 25th.
+ * A token bucket of `burst`, refilled at a steady rate. In any period `per`, at most its content
+ * plus the refill can start, which is `max`. So a full bucket costs a 25th of the refill rate.
  */
 function bucketOf(value: unknown): Pick<Limit, 'burst' | 'refillPerMs'> {
   const given = checkKnownOptions(value, 'rateLimit', ['max', 'per']);
@@ -73,43 +73,41 @@ function bucketOf(value: unknown): Pick<Limit, 'burst' | 'refillPerMs'> {
     const max = checkInteger(given['max'], 'max', 1, RATE_MAX);
     const perMs = parseDurationBetween(given['per'], 'per', '100ms', '1d');
     const burst = Math.floor(max / BURST_PART);
-    // One by one they are `per / max` apart, and the next one after `max` of them begins when `per` is over.
+    // At `per / max` apart, the one after `max` of them starts when `per` is over.
     if (burst <= 1) return { burst: 1, refillPerMs: max / perMs };
     return { burst, refillPerMs: (max - burst) / perMs };
   });
 }
 
-/** A method with `@OnDelay`, ready to run, with the module's defaults filled in. */
+/** A method with `@OnDelay`, ready to run, with the module's defaults. */
 export interface Handler {
   readonly name: string;
   readonly transactional: boolean;
   /** Calls at a time on this node. */
   readonly concurrency: number;
-  /** Of all nodes together; null: none. */
+  /** Limits over all nodes; null: none. */
   readonly limits: HandlerLimits | null;
-  /** Delays of one call, at most; null: the method takes a single delay. */
+  /** Most delays per call; null: the method takes a single delay. */
   readonly batch: number | null;
   readonly timeoutMs: number;
-  /** How long a claim of this name holds; the claim of a transactional handler covers the whole timeout. */
+  /** Lease of a claim of this name. For a transactional handler it covers the whole timeout. */
   readonly leaseMs: number;
   readonly maxAttempts: number;
-  /** How long to wait after a failed attempt, counted from 1. */
+  /** Pause after a failed attempt, counted from 1. */
   readonly backoffMs: BackoffPolicy;
-  /** What surrounds each call: the first outside. */
+  /** Middleware of each call, outermost first. */
   readonly around: readonly AroundFunction[];
-  /** The method with `@OnDeadDelay` of that name, if there is one. */
+  /** The method with `@OnDeadDelay` of that name, if any. */
   readonly onDead?: DeadHandler;
-  /** Undefined when the handler gets what is stored. */
+  /** Undefined if the handler receives what is stored. */
   readonly readPayload: PayloadReader | undefined;
   /** For messages: `OrderTimers.close (OrdersModule)`. */
   readonly place: string;
   /**
-   * Runs the method. Throws or rejects with the method's own error.
-   *
+   * Runs the method. Throws or rejects with the method's error.
    * @param work a list for a batch handler
-   * @param ctx with `manager` when the handler is transactional, with `fail` and `postpone` for a
-   * batch handler
-   * @returns the method's answer: a promise, or nothing
+   * @param ctx has `manager` for a transactional handler, `fail` and `postpone` for a batch handler
+   * @returns the method's result: a promise, or nothing
    */
   invoke(work: Delay | Delay[], ctx: DelayContext): unknown;
 }
@@ -122,16 +120,16 @@ export interface DeadHandler {
   invoke(delay: Delay, ctx: DeadDelayContext): unknown;
 }
 
-/** Delays that recur, of one application. */
+/** Most `@RepeatDelay` of one application. */
 const DECLARATIONS_MAX = 1_000;
 
-/** The handlers of this node, one for each name, and the delays that recur. Filled at start, then only read. */
+/** Handlers of this node, one per name, and recurring delays. Filled at start, then read-only. */
 @Injectable()
 export class HandlerRegistry {
   private readonly handlers = new Map<string, Handler>();
   private readonly declared = new Map<string, { declaration: Declaration; place: string }>();
 
-  /** @throws DelayConfigError naming both places, when the name has a handler already */
+  /** @throws DelayConfigError naming both places if the name already has a handler */
   add(handler: Handler): void {
     const other = this.handlers.get(handler.name);
     if (other !== undefined) {
@@ -143,8 +141,8 @@ export class HandlerRegistry {
   }
 
   /**
-   * To be called when all handlers are there.
-   * @throws DelayConfigError for a name without a handler here, and for a second one of a name
+   * Call it when all handlers are added.
+   * @throws DelayConfigError for a name without a handler here, and for a second method of a name
    */
   addOnDead(name: string, onDead: DeadHandler): void {
     const handler = this.handlers.get(name);
@@ -162,8 +160,8 @@ export class HandlerRegistry {
   }
 
   /**
-   * Declares a delay that recurs.
-   * @throws DelayConfigError naming both places, when its name has one of that key already
+   * Declares a recurring delay.
+   * @throws DelayConfigError naming both places if that name already has one with this key
    */
   declare(declaration: Declaration, place: string): void {
     const { name, key } = declaration;
@@ -187,7 +185,9 @@ export class HandlerRegistry {
     return [...this.handlers.keys()];
   }
 
-  /** Names whose groups have limits: all delays of such a group belong to one node, which knows what it runs of it. */
+  /**
+   * Names with limits per group. One node owns all delays of such a group, and so knows what runs.
+   */
   limitedByGroup(): Set<string> {
     return new Set(
       this.all()
@@ -196,7 +196,7 @@ export class HandlerRegistry {
     );
   }
 
-  /** Delays of one call, at most: a claim takes at least so many. */
+  /** Most delays per call: a claim takes at least that many. */
   get batchMax(): number {
     return Math.max(1, ...this.all().map(({ batch }) => batch ?? 1));
   }

@@ -14,7 +14,7 @@ import { NestEnhancers } from './nest-enhancers.js';
 
 type Invoke = (work: Delay | Delay[], ctx: DelayContext | DeadDelayContext) => unknown;
 
-/** Makes what calls the methods that were found. */
+/** Makes the functions that call handler methods. */
 @Injectable()
 export class Invoker {
   constructor(
@@ -23,11 +23,10 @@ export class Invoker {
   ) {}
 
   /**
-   * A request-scoped or transient provider gets a new instance for each attempt. Any other provider has one
-   * instance, which discovery found.
-   *
-   * @param enhancers whose guards, interceptors, pipes and filters take part
-   * @throws DelayConfigError for one that Nest would leave out
+   * A request-scoped or transient provider gets a new instance per attempt; any other has the
+   * single instance that discovery found.
+   * @param enhancers which guards, interceptors, pipes and filters apply
+   * @throws DelayConfigError for an enhancer that Nest would skip
    */
   of(found: FoundMethod, enhancers: DelayEnhancers): Invoke {
     if (enhancers !== false) this.nest.check(found);
@@ -53,7 +52,7 @@ export class Invoker {
     return contextId;
   }
 
-  /** In its own module: another one may provide another class for the same token. */
+  /** In its own module: another module may provide another class for the same token. */
   private resolve({ token, host }: InstanceWrapper, contextId: ContextId): Promise<object> {
     const ofHost = host?.providers.get(ModuleRef)?.instance as ModuleRef | undefined;
     if (ofHost !== undefined) return ofHost.resolve<object>(token, contextId, { strict: true });
@@ -66,7 +65,7 @@ function invokeOf(
   target: object,
   enhanced: EnhancedMethod | undefined,
 ): Invoke {
-  // Looked up at each call, so that a spy or a patch of the method takes effect.
+  // Looked up on each call, so that a spy or patch of the method takes effect.
   const call: Invoke = (work, ctx) => Reflect.get(target, methodName).call(target, work, ctx);
   if (enhanced === undefined) return call;
   return (work, ctx) => enhanced.call([work, ctx], (piped) => call(piped, ctx));

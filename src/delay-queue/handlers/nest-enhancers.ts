@@ -18,7 +18,7 @@ import { DelayConfigError } from '../api/errors.js';
 import type { DelayEnhancers } from '../config/options.js';
 import { EnhancedMethod, type FoundMethod, nestParts, type NestParts } from './enhanced-method.js';
 
-/** What is global: in the order of Nest, before what stands at a class. */
+/** Global enhancers. In Nest's order they come before those of a class. */
 interface Globals {
   guards: CanActivate[];
   interceptors: NestInterceptor[];
@@ -28,7 +28,7 @@ interface Globals {
 
 const NONE: Globals = { guards: [], interceptors: [], pipes: [], filters: [] };
 
-/** Where Nest's decorators leave what they are given. */
+/** Metadata keys of Nest's decorators. */
 const METADATA = {
   '@UseGuards': '__guards__',
   '@UseInterceptors': '__interceptors__',
@@ -47,12 +47,14 @@ export class NestEnhancers {
     @Optional() private readonly moduleRef: ModuleRef,
   ) {}
 
-  /** Of those that are global one has another instance for each request. */
+  /** Whether a global enhancer has an instance per request. */
   areScoped(enhancers: DelayEnhancers): boolean {
     return enhancers === 'all' && Object.values(this.#scoped()).some(({ length }) => length > 0);
   }
 
-  /** @throws DelayConfigError for a class that Nest does not know there: it leaves such a guard out without a word */
+  /**
+   * @throws DelayConfigError for a class without a provider: Nest would skip that guard silently
+   */
   check({ wrapper, instance, methodName, place }: FoundMethod): void {
     for (const [decorator, key] of Object.entries(METADATA)) {
       const ofClass: unknown[] = Reflect.getMetadata(key, instance.constructor) ?? [];
@@ -60,14 +62,14 @@ export class NestEnhancers {
       for (const each of [...ofClass, ...ofMethod]) {
         if (typeof each !== 'function' || wrapper.host?.injectables.has(each)) continue;
         throw new DelayConfigError(
-          `${place}: ${decorator}(${each.name}) would not run, because Nest has not made the provider from its class; ` +
+          `${place}: ${decorator}(${each.name}) would not run, because Nest did not create the provider from its class; ` +
             `list the class among the providers, or write ${decorator}(new ${each.name}())`,
         );
       }
     }
   }
 
-  /** @returns undefined when there are none: the method is called as without the option */
+  /** @returns undefined if there are none: the method is called directly */
   of(found: FoundMethod, enhancers: DelayEnhancers): EnhancedMethod | undefined {
     if (enhancers === false) return undefined;
     return this.#enhanced(found, enhancers === 'own' ? NONE : this.#globals());
@@ -93,7 +95,7 @@ export class NestEnhancers {
     };
   }
 
-  /** Those that have no single instance. */
+  /** Those without a single instance. */
   #scoped() {
     return {
       guards: this.config.getGlobalRequestGuards(),
@@ -134,7 +136,7 @@ export class NestEnhancers {
     const guards = [...globals.guards, ...nest.guardsOf.create(...where)];
     const interceptors = [...globals.interceptors, ...nest.interceptorsOf.create(...where)];
     const pipes = [...globals.pipes, ...nest.pipesOf.create(...where)];
-    // The nearest first.
+    // Nearest first.
     const filters = nest.filtersOf.create(...where);
     const ofApplication = nest.filtersOf.createConcreteContext(globals.filters).toReversed();
     const allFilters = [...filters['filters'], ...ofApplication];
@@ -148,7 +150,7 @@ export class NestEnhancers {
     );
   }
 
-  /** By the module itself: Nest's own search knows no controllers. */
+  /** Compares the module itself: Nest's own search ignores controllers. */
   #moduleKeyOf({ host }: FoundMethod['wrapper']): string {
     for (const [key, module] of this.modules) if (module === host) return key;
     return '';
@@ -156,13 +158,11 @@ export class NestEnhancers {
 }
 
 /**
- * The tokens of `@nestjs/core` are classes, and each copy of it has its own. With another copy Nest would say
- * that it cannot resolve something of this library. So every use of it is optional, and this provider,
- * which they all wait for in the end, says what is the matter.
- *
- * It stands in for `DiscoveryModule`, which says nothing better.
- *
- * @throws DelayConfigError from the factory, when the application runs on another copy
+ * Fails clearly if the application runs on another copy of `@nestjs/core`. Its tokens are classes,
+ * different in each copy, so Nest would only report that it cannot resolve a provider of this
+ * library. Therefore every injection of these tokens is optional, and all of them depend on this
+ * provider, which reports the cause. It replaces `DiscoveryModule`, whose message is no better.
+ * @throws DelayConfigError from the factory, on another copy
  */
 export const DISCOVERY: FactoryProvider<DiscoveryService> = {
   provide: DiscoveryService,
@@ -170,12 +170,12 @@ export const DISCOVERY: FactoryProvider<DiscoveryService> = {
   useFactory: (modules?: ModulesContainer) => new DiscoveryService(ofThisCopy(modules)),
 };
 
-/** @throws DelayConfigError when there is none: it is a class of another copy */
+/** @throws DelayConfigError if it is missing: the class is another copy's */
 export function ofThisCopy(modules: ModulesContainer | undefined): ModulesContainer {
   if (modules !== undefined) return modules;
   throw new DelayConfigError(
-    'the application and nestjs-delay-queue load two different copies of @nestjs/core, and the providers of one mean ' +
-      'nothing to the other; `npm ls @nestjs/core` shows them: let one version satisfy both, and install it once, ' +
+    'the application and nestjs-delay-queue load two different copies of @nestjs/core, and one does not know the ' +
+      'providers of the other; `npm ls @nestjs/core` shows them: let one version satisfy both, and install it once, ' +
       'where both find it',
   );
 }

@@ -115,7 +115,7 @@ describe('a method that is decorated', () => {
     class Wrong {}
     const act = () => Reflect.apply(decorate, undefined, at(Wrong));
     expect(act).toThrow(DelayConfigError);
-    expect(act).toThrow(`${name} stands on an ordinary method, not on ${what}`);
+    expect(act).toThrow(`${name} belongs on an ordinary method, not on ${what}`);
   });
 
   it.each<[string, (base: Type) => Type]>([
@@ -143,7 +143,7 @@ describe('a method that is decorated', () => {
       on(): void {}
     }
     expect(await refusalOf([make(Base)])).toMatch(
-      /DELAY_CONFIG \w+\.on: @OnDelay stands on what is a getter or setter by now/,
+      /DELAY_CONFIG \w+\.on: @OnDelay is on a method that has become a getter or setter/,
     );
   });
 

@@ -49,7 +49,7 @@ describe('@RepeatDelay', () => {
     [
       'without a handler of that name beside it',
       recurring([HOURLY], { name: 'test.other' }),
-      /: @RepeatDelay\('test\.other'\) stands beside/,
+      /: @RepeatDelay\('test\.other'\) needs an @OnDelay/,
     ],
     [
       'of a key that another has',
