@@ -41,11 +41,11 @@ import { WheelService } from './timer-wheel/wheel.service.js';
 import { Engine } from './worker/engine.js';
 import { ListedTasks } from './worker/listed-tasks.js';
 
-/** What is to be done at the two ends of an application's life. */
+/** What to do at the start and the end of the application. */
 interface Ends {
   /** Every provider has bootstrapped. */
   bootstrapped(): Promise<void>;
-  /** The application begins to close; no provider was told of it. Called by each of the two modules. */
+  /** The application begins to close, and no provider knows. Both modules call it. */
   closing(): Promise<void>;
 }
 
@@ -57,11 +57,11 @@ class ModuleAtAnEnd implements OnModuleDestroy {
   }
 }
 
-/** Its hooks run before those of all other modules; in Nest 10 also when the application closes. */
+/** Its hooks run before those of all other modules; in Nest 10, also on close. */
 @Module({})
 class FirstModule extends ModuleAtAnEnd {}
 
-/** Its hooks run after those of all other modules; when the application closes, before them. */
+/** Its hooks run after those of all other modules; on close, before them. */
 @Module({})
 class LastModule extends ModuleAtAnEnd implements OnApplicationBootstrap {
   async onApplicationBootstrap(): Promise<void> {
@@ -70,11 +70,12 @@ class LastModule extends ModuleAtAnEnd implements OnApplicationBootstrap {
 }
 
 /**
- * Gives the two modules their places. Nest calls the hooks of one module after those of another, sorted by their
- * distance from the root module: falling, and when the application closes rising (in Nest 10 falling, too). A module of
- * its own hears of a close before any provider does, wherever the queue is imported, and may take its time: Nest waits.
+ * Moves the two modules to the ends of Nest's hook order. Nest calls the hooks of modules by their
+ * distance from the root module: farthest first, and on close nearest first (in Nest 10 farthest
+ * first, too). So a separate module gets the close hook before any provider, wherever the queue is
+ * imported, and Nest waits for it.
  *
- * To be called while instances are made: before that Nest computes the distances, after that it sorts.
+ * Call it while instances are created: Nest computes the distances before that, and sorts after it.
  */
 function takePlaces(modules: ModulesContainer): void {
   for (const module of modules.values()) {
@@ -83,36 +84,36 @@ function takePlaces(modules: ModulesContainer): void {
   }
 }
 
-/** Says what the two do. To be called when all instances are there. */
+/** Sets what both modules do. Call it when all instances exist. */
 function hearEnds(modules: ModulesContainer, ends: Ends): void {
   for (const { instance } of modules.values()) {
     if (instance instanceof ModuleAtAnEnd) instance.ends = ends;
   }
 }
 
-/** By a text: another copy of this package has another class. */
+/** A text: another copy of this package has another class. */
 const MARK = Symbol.for('nestjs-delay-queue:module');
 
-/** What `useClass` and `useExisting` of `forRootAsync` implement. */
+/** Implemented by the `useClass` and `useExisting` of `forRootAsync`. */
 export interface DelayQueueOptionsFactory {
   createDelayQueueOptions(): DelayQueueOptions | Promise<DelayQueueOptions>;
 }
 
-/** Where the module stands in the application, beside the options of the queue itself. */
+/** Options of the module itself, beside those of the queue. */
 export interface DelayQueueModuleExtras {
-  /** `false`: only modules that import the one with `forRoot` see its services. Default `true`. */
+  /** `false`: only modules that import the one with `forRoot` get its services. Default `true`. */
   isGlobal?: boolean;
   /**
-   * The DataSource that the delays live in: its name in `TypeOrmModule.forRoot({ name })`, or the
-   * token under which it is provided. Default: the application's default DataSource.
+   * DataSource of the delays: a name from `TypeOrmModule.forRoot({ name })`, or an injection token.
+   * Default: the application's default DataSource.
    */
   dataSource?: DataSourceChoice;
 }
 
-/** What `forRoot` takes. */
+/** Options of `forRoot`. */
 export type DelayQueueModuleOptions = DelayQueueOptions & DelayQueueModuleExtras;
 
-/** What `forRootAsync` takes: `imports`, `inject`, and one of `useFactory`, `useClass`, `useExisting`. */
+/** Options of `forRootAsync`: `imports`, `inject`; `useFactory`, `useClass` or `useExisting`. */
 export type DelayQueueModuleAsyncOptions = ConfigurableModuleAsyncOptions<
   DelayQueueOptions,
   'createDelayQueueOptions'
@@ -172,14 +173,14 @@ const SERVICES = [DelayService, DelayAdmin, DelayWorker, WheelService, DelayEven
 
 function refuseWithoutForRoot(): never {
   throw new DelayConfigError(
-    'DelayQueueModule is imported without forRoot(). Its services are there for all modules after ' +
+    'DelayQueueModule is imported without forRoot(). Its services are available to all modules after ' +
       'one DelayQueueModule.forRoot() in the root module; with isGlobal: false, let the module ' +
       'that calls forRoot() export DelayQueueModule, and import that one',
   );
 }
 
 /**
- * Durable delays on the application's own Postgres. Imported once; global by default.
+ * Durable delays in the application's own Postgres. Import it once; it is global by default.
  *
  * ```ts
  * @Module({
@@ -191,7 +192,7 @@ function refuseWithoutForRoot(): never {
  * export class AppModule {}
  * ```
  */
-// What forRoot provides takes the places of these.
+// The providers of forRoot replace these.
 @Module({
   providers: SERVICES.map((provide) => ({ provide, useFactory: refuseWithoutForRoot })),
   exports: SERVICES,
@@ -203,19 +204,19 @@ export class DelayQueueModule
   /** @internal */
   static readonly [MARK] = true;
 
-  /** @param options all optional; beside them `isGlobal` and `dataSource` */
+  /** @param options all optional, with `isGlobal` and `dataSource` among them */
   static override forRoot(options: DelayQueueModuleOptions = {}): DynamicModule {
     checkModuleOptions(options);
     return super.forRoot(options);
   }
 
-  /** `isGlobal` and `dataSource` stand beside the factory, which answers {@link DelayQueueOptions}. */
+  /** `isGlobal` and `dataSource` go beside the factory, which returns {@link DelayQueueOptions}. */
   static override forRootAsync(options: DelayQueueModuleAsyncOptions): DynamicModule {
     checkAsyncOptions(options);
     return super.forRootAsync(options);
   }
 
-  /** @internal Nest's to call: its parameters would lead the declarations into the engine. */
+  /** @internal For Nest: its parameters would pull the engine into the type declarations. */
   constructor(
     @Optional() private readonly modules: ModulesContainer,
     @Optional() private readonly explorer: HandlerExplorer,
@@ -247,7 +248,8 @@ export class DelayQueueModule
       bootstrapped: () => engine.bootstrapped(),
       closing: async () => {
         wheel.beforeApplicationShutdown();
-        // Whatever went wrong is told by `beforeApplicationShutdown`: Nest would skip all hooks that follow.
+        // `beforeApplicationShutdown` reports the failure. An error here would make Nest skip later
+        // hooks.
         await engine.close().catch(() => {});
       },
     });
@@ -258,7 +260,7 @@ export class DelayQueueModule
     return this.engine.start();
   }
 
-  /** Here and not in a later hook: TypeORM closes its DataSource in `onApplicationShutdown`. */
+  /** Not in a later hook: TypeORM closes its DataSource in `onApplicationShutdown`. */
   beforeApplicationShutdown(): Promise<void> {
     return this.engine.stop();
   }

@@ -42,23 +42,24 @@ import { checkKnownOptions } from './config/known-options.js';
 import { parseRescheduleTo } from './config/due-times.js';
 
 /**
- * For those who look after the delays of an application: a page for its support, a script after an incident.
+ * Administration of delays: for a support page, or a script after an incident.
  *
- * Each change is about a list of up to 10,000 delays, or about all that match a filter.
+ * A change takes a list of up to 10,000 delays, or a filter.
  *
- * - A list is one transaction, and answers one result per delay, in their order.
- * - A filter is a transaction for each page of 1,000, and answers how many there were. A delay is changed only if it
- *   still matches at that moment. `count` says beforehand how many there are.
+ * - A list is one transaction and returns one result per delay, in their order.
+ * - A filter is one transaction per page of 1,000 and returns counts. A delay changes only if it
+ *   still matches by then. `count` returns their number beforehand.
  *
- * With `manager` all of it is part of the caller's transaction.
+ * With `manager`, all of it is part of the caller's transaction.
  *
  * ```ts
  * await this.admin.retryDead([{ name: 'order.close', key: '42' }, { id: '1017' }]);
  * await this.admin.retryDead({ name: 'order.close', error: 'ECONNREFUSED' }, { onProgress: console.log });
  * ```
  *
- * What is not acceptable throws `DelayInvalidError`, which names the field. Rows that another session has locked are waited for;
- * outside of a caller's transaction for 10 s, then `DelayUnstableError` says that nothing of this page was written.
+ * Invalid arguments throw `DelayInvalidError`, which names the field. A call waits for rows locked
+ * by other sessions; outside a caller's transaction for 10 s, then it throws `DelayUnstableError`
+ * and nothing of this page was written.
  */
 @Injectable()
 export class DelayAdmin {
@@ -66,24 +67,25 @@ export class DelayAdmin {
   constructor(private readonly producer: Producer) {}
 
   /**
-   * Lists what matches, a page at a time: `limit` delays (1 to 1,000, 100 if not said) with ids above `after`.
-   * @returns live delays, dead letters included, in the order of their ids, and what each waits for; `{}` matches all
+   * Lists live delays that match, by page: `limit` delays (1 to 1,000, default 100) after id
+   * `after`.
+   * @returns live delays, dead letters included, by id, and what each waits for; `{}` matches all
    */
   async list(filter: DelayFilter, options: PageOptions = {}): Promise<ListedDelay[]> {
     const page = pageOf(options);
     return await this.producer.matching.list(filterOf(filter, { mayBeEmpty: true }), page, options);
   }
 
-  /** Counts what matches. @returns a number */
+  /** Counts live delays that match. @returns a number */
   async count(filter: DelayFilter, options: InTransaction = {}): Promise<number> {
     checkKnownOptions(options, 'options', ['manager']);
     return await this.producer.matching.count(filterOf(filter, { mayBeEmpty: true }), options);
   }
 
   /**
-   * Lists what has ended and matches, newest first, a page at a time. With a key or a group it reads what these have, else
-   * all lines up to the last of the page.
-   * @returns a page of `history`, and what the next one is `after`; `{}` matches all
+   * Lists ended delays that match, newest first, by page. With a key or a group it reads only their
+   * entries, otherwise all entries up to the end of the page.
+   * @returns a page of `history`, and the `after` of the next one; `{}` matches all
    */
   async history(filter: HistoryFilter, options: HistoryPageOptions = {}): Promise<HistoryPage> {
     const page = storyPageOf(options, { among: 'ended', behind: undefined });
@@ -91,13 +93,13 @@ export class DelayAdmin {
   }
 
   /**
-   * Tells everything about one business key, across names, or about what matches a filter: all of a customer, also what
-   * is past.
+   * Reads the story of one business key, across names, or of a filter, such as one customer: live
+   * and ended delays, by page.
    *
    * ```ts
    * const { delays, history, next } = await this.admin.story({ group: 'customer-7' }, { limit: 50 });
    * ```
-   * @returns a page: what lives and what it waits for, then what became of the rest, newest first; and what the next page is `after`
+   * @returns live delays and what each waits for, then ended ones, newest first; the next `after`
    */
   async story(about: string | StoryFilter, options: HistoryPageOptions = {}): Promise<KeyStory> {
     const page = storyPageOf(options, { among: 'live', behindId: 0 });
@@ -105,8 +107,9 @@ export class DelayAdmin {
   }
 
   /**
-   * Counts the delays of each name, what of it is late, paused and limited, and who runs it. Reads the whole table.
-   * @returns what there is of each name, the live nodes, and what is paused
+   * Counts the delays of each name: late, paused and throttled ones, and the nodes that serve it.
+   * Reads the whole table.
+   * @returns counts per name, the live nodes, and the pauses
    */
   async stats(options: InTransaction = {}): Promise<DelayStats> {
     checkKnownOptions(options, 'options', ['manager']);
@@ -114,12 +117,12 @@ export class DelayAdmin {
   }
 
   /**
-   * Counts what matches for each group of a name: `limit` groups (1 to 1,000, 100 if not said), those with the most
-   * `overdue` first, or the most of what `orderBy` says.
+   * Counts matching delays per group of a name, for `limit` groups (1 to 1,000, default 100), most
+   * `overdue` first, or by `orderBy`.
    *
-   * With `group` or `groupPrefix` it reads what these groups have, with `state: 'dead'` the dead letters, else the
-   * whole table. Delays without a group are left out.
-   * @returns what there is of each group, and whether it is paused
+   * With `group` or `groupPrefix` it reads only these groups, with `state: 'dead'` only dead
+   * letters, otherwise the whole table. Delays without a group are left out.
+   * @returns counts per group, and whether it is paused or throttled
    */
   async groupStats(
     filter: DelayFilter = {},
@@ -129,7 +132,7 @@ export class DelayAdmin {
     return await this.producer.matching.groupStats(which, topGroupsOf(options), options);
   }
 
-  /** Removes delays that no attempt holds, dead letters too; with `running: 'abort'` those that run, too. */
+  /** Removes delays, also dead letters; with `running: 'abort'`, also those that run. */
   cancel(targets: readonly DelayTarget[], options?: CancelOptions): Promise<CancelResult[]>;
   cancel(filter: DelayFilter, options: AbortMatchingOptions): Promise<AbortCounts>;
   cancel(
@@ -146,7 +149,7 @@ export class DelayAdmin {
     return await this.producer.matching.cancelMatching(which, options);
   }
 
-  /** Moves delays that no attempt holds to another time, with all their attempts. */
+  /** Moves delays that no attempt holds to another time and restores all their attempts. */
   reschedule(
     targets: readonly DelayTarget[],
     to: RescheduleTo,
@@ -166,7 +169,7 @@ export class DelayAdmin {
     return await this.producer.matching.changeGiven('reschedule', which, options, move);
   }
 
-  /** Makes delays due now that wait for their due time or for their next attempt. Attempts stay counted. */
+  /** Makes delays due now that wait for their due time or next attempt. Attempts stay counted. */
   runNow(targets: readonly DelayTarget[], options?: InTransaction): Promise<RunNowResult[]>;
   runNow(
     filter: DelayFilter,
@@ -206,9 +209,10 @@ export class DelayAdmin {
   }
 
   /**
-   * From now on no delay of that name, or of one group of it, begins on any node; what runs goes on.
+   * Pauses a name, or one group of it, on all nodes: no delay of it starts. Running attempts go on.
    *
-   * What is claimed while this call commits may still begin. Due times stay. It survives restarts. A second call changes it.
+   * Delays claimed while this call commits may still start. Due times do not change. A pause
+   * survives restarts; a second call replaces it.
    *
    * ```ts
    * await this.admin.pause('sms.send', { reason: 'the provider is down', for: '2h' });
@@ -220,7 +224,7 @@ export class DelayAdmin {
     return await this.producer.pausing.pause(what, reason, until, options);
   }
 
-  /** Ends a pause: what was due meanwhile begins. @returns the pause that ended, or `null` */
+  /** Ends a pause: overdue delays start. @returns the pause that ended, or `null` */
   async resume(name: DelayName, options: ResumeOptions = {}): Promise<DelayPause | null> {
     const given = checkKnownOptions(options, 'options', ['group', 'manager']);
     return await this.producer.pausing.resume(pausableOf(name, given), options);

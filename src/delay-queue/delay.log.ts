@@ -4,22 +4,22 @@ import { describeError } from './api/error-text.js';
 import { LogLines } from './api/printable.js';
 
 const TROUBLE_EVERY_MS = 60_000;
-/** What works for so long works again; until then its next statement may hang, which is known after 15 s. */
+/** A task that works for this long has recovered. A hanging statement would show after 15 s. */
 const WORKS_AGAIN_AFTER_MS = 20_000;
 const NAMES_LISTED = 50;
 
 /**
- * What the library logs of itself, in one place, under the context `DelayQueue`; `delay.trace.ts` follows
- * chosen delays. Payloads are never logged. A healthy node says two lines: that it began, and that it ended.
+ * All log lines of the library, with the context `DelayQueue`, except those of `delay.trace.ts`.
+ * Payloads are never logged. A healthy node logs two lines: at its start and at its end.
  */
 @Injectable()
 export class DelayLog {
   readonly #logger = new LogLines('DelayQueue');
-  /** When each trouble was last said: an outage is a line a minute, not ten thousand, also where it comes and goes. */
+  /** When each failure was last logged: even an intermittent outage is one line a minute. */
   readonly #troubled = new Map<string, number>();
-  /** What is said to be in trouble. */
+  /** Failures that were logged and not yet reported as recovered. */
   readonly #open = new Set<string>();
-  /** What works again, as far as is known. */
+  /** Failures that seem to have recovered. */
   readonly #recovering = new Map<string, NodeJS.Timeout>();
 
   constructor(events: DelayEvents) {
@@ -32,9 +32,9 @@ export class DelayLog {
     });
     events.on('withdrawn', ({ name, key, repeat }) =>
       this.#logger.warn(
-        `${name} (${key}) recurred by ${howOf(repeat)} and does no more: the code of this node does not declare it. ` +
-          'It comes back when a node starts whose code does; ' +
-          'deployments with different code are kept apart by the option deployment',
+        `${name} (${key}) recurred by ${howOf(repeat)} and was removed: the code of this node does not declare it. ` +
+          'It returns when a node starts whose code declares it; ' +
+          'the option deployment keeps deployments with different code apart',
       ),
     );
     events.on('advice', ({ message }) => this.#logger.warn(message));
@@ -45,7 +45,7 @@ export class DelayLog {
       if (this.#isQuiet(`unreadable ${of.name}`)) return;
       this.#logger.warn(
         `${shown(of)} cannot be read here and is passed on to another node: ${of.error}; ` +
-          'more of this name are not told for a minute',
+          'more of this name are not logged for a minute',
       );
     });
     events.on('dead', (of) =>
@@ -58,7 +58,9 @@ export class DelayLog {
       this.#logger.warn(`${shown(of)} lost its lease; the result of its attempt was ignored`),
     );
     events.on('lingering', ({ lingering, ...of }) =>
-      this.#logger.warn(`${shown(of)} is over but its handler still runs (${lingering} do)`),
+      this.#logger.warn(
+        `${shown(of)} is over but its handler still runs (${lingering} of this name)`,
+      ),
     );
     events.on('trouble', ({ during, error }) => this.#fails(during, error));
     events.on('recovered', ({ during }) => this.#works(during));
@@ -72,7 +74,7 @@ export class DelayLog {
     this.#logger.error(`${during} failed and is tried again: ${describeError(error)}`);
   }
 
-  /** Said when it has worked for a while, of what was said to fail. */
+  /** Logs the recovery of a logged failure after some time without another one. */
   #works(during: string): void {
     if (!this.#open.has(during)) return;
     clearTimeout(this.#recovering.get(during));
@@ -102,7 +104,7 @@ export class DelayLog {
   }
 }
 
-/** A node may serve thousands, and a line is to be read. */
+/** A node may serve thousands of names; the line stays readable. */
 function listed(names: readonly string[]): string {
   const more = names.length - NAMES_LISTED;
   return names.slice(0, NAMES_LISTED).join(', ') + (more > 0 ? ` and ${more} more` : '');
@@ -111,6 +113,6 @@ function listed(names: readonly string[]): string {
 const shown = (of: { id: string; name: string; key: string | null }): string =>
   `${of.name} #${of.id}${of.key === null ? '' : ` (${of.key})`}`;
 
-/** As the row has it, in the words of the decorator. */
+/** The row's `repeat`, in the words of the decorator. */
 const howOf = ({ every, cron, timeZone }: Readonly<Record<string, unknown>>): string =>
   JSON.stringify(every === undefined ? { cron, timeZone } : { every });

@@ -27,9 +27,9 @@ import { parseScheduleOptions } from './config/schedule-options.js';
 import { parseRescheduleTo } from './config/due-times.js';
 
 /**
- * What producers call. Every write takes `manager` and then lives and dies with the caller's
- * transaction; without one it is a transaction of its own. Inside a transactional handler a write has to say
- * which: `ctx.manager`, or `'own'`.
+ * Schedules, cancels and reads delays. With `manager`, a write commits and rolls back with the
+ * caller's transaction; without it, the write has its own transaction. Inside a transactional
+ * handler a write must name one: `ctx.manager`, or `'own'`.
  *
  * ```ts
  * await this.dataSource.transaction(async (manager) => {
@@ -39,9 +39,9 @@ import { parseRescheduleTo } from './config/due-times.js';
  * });
  * ```
  *
- * What is not acceptable throws `DelayInvalidError`, which names the field, before anything is
- * written. A caller in REPEATABLE READ can get Postgres's 40001, and two callers who touch two keys
- * in opposite orders 40P01, as with any rows.
+ * Invalid arguments throw `DelayInvalidError`, which names the field, before anything is written.
+ * As with any rows, a caller in REPEATABLE READ can get Postgres's 40001, and two callers that
+ * write two keys in opposite orders can get 40P01.
  */
 @Injectable()
 export class DelayService {
@@ -54,16 +54,15 @@ export class DelayService {
   /**
    * Schedules one delay.
    *
-   * With a `key` there is one live delay per (name, key), and `onConflict` says what becomes of one that waits already;
-   * a dead letter of that key is revived in any case.
+   * A name has at most one live delay per `key`. `onConflict` decides what happens to one that
+   * already waits; a dead letter of that key is always revived.
    *
-   * With `repeat` it recurs until it is cancelled, as one row. What recurs in that way already keeps its due time when
-   * neither `after` nor `at` is given: so the same call may be made again and again.
+   * With `repeat` the delay recurs, as one row, until it is cancelled. Without `after` and `at`, a
+   * delay that already recurs the same way keeps its due time, so the call can be repeated safely.
    *
-   * In a handler, scheduling its own name and key moves the very row on.
-   *
+   * A handler that schedules its own name and key moves its own row.
    * @param payload plain JSON, up to `payloadBytesMax` (64 KiB)
-   * @returns the verdict with `id` and `dueAt`; a row that shows the deadline stores that `dueAt`
+   * @returns the verdict with `id` and `dueAt`; store that `dueAt` in a row that shows the deadline
    * @throws DelayInvalidError, DelayConflictError (`onConflict: 'error'`), DelayUnstableError
    */
   async schedule<N extends DelayName, P = unknown>(
@@ -79,7 +78,7 @@ export class DelayService {
   /**
    * Schedules up to 10,000 delays, all or none.
    * @returns one result per item, in their order
-   * @throws DelayInvalidError also for a key that stands twice; DelayConflictError
+   * @throws DelayInvalidError, also for a duplicate key; DelayConflictError
    */
   async scheduleMany(
     items: readonly ScheduleItem[],
@@ -91,9 +90,9 @@ export class DelayService {
   }
 
   /**
-   * Removes a delay that no attempt holds, dead letters too; with `running: 'abort'` one that runs, too.
+   * Removes a delay, also a dead letter; with `running: 'abort'`, also one that runs.
    *
-   * An abort is tried for `abortWithin`, and can take so long. See {@link CancelResult}.
+   * An abort takes up to `abortWithin`. See {@link CancelResult}.
    */
   async cancel(name: DelayName, key: string, options: CancelOptions = {}): Promise<CancelResult> {
     const cancelling = cancellingOf(options);
@@ -101,10 +100,11 @@ export class DelayService {
   }
 
   /**
-   * Cancels up to 10,000 delays, by name and key or by id, none twice, in one transaction.
+   * Cancels up to 10,000 different delays, by name and key or by id, in one transaction.
    *
-   * With `running: 'abort'` and without a `manager`, what runs is cancelled in transactions of its own, when it has ended.
-   * @returns one result per target, in their order: one may be `cancelled` and the next `running`
+   * With `running: 'abort'` and without `manager`, running delays are cancelled in separate
+   * transactions, after their attempts have ended.
+   * @returns one result per target, in their order; verdicts may differ
    * @throws DelayInvalidError, DelayUnstableError
    */
   async cancelMany(
@@ -116,9 +116,9 @@ export class DelayService {
   }
 
   /**
-   * Moves a delay that no attempt holds to another time and gives it all its attempts again.
+   * Moves a delay that no attempt holds to another time and restores all its attempts.
    *
-   * `extendBy` counts from its present due time. See {@link RescheduleResult}.
+   * `extendBy` adds to its current due time. See {@link RescheduleResult}.
    */
   async reschedule(
     name: DelayName,
@@ -131,7 +131,7 @@ export class DelayService {
     return await this.producer.reschedule(target, move, options);
   }
 
-  /** Moves up to 10,000 delays, each as `reschedule` does, in one transaction. */
+  /** Moves up to 10,000 delays in one transaction, each as `reschedule` does. */
   async rescheduleMany(
     targets: readonly DelayTarget[],
     to: RescheduleTo,
@@ -142,7 +142,7 @@ export class DelayService {
     return await this.producer.many.change('reschedule', targetsOf(targets), options, move);
   }
 
-  /** Looks for the delay of that key. @returns the live delay, dead letters included, or `null` */
+  /** Finds the delay of that key. @returns the live delay, dead letters included, or `null` */
   async find<N extends DelayName>(
     name: N,
     key: string,
@@ -152,8 +152,8 @@ export class DelayService {
   }
 
   /**
-   * Tells what became of the delays of that key, for as long as `history` keeps it.
-   * @returns what ended, newest first, up to 100
+   * Reads how delays of that key ended, for as long as `history` keeps them.
+   * @returns ended delays, newest first, up to 100
    */
   async history(name: DelayName, key: string, options: InTransaction = {}): Promise<DelayRecord[]> {
     return await this.producer.history(nameAndKeyOf(name, key, options), options);

@@ -7,7 +7,7 @@ import { shown } from './config/blame.js';
 
 const VARIABLE = 'DELAY_QUEUE_DEBUG';
 
-/** A name, or a name with a key, which may hold anything but a comma. */
+/** A name, or a name with a key. A key may hold anything except a comma. */
 const ENTRY = /^[A-Za-z0-9][A-Za-z0-9._:/-]{0,99}(?::.+)?$/s;
 
 interface Traced {
@@ -17,10 +17,10 @@ interface Traced {
 }
 
 /**
- * The life of chosen delays, a line for each step, at Nest's level `debug`. Chosen by the environment
- * variable `DELAY_QUEUE_DEBUG` when the application starts: `order.close,order.remind:42`, or `*`.
+ * Traces chosen delays, one line per step, at Nest's level `debug`. The environment variable
+ * `DELAY_QUEUE_DEBUG` chooses them at start: `order.close,order.remind:42`, or `*`.
  *
- * No line holds a payload, nor the text of an error, which a handler may have made of one.
+ * No line holds a payload or an error text, which may quote one.
  */
 @Injectable()
 export class DelayTrace implements WritesTrace {
@@ -40,7 +40,7 @@ export class DelayTrace implements WritesTrace {
     this.#listen(events);
   }
 
-  /** Whether any delay is traced. Decided at the start: what is not traced costs nothing. */
+  /** Whether any delay is traced. Fixed at start: without a trace, nothing is spent on it. */
   get isOn(): boolean {
     return this.#entries.size > 0;
   }
@@ -53,7 +53,7 @@ export class DelayTrace implements WritesTrace {
   committed({ verdict, wakeMs, certain, ...of }: CommittedWrite): void {
     this.#say(of, () => {
       const wake = wakeMs === null ? '' : `, wakes at ${new Date(wakeMs).toISOString()}`;
-      return `${verdict}${wake}${certain ? '' : ' (unless a savepoint took it back)'}`;
+      return `${verdict}${wake}${certain ? '' : ' (unless a savepoint rolled it back)'}`;
     });
   }
 
@@ -82,14 +82,14 @@ export class DelayTrace implements WritesTrace {
     events.on('lingering', (of) => this.#say(of, () => `timed out, ${countOf(of)} still runs`));
   }
 
-  /** A logger that throws disturbs no caller: some of this runs inside of the caller's commit. */
+  /** A logger that throws affects no caller: some of this runs inside the caller's commit. */
   #say(of: Traced, step: () => string): void {
     if (!this.follows(of.name, of.key)) return;
     const key = of.key === null ? '' : ` (${of.key})`;
     quietly(() => this.#logger.debug(`${of.name} #${of.id}${key}: ${step()}`));
   }
 
-  /** What cannot be a name is left out with a warning: a trace must not keep an application from its start. */
+  /** Entries that cannot be names are skipped with a warning: a trace must not stop the start. */
   #entriesOf(value: string | undefined): ReadonlySet<string> {
     const entries = value?.trim() ? value.split(',').map((entry) => entry.trim()) : [];
     const [good, bad] = [new Set<string>(), entries.filter((entry) => !isEntry(entry))];

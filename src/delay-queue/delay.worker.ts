@@ -2,15 +2,15 @@ import { Injectable } from '@nestjs/common';
 import { Engine } from './worker/engine.js';
 
 /**
- * Starts and ends the worker of this node by hand: for a leader, or for tenants whose connections are opened later. With
- * `autorun: false` nothing runs before `run()`.
+ * Starts and stops the worker of this node by hand: after a leader election, or once the
+ * connections of tenants are open. With `autorun: false`, no handler runs before `run()`.
  *
  * ```ts
  * await this.worker.run();  // elected
  * await this.worker.stop(); // another one is
  * ```
  *
- * What `DelayAdmin` pauses is paused on all nodes; this is about one process.
+ * It affects this process only; `DelayAdmin.pause` affects all nodes.
  */
 @Injectable()
 export class DelayWorker {
@@ -23,11 +23,11 @@ export class DelayWorker {
   }
 
   /**
-   * Starts the worker; does nothing where it runs.
+   * Starts the worker. Does nothing if it runs.
    *
-   * While the application still starts, it resolves at once, and the worker starts when every provider has bootstrapped.
-   *
-   * @returns nothing; it runs by then
+   * While the application is still starting, it resolves at once, and the worker starts when every
+   * provider has bootstrapped.
+   * @returns nothing, once the worker runs
    * @throws DelayConfigError this node has `worker: false` or `'manual'`
    * @throws DelayShutdownError the application is closing
    */
@@ -36,12 +36,12 @@ export class DelayWorker {
   }
 
   /**
-   * Ends the worker as a shutdown does, and the node goes on scheduling.
+   * Stops the worker as a shutdown does. The node can still schedule.
    *
-   * From this moment on nothing is claimed, handlers in flight are told to give up, and waited for up to `drainTimeout`. Whatever
-   * fails meanwhile, or is not over by then, is given back without spending an attempt. `run()` starts the worker again.
-   *
-   * @returns nothing; all is written down by then
+   * It claims nothing more, aborts `ctx.signal` of handlers in flight, and waits for them up to
+   * `drainTimeout`. Attempts that fail or do not end meanwhile are given back, and no attempt is
+   * spent. `run()` starts the worker again.
+   * @returns nothing, once all outcomes are written
    */
   async stop(): Promise<void> {
     await this.engine.endRun();

@@ -1,4 +1,4 @@
-// `export *`, because only then does `declare module` merge into DelayPayloads.
+// `export *`: only then does `declare module` merge into DelayPayloads.
 export * from './api/delay.js';
 export type * from './api/contexts.js';
 export type * from './api/times.js';

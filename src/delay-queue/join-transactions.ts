@@ -9,28 +9,28 @@ import { DelayConfigError, DelayRolledBackError } from './api/errors.js';
 import { TransactionEnds } from './transactions/commit-hooks.js';
 import { joined } from './transactions/handler-context.js';
 
-/** The `TransactionHost` of `@nestjs-cls/transactional`, by what is used of it. */
+/** The used part of the `TransactionHost` of `@nestjs-cls/transactional`. */
 export interface ClsTransactionHost {
   /** The manager of the transaction around a call. */
   readonly tx: unknown;
 }
 
-/** What `initializeTransactionalContext` of `typeorm-transactional` answers, and answers again. */
+/** What `initializeTransactionalContext` of `typeorm-transactional` returns, on every call. */
 export interface TypeormTransactionalContext {
   set(key: string, value: unknown): void;
   run<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
-/** What a TransactionHost has, and TypeScript hides. */
+/** Members of a TransactionHost that TypeScript hides. */
 interface HostInside {
   readonly cls: { run<Result>(options: { ifNested: 'inherit' }, work: () => Result): Result };
   setTxInstance(manager: EntityManager): void;
 }
 
 /**
- * An `around` for applications with `@nestjs-cls/transactional`: inside a transactional handler a method with
- * `@Transactional()` is part of the attempt's transaction, as it is of any that surrounds it. Without it, the method
- * begins a second transaction beside the attempt's.
+ * Middleware (`around`) for applications with `@nestjs-cls/transactional`: inside a transactional
+ * handler, a method with `@Transactional()` joins the attempt's transaction. Without this
+ * middleware, it would begin a second one.
  *
  * ```ts
  * DelayQueueModule.forRootAsync({
@@ -38,9 +38,8 @@ interface HostInside {
  *   useFactory: (host) => ({ resolveManager: () => host.tx, around: joinTransactionHost(host) }),
  * })
  * ```
- *
- * @param host the TransactionHost of the DataSource that the delays are in
- * @throws DelayConfigError for anything else, or one of a version that is made otherwise
+ * @param host the TransactionHost of the delays' DataSource
+ * @throws DelayConfigError for anything else, and for a version with other internals
  */
 export function joinTransactionHost(host: ClsTransactionHost): AroundFunction {
   const inside = host as unknown as HostInside | undefined;
@@ -51,14 +50,14 @@ export function joinTransactionHost(host: ClsTransactionHost): AroundFunction {
   }
   return joining((manager, next) =>
     inside.cls.run({ ifNested: 'inherit' }, () => {
-      // Not taken back at the end: whatever comes later is refused, and begins no transaction of its own.
+      // Never reset: a late statement is refused, and begins no second transaction.
       inside.setTxInstance(manager);
       return next();
     }),
   );
 }
 
-/** The keys of `typeorm-transactional`: of the manager of a DataSource, and of the listeners of a transaction's end. */
+/** Context keys of `typeorm-transactional`: manager of a DataSource, hooks of a transaction. */
 const MANAGER_OF = '@transactional/data-source/';
 const HOOKS = '@transactional/hook';
 
@@ -75,9 +74,8 @@ const HOOKS = '@transactional/hook';
  *   }),
  * })
  * ```
- *
- * @param context what `initializeTransactionalContext` answers
- * @param dataSourceName the name that `addTransactionalDataSource` was given
+ * @param context the result of `initializeTransactionalContext`
+ * @param dataSourceName the name given to `addTransactionalDataSource`
  * @throws DelayConfigError for anything else
  */
 export function joinTypeormTransactional(
@@ -86,7 +84,7 @@ export function joinTypeormTransactional(
 ): AroundFunction {
   if (typeof context?.set !== 'function' || typeof context.run !== 'function') {
     throw new DelayConfigError(
-      'joinTypeormTransactional: must be given what initializeTransactionalContext() of typeorm-transactional answers',
+      'joinTypeormTransactional: must be given the result of initializeTransactionalContext() of typeorm-transactional',
     );
   }
   return joining((manager, next) => {
@@ -94,10 +92,11 @@ export function joinTypeormTransactional(
       context.set(MANAGER_OF + dataSourceName, manager);
       context.set(HOOKS, hooksOf(manager));
       await next();
-      // The context is a stack: what the handler has begun and not awaited finds its manager there as well.
+      // The context is a stack: calls that the handler started and did not await also find its
+      // manager.
       await new Promise<void>((resolve) => process.nextTick(resolve));
     };
-    // Twice, as the library itself does: the outermost one keeps nothing that is set.
+    // Twice, as the library does: its outermost context keeps nothing that is set.
     return context.run(() => context.run(inside));
   });
 }
@@ -112,7 +111,7 @@ function joining(
   };
 }
 
-/** Told when the transaction is over, in a turn of its own: what a listener throws is logged. */
+/** Emits after the transaction, in a later turn of the event loop. Listener errors are logged. */
 function hooksOf(manager: EntityManager): EventEmitter {
   const hooks = new EventEmitter();
   hooks.setMaxListeners(0);
@@ -141,6 +140,6 @@ function tell(hooks: EventEmitter, event: string, error: Error | undefined): voi
 }
 
 function logged(error: unknown): void {
-  const what = 'a listener of a transaction that has ended failed';
+  const what = 'a listener failed after its transaction had ended';
   new LogLines('DelayQueue').error(`${what}: ${describeError(error)}`, error);
 }

@@ -95,7 +95,7 @@ it.each<[keyof DelayEventMap, of: object, line: string]>([
   [
     'lingering',
     { ...OF, lingering: 2 },
-    'order.close #7 (42) is over but its handler still runs (2 do)',
+    'order.close #7 (42) is over but its handler still runs (2 of this name)',
   ],
   [
     'withdrawn',

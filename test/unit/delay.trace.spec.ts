@@ -60,7 +60,7 @@ it('a write that a savepoint may have taken back is told as such', () => {
   trace.committed({ ...write, verdict: 'cancelled', wakeMs: null, certain: true });
   expect(lines).toEqual([
     'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z',
-    'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z (unless a savepoint took it back)',
+    'a #7: scheduled, wakes at 1970-01-01T00:00:00.000Z (unless a savepoint rolled it back)',
     'a #7: cancelled',
   ]);
 });
