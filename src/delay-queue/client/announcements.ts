@@ -2,43 +2,42 @@ import type { EntityManager } from 'typeorm';
 import type { Placed, Wake } from '../store/rows/delay-rows.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 
-/** The engine, which hears of committed writes. */
+/** The engine, which is notified of committed writes. */
 export interface CommittedWrites {
   /**
    * A delay was written.
-   *
-   * @param written when: on the database's clock, as `wakeMs` is, and by `performance.now()`
-   * @param certain whether the write surely stands: a savepoint may have taken it back
+   * @param written when, on the database's clock (as `wakeMs`) and by `performance.now()`
+   * @param certain false if a rollback to a savepoint may have undone the write
    */
   announce(
     wake: Wake,
     written: { databaseMs: number; monotonicMs: number },
     certain: boolean,
   ): void;
-  /** The row of that id is gone. */
+  /** The row with that id is gone. */
   disarm(id: number): void;
-  /** Names or groups are paused, or go on. */
+  /** Names or groups were paused or resumed. */
   pausesChanged(): void;
-  /** A key that runs is to run once more. */
+  /** A running key is to run once more. */
   rerunAsked(): void;
 }
 
-/** A write that has been committed, as a trace tells of it. */
+/** A committed write, as a trace reports it. */
 export interface CommittedWrite {
   id: number;
   name: string;
   key: string | null;
-  /** What the caller was answered. */
+  /** The verdict that the caller got. */
   verdict: string;
-  /** Null when nothing waits any more. */
+  /** Null when the delay no longer waits. */
   wakeMs: number | null;
   /** As in {@link CommittedWrites}. */
   certain: boolean;
 }
 
-/** Who follows the life of chosen delays. */
+/** Traces the writes of selected delays. */
 export interface WritesTrace {
-  /** Whether there are any. */
+  /** Whether any delay is selected. */
   readonly isOn: boolean;
   follows(name: string, key: string | null): boolean;
   committed(write: CommittedWrite): void;
@@ -46,7 +45,7 @@ export interface WritesTrace {
 
 type Target = Pick<CommittedWrite, 'name' | 'key'> & { group?: string | null };
 
-/** Tells of writes when their transaction is committed. */
+/** Notifies the engine and the trace of writes once their transaction has committed. */
 export class Announcements {
   constructor(
     private readonly afterCommit: AfterCommit,
@@ -56,7 +55,7 @@ export class Announcements {
 
   /**
    * @param failed the delay keeps its `last_error`, and so runs alone
-   * @param answeredAtMs `performance.now()` when the answer was there; now, if left out
+   * @param answeredAtMs `performance.now()` at the answer; default: now
    */
   written(
     manager: EntityManager | undefined,
@@ -73,13 +72,13 @@ export class Announcements {
 
   cancelled(manager: EntityManager | undefined, target: Target, id: number): void {
     this.afterCommit.onCommit(manager, (certain) => {
-      // If the cancel may have been taken back, the row may still stand: the engine goes on to look at it.
+      // Otherwise the cancel may have been undone and the row may still exist: its wake stays.
       if (certain) this.heard.disarm(id);
     });
     this.#follow(manager, target, { id, verdict: 'cancelled', wakeMs: null });
   }
 
-  /** A key that runs is to run once more. */
+  /** A running key is to run once more. */
   rerun(manager: EntityManager | undefined, target: Target, id: number): void {
     this.afterCommit.onCommit(manager, () => this.heard.rerunAsked());
     this.#follow(manager, target, { id, verdict: 'rerun', wakeMs: null });

@@ -8,13 +8,13 @@ import type { Payloads } from '../config/payloads.js';
 import { type ParsedSchedule, parseScheduleItem } from '../config/schedule-options.js';
 import { keyText, type NewDelay } from '../store/rows/delay-rows.js';
 
-/** Items of one call; more belong into several transactions. */
+/** Most items in one call. More of them belong in several transactions. */
 const ITEMS_MAX = 10_000;
 
-/** Of all payloads of one `scheduleMany` together, in UTF-16 units: one statement carries them. */
+/** Most payload in one `scheduleMany`, in UTF-16 units: one statement carries all of it. */
 const PAYLOADS_LENGTH_MAX = 32 * 1_048_576;
 
-/** Which delay a call is about. */
+/** The delay that a call is about. */
 export interface NameAndKey<N extends string = string> {
   name: N;
   key: string;
@@ -30,10 +30,10 @@ export function nameAndKeyOf<N extends string>(
   return { name: checkName(name) as N, key: checkKey(key) };
 }
 
-/** Which delay an item of a list is about. */
+/** The delay that an item of a list is about. */
 export type Target = NameAndKey | { id: number };
 
-/** @throws DelayInvalidError naming the item, also for one that stands twice */
+/** @throws DelayInvalidError naming the item, also for duplicates */
 export function targetsOf(targets: unknown): Target[] {
   const length = readable('targets', () => lengthOf(targets, 'targets'));
   const seen = new Set<string>();
@@ -48,7 +48,7 @@ export function targetsOf(targets: unknown): Target[] {
         id === undefined ? { name: checkName(name), key: checkKey(key) } : { id: checkId(id) };
       const text = 'id' in target ? String(target.id) : keyText(target);
       if (seen.has(text)) {
-        throw new DelayInvalidError('id' in target ? 'id' : 'key', 'stands twice in the list');
+        throw new DelayInvalidError('id' in target ? 'id' : 'key', 'appears twice in the list');
       }
       seen.add(text);
       return target;
@@ -57,7 +57,7 @@ export function targetsOf(targets: unknown): Target[] {
 }
 
 /**
- * @returns a promise only if a schema or the codec answers one
+ * @returns a promise only if a schema or the codec returns one
  * @throws DelayInvalidError naming the argument
  */
 export function newDelayOf(
@@ -69,13 +69,13 @@ export function newDelayOf(
   const draft = { name: checkName(name), payload: payloads.jsonOf(payload), ...options };
   const stored = payloads.stored(draft.payload, draft);
   if (!(stored instanceof Promise)) return { ...draft, payload: stored };
-  // Something else may be refused before it is awaited: then its own error is dropped.
+  // Another argument may be refused before this is awaited; its own error is dropped then.
   return unheard(stored.then((text) => ({ ...draft, payload: text })));
 }
 
 /**
- * @returns a promise only if a schema or the codec answers one
- * @throws DelayInvalidError naming the item, also for a key that stands twice
+ * @returns a promise only if a schema or the codec returns one
+ * @throws DelayInvalidError naming the item, also for duplicate keys
  */
 export function newDelaysOf(
   items: readonly ScheduleItem[],
@@ -84,7 +84,7 @@ export function newDelaysOf(
   const length = readable('items', () => lengthOf(items, 'items'));
   const seen = new Set<string>();
   const size = new SizeOfAll();
-  // By index: `map` skips holes, and an array may have a `map` of its own.
+  // By index: `map` skips holes, and an array may override `map`.
   const drafts = Array.from({ length }, (_, index) => {
     const item = readable(`items[${index}]`, () => items[index]);
     return blamedOn(`items[${index}]`, () => {
@@ -93,7 +93,7 @@ export function newDelaysOf(
       size.add(delay.payload);
       if (delay.key === null) return delay;
       const key = keyText(delay);
-      if (seen.has(key)) throw new DelayInvalidError('key', 'stands twice for this name');
+      if (seen.has(key)) throw new DelayInvalidError('key', 'appears twice for this name');
       seen.add(key);
       return delay;
     });
@@ -101,7 +101,7 @@ export function newDelaysOf(
   return storedAll(drafts, payloads);
 }
 
-/** One after the other, so that only so much is in memory. A later promise is asked for when the one before is there. */
+/** One payload at a time, to bound memory: each starts when the previous promise has resolved. */
 function storedAll(
   drafts: NewDelay[],
   payloads: Payloads,
@@ -133,7 +133,7 @@ function storedAll(
   return drafts;
 }
 
-/** Of all payloads of one call. */
+/** Total size of the payloads of one call. */
 class SizeOfAll {
   #length = 0;
 
@@ -141,14 +141,14 @@ class SizeOfAll {
   add(text: string): void {
     this.#length += text.length;
     if (this.#length > PAYLOADS_LENGTH_MAX) {
-      throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB together');
+      throw new DelayInvalidError('payload', 'the payloads of one call exceed 32 MiB in total');
     }
   }
 }
 
 function lengthOf(list: unknown, field: string): number {
   if (!Array.isArray(list)) throw new DelayInvalidError(field, 'must be an array');
-  // As in payloads: only a plain array surely holds what its indexes say.
+  // As in payloads: only a plain array is sure to hold what its indexes show.
   if (!isPlainArray(list)) throw new DelayInvalidError(field, 'must be a plain array');
   const { length } = list;
   if (length > ITEMS_MAX) {

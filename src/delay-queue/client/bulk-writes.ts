@@ -19,14 +19,14 @@ import type { NameAndKey, Target } from './arguments.js';
 import { answerOf, fieldsOfAll, translatable } from './results.js';
 import { ownAttempt, type SelfReschedules } from './self-reschedule.js';
 
-/** Those of a whole call. */
+/** Most targets in one statement: those of a whole call. */
 const TARGETS_MAX = 10_000;
 
-/** What a call answers of one of its list. */
+/** The result of one target. */
 type ManyResult<Verdict extends string = string> =
   { verdict: Exclude<Verdict, 'absent'>; id: string; dueAt: Date } | { verdict: 'absent' };
 
-/** Changes the delays that one call lists: each has its verdict, and all are written in one transaction. */
+/** Changes the delays that one call lists, in one transaction. Each gets its own verdict. */
 export class ManyWrites {
   readonly #store: ManyStore;
   readonly #size = new StatementSize(TARGETS_MAX);
@@ -42,7 +42,7 @@ export class ManyWrites {
 
   /**
    * @param to only for `reschedule`
-   * @param first what may refuse it, when its turn has come
+   * @param first runs in the call's turn and may refuse it
    * @returns one result for each target, in their order
    * @throws DelayUnstableError outside of a caller's transaction; nothing was written then
    */
@@ -77,7 +77,7 @@ export class ManyWrites {
     });
   }
 
-  /** @returns what became of each of the lists, by its index */
+  /** @returns the change of each target, by its index */
   async write(
     verb: ManyVerb,
     lists: Iterable<List>,
@@ -98,7 +98,7 @@ export class ManyWrites {
     return changed;
   }
 
-  /** A handler's own rows answer `running` because of the handler's own attempts. They move on in place. */
+  /** A handler's own rows answer `running` because of its own attempts. They move on in place. */
   async #moveOwn(
     changed: Map<number, Changed>,
     acting: readonly ActingAttempt[],
@@ -116,7 +116,7 @@ export class ManyWrites {
     }
   }
 
-  /** Tells of it when the transaction is committed. */
+  /** Announces the changes when the transaction is committed. */
   announce(manager: EntityManager, all: Iterable<Changed>): void {
     const answeredAtMs = performance.now();
     for (const { name, key, failed, ...placed } of all) {
@@ -130,7 +130,7 @@ export class ManyWrites {
   }
 }
 
-/** In the same order, so many at a time at most. */
+/** Splits the lists, in order, into parts of at most `most` targets. */
 function* inParts(lists: readonly List[], most: number): Generator<List> {
   for (const { list, indexes } of lists) {
     for (let from = 0; from < indexes.length; from += most) {
@@ -147,13 +147,13 @@ const partOf = (list: TargetList, from: number, to: number): TargetList =>
 
 const REMOVED = new Set(['cancelled', 'discarded']);
 
-/** Of one kind, each with the index of its target. */
+/** Targets of one kind, each with its index in the call. */
 interface List {
   list: TargetList;
   indexes: readonly number[];
 }
 
-/** Those by key, and those by id, each in lock order and with their places among the targets. */
+/** Separates targets by key from those by id. Both lists are in lock order. */
 function listsOf(targets: readonly Target[]): List[] {
   const keyed: { target: NameAndKey; index: number }[] = [];
   const byId: { id: number; index: number }[] = [];
@@ -173,13 +173,14 @@ function listsOf(targets: readonly Target[]): List[] {
   return lists.filter(({ list }) => list.targets.length > 0);
 }
 
-/** It recurs by a wall clock, and its call does not say when it runs for the first time. */
+/** Whether the delay recurs by cron and its call gives no first instant. */
 export const needsClock = ({ repeat = null }: NewDelay): boolean =>
   repeat !== null && !repeat.hasFirst && 'cron' in repeat.how;
 
 /**
- * The same delays, each with its due time. A node that only schedules keeps no estimate of the database's clock, and with its
- * own one it could miss tonight's instant: so the clock is read, once for a call.
+ * Sets the due time of delays that recur by cron and have no first instant. Reads the database's
+ * clock, once per call: a node that only schedules keeps no estimate of it, and could miss
+ * tonight's instant by its own clock.
  */
 export async function withFirstInstants(
   store: Pick<DelayStore, 'nowMs'>,
@@ -188,7 +189,7 @@ export async function withFirstInstants(
 ): Promise<readonly NewDelay[]> {
   if (!delays.some(needsClock)) return delays;
   const nowMs = await store.nowMs(runner);
-  // Many of one call recur alike.
+  // Many delays of one call recur alike.
   const known = new Map<string, string>();
   return delays.map((delay) => {
     const { repeat = null } = delay;
@@ -200,16 +201,16 @@ export async function withFirstInstants(
   });
 }
 
-/** Those of a whole call. */
+/** Most delays in one statement: those of a whole call. */
 const DELAYS_MAX = 10_000;
 
-/** The rows in the order of the delays, and the manager of their transaction, if it has one. */
+/** The rows in the order of the delays, and the manager of their transaction, if there is one. */
 interface AllWritten {
   placed: readonly Placed[];
   manager?: EntityManager;
 }
 
-/** Writes the delays of one `scheduleMany`: all of them, or none. */
+/** Writes the delays of one `scheduleMany`: all or none. */
 export class AllOrNone {
   readonly #size = new StatementSize(DELAYS_MAX);
 
@@ -220,7 +221,8 @@ export class AllOrNone {
   ) {}
 
   /**
-   * One statement, where the transaction is the call's own, no key is taken, and none was too large before.
+   * Uses one statement if the call has a transaction of its own, no key is taken, and no earlier
+   * statement of that size was too large.
    * @param sorted in lock order
    */
   async write(sorted: readonly NewDelay[], transaction: CallersTransaction): Promise<AllWritten> {
@@ -248,7 +250,7 @@ export class AllOrNone {
     );
   }
 
-  /** Undefined: a key is taken, or it was too much for a limit of the server. Nothing was written then. */
+  /** Returns undefined if a key is taken or a server limit was hit. Nothing was written then. */
   async #atOnce(
     sorted: readonly NewDelay[],
     runner: Runner,

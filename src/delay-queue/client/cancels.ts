@@ -12,17 +12,17 @@ import { isInTransaction } from '../transactions/callers-transaction.js';
 import { actingCall, currentCall } from '../transactions/handler-context.js';
 import type { Transactions } from '../transactions/transactions.js';
 
-/** How long a cancel waits for the end of an attempt. */
+/** How long a cancel waits by default for an attempt to end. */
 const ABORT_WITHIN_MS = 5_000;
 
-/** What a cancel says beside its targets. */
+/** The options of a cancel, parsed. */
 export interface Cancelling {
   transaction: InTransaction;
-  /** How long to wait for the end of what runs; undefined when that is left alone. */
+  /** How long to wait for running attempts to end; undefined: they are left alone. */
   abortWithinMs: number | undefined;
 }
 
-/** The same of those that match a filter, and what is left of its options. @throws DelayInvalidError naming the option */
+/** Separates a cancel's own options from the rest. @throws DelayInvalidError naming the option */
 export function cancellingMatchingOf(options: unknown): { cancelling: Cancelling; rest: object } {
   const known = ['manager', 'signal', 'onProgress', 'running', 'abortWithin'];
   const { running, abortWithin, ...rest } = checkKnownOptions(options, 'options', known);
@@ -52,24 +52,24 @@ export function cancellingOf(options: unknown): Cancelling {
   return { transaction, abortWithinMs };
 }
 
-/** Between two looks at whether an attempt has ended; no longer than its delay rests then. */
+/** Pauses between checks for the end of an attempt. An aborted delay waits longer: one second. */
 const PAUSE: Growth = { firstMs: 5, factor: 2, lastMs: 250, jitter: 0.5 };
 
-/** The engine, which reaches attempts wherever they run. */
+/** The engine, which reaches attempts on all nodes. */
 export interface AbortsEngine {
-  /** Asks the attempts that hold these delays to end; whether they do, a look tells. */
+  /** Asks the attempts that hold these delays to end. Only the row shows whether they did. */
   abort(ids: readonly number[]): Promise<void>;
 }
 
-/** Which delay an item of a list is about. */
+/** The delay that an item of a list is about. */
 type Target = NameAndKey | { id: number };
 
-/** Cancels one, and leaves alone what runs. */
+/** Cancels one delay, unless it runs. */
 interface CancelsOne {
   cancel(target: NameAndKey, options: InTransaction): Promise<CancelResult>;
 }
 
-/** The same of a list. */
+/** Cancels the delays of a list, except those that run. */
 interface CancelsMany {
   change(
     verb: 'cancel',
@@ -80,7 +80,7 @@ interface CancelsMany {
   ): Promise<CancelResult[]>;
 }
 
-/** Cancels delays; those too that run, if that is asked for. */
+/** Cancels delays; with `running: 'abort'` also those that run. */
 export class Cancels {
   constructor(
     private readonly transactions: Transactions,
@@ -99,7 +99,7 @@ export class Cancels {
 
   async list(targets: readonly Target[], cancelling: Cancelling): Promise<CancelResult[]> {
     const { transaction, abortWithinMs } = cancelling;
-    // What one look cancels stays cancelled when it is refused then: refused it is in its place among the calls, and before.
+    // First, and in the call's turn: what was cancelled before a refusal would stay cancelled.
     let first = abortWithinMs === undefined ? undefined : () => this.refuseSnapshots(transaction);
     return await this.#cancel(targets, cancelling, (some) => {
       const refuse = first;
@@ -109,11 +109,11 @@ export class Cancels {
   }
 
   /**
-   * Each look is an ordinary cancel, and its verdict the truth: whatever becomes of the attempt meanwhile, only the
-   * row says it. What runs in the very call that asks is left alone, for it would wait for itself.
-   *
-   * @param cancel cancels those of the targets; without a manager each time in a transaction of its own
-   * @throws DelayInvalidError in a transaction that would not see the end of an attempt; nothing was cancelled then
+   * Each round is an ordinary cancel, so its verdict is true: only the row decides what became of
+   * the attempt. The calling handler's own attempts are left alone: the call would wait for itself.
+   * @param cancel cancels the given targets; without a manager, each time in a transaction of its
+   *   own
+   * @throws DelayInvalidError if the transaction would not see an attempt end; nothing is cancelled
    */
   async #cancel<Of>(
     targets: readonly Of[],
@@ -126,10 +126,9 @@ export class Cancels {
   }
 
   /**
-   * Ends what runs of one page of a filter, which has been looked at once.
-   *
-   * @param page what became of each of these ids
-   * @param cancel cancels those of the ids
+   * Ends the running attempts of one page of a filter, after the page's first cancel.
+   * @param page the result for each of these ids
+   * @param cancel cancels the given ids
    */
   async ending(
     ids: readonly number[],
@@ -164,14 +163,14 @@ export class Cancels {
         const { index } = running[position] as { index: number };
         const before = results[index] as CancelResult;
         const hadRerun = before.verdict === 'running' && before.rerunCancelled;
-        // What an earlier look removed stays removed.
+        // What an earlier round removed stays removed.
         results[index] =
           result.verdict === 'running' && hadRerun ? { ...result, rerunCancelled: true } : result;
       }
     }
   }
 
-  /** Such a transaction sees the row as it was when the transaction began: leased, for as long as it looks. */
+  /** Such a transaction sees the row as it was when it began: leased, however often it reads. */
   async refuseSnapshots(options: InTransaction): Promise<void> {
     const { manager, runner } = this.transactions.of(options, 'write');
     if (manager === undefined || !(await isInTransaction(manager))) return;
@@ -193,7 +192,7 @@ const runningOf = (results: readonly CancelResult[]): { id: number; index: numbe
     result.verdict === 'running' ? [{ id: Number(result.id), index }] : [],
   );
 
-/** What a look in a transaction of its own could not write is looked at again, as long as there is time. */
+/** In a transaction of its own, a cancel that could write nothing is repeated in the next round. */
 async function unlessHeld(
   isAlone: boolean,
   look: () => Promise<CancelResult[]>,

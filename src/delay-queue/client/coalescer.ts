@@ -16,7 +16,7 @@ import { within } from '../tasks/signal.js';
 export class PendingCall<Call, Answer> {
   readonly answer: Promise<Answer>;
   readonly madeAtMs = performance.now();
-  /** It is in a statement: from then on it may have happened. */
+  /** Part of a sent statement: from then on the call may have happened. */
   isSent = false;
   #isAnswered = false;
   #resolve!: (answer: Answer) => void;
@@ -55,10 +55,10 @@ export class PendingCall<Call, Answer> {
 }
 
 /**
- * A copy, for one call, of the error of a statement that many calls shared: the caller may change it, and its
- * stack leads to that caller. Class, message and fields are the same.
+ * Copies the error of a shared statement for one of its calls. The caller may change the copy, and
+ * its stack leads to that caller. Class, message and fields are the same.
  *
- * To be called right after the call's own `await`: only there V8 knows which code awaits the call.
+ * Call it right after the call's own `await`: only there V8 knows which code awaits the call.
  */
 export function ownError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
@@ -73,48 +73,46 @@ export function ownError(error: unknown): unknown {
   return own;
 }
 
-/** Calls of one statement. */
+/** Most calls in one statement. */
 const CALLS_MAX = 200;
 
-/** Of all payloads of one statement together, in UTF-16 units; one call alone may have more. */
+/** Most payload in one statement, in UTF-16 units. A single call may exceed it. */
 const LENGTH_MAX = 1_048_576;
 
-/** Statements on their way at a time. Statements of single calls that wait for a lock do not count. */
+/** Most statements in flight. Statements of single calls that wait for a lock do not count. */
 const STATEMENTS_MAX = 2;
 
 /**
- * The connection of a statement that takes longer than this may have died silently. The statement is still
- * waited for, but holds no place any more: other statements go on over other connections.
+ * After this time a statement's connection may be dead. The statement is still awaited, but gives
+ * up its slot: other statements go out over other connections.
  */
 const GIVES_UP_PLACE_MS = 2_000;
 
-/** What a coalescer needs from outside. */
 interface CoalescerParts<Call, Answer> {
   /**
-   * Does calls in one statement, without waiting for a lock, and tells each answer by the index of its call.
-   * A call that it tells no answer is done alone, and waits there. A rejection is about the calls that were
-   * told no answer yet.
+   * Runs calls in one statement that waits for no lock; reports each answer by the call's index. A
+   * call without an answer then runs alone, and waits. A rejection concerns only unanswered calls.
    */
   together: (
     calls: readonly Call[],
     answer: (index: number, answer: Answer) => void,
   ) => Promise<void>;
-  /** Does one call, and waits for locks. */
+  /** Runs one call and waits for locks. */
   alone: (call: Call) => Promise<Answer>;
-  /** What the call adds to `LENGTH_MAX`. */
+  /** How much the call adds to `LENGTH_MAX`. */
   lengthOf: (call: Call) => number;
 }
 
 /**
- * Lets calls of one turn of the event loop travel in one statement. While a few statements are on their way,
- * new calls gather for the next ones: a single call waits for nothing, and under load the batches grow by
- * themselves. Each call has its own answer or its own error. A call that may have happened is not done again.
+ * Combines the calls of one turn of the event loop into one statement. Under load, while
+ * `STATEMENTS_MAX` statements are in flight, calls gather and batches grow. Each call has its own
+ * answer or error. A call that may have happened is not repeated.
  */
 export class Coalescer<Call, Answer> {
   #gathered: PendingCall<Call, Answer>[] = [];
   #statements = 0;
   #isSending = false;
-  /** Many callers share a statement: it does not run in the async context of the first of them. */
+  /** Bound: a shared statement must not run in the async context of its first caller. */
   readonly #send = AsyncResource.bind(() => this.#sendGathered());
 
   constructor(private readonly parts: CoalescerParts<Call, Answer>) {}
@@ -127,7 +125,6 @@ export class Coalescer<Call, Answer> {
   #sendSoon(): void {
     if (this.#isSending || this.#statements === STATEMENTS_MAX) return;
     this.#isSending = true;
-    // All calls of this turn of the event loop travel together.
     setImmediate(this.#send);
   }
 
@@ -138,7 +135,7 @@ export class Coalescer<Call, Answer> {
     }
   }
 
-  /** Holds a place for a statement until it ends or has taken too long. */
+  /** Holds a slot until the statement ends or takes too long. */
   async #inPlace(statement: Promise<void>): Promise<void> {
     let hasPlace = true;
     const leave = (): void => {
@@ -165,7 +162,7 @@ export class Coalescer<Call, Answer> {
     return this.#gathered.splice(0, count);
   }
 
-  /** Never rejects: each call of the statement gets the error instead. */
+  /** Never rejects: the calls of the statement get the error. */
   async #together(all: readonly PendingCall<Call, Answer>[]): Promise<void> {
     const batch = open(all);
     if (batch.length === 0) return;
@@ -182,7 +179,7 @@ export class Coalescer<Call, Answer> {
     }
   }
 
-  /** Tries again in halves: after a few statements the call that causes the error is alone, and the others are done. */
+  /** Tries again in halves, until the call that causes the error is alone. */
   async #refused(batch: readonly PendingCall<Call, Answer>[], error: unknown): Promise<void> {
     const [first] = batch;
     if (batch.length > 1) {
@@ -202,27 +199,26 @@ export class Coalescer<Call, Answer> {
   }
 }
 
-/** The calls that have neither an answer nor an error. */
 const open = <Pending extends { isAnswered: boolean }>(all: readonly Pending[]): Pending[] =>
   all.filter(({ isAnswered }) => !isAnswered);
 
 /**
- * Calls about the same name and key wait in a queue: each begins when the one before it is answered. So
- * two of them are never in one statement, each sees what the one before it wrote, and they take effect
- * in the order in which they were made. Calls about other keys do not wait for them.
+ * Calls about one name and key queue up: each begins when the one before it has its answer. So two
+ * of them never share a statement, each sees what the previous one wrote, and they take effect in
+ * call order. Calls about other keys do not wait.
  */
 export class KeyQueues {
-  /** By key, the calls that wait behind the call that has begun. A key without any call has no entry. */
+  /** The calls that wait behind the running one, by key. A key without calls has no entry. */
   readonly #behind = new Map<string, (() => void)[] | undefined>();
 
-  /** Whether the call may begin now, because no other call is before it. If so, the call has to leave when it ends. */
+  /** Returns whether the call may begin now. If so, it must `leave` when it ends. */
   enter(key: string): boolean {
     if (this.#behind.has(key)) return false;
     this.#behind.set(key, undefined);
     return true;
   }
 
-  /** Puts a call into the queue; it begins when all calls before it have left. */
+  /** Queues a call; `begin` runs when all calls before it have left. */
   wait(key: string, begin: () => void): void {
     const behind = this.#behind.get(key);
     if (behind === undefined) this.#behind.set(key, [begin]);
@@ -236,28 +232,27 @@ export class KeyQueues {
   }
 }
 
-/** Of a call's limit: one that has waited so long in the queue of its key is not sent any more, for its answer needs the rest. */
+/** Share of its time limit that a call may wait for its key. The answer needs the rest. */
 const QUEUE_SHARE = 2 / 3;
 
-/** What coalesced writes are made with. */
 interface CoalescedWritesParts {
   /** For calls that have to wait for a lock. */
   alone: DelayStore;
   /** For all other calls. */
   together: BatchStore;
-  /** Each statement a transaction of its own. */
+  /** Each statement is a transaction of its own. */
   runners: { alone: Runner; together: Runner };
-  /** How long a call may take, from when it is made to its answer, wherever it waits. */
+  /** Time limit of a call, from when it is made to its answer. */
   limits: { readonly limitMs: number };
   /** How long a shutdown waits for answers. */
   drainWithinMs: number;
-  /** Where the tables are. */
+  /** Schema of the tables. */
   schema: string;
 }
 
 /**
- * Writes that belong to no transaction of their caller: those of many calls travel in one statement.
- * Each call has the answer, or the error, that it would have had alone.
+ * Writes that belong to no caller's transaction. Many calls share a statement; each gets the answer
+ * or the error that it would have had alone.
  */
 export class CoalescedWrites {
   readonly #queues = new KeyQueues();
@@ -267,7 +262,7 @@ export class CoalescedWrites {
   readonly #schedulingKeyless: Coalescer<NewDelay, Placed>;
   readonly #cancelling: Coalescer<NameAndKey, Placed>;
   readonly #moving: Coalescer<Move, Placed>;
-  /** One for all calls: the first of those that are open is the oldest. */
+  /** One timer for all calls: the first open call is the oldest. */
   #expiry: NodeJS.Timeout | undefined;
   #giveUpAtMs: number | undefined;
   #isClosed = false;
@@ -298,28 +293,29 @@ export class CoalescedWrites {
     });
   }
 
-  /** @throws DelayConflictError, DelayUnstableError, DelayUnavailableError, DelayOutcomeUnknownError,
-   * DelayShutdownError, and what Postgres says */
+  /**
+   * @throws DelayConflictError, DelayUnstableError, DelayUnavailableError,
+   *   DelayOutcomeUnknownError, DelayShutdownError, and errors of Postgres
+   */
   schedule(delay: NewDelay): Promise<Placed> {
     return this.#run(delay.key === null ? this.#schedulingKeyless : this.#scheduling, delay);
   }
 
-  /** `cancelled`, `running` or `absent`. */
+  /** Answers `cancelled`, `running` or `absent`. */
   cancel(target: NameAndKey): Promise<Placed> {
     return this.#run(this.#cancelling, target);
   }
 
-  /** `rescheduled`, `running` or `absent`. */
+  /** Answers `rescheduled`, `running` or `absent`. */
   reschedule(move: Move): Promise<Placed> {
     return this.#run(this.#moving, move);
   }
 
-  /** Whether a call would come too late. */
   get isClosed(): boolean {
     return this.#isClosed;
   }
 
-  /** Drains the calls made so far, after which there may be no more. */
+  /** Drains the calls made so far and refuses later ones. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.drain();
@@ -327,9 +323,9 @@ export class CoalescedWrites {
   }
 
   /**
-   * Resolves when all calls made so far have their answers. Calls without an answer `drainWithinMs` after
-   * the first drain are rejected, and may have happened: a pool that has ended never
-   * answers a caller that still waits for a connection.
+   * Resolves when all calls made so far are answered. `drainWithinMs` after the first drain, open
+   * calls are rejected, and may have happened: a pool that has ended never answers a caller that
+   * waits for a connection.
    */
   async drain(): Promise<void> {
     this.#giveUpAtMs ??= performance.now() + this.parts.drainWithinMs;
@@ -337,11 +333,11 @@ export class CoalescedWrites {
     if (calls.length === 0) return;
     const answered = Promise.allSettled(calls.map(({ answer }) => answer));
     await within(answered, Math.max(0, this.#giveUpAtMs - performance.now()));
-    // In the order in which they were made, so that each is first in the queue of its key.
+    // In call order, so each call is first in the queue of its key.
     for (const pending of calls) pending.reject(new DelayShutdownError());
   }
 
-  /** The one `await` of a call: each costs it a promise, and many callers wait at a time. */
+  /** Awaits once per call: each `await` costs a promise, and many callers wait at the same time. */
   async #run<Call extends Pick<NewDelay, 'name' | 'key'>>(
     coalescer: Coalescer<Call, Placed>,
     call: Call,
@@ -376,7 +372,7 @@ export class CoalescedWrites {
     return this.parts.limits.limitMs;
   }
 
-  /** Looks after the limit of the oldest call. No process lives for it. */
+  /** Sets the timer for the oldest call. The timer does not keep the process alive. */
   #expireNext(): void {
     const [oldest] = this.#open;
     if (oldest === undefined || this.#isClosed) return void (this.#expiry = undefined);
@@ -397,7 +393,7 @@ export class CoalescedWrites {
     this.#expireNext();
   }
 
-  /** Writes in the order in which all callers lock. */
+  /** Writes in lock order, as every caller does. */
   async #scheduleTogether(delays: readonly NewDelay[], answer: BatchAnswer): Promise<void> {
     const { sorted, indexes } = inLockOrder(delays);
     const { together, runners } = this.parts;
@@ -407,10 +403,10 @@ export class CoalescedWrites {
   }
 }
 
-/** In a microtask: in a long queue each call would otherwise be rejected inside the call before it. */
+/** In a microtask: in a long queue, rejections would otherwise nest in each other. */
 function giveUp(pending: Pick<PendingCall<unknown, Placed>, 'reject'>, afterMs: number): void {
   const error = new DelayUnavailableError(
-    `earlier calls, about the same key or about others, took longer than ${Math.round(afterMs)} ms`,
+    `earlier calls, for this key or for others, took longer than ${Math.round(afterMs)} ms`,
   );
   queueMicrotask(() => pending.reject(error));
 }

@@ -10,11 +10,11 @@ import type { AfterCommit } from '../transactions/commit-hooks.js';
 import type { Transactions } from '../transactions/transactions.js';
 import { pauseOf, translatable } from './results.js';
 
-/** Pauses names and groups on all nodes, and lets them go on. */
+/** Pauses and resumes names and groups, on all nodes. */
 export class Pausing {
   readonly #store: PauseStore;
 
-  /** @param onChanged told when a change is committed */
+  /** @param onChanged called when a change is committed */
   constructor(
     installation: Installation,
     private readonly transactions: Transactions,
@@ -64,7 +64,7 @@ export class Pausing {
   }
 }
 
-/** In a transaction calls about the same name follow one another. */
+/** Within a transaction, calls about the same name run one after the other. */
 const inOrder = <Result>(
   { inOrder: run }: CallersTransaction,
   { name, group }: Pausable,

@@ -38,14 +38,14 @@ import {
 import { Matching } from './selections.js';
 import { ownAttempt, SelfReschedules } from './self-reschedule.js';
 
-/** What the producer uses of the engine. */
+/** The parts of the engine that the producer uses. */
 export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine {
   readonly afterCommit: AfterCommit;
-  /** A delay was scheduled here, committed or not. */
+  /** A delay was scheduled by this process, committed or not. */
   scheduled(): void;
 }
 
-/** What the producer uses of the module's options. */
+/** The module's options that the producer uses. */
 interface ProducerOptions {
   installation: Installation;
   nodeName: string;
@@ -60,8 +60,8 @@ interface ProducerOptions {
 }
 
 /**
- * Writes about one delay that travel with no other call: those in a caller's transaction, and what a handler writes
- * about the delay that it runs on. In a transaction they keep the order of the calls about that key.
+ * Writes about one delay that are not coalesced: those in a caller's transaction, and those of a
+ * handler about its own delay. In a transaction, calls about one key keep their order.
  */
 class SingleWrites {
   constructor(
@@ -85,7 +85,7 @@ class SingleWrites {
     });
   }
 
-  /** `cancelled`, `running` or `absent`. */
+  /** Answers `cancelled`, `running` or `absent`. */
   async cancel(
     target: NameAndKey,
     { runner, inOrder }: CallersTransaction,
@@ -95,7 +95,7 @@ class SingleWrites {
     return await inOrder([target], () => this.store.cancel(runner, name, key, own));
   }
 
-  /** `rescheduled`, `running` or `absent`. */
+  /** Answers `rescheduled`, `running` or `absent`. */
   async reschedule(
     target: NameAndKey,
     to: MoveTo,
@@ -108,7 +108,7 @@ class SingleWrites {
     });
   }
 
-  /** The revived dead letter, if there was one. */
+  /** Returns the revived dead letter, if there was one. */
   async retryDead(
     target: NameAndKey,
     { runner, inOrder }: CallersTransaction,
@@ -118,9 +118,8 @@ class SingleWrites {
 }
 
 /**
- * Turns calls into rows, each call in the transaction that its caller chose. Arguments are already checked.
- *
- * Each method awaits what it returns: only so the stack of an error leads to the caller.
+ * Turns calls into rows, each in the transaction that its caller chose. Arguments are already
+ * checked. Each method awaits what it returns, so an error's stack leads to the caller.
  */
 export class Producer implements BeforeApplicationShutdown, OnApplicationShutdown {
   readonly #store: DelayStore;
@@ -129,11 +128,11 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   readonly #single: SingleWrites;
   readonly #allOrNone: AllOrNone;
   readonly #announcements: Announcements;
-  /** What calls write about lists of delays. */
+  /** Writes about lists of delays. */
   readonly many: ManyWrites;
-  /** What calls write about whole names and groups. */
+  /** Pauses of names and groups. */
   readonly pausing: Pausing;
-  /** What calls read and write about all delays that match a filter. */
+  /** Reads and writes about all delays that match a filter. */
   readonly matching: Matching;
   readonly cancels: Cancels;
 
@@ -182,7 +181,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     this.matching = new Matching(many, this.many, this.#transactions, this.pausing, this.cancels);
   }
 
-  /** @param given the delay, or, where its payload takes time, a promise */
+  /** @param given the delay, or a promise if its payload takes time */
   async schedule(
     given: NewDelay | Promise<NewDelay>,
     options: InTransaction,
@@ -191,7 +190,7 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     const delay =
       given instanceof Promise ? await this.#transactions.inTime(transaction, given) : given;
     const own = ownAttempt(transaction.manager, delay);
-    // Who looks at the clock first would come behind later calls.
+    // Not coalesced if it reads the clock: later calls would overtake it meanwhile.
     let placed: Placed;
     try {
       placed =
@@ -289,15 +288,15 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
     return rows.map(recordOf);
   }
 
-  /** Nest's hooks, for Nest alone. The first answers the calls made so far. */
+  /** Nest's first shutdown hook. Drains the calls made so far. */
   beforeApplicationShutdown(): Promise<void> {
     return this.#coalesced.drain();
   }
 
   /**
-   * The second answers the calls of handlers too, which end between the two hooks. In this hook TypeORM
-   * closes its pool, and gives connections back to it with their transactions open: a later call could
-   * land in one of those, so there may be none.
+   * Nest's second hook: drains the calls of handlers too, which end between the hooks, and refuses
+   * later ones. TypeORM now closes its pool, which takes connections back with their transactions
+   * open: a later call could land in one of those.
    */
   onApplicationShutdown(): Promise<void> {
     return this.#coalesced.close();

@@ -26,7 +26,7 @@ import type {
 } from '../store/rows/delay-rows.js';
 import type { NameStatsRow, NodeStatsRow } from '../store/rows/stats-rows.js';
 
-/** Lines of one `history`. */
+/** Most lines of one `history`. */
 export const HISTORY_MAX = 100;
 
 /** A delay as callers see it. */
@@ -54,7 +54,7 @@ export const infoOf = <N extends DelayName>(
   rerunAt: row.rerun_ms === null ? null : new Date(row.rerun_ms),
 });
 
-/** One payload that cannot be decoded hides no other delay, and those that a codec never answers are waited for together. */
+/** In parallel, so hanging codecs cost one wait. An unreadable payload hides no other delay. */
 export const listedOf = (rows: readonly ListedRow[], payloads: Payloads): Promise<ListedDelay[]> =>
   Promise.all(
     rows.map(async (row) => {
@@ -69,7 +69,7 @@ export const listedOf = (rows: readonly ListedRow[], payloads: Payloads): Promis
     }),
   );
 
-/** As the statement tells it: instants are numbers. */
+/** Parses the statement's JSON, in which instants are numbers. */
 function waitOf(text: string | null): DelayWait | null {
   if (text === null) return null;
   const { sinceMs, untilMs, ...told } = JSON.parse(text) as {
@@ -83,7 +83,7 @@ function waitOf(text: string | null): DelayWait | null {
   } as DelayWait;
 }
 
-/** What another hand made of a column shows as if it were empty: one odd row hides no other. */
+/** A column that was changed by hand reads as empty: one odd row must not hide the others. */
 function objectOf(text: string | null): object | null {
   const value: unknown = text === null ? null : JSON.parse(text);
   return typeof value === 'object' && !Array.isArray(value) ? value : null;
@@ -91,7 +91,7 @@ function objectOf(text: string | null): object | null {
 
 const headersOf = (text: string | null): DelayHeaders => (objectOf(text) ?? {}) as DelayHeaders;
 
-/** Without what is the engine's own business. */
+/** Drops the fields that only the engine uses. */
 function repeatOf(text: string | null): DelayRepeat | null {
   const known = objectOf(text) as DelayRepeat | null;
   if (known === null) return null;
@@ -100,7 +100,7 @@ function repeatOf(text: string | null): DelayRepeat | null {
   return { cron: repeat.cron, timeZone: repeat.timeZone, catchUp };
 }
 
-/** As a row keeps it; without an end when none was written. */
+/** An attempt as the row stores it. It has no end if none was written. */
 type KeptAttempt = Pick<DelayAttempt, 'attempt' | 'node'> & { startedMs: number } & (
     | { outcome: AttemptOutcome; endedMs?: number; error?: string }
     | { outcome?: never; endedMs?: never; error?: never }
@@ -112,7 +112,7 @@ const isAttempt = (entry: unknown): entry is KeptAttempt =>
   'startedMs' in entry &&
   typeof entry.startedMs === 'number';
 
-/** An attempt without an end still runs if its delay does, and is the last. */
+/** The last attempt of a running delay has no end yet. Any other without an end was lost. */
 function attemptsOf(text: string | null, state: LiveState | EndState): DelayAttempt[] {
   if (text === null) return [];
   const log: unknown = JSON.parse(text);
@@ -145,7 +145,7 @@ function movesOf(text: string | null): DelayMove[] {
   }));
 }
 
-/** A line of the history as callers see it. */
+/** A history row as callers see it. */
 export const recordOf = (row: HistoryRow): DelayRecord => ({
   id: row.id,
   name: row.name,
@@ -164,7 +164,7 @@ export const recordOf = (row: HistoryRow): DelayRecord => ({
   moveLog: movesOf(row.move_log),
 });
 
-/** The result for the caller, when its write found a row. */
+/** The caller's result of a write that found a row. */
 export const answerOf = <Verdict extends string>(
   verdict: Verdict,
   { id, dueMs, rerunCancelled }: Placed,
@@ -184,7 +184,7 @@ export const pauseOf = ({ name, group, reason, pausedMs, untilMs }: PauseRow): D
   until: untilMs === null ? null : new Date(untilMs),
 });
 
-/** Names with delays and names with nodes, each with both. */
+/** Stats of every name that has delays or is served by a node. */
 export function statsOf(
   names: readonly NameStatsRow[],
   nodes: readonly NodeStatsRow[],
@@ -220,13 +220,11 @@ const NO_DELAYS = {
   oldestLateMs: null,
 };
 
-/** Texts of a call by the fields that they stand in. */
+/** The texts of a call, by field. */
 type Fields = Readonly<Record<string, string | null | undefined>>;
 
 /**
- * Waits for what a call asks of Postgres. A character that the database's encoding does not have is an argument that is
- * refused: the error names the field.
- *
+ * Awaits a statement. If the database's encoding lacks a character, the error names its field.
  * @throws DelayInvalidError
  */
 export async function translatable<Result>(
@@ -240,7 +238,7 @@ export async function translatable<Result>(
   }
 }
 
-/** The error itself, or the refusal that it means. For calls that many make: these await once. */
+/** Maps an encoding error to its refusal; keeps others. For hot calls, which await only once. */
 export const withField = (error: unknown, fields: () => Fields): unknown =>
   isUntranslatable(error) ? refusalOf(error as Error, fields()) : error;
 
@@ -251,7 +249,7 @@ export const fieldsOf = ({ key, group, headers, payload }: NewDelay): Fields => 
   payload,
 });
 
-/** Those of a list, each with its place. */
+/** The fields of a list, each with its index. */
 export function fieldsOfAll<Item>(
   list: string,
   items: readonly Item[],
@@ -266,7 +264,7 @@ export function fieldsOfAll<Item>(
 
 const NOT_ASCII = /[\u{80}-\u{10ffff}]/u;
 
-/** Postgres names the character by its bytes, in any language. */
+/** Postgres names the character by its bytes, whatever the language of its messages. */
 const BYTES = /0x[0-9a-f]{2}(?: 0x[0-9a-f]{2})*/i;
 
 function refusalOf({ message }: Error, fields: Fields): DelayInvalidError {
@@ -277,6 +275,6 @@ function refusalOf({ message }: Error, fields: Fields): DelayInvalidError {
   const which = char === '' ? 'a character' : quoted(char);
   return new DelayInvalidError(
     field,
-    `holds ${which}, which the encoding of this database does not have; a database of encoding UTF8 has all`,
+    `contains ${which}, which this database's encoding lacks; a UTF8 database has them all`,
   );
 }

@@ -32,7 +32,7 @@ type Parsers<Filter> = {
   [Field in keyof Filter]-?: [given: string, parse: (value: unknown) => Filter[Field]];
 };
 
-/** What stands in a row's filter: the option that it comes from, and what is made of it. */
+/** For each field of a row filter: the option it comes from, and its parser. */
 const OF_ANY: Parsers<AnyRowFilter> = {
   names: ['name', (value) => eachOf(value, 'name', NAMES_MAX, checkName)],
   key: ['key', checkKey],
@@ -59,7 +59,7 @@ const OF_ENDED: Parsers<EndedFilter> = {
 };
 
 /**
- * @param mayBeEmpty whether it may match all there are
+ * @param mayBeEmpty whether the filter may match every delay
  * @throws DelayInvalidError naming the field
  */
 export const filterOf = (filter: unknown, { mayBeEmpty }: { mayBeEmpty: boolean }): RowFilter =>
@@ -80,13 +80,16 @@ function parsed<Filter>(parsers: Parsers<Filter>, filter: unknown, mayBeEmpty: b
     .filter(([, [option]]) => option in given)
     .map(([field, [option, parse]]) => [field, blamedOn('filter', () => parse(given[option]))]);
   if (entries.length === 0 && !mayBeEmpty) {
-    throw new DelayInvalidError('filter', 'say which delays: an empty one would be all of them');
+    throw new DelayInvalidError(
+      'filter',
+      'needs at least one condition: an empty filter matches every delay',
+    );
   }
-  // It inherits nothing: a field that is left out must not be found in `Object.prototype`.
+  // No prototype: an absent field must not be found in `Object.prototype`.
   return Object.assign(Object.create(null), Object.fromEntries(entries)) as Filter;
 }
 
-/** Where a page of a story begins: among what lives, or in its history; undefined: at its newest line. */
+/** Where a page of a story begins. Without `behind`: at the newest line of the history. */
 export type StoryPlace =
   { among: 'live'; behindId: number } | { among: 'ended'; behind: EndedPlace | undefined };
 
@@ -107,7 +110,7 @@ export function storyPageOf(
 
 function placeOf(after: unknown, begins: StoryPlace): StoryPlace {
   const found = typeof after === 'string' ? PLACE.exec(after) : null;
-  // What has ended has no page that begins among what lives.
+  // A story of ended delays has no page that begins among live ones.
   if (found === null || (begins.among === 'ended' && found[1] !== undefined)) {
     throw new DelayInvalidError('after', `must be the \`next\` of a page, not ${shown(after)}`);
   }
@@ -116,7 +119,7 @@ function placeOf(after: unknown, begins: StoryPlace): StoryPlace {
   return { among: 'ended', behind: { endedUs, id, epoch } };
 }
 
-/** The same as a text, for the caller to give back. */
+/** The place as a text, which the caller passes back. */
 export function nextOf(place: StoryPlace): string {
   if (place.among === 'live') return `live ${place.behindId}`;
   const { endedUs, id, epoch } = place.behind as EndedPlace;
@@ -187,7 +190,7 @@ export function changeOptionsOf(options: unknown): MatchingOptions<string> {
   return given;
 }
 
-/** Not by class: a polyfill, or another realm, has another one. */
+/** Not by class: a polyfill and another realm have classes of their own. */
 const isSignal = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'throwIfAborted' in value;
 
@@ -200,11 +203,14 @@ function checkAfter(after: unknown): number {
   }
 }
 
-/** None at all would be true of every delay: a filter built from input that was empty would change all there are. */
+/** A filter from empty input would otherwise match, and change, every delay. */
 function checkWantedHeaders(value: unknown): string {
   const json = checkHeaders(value);
   if (json !== null) return json;
-  throw new DelayInvalidError('headers', 'must be at least one: every delay carries all of none');
+  throw new DelayInvalidError(
+    'headers',
+    'needs at least one header: an empty set matches every delay',
+  );
 }
 
 function checkRepeating(value: unknown): boolean {
@@ -222,7 +228,7 @@ function oneOf<Word extends string>(words: readonly Word[], value: unknown, fiel
   throw new DelayInvalidError(field, `must be one of ${words.join(', ')}, not ${shown(value)}`);
 }
 
-/** One, or a list of them. */
+/** Parses a single value or a list of them. */
 function eachOf<Value>(
   value: unknown,
   field: string,
@@ -231,7 +237,7 @@ function eachOf<Value>(
 ): Value[] {
   if (!Array.isArray(value)) return [check(value)];
   if (!isPlainArray(value) || value.length < 1 || value.length > max) {
-    throw new DelayInvalidError(field, `must be one, or a plain array of 1 to ${max}`);
+    throw new DelayInvalidError(field, `must be a single value or a plain array of 1 to ${max}`);
   }
   return Array.from(value, check);
 }

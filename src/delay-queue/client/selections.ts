@@ -23,7 +23,7 @@ import type { Pausing } from './pauses.js';
 import { answerOf, infoOf, listedOf, recordOf, statsOf, translatable } from './results.js';
 import { changeOptionsOf, filterOf, nextOf, type StoryPlace } from './selection-arguments.js';
 
-/** Delays that one statement changes: a transaction of its own ends after each page. */
+/** Most delays in one statement. A call outside of a transaction commits after each page. */
 const PAGE = 1_000;
 
 interface StoryPage {
@@ -31,12 +31,12 @@ interface StoryPage {
   place: StoryPlace;
 }
 
-/** Reads and changes the delays that match a filter. */
+/** Reads and changes delays that match a filter. */
 export class Matching {
   readonly #selection: SelectionStore;
   readonly #size = new StatementSize(PAGE);
   readonly #payloads: Payloads;
-  /** For how long a node counts as alive of which nothing can be told. */
+  /** A node whose last heartbeat is older than this counts as gone. */
   readonly #nodeAliveMs: number;
 
   constructor(
@@ -87,7 +87,7 @@ export class Matching {
     return await translatable(reading, () => textsOf(filter));
   }
 
-  /** What ends between the two readings, or between two pages, may be told twice, and is never left out. */
+  /** A delay that ends between two reads or pages may appear twice. It is never missed. */
   async story(filter: AnyRowFilter, page: StoryPage, options: InTransaction): Promise<KeyStory> {
     const { limit, place } = page;
     const { runner, inOrder } = this.transactions.of(options, 'read');
@@ -111,7 +111,7 @@ export class Matching {
     return { delays: await listedOf(rows, this.#payloads), ...ended };
   }
 
-  /** The past behind the last of what lives. A page that is full of that begins with it. */
+  /** The history behind the live rows. If those fill the page: a cursor, null without history. */
   async #endedAfter(
     runner: Runner,
     filter: AnyRowFilter,
@@ -124,7 +124,7 @@ export class Matching {
     return { history: [], next: nextOf({ among: 'live', behindId: Number(live.at(-1)?.id) }) };
   }
 
-  /** One line more than the page has says whether there is another. */
+  /** Reads one line more than the page holds, to learn whether there is another page. */
   async #ended(
     runner: Runner,
     filter: EndedFilter,
@@ -160,7 +160,7 @@ export class Matching {
     return await translatable(counting, () => textsOf(filter));
   }
 
-  /** Changes a list of delays, or those that match a filter, as its caller gives them. */
+  /** Changes the delays of a list, or those that match a filter. Checks its arguments. */
   async changeGiven(
     verb: ManyVerb,
     which: readonly DelayTarget[] | DelayFilter,
@@ -175,7 +175,7 @@ export class Matching {
     return await this.change(verb, filter, changeOptionsOf(options), to);
   }
 
-  /** Cancels those that match; with `running: 'abort'` those too that run. */
+  /** Cancels the delays that match; with `running: 'abort'` also those that run. */
   async cancelMatching(which: unknown, options: unknown): Promise<unknown> {
     const { cancelling, rest } = cancellingMatchingOf(options);
     const filter = filterOf(which, { mayBeEmpty: false });
@@ -184,11 +184,11 @@ export class Matching {
   }
 
   /**
-   * Changes those that match, page by page in the order of their ids; each of them matches at the moment of its change.
-   * Those that begin to match behind the last page are left out.
-   *
+   * Changes the delays that match, page by page in the order of their ids. Each matches when it is
+   * changed. Delays that begin to match behind the current page are left out.
    * @param to only for `reschedule`
-   * @param abortWithinMs only for `cancel`: how long the attempts of a page have to end; undefined leaves them alone
+   * @param abortWithinMs only for `cancel`: how long a page's attempts have to end; undefined
+   *   leaves them alone
    * @throws the signal's reason, between two pages: what was written stays
    */
   async change<Verdict extends string>(
@@ -224,7 +224,7 @@ export class Matching {
     return await translatable(changing, () => textsOf(filter));
   }
 
-  /** Changes one page of them. @returns its ids, and the verdict of each that matched */
+  /** @returns the ids of the page, and the verdict of each delay that matched */
   async #page(
     pages: Pages,
     behindId: number,
@@ -239,7 +239,7 @@ export class Matching {
       return { ids, isLast, verdicts: matched.map(({ verdict }) => verdict) };
     const first = matched.filter(({ verdict }) => verdict !== 'running');
     const running = matched.filter(({ verdict }) => verdict === 'running').map(({ id }) => id);
-    // Once its attempt has ended its state is another one.
+    // When its attempt has ended, the delay has another state.
     const { states: _, ...whatever } = filter;
     const ended = await this.cancels.ending(
       running,
@@ -261,8 +261,8 @@ export class Matching {
   }
 
   /**
-   * In the caller's transaction, or in one of its own.
-   * @param most of what is found, where that can be fewer
+   * Writes in the caller's transaction, or in one of its own.
+   * @param most ids to find; fewer if the statement size is smaller
    */
   async #write(
     { verb, to, filter, transaction }: Pages,
@@ -321,7 +321,7 @@ const textsOf = ({ key, keyPrefix, group, groupPrefix, headers, error }: RowFilt
   error,
 });
 
-/** Counts of verdicts that a call can give, before it begins. */
+/** Zero counts of the verdicts that each call can give. */
 const NONE: Record<ManyVerb, Record<string, number>> = {
   cancel: { cancelled: 0, running: 0 },
   reschedule: { rescheduled: 0, running: 0 },

@@ -8,15 +8,15 @@ import { declaredInCode, extrasText } from '../store/write-answers.js';
 import type { AfterCommit } from '../transactions/commit-hooks.js';
 import { type ActingAttempt, actingCall } from '../transactions/handler-context.js';
 
-/** The attempt on whose behalf a call is made, if it runs on that very delay. */
+/** The attempt of the calling handler, if it runs on that delay. */
 export const ownAttempt = (
   manager: EntityManager | undefined,
   { name, key }: { name: string; key: string | null },
 ): ActingAttempt | undefined => actingCall(manager)?.attemptOf(name, key);
 
 /**
- * Writes of a handler about the delay that it runs on. The handler's attempt holds that row, so the row moves
- * on in place. Recurring work schedules itself again in this way.
+ * A handler's writes about its own delay. Its attempt holds the row, so the row moves on in place.
+ * Recurring work reschedules itself in this way.
  */
 export class SelfReschedules {
   constructor(
@@ -25,8 +25,8 @@ export class SelfReschedules {
   ) {}
 
   /**
-   * All or none. The handler's own rows are those that answer `running` because of the handler's own
-   * attempt. They move on in place, after all others: nothing may fail after that.
+   * All or none. Rows that answer `running` because of the handler's own attempt move on in place.
+   * They come after all others: if one of those fails, they are untouched.
    * @throws DelayInvalidError as `schedule`; nothing was written then
    */
   async scheduleAll(
@@ -48,8 +48,8 @@ export class SelfReschedules {
   }
 
   /**
-   * Schedules the attempt's own row again. Undefined when the attempt does not hold that row any more.
-   * @throws DelayInvalidError for how it recurs, where the code declares that
+   * Schedules the attempt's own row again. Undefined when the attempt no longer holds that row.
+   * @throws DelayInvalidError for `repeat` if the code declares the recurrence
    */
   schedule(
     own: ActingAttempt,
@@ -60,7 +60,7 @@ export class SelfReschedules {
     return this.#schedule(own, manager, runner, delay, whereTo(own, delay));
   }
 
-  /** Moves the attempt's own row. Undefined when the attempt does not hold that row any more. */
+  /** Moves the attempt's own row. Returns undefined when the attempt no longer holds it. */
   reschedule(
     own: ActingAttempt,
     manager: EntityManager | undefined,
@@ -100,7 +100,7 @@ export class SelfReschedules {
   }
 }
 
-/** What goes on to recur as it did has its instants: counted from now they would drift. */
+/** A kept recurrence goes on to its next instant: counted from now, instants would drift. */
 function whereTo({ occurrence }: ActingAttempt, { to, repeat = null }: NewDelay): MoveTo {
   if (occurrence === null || repeat === null) return to;
   if (occurrence.isDeclared) throw declaredInCode();
@@ -109,8 +109,8 @@ function whereTo({ occurrence }: ActingAttempt, { to, repeat = null }: NewDelay)
 }
 
 /**
- * How long a handler waits for its own row. It does not wait at all where the handler itself may hold the row's
- * lock: by the fence of its transaction, or because it moved the row on in a transaction that is still open.
+ * How long a handler waits for its own row. Not at all if it may hold the row's lock itself: by its
+ * transaction's fence, or because it moved the row in a transaction that is still open.
  */
 function lockWaitOf(own: ActingAttempt, { transaction }: Runner): LockWait {
   if (own.handler.transactional || own.movedOn) return 'at once';

@@ -48,16 +48,21 @@ describe('a filter', () => {
     expect(Object.getPrototypeOf(filterOf({}, ANY))).toBeNull();
     expect(Object.keys(endedFilterOf({}))).toEqual([]);
     for (const parse of [() => filterOf({}, { mayBeEmpty: false }), () => storyFilterOf({})]) {
-      expect(parse).toThrow('filter: say which delays: an empty one would be all of them');
+      expect(parse).toThrow(
+        'filter: needs at least one condition: an empty filter matches every delay',
+      );
     }
   });
 
   it.each<[object, string]>([
-    [{ name: [] }, 'filter.name: must be one, or a plain array of 1 to 100'],
-    [{ name: names(101) }, 'filter.name: must be one, or a plain array of 1 to 100'],
-    [{ state: ['dead', 'dead', 'dead', 'dead', 'dead'] }, 'filter.state: must be one, or'],
+    [{ name: [] }, 'filter.name: must be a single value or a plain array of 1 to 100'],
+    [{ name: names(101) }, 'filter.name: must be a single value or a plain array of 1 to 100'],
+    [
+      { state: ['dead', 'dead', 'dead', 'dead', 'dead'] },
+      'filter.state: must be a single value or',
+    ],
     [{ state: 'ended' }, 'filter.state: must be one of scheduled, running, retrying, dead'],
-    [{ headers: {} }, 'filter.headers: must be at least one'],
+    [{ headers: {} }, 'filter.headers: needs at least one header'],
     [{ repeating: 1 }, 'filter.repeating: must be true or false, not 1'],
     [{ keyPrefix: 'x'.repeat(256) }, 'filter.keyPrefix'],
     [{ groupPrefix: 'x'.repeat(256) }, 'filter.groupPrefix'],
