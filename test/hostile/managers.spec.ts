@@ -64,7 +64,7 @@ async function refuses(call: Call, manager: unknown): Promise<void> {
   const error = await errorOf(call(node.delays, manager as EntityManager));
   expect(error).toBeInstanceOf(DelayInvalidError);
   expect(error).toMatchObject({ field: 'manager' });
-  expect(String(error)).toMatch(/of a QueryRunner its manager|belongs to another DataSource/);
+  expect(String(error)).toMatch(/for a QueryRunner, its manager|belongs to another DataSource/);
   await nothingWritten();
 }
 

@@ -105,8 +105,8 @@ describe('without a manager', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['null', null, 'must answer an EntityManager or undefined, not null'],
-    ['a promise', Promise.resolve(), 'must answer an EntityManager or undefined, not a Promise'],
+    ['null', null, 'must return an EntityManager or undefined, not null'],
+    ['a promise', Promise.resolve(), 'must return an EntityManager or undefined, not a Promise'],
   ])('an answer that is %s is refused', async (_, answer, why) => {
     const { fallback } = host;
     host.fallback = answer as EntityManager;

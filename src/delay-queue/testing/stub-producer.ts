@@ -265,7 +265,7 @@ function managerOf({ manager }: InTransaction): unknown {
   if (typeof manager === 'object' && manager !== null) return manager;
   throw new DelayInvalidError(
     'manager',
-    `must be an EntityManager (of a QueryRunner its manager) or 'own', not ${shown(manager)}`,
+    `must be an EntityManager (for a QueryRunner, its manager) or 'own', not ${shown(manager)}`,
   );
 }
 

@@ -14,34 +14,34 @@ import { Trouble } from '../tasks/trouble.js';
 import { clientSending, committed, isInTransaction, wasEnded } from './handlers-client.js';
 import type { TransactionGuard } from './transaction-guard.js';
 
-/** What ends a session that does not answer is sent over a connection of its own. */
+/** The engine's own connections, over which a session that does not answer is ended. */
 export type SessionsEngine = Runner & Pick<EngineConnections, 'on'>;
 
 const START = 'START TRANSACTION';
 const COMMIT = 'COMMIT';
 
-/** A session as the server knows it: the process, its transaction, and when that began. */
+/** A session as the server knows it: its process, its transaction, and when that began. */
 interface ServerSession {
   pid: number;
   began: string;
   transaction: string;
 }
 
-/** What the session had told when the fence was answered. */
+/** State of the session's watch when the fence was answered. */
 interface Fenced {
   watch: SessionWatch;
   transactions: number;
   rollbacks: number;
 }
 
-/** The session of the application's pool that a transactional call runs on, from connect to release. */
+/** The pooled session that a transactional call runs on, from connect to release. */
 export class AttemptSession {
   /** The application has closed its pool. */
   isTaken = false;
   #guard: TransactionGuard | undefined;
   #known: ServerSession | undefined;
   #fenced: Fenced | undefined;
-  /** In the driver's list of connected runners, in the place of this one. */
+  /** Replaces this runner in the driver's list of connected runners. */
   #standIn: Pick<QueryRunner, 'release'> | undefined;
   #client: PoolClient | undefined;
   #ending: Promise<void> | undefined;
@@ -58,7 +58,7 @@ export class AttemptSession {
     this.#standInForRunner();
   }
 
-  /** To be called when the fence is answered. */
+  /** Call it when the fence is answered. */
   fenced(by: ServerSession): void {
     this.#known = by;
     const watch = SessionWatch.of(this.runner);
@@ -66,7 +66,7 @@ export class AttemptSession {
     this.#fenced = watch && { watch, transactions, rollbacks };
   }
 
-  /** The server has said that the fenced transaction is over. */
+  /** Whether the server has reported the end of the fenced transaction. */
   get isEnded(): boolean {
     return (
       this.#fenced !== undefined && this.#fenced.watch.transactions !== this.#fenced.transactions
@@ -81,21 +81,20 @@ export class AttemptSession {
     this.#guard = guard;
   }
 
-  /** @throws when it is not connected */
+  /** @throws when not connected */
   get client(): PoolClient {
     if (this.#client === undefined) throw new Error('the session is not connected');
     return this.#client;
   }
 
-  /** Past the handler's guard, and past TypeORM, which would send each text anew. */
+  /** Bypasses the handler's guard, and TypeORM, which would send each text again. */
   get statements(): SessionRunner {
     return this.engine.on(this.client);
   }
 
   /**
-   * Begins the transaction, with what the engine sends first: in one round trip, unless the transaction names
-   * its level, which it has to do before all else.
-   *
+   * Begins the transaction together with the engine's first statement, in one round trip. Not if
+   * the transaction names an isolation level, which has to come first.
    * @param first sends one statement, or none
    */
   async begin<Answer>(
@@ -122,7 +121,7 @@ export class AttemptSession {
     };
     const connect = runner.connect.bind(runner);
     const connected = Promise.resolve(clientSending(client, START, start));
-    // Through TypeORM, whose subscribers hear of it.
+    // Through TypeORM, whose subscribers are notified.
     runner.connect = () => connected;
     try {
       await runner.startTransaction();
@@ -133,10 +132,9 @@ export class AttemptSession {
   }
 
   /**
-   * Sends COMMIT, with the last statement if the engine's work allows it.
-   *
-   * @param work what the engine does before
-   * @param committing is called when COMMIT is about to be sent
+   * Sends COMMIT, together with the engine's last statement if its work allows that.
+   * @param work the engine's work before COMMIT
+   * @param committing called just before COMMIT is sent
    * @throws DelayRolledBackError
    */
   async commit(
@@ -168,65 +166,65 @@ export class AttemptSession {
     }
   }
 
-  /** With the errors that the guard means, once there is one. */
+  /** Runs the engine's work, through the guard once there is one. */
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#guard ? this.#guard.byEngine(work) : work();
   }
 
-  /** The same for the COMMIT of its transaction, which is this session's {@link commit}. */
+  /** The same for the COMMIT, which is this session's {@link commit}. */
   commitBy(work: () => Promise<void>): Promise<void> {
     return this.#guard ? this.#guard.commitBy(work) : work();
   }
 
   /**
-   * The attempt was cut: its session ends, so that its locks are free before the row is given to
-   * another attempt. Not by a cancel request, which could hit the next user of the connection.
+   * Ends the session of an attempt that was cut, so its locks are free before another attempt gets
+   * the row. Not by a cancel request, which could hit the connection's next user.
    */
   cut(): void {
     this.#guard?.seal();
     this.#ending = this.#end();
   }
 
-  /** Not awaited: what is closed tells no more when the other end is gone. The pool drops it. */
+  /** Not awaited: if the other end is gone, no close event comes. The pool drops the connection. */
   close(): void {
     void this.#client?.end();
   }
 
-  /** Not while its end is on the way, which would hit the next user of the connection. */
+  /** Waits for an end on its way, which would hit the connection's next user. */
   async leave(): Promise<void> {
     await this.#ending;
-    // Whatever a subscriber has begun behind the end goes with the connection.
+    // A transaction that a subscriber began behind the end goes with the connection.
     if (this.#client !== undefined && isInTransaction(this.#client)) this.close();
     await this.#release();
   }
 
   /**
-   * Then this side lets go too: on a connection that died silently the handler's statement, or the
-   * ROLLBACK after it, would wait for ever, and the pool would be one connection short.
+   * Ends the session on both sides. On a dead connection, the handler's statement or its ROLLBACK
+   * would otherwise wait for ever, and the pool would be one connection short.
    */
   async #end(): Promise<void> {
     if (this.#client === undefined || this.#isReleased || this.runner.isReleased) return;
     await this.#terminate();
     this.close();
-    // Now, since a handler that never returns would keep its place in the pool.
+    // Now: a handler that never returns would keep its slot in the pool.
     await this.#release();
   }
 
-  /** On the server: a statement there goes on, and holds its locks, although its client has gone. */
+  /** On the server, where a statement goes on and holds its locks although its client is gone. */
   async #terminate(): Promise<void> {
     try {
       if (this.known !== undefined) {
         await this.engine.query(endSessionSql(), [this.known.pid, this.known.began]);
       }
     } catch {
-      // Then idle_in_transaction_session_timeout ends it.
+      // Then `idle_in_transaction_session_timeout` ends it.
     }
   }
 
   /**
-   * Behind a text that ended the transaction and began the next one, the rows are not held: nothing may be committed.
-   * Asked of the server only where something was rolled back; to a savepoint, mostly.
-   *
+   * Refuses to commit another transaction: a text that ended the attempt's transaction and began
+   * the next one released the rows. Asks the server only if something was rolled back, mostly to a
+   * savepoint.
    * @throws DelayInvalidError
    */
   async #unlessAnother(): Promise<void> {
@@ -244,8 +242,8 @@ export class AttemptSession {
   }
 
   /**
-   * A handler may not release the runner that it is given. The application may: `destroy()` releases whatever stands in
-   * the driver's list, and would find a runner there that refuses.
+   * Replaces the runner in the driver's list: `destroy()` of the application releases all runners
+   * there, and this one refuses, because a handler may not release it.
    */
   #standInForRunner(): void {
     const runners = this.#connectedRunners;
@@ -255,11 +253,11 @@ export class AttemptSession {
     runners[index] = this.#standIn;
   }
 
-  /** The application closes its pool, and waits for this connection. */
+  /** The application closes its pool and waits for this connection. */
   async #taken(): Promise<void> {
     this.isTaken = true;
     this.#guard?.seal();
-    // Waited for before the row is given back, not by the application.
+    // Awaited before the row is given back, not by the application.
     this.#ending = this.#terminate();
     this.close();
     await this.#release();
@@ -279,8 +277,9 @@ export class AttemptSession {
 }
 
 /**
- * How long calls rest while the transactions of attempts cannot begin: for longer after each failure in
- * a row. Else what is due would be claimed and given back as fast as the database refuses.
+ * How long calls cool down while attempts cannot begin their transactions: longer after each
+ * failure in a row. Otherwise due delays would be claimed and given back as fast as the database
+ * refuses.
  */
 export class BeginRest {
   readonly #trouble: Trouble;
@@ -297,7 +296,7 @@ export class BeginRest {
     this.#trouble.worked();
   }
 
-  /** Calls it once, when something else works again. @returns what calls that off */
+  /** Calls `wake` once, when another task works again. @returns cancels that */
   whenAnotherWorks(wake: () => void): () => void {
     return this.#trouble.whenAnotherWorks(() => {
       this.#restUntilMs = -Infinity;
@@ -306,10 +305,9 @@ export class BeginRest {
   }
 
   /**
-   * A transaction that fails while others rest already counts as the same failure.
-   *
+   * Transactions that fail during a cool-down count as the same failure.
    * @param nowMs `performance.now()`
-   * @returns how long the call rests, in milliseconds
+   * @returns how long the call cools down, in milliseconds
    */
   failed(error: unknown, nowMs: number): number {
     this.#trouble.failed(error);

@@ -26,29 +26,29 @@ import {
   type TransactionNumber,
 } from './transaction-end.js';
 
-/** What a call is about. */
+/** The delay that a call is about. */
 interface Target {
   readonly name: string;
   readonly key: string | null;
 }
 
-/** Of a call that has a filter: which delays it is about is known only when it looks. */
+/** `all`: a call with a filter, whose delays are known only once it reads. */
 type Targets = readonly Target[] | 'all';
 
 /**
- * The calls of one transaction. Those about the same name and key take effect in the order in which they
- * were made, each after the answer of the one before it.
+ * Orders the calls of one transaction. Calls about the same name and key take effect in the order
+ * in which they were made, each after the answer of the one before it.
  *
- * Parallel branches of a caller share their transaction, and see what the others have not finished: one of
- * them could move, cancel or find a delay that a `scheduleMany` takes back a moment later.
+ * Parallel branches of a caller see each other's unfinished work: otherwise one could move, cancel
+ * or find a delay that a `scheduleMany` is about to undo.
  */
 export class CallsInOrder {
-  /** By key, a promise that resolves when the last call about that key is over. No open call: no entry. */
+  /** By key, resolves when its last call is over. Without open calls, there is no entry. */
   readonly #last = new Map<string, Promise<void>>();
-  /** The same of the last call about all. */
+  /** Resolves when the last call about all delays is over. */
   #lastOfAll: Promise<void> | undefined;
 
-  /** The calls of the runner's transaction; its savepoints share the runner. */
+  /** One instance per runner: savepoints share the runner. */
   static of(runner: QueryRunner): CallsInOrder {
     const known = byRunner.get(runner);
     if (known !== undefined) return known;
@@ -57,7 +57,7 @@ export class CallsInOrder {
     return calls;
   }
 
-  /** All keys of a call are taken at once, before anything is awaited: so no two calls wait for each other. */
+  /** Takes all keys of a call before the first `await`: so no two calls wait for each other. */
   async run<Result>(targets: Targets, call: () => Promise<Result>): Promise<Result> {
     const keys = targets === 'all' ? [] : targets.filter(({ key }) => key !== null).map(keyText);
     const before =
@@ -84,15 +84,15 @@ export class CallsInOrder {
 
 const byRunner = new WeakMap<QueryRunner, CallsInOrder>();
 
-/** Where a write runs; without a manager it is a transaction of its own. */
+/** Where a write runs. Without a manager, it is a transaction of its own. */
 export interface CallersTransaction {
   manager: EntityManager | undefined;
   runner: Runner;
-  /** Runs a call after those that other branches of the same transaction have made about the same keys. */
+  /** Runs a call after earlier calls of the same transaction about the same keys. */
   inOrder: CallsInOrder['run'];
 }
 
-/** For calls each of which is a transaction of its own. */
+/** For calls that are each a transaction of their own. */
 export const aloneBy = (runner: Runner): CallersTransaction => ({
   manager: undefined,
   runner,
@@ -100,13 +100,13 @@ export const aloneBy = (runner: Runner): CallersTransaction => ({
 });
 
 /**
- * The transaction that the caller chose: that of a manager, or undefined for a transaction of the call's own.
- * No call joins a transaction that it does not name, unless the application says how to find the surrounding one.
- * Inside a transactional handler a write has to say which one it means, unless the application has joined the two.
- *
- * @param surrounding the surrounding transaction's manager, for calls that name none
- * @throws DelayInvalidError for what is no EntityManager, for a manager of another DataSource or of a transaction
- * that is over, and for a write without a manager inside a transactional handler
+ * The transaction that the caller chose; undefined: one of the call's own. A call joins only a
+ * transaction that it names, unless the application knows how to find the surrounding one. Inside a
+ * transactional handler a write must name one, unless the application has joined the two.
+ * @param surrounding finds the manager for calls that name none
+ * @throws DelayInvalidError for a value that is not an EntityManager, for a manager of another
+ *   DataSource or of a transaction that is over, and for a write without a manager inside a
+ *   transactional handler
  */
 export function transactionOf(
   dataSource: DataSource,
@@ -123,7 +123,7 @@ export function transactionOf(
   if (manager === undefined && isTransactional && kind === 'write') {
     throw new DelayInvalidError(
       'manager',
-      'inside a transactional handler say which transaction: `manager: ctx.manager` joins it, ' +
+      'inside a transactional handler, name the transaction: `manager: ctx.manager` joins it, ' +
         "`manager: 'own'` is a transaction of its own",
     );
   }
@@ -134,13 +134,13 @@ export function transactionOf(
       'belongs to another DataSource than the delays: the two could not commit together',
     );
   }
-  // A manager of the whole pool, such as `dataSource.manager`: it has no transaction.
+  // A manager of the whole pool, such as `dataSource.manager`, has no transaction.
   const { queryRunner } = manager;
   if (queryRunner === undefined) return undefined;
   if (callOfManager(manager)?.over || queryRunner.isReleased || isEnding(queryRunner)) {
     throw transactionIsOver();
   }
-  // From here on, so that a transaction which ends and begins anew during the call is known for another one.
+  // From here on, a transaction that ends and begins anew during the call is noticed.
   SessionWatch.beginIfConnected(queryRunner);
   const calls = CallsInOrder.of(queryRunner);
   return {
@@ -151,8 +151,8 @@ export function transactionOf(
 }
 
 /**
- * Only a manager that is left out means "no transaction". A null, or a QueryRunner, was probably meant as a
- * transaction: a write outside of that transaction would be committed although the transaction is rolled back.
+ * Only a manager that is left out means "no transaction". A null or a QueryRunner was probably
+ * meant as one: the write would be committed even if that transaction is rolled back.
  */
 function managerIn(options: InTransaction): InTransaction['manager'] {
   return readable('manager', () => {
@@ -160,15 +160,15 @@ function managerIn(options: InTransaction): InTransaction['manager'] {
     if (manager === undefined || manager === 'own' || isManager(manager)) return manager;
     throw new DelayInvalidError(
       'manager',
-      `must be an EntityManager (of a QueryRunner its manager) or 'own', not ${shown(manager)}`,
+      `must be an EntityManager (for a QueryRunner, its manager) or 'own', not ${shown(manager)}`,
     );
   });
 }
 
 /**
- * Runs the statements of one call through that manager. A manager with a connection of its own may be in a
- * transaction, which may have been begun in plain SQL. A call that is not awaited may outlive that transaction:
- * its later statements would be committed without it, and are refused.
+ * Runs the statements of one call through the manager. A manager with a connection of its own may
+ * be in a transaction, perhaps begun in plain SQL. Later statements of a call that is not awaited
+ * may come after its end, where they would be committed without it: they are refused.
  */
 export function runnerOf(
   source: Pick<EntityManager, 'query'> & { queryRunner?: QueryRunner },
@@ -198,24 +198,24 @@ export function runnerOf(
   };
 }
 
-/** Whether a transaction is open on it, as far as is known here. */
+/** Whether a transaction is known to be open on the runner. */
 const isOpen = (runner: QueryRunner): boolean =>
   !isEnding(runner) && (runner.isTransactionActive || SessionWatch.of(runner)?.isOpen === true);
 
-/** A transaction that is open, and which one of its session it is, where that is known. */
+/** An open transaction, and its number within the session where that is known. */
 interface OpenTransaction {
   transaction: TransactionNumber;
 }
 
-/** Undefined when none is open, as far as is known here. */
+/** Undefined when no transaction is known to be open. */
 export const openOn = (runner: QueryRunner): OpenTransaction | undefined =>
   isOpen(runner) ? { transaction: transactionNow(runner) } : undefined;
 
-/** Whether that very transaction is open: another one may have begun behind it. */
+/** Whether that same transaction is still open: another one may have begun since. */
 export const isStillOpen = ({ transaction }: OpenTransaction, runner: QueryRunner): boolean =>
   isOpen(runner) && (transaction === undefined || transaction === transactionNow(runner));
 
-/** Whether the manager is in a transaction. One that was begun in plain SQL is known to the server alone. */
+/** Whether the manager is in a transaction. Asks the server about one begun in plain SQL. */
 export async function isInTransaction({ queryRunner }: EntityManager): Promise<boolean> {
   if (queryRunner === undefined) return false;
   if (queryRunner.isTransactionActive) return true;
@@ -224,35 +224,34 @@ export async function isInTransaction({ queryRunner }: EntityManager): Promise<b
   return SessionWatch.of(queryRunner)?.isOpen ?? false;
 }
 
-/** TypeORM keeps the parameters of what failed; Postgres quotes rows, values and inner statements. */
+/** TypeORM keeps a failed query's parameters; Postgres quotes rows, values, inner statements. */
 const DATA_FIELDS = ['parameters', 'detail', 'where', 'internalQuery'];
 
 /**
- * Applications log a database error with all its properties, and a payload may hold data that belongs into no
- * log. Class, message, code and stack stay; the server's own log has the rest.
+ * Removes data from a database error: applications log all of its properties, and a payload's data
+ * may not belong in a log. Class, message, code and stack stay; the server's log has the rest.
  */
 export function dropData(error: unknown): void {
   if (!(error instanceof Error)) return;
   for (const field of DATA_FIELDS) Reflect.deleteProperty(error, field);
-  // TypeORM's error is a copy of the driver's error, and holds that error too.
+  // TypeORM's error copies the driver's error and also holds it.
   if ('driverError' in error) dropData(error.driverError);
 }
 
-/** Whether a call may travel with those of others. */
+/** Whether a call may be coalesced. */
 export const isAlone = ({ manager }: CallersTransaction, own: ActingAttempt | undefined): boolean =>
   manager === undefined && own === undefined;
 
-/** Postgres breaks a deadlock by failing one of its parties, and undoes all that one did. */
+/** Postgres breaks a deadlock by failing one of its transactions, which is undone. */
 const DEADLOCK = '40P01';
 
-/** Pauses double from the first to the last try; at random, so that the same two do not meet again. */
+/** Pauses double between tries, with full jitter, so that the same two do not meet again. */
 const TRIES_MAX = 8;
 const PAUSE: Growth = { firstMs: 8, factor: 2, lastMs: 2_048, jitter: 1 };
 
 /**
- * Does work again that was a deadlock's victim. Only for a whole transaction, or a statement that
- * is one. Callers of `scheduleMany` lock in one order, but a key that is cancelled meanwhile is
- * inserted out of turn.
+ * Repeats work that was a deadlock's victim: a whole transaction, or a statement that is one.
+ * `scheduleMany` locks in one order, but a key cancelled meanwhile is inserted out of order.
  */
 export async function despiteDeadlocks<Result>(work: () => Promise<Result>): Promise<Result> {
   for (let tries = 1; ; tries += 1) {

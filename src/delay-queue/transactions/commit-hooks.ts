@@ -16,12 +16,12 @@ import {
 } from './transaction-end.js';
 
 /**
- * @param certain the server has said COMMIT, and nothing of the transaction was rolled back since the work
- * was left here. Otherwise a savepoint may have taken back what it is about.
+ * @param certain the server has answered COMMIT, and nothing of the transaction was rolled back
+ *   since the work was registered. Otherwise a savepoint may have undone it.
  */
 export type Committed = (certain: boolean) => void;
 
-/** What waits for the end of a transaction, and inside how many savepoints it was left here. */
+/** Work that waits for the end of a transaction, and its savepoint depth when it was registered. */
 interface Piece {
   depth: number;
   committed?: Committed;
@@ -29,12 +29,12 @@ interface Piece {
   over?: (end: TransactionEnd) => void;
 }
 
-/** Of a transaction in which the library was called. */
+/** An open transaction in which the library was called. */
 interface Pending {
   pieces: Piece[];
-  /** Of the session, when the first was left. */
+  /** Rollbacks of the session before the first piece was registered. */
   rollbacksBefore: number;
-  /** Asked at its end: who is it that was watched. */
+  /** The session's watch when the transaction was first seen; read again at its end. */
   watch: SessionWatch | undefined;
 }
 
@@ -42,13 +42,13 @@ interface Ended {
   end: TransactionEnd;
   /** See {@link Committed}. */
   certain: boolean;
-  /** Which one of its session it was. */
+  /** Number of the transaction within its session. */
   no: TransactionNumber;
 }
 
 /**
- * Of a DataSource, shared by all applications that run on it: a TypeORM subscriber that hears how transactions end. It
- * stays as long as one of them runs, or a transaction is open in which one of them was called.
+ * A TypeORM subscriber that observes how transactions end. One per DataSource, shared by all
+ * applications on it. Stays while one of them runs, or a transaction that called one is open.
  */
 export class TransactionEnds implements EntitySubscriberInterface {
   static of(dataSource: DataSource): TransactionEnds {
@@ -58,9 +58,9 @@ export class TransactionEnds implements EntitySubscriberInterface {
   }
 
   readonly #pending = new Map<QueryRunner, Pending>();
-  /** The last transaction of a runner in which the library was called, until the caller that ended it is told. */
+  /** By runner, the last transaction that called the library, until its caller knows of its end. */
   readonly #ended = new WeakMap<QueryRunner, Ended>();
-  /** Ended, and TypeORM has not told of it. */
+  /** The server ended them; TypeORM has not reported it yet. */
   readonly #untold = new Set<QueryRunner>();
   readonly #holders = new Set<object>();
 
@@ -71,21 +71,21 @@ export class TransactionEnds implements EntitySubscriberInterface {
     this.#subscribe();
   }
 
-  /** In any order, and as often as one likes. */
+  /** In any order, and any number of times. */
   letGo(holder: object): void {
     this.#holders.delete(holder);
     this.#leaveIfDone();
   }
 
-  /** To be called with each call of the library: TypeORM makes a new list of subscribers at each `initialize()`. */
+  /** Call it on every library call: TypeORM's `initialize()` makes a new list of subscribers. */
   stay(): void {
     if (this.#holders.size > 0) this.#subscribe();
   }
 
-  /** @returns false when there is no such transaction, and nothing is left */
+  /** @returns false when there is no such transaction; the piece is dropped then */
   leave(runner: QueryRunner, piece: Omit<Piece, 'depth'>): boolean {
     const isOpen = SessionWatch.of(runner)?.isOpen ?? runner.isTransactionActive;
-    // The call's answer and its transaction's end came in one packet.
+    // The call's answer and the end of its transaction arrived in one packet.
     const ended = this.#pending.has(runner) ? undefined : this.#endedOf(runner);
     if (!isOpen && ended !== undefined) decide(piece, ended);
     else if (!isOpen && !runner.isTransactionActive) return false;
@@ -97,7 +97,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
     return true;
   }
 
-  /** @throws DelayInvalidError, out of a call's statement whose transaction is over before its turn came */
+  /** @throws DelayInvalidError out of a statement whose transaction ended before its turn */
   beforeQuery({ queryRunner: runner, query, parameters }: BeforeQueryEvent): void {
     if (isInside(runner, parameters)) this.#pendingOf(runner);
     else {
@@ -106,7 +106,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
     }
   }
 
-  /** @throws DelayRolledBackError, out of a COMMIT of the caller's own SQL: TypeORM tells of its own alone */
+  /** @throws DelayRolledBackError out of a COMMIT in plain SQL: TypeORM reports only its own */
   afterQuery({ queryRunner: runner, query, success }: AfterQueryEvent): Promise<void> | void {
     const command = isAnswered(runner, query, !success);
     if (!success || (command !== 'COMMIT' && command !== 'END')) return undefined;
@@ -114,11 +114,11 @@ export class TransactionEnds implements EntitySubscriberInterface {
     return isTypeOrms ? undefined : this.#tell(runner);
   }
 
-  /** @throws DelayRolledBackError, out of the caller's own `commitTransaction`: the caller believes in its COMMIT */
+  /** @throws DelayRolledBackError out of `commitTransaction`: the caller expects a commit */
   afterTransactionCommit({ queryRunner: runner }: TransactionCommitEvent): Promise<void> | void {
     if (runner.isTransactionActive) return this.#savepointReleased(runner);
     forgetEnd(runner);
-    // Where the server's messages cannot be seen.
+    // For drivers whose server messages cannot be seen.
     this.#end(runner, 'committed');
     return this.#tell(runner);
   }
@@ -146,7 +146,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
     this.#leaveSoon();
   }
 
-  /** Not if another one has ended since. */
+  /** Undefined if another transaction has ended since. */
   #endedOf(runner: QueryRunner): Ended | undefined {
     const ended = this.#ended.get(runner);
     return ended?.no === transactionNow(runner) ? ended : undefined;
@@ -159,7 +159,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
     const pending: Pending = { pieces: [], rollbacksBefore: watch?.rollbacks ?? 0, watch };
     this.#pending.set(runner, pending);
     this.#subscribe();
-    // The server's word comes before TypeORM's, and also for what was begun, or is ended, in plain SQL.
+    // The server reports an end before TypeORM does, and also ends and begins in plain SQL.
     watch?.onOver((end) => this.#end(runner, end));
     return pending;
   }
@@ -177,13 +177,13 @@ export class TransactionEnds implements EntitySubscriberInterface {
     this.#leaveSoon();
   }
 
-  /** Nothing of the DataSource is replaced: what is replaced can only be put back in the opposite order. */
+  /** Adds to the list and replaces nothing: replacements can only be undone in reverse order. */
   #subscribe(): void {
     const { subscribers } = this.dataSource;
     if (!subscribers.includes(this)) subscribers.push(this);
   }
 
-  /** Not now: TypeORM may be walking through the list. */
+  /** Later, because TypeORM may be iterating over the list. */
   #leaveSoon(): void {
     if (this.#holders.size === 0) setImmediate(() => this.#leaveIfDone());
   }
@@ -196,7 +196,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
     SessionWatch.endAll(this.dataSource);
   }
 
-  /** The savepoint is released: the work that was left inside it belongs to the level above now. */
+  /** When a savepoint is released, work registered inside it belongs to the level above. */
   #savepointReleased(runner: QueryRunner): void {
     const depth = depthOf(runner);
     for (const piece of this.#pending.get(runner)?.pieces ?? []) {
@@ -223,7 +223,7 @@ function decide(piece: Omit<Piece, 'depth'>, { end, certain }: Ended): void {
 
 const bySource = new WeakMap<DataSource, TransactionEnds>();
 
-/** Runs work of one application when the caller's transaction commits, and forgets work whose writes were rolled back. */
+/** Runs an application's work after the caller's commit. Forgets work that was rolled back. */
 export class AfterCommit {
   readonly #ends: TransactionEnds;
   #isStopped = false;
@@ -252,7 +252,7 @@ export class AfterCommit {
     if (!isLeft) committed(SessionWatch.of(runner) !== undefined);
   }
 
-  /** Runs `rolledBack` if what the manager's transaction does now is rolled back; without one, never. */
+  /** Runs `rolledBack` if what the transaction does now is rolled back; never without one. */
   onRollback(manager: EntityManager | undefined, rolledBack: () => void): void {
     const runner = manager?.queryRunner;
     if (runner !== undefined) this.#ends.leave(runner, { rolledBack });

@@ -6,34 +6,34 @@ import { readable, shown } from '../config/blame.js';
 import type { Occurrence } from '../recurrence/recurrence.js';
 import type { OwnAttempt } from '../store/rows/delay-rows.js';
 
-/** A handler's call, as the code sees it that the handler calls. */
+/** A handler's call, as seen by the code that the handler calls. */
 export interface ActingCall {
   readonly handler: { readonly transactional: boolean };
   /** The call's own transaction, while a transactional handler runs. */
   readonly manager: EntityManager | undefined;
-  /** What the handler still does counts no more: the result is decided. */
+  /** The result is decided: what the handler still does has no effect. */
   readonly over: boolean;
-  /** Whether the code that the handler calls must know for which call it acts. */
+  /** Whether code that the handler calls must be able to find this call. */
   readonly hasContext: boolean;
-  /** Those that are not decided yet. */
+  /** Attempts that are not decided yet. */
   readonly attempts: readonly ActingAttempt[];
-  /** The attempt on that delay, if it is of this call: then the row is the handler's own. */
+  /** This call's attempt on that delay, if any: then the row is the handler's own. */
   attemptOf(name: string, key: string | null): ActingAttempt | undefined;
 }
 
-/** An attempt whose handler runs, and may move its own row on. */
+/** An attempt whose handler runs, and may move its own row. */
 export interface ActingAttempt extends OwnAttempt {
   readonly handler: { readonly transactional: boolean };
   readonly name: string;
   readonly key: string | null;
-  /** Of a delay that recurs. */
+  /** Set for a recurring delay. */
   readonly occurrence: Occurrence | null;
   movedOn: boolean;
 }
 
-/** Tells the engine's statements from those of a handler that shares its runner. */
+/** Tells the engine's statements from a handler's on the same runner. */
 export class EngineSide {
-  /** Does work for the engine. All that the work calls, such as an application's subscribers, counts as the engine. */
+  /** Runs the engine's work. Everything it calls, such as subscribers, counts as the engine. */
   run<Result>(work: () => Result): Result {
     return storage.run(this, work);
   }
@@ -43,13 +43,13 @@ export class EngineSide {
   }
 }
 
-/** One storage for calls and engine sides: Node 20 pays for each storage at every promise that is made. */
+/** One storage for calls and engine sides: in Node 20 each storage costs time at every promise. */
 const storage = new AsyncLocalStorage<ActingCall | EngineSide | undefined>();
 
-/** Transactional calls, each by the runner that was made for it alone. */
+/** Transactional calls, each by the runner made for it alone. */
 const byRunner = new WeakMap<QueryRunner, ActingCall>();
 
-/** Runners of attempts whose transaction is what the application's library finds as the surrounding one. */
+/** Runners of attempts whose transaction the application's library finds as the surrounding one. */
 export const joined = new WeakSet<QueryRunner>();
 
 export function isJoined({ manager }: ActingCall): boolean {
@@ -57,8 +57,8 @@ export function isJoined({ manager }: ActingCall): boolean {
 }
 
 /**
- * Runs a handler so that the code that it calls knows for which call it acts. A handler that needs no context
- * runs without one, since Node then looks at every promise that is made.
+ * Runs a handler so that the code it calls can find its call. Skips the context if the handler
+ * needs none: with one, Node does work at every promise.
  */
 export function runAs<Result>(call: ActingCall, run: () => Result): Result {
   const runner = call.manager?.queryRunner;
@@ -68,20 +68,20 @@ export function runAs<Result>(call: ActingCall, run: () => Result): Result {
 }
 
 /**
- * The call in whose async context this code runs; undefined outside of a call, and once its result is decided.
- * The context alone proves little: a socket or a timer that was made inside a handler keeps its context, also
- * for work that has nothing to do with the handler.
+ * The call in whose async context this code runs; undefined outside of a call, and once its result
+ * is decided. The context proves little: a socket or timer made in a handler keeps it, even for
+ * work that has nothing to do with the handler.
  */
 export function currentCall(): ActingCall | undefined {
   const call = storage.getStore();
   return call === undefined || call instanceof EngineSide || call.over ? undefined : call;
 }
 
-/** The transactional call that this manager was made for, also when that call is over. */
+/** The transactional call that the manager was made for, even if that call is over. */
 export const callOfManager = ({ queryRunner }: EntityManager): ActingCall | undefined =>
   queryRunner && byRunner.get(queryRunner);
 
-/** The call that writes: a transactional call is known by its manager, a plain call by its async context. */
+/** The call that writes: found by its manager if transactional, by async context if plain. */
 export function actingCall(manager: EntityManager | undefined): ActingCall | undefined {
   const call = manager && callOfManager(manager);
   if (call !== undefined) return call;
@@ -89,13 +89,13 @@ export function actingCall(manager: EntityManager | undefined): ActingCall | und
   return current?.handler.transactional ? undefined : current;
 }
 
-/** The manager of the transaction in whose context a call is made. */
+/** Finds the manager of the transaction in whose context a call is made. */
 export type Surrounding = () => EntityManager | undefined;
 
 /**
- * @param resolve the application's answer, perhaps a manager without a transaction: libraries fall back to
- * `dataSource.manager` outside of one
- * @throws DelayInvalidError when that is no manager; and what it throws
+ * @param resolve may return a manager without a transaction, as libraries fall back to
+ *   `dataSource.manager`
+ * @throws DelayInvalidError if it returns something else; and what it throws
  */
 export function surroundingBy(resolve: (() => unknown) | undefined): Surrounding | undefined {
   if (resolve === undefined) return undefined;
@@ -106,7 +106,7 @@ export function surroundingBy(resolve: (() => unknown) | undefined): Surrounding
       unheard(answer);
       throw new DelayInvalidError(
         'resolveManager',
-        `must answer an EntityManager or undefined, not ${shown(answer)}`,
+        `must return an EntityManager or undefined, not ${shown(answer)}`,
       );
     }
     const manager = answer as EntityManager;

@@ -19,7 +19,7 @@ function withMethods<Its extends object>(its: Its, methods: Record<string, unkno
   });
 }
 
-/** The same client with something else in the place of one statement that has no parameters. */
+/** The same client, with one statement without parameters replaced. */
 export function clientSending(
   client: PoolClient,
   statement: 'START TRANSACTION' | 'COMMIT',
@@ -32,7 +32,7 @@ export function clientSending(
 }
 
 /**
- * After an error in the transaction the server answers ROLLBACK to a COMMIT, and no error.
+ * After an error in the transaction, the server answers COMMIT with ROLLBACK and no error.
  * @throws DelayRolledBackError
  */
 export function committed(answer: QueryResult): QueryResult {
@@ -40,18 +40,18 @@ export function committed(answer: QueryResult): QueryResult {
   return answer;
 }
 
-/** Whether a COMMIT that failed with this error has certainly not happened. */
+/** Whether a COMMIT that failed with this error certainly did not happen. */
 export const isRolledBack = (error: unknown): boolean =>
   error instanceof DelayRolledBackError || error instanceof DelayLeaseLostError;
 
-/** TypeORM wraps whatever a client throws. */
+/** TypeORM wraps every error that a client throws. */
 export function rethrow(error: unknown): never {
   const cause: unknown =
     error instanceof Error && 'driverError' in error ? error.driverError : undefined;
   throw cause instanceof DelayError ? cause : error;
 }
 
-/** By what the server said with its last answer; older versions of `pg` did not keep it. */
+/** By the server's last answer; older versions of `pg` did not keep it. */
 export const isOutsideTransaction = (client: PoolClient): boolean => statusOf(client) === 'I';
 
 export function isInTransaction(client: PoolClient): boolean {
@@ -64,46 +64,46 @@ function statusOf(client: PoolClient): string | null | undefined {
   return getTransactionStatus?.call(client);
 }
 
-/** However it came about, the claim no longer protects what the handler did. */
+/** However it ended, the claim no longer protects what the handler did. */
 export const wasEnded = (): DelayInvalidError =>
   new DelayInvalidError('manager', 'the transaction was ended while the handler ran');
 
-/** Why a handler may not end the transaction, or give away the connection, that it was given. */
+/** Why a handler may not end its transaction or release its connection. */
 export const NOT_THE_HANDLERS =
   'the transaction belongs to the attempt: return to commit it, throw to roll it back';
 
 type Callback = (error: unknown, result?: unknown) => void;
 type Call = [config: unknown, values: unknown, callback: unknown];
 
-/** An object that `pg` lets talk to the connection directly: a query of `pg`'s own class, a cursor, a stream. */
+/** An object that talks to `pg`'s connection directly: a `pg` query, a cursor, a stream. */
 interface Submittable {
   submit: (connection: Wire) => unknown;
   handleError: (error: unknown, connection: unknown) => void;
   handleReadyForQuery: (connection: unknown) => void;
 }
 
-/** What a Submittable speaks to: `pg`'s connection. */
+/** `pg`'s connection, as a Submittable uses it. */
 interface Wire {
   query(text: unknown): unknown;
   parse(statement: { text?: unknown }, ...more: unknown[]): unknown;
 }
 
 interface Statement {
-  /** Whether its answers come by themselves; a cursor has to be read to its end. */
+  /** Whether its answers arrive without reading; a cursor has to be read to its end. */
   endsByItself: boolean;
-  /** As it was given: its caller may put another text into it while it waits. */
+  /** As given: the caller may replace its text while it waits. */
   config: unknown;
   send: () => void;
   refuse: (error: unknown) => void;
 }
 
 /**
- * The connection of a transactional attempt as its handler sees it. One statement at a time goes to the real
- * client. The others wait in here, where they can still be refused: a statement in the client's own queue is
- * sent, whatever became of the attempt. After the seal all statements are refused.
+ * The connection of a transactional attempt, as its handler sees it. Statements go to the real
+ * client one at a time; the others wait here, where they can still be refused. In the client's own
+ * queue they would be sent, whatever became of the attempt. After `seal`, all are refused.
  */
 export class HandlersClient {
-  /** What the handler gets instead of the client. */
+  /** What the handler gets in place of the client. */
   readonly facade: PoolClient;
   readonly #query: (...call: Call) => unknown;
   readonly #waiting: Statement[] = [];
@@ -111,7 +111,7 @@ export class HandlersClient {
   #isSealed = false;
   #onQuiet: (() => void) | undefined;
 
-  /** @param isEnded whether the server has said that the attempt's transaction is over: what comes now would be kept */
+  /** @param isEnded the server ended the attempt's transaction: later writes would be kept */
   constructor(
     private readonly client: PoolClient,
     private readonly isEnded: () => boolean,
@@ -125,7 +125,7 @@ export class HandlersClient {
     });
   }
 
-  /** A statement is on its way. */
+  /** A statement is in flight. */
   get isBusy(): boolean {
     return this.#sent !== undefined;
   }
@@ -138,8 +138,8 @@ export class HandlersClient {
   }
 
   /**
-   * Resolves when the statement on its way has been answered.
-   * @returns false when that may never happen: the handler would have to read its cursor to the end
+   * Resolves when the statement in flight is answered.
+   * @returns false if that may never happen: the handler would have to read its cursor to the end
    */
   async quiet(): Promise<boolean> {
     if (this.#sent === undefined) return true;
@@ -150,7 +150,7 @@ export class HandlersClient {
     return true;
   }
 
-  /** `pg` takes a statement in three ways: it answers a promise, calls a callback, or takes a Submittable. */
+  /** `pg` takes a statement in three ways: with a promise, a callback, or as a Submittable. */
   #take(call: Call): unknown {
     const [config] = call;
     if (isSubmittable(config)) {
@@ -167,7 +167,7 @@ export class HandlersClient {
       this.#enqueue(this.#question(call, answer));
     });
     return answered.catch((error: unknown) => {
-      // As `pg` does: a stack that leads to the code that sent the statement, not to the socket.
+      // As `pg` does: the stack leads to the code that sent the statement, not to the socket.
       if (error instanceof Error) Error.captureStackTrace(error);
       throw error;
     });
@@ -184,7 +184,7 @@ export class HandlersClient {
         };
         this.#query(config, typeof values === 'function' ? undefined : values, answered);
       },
-      // Later, as an answer would be.
+      // Later, as a real answer would come.
       refuse: (error) => process.nextTick(callback, error),
     };
     return statement;
@@ -227,7 +227,7 @@ export class HandlersClient {
       if (refusal === undefined) return statement.send();
       statement.refuse(refusal);
     } catch (error) {
-      // `pg` itself throws for a statement without a text, or a callback that is no function.
+      // `pg` itself throws for a statement without a text, or an invalid callback.
       statement.refuse(error);
     }
     this.#ended(statement);
@@ -241,13 +241,13 @@ export class HandlersClient {
     else this.#onQuiet?.();
   }
 
-  /** TypeORM's own savepoints are fine; the end of the transaction is the engine's alone to write. */
+  /** Allows TypeORM's savepoints. Only the engine may end the transaction. */
   #refusalOf(config: unknown): DelayInvalidError | undefined {
     if (this.isEnded()) return wasEnded();
     return refusalOf(textOf(config) ?? this.#preparedAs(config));
   }
 
-  /** A statement that its session knows by a name needs no text. */
+  /** A named statement that the session has prepared needs no text. */
   #preparedAs(config: unknown): unknown {
     const name = propertyOf(config, 'name');
     const known = propertyOf(this.#connection, 'parsedStatements');
@@ -261,7 +261,7 @@ export class HandlersClient {
 
 const ENDS = ['handleReadyForQuery', 'handleError'] as const;
 
-/** @returns what puts the method back, unless it was replaced since */
+/** @returns restores the method, unless it was replaced again */
 function replaced(its: Submittable, method: keyof Submittable, by: unknown): () => void {
   const original = Object.getOwnPropertyDescriptor(its, method);
   Object.defineProperty(its, method, { configurable: true, writable: true, value: by });
@@ -272,7 +272,7 @@ function replaced(its: Submittable, method: keyof Submittable, by: unknown): () 
   };
 }
 
-/** One that does not show its text is heard where it speaks. */
+/** If its text is hidden, checks each text that it sends over the connection. */
 function submitsNoEnd(config: Submittable): () => void {
   const submit = config.submit.bind(config);
   return replaced(config, 'submit', (connection: Wire) => {
@@ -313,7 +313,7 @@ function propertyOf(of: unknown, name: string): unknown {
   return typeof of === 'object' && of !== null ? Reflect.get(of, name) : undefined;
 }
 
-/** Of a statement in any form that `pg` takes; a stream keeps it in its cursor. */
+/** The text of a statement in any form that `pg` takes; a stream keeps it in its cursor. */
 function textOf(config: unknown): string | undefined {
   const texts = [
     config,

@@ -13,18 +13,18 @@ import type { Runner } from '../database/runner.js';
 import { despiteDeadlocks, dropData } from './callers-transaction.js';
 
 /**
- * Statements of callers without a transaction: each statement is a transaction of its own. No caller waits for
- * ever. When a statement was sent and not answered, its error says that it may have happened.
+ * Statements of callers without a transaction: each is one of its own, with a time limit. If one
+ * was sent and not answered, its error says that it may have happened.
  */
 export class OutsideTransactions {
-  /** For statements that read: on the application's pool. */
+  /** Reads, on the application's pool. */
   readonly reads: Runner = { query: (sql, parameters) => this.#read(sql, parameters) };
   readonly writes: Runner = {
     query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
   };
   /**
-   * For statements that write for many callers at once: on the engine's connections when it has some for
-   * callers, with the errors that TypeORM would give.
+   * Writes for many callers at once: on the engine's connections for callers, if any. Errors are
+   * those that TypeORM would throw.
    */
   readonly together: Runner = {
     query: (sql, parameters) => despiteDeadlocks(() => this.#together(sql, parameters)),
@@ -35,15 +35,12 @@ export class OutsideTransactions {
     private readonly engine: CallersPool,
   ) {}
 
-  /** How long a caller waits, for a connection and an answer together. */
+  /** How long a caller waits for a connection and an answer together. */
   get limitMs(): number {
     return queryTimeoutMsOf(poolOptionsOf(this.dataSource));
   }
 
-  /**
-   * Several statements that are one transaction. An error before COMMIT is sent says that nothing was
-   * written.
-   */
+  /** Runs statements in one transaction. Errors before its COMMIT say that nothing was written. */
   async transaction<Result>(
     work: (manager: EntityManager, runner: Runner) => Promise<Result>,
   ): Promise<Result> {
@@ -67,7 +64,7 @@ export class OutsideTransactions {
     });
   }
 
-  /** On the application's pool when the engine's has no connection; both share one limit. */
+  /** Uses the application's pool when the engine has no connection free. Both share one limit. */
   async #together<Row>(sql: string, parameters: unknown[]): Promise<Row[]> {
     const byMs = performance.now() + this.limitMs;
     try {
@@ -76,7 +73,7 @@ export class OutsideTransactions {
     } catch (error) {
       dropData(error);
       if (ranOutOfTime(error))
-        throw new DelayUnavailableError('the server did not get to it in time', error);
+        throw new DelayUnavailableError('the server ran out of time for the statement', error);
       if (!isRefusal(error)) throw outcomeOf(error);
       if (isOfSession(error)) throw withoutEffect(error);
       throw new QueryFailedError(sql, undefined, error as Error);
@@ -120,7 +117,7 @@ export class OutsideTransactions {
   }
 }
 
-/** A refusal of the server stays as it is. After any other error the statement may have happened. */
+/** Keeps a refusal of the server. After any other error the statement may have happened. */
 function outcomeOf(error: unknown): unknown {
   if (isOfSession(error)) return withoutEffect(error);
   return isOutcome(error) ? error : new DelayOutcomeUnknownError(causeOf(error));
@@ -129,7 +126,7 @@ function outcomeOf(error: unknown): unknown {
 /** The same for statements that wrote nothing, since their COMMIT was never sent. */
 function withoutEffect(error: unknown): unknown {
   if (isOfSession(error)) {
-    const why = `the session that the pool gave takes no writes (${(error as Error).message})`;
+    const why = `the session from the pool takes no writes (${(error as Error).message})`;
     return new DelayUnavailableError(why, causeOf(error));
   }
   return isOutcome(error)
@@ -137,7 +134,7 @@ function withoutEffect(error: unknown): unknown {
     : new DelayUnavailableError('the connection was lost before the answer came', causeOf(error));
 }
 
-/** A refusal that says nothing of the statement: its session is read-only, or was given in a transaction that had failed. */
+/** Refusals of the session, not the statement: it is read-only, or in a failed transaction. */
 const isOfSession = (error: unknown): boolean => isReadOnly(error) || isInFailedTransaction(error);
 
 const isOutcome = (error: unknown): boolean => isRefusal(error) || error instanceof DelayError;

@@ -2,19 +2,19 @@ import type { QueryRunner } from 'typeorm';
 import { DelayInvalidError } from '../api/errors.js';
 import { SessionWatch } from '../database/session-watch.js';
 
-/** Most statements have none of these words, and need not be taken apart. */
+/** Most statements have none of these words and need no parsing. */
 const SUSPICIOUS = /\b(?:commit|end|rollback|abort|prepare)\b/i;
 
-/** How many words of a statement decide what it is: `ROLLBACK WORK TO`, `CREATE OR REPLACE FUNCTION`. */
+/** How many words decide what a statement is: `ROLLBACK WORK TO`, `CREATE OR REPLACE FUNCTION`. */
 const WORDS_MAX = 4;
 
 /**
- * The command by which an SQL text, of one statement or of several, would end the transaction that it runs
- * in: `COMMIT`, `END`, `ROLLBACK` (not `ROLLBACK TO`), `ABORT` or `PREPARE TRANSACTION`, each of which may begin the
- * next one (`AND CHAIN`). Undefined when there is none.
+ * The command by which an SQL text, of one statement or several, would end its transaction:
+ * `COMMIT`, `END`, `ROLLBACK` (not `ROLLBACK TO`), `ABORT` or `PREPARE TRANSACTION`, each of which
+ * may begin the next one (`AND CHAIN`). Undefined when there is none.
  *
- * Whether a backslash escapes a quote is a setting of the session (`standard_conforming_strings`), so a text with
- * one is read both ways.
+ * Whether a backslash escapes a quote is a setting of the session (`standard_conforming_strings`),
+ * so a text with a backslash is read both ways.
  */
 export function transactionEndIn(sql: string): string | undefined {
   if (!SUSPICIOUS.test(sql)) return undefined;
@@ -23,20 +23,20 @@ export function transactionEndIn(sql: string): string | undefined {
   );
 }
 
-/** A word, or one other character; what may hold any text is passed over. As Postgres reads it (scan.l). */
+/** Tokens as Postgres reads them (scan.l). Quoted texts and comments are skipped. */
 const WORD = /[a-z_\u0080-\uffff][a-z0-9_$\u0080-\uffff]*/iy;
 const DOLLAR_QUOTE = /\$(?:[a-z_\u0080-\uffff][a-z0-9_\u0080-\uffff]*)?\$/iy;
 const LINE_COMMENT = /--[^\n\r]*/y;
 const COMMENT_MARK = /\/\*|\*\//g;
 
-/** Reads a text statement by statement. Not with one regular expression: comments nest, and `a$$` is a name. */
+/** Reads a text by statements. Regular expressions cannot: comments nest, and `a$$` is a name. */
 class Lexer {
   #at = 0;
   /** The first words of the statement, in upper case. */
   #words: string[] = [];
   #lastWord = '';
   #parentheses = 0;
-  /** In the body of a function, `BEGIN ATOMIC … END`, and in its CASEs: semicolons and ENDs are the function's. */
+  /** Depth in `BEGIN ATOMIC … END` and its CASEs, where `;` and END belong to the function. */
   #depth = 0;
 
   constructor(
@@ -77,7 +77,7 @@ class Lexer {
     }
   }
 
-  /** @returns whether there was a comment, a text, or a quoted name */
+  /** @returns whether a comment, a string or a quoted name was skipped */
   #passQuoted(character: string): boolean {
     switch (character) {
       case "'":
@@ -113,7 +113,7 @@ class Lexer {
 
   /** Much as psql does it. */
   #countBody(word: string): void {
-    // `OR REPLACE`: there is nothing else that it can be.
+    // After `CREATE OR` only `REPLACE` can follow.
     const [create, second, , fourth] = this.#words;
     const what = second === 'OR' ? fourth : second;
     if (create !== 'CREATE' || (what !== 'FUNCTION' && what !== 'PROCEDURE')) return;
@@ -145,7 +145,7 @@ class Lexer {
     let depth = 0;
     do {
       const mark = COMMENT_MARK.exec(sql)?.[0];
-      // Without an end, which the server refuses.
+      // An unterminated comment, which the server refuses.
       if (mark === undefined) return ((this.#at = sql.length), true);
       depth += mark === '/*' ? 1 : -1;
     } while (depth > 0);
@@ -175,33 +175,33 @@ export const transactionIsOver = (): DelayInvalidError =>
     'its transaction is over: await everything before the handler, or the transaction, ends',
   );
 
-/** An application may put comments in front of its statements. */
+/** An application may put comments before its statements. */
 const BEGINS = /^(?:\s|--.*\n|\/\*[^]*?\*\/)*(?:BEGIN|START\s+TRANSACTION)\b/i;
 
 interface Ending {
-  /** What ends the transaction, and is not answered: statements that were sent, and TypeORM's rollback. */
+  /** Unanswered ends: statements that were sent, and TypeORM's own rollback. */
   sent: number;
   /** The server has ended the transaction, and TypeORM does not know it yet. */
   isOver: boolean;
-  /** What the session had told when the last of those statements was sent. */
+  /** State of the session's watch when the last of those statements was sent. */
   before: Pick<SessionWatch, 'transactions' | 'rollbacks'> | undefined;
 }
 
 const endings = new WeakMap<QueryRunner, Ending>();
 
-/** The parameters of statements that belong into a transaction, until the statement goes out, with which one that is. */
+/** By the parameters of a statement: the transaction that it belongs to, until it goes out. */
 const inside = new WeakMap<object, { transaction: TransactionNumber }>();
 
-/** Tells the transactions of a session from each other; undefined where the server's messages cannot be seen. */
+/** Number of a transaction within its session; undefined where server messages cannot be seen. */
 export type TransactionNumber = number | undefined;
 
-/** That of the transaction that is open on the runner, if one is. */
+/** Number of the runner's open transaction, if one is open. */
 export const transactionNow = (runner: QueryRunner): TransactionNumber =>
   SessionWatch.of(runner)?.transactions;
 
 /**
- * Whether the end of the runner's transaction was sent, or has happened. TypeORM says that its transaction is
- * active until the answer is there: what is sent meanwhile would be committed by itself.
+ * Whether the end of the runner's transaction was sent or has happened. Until the answer arrives,
+ * TypeORM calls the transaction active: what is sent meanwhile would be committed on its own.
  */
 export function isEnding(runner: QueryRunner): boolean {
   const ending = endings.get(runner);
@@ -209,14 +209,14 @@ export function isEnding(runner: QueryRunner): boolean {
 }
 
 /**
- * Marks a statement by its parameters: it is refused when its turn comes after the transaction's end, also when the
- * next transaction has begun.
+ * Marks a statement by its parameters: it is refused if its transaction ends before its turn, even
+ * if the next one has begun.
  */
 export const belongsInside = (parameters: object, transaction: TransactionNumber): void =>
   void inside.set(parameters, { transaction });
 
 /**
- * A statement goes out. @returns whether it belongs into a transaction
+ * A statement goes out. @returns whether it belongs to a transaction
  * @throws DelayInvalidError when that transaction is over
  */
 export function isInside(runner: QueryRunner, parameters: object | undefined): boolean {
@@ -228,7 +228,7 @@ export function isInside(runner: QueryRunner, parameters: object | undefined): b
   return true;
 }
 
-/** Another statement goes out on the runner, after all that the runner was given before it. */
+/** An unmarked statement goes out on the runner, after all earlier ones. */
 export function sends(runner: QueryRunner, sql: string): void {
   if (transactionEndIn(sql) !== undefined) {
     void SessionWatch.begin(runner);
@@ -240,7 +240,8 @@ export function sends(runner: QueryRunner, sql: string): void {
 
 /**
  * A statement is answered.
- * @param isRefused an end that Postgres refuses is an end, too: it rolls back. Told before the session's state is.
+ * @param isRefused true: an end that Postgres refuses rolls back, so it is an end too. The error
+ *   arrives before the session's new state.
  * @returns the command in it that ends a transaction
  */
 export function isAnswered(
@@ -268,21 +269,21 @@ function toldSoFar(runner: QueryRunner): Ending['before'] {
   return watch && { transactions: watch.transactions, rollbacks: watch.rollbacks };
 }
 
-/** What was sent ends a transaction, a rollback was answered, and one is open: the next one. */
+/** An end was sent, a rollback was answered, and a transaction is open: it is the next one. */
 const isChained = (watch: SessionWatch, before: Ending['before']): boolean =>
   watch.isOpen === true &&
   watch.transactions === before?.transactions &&
   watch.rollbacks !== before.rollbacks;
 
-/** TypeORM is about to send the ROLLBACK of its transaction: what joins it now would be undone at once. */
+/** TypeORM is about to roll back: a statement that joins now would be undone at once. */
 export function willRollBack(runner: QueryRunner): void {
   endingOf(runner).sent += 1;
 }
 
-/** What comes now is not meant for the transaction that ended: TypeORM knows of its end, or the next one begins. */
+/** The ended transaction no longer matters: TypeORM knows of its end, or the next one begins. */
 export const forgetEnd = (runner: QueryRunner): void => void endings.delete(runner);
 
-/** TypeORM's count of the transactions in each other: the first is 1, each savepoint one more. */
+/** TypeORM's nesting depth: 1 for the transaction, one more for each savepoint. */
 export function depthOf(runner: QueryRunner): number {
   const depth: unknown = Reflect.get(runner, 'transactionDepth');
   return typeof depth === 'number' ? depth : 1;

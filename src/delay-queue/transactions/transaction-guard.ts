@@ -15,31 +15,32 @@ import { depthOf } from './transaction-end.js';
 const COMMIT = 'COMMIT';
 
 /**
- * Stands between a handler and the transaction that it was given. The handler may write, and may begin
- * transactions inside it (savepoints), which the handler has to end. It may not end the outermost transaction
- * or the connection. Once its attempt is decided, the handler may do nothing more, by manager, repository,
- * query builder, runner, or the raw client.
+ * Guards an attempt's transaction against its handler. The handler may write and begin nested
+ * transactions (savepoints), which it has to end. It may not end the outermost transaction or the
+ * connection. Once its attempt is decided, all that it sends is refused: by manager, repository,
+ * query builder, runner, or raw client.
  */
 export class TransactionGuard {
   /**
-   * Tells the engine's statements from the handler's. The two share the runner, because subscribers of the
-   * application know the transaction by its runner; and what a subscriber does at COMMIT is part of the COMMIT.
+   * Tells the engine's statements from the handler's. The two share the runner, because the
+   * application's subscribers know the transaction by its runner. What a subscriber does at COMMIT
+   * is part of the COMMIT.
    */
   readonly #engine = new EngineSide();
   readonly #handlers: HandlersClient;
-  /** Transactions of the handler's own that are not ended. */
+  /** Nested transactions of the handler that are not ended. */
   #open = 0;
-  /** Statements of the handler's that are not answered. */
+  /** Statements of the handler that are not answered. */
   #running = 0;
   #isOver = false;
-  /** The attempt's own COMMIT is on its way: a subscriber may send one of its own behind the end. */
+  /** The attempt's own COMMIT is in flight: a subscriber may send another one behind it. */
   #isCommitting = false;
   #release: () => Promise<void> = () => Promise.resolve();
 
   /**
-   * @param client that of the runner
-   * @param isEnded whether the server has said that the attempt's transaction is over
-   * @param commit in place of TypeORM's COMMIT, by which it decides what is sent with it
+   * @param client the runner's
+   * @param isEnded whether the server has reported the end of the attempt's transaction
+   * @param commit replaces TypeORM's COMMIT, and chooses what is sent with it
    */
   constructor(
     private readonly runner: QueryRunner,
@@ -53,12 +54,12 @@ export class TransactionGuard {
     this.#guardRelease();
   }
 
-  /** Does the engine's work with the transaction. */
+  /** Runs the engine's own work on the transaction. */
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#engine.run(work);
   }
 
-  /** Has TypeORM commit the attempt's transaction. */
+  /** Lets TypeORM commit the attempt's transaction. */
   async commitBy(work: () => Promise<void>): Promise<void> {
     this.#isCommitting = true;
     try {
@@ -68,7 +69,7 @@ export class TransactionGuard {
     }
   }
 
-  /** The attempt is decided: nothing of the handler's is sent from now on. */
+  /** The attempt is decided: nothing of the handler is sent from now on. */
   seal(): void {
     if (this.#isOver) return;
     this.#isOver = true;
@@ -77,13 +78,12 @@ export class TransactionGuard {
   }
 
   /**
-   * Ends the handler's part, once the statement that it had sent is answered.
-   *
-   * @param hasResolved the handler says that all is well
-   * @returns why the transaction must not be committed all the same, and whether its connection can be used
+   * Ends the handler's part, once its statement in flight is answered.
+   * @param hasResolved the handler succeeded
+   * @returns the reason not to commit, if any, and whether the connection is still usable
    */
   async end(hasResolved: boolean): Promise<{ objection: Error | undefined; isUsable: boolean }> {
-    // What it has begun and not awaited comes this far, unless it waits for something else first.
+    // Work begun and not awaited gets this far, unless it waits for something else first.
     if (hasResolved) await new Promise<void>((resolve) => process.nextTick(resolve));
     const whole = this.#unlessBroken();
     const objection = this.#unlessBusy() ?? whole;
@@ -106,20 +106,20 @@ export class TransactionGuard {
     return this.#running > 0 || this.#handlers.isBusy
       ? new DelayInvalidError(
           'manager',
-          'the handler returned while a statement of its own was on its way: await it',
+          'the handler returned before one of its statements was answered: await it',
         )
       : undefined;
   }
 
-  /** What it left open, or ended, goes with the connection. */
+  /** A transaction that the handler left open, or ended, goes with the connection. */
   #unlessBroken(): Error | undefined {
     if (this.#open > 0 || depthOf(this.runner) > 1) {
       return new DelayInvalidError(
         'manager',
-        'the handler returned while a transaction that it began is open: await it, or end it',
+        'the handler returned while a transaction that it began was open: await it, or end it',
       );
     }
-    // When the handler swallowed an error and a savepoint then cannot be made, TypeORM rolls back all of it.
+    // If the handler swallows an error and no savepoint can be made, TypeORM rolls back everything.
     if (!this.runner.isTransactionActive || isOutsideTransaction(this.client)) {
       return wasEnded();
     }
@@ -172,8 +172,8 @@ export class TransactionGuard {
   }
 
   /**
-   * Nothing that comes later may get as far as TypeORM, which would answer first and in words of its own. Not
-   * before: all that looks at a runner with such a property is slower.
+   * Keeps later calls from TypeORM, which would answer first, with its own errors. Not earlier: a
+   * runner with such a property is slower to use.
    */
   #hideRelease(): void {
     let { isReleased } = this.runner;
@@ -206,12 +206,12 @@ export class TransactionGuard {
     ...level: Parameters<QueryRunner['startTransaction']>
   ): Promise<void> {
     const before = depthOf(this.runner);
-    // From now on: a handler that does not wait for it may be gone before it has begun.
+    // Counted now: a handler that does not await it may return before it has begun.
     this.#open += 1;
     try {
       await startTransaction(...level);
     } catch (error) {
-      // Where a subscriber throws it has begun all the same, and TypeORM ends it.
+      // If a subscriber throws, the transaction has begun, and TypeORM ends it.
       if (depthOf(this.runner) === before) this.#open -= 1;
       throw error;
     }

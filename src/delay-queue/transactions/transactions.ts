@@ -19,16 +19,16 @@ import type { Surrounding } from './handler-context.js';
 import type { OutsideTransactions } from './outside-transactions.js';
 import { transactionIsOver } from './transaction-end.js';
 
-/** The transactions in which calls write and read. */
+/** Chooses and runs the transactions in which calls write and read. */
 export class Transactions {
   readonly #ends: TransactionEnds;
   readonly #writesAlone: CallersTransaction;
   readonly #readsAlone: CallersTransaction;
 
   /**
-   * @param calls once they are closed, no call gets a transaction of its own
-   * @param schema where the tables are
-   * @param surrounding for calls that name no transaction
+   * @param calls once closed, no call gets a transaction of its own
+   * @param schema of the tables
+   * @param surrounding finds the transaction of calls that name none
    */
   constructor(
     private readonly dataSource: DataSource,
@@ -42,7 +42,7 @@ export class Transactions {
     this.#readsAlone = this.#explaining(aloneBy(outside.reads));
   }
 
-  /** @throws DelayShutdownError without a manager, once TypeORM closes its pool */
+  /** @throws DelayShutdownError for calls without a manager, once TypeORM closes its pool */
   of(options: InTransaction, kind: 'read' | 'write'): CallersTransaction {
     this.#ends.stay();
     const transaction = transactionOf(this.dataSource, options, kind, this.surrounding);
@@ -51,7 +51,7 @@ export class Transactions {
     return kind === 'read' ? this.#readsAlone : this.#writesAlone;
   }
 
-  /** What Postgres says is explained when the call is over: inside, its own words decide what to do next. */
+  /** Explains errors only at the end of the call: inside, the original decides what to do. */
   #explaining(transaction: CallersTransaction): CallersTransaction {
     return {
       ...transaction,
@@ -66,9 +66,8 @@ export class Transactions {
   }
 
   /**
-   * Waits for what a call is about. Its transaction was chosen before: what surrounds the call may be another by then.
-   *
-   * @throws DelayShutdownError as {@link of}; DelayInvalidError when that transaction is over by then
+   * Awaits the input of a call. Its transaction was chosen before: the surrounding one may change.
+   * @throws DelayShutdownError as {@link of}; DelayInvalidError if that transaction is over by then
    */
   async inTime<Given>({ manager }: CallersTransaction, given: Promise<Given>): Promise<Given> {
     const runner = manager?.queryRunner;
@@ -80,10 +79,7 @@ export class Transactions {
     return there;
   }
 
-  /**
-   * Runs the several statements of one call in one transaction: the caller's, if the caller has begun one, or one
-   * that begins and ends here.
-   */
+  /** Runs a call's statements in one transaction: the caller's open one, or one that ends here. */
   async run<Result>(
     { manager, runner }: CallersTransaction,
     write: (manager: EntityManager, runner: Runner) => Promise<Result>,
@@ -99,11 +95,10 @@ export class Transactions {
 }
 
 /**
- * Does a whole transaction again, with smaller statements, when one of them was too much for a limit of the server:
- * nothing of it was written then. A caller's transaction is over by that, and is the caller's to begin again.
- *
- * @param total of all its statements together
- * @param work takes on no more in one statement
+ * Repeats a transaction with smaller statements when one of them exceeded a limit of the server;
+ * nothing was written then. A caller's transaction has failed, and is the caller's to repeat.
+ * @param total items of all statements together
+ * @param work runs the transaction, with at most `most` items in a statement
  */
 export async function inSmallerStatements<Result>(
   size: StatementSize,
