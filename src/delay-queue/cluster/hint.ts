@@ -1,36 +1,39 @@
 import { groupNumber } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 
-/** A wake as a hint tells of it. Everyone who may connect hears a hint, and a group may be a customer: only its number travels. */
+/**
+ * A wake in a hint. Any role that can connect sees hints, so only a group's number is sent: the
+ * group may name a customer.
+ */
 export type HintedWake = Omit<Wake, 'group'> & { groupNumber: number | null };
 
-/** An attempt of that name, and of that group, is over. */
+/** An attempt of that name and group has ended. */
 export interface Vacancy {
   name: string;
   groupNumber: number | null;
 }
 
 /**
- * What nodes tell each other through NOTIFY: only ever a hint, never needed for correctness. Everyone who may connect can
- * send one, so it never does more than bring a look at the rows forward.
+ * What nodes send each other by NOTIFY. Only ever a hint: correctness never needs it. Any role that
+ * can connect can send one, so it only brings a read of the rows forward.
  */
 export type Hint =
   | { kind: 'wakes'; wakes: HintedWake[] }
   /** Their owner could not read these; another node that serves their names may. */
   | { kind: 'passed'; wakes: HintedWake[] }
-  /** Attempts of these delays are to end, as rows say. */
+  /** Attempts of these delays are to end, if their rows confirm it. */
   | { kind: 'abort'; ids: number[] }
-  /** That node came, or, without a name, one went, or may have done either unheard. */
+  /** That node joined. Without a name: a node left, or nodes may have changed unnoticed. */
   | { kind: 'nodes'; came?: string }
-  /** Attempts of these names and groups are over: who waits for a place under their limits may look. */
+  /** Attempts of these names and groups ended: a slot under their limits may be free. */
   | { kind: 'vacant'; of: Vacancy[] }
-  /** A node asks itself whether LISTEN works here. */
+  /** A node checks whether LISTEN works here. */
   | { kind: 'probe'; nonce: string };
 
-/** Postgres takes less than 8,000 bytes. */
+/** Postgres accepts less than 8,000 bytes. */
 const BYTES_MAX = 7_900;
 
-/** The last two stand only where they say something. */
+/** The last two are sent only if they carry something. */
 type WakeTuple = [
   id: number,
   epoch: number,
@@ -40,7 +43,7 @@ type WakeTuple = [
   groupNumber?: number,
 ];
 
-/** As few texts as the limit of NOTIFY allows. */
+/** Encodes wakes in as few texts as the size limit of NOTIFY allows. */
 export function encodeWakes(wakes: readonly Wake[], kind: 'w' | 'u' = 'w'): string[] {
   const tuples = wakes.map(({ id, epoch, name, group, wakeMs, failed }) => {
     const tuple: WakeTuple = [id, epoch, name, wakeMs];
@@ -51,10 +54,10 @@ export function encodeWakes(wakes: readonly Wake[], kind: 'w' | 'u' = 'w'): stri
   return packed(kind, tuples);
 }
 
-/** As few texts as the limit of NOTIFY allows. */
+/** In as few texts as the size limit of NOTIFY allows. */
 export const encodeAborts = (ids: readonly number[]): string[] => packed('a', ids);
 
-/** As few texts as the limit of NOTIFY allows. */
+/** In as few texts as the size limit of NOTIFY allows. */
 export const encodeVacant = (of: readonly Pick<Wake, 'name' | 'group'>[]): string[] =>
   packed(
     'v',
@@ -95,7 +98,7 @@ export function parseHint(text: string): Hint | undefined {
     if (text.startsWith('a')) return abortsIn(JSON.parse(text.slice(1)));
     if (text.startsWith('v')) return vacantIn(JSON.parse(text.slice(1)));
   } catch {
-    // No JSON, or one that holds no lists.
+    // Not JSON, or JSON without lists.
   }
   return undefined;
 }
@@ -129,11 +132,11 @@ function vacantIn(tuples: unknown): Hint | undefined {
 const isVacantTuple = (value: unknown): value is [name: string, groupNumber?: number] =>
   Array.isArray(value) && typeof value[0] === 'string' && isGroupNumber(value[1]);
 
-/** Of a group, or of none. */
+/** A group's number, or undefined for none. */
 const isGroupNumber = (value: unknown): boolean =>
   value === undefined || (Number.isSafeInteger(value) && (value as number) >= 0);
 
-/** @throws TypeError for what is no list at all */
+/** @throws TypeError for a value that is not a list */
 function isWakeTuple(value: unknown): value is WakeTuple {
   const [id, epoch, name, wakeMs, , number] = value as unknown[];
   const isOfClaim = isId(id) && Number.isSafeInteger(epoch) && (epoch as number) >= 0;

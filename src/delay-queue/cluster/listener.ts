@@ -12,29 +12,29 @@ import { type Hint, parseHint } from './hint.js';
 import { END_WITHIN_MS, type Hearing, hears, listen, unlisten } from './session-probe.js';
 
 /**
- * The server has to answer over the listening connection within that time. With a load every 10 s a connection that died
- * silently is made anew within 15 s.
+ * The server has to answer over the listening connection within this time. With a load every 10 s,
+ * a silently dead connection is replaced within 15 s.
  */
 const ANSWER_WITHIN_MS = 5_000;
 
-/** When it could not be told whether LISTEN works, since the other connection failed. */
+/** Pause before the next try, when the other connection failed before LISTEN was proven. */
 const LEARN_AGAIN_MS = 1_000;
 
-/** What its session is seen to have said last. */
+/** Shows in `pg_stat_activity` as the last query of the listening session. */
 const STILL_LISTENS_SQL = 'SELECT true AS listens';
 
 const LISTENS_ELSEWHERE =
-  'the connection that listens leads to another server than the others do: its lock is not held there';
+  'the listening connection leads to another server than the others, where its lock is not held';
 
 type HeldAnswer = Record<'held' | 'process_held', string>;
 
-/** Hears the hints of other nodes on a connection of its own, which it makes anew when it breaks. */
+/** Receives hints of other nodes on a connection of its own, and reconnects when it breaks. */
 export class HintListener {
-  /** What other nodes say; also `nodes` after a gap, in which hints may have been lost. */
+  /** Hints of other nodes; also `nodes` after a gap, in which hints may have been lost. */
   readonly hints = new Signal<Hint>();
-  /** What could not be found out at the start: whether LISTEN works. */
+  /** Whether LISTEN works, if the start could not find out. */
   readonly learnt = new Signal<Hearing>();
-  /** By which others see that an attempt has lost its process. */
+  /** The lock that shows other nodes that this process lives. Without it, attempts are orphaned. */
   readonly processLock = { number: randomBytes(8).readBigInt64BE().toString(), isHeld: false };
   readonly #trouble: Trouble;
   #client: Client | undefined;
@@ -47,7 +47,7 @@ export class HintListener {
   #wakeOff: (() => void) | undefined;
   #failures = 0;
   #session = 0;
-  /** Until it was tried. */
+  /** `silent` until it was tried. */
   #hearing: Hearing = 'silent';
   #present = false;
   #stopped = false;
@@ -62,7 +62,7 @@ export class HintListener {
     this.#trouble = new Trouble(events, 'listen');
   }
 
-  /** @returns whether LISTEN works: behind a pooler in transaction mode it does not */
+  /** @returns whether LISTEN works; behind a pooler in transaction mode it does not */
   async start(): Promise<boolean> {
     await this.#connect();
     await this.#learn();
@@ -71,7 +71,7 @@ export class HintListener {
 
   async #learn(): Promise<void> {
     this.#hearing = await this.#listens();
-    // Only now: a pooler in transaction mode would keep the lock on a session that belongs to no client.
+    // Only now: a pooler in transaction mode would keep the lock, on a session of no client.
     if (this.#hasOwnSessions && this.#client) await this.#prepare(this.#client);
     if (this.#hearing !== 'unknown' || this.#client === undefined) return;
     clearTimeout(this.#reconnect);
@@ -83,35 +83,35 @@ export class HintListener {
     this.learnt.tell(this.#hearing);
   }
 
-  /** As long as that is unknown, the connection is made anew when it breaks. */
+  /** While that is unknown, the connection is still reopened when it breaks. */
   get #works(): boolean {
     return this.#hearing !== 'silent';
   }
 
-  /** Whether LISTEN works, as far as is known. */
+  /** Whether LISTEN works, if known. */
   get hearing(): Hearing {
     return this.#hearing;
   }
 
-  /** Whether this process was seen to keep its sessions to itself. */
+  /** Whether it is proven that this process keeps its sessions to itself. */
   get #hasOwnSessions(): boolean {
     return this.#hearing === 'heard';
   }
 
-  /** The session that holds the presence lock, by which the others see this node live; undefined while none does. */
+  /** The session that holds the presence lock, by which others see this node live; or undefined. */
   get presentSession(): object | undefined {
     return this.#present ? this.#client : undefined;
   }
 
   /**
-   * The lock of that session is not held where the other connections of this node lead: it listens on a server that was left,
-   * where nothing is said any more.
+   * The session's lock is missing where this node's other connections lead: it listens on an
+   * abandoned server, which sends no hints.
    */
   missed(session: object): void {
     if (session === this.#client) this.#lose(new Error(LISTENS_ELSEWHERE));
   }
 
-  /** Whether the server still answers over the connection: where a proxy closes none, it may have died without a word. */
+  /** Checks that the server still answers. Where a proxy closes nothing, it may be long gone. */
   async ask(): Promise<void> {
     const client = this.#client;
     const lose = this.#lose;
@@ -119,28 +119,31 @@ export class HintListener {
     this.#isAsking = true;
     const askedAtMs = performance.now();
     let isAnswered = false;
-    // An error is heard by the connection's own listeners.
+    // The connection's own listeners get its errors.
     const answer = client.query(STILL_LISTENS_SQL).then(
       () => (isAnswered = true),
       () => {},
     );
     if ((await within(answer, ANSWER_WITHIN_MS, { ref: false })) === LATE) {
-      // A process that stood still runs its timers before it reads what has come meanwhile.
+      // A process that was suspended runs its timers before it reads what has arrived.
       await turn();
       await turn();
     }
     this.#isAsking = false;
     if (!isAnswered) {
-      lose(new Error(`no answer within ${ANSWER_WITHIN_MS} ms over the connection that listens`));
-      // The others lead to that server, too.
+      lose(new Error(`no answer within ${ANSWER_WITHIN_MS} ms over the listening connection`));
+      // The other connections lead to the same server.
       this.connections.renew(askedAtMs);
     } else if (this.#hasOwnSessions && !this.#present && !this.processLock.isHeld) {
-      // A session of its past had them when it connected.
+      // When it connected, an earlier session of this node still held the locks.
       await this.#takePresence(client);
     }
   }
 
-  /** Hears nothing more, and counts as gone; attempts of this process are not orphaned before it stops. */
+  /**
+   * Stops receiving hints and leaves the cluster. Its process lock stays until `stop`, so that
+   * attempts of this process are not orphaned before.
+   */
   async retire(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#reconnect);
@@ -159,7 +162,7 @@ export class HintListener {
     const client = this.#client ?? this.#connecting;
     this.#client = undefined;
     this.processLock.isHeld = false;
-    // On a connection that died silently the end is never heard of.
+    // On a dead connection, the end is never confirmed.
     if (client)
       await within(
         client.end().catch(() => {}),
@@ -213,7 +216,7 @@ export class HintListener {
     await this.#takePresence(client);
   }
 
-  /** Where it cannot have the lock, the others go by its heartbeats. */
+  /** If the lock is not available, other nodes go by this node's heartbeats. */
   async #takePresence(client: Client): Promise<void> {
     this.#present = false;
     try {
@@ -222,7 +225,7 @@ export class HintListener {
       this.#present = rows[0]?.held === 'true';
       this.processLock.isHeld = rows[0]?.process_held === 'true';
     } catch {
-      // The connection says what is wrong with it.
+      // The connection's own listeners report the error.
     }
   }
 
@@ -231,7 +234,7 @@ export class HintListener {
     this.processLock.isHeld = false;
     void client.end().catch(() => {});
     clearTimeout(this.#reconnect);
-    // A server that sleeps ends its sessions, and a new one would wake it.
+    // A sleeping server ends its sessions, and a new one would wake it.
     if (this.idle.isOn) return void this.idle.over.next.then(() => this.#connectAgain());
     this.#failures += 1;
     this.#trouble.failed(error);

@@ -12,12 +12,11 @@ interface Rank {
 }
 
 /**
- * Who else is there, and who looks after which delays: among the nodes that serve a name,
- * `spread(id)` picks the owner. A stale view costs a little lateness or an empty claim, never
- * correctness.
+ * The members of the cluster, and the owner of each delay: `spread(id)` picks it among the nodes
+ * that serve the name. A stale view costs a little lateness or an empty claim, never correctness.
  */
 export class Nodes {
-  /** This node looks after other rows than before. */
+  /** The share of this node has changed. */
   readonly changed = new Signal();
   #shares: Shares;
   #rankOf: ReadonlyMap<string, Rank>;
@@ -26,7 +25,7 @@ export class Nodes {
   constructor(
     private readonly self: string,
     private readonly names: readonly string[],
-    /** Names of which all delays of a group belong to one node. */
+    /** Names for which all delays of a group belong to one node. */
     private readonly ownedByGroup: ReadonlySet<string> = new Set(),
   ) {
     this.#shares = this.#sharesAmong([], []);
@@ -45,14 +44,14 @@ export class Nodes {
   }
 
   /**
-   * This node's part of each name it serves, for the loader's and the scanner's statements: the same
-   * object until the view changes, so that an answer can be told from one to older shares.
+   * This node's share of each name that it serves, for the statements of the loader and the
+   * scanner. The same object until the view changes, so answers for older shares can be recognized.
    */
   get shares(): Shares {
     return this.#shares;
   }
 
-  /** The part of it that belongs to names which are wanted, but for groups of theirs. */
+  /** The part of the share for wanted names, without the groups that each one excludes. */
   sharesOf(wanted: (name: string) => { butNotOf: readonly string[] } | undefined): Shares {
     const { names, counts, ranks } = this.#shares;
     const part: Shares = {
@@ -74,20 +73,20 @@ export class Nodes {
     return part;
   }
 
-  /** Whether this node has a handler of that name, and neither the name nor that group of it is paused. */
+  /** Whether this node has a handler of the name, and neither the name nor the group is paused. */
   mayRun(name: string, group: string | null): boolean {
     const share = this.#rankOf.get(name);
     if (share === undefined || share.rank === PAUSED) return false;
     return this.#leftOut.size === 0 || !this.#leftOut.has(groupText(name, group));
   }
 
-  /** Whether this node serves the name and is the one to look after that delay. */
+  /** Whether this node serves the name and owns that delay. */
   owns(id: number, name: string, group: string | null = null): boolean {
     const isByGroup = group !== null && this.ownedByGroup.has(name);
     return this.#owns(name, isByGroup ? groupNumber(group) : id);
   }
 
-  /** The same where only the number of its group is known. */
+  /** The same, where only the number of the group is known. */
   ownsHinted(id: number, name: string, number: number | null): boolean {
     return this.#owns(name, number !== null && this.ownedByGroup.has(name) ? number : id);
   }
@@ -97,7 +96,7 @@ export class Nodes {
     return share !== undefined && spread(number) % share.count === share.rank;
   }
 
-  /** Whether another node serves that name, too. */
+  /** Whether another node serves the name too. */
   isShared(name: string): boolean {
     return (this.#rankOf.get(name)?.count ?? 1) > 1;
   }
@@ -129,12 +128,12 @@ export class Nodes {
 const ranksOf = ({ names, counts, ranks }: Shares): ReadonlyMap<string, Rank> =>
   new Map(names.map((name, at) => [name, { count: counts[at] ?? 1, rank: ranks[at] ?? 0 }]));
 
-/** Once is a restart: the old process said a last word after the new one's first. */
+/** One may come from a restart: a last heartbeat of the old process after the new one's first. */
 const FOREIGN_BEATS_MIN = 2;
 
 /**
- * Notices that another living process has this node's name: its heartbeats keep coming between this
- * one's. Both would look after the same delays, and each would be taken for the other.
+ * Detects that another live process uses this node's name: its heartbeats alternate with this
+ * one's. Both would own the same delays, and each would be mistaken for the other.
  */
 export class NameWatch {
   #hasBeaten = false;
@@ -146,9 +145,9 @@ export class NameWatch {
     private readonly events: DelayEvents,
   ) {}
 
-  /** @param last the instance of the last heartbeat under this name, before the present one */
+  /** @param last the instance of the name's previous heartbeat */
   beat(last: string | null): void {
-    // Before the first one it was a process that ended, by whatever means.
+    // Before this process's first heartbeat, it came from a process that has ended.
     const isForeign = this.#hasBeaten && last !== null && last !== this.instance;
     this.#hasBeaten = true;
     if (!isForeign) return;
@@ -156,8 +155,8 @@ export class NameWatch {
     if (this.#foreignBeats !== FOREIGN_BEATS_MIN) return;
     this.events.emit('advice', {
       message:
-        `another process is named ${this.nodeName} as well; names must be unique per process: ` +
-        'leave the option nodeName out, or put something into it that differs, such as the pod and the pid',
+        `another process is also named ${this.nodeName}; names must be unique per process: ` +
+        'omit the option nodeName, or include something unique in it, such as the pod and the pid',
     });
   }
 }

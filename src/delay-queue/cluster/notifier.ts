@@ -4,19 +4,19 @@ import { groupText, texts, type Wake } from '../store/rows/delay-rows.js';
 import { Trouble } from '../tasks/trouble.js';
 import { encodeAborts, encodeVacant, encodeWakes, nodesHint } from './hint.js';
 
-/** Wakes waiting to be told; beyond that the loaders of the others find them by themselves. */
+/** Most queued wakes. The other nodes' loaders find the rest. */
 const QUEUE_MAX = 10_000;
 
 /**
- * Tells other nodes of delays that are due soon, off the write path: after the commit, coalesced,
- * on a connection of the engine's own. A NOTIFY inside the caller's transaction would take a lock
+ * Sends hints about delays that are due soon, off the write path: after the commit, coalesced, on
+ * one of the engine's own connections. A NOTIFY inside the caller's transaction would take a lock
  * on the whole server at its commit (16 clients: 6,721 against 2,649 transactions/s).
  */
 export class Notifier {
   readonly #trouble: Trouble;
   #wakes: Wake[] = [];
   #passed: Wake[] = [];
-  /** By text, so that each is told once. */
+  /** By text, so that each is sent once. */
   #vacant = new Map<string, Pick<Wake, 'name' | 'group'>>();
   #sending: Promise<void> | undefined;
 
@@ -33,24 +33,24 @@ export class Notifier {
     this.#sending ??= this.#sendAll();
   }
 
-  /** This node could not read it: others may. */
+  /** This node could not read the delay; others may. */
   sendPassed(wake: Wake): void {
     if (this.#passed.length < QUEUE_MAX) this.#passed.push(wake);
     this.#sending ??= this.#sendAll();
   }
 
-  /** An attempt of a name with limits is over: others may wait for its place. */
+  /** An attempt of a name with limits has ended: other nodes may wait for its slot. */
   sendVacant(name: string, group: string | null): void {
     if (this.#vacant.size < QUEUE_MAX) this.#vacant.set(groupText(name, group), { name, group });
     this.#sending ??= this.#sendAll();
   }
 
-  /** Tells the others that this node came, or, without a name, that one went. */
+  /** Notifies other nodes that this one joined, or, without a name, that one left. */
   async nodesChanged(came?: string): Promise<void> {
     await this.#notify([nodesHint(came)]);
   }
 
-  /** Has the nodes that run these delays look whether their attempts are to end. */
+  /** Lets the nodes that run these delays check whether their attempts are to end. */
   async abort(ids: readonly number[]): Promise<void> {
     if (ids.length > 0) await this.#notify(encodeAborts(ids));
   }
@@ -61,7 +61,7 @@ export class Notifier {
   }
 
   async #sendAll(): Promise<void> {
-    // All that commits in this turn of the event loop travels together.
+    // All that commits in this turn of the event loop is sent together.
     await new Promise(setImmediate);
     while (this.#wakes.length > 0 || this.#passed.length > 0 || this.#vacant.size > 0) {
       const hints = [
@@ -74,7 +74,7 @@ export class Notifier {
       this.#vacant = new Map();
       await this.#notify(hints);
     }
-    // In the same turn as the look above: a wake that comes now starts a round of its own.
+    // In the same turn as the check above: a wake that comes now starts a new round.
     this.#sending = undefined;
   }
 

@@ -7,44 +7,46 @@ import { retryPauseMs } from '../tasks/growing-pause.js';
 import { within } from '../tasks/signal.js';
 import { parseHint, probeHint } from './hint.js';
 
-/** A server that has not delivered its own notification by then does not. */
+/** A server that has not delivered its own notification within this time does not deliver any. */
 export const PROBE_MS = 2_000;
 
-/** A farewell takes one round trip. */
+/** Leaving the cluster takes one round trip. */
 export const END_WITHIN_MS = 1_000;
 
-/** How often a pooler is asked for the session that listens in vain. */
+/** How often a pooler is asked for the session that listens needlessly. */
 const UNLISTEN_TRIES_MAX = 20;
 
-/** @returns the session that listens: not the client's own behind a pooler in transaction mode */
+/** @returns the session that listens; behind a transaction pooler it is not the client's own */
 export const listen = (client: Client, channel: string): Promise<number> =>
   say(client, 'LISTEN', channel);
 
-/** The session is the pooler's, and would listen for ever. It lends the one it got back last. */
+/**
+ * Ends a LISTEN that a pooler's session would keep for ever. A pooler lends the session that it got
+ * back last.
+ */
 export async function unlisten(client: Client, channel: string, session: number): Promise<void> {
   try {
     for (let tries = 0; tries < UNLISTEN_TRIES_MAX; tries += 1) {
       if ((await say(client, 'UNLISTEN', channel)) === session) return;
     }
   } catch {
-    // It is closed next.
+    // The connection is closed next.
   }
 }
 
-/** Both in one round trip, which no pooler splits. */
+/** Sends both in one round trip, which no pooler splits. */
 async function say(client: Client, verb: 'LISTEN' | 'UNLISTEN', channel: string): Promise<number> {
   const text = `${verb} "${channel.replaceAll('"', '""')}"; SELECT pg_catalog.pg_backend_pid()::text AS pid`;
   const results = (await client.query(text)) as unknown as { rows: { pid: string }[] }[];
   return Number(results[1]?.rows[0]?.pid);
 }
 
-/** `silent`: nothing was heard on a connection that lives. `unknown`: it ended, or was not waited for. */
+/** `silent`: the connection lived and received nothing. `unknown`: it ended, or the wait did. */
 export type Hearing = 'heard' | 'silent' | 'unknown';
 
 /**
- * Whether a listening client hears what is said on its channel. If so, a session is its client's own
+ * Whether a listening client receives notifications of its channel. If so, its session is its own
  * for as long as the connection lasts.
- *
  * @param sender another connection
  */
 export async function hears(
@@ -64,13 +66,13 @@ export async function hears(
       signal?.removeEventListener('abort', giveUp);
       resolve(hearing);
     };
-    // A process that stood still runs its timers before it reads what has come meanwhile.
+    // A process that was suspended runs its timers before it reads what has arrived.
     const wait = (then: Hearing): void => {
       clearTimeout(timer);
       const own = setTimeout(() => setImmediate(() => own === timer && decide(then)), PROBE_MS);
       timer = own;
     };
-    // What is not said yet cannot be heard: its COMMIT may hang, as that of all others.
+    // What is not sent yet cannot be received: its COMMIT may hang, like any other.
     wait('unknown');
     const giveUp = (): void => decide('unknown');
     const notified = ({ payload = '' }: Notification): void => {
@@ -89,11 +91,11 @@ export async function hears(
 
 /**
  * Finds out, on a connection made for it, whether this process keeps its sessions to itself: a node
- * without handlers has no listener that would know. It asks again, after growing pauses, as long as nothing can be told.
+ * without handlers has no listener that would know. Repeats with growing pauses while unknown.
  */
 export class SessionProof {
   readonly #stop = new AbortController();
-  /** False also when it was stopped before that could be told. */
+  /** False also when stopped before that was known. */
   readonly answered: Promise<boolean>;
 
   constructor(
@@ -103,7 +105,7 @@ export class SessionProof {
     this.answered = this.#find();
   }
 
-  /** Gives up what is not answered, and leaves nothing behind. */
+  /** Gives up an open probe and leaves nothing behind. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.answered;
@@ -132,7 +134,7 @@ export class SessionProof {
     } catch {
       return 'unknown';
     } finally {
-      // On a connection that died silently the end is never heard of.
+      // On a dead connection, the end is never confirmed.
       await within(
         client.end().catch(() => {}),
         END_WITHIN_MS,

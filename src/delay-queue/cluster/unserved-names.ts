@@ -2,13 +2,13 @@ import type { DelayEvents } from '../api/events.js';
 import type { NodeStore } from '../store/node.store.js';
 import { LOADS_MISSED_MAX } from '../store/sql/fragments/presence.js';
 
-/** Names that are asked about in the life of a process: who makes up names gets no more advice. */
+/** Most names checked in the life of a process: made-up names beyond that cause no more advice. */
 const NAMES_MAX = 1_000;
 
 /**
- * Tells, once for each name, that delays of it were written here and that no live node serves it: it was spelt in
- * another way, or its service was never deployed. The table of nodes is asked a while after the first write of a name, for in
- * a deploy who serves it may come later; then never again. What this node serves itself is not asked about.
+ * Advises, once per name, that delays of it were written here and no live node serves it: the name
+ * is misspelled, or its service was never deployed. Checks once, a while after the first write: in
+ * a deployment, the node that serves the name may start later. Skips names that this node serves.
  */
 export class UnservedNames {
   readonly #own: ReadonlySet<string>;
@@ -54,11 +54,11 @@ export class UnservedNames {
         this.events.emit('advice', {
           message:
             `no live node has a handler of ${name}, and delays of that name were scheduled here: ` +
-            'they wait until a node starts that has one',
+            'they wait until a node with such a handler starts',
         });
       }
     } catch {
-      // It is advice only, and whatever else goes wrong with the database is told elsewhere: the next write asks.
+      // Only advice, and database errors are reported elsewhere: the next write checks again.
       for (const name of names) this.#asked.delete(name);
     }
   }

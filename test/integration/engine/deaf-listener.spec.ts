@@ -47,9 +47,7 @@ it('a node whose listening connection died silently says so once, and hears agai
   const recovered = node.next('recovered', ({ during }) => during === 'listen');
   proxy.silence();
   await recovered;
-  expect(troubles).toEqual([
-    expect.stringMatching(/no answer .* over the connection that listens/),
-  ]);
+  expect(troubles).toEqual([expect.stringMatching(/no answer .* over the listening connection/)]);
   const heard = node.next('completed');
   // Which only a hint tells of in time: nothing of this node was asked.
   const [row] = await stage.sql<{ id: string }>(

@@ -31,8 +31,8 @@ it('two living processes of one name are told so, each once', async () => {
     (told) => told === 2,
   );
   expect(advice).toEqual([
-    expect.stringMatching(/another process is named twin.*leave the option nodeName out/),
-    expect.stringMatching(/another process is named twin/),
+    expect.stringMatching(/another process is also named twin.*omit the option nodeName/),
+    expect.stringMatching(/another process is also named twin/),
   ]);
   await loads(5);
   expect(advice.splice(0)).toHaveLength(2);

@@ -14,5 +14,5 @@ it.each<[string, beats: (string | null)[], advice: number]>([
   events.on('advice', ({ message }) => told.push(message));
   const watch = new NameWatch('web-1', 'own', events);
   for (const beat of beats) watch.beat(beat);
-  expect(told).toEqual(Array(advice).fill(expect.stringContaining('is named web-1 as well')));
+  expect(told).toEqual(Array(advice).fill(expect.stringContaining('is also named web-1;')));
 });
