@@ -296,7 +296,7 @@ export class BeginRest {
     this.#trouble.worked();
   }
 
-  /** Calls `wake` once, when another task works again. @returns cancels that */
+  /** Calls `wake` once, when another task works again. @returns a function that cancels that */
   whenAnotherWorks(wake: () => void): () => void {
     return this.#trouble.whenAnotherWorks(() => {
       this.#restUntilMs = -Infinity;

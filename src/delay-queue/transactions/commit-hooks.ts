@@ -159,7 +159,7 @@ export class TransactionEnds implements EntitySubscriberInterface {
     const pending: Pending = { pieces: [], rollbacksBefore: watch?.rollbacks ?? 0, watch };
     this.#pending.set(runner, pending);
     this.#subscribe();
-    // The server reports an end before TypeORM does, and also ends and begins in plain SQL.
+    // The server reports an end before TypeORM does, also for transactions of plain SQL.
     watch?.onOver((end) => this.#end(runner, end));
     return pending;
   }

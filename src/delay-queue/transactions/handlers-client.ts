@@ -261,7 +261,7 @@ export class HandlersClient {
 
 const ENDS = ['handleReadyForQuery', 'handleError'] as const;
 
-/** @returns restores the method, unless it was replaced again */
+/** @returns a function that restores the method, unless it was replaced since */
 function replaced(its: Submittable, method: keyof Submittable, by: unknown): () => void {
   const original = Object.getOwnPropertyDescriptor(its, method);
   Object.defineProperty(its, method, { configurable: true, writable: true, value: by });

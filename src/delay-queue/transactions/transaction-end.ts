@@ -201,7 +201,7 @@ export const transactionNow = (runner: QueryRunner): TransactionNumber =>
 
 /**
  * Whether the end of the runner's transaction was sent or has happened. Until the answer arrives,
- * TypeORM calls the transaction active: what is sent meanwhile would be committed on its own.
+ * TypeORM reports the transaction as active: what is sent then would be committed on its own.
  */
 export function isEnding(runner: QueryRunner): boolean {
   const ending = endings.get(runner);
