@@ -5,7 +5,7 @@ export interface Growth {
   firstMs: number;
   factor: number;
   lastMs: number;
-  /** The random share of each pause, 0 to 1. It only ever shortens a pause. */
+  /** The random share of each pause, 0 to 1. It only shortens a pause. */
   jitter: number;
 }
 
@@ -13,7 +13,7 @@ export interface Growth {
  * `firstMs * factor^(times - 1)`, at most `lastMs`, shortened by a random share.
  *
  * @param times counted from 1
- * @param random answers 0 (inclusive) to 1 (exclusive), like `Math.random`
+ * @param random returns 0 (inclusive) to 1 (exclusive), like `Math.random`
  */
 export function pauseMs(
   { firstMs, factor, lastMs, jitter }: Growth,
@@ -26,23 +26,23 @@ export function pauseMs(
   return fullMs * (1 - jitter * random());
 }
 
-/** After a failure of the engine's own work: doubled from the first to the last. */
+/** After a failure of the engine's own work: doubles from the first to the last. */
 const RETRY: Growth = { firstMs: 100, factor: 2, lastMs: 5_000, jitter: 0.5 };
 
-/** How long the engine waits after so many failures in a row, in milliseconds. */
+/** How long the engine waits after that many failures in a row, in milliseconds. */
 export function retryPauseMs(failures: number): number {
   return pauseMs(RETRY, failures);
 }
 
-/** A row that is locked for a moment is looked at again after pauses that double from the first to the last. */
+/** Pauses before a row that is locked for a short time is tried again. */
 const LOCKED: Growth = { firstMs: 5, factor: 2, lastMs: 1_000, jitter: 0 };
 
-/** How long to wait for what was found locked so many times, in milliseconds. */
+/** How long to wait for a row that was found locked that many times, in milliseconds. */
 export function lockedPauseMs(times: number): number {
   return pauseMs(LOCKED, times);
 }
 
-/** Waits, and keeps no process alive by that. */
+/** Waits without keeping the process alive. */
 export function rest(ms: number): Promise<void> {
   return pauseFor(ms, undefined, { ref: false });
 }

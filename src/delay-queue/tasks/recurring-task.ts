@@ -3,22 +3,22 @@ import { Moment } from './signal.js';
 import type { Trouble } from './trouble.js';
 
 /**
- * Whether this node leaves the database alone, since there is nothing to do. Recurring tasks wait meanwhile, and
- * anything that comes up ends it.
+ * Whether this node leaves the database alone, with nothing to do. Recurring tasks wait meanwhile;
+ * any new work ends it.
  */
 export class Idle {
   readonly over = new Moment();
   #isOn = false;
   #disturbedAtMs = performance.now();
 
-  /** @param forMs the longest at a time; null: never */
+  /** @param forMs the longest idle time at once; null: never idle */
   constructor(readonly forMs: number | null) {}
 
   get isOn(): boolean {
     return this.#isOn;
   }
 
-  /** For how long nothing has come up. */
+  /** Time since the last new work. */
   get calmForMs(): number {
     return performance.now() - this.#disturbedAtMs;
   }
@@ -33,7 +33,7 @@ export class Idle {
     this.over.happens();
   }
 
-  /** There is something to do, or will be: the database is looked at as usual for a while. */
+  /** New work is there or expected: the database is polled as usual for a while. */
   disturb(): void {
     this.#disturbedAtMs = performance.now();
     this.end();
@@ -41,8 +41,8 @@ export class Idle {
 }
 
 /**
- * One thing the engine does over and over: never twice at once, again after its pause, sooner when
- * it is asked for, and with growing pauses while it fails, which end as soon as something else works again.
+ * Work that the engine repeats: never twice at once, again after its pause, sooner on request.
+ * While it fails, its pauses grow; they end when another task works again.
  */
 export class RecurringTask {
   #timer: NodeJS.Timeout | undefined;
@@ -53,8 +53,8 @@ export class RecurringTask {
   #wakeOff: (() => void) | undefined;
 
   /**
-   * @param run answers the pause until its next run, in milliseconds
-   * @param idle while it is on, a run whose time comes waits for its end
+   * @param run returns the pause until the next run, in milliseconds
+   * @param idle while idle, a run that is due waits for the end
    */
   constructor(
     private readonly run: () => Promise<number>,
@@ -74,7 +74,7 @@ export class RecurringTask {
     else this.#begin();
   }
 
-  /** Begins no further run, and ends with the present one. */
+  /** Starts no further run; resolves when the present one has ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#timer);
@@ -117,7 +117,7 @@ export class RecurringTask {
   }
 }
 
-/** Does its work when it is asked for, once for all calls of a turn of the event loop. */
+/** Does its work on request, once for all requests of a turn of the event loop. */
 export class Trigger {
   #turn: NodeJS.Immediate | undefined;
   #later: NodeJS.Timeout | undefined;
@@ -134,14 +134,14 @@ export class Trigger {
     });
   }
 
-  /** Triggers itself after that time, in place of what was said before. Infinity: not at all. */
+  /** Triggers after that time; replaces an earlier call. Infinity: not at all. */
   triggerIn(ms: number): void {
     clearTimeout(this.#later);
     if (this.#stopped || ms === Infinity) return;
     this.#later = setTimeout(() => this.trigger(), ms);
   }
 
-  /** Ignores calls for that time, and triggers itself then. */
+  /** Ignores triggers for that time, then triggers. */
   pauseFor(ms: number): void {
     if (this.#stopped) return;
     this.#pause ??= setTimeout(() => {
@@ -150,7 +150,7 @@ export class Trigger {
     }, ms);
   }
 
-  /** Listens again, and triggers itself, if it pauses. */
+  /** Ends a pause, and triggers if there was one. */
   resume(): void {
     if (this.#pause === undefined) return;
     clearTimeout(this.#pause);
@@ -167,8 +167,8 @@ export class Trigger {
 }
 
 /**
- * Work that others ask for as often as they like, and that is done at once, but then not again before its pause is over.
- * Each login that may connect to the database can ask by a hint, so what it costs must not depend on how often.
+ * Work on request: done at once, but not again before its pause is over. Any login that can connect
+ * to the database can request it by a hint, so its cost must not depend on how often.
  */
 export class Paced {
   #timer: NodeJS.Timeout | undefined;
@@ -180,7 +180,7 @@ export class Paced {
     private readonly pauseMs: number,
   ) {}
 
-  /** Works now, or, once for all who ask meanwhile, when the pause is over. */
+  /** Works now, or, once for all requests meanwhile, when the pause is over. */
   ask(): void {
     if (this.#stopped || this.#timer !== undefined) return;
     const leftMs = this.#lastAtMs + this.pauseMs - performance.now();

@@ -1,6 +1,6 @@
 /**
- * Something that others may want to hear of. Who tells does not know who listens: so the listener imports the
- * teller, and never the other way round. Listeners are called at once, in the order in which they came.
+ * Something that others may want to know. The sender does not know its listeners, so the listener
+ * imports the sender and never the reverse. Listeners are called at once, in order of registration.
  */
 export class Signal<Told = void> {
   readonly #listeners: ((told: Told) => void)[] = [];
@@ -14,7 +14,7 @@ export class Signal<Told = void> {
   }
 }
 
-/** Something that happens now and then, and that any number of callers may wait for. */
+/** An event that repeats and that any number of callers may await. */
 export class Moment {
   #next: Promise<void> | undefined;
   #resolve: () => void = () => {};
@@ -33,14 +33,13 @@ export class Moment {
   }
 }
 
-/** What `within` answers when the time is over. */
+/** Result of `within` when the time is over. */
 export const LATE: unique symbol = Symbol('late');
 
 /**
- * What `work` answers, or `LATE` after `ms`. The work itself goes on, and its result is dropped,
- * also when it fails.
- *
- * @param ref false: the wait alone keeps no process alive
+ * Resolves to what `work` does, or to `LATE` after `ms`. The work goes on; its late result or error
+ * is dropped.
+ * @param ref false: the wait does not keep the process alive
  * @throws what `work` throws in time
  */
 export async function within<Value>(

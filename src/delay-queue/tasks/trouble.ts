@@ -1,6 +1,6 @@
 import type { DelayEvents } from '../api/events.js';
 
-/** What the engine does again when it failed, as the events and the log name it. */
+/** Background tasks that are retried after a failure, as events and the log name them. */
 export type Duty =
   | 'abort'
   | 'acknowledge'
@@ -18,12 +18,13 @@ export type Duty =
   | 'rerun'
   | 'sweep';
 
-/** Those that pause since they failed, by whom they tell of it: what wakes each. */
+/** Wake-ups of tasks that pause after a failure, by the events that they report to. */
 const pausing = new WeakMap<DelayEvents, Set<() => void>>();
 
 /**
- * Tells of one duty: `trouble` each time it fails, `recovered` once when it works again. The pauses of each duty grow alone; the
- * first that works again ends those of all others, for what stood in its way stood in theirs.
+ * Reports failures of one task: `trouble` at each failure, `recovered` once when it works again.
+ * Each task's pauses grow separately. The first task that works again ends the pauses of all
+ * others, since the same cause held them back.
  */
 export class Trouble {
   #failing = false;
@@ -46,19 +47,19 @@ export class Trouble {
     if (!this.#failing) return;
     this.#failing = false;
     this.events.emit('recovered', { during: this.during });
-    // One that fails again at once pauses again: not in this round.
+    // A copy: a task that fails again at once pauses again, outside of this round.
     const woken = [...this.#pausing];
     this.#pausing.clear();
     for (const wake of woken) wake();
   }
 
-  /** Calls it once, when another duty works again. @returns what calls that off */
+  /** Calls `wake` once, when another task works again. @returns a function that cancels that */
   whenAnotherWorks(wake: () => void): () => void {
     this.#pausing.add(wake);
     return () => void this.#pausing.delete(wake);
   }
 
-  /** Pauses, until another duty works again at most, and keeps no process alive by that. */
+  /** Pauses for `ms`, or until another task works again. Does not keep the process alive. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const end = (): void => {
