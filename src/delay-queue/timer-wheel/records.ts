@@ -1,7 +1,6 @@
 /**
- * A record is four words. Links are offsets into `#words`; the heads of the lists come first.
- * None of these constants is exported: V8 folds a module's own, and reads an imported one anew at
- * each use.
+ * A record is four words. Links are offsets into `#words`; the list heads come first. None of these
+ * constants is exported: V8 folds a module's own constants, and reads imported ones at each use.
  */
 const [NEXT, PREV, GENERATION, TICK_LOW] = [0, 1, 2, 3] as const;
 const RECORD_SHIFT = 2;
@@ -15,13 +14,12 @@ const GENERATION_MAX = 2 ** 29 - 1;
 const ALLOCATED_FIRST = 1_024;
 const DOUBLING_MAX = 65_536;
 
-/** What {@link Records.take} and {@link Records.find} answer instead of a record: a list's head. */
+/** Returned by {@link Records.take} and {@link Records.find} for no record: a list's head. */
 const NO_RECORD = 0;
 
 /**
- * The records of all timers, and the lists that they form: doubly linked, with their heads in the
- * same array. One record is a quarter of a cache line, so that the line of a timer holds
- * all of it.
+ * The records of all timers, and the doubly linked lists that they form, with the list heads in the
+ * same array. A record is a quarter of a cache line, so one line holds all of it.
  *
  * ```
  * words | 4,098 list heads | next prev generation tickLow | next prev generation tickLow | …
@@ -29,15 +27,15 @@ const NO_RECORD = 0;
  * ```
  */
 export class Records {
-  /** Timers that wait. */
+  /** Number of waiting timers. */
   count = 0;
-  /** Every index is below it. */
+  /** Upper bound (exclusive) of all indexes. */
   allocated = 0;
   #words = new Int32Array(HEADS_END);
-  /** The high words of ticks beyond the reach; a wheel without such timers pays nothing for them. */
+  /** High words of ticks beyond the reach. A wheel without such timers pays nothing for them. */
   #highs = new Int32Array(0);
   #used = 0;
-  /** Released records, linked by NEXT. The last one comes first: it is still in the cache. */
+  /** Released records, linked by NEXT. The last released comes first: it is still in the cache. */
   #free = NO_RECORD;
 
   constructor(private readonly capacity: number) {
@@ -52,14 +50,14 @@ export class Records {
       record = (HEADS + this.#used++) << RECORD_SHIFT;
     else return NO_RECORD;
     const words = this.#words;
-    // A generation is negative while the record is free: no handle fits. Never used, it is 0.
+    // A free record's generation is negative, so no handle matches. It is 0 before the first use.
     const generation = 1 - words[record + GENERATION]!;
     words[record + GENERATION] = generation > GENERATION_MAX ? 1 : generation;
     this.count++;
     return record;
   }
 
-  /** Gives back a record that is in no list any more. */
+  /** Frees a record that is in no list any more. */
   release(record: number): void {
     const words = this.#words;
     words[record + NEXT] = this.#free;
@@ -85,7 +83,7 @@ export class Records {
     return this.#words[record + GENERATION] === generation ? record : NO_RECORD;
   }
 
-  /** Puts a record behind the last one of a list. @returns whether the list was empty */
+  /** Appends a record to a list. @returns whether the list was empty */
   append(list: number, record: number): boolean {
     const words = this.#words;
     const head = list << RECORD_SHIFT;
@@ -97,7 +95,7 @@ export class Records {
     return last === head;
   }
 
-  /** Takes a record out of its list. @returns the list when that is empty now, −1 otherwise */
+  /** Removes a record from its list. @returns the list if it is empty now, −1 otherwise */
   unlink(record: number): number {
     const words = this.#words;
     const next = words[record + NEXT]!;
@@ -108,7 +106,7 @@ export class Records {
     return next === prev ? next >> RECORD_SHIFT : -1;
   }
 
-  /** Puts all records of a list into an empty one, in their order. */
+  /** Moves all records of a list into an empty one, in their order. */
   moveAll(from: number, to: number): void {
     const [head, target] = [from << RECORD_SHIFT, to << RECORD_SHIFT];
     this.#join(target, this.#words[head + NEXT]!);
@@ -116,12 +114,12 @@ export class Records {
     this.#join(head, head);
   }
 
-  /** {@link isEnd} is true of the answer when the list is empty. */
+  /** Of an empty list, returns the head: {@link isEnd} is true. */
   firstOf(list: number): number {
     return this.#words[(list << RECORD_SHIFT) + NEXT]!;
   }
 
-  /** Drops all that stands before `record`. At the end of the list: all of it. */
+  /** Drops everything before `record`; all of it if that is the list's end. */
   setFirst(list: number, record: number): void {
     this.#join(list << RECORD_SHIFT, record);
   }
@@ -134,7 +132,7 @@ export class Records {
     return this.#words[record + NEXT]!;
   }
 
-  /** What follows the last record of a list is its head. */
+  /** The last record is followed by the list's head. */
   isEnd(record: number): boolean {
     return record < HEADS_END;
   }
@@ -157,16 +155,16 @@ export class Records {
     this.#highs[index] = high;
   }
 
-  /** Makes two records, or heads of lists, neighbours. */
+  /** Links two records, or list heads, as neighbours. */
   #join(prev: number, next: number): void {
     this.#words[prev + NEXT] = next;
     this.#words[next + PREV] = prev;
   }
 
   /**
-   * Doubling goes on while there is at most half a megabyte to copy. Then all the rest comes at
-   * once: zeroed pages cost an address, and memory only when they are touched. To double a million
-   * records would hold up one `add` for as long as 16 MB take to copy.
+   * Doubles while there is at most half a megabyte to copy. Then all the rest comes at once: zeroed
+   * pages cost an address, and memory only when touched. Doubling a million records would block one
+   * `add` while 16 MB are copied.
    */
   #grow(): boolean {
     const doubled = Math.max(ALLOCATED_FIRST, this.allocated * 2);

@@ -8,14 +8,14 @@ const HIGH = 2 ** 32;
 const REACH = 2 ** 40;
 
 /**
- * Where the wheel stands, and what that says about a tick: in which list it belongs. Lists 0 to
- * 4,095 are the slots, level by level; list 4,096 is for all that lies beyond the reach.
+ * The position of the wheel, and the list to which it assigns each tick. Lists 0 to 4,095 are the
+ * slots, level by level; list 4,096 holds everything beyond the reach.
  *
- * A tick has up to 53 bits and bit operations know 32, so it is taken apart into a low and a high
+ * A tick has up to 53 bits and bit operations work on 32, so it is split into a low and a high
  * word.
  */
 class Cursor {
-  /** All ticks before it are done; at the tick itself timers may still be added. */
+  /** All earlier ticks are done; at this tick, timers may still be added. */
   tick = 0;
   low = 0;
   high = 0;
@@ -42,7 +42,7 @@ class Cursor {
     return block + ((list & (SLOTS - 1)) << shift);
   }
 
-  /** The high word that all ticks of a slot share. Beyond the reach they do not. */
+  /** The high word that all ticks of a slot share. Beyond the reach they share none. */
   highOf(slot: number): number {
     return slot < LEVEL_3 ? this.high : (this.high & ~0xff) | ((slot & (SLOTS - 1)) >>> 2);
   }
@@ -62,12 +62,12 @@ const LEVEL_BITS = 10;
 const WORDS_PER_LEVEL = 32;
 const FIRST_BIT = 0x80000000;
 
-/** What {@link Occupancy} answers when every list is empty. */
+/** Returned by {@link Occupancy} when every list is empty. */
 const NO_LIST = -1;
 
 /**
- * Which lists hold timers: 32 words and a summary word per level, the first slot in the highest bit,
- * so that two `clz32` find it. The list beyond the reach counts as a fifth level's only slot.
+ * Which lists hold timers: 32 words and a summary word per level, with the first slot in the
+ * highest bit, so two `clz32` find it. The list beyond the reach is the only slot of a fifth level.
  */
 class Occupancy {
   readonly #words = new Int32Array(LEVELS * WORDS_PER_LEVEL);
@@ -79,7 +79,7 @@ class Occupancy {
     this.#summaries[list >>> LEVEL_BITS]! |= FIRST_BIT >>> (word & 31);
   }
 
-  /** Without effect on a list that is not marked. */
+  /** No effect on a list that is not marked. */
   clear(list: number): void {
     const word = list >>> 5;
     const left = this.#words[word]! & ~(FIRST_BIT >>> (list & 31));
@@ -108,20 +108,20 @@ class Occupancy {
   }
 }
 
-/** What stands in no slot because its slot is being spread. */
+/** Holds records without a slot, while their slot is being spread. */
 const CASCADE = BEYOND + 1;
 const NO_RECORD = 0;
 
-/** Which timer stands in which slot, and how slots spread over finer ones as the cursor moves on. */
+/** Assigns timers to slots, and spreads slots over finer ones as the cursor moves on. */
 export class Slots {
   readonly #cursor = new Cursor();
   readonly #occupied = new Occupancy();
-  /** Above the level that is being spread; 0 when none is. Finer slots must wait for it. */
+  /** Level of the slot being spread, 5 for the list beyond; 0: none. Lower levels wait for it. */
   #cascadeLevel = 0;
 
   constructor(private readonly records: Records) {}
 
-  /** All ticks before it are done. */
+  /** All earlier ticks are done. */
   get tick(): number {
     return this.#cursor.tick;
   }
@@ -144,7 +144,7 @@ export class Slots {
     if (emptied >= 0) this.#occupied.clear(emptied);
   }
 
-  /** The earliest tick at which something must be done; `Infinity` when no timer waits. */
+  /** The earliest tick with work to do; `Infinity` when no timer waits. */
   get nextTick(): number {
     return this.#cascadeLevel !== 0
       ? this.#cursor.tick
@@ -152,12 +152,12 @@ export class Slots {
   }
 
   /**
-   * Takes out what is due at `target` in its order, and spreads the slots in which the cursor comes
-   * to stand. It ends early when there is no room left, or no move.
+   * Removes what is due at `target`, in order, and spreads the slots that the cursor enters. Stops
+   * early when `expired` is full or no move is left.
    *
    * @param target not before {@link tick}
-   * @param expired gets as many indexes as it has room for
-   * @returns how many it got
+   * @param expired receives indexes until it is full
+   * @returns how many indexes were written
    */
   advance(target: number, expired: Int32Array, moves: number): number {
     let count = 0;
@@ -177,7 +177,7 @@ export class Slots {
     return count;
   }
 
-  /** A record of the last occupied list, when its tick is later; {@link NO_RECORD} otherwise. */
+  /** A record of the last occupied list, if its tick is later; else {@link NO_RECORD}. */
   farthest(afterTick: number): number {
     const list = this.#lastList();
     if (list === NO_LIST) return NO_RECORD;
@@ -198,7 +198,7 @@ export class Slots {
     return this.records.isEnd(this.records.firstOf(CASCADE)) ? this.#occupied.last(0) : CASCADE;
   }
 
-  /** While a slot is being spread, what belongs under it waits behind its records: order is kept. */
+  /** While a slot is being spread, records for finer slots queue behind its own, to keep order. */
   #queueUp(record: number, high: number): void {
     if (this.#cascadeLevel > 4) this.records.setHigh(record, high);
     this.records.append(CASCADE, record);
@@ -217,7 +217,7 @@ export class Slots {
     return count;
   }
 
-  /** The cursor has reached the list, and all finer slots are empty: its records go there. */
+  /** The cursor has reached the list, and all finer slots are empty: they get its records. */
   #beginSpread(list: number): void {
     this.records.moveAll(list, CASCADE);
     this.#occupied.clear(list);
@@ -226,7 +226,7 @@ export class Slots {
 
   /** @returns the moves that are left */
   #spread(moves: number): number {
-    // Up to level 3 the high word is the cursor's.
+    // Up to level 3, the high word is the cursor's.
     const isFar = this.#cascadeLevel > 4;
     let left = moves;
     let record = this.records.firstOf(CASCADE);

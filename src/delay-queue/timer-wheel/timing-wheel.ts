@@ -5,22 +5,22 @@ const INDEX_SPAN = 2 ** 24;
 const MAX_TICK = Number.MAX_SAFE_INTEGER;
 const NO_RECORD = 0;
 
-/** What {@link TimingWheel.add} answers when the wheel is full. Never a handle; `false` in an `if`. */
+/** Returned by {@link TimingWheel.add} when the wheel is full. Never a handle, and falsy. */
 export const NO_TIMER = 0;
 
-/** What {@link TimingWheel.evictFarthest} answers when it evicted nothing. */
+/** Returned by {@link TimingWheel.evictFarthest} when it evicted nothing. */
 export const NO_INDEX = -1;
 
 interface TimingWheelOptions {
   /**
-   * Most timers at once, 1 to 16,777,216. Memory grows by doubling up to 65,536 timers, then the
-   * rest is reserved at once, and the system commits it as it is used: 16 bytes each, 20 in a wheel
+   * Most timers at once, 1 to 16,777,216. Memory doubles up to 65,536 timers. Then the rest is
+   * reserved at once, and the system commits it as it is used: 16 bytes per timer, 20 in a wheel
    * that holds one beyond its reach.
    */
   capacity: number;
-  /** Where time starts, on the caller's scale. Default 0. */
+  /** Start of time, on the caller's scale. Default 0. */
   originMs?: number;
-  /** A deadline is rounded up to the next of so many ticks of a millisecond. Default 1. */
+  /** Ticks per millisecond, to which deadlines are rounded up. Default 1. */
   ticksPerMs?: number;
   /** Most records that one `advance` moves to finer slots. Default 4,096. */
   cascadeLimit?: number;
@@ -36,21 +36,21 @@ interface TimingWheelOptions {
  * level 1   1.02 s           17.5 min    |..x................|   each slot spreads over level 0
  * level 2   17.5 min         12.4 days   |....x..............|                         level 1
  * level 3   12.4 days        34.8 years  |.x.................|                         level 2
- * beyond    one list, looked at again when the 34.8 years have passed
+ * beyond    one list, read again when the 34.8 years have passed
  * ```
  *
- * Every level covers one aligned block of the level above, the one the cursor stands in: a timer's
- * level is the highest group of ten bits in which its tick differs from the cursor. So a slot
- * never wraps around, all of level n is earlier than all of level n + 1, and the next expiry is
- * the first occupied slot of the lowest occupied level. Empty time costs nothing (tickless), be it a
- * millisecond or a year.
+ * Every level covers one aligned block of the level above: the block that the cursor is in. A
+ * timer's level is the highest group of ten bits in which its tick differs from the cursor. So a
+ * slot never wraps around, all of level n is earlier than all of level n + 1, and the next expiry
+ * is the first occupied slot of the lowest occupied level. Empty time costs nothing (tickless), be
+ * it a millisecond or a year.
  *
- * It is pure: time is passed in, nothing in here reads a clock, sets a timer or runs a callback. All
- * lies in typed arrays, so there is nothing for the garbage collector to trace: {@link Records} are
- * the timers and the lists that they form, {@link Slots} know which stands where.
+ * The wheel is pure: time is passed in, and nothing here reads a clock, sets a timer or runs a
+ * callback. All state is in typed arrays, which the garbage collector does not trace: {@link
+ * Records} holds the timers and their lists, {@link Slots} knows the slot of each.
  *
- * Times are milliseconds on any one scale. Deadlines are rounded up to whole ticks: a timer never
- * fires early. Within a tick timers fire in the order in which they were added.
+ * Times are milliseconds on any one scale. Deadlines are rounded up to whole ticks, so a timer
+ * never fires early. Within a tick, timers fire in the order in which they were added.
  *
  * ```ts
  * const wheel = new TimingWheel({ capacity: 1_000_000 });
@@ -83,24 +83,24 @@ export class TimingWheel {
     this.#slots = new Slots(this.#records);
   }
 
-  /** Timers that wait. */
+  /** Number of waiting timers. */
   get size(): number {
     return this.#records.count;
   }
 
-  /** Every index is below it. It grows; owners size their parallel arrays by it. */
+  /** Upper bound (exclusive) of all indexes. It grows; owners size their parallel arrays by it. */
   get allocated(): number {
     return this.#records.allocated;
   }
 
-  /** The place of a timer in its owner's parallel arrays, 0 to `allocated` − 1. */
+  /** Index of a timer in its owner's parallel arrays, 0 to `allocated` − 1. */
   indexOf(handle: number): number {
     return handle & (INDEX_SPAN - 1);
   }
 
   /**
-   * @param deadlineMs in the past: fires at the next advance. `Infinity`: as good as never.
-   * @returns a handle, good until the timer fires or is cancelled; {@link NO_TIMER} when full
+   * @param deadlineMs in the past: fires at the next advance. `Infinity`: practically never.
+   * @returns a handle, valid until the timer fires or is cancelled; {@link NO_TIMER} when full
    * @throws RangeError when `deadlineMs` is NaN
    */
   add(deadlineMs: number): number {
@@ -111,7 +111,7 @@ export class TimingWheel {
     return this.#records.handleOf(record);
   }
 
-  /** @returns `false`, without effect, when the timer fired, was cancelled or never was */
+  /** @returns `false`, without effect, when the timer fired, was cancelled or never existed */
   cancel(handle: number): boolean {
     const record = this.#records.find(handle);
     if (record === NO_RECORD) return false;
@@ -121,9 +121,8 @@ export class TimingWheel {
   }
 
   /**
-   * Gives a waiting timer another deadline; its handle stays good.
-   *
-   * @returns `false`, without effect, when the timer fired, was cancelled or never was
+   * Gives a waiting timer another deadline. Its handle stays valid.
+   * @returns `false`, without effect, when the timer fired, was cancelled or never existed
    * @throws RangeError when `deadlineMs` is NaN
    */
   move(handle: number, deadlineMs: number): boolean {
@@ -136,13 +135,13 @@ export class TimingWheel {
   }
 
   /**
-   * Takes out the timers with a deadline up to `nowMs`, in the order of their deadlines (a deadline
-   * that was past when it was added counts as that moment). Bounded: at most as many timers
-   * fire as `expired` has room for, and at most `cascadeLimit` records move. Call it again while `nextExpiry() <= nowMs`. A `nowMs`
+   * Removes the timers with a deadline up to `nowMs`, in the order of their deadlines (a deadline
+   * that was past when added counts as that time). Bounded: at most `expired.length` timers fire
+   * and at most `cascadeLimit` records move. Call it again while `nextExpiry() <= nowMs`. A `nowMs`
    * before an earlier one does nothing.
    *
-   * @param expired gets the indexes. Those timers are gone: read parallel arrays before the next
-   *   `add`, which uses the same indexes again.
+   * @param expired receives the indexes. Those timers are gone: read parallel arrays before the
+   *   next `add`, which reuses the indexes.
    * @returns how many indexes were written
    */
   advance(nowMs: number, expired: Int32Array): number {
@@ -152,8 +151,8 @@ export class TimingWheel {
   }
 
   /**
-   * A time at or before the earliest deadline, when `advance` should be called: the deadline itself
-   * on level 0, the start of its slot on the others. `Infinity` when no timer waits.
+   * When to call `advance` next, at or before the earliest deadline: the deadline itself on level
+   * 0, the start of its slot on the others. `Infinity` when no timer waits.
    */
   nextExpiry(): number {
     return this.size === 0
@@ -162,11 +161,11 @@ export class TimingWheel {
   }
 
   /**
-   * Makes room when the wheel is full: takes out a timer of the last occupied slot. That is the
-   * farthest one to within the slot's width: exact on level 0, to 1.02 s on level 1, and so on.
+   * Makes room in a full wheel: removes a timer of the last occupied slot. It is the farthest one
+   * to within the slot's width: exact on level 0, to 1.02 s on level 1, and so on.
    *
-   * @param afterMs only when that timer's deadline is later than this, for example the deadline
-   *   of the timer that wants its place
+   * @param afterMs evicts only a timer with a later deadline than this, for example that of the
+   *   timer that needs the room
    * @returns the index it had, {@link NO_INDEX} when nothing was evicted
    */
   evictFarthest(afterMs: number): number {

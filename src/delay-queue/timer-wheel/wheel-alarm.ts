@@ -6,23 +6,23 @@ import { quietly } from '../api/adopted.js';
 import { describeError } from '../api/error-text.js';
 import { LogLines } from '../api/printable.js';
 
-/** What the thread is given; the arrays lie in shared memory. */
+/** What the thread receives; the arrays are in shared memory. */
 interface Setting {
   /** How often the alarm was set. */
   timesSet: Int32Array;
   /** On the scale of the main thread's `performance.now()`. */
   deadlineMs: Float64Array;
-  /** What `process.hrtime()` showed when that was 0. */
+  /** `process.hrtime()` when that clock was 0. */
   originMs: number;
 }
 
-/** The thread makes little garbage; by default V8 would let more of it pile up than it needs. */
+/** The thread makes little garbage; by default, V8 would let more of it accumulate. */
 const YOUNG_GENERATION_MB = 1;
 
 /**
- * Rings at a time more exactly than `setTimeout`, which counts whole milliseconds: a thread of its
- * own sleeps in `Atomics.wait` and sends a message. It serves one wheel, and the wheel must not rely on it: a
- * thread that dies, or cannot be started, rings no more, and only the debug log says so.
+ * Wakes more exactly than `setTimeout`, which counts whole milliseconds: a thread sleeps in
+ * `Atomics.wait` and sends a message. It serves one wheel, which must not rely on it: a thread that
+ * dies or cannot start sends nothing, and only the debug log reports it.
  *
  * The thread starts when the alarm is first set, and never keeps the process alive.
  */
@@ -37,17 +37,16 @@ export class WheelAlarm implements OnApplicationShutdown {
   #thread: Worker | undefined;
   #isOff = false;
 
-  /** Called at each deadline or a little later, unless another has replaced it before. */
+  /** Called at each deadline or a little later, unless the deadline was replaced before. */
   onRing(listener: () => void): void {
     this.#onRing = listener;
   }
 
   /**
-   * Replaces the deadline. A ring for the one before may be on its way all the same.
+   * Replaces the deadline. A ring for the old one may still be on its way.
    *
-   * The count is raised after the deadline was written, and the thread reads the count first. So if
-   * it read the old deadline, or half of it, its count is old too, and it does not fall asleep.
-   *
+   * The count is raised after the deadline is written, and the thread reads the count first. So if
+   * it reads the old deadline, or half of it, its count is old too, and it does not fall asleep.
    * @param deadlineMs on the scale of `performance.now()`
    */
   ringAt(deadlineMs: number): void {
@@ -58,7 +57,7 @@ export class WheelAlarm implements OnApplicationShutdown {
     Atomics.notify(this.#timesSet, 0);
   }
 
-  /** Ends the thread, for good. */
+  /** Ends the thread for good. */
   async close(): Promise<void> {
     this.#isOff = true;
     await this.#thread?.terminate();
@@ -79,7 +78,7 @@ export class WheelAlarm implements OnApplicationShutdown {
         eval: true,
         name: 'wheel-alarm',
         workerData: setting,
-        // Modules that --import, --require and NODE_OPTIONS load do not belong into the thread.
+        // The thread must not load modules of --import, --require and NODE_OPTIONS.
         execArgv: [],
         env: {},
         resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
@@ -98,15 +97,14 @@ export class WheelAlarm implements OnApplicationShutdown {
   #giveUp(why: string): void {
     if (this.#isOff) return;
     this.#isOff = true;
-    quietly(() => this.#logger.debug(`the wheel wakes by setTimeout alone: ${why}`));
+    quietly(() => this.#logger.debug(`the wheel falls back to setTimeout: ${why}`));
   }
 }
 
 /**
- * `process.hrtime()` is the clock that all threads share. (`performance.timeOrigin` is read from the
- * wall clock, which may be set between the start of one thread and of another.) A pause between the
- * two readings makes the origin too late and never too early: the least of some is the best, and
- * nothing rings early.
+ * `process.hrtime()` is the clock that all threads share. (`performance.timeOrigin` comes from the
+ * wall clock, which may be set between the starts of two threads.) A pause between the two readings
+ * makes the origin later, never earlier: the least of several is the best, and no ring is early.
  */
 function readOriginMs(): number {
   const nowMs = performance.now();
@@ -115,8 +113,8 @@ function readOriginMs(): number {
 }
 
 /**
- * The thread's whole program. It travels as text, because a file of its own would have another name
- * in `dist` than under swc and in Jest; so it can use globals, and nothing else of this module.
+ * The whole program of the thread. It is passed as text, because a file would have another name in
+ * `dist` than under swc and in Jest. So it can use globals, and nothing else of this module.
  */
 function ringWhenDue(): never {
   const { parentPort, workerData } = process.getBuiltinModule('node:worker_threads');

@@ -4,8 +4,9 @@ import { NO_INDEX, NO_TIMER, TimingWheel } from './timing-wheel.js';
 import type { WheelAlarm } from './wheel-alarm.js';
 
 /**
- * A deadline has fractions of a millisecond: the database counts whole milliseconds, but not from the same
- * instant as `performance.now()`. Rounded up, deadlines would be late by half a millisecond on average.
+ * Deadlines have fractions of a millisecond: the database counts whole milliseconds, but from
+ * another instant than `performance.now()`. Rounded up to 1 ms, they would be late by 0.5 ms on
+ * average.
  */
 const TICKS_PER_MS = 4;
 
@@ -13,24 +14,22 @@ const TICKS_PER_MS = 4;
 export interface WheelChannel {
   /**
    * @param deadlineMs on the scale of {@link WheelService.nowMs}; in the past: the next turn
-   * @param tag what the callback gets
-   * @returns a handle; `undefined` when this channel holds as much as it may, or is closed
+   * @param tag passed to the callback
+   * @returns a handle; `undefined` when the channel is full or closed
    */
   add(deadlineMs: number, tag: number): number | undefined;
-  /** @returns `false` when the entry expired (perhaps in this very turn), was dropped or never was */
+  /** @returns `false` when the entry expired (perhaps this turn), was dropped or never existed */
   cancel(handle: number): boolean;
-  /** Another deadline; the handle stays good. Answers like {@link cancel}. */
+  /** Sets another deadline; the handle stays valid. Returns like {@link cancel}. */
   move(handle: number, deadlineMs: number): boolean;
   /**
    * Makes room in a full channel: drops its farthest entry, as exactly as
    * `TimingWheel.evictFarthest`, if its deadline is later than `afterMs`.
-   *
    * @returns its tag; `undefined` when nothing was dropped
    */
   evictFarthest(afterMs: number): number | undefined;
   /**
-   * Lets expire what is due, now and not when the wheel wakes: of all channels, as each turn does.
-   *
+   * Expires due entries now, of all channels, without waiting for the wheel to wake.
    * @returns whether more is due here than fits into one turn
    */
   turn(): boolean;
@@ -99,7 +98,7 @@ export class Channel implements WheelChannel {
     this.onClose(this);
   }
 
-  /** @param scratch holds the indexes for a moment; its length bounds the work */
+  /** @param scratch buffer for the indexes; its length bounds the work */
   expire(nowMs: number, scratch: Int32Array): number[] {
     const count = this.wheel.advance(nowMs, scratch);
     const tags: number[] = [];
@@ -114,17 +113,17 @@ export class Channel implements WheelChannel {
   }
 }
 
-/** Far below 2^31 ms, beyond which `setTimeout` fires at once; an idle process wakes once a minute. */
+/** Below 2^31 ms, where `setTimeout` fires at once; an idle process wakes once a minute. */
 const SLEEP_MS_MAX = 60_000;
 
-/** A sleep below this is not worth an alarm: a process that busy soon looks again anyway. */
+/** Below this, a sleep is not worth an alarm: such a busy process wakes soon anyway. */
 const ALARM_MS_MIN = 2;
 
-/** When the wheels are looked at next: one `setTimeout`, or one `setImmediate`, or neither. */
+/** When the wheels are polled next: one `setTimeout`, or one `setImmediate`, or neither. */
 export class WheelSleep {
   /**
-   * Turns run in the async context in which the service was made. Otherwise the code that armed the timer,
-   * perhaps inside a transaction, would lend its AsyncLocalStorage to all later work.
+   * Bound to the async context in which the service was made. Otherwise the code that set the
+   * timer, perhaps inside a transaction, would pass its AsyncLocalStorage to all later work.
    */
   readonly #onWake: () => void;
   #timeout: NodeJS.Timeout | undefined;
@@ -141,16 +140,16 @@ export class WheelSleep {
     this.alarm?.onRing(() => this.#ring());
   }
 
-  /** At that time at the latest. */
+  /** Wakes at that time at the latest. */
   wakeBy(wakeAtMs: number): void {
     if (wakeAtMs < this.#wakeAtMs) this.sleepUntil(wakeAtMs);
   }
 
   /**
-   * One sleep at a time. A timer that fires early, as Node's may by a millisecond, finds nothing due
-   * and sleeps again. What is due now, be it the rest of a bounded advance, goes on in the next
-   * turn of the event loop. Cancelling the earliest entry leaves the sleep as it is: that wakes
-   * once for nothing, where a pair of add and cancel would cost two timers.
+   * Replaces the present sleep. If a timer fires early, as Node's may by a millisecond, nothing is
+   * due and the wheel sleeps again. What is due already, such as the rest of a bounded advance,
+   * runs in the next turn of the event loop. Cancelling the earliest entry does not change the
+   * sleep: one needless wake-up is cheaper than two timers per pair of add and cancel.
    *
    * @param wakeAtMs `Infinity`: nothing waits
    */
@@ -165,7 +164,7 @@ export class WheelSleep {
       this.#timeout = setTimeout(this.#onWake, Math.min(Math.ceil(sleepMs), SLEEP_MS_MAX));
       this.keepAlive(this.#keepsAlive);
       if (sleepMs >= ALARM_MS_MIN) {
-        // Rounded up to a tick of the wheel: before that tick nothing is due.
+        // Rounded up to a tick of the wheel: nothing is due before that tick.
         this.alarm?.ringAt(Math.ceil(wakeAtMs * TICKS_PER_MS) / TICKS_PER_MS);
       }
     } else {
@@ -176,8 +175,8 @@ export class WheelSleep {
   }
 
   /**
-   * Whether the process lives on while it sleeps; at first it does not. Immediates stay as they are:
-   * for one that is unref'd the event loop does not hurry.
+   * Whether a sleep keeps the process alive; at first, none does. Immediates are unchanged: the
+   * event loop does not hurry for one that is unref'd.
    */
   keepAlive(keepsAlive: boolean): void {
     this.#keepsAlive = keepsAlive;
@@ -185,7 +184,7 @@ export class WheelSleep {
     else this.#timeout?.unref();
   }
 
-  /** The timeout stays: it wakes the wheel also when the alarm rings too early, or never. */
+  /** Keeps the timeout, which wakes the wheel also when the alarm rings too early or never. */
   #ring(): void {
     if (this.#timeout !== undefined && performance.now() >= this.#wakeAtMs) this.#onWake();
   }

@@ -17,13 +17,13 @@ import { checkInteger, parseDurationMs } from '../config/durations.js';
 import { WheelAlarm } from './wheel-alarm.js';
 import { Channel, type OnExpired, type WheelChannel, WheelSleep } from './wheel.channel.js';
 
-/** A volatile timer, as {@link WheelService.after} names it. */
+/** A volatile timer, as returned by {@link WheelService.after}. */
 export interface WheelTimer {
-  /** Never used twice in this process. */
+  /** Unique in this process. */
   readonly id: number;
 }
 
-/** Functions that wait in a channel of their own. Each runs in the async context of the code that set it. */
+/** Functions in a channel of their own. Each runs in the async context of the code that set it. */
 class VolatileTimers {
   readonly #timers = new Map<number, { handle: number; fn: () => unknown; scope: AsyncResource }>();
   readonly #channel: WheelChannel;
@@ -31,8 +31,8 @@ class VolatileTimers {
 
   /**
    * @param channelFor makes the channel
-   * @param run calls a function and survives it
-   * @param onWaiting told, after each change, whether any waits
+   * @param run calls a function and catches its errors
+   * @param onWaiting notified after each change whether any timer waits
    */
   constructor(
     channelFor: (onExpired: OnExpired) => WheelChannel,
@@ -42,7 +42,7 @@ class VolatileTimers {
     this.#channel = channelFor((ids) => this.#expired(ids));
   }
 
-  /** @returns `undefined` when no more may wait */
+  /** @returns `undefined` when the channel is full */
   add(deadlineMs: number, fn: () => unknown): WheelTimer | undefined {
     const id = ++this.#lastId;
     const handle = this.#channel.add(deadlineMs, id);
@@ -52,7 +52,7 @@ class VolatileTimers {
     return { id };
   }
 
-  /** @returns `true`: it will not run. `false`: it began, was cancelled, or never was. */
+  /** @returns `true`: it will not run. `false`: it began, was cancelled, or never existed. */
   cancel(timer: WheelTimer): boolean {
     const known = this.#timers.get(timer.id);
     if (known === undefined) return false;
@@ -72,7 +72,7 @@ class VolatileTimers {
   #expired(ids: readonly number[]): void {
     for (const id of ids) {
       const timer = this.#timers.get(id);
-      // An earlier one of the same turn may have cancelled it.
+      // An earlier function of the same turn may have cancelled it.
       if (timer === undefined) continue;
       this.#timers.delete(id);
       this.run(() => timer.scope.runInAsyncScope(timer.fn));
@@ -86,23 +86,23 @@ class VolatileTimers {
 }
 
 /**
- * Provide a number under this token to change how many volatile timers may wait, 1 to 16,777,216.
- * Default 1,000,000. Durable delays and the timeouts of handlers have room of their own.
+ * Provide a number under this token to set how many volatile timers may wait, 1 to 16,777,216.
+ * Default 1,000,000. Durable delays and handler timeouts have room of their own.
  */
 export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
 
 const CAPACITY_DEFAULT = 1_000_000;
 const CAPACITY_MAX = 2 ** 24;
 
-/** How many entries of one channel may expire before other events get their turn. */
+/** Most entries of one channel that expire before other events get their turn. */
 const EXPIRED_PER_TURN = 1_024;
 
 /**
- * Drives the timing wheels of this process with one `setTimeout`, and none while nothing waits. A
- * {@link WheelAlarm}, if it gets one, wakes it more exactly.
+ * Drives the timing wheels of this process with one `setTimeout`, or none while nothing waits. A
+ * {@link WheelAlarm}, if provided, wakes it more exactly.
  *
- * It also runs volatile timers, for work that need not survive a restart. They are as cheap to set
- * and cancel at a million as at ten; what must survive belongs into `DelayService`.
+ * It also runs volatile timers, for work that need not survive a restart. A million of them are as
+ * cheap to set and cancel as ten. Work that must survive belongs in `DelayService`.
  *
  * ```ts
  * const timer = this.wheel.after('30s', () => this.sockets.drop(id));
@@ -110,8 +110,8 @@ const EXPIRED_PER_TURN = 1_024;
  * ```
  *
  * Time is monotonic (`performance.now()`): setting the wall clock neither fires nor delays a timer.
- * Nothing fires early. Like `setTimeout`, a waiting volatile timer keeps the process alive; entries
- * of channels do not, since the rows that they stand for wait in Postgres.
+ * Nothing fires early. Like `setTimeout`, a waiting volatile timer keeps the process alive. Channel
+ * entries do not, since their rows wait in Postgres.
  */
 @Injectable()
 export class WheelService implements BeforeApplicationShutdown, OnApplicationShutdown {
@@ -124,9 +124,10 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   #stopped = false;
 
   /**
-   * @param capacity volatile timers that may wait, up to 16,777,216; no channel shares their room
-   * @param alarm of this wheel alone; without one, waking is exact to a millisecond
-   * @throws DelayConfigError the capacity is no such number
+   * @param capacity most volatile timers that may wait, up to 16,777,216; channels have room of
+   *   their own
+   * @param alarm of this wheel alone; without it, waking is exact to a millisecond
+   * @throws DelayConfigError for a capacity out of range
    * @internal
    */
   constructor(
@@ -148,12 +149,12 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   }
 
   /**
-   * Runs `fn` once, in this process, `ms` from now or a little later. An error of `fn`, thrown or rejected, is
-   * logged. `fn` sees the caller's AsyncLocalStorage, as with `setTimeout`.
+   * Runs `fn` once, in this process, `ms` from now or a little later. If `fn` throws or rejects,
+   * the error is logged. `fn` sees the caller's AsyncLocalStorage, as with `setTimeout`.
    *
-   * @throws DelayInvalidError `ms` is no duration, or `fn` no function
-   * @throws DelayWheelFullError too many volatile timers wait
-   * @throws DelayShutdownError the application is closing; what waited has been cancelled
+   * @throws DelayInvalidError if `ms` is not a duration, or `fn` not a function
+   * @throws DelayWheelFullError when too many volatile timers wait
+   * @throws DelayShutdownError when the application is closing; waiting timers are cancelled then
    */
   after(ms: Duration, fn: () => void | Promise<void>): WheelTimer {
     const delayMs = parseDurationMs(ms, 'after');
@@ -164,7 +165,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     return timer;
   }
 
-  /** @returns `true`: it will not run. `false`: it began, was cancelled, or never was. */
+  /** @returns `true`: it will not run. `false`: it began, was cancelled, or never existed. */
   cancel(timer: WheelTimer): boolean {
     return this.#timers.cancel(timer);
   }
@@ -172,11 +173,12 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   /**
    * For owners of many entries, without a closure for each.
    *
-   * @param onExpired gets the tags that expired in one turn, in the order of their deadlines. It
-   *   runs after the wheels have moved on: it may add, move, cancel, close and throw (which is
+   * @param onExpired receives the tags that expired in one turn, in the order of their deadlines.
+   *   It runs after the wheels have advanced: it may add, move, cancel, close and throw (which is
    *   logged).
-   * @param capacity entries that may wait in it, whatever waits elsewhere; up to 16,777,216
-   * @throws DelayShutdownError the application has shut down
+   * @param capacity most entries that may wait in the channel, whatever waits elsewhere; up to
+   *   16,777,216
+   * @throws DelayShutdownError when the application has shut down
    * @internal
    */
   channel(onExpired: OnExpired, capacity = CAPACITY_DEFAULT): WheelChannel {
@@ -208,7 +210,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
     for (const channel of this.#channels.slice()) channel.close();
   }
 
-  /** @returns until when it looked */
+  /** @returns the time up to which entries expired */
   #turn(): number {
     const nowMs = this.nowMs();
     const due: { channel: Channel; tags: number[] }[] = [];
@@ -243,29 +245,27 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   }
 }
 
-/** Whatever was thrown: a getter may throw, too. */
-
-/** One of {@link Deadlines}. */
+/** A deadline of {@link Deadlines}. */
 export interface Deadline {
-  /** Comes then instead, if it has not come. */
+  /** Moves the deadline, if it has not passed. */
   move(atMs: number): void;
   off(): void;
 }
 
-/** Things to be done at an instant of `performance.now()`, unless they are called off. */
+/** Calls functions at instants of `performance.now()`, unless they are called off. */
 export class Deadlines {
   readonly #channel: WheelChannel;
   readonly #whenCome = new Map<number, () => void>();
   #serial = 0;
 
-  /** @param capacity as many as may ever be set at a time */
+  /** @param capacity most deadlines set at once */
   constructor(wheel: WheelService, capacity: number) {
     this.#channel = wheel.channel((serials) => {
       for (const serial of serials) this.#comes(serial);
     }, capacity);
   }
 
-  /** @returns undefined when there is no room for it */
+  /** @returns undefined when there is no room */
   set(atMs: number, whenCome: () => void): Deadline | undefined {
     const serial = ++this.#serial;
     const timer = this.#channel.add(atMs, serial);

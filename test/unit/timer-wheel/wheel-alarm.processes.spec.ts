@@ -31,7 +31,7 @@ it('a process that may start no threads wakes its wheel by timeouts', async () =
     { cwd: ROOT, timeout: 30_000 },
   );
   expect(stdout.split('\n')).toEqual([
-    expect.stringMatching(/^the wheel wakes by setTimeout alone: .*restricted/),
+    expect.stringMatching(/^the wheel falls back to setTimeout: .*restricted/),
     'the first timer',
     'the second timer',
     '',

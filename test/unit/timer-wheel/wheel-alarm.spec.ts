@@ -95,7 +95,7 @@ describe('the thread', () => {
     await watch.thread.terminate();
     alarm.ringAt(performance.now());
     expect(watch.threads).toHaveLength(1);
-    expect(said).toEqual(['the wheel wakes by setTimeout alone: its thread ended']);
+    expect(said).toEqual(['the wheel falls back to setTimeout: its thread ended']);
   });
 
   it('that fails harms nobody: the wheel wakes by timeouts', async () => {
