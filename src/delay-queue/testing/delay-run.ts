@@ -4,13 +4,13 @@ import { DelayError } from '../api/errors.js';
 /**
  * How an attempt ended.
  *
- * - `completed`: well, and the delay is gone, or goes on when it recurs.
- * - `superseded`: well, and its handler had scheduled its own key: that waits.
+ * - `completed`: it succeeded, and the delay is gone, or goes on if it recurs.
+ * - `superseded`: it succeeded, and its handler had rescheduled the same key, which waits.
  * - `retrying`: it failed, and waits for its next attempt.
  * - `dead`: it failed for good, and is a dead letter.
  * - `postponed`: `PostponeDelay`; it waits again.
  * - `split`: its batch failed; it is due again, alone.
- * - `lost`: its lease was over, or its row was changed by force; the result was ignored.
+ * - `lost`: its lease had ended, or its row was changed by force; the result was ignored.
  * - `released`: the application closed.
  * - `aborted`: a cancel with `running: 'abort'` ended it.
  */
@@ -25,7 +25,7 @@ export type RunOutcome =
   | 'released'
   | 'aborted';
 
-/** One attempt that `DelayTesting` has run. */
+/** One attempt that `DelayTesting` ran. */
 export type DelayRun<N extends DelayName = DelayName> = {
   [K in N]: {
     id: string;
@@ -35,17 +35,18 @@ export type DelayRun<N extends DelayName = DelayName> = {
     /** Counted from 1. */
     attempt: number;
     outcome: RunOutcome;
-    /** What failed it, as the row keeps it; null when nothing did. */
+    /** Its error, as the row stores it; null if it did not fail. */
     error: string | null;
-    /** When it ran, on the clock of the test. */
+    /** When it ran, on the test's clock. */
     at: Date;
-    /** How far the call had gone in time, in milliseconds; 0 for what was due when it began. */
+    /** How much time the call had let pass, in milliseconds; 0 for what was due when it began. */
     travelledMs: number;
   };
 }[N];
 
 /**
- * In tests alone: `DelayTesting`, or the stand-in for unit tests, cannot do that now. The message says why, and what to do.
+ * Tests only: `DelayTesting`, or the stand-in for unit tests, cannot do this now. The message says
+ * why, and what to do.
  * @see docs/testing.md
  */
 export class DelayTestingError extends DelayError {

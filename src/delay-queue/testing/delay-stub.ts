@@ -14,8 +14,9 @@ import type { StubAnswer, StubCall, StubScheduled } from './stub-calls.js';
 import { StubProducer } from './stub-producer.js';
 
 /**
- * Stands in for the queue in a unit test without a database: remembers what was called, and answers truthful verdicts. It
- * checks arguments as the queue does. Nothing fires, and a ROLLBACK takes nothing back: for that there is `DelayTesting`.
+ * Replaces the queue in a unit test without a database: records calls, and returns truthful
+ * verdicts. Checks arguments as the queue does. Nothing fires, and a ROLLBACK undoes nothing; use
+ * `DelayTesting` for that.
  *
  * ```ts
  * const stub = module.get(DelayStub);
@@ -27,19 +28,20 @@ export class DelayStub {
   /** @internal */
   constructor(private readonly producer: StubProducer) {}
 
-  /** All calls that write, in their order; a list of delays is a call for each. */
+  /** All writing calls, in order. A list of delays is one call for each. */
   get calls(): readonly StubCall[] {
     return this.producer.calls;
   }
 
-  /** What was to be scheduled under that name, in the order of the calls. */
+  /** Calls that schedule under that name, in order. */
   scheduled<N extends DelayName>(name: N): StubScheduled<N>[] {
     const scheduled = this.calls.filter(({ call }) => call === 'schedule') as StubScheduled[];
     return scheduled.filter((call) => call.name === name) as unknown as StubScheduled<N>[];
   }
 
   /**
-   * The next call about that key answers so, and changes nothing. Several are answered in their order.
+   * The next call about that key returns this answer and changes nothing. Several answers are used
+   * in order.
    *
    * @param answer a verdict, such as `running`, or an error that is thrown
    */
@@ -57,7 +59,8 @@ export class DelayStub {
 export type DelayStubOptions = Pick<DelayQueueOptions, 'payloads' | 'payloadBytesMax'>;
 
 /**
- * Providers that stand in for `DelayQueueModule` in a unit test, without a database: all that it exports, and `DelayStub`.
+ * Providers that replace `DelayQueueModule` in a unit test, without a database: all that it
+ * exports, and `DelayStub`.
  *
  * ```ts
  * const providers = [OrdersService, ...provideDelayStub()];
@@ -80,7 +83,7 @@ export function provideDelayStub(options: DelayStubOptions = {}): FactoryProvide
   return provided.map(([provide, useFactory]) => ({ provide, useFactory }));
 }
 
-/** It is told to run and to stop, and has nothing to run. */
+/** Accepts run and stop, and has nothing to run. */
 const idleEngine = (): Pick<Engine, 'isRunning' | 'run' | 'endRun'> => ({
   isRunning: false,
   async run() {

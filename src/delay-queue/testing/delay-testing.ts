@@ -21,10 +21,10 @@ import { isManual } from '../worker/manual-runs.js';
 import type { DelayRun } from './delay-run.js';
 import { type Tested, testedOf, TimeTravel } from './time-travel.js';
 
-/** What a test takes between its schedule and its look, as long as it does not say otherwise. */
+/** Default tolerance: the time a test takes between its schedule and its expectation. */
 const WITHIN_DEFAULT_MS = 10_000;
 
-/** What `expectScheduled` was given, checked. */
+/** The arguments of `expectScheduled`, checked. */
 interface Expected {
   dueInMs: number | undefined;
   withinMs: number;
@@ -45,10 +45,10 @@ function expectedOf(value: unknown): Expected {
   };
 }
 
-/** Whether it will run, if nothing else is done: an attempt that runs may be the last one. */
+/** Whether it will run if nothing else is done: an attempt that runs may be the last one. */
 const isWaiting = ({ state }: DelayInfo): boolean => state === 'scheduled' || state === 'retrying';
 
-/** What is wrong with a delay that waits; undefined: nothing. */
+/** What differs from the expectation; undefined: nothing. */
 function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string | undefined {
   const { dueInMs, withinMs, hasPayload, payload } = expected;
   const inMs = Number(delay.wakeAt) - nowMs;
@@ -61,7 +61,7 @@ function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string |
   return undefined;
 }
 
-/** One delay, for a message. */
+/** Describes a delay in a message. */
 function delayText(delay: DelayInfo, nowMs: number): string {
   const { key, state, wakeAt, lastError } = delay;
   const what = key === null ? `#${delay.id} without a key` : quoted(key);
@@ -70,7 +70,7 @@ function delayText(delay: DelayInfo, nowMs: number): string {
   return `${what} ${state}${when}${error}`;
 }
 
-/** What every test runner takes for a failed expectation. */
+/** An AssertionError, which every test runner reports as a failed expectation. */
 const failed = (
   message: string,
   given: { actual: unknown; expected: unknown; operator: string },
@@ -83,7 +83,7 @@ const UNITS = [
   ['s', 1_000],
 ] as const;
 
-/** `1d 2h`, `29m 58s`, `250ms`: to the second, where there are any. */
+/** Formats a time: `1d 2h`, `29m 58s`, or `250ms` below a second. */
 function timeText(ms: number): string {
   if (ms < 0) return `-${timeText(-ms)}`;
   if (ms < 1_000) return `${Math.round(ms)}ms`;
@@ -104,47 +104,47 @@ export interface OverridableModule<Builder> {
   };
 }
 
-/** What `expectScheduled` looks at, beside that it waits. */
+/** What `expectScheduled` checks, besides that the delay waits. */
 export interface ExpectedDelay<N extends DelayName = DelayName> {
-  /** How far ahead it is due, its next attempt if one has failed. */
+  /** Time until the delay is due, or until its next attempt if one has failed. */
   dueIn?: Duration;
-  /** By how much that may differ, for the time that the test itself takes. Default `'10s'`. */
+  /** Tolerance of `dueIn`, for the time that the test itself takes. Default `'10s'`. */
   within?: Duration;
-  /** Exactly that payload. */
+  /** The exact payload. */
   payload?: PayloadOf<N>;
 }
 
-/** How `prepare` prepares. */
+/** Options of `prepare`. */
 export interface PrepareOptions {
   /**
-   * `false`: an application that only schedules, beside the one under test on the same database. It goes by the same
-   * clock. Default: `'manual'`.
+   * `false`: an application that only schedules, beside the one under test on the same database. It
+   * uses the same clock. Default: `'manual'`.
    */
   worker?: 'manual' | false;
 }
 
-/** How `clear` begins anew. */
+/** Options of `clear`. */
 export interface ClearOptions {
   /**
-   * What time it is then, and stays until the test moves it: that of a `Date` that is frozen or faked. Default: the
-   * database's time, which goes on by itself.
+   * The time after `clear`, which stays until the test moves it: that of a frozen or faked `Date`.
+   * Default: the database's time, which goes on.
    */
   now?: Date;
 }
 
-/** What the application was given is refused as always. */
+/** Refuses the application's options as usual. */
 function resolveFor(worker: 'manual' | false, given: DelayQueueOptions | undefined) {
   const resolved: ResolvedOptions = resolveOptions(resolveOptions(given) && { ...given, worker });
   resolved.installation.clock = 'test';
   return resolved;
 }
 
-/** Delays that a message lists. */
+/** Most delays listed in a message. */
 const LISTED_MAX = 10;
 
 /**
- * Delays in tests, on a real database and with the real engine: time passes when the test says so, and only then a
- * handler runs. For an application whose queue has `worker: 'manual'`.
+ * Tests delays on a real database and with the real engine: time passes only when the test lets it,
+ * and only then do handlers run. For an application whose queue has `worker: 'manual'`.
  *
  * ```ts
  * const module = await DelayTesting.prepare(Test.createTestingModule({ imports: [AppModule] })).compile();
@@ -155,15 +155,17 @@ const LISTED_MAX = 10;
  * const [run] = await testing.advance('30m');   // { name: 'order.close', key: '42', outcome: 'completed', … }
  * ```
  *
- * The delays of an application under test go by a clock of their own: the database's, and all that was let pass. Whatever
- * is seen or said of a delay is in its time, which `now()` tells: `at`, `dueAt`, `createdAt`, history, pauses, limits, cron. While
- * handlers run it stands. `clear({ now })` sets it, to agree with a `Date` that a test has frozen. Neither `Date` nor `now()` of SQL
- * go by it: a handler that compares a deadline of yours with the time asks a clock of yours, which says `testing.now()` in
- * tests.
+ * Delays under test have a clock of their own: the database's, plus all time that was let pass.
+ * Everything about a delay is in its time, which `now()` returns: `at`, `dueAt`, `createdAt`,
+ * history, pauses, limits, cron. It stands still while handlers run. `clear({ now })` sets it, to
+ * agree with a `Date` that the test has frozen. Neither `Date` nor `now()` in SQL follows it: if a
+ * handler compares a deadline of yours with the time, it should ask a clock of yours, which returns
+ * `testing.now()` in tests.
  *
- * One call at a time. What a handler throws is an outcome and no error of the call. All errors: `DelayInvalidError` for
- * what is not acceptable, `DelayTestingError` for what cannot be done now, `DelayUnstableError` when an open transaction
- * holds what `clear` removes, `DelayShutdownError` once the application closes.
+ * Only one call at a time. What a handler throws is an outcome, not an error of the call. All
+ * errors: `DelayInvalidError` for wrong arguments, `DelayTestingError` for what is not possible
+ * now, `DelayUnstableError` when an open transaction holds what `clear` removes,
+ * `DelayShutdownError` once the application closes.
  */
 export class DelayTesting {
   readonly #travel: TimeTravel;
@@ -173,9 +175,9 @@ export class DelayTesting {
   }
 
   /**
-   * Gives the queue of an application under test `worker: 'manual'`, whatever its `forRoot` says.
+   * Gives the queue of an application under test `worker: 'manual'`, whatever its `forRoot` sets.
    *
-   * @param builder what `Test.createTestingModule` answers, before `compile`
+   * @param builder returned by `Test.createTestingModule`, before `compile`
    * @returns that builder
    */
   static prepare<Builder extends OverridableModule<Builder>>(
@@ -193,22 +195,22 @@ export class DelayTesting {
   }
 
   /**
-   * @param app the application, or the module that `compile` answers
-   * @throws DelayConfigError when it has no queue, or one that runs by itself
+   * @param app the application, or the module that `compile` returns
+   * @throws DelayConfigError when it has no queue, or one that is not manual
    */
   static of(app: Pick<INestApplicationContext, 'get'>): DelayTesting {
     const tested = testedOf(app);
     if (isManual(tested.options)) return new DelayTesting(tested);
     throw new DelayConfigError(
-      "the queue of this application runs by itself: test it with worker: 'manual', or build it with " +
+      "the queue of this application is not manual: set worker: 'manual', or build it with " +
         'DelayTesting.prepare(Test.createTestingModule(…)).compile()',
     );
   }
 
   /**
-   * Lets that much time pass. Runs what becomes due, one due time after the other, also what those handlers schedule and
-   * the retries of those that fail, as long as it falls into that time. Of delays that are due in the same millisecond
-   * those of one name may share a batch.
+   * Lets `span` pass. Runs what becomes due, one due time after the other, including what those
+   * handlers schedule and the retries of those that fail, if they fall into that time. Delays of
+   * one name that are due in the same millisecond may share a batch.
    *
    * @returns what ran, in order
    */
@@ -217,17 +219,18 @@ export class DelayTesting {
   }
 
   /**
-   * The same, up to that instant on the clock of the test.
+   * The same, up to that instant on the test's clock.
    *
-   * @throws DelayTestingError when it has gone by
+   * @throws DelayTestingError when it has passed
    */
   async advanceTo(instant: Date): Promise<DelayRun[]> {
     return await this.#travel.advanceTo(Date.parse(instantOf(instant, 'instant')));
   }
 
   /**
-   * Runs all that is due now, together, as after a time without a node, and what becomes due by that. Time does not
-   * pass: a retry waits for its backoff, and what a rate limit or a pause holds back for its end.
+   * Runs everything that is due now, together, as after a time without a node, and what becomes due
+   * by that. Time does not pass: a retry waits for its backoff, and a delay that a rate limit or a
+   * pause holds back waits for its end.
    *
    * @returns what ran
    */
@@ -236,9 +239,10 @@ export class DelayTesting {
   }
 
   /**
-   * Runs that one now, wherever its due time, and nothing else.
+   * Runs that delay now, whenever it is due, and nothing else.
    *
-   * @throws DelayTestingError when it does not wait, or no handler of that name is here
+   * @throws DelayTestingError when it does not wait, or this application has no handler of that
+   *   name
    */
   async fire<N extends DelayName>(name: N, key: string): Promise<DelayRun<N>> {
     checkName(name);
@@ -247,9 +251,9 @@ export class DelayTesting {
   }
 
   /**
-   * Removes all there is: delays, dead letters and what recurs, history, pauses, and what limits know. For a test that wants to
-   * begin as with a new application: what a `@RepeatDelay` of it declares stands at its next instant, and the clock is the
-   * database's again, or says `now`.
+   * Removes everything: delays, dead letters, recurring delays, history, pauses, and the state of
+   * limits. For a test that begins as with a new application: a `@RepeatDelay` that it declares
+   * starts at its next instant, and the clock is the database's again, or shows `now`.
    */
   async clear(options: ClearOptions = {}): Promise<void> {
     const { now } = checkKnownOptions(options, 'options', ['now']);
@@ -257,10 +261,12 @@ export class DelayTesting {
   }
 
   /**
-   * Has a `Date` that the test has faked follow: `testing.onTime((now) => jest.setSystemTime(now))`.
+   * Lets a faked `Date` follow the test's clock: `testing.onTime((now) =>
+   * jest.setSystemTime(now))`.
    *
-   * @param listener hears what time it is whenever a call here has moved it, before anything runs in that time
-   * @returns ends that
+   * @param listener gets the time whenever a call here has moved it, before anything runs at that
+   *   time
+   * @returns a function that ends this
    */
   onTime(listener: (now: Date) => void): () => void {
     if (typeof listener !== 'function') {
@@ -269,15 +275,15 @@ export class DelayTesting {
     return this.#travel.follow((nowMs) => listener(new Date(nowMs)));
   }
 
-  /** What a clock of yours should say in a test: the time by which its delays go. */
+  /** The test's clock, by which its delays run. A clock of yours should return it in tests. */
   now(): Date {
     return new Date(this.#travel.nowMs());
   }
 
   /**
-   * That delay waits, for its first attempt or for another.
+   * Expects that the delay waits, for its first attempt or for another.
    *
-   * @throws AssertionError of `node:assert`, which says what is there instead
+   * @throws AssertionError of `node:assert`, which describes what is there instead
    */
   async expectScheduled<N extends DelayName>(
     name: N,
@@ -297,9 +303,10 @@ export class DelayTesting {
   }
 
   /**
-   * That delay is not there: neither does it wait, nor does an attempt of it run. A dead letter counts as gone.
+   * Expects that the delay is gone: it does not wait, and no attempt of it runs. A dead letter
+   * counts as gone.
    *
-   * @throws AssertionError of `node:assert`, which says when it is due
+   * @throws AssertionError of `node:assert`, which tells when it is due
    */
   async expectNotScheduled(name: DelayName, key: string): Promise<void> {
     const delay = await this.#find(name, key);
@@ -322,7 +329,7 @@ export class DelayTesting {
     const page = { behindId: 0, limit: LISTED_MAX };
     const delays = await this.tested.producer.matching.list({ names: [name] }, page, {});
     if (delays.length === 0) return `There is no delay of that name`;
-    const more = delays.length < LISTED_MAX ? '' : ' and perhaps more';
-    return `There are ${delays.map((each) => delayText(each, this.#nowMs())).join('; ')}${more}`;
+    const more = delays.length < LISTED_MAX ? '' : ', perhaps more';
+    return `Delays of that name: ${delays.map((each) => delayText(each, this.#nowMs())).join('; ')}${more}`;
   }
 }

@@ -1,4 +1,4 @@
-/** For the tests of applications: `nestjs-delay-queue/testing`. Nothing else of the library imports it. */
+/** Entry for tests of applications, `nestjs-delay-queue/testing`. Nothing else here imports it. */
 export {
   type ClearOptions,
   DelayTesting,

@@ -1,18 +1,18 @@
 import type { DelayHeaders, DelayName, OnConflict, PayloadOf } from '../api/delay.js';
 import { DelayTestingError } from './delay-run.js';
 
-/** A call about one delay that the stub has heard, as the library understood it. */
+/** A call about one delay that the stub received, with parsed arguments. */
 export interface StubCall {
   call: 'schedule' | 'cancel' | 'reschedule' | 'retryDead' | 'discardDead';
   name: string;
   key: string | null;
   /** The transaction that the call named; undefined: none. */
   manager: unknown;
-  /** What it was answered; undefined where it threw. */
+  /** The verdict of the call; undefined if it threw. */
   verdict: string | undefined;
 }
 
-/** One delay that was to be scheduled; those of `scheduleMany` are one each. */
+/** A call that schedules one delay; each item of `scheduleMany` is one. */
 export interface StubScheduled<N extends DelayName = DelayName> extends StubCall {
   call: 'schedule';
   name: N;
@@ -26,7 +26,7 @@ export interface StubScheduled<N extends DelayName = DelayName> extends StubCall
   headers: DelayHeaders;
 }
 
-/** What a test can have the next call answer. */
+/** An answer that a test can choose for the next call. */
 export type StubAnswer =
   | 'scheduled'
   | 'replaced'
@@ -47,12 +47,12 @@ const VERDICTS: Readonly<Record<StubCall['call'], readonly string[]>> = {
   discardDead: ['discarded', 'absent'],
 };
 
-/** @throws the error that was chosen, or DelayTestingError for a verdict that this call never answers */
+/** @throws the chosen error, or DelayTestingError for a verdict that this call never returns */
 export function chosenVerdict(call: StubCall['call'], answer: StubAnswer): string {
   if (answer instanceof Error) throw answer;
   if (!VERDICTS[call].includes(answer)) {
     throw new DelayTestingError(
-      `${call} never answers ${answer}: let answerNext choose ${VERDICTS[call].join(', ')} or an error`,
+      `${call} never returns ${answer}: give answerNext one of ${VERDICTS[call].join(', ')}, or an error`,
     );
   }
   return answer;

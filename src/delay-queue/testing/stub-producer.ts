@@ -14,10 +14,10 @@ import { DelayTestingError } from './delay-run.js';
 import { chosenVerdict, type StubAnswer, type StubCall, type StubScheduled } from './stub-calls.js';
 
 const LAST_MS = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
-/** As rows keep them. */
+/** As many as rows keep. */
 const MOVES_MAX = 20;
 
-/** Delays that wait, in memory: one per (name, key), as the table has them. Time is that of `Date`. */
+/** Waiting delays, in memory: one per (name, key), as in the table. The clock is `Date`. */
 class StubRows {
   readonly #byKey = new Map<string, FoundRow>();
   #ids = 0;
@@ -116,13 +116,13 @@ const rowOf = (delay: NewDelay, id: string, createdMs: number, due: number): Fou
 type Change = Exclude<StubCall['call'], 'schedule'>;
 type Answer = { verdict: string; id: string; dueAt: Date } | { verdict: 'absent' };
 
-/** Stands where the producer does, without a database. Arguments are already checked. */
+/** Replaces the producer, without a database. Arguments are already checked. */
 export class StubProducer {
   readonly calls: StubCall[] = [];
   readonly #rows = new StubRows();
   readonly #answers = new Map<string, StubAnswer[]>();
 
-  /** As that which the services take. */
+  /** Typed as the services expect it. */
   get asProducer(): Producer {
     return this as unknown as Producer;
   }
@@ -149,7 +149,7 @@ export class StubProducer {
     return this.#scheduleAll(await given, manager);
   }
 
-  /** All or none: what is refused is so before anything is written. */
+  /** All or none: refusals come before the first write. */
   #scheduleAll(delays: readonly NewDelay[], manager: unknown): ScheduleResult[] {
     const records = delays.map((delay) => this.#record(scheduledOf(delay, manager)));
     const chosen = delays.map(
@@ -204,9 +204,9 @@ export class StubProducer {
       targets.map((target) => this.#change(changeOf(verb), target, options, to)),
   };
 
-  readonly matching = refusing('what DelayAdmin does by a filter', {
+  readonly matching = refusing('calls of DelayAdmin by a filter', {
     changeGiven: async (verb: string, which: unknown, options: InTransaction, to?: MoveTo) => {
-      if (!Array.isArray(which)) return cannot('what DelayAdmin does by a filter');
+      if (!Array.isArray(which)) return cannot('calls of DelayAdmin by a filter');
       checkKnownOptions(options, 'options', ['manager']);
       return await this.many.change(verb, targetsOf(which), options, to);
     },
@@ -228,7 +228,7 @@ export class StubProducer {
         ? { verdict: chosen }
         : answerOf(chosen, this.#standIn(about as NameAndKey));
     }
-    // Nothing dies here.
+    // The stub has no dead letters.
     if (row === undefined || call === 'retryDead' || call === 'discardDead') {
       record.verdict = 'absent';
       return { verdict: 'absent' };
@@ -253,13 +253,13 @@ export class StubProducer {
     return answer === undefined ? undefined : chosenVerdict(call, answer);
   }
 
-  /** What an answer that a test has chosen is about. */
+  /** The delay that a chosen answer is about. */
   #standIn({ name, key }: { name: string; key: string | null }): Pick<FoundRow, 'id' | 'due_ms'> {
     return this.#rows.find(name, key) ?? { id: this.#rows.nextId(), due_ms: Date.now() };
   }
 }
 
-/** A mocked EntityManager will do; what cannot be meant as one is refused as always. */
+/** A mocked EntityManager is accepted; other values are refused as usual. */
 function managerOf({ manager }: InTransaction): unknown {
   if (manager === undefined || manager === 'own') return manager;
   if (typeof manager === 'object' && manager !== null) return manager;
@@ -277,7 +277,7 @@ function changeOf(verb: string): Change {
 
 function cannot(what: string): never {
   throw new DelayTestingError(
-    `the stub has no ${what}: use DelayTesting, with a database, for a test that needs it`,
+    `the stub does not support ${what}: use DelayTesting, with a database, for that test`,
   );
 }
 

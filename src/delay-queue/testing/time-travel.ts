@@ -14,7 +14,7 @@ import type { ManualRuns } from '../worker/manual-runs.js';
 import { type DelayRun, DelayTestingError, type RunOutcome } from './delay-run.js';
 import { type DueRow, type DueText, TravelStore } from './travel.store.js';
 
-/** Delays that were due and did not begin, for a limit had no place: by id, and until when on the clock of the test. */
+/** Delays that a limit throttled: their ids, and until when on the test's clock. */
 class HeldBack {
   readonly #untilMs = new Map<number, number>();
 
@@ -22,7 +22,7 @@ class HeldBack {
     for (const id of ids) this.#untilMs.set(id, untilMs);
   }
 
-  /** Those that wait on at that moment. */
+  /** Those that are still throttled at that time. */
   at(nowMs: number): number[] {
     for (const [id, untilMs] of this.#untilMs) if (untilMs <= nowMs) this.#untilMs.delete(id);
     return [...this.#untilMs.keys()];
@@ -48,27 +48,27 @@ const OUTCOMES = Object.keys({
   aborted: true,
 } satisfies Record<RunOutcome, true>) as RunOutcome[];
 
-/** What one call runs, at most: a handler that schedules itself for now would never come to an end. */
+/** Most attempts of one call: a handler that schedules itself for now would never end. */
 const STEPS_MAX = 10_000;
 
 type End = DelayEventMap[RunOutcome][0];
 
-/** Writes down what runs during one call of `DelayTesting`. */
+/** Records what runs during one call of `DelayTesting`. */
 class RunLog {
   readonly runs: DelayRun[] = [];
   readonly held = new HeldBack();
   #tries = 0;
   #ends: { outcome: RunOutcome; end: End }[] = [];
 
-  /** @param fromMs when the call began, on the clock of the test */
+  /** @param fromMs when the call began, on the test's clock */
   constructor(
     private readonly events: DelayEvents,
     readonly fromMs: number,
   ) {}
 
   /**
-   * @param atMs when it is on the clock of the test
-   * @param run runs these, once, and answers for how long a limit holds back what did not begin
+   * @param atMs the time on the test's clock
+   * @param run runs the rows once; returns how long a limit throttles what did not begin
    */
   async of(rows: readonly DueRow[], atMs: number, run: () => Promise<number>): Promise<void> {
     this.#count();
@@ -88,7 +88,7 @@ class RunLog {
     }
   }
 
-  /** In the order in which they were due; what was gone when its turn came has not run. */
+  /** In the order in which they were due. A row that was gone before its turn has no run. */
   #write(rows: readonly DueRow[], atMs: number): void {
     const ends = this.#ends;
     this.#ends = [];
@@ -113,19 +113,19 @@ class RunLog {
     } as DelayRun;
   }
 
-  /** Also the tries in which nothing ran: they would come again and again. */
+  /** Also counts tries in which nothing ran: they would repeat for ever. */
   #count(): void {
     this.#tries += 1;
     if (this.runs.length < STEPS_MAX && this.#tries <= STEPS_MAX) return;
     const names = [...new Set(this.runs.slice(-100).map(({ name }) => name))].join(', ');
     throw new DelayTestingError(
-      `this call has run ${STEPS_MAX} attempts and is not through, the last ones of ${names}: does a handler ` +
-        'schedule what is due at once? Else go in shorter steps',
+      `this call has run ${STEPS_MAX} attempts without an end, the last ones of ${names}: does a handler ` +
+        'schedule delays that are due at once? If not, advance in shorter steps',
     );
   }
 }
 
-/** What of an application is under test. */
+/** The parts of the application under test. */
 export interface Tested {
   engine: Engine;
   registry: HandlerRegistry;
@@ -134,7 +134,7 @@ export interface Tested {
   options: ResolvedOptions;
 }
 
-/** @throws DelayInvalidError for what is no application, DelayConfigError for one without a queue of ours */
+/** @throws DelayInvalidError for a non-application, DelayConfigError for one without our queue */
 export function testedOf(app: unknown): Tested {
   if (typeof (app as { get?: unknown } | null | undefined)?.get !== 'function') {
     throw new DelayInvalidError('app', `must be a Nest application or module, not ${shown(app)}`);
@@ -152,16 +152,16 @@ export function testedOf(app: unknown): Tested {
     };
   } catch (error) {
     throw new DelayConfigError(
-      'this application has no DelayQueueModule.forRoot(), or one of another copy of nestjs-delay-queue',
+      'this application has no DelayQueueModule.forRoot(), or uses another copy of nestjs-delay-queue',
       { cause: error },
     );
   }
 }
 
-/** Nodes of which a call of `DelayTesting` is under way. */
+/** Nodes with a call of `DelayTesting` in progress. */
 const busy = new WeakSet<ManualRuns>();
 
-/** Lets time pass on a node that runs nothing by itself, and runs what is due. */
+/** Lets time pass on a manual node, and runs what is due. */
 export class TimeTravel {
   readonly #store: TravelStore;
 
@@ -174,23 +174,20 @@ export class TimeTravel {
     return this.#standing((manual, log) => this.#advance(manual, log, log.fromMs + ms));
   }
 
-  /**
-   * Up to that instant.
-   * @throws DelayTestingError when that has gone by
-   */
+  /** @throws DelayTestingError when that instant has passed */
   advanceTo(atMs: number): Promise<DelayRun[]> {
     return this.#standing((manual, log) => {
       if (atMs < log.fromMs) {
         throw new DelayTestingError(
-          `it is ${isoOf(log.fromMs)} already, and time goes forward: ${isoOf(atMs)} has gone by. ` +
-            'clear({ now }) begins anew, at any instant',
+          `it is ${isoOf(log.fromMs)} already, and time only moves forward: ${isoOf(atMs)} has passed. ` +
+            'clear({ now }) starts again, at any instant',
         );
       }
       return this.#advance(manual, log, atMs);
     });
   }
 
-  /** All that is due together, until nothing is. */
+  /** Everything that is due, together, until nothing is. */
   drain(): Promise<DelayRun[]> {
     return this.#standing(async (manual, log) => {
       do await this.#refuseOthers(manual);
@@ -199,7 +196,7 @@ export class TimeTravel {
     });
   }
 
-  /** @param tellOthers what there is of that name, for the message of one that does not wait */
+  /** @param tellOthers describes the name's delays, for the message if this one does not wait */
   fire<N extends DelayName>(name: N, key: string, tellOthers: () => Promise<string>) {
     return this.#standing(async (manual, log): Promise<DelayRun<N>> => {
       if (this.tested.registry.get(name) === undefined) {
@@ -214,20 +211,20 @@ export class TimeTravel {
         {},
       );
       if (due?.verdict === undefined || due.verdict === 'absent' || due.verdict === 'running') {
-        const why = due?.verdict === 'running' ? 'runs already' : 'does not wait';
+        const why = due?.verdict === 'running' ? 'is already running' : 'is not waiting';
         throw new DelayTestingError(`${name} of ${quoted(key)} ${why}: ${await tellOthers()}`);
       }
       await this.#run(Number(due.id), manual, log);
       const [run] = log.runs;
       if (run !== undefined) return run as DelayRun<N>;
       throw new DelayTestingError(
-        `${name} of ${quoted(key)} did not begin: it is paused, a limit holds it back, the pool had no connection for it, or it is gone`,
+        `${name} of ${quoted(key)} did not start: it is paused, throttled by a limit, without a connection from the pool, or gone`,
       );
     });
   }
 
   /**
-   * Removes all there is. What is declared begins anew.
+   * Removes everything. Declared recurrences begin anew.
    * @param atMs where the clock stands then; undefined: it is the database's
    */
   clear(atMs: number | undefined): Promise<void> {
@@ -242,13 +239,13 @@ export class TimeTravel {
     return this.#manual.clock.follow(follower);
   }
 
-  /** Milliseconds since 1970 on the clock of the test. */
+  /** Milliseconds since 1970 on the test's clock. */
   nowMs(): number {
     const { manual } = this.tested.engine;
     return manual === undefined ? Date.now() : manual.clock.nowMs();
   }
 
-  /** From one due time to the next, as long as the time reaches. */
+  /** From one due time to the next, up to `untilMs`. */
   async #advance(manual: ManualRuns, log: RunLog, untilMs: number): Promise<DelayRun[]> {
     for (;;) {
       await this.#refuseOthers(manual);
@@ -264,14 +261,14 @@ export class TimeTravel {
   get #manual(): ManualRuns {
     const { manual } = this.tested.engine;
     if (manual !== undefined) return manual;
-    throw new DelayTestingError('the application has not started: await app.init() before');
+    throw new DelayTestingError('the application has not started: await app.init() first');
   }
 
   get #names(): string[] {
     return this.tested.registry.names();
   }
 
-  /** @returns whether there was anything */
+  /** @returns whether anything was due */
   async #run(which: 'first' | 'all' | number, manual: ManualRuns, log: RunLog): Promise<boolean> {
     const held = log.held.at(manual.clock.nowMs());
     const due = await this.#store.due(manual.runner, this.#names, which, held);
@@ -280,7 +277,7 @@ export class TimeTravel {
     return rows.length > 0;
   }
 
-  /** What cannot be decoded fails its attempt, and its run tells why. */
+  /** A payload that cannot be decoded fails its attempt, and the run reports why. */
   async #given({ text, ...row }: DueText): Promise<DueRow> {
     try {
       return { ...row, payload: await this.tested.options.payloads.given(text, row) };
@@ -290,8 +287,8 @@ export class TimeTravel {
   }
 
   /**
-   * The clock stands while handlers run: at whole milliseconds, so that what is due at one instant begins then, and costs no
-   * time. Behind it the clock goes on, unless the test has set it.
+   * Stops the clock while handlers run, at a whole millisecond: what is due at one instant begins
+   * then and costs no time. Afterwards the clock goes on, unless the test has set it.
    */
   #standing<Result>(work: (manual: ManualRuns, log: RunLog) => Promise<Result>): Promise<Result> {
     return this.#alone(async (manual) => {
@@ -308,13 +305,13 @@ export class TimeTravel {
     });
   }
 
-  /** One call at a time: two would take each other's time, and one in a handler would wait for itself. */
+  /** One at a time: two would move each other's time; one in a handler would wait for itself. */
   async #alone<Result>(work: (manual: ManualRuns) => Promise<Result>): Promise<Result> {
     const manual = this.#manual;
     if (manual.isOver) throw new DelayShutdownError();
     if (busy.has(manual)) {
       throw new DelayTestingError(
-        'another call of DelayTesting is under way: await that first; a handler can make none',
+        'another call of DelayTesting is in progress: await it first; a handler cannot make one',
       );
     }
     busy.add(manual);
@@ -325,7 +322,7 @@ export class TimeTravel {
     }
   }
 
-  /** Before each step: they may start at any time. */
+  /** Before each step, since other nodes may start at any time. */
   async #refuseOthers({ runner }: ManualRuns): Promise<void> {
     const { schema, nodeName, loadEveryMs } = this.tested.options;
     const aliveMs = loadEveryMs * LOADS_MISSED_MAX;
@@ -333,8 +330,8 @@ export class TimeTravel {
     const others = live.filter((id) => id !== nodeName);
     if (others.length === 0) return;
     throw new DelayTestingError(
-      `other nodes serve the schema ${schema}, and would run what is moved: ${others.slice(0, 5).join(', ')}. ` +
-        'Give each test file a database or a schema of its own, and close each application; one that was killed ' +
+      `other nodes serve the schema ${schema}, and would run its delays: ${others.slice(0, 5).join(', ')}. ` +
+        'Give each test file a database or a schema of its own, and close each application; a killed one ' +
         `counts for up to ${aliveMs / 1_000} s`,
     );
   }

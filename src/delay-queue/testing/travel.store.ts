@@ -5,18 +5,18 @@ import { msOfUs, type AsText } from '../store/rows/answers.js';
 import { numbers, texts, type Wake } from '../store/rows/delay-rows.js';
 import { given, type Runner, type Transactor } from '../database/runner.js';
 
-/** What is due of one delay, and what its handler will get. */
+/** A due delay, with what its handler will get. */
 export interface DueRow extends Wake {
   key: string | null;
   payload: unknown;
 }
 
-/** The same as it is stored. */
+/** The same, as stored. */
 export type DueText = Omit<DueRow, 'payload'> & { text: string };
 
 type Connections = Runner & Transactor;
 
-/** Rows of one run, at most. */
+/** Most rows of one run. */
 const PAGE_MAX = 1_000;
 
 type DueAnswer = AsText<
@@ -24,7 +24,7 @@ type DueAnswer = AsText<
   'key' | 'group_id'
 >;
 
-/** Reads what is due, and when the next is. */
+/** Reads what is due, and when the next delay is due. */
 export class TravelStore {
   readonly #sql;
 
@@ -39,8 +39,9 @@ export class TravelStore {
   }
 
   /**
-   * When the next of those names is due, or a pause ends; milliseconds since 1970, Infinity: there is nothing.
-   * @param held ids of those that a limit holds back
+   * When the next delay of those names is due or a pause ends, in milliseconds since 1970;
+   * Infinity: never.
+   * @param held ids of throttled delays
    */
   async nextMs(
     runner: Connections,
@@ -55,7 +56,7 @@ export class TravelStore {
     return nextMs === null ? Infinity : Number(nextMs);
   }
 
-  /** @param which those that were due first, all of them, or the one with that id, due or not */
+  /** @param which those that were due first, all, or the one with that id, due or not */
   async due(
     runner: Connections,
     names: readonly string[],
@@ -84,7 +85,7 @@ export class TravelStore {
     }));
   }
 
-  /** Names of the nodes that live, this one among them. */
+  /** Names of the live nodes, including this one. */
   async liveNodes(runner: Runner, aliveMs: number): Promise<string[]> {
     const rows = await runner.query<AsText<'id'>>(this.#sql.liveNodes, [aliveMs]);
     return rows.map(({ id }) => id);
@@ -95,7 +96,10 @@ const INDEX_ALONE = `SELECT ${['seqscan', 'bitmapscan', 'sort']
   .map((way) => `pg_catalog.set_config('enable_${way}', 'off', true) AS ${way}`)
   .join(', ')}`;
 
-/** Of a table that a test has just filled nothing is known, and any way looks as good as the index: each step would read all. */
+/**
+ * Without statistics, as in a table that a test has just filled, every plan looks as good as the
+ * index, and each step would read all rows.
+ */
 function byIndex<Row>(connections: Transactor, sql: string, parameters: unknown[]): Promise<Row[]> {
   return connections.inTransaction(async (runner) => {
     await runner.query(INDEX_ALONE, []);

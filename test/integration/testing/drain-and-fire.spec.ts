@@ -162,13 +162,13 @@ describe('fire', () => {
 
   it('refuses what does not wait, and says what does', async () => {
     await expect(node.testing.fire('test.a', '1')).rejects.toThrow(
-      'test.a of "1" does not wait: There is no delay of that name',
+      'test.a of "1" is not waiting: There is no delay of that name',
     );
     await node.schedule('test.a', '2', '90m');
     const refused = node.testing.fire('test.a', '1');
     await expect(refused).rejects.toBeInstanceOf(DelayTestingError);
     await expect(refused).rejects.toThrow(
-      /does not wait: There are "2" scheduled, due in 1h (30m|29m 5\ds)$/,
+      /is not waiting: Delays of that name: "2" scheduled, due in 1h (30m|29m 5\ds)$/,
     );
     await expect(node.testing.fire('test.c', '2')).rejects.toThrow(
       'this application has no handler of test.c; it has test.a, test.b',

@@ -39,7 +39,7 @@ it('both throw an AssertionError that says what is there instead', async () => {
   await node.testing.expectNotScheduled('test.a', '1');
   await place('1', '26h');
   await expect(scheduled('2', { dueIn: '30m' })).rejects.toThrow(
-    /^test\.a of "2" is not scheduled\. There are "1" scheduled, due in 1d (2h|1h 59m 5\ds)$/,
+    /^test\.a of "2" is not scheduled\. Delays of that name: "1" scheduled, due in 1d (2h|1h 59m 5\ds)$/,
   );
   await expect(scheduled('1', { dueIn: '25h' })).rejects.toThrow(
     /is scheduled, but it is due in 1d (2h|1h 59m 5\ds), not in 1d 1h \(within 10s\)/,
@@ -59,7 +59,7 @@ it('neither a dead letter nor an attempt that runs is scheduled; one that runs i
   await place('1', '30m');
   await node.testing.advance('1d');
   await expect(scheduled('1')).rejects.toThrow(
-    'test.a of "1" is not scheduled. It is dead. There are "1" dead (Error: no)',
+    'test.a of "1" is not scheduled. It is dead. Delays of that name: "1" dead (Error: no)',
   );
   await node.testing.expectNotScheduled('test.a', '1');
   const goOn = signal();

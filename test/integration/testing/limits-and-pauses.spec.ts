@@ -54,7 +54,7 @@ describe('time that passes in a test', () => {
     await node.schedule('test.group', 'shop', '1h', { group: 'shop' });
     expect(await testing.advance('90m')).toEqual([]);
     expect(await testing.drain()).toEqual([]);
-    await expect(testing.fire('test.free', 'a')).rejects.toThrow('did not begin: it is paused');
+    await expect(testing.fire('test.free', 'a')).rejects.toThrow('did not start: it is paused');
     expect(when(await testing.advance('9d'))).toEqual(['a at 30m']);
     expect(await admin.resume('test.free')).toBeNull();
     await admin.resume('test.group', { group: 'shop' });

@@ -46,7 +46,7 @@ it.each([
     const module = await DelayTesting.prepare(builder).compile();
     try {
       const testing = DelayTesting.of(module);
-      await expect(testing.drain()).rejects.toThrow('await app.init() before');
+      await expect(testing.drain()).rejects.toThrow('await app.init() first');
       await module.init();
       const delays = module.get(DelayService, { strict: false });
       await delays.schedule('test.a', { n: 1 }, { after: '1h', key: '1' });
@@ -78,7 +78,7 @@ it('an application that runs by itself, or has no queue, is refused', async () =
   const { app } = await stage.start({ providers: [quiet] });
   const empty = await Test.createTestingModule({}).compile();
   for (const [of, message] of [
-    [app, /runs by itself: test it with worker: 'manual'/],
+    [app, /is not manual: set worker: 'manual'/],
     [empty, /has no DelayQueueModule\.forRoot\(\)/],
   ] as const) {
     expect(() => DelayTesting.of(of)).toThrow(DelayConfigError);

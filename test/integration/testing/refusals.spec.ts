@@ -64,7 +64,9 @@ describe('time travel', () => {
     node.does['test.a'] = async () => inside.push(await refusal(node.testing.advance('1h')));
     await node.schedule('test.a', '1', '1h');
     const first = node.testing.advance('1h');
-    await expect(node.testing.drain()).rejects.toThrow('another call of DelayTesting is under way');
+    await expect(node.testing.drain()).rejects.toThrow(
+      'another call of DelayTesting is in progress',
+    );
     expect(told(await first)).toEqual(COMPLETED);
     expect(inside).toEqual([expect.any(DelayTestingError)]);
     expect(await node.testing.drain()).toEqual([]);

@@ -78,7 +78,7 @@ it('answers what a test chooses, once, and changes nothing', async () => {
   const cancel = () => orders.delays.cancel('test.a', '1');
   expect(await cancel()).toMatchObject({ verdict: 'running', id: '1' });
   await expect(cancel()).rejects.toThrow('no connection');
-  await expect(cancel()).rejects.toThrow('cancel never answers kept');
+  await expect(cancel()).rejects.toThrow('cancel never returns kept');
   expect(await cancel()).toMatchObject({ verdict: 'cancelled', id: '1' });
 });
 
