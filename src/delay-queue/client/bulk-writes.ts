@@ -221,7 +221,7 @@ export class AllOrNone {
   ) {}
 
   /**
-   * Uses one statement if the call has a transaction of its own, no key is taken, and no earlier
+   * Uses one statement if the call has its own transaction, no key is taken, and no earlier
    * statement of that size was too large.
    * @param sorted in lock order
    */

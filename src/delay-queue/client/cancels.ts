@@ -111,8 +111,7 @@ export class Cancels {
   /**
    * Each round is an ordinary cancel, so its verdict is true: only the row decides what became of
    * the attempt. The calling handler's own attempts are left alone: the call would wait for itself.
-   * @param cancel cancels the given targets; without a manager, each time in a transaction of its
-   *   own
+   * @param cancel cancels the given targets; without a manager, each time in a new transaction
    * @throws DelayInvalidError if the transaction would not see an attempt end; nothing is cancelled
    */
   async #cancel<Of>(
@@ -192,7 +191,7 @@ const runningOf = (results: readonly CancelResult[]): { id: number; index: numbe
     result.verdict === 'running' ? [{ id: Number(result.id), index }] : [],
   );
 
-/** In a transaction of its own, a cancel that could write nothing is repeated in the next round. */
+/** In its own transaction, a cancel that could write nothing is repeated in the next round. */
 async function unlessHeld(
   isAlone: boolean,
   look: () => Promise<CancelResult[]>,

@@ -240,7 +240,7 @@ interface CoalescedWritesParts {
   alone: DelayStore;
   /** For all other calls. */
   together: BatchStore;
-  /** Each statement is a transaction of its own. */
+  /** Each statement is its own transaction. */
   runners: { alone: Runner; together: Runner };
   /** Time limit of a call, from when it is made to its answer. */
   limits: { readonly limitMs: number };

@@ -190,7 +190,7 @@ export function changeOptionsOf(options: unknown): MatchingOptions<string> {
   return given;
 }
 
-/** Not by class: a polyfill and another realm have classes of their own. */
+/** Not by class: a polyfill and another realm have their own class. */
 const isSignal = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'throwIfAborted' in value;
 

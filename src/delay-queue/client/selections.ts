@@ -261,7 +261,7 @@ export class Matching {
   }
 
   /**
-   * Writes in the caller's transaction, or in one of its own.
+   * Writes in the caller's transaction, or in a new one.
    * @param most ids to find; fewer if the statement size is smaller
    */
   async #write(

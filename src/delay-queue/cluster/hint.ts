@@ -54,10 +54,8 @@ export function encodeWakes(wakes: readonly Wake[], kind: 'w' | 'u' = 'w'): stri
   return packed(kind, tuples);
 }
 
-/** In as few texts as the size limit of NOTIFY allows. */
 export const encodeAborts = (ids: readonly number[]): string[] => packed('a', ids);
 
-/** In as few texts as the size limit of NOTIFY allows. */
 export const encodeVacant = (of: readonly Pick<Wake, 'name' | 'group'>[]): string[] =>
   packed(
     'v',

@@ -28,7 +28,7 @@ const LISTENS_ELSEWHERE =
 
 type HeldAnswer = Record<'held' | 'process_held', string>;
 
-/** Receives hints of other nodes on a connection of its own, and reconnects when it breaks. */
+/** Receives hints of other nodes on a dedicated connection, and reconnects when it breaks. */
 export class HintListener {
   /** Hints of other nodes; also `nodes` after a gap, in which hints may have been lost. */
   readonly hints = new Signal<Hint>();

@@ -128,7 +128,7 @@ export class Nodes {
 const ranksOf = ({ names, counts, ranks }: Shares): ReadonlyMap<string, Rank> =>
   new Map(names.map((name, at) => [name, { count: counts[at] ?? 1, rank: ranks[at] ?? 0 }]));
 
-/** One may come from a restart: a last heartbeat of the old process after the new one's first. */
+/** One may be a restart: the old process's last heartbeat came after the new one's first. */
 const FOREIGN_BEATS_MIN = 2;
 
 /**

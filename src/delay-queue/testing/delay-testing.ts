@@ -155,12 +155,12 @@ const LISTED_MAX = 10;
  * const [run] = await testing.advance('30m');   // { name: 'order.close', key: '42', outcome: 'completed', … }
  * ```
  *
- * Delays under test have a clock of their own: the database's, plus all time that was let pass.
- * Everything about a delay is in its time, which `now()` returns: `at`, `dueAt`, `createdAt`,
- * history, pauses, limits, cron. It stands still while handlers run. `clear({ now })` sets it, to
- * agree with a `Date` that the test has frozen. Neither `Date` nor `now()` in SQL follows it: if a
- * handler compares a deadline of yours with the time, it should ask a clock of yours, which returns
- * `testing.now()` in tests.
+ * Delays under test have their own clock: the database's, plus all the time that a test lets
+ * pass. Everything about a delay is in its time, which `now()` returns: `at`, `dueAt`, `createdAt`,
+ * history, pauses, limits, cron. The clock stands still while handlers run. `clear({ now })` sets
+ * it, to agree with a `Date` that the test has frozen. Neither `Date` nor `now()` in SQL follows
+ * it: a handler that compares a deadline of yours with the time should read a clock of yours, which
+ * returns `testing.now()` in tests.
  *
  * Only one call at a time. What a handler throws is an outcome, not an error of the call. All
  * errors: `DelayInvalidError` for wrong arguments, `DelayTestingError` for what is not possible
@@ -241,8 +241,7 @@ export class DelayTesting {
   /**
    * Runs that delay now, whenever it is due, and nothing else.
    *
-   * @throws DelayTestingError when it does not wait, or this application has no handler of that
-   *   name
+   * @throws DelayTestingError when it does not wait, or no handler of that name is here
    */
   async fire<N extends DelayName>(name: N, key: string): Promise<DelayRun<N>> {
     checkName(name);
@@ -261,11 +260,10 @@ export class DelayTesting {
   }
 
   /**
-   * Lets a faked `Date` follow the test's clock: `testing.onTime((now) =>
-   * jest.setSystemTime(now))`.
+   * Lets a faked `Date` follow the test's clock:
+   * `testing.onTime((now) => jest.setSystemTime(now))`.
    *
-   * @param listener gets the time whenever a call here has moved it, before anything runs at that
-   *   time
+   * @param listener gets the time whenever a call here has moved it, before anything runs then
    * @returns a function that ends this
    */
   onTime(listener: (now: Date) => void): () => void {

@@ -331,7 +331,7 @@ export class TimeTravel {
     if (others.length === 0) return;
     throw new DelayTestingError(
       `other nodes serve the schema ${schema}, and would run its delays: ${others.slice(0, 5).join(', ')}. ` +
-        'Give each test file a database or a schema of its own, and close each application; a killed one ' +
+        'Give each test file its own database or schema, and close each application; a killed one ' +
         `counts for up to ${aliveMs / 1_000} s`,
     );
   }

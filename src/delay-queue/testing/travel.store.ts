@@ -97,8 +97,8 @@ const INDEX_ALONE = `SELECT ${['seqscan', 'bitmapscan', 'sort']
   .join(', ')}`;
 
 /**
- * Without statistics, as in a table that a test has just filled, every plan looks as good as the
- * index, and each step would read all rows.
+ * Forces the index. Without statistics, as in a table that a test has just filled, every plan looks
+ * as good, and each step would read all rows.
  */
 function byIndex<Row>(connections: Transactor, sql: string, parameters: unknown[]): Promise<Row[]> {
   return connections.inTransaction(async (runner) => {

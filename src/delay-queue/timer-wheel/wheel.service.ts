@@ -23,7 +23,7 @@ export interface WheelTimer {
   readonly id: number;
 }
 
-/** Functions in a channel of their own. Each runs in the async context of the code that set it. */
+/** Functions in a separate channel. Each runs in the async context of the code that set it. */
 class VolatileTimers {
   readonly #timers = new Map<number, { handle: number; fn: () => unknown; scope: AsyncResource }>();
   readonly #channel: WheelChannel;
@@ -87,7 +87,7 @@ class VolatileTimers {
 
 /**
  * Provide a number under this token to set how many volatile timers may wait, 1 to 16,777,216.
- * Default 1,000,000. Durable delays and handler timeouts have room of their own.
+ * Default 1,000,000. Durable delays and handler timeouts have separate capacity.
  */
 export const WHEEL_CAPACITY = Symbol.for('nestjs-delay-queue:wheel-capacity');
 
@@ -124,8 +124,7 @@ export class WheelService implements BeforeApplicationShutdown, OnApplicationShu
   #stopped = false;
 
   /**
-   * @param capacity most volatile timers that may wait, up to 16,777,216; channels have room of
-   *   their own
+   * @param capacity most volatile timers that may wait, up to 16,777,216; channels are separate
    * @param alarm of this wheel alone; without it, waking is exact to a millisecond
    * @throws DelayConfigError for a capacity out of range
    * @internal

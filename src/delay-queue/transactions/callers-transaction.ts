@@ -84,7 +84,7 @@ export class CallsInOrder {
 
 const byRunner = new WeakMap<QueryRunner, CallsInOrder>();
 
-/** Where a write runs. Without a manager, it is a transaction of its own. */
+/** Where a write runs. Without a manager, it is its own transaction. */
 export interface CallersTransaction {
   manager: EntityManager | undefined;
   runner: Runner;
@@ -92,7 +92,7 @@ export interface CallersTransaction {
   inOrder: CallsInOrder['run'];
 }
 
-/** For calls that are each a transaction of their own. */
+/** For calls that are each their own transaction. */
 export const aloneBy = (runner: Runner): CallersTransaction => ({
   manager: undefined,
   runner,
@@ -124,7 +124,7 @@ export function transactionOf(
     throw new DelayInvalidError(
       'manager',
       'inside a transactional handler, name the transaction: `manager: ctx.manager` joins it, ' +
-        "`manager: 'own'` is a transaction of its own",
+        "`manager: 'own'` uses a separate transaction",
     );
   }
   if (manager === undefined) return undefined;
@@ -166,9 +166,9 @@ function managerIn(options: InTransaction): InTransaction['manager'] {
 }
 
 /**
- * Runs the statements of one call through the manager. A manager with a connection of its own may
- * be in a transaction, perhaps begun in plain SQL. Later statements of a call that is not awaited
- * may come after its end, where they would be committed without it: they are refused.
+ * Runs the statements of one call through the manager. A manager with its own connection may be in
+ * a transaction, perhaps begun in plain SQL. Later statements of a call that is not awaited may
+ * come after its end, where they would be committed without it: they are refused.
  */
 export function runnerOf(
   source: Pick<EntityManager, 'query'> & { queryRunner?: QueryRunner },

@@ -13,8 +13,8 @@ import type { Runner } from '../database/runner.js';
 import { despiteDeadlocks, dropData } from './callers-transaction.js';
 
 /**
- * Statements of callers without a transaction: each is one of its own, with a time limit. If one
- * was sent and not answered, its error says that it may have happened.
+ * Statements of callers without a transaction. Each is its own transaction, with a time limit. If
+ * one was sent and not answered, its error says that it may have happened.
  */
 export class OutsideTransactions {
   /** Reads, on the application's pool. */

@@ -26,7 +26,7 @@ export class Transactions {
   readonly #readsAlone: CallersTransaction;
 
   /**
-   * @param calls once closed, no call gets a transaction of its own
+   * @param calls once closed, no call gets its own transaction
    * @param schema of the tables
    * @param surrounding finds the transaction of calls that name none
    */

@@ -30,7 +30,7 @@ describe('time travel', () => {
         const error = await refusal(call());
         expect(error).toBeInstanceOf(DelayTestingError);
         expect((error as Error).message).toMatch(
-          /other nodes serve the schema delay_queue, .*: same(:[0-9a-f]{4})?\. Give each test file a database/,
+          /other nodes serve the schema delay_queue, .*: same(:[0-9a-f]{4})?\. Give each test file its own database/,
         );
       }
       expect(await node.delays.find('test.a', '1')).toMatchObject({ dueAt, attempts: 0 });
