@@ -16,7 +16,6 @@ export interface CommittedWrites {
   ): void;
   /** The row with that id is gone. */
   disarm(id: number): void;
-  /** Names or groups were paused or resumed. */
   pausesChanged(): void;
   /** A running key is to run once more. */
   rerunAsked(): void;
@@ -37,7 +36,6 @@ export interface CommittedWrite {
 
 /** Traces the writes of selected delays. */
 export interface WritesTrace {
-  /** Whether any delay is selected. */
   readonly isOn: boolean;
   follows(name: string, key: string | null): boolean;
   committed(write: CommittedWrite): void;
@@ -78,7 +76,6 @@ export class Announcements {
     this.#follow(manager, target, { id, verdict: 'cancelled', wakeMs: null });
   }
 
-  /** A running key is to run once more. */
   rerun(manager: EntityManager | undefined, target: Target, id: number): void {
     this.afterCommit.onCommit(manager, () => this.heard.rerunAsked());
     this.#follow(manager, target, { id, verdict: 'rerun', wakeMs: null });

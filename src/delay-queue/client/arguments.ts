@@ -14,7 +14,6 @@ const ITEMS_MAX = 10_000;
 /** Most payload in one `scheduleMany`, in UTF-16 units: one statement carries all of it. */
 const PAYLOADS_LENGTH_MAX = 32 * 1_048_576;
 
-/** The delay that a call is about. */
 export interface NameAndKey<N extends string = string> {
   name: N;
   key: string;
@@ -30,7 +29,6 @@ export function nameAndKeyOf<N extends string>(
   return { name: checkName(name) as N, key: checkKey(key) };
 }
 
-/** The delay that an item of a list is about. */
 export type Target = NameAndKey | { id: number };
 
 /** @throws DelayInvalidError naming the item, also for duplicates */
@@ -133,7 +131,6 @@ function storedAll(
   return drafts;
 }
 
-/** Total size of the payloads of one call. */
 class SizeOfAll {
   #length = 0;
 

@@ -22,7 +22,6 @@ import { ownAttempt, type SelfReschedules } from './self-reschedule.js';
 /** Most targets in one statement: those of a whole call. */
 const TARGETS_MAX = 10_000;
 
-/** The result of one target. */
 type ManyResult<Verdict extends string = string> =
   { verdict: Exclude<Verdict, 'absent'>; id: string; dueAt: Date } | { verdict: 'absent' };
 
@@ -116,7 +115,6 @@ export class ManyWrites {
     }
   }
 
-  /** Announces the changes when the transaction is committed. */
   announce(manager: EntityManager, all: Iterable<Changed>): void {
     const answeredAtMs = performance.now();
     for (const { name, key, failed, ...placed } of all) {

@@ -15,7 +15,6 @@ import type { Transactions } from '../transactions/transactions.js';
 /** How long a cancel waits by default for an attempt to end. */
 const ABORT_WITHIN_MS = 5_000;
 
-/** The options of a cancel, parsed. */
 export interface Cancelling {
   transaction: InTransaction;
   /** How long to wait for running attempts to end; undefined: they are left alone. */
@@ -61,7 +60,6 @@ export interface AbortsEngine {
   abort(ids: readonly number[]): Promise<void>;
 }
 
-/** The delay that an item of a list is about. */
 type Target = NameAndKey | { id: number };
 
 /** Cancels one delay, unless it runs. */

@@ -82,10 +82,7 @@ const LENGTH_MAX = 1_048_576;
 /** Most statements in flight. Statements of single calls that wait for a lock do not count. */
 const STATEMENTS_MAX = 2;
 
-/**
- * After this time a statement's connection may be dead. The statement is still awaited, but gives
- * up its slot: other statements go out over other connections.
- */
+/** A slower statement's connection may be dead: it gives up its slot, but is still awaited. */
 const GIVES_UP_PLACE_MS = 2_000;
 
 interface CoalescerParts<Call, Answer> {
@@ -238,22 +235,16 @@ const QUEUE_SHARE = 2 / 3;
 interface CoalescedWritesParts {
   /** For calls that have to wait for a lock. */
   alone: DelayStore;
-  /** For all other calls. */
   together: BatchStore;
   /** Each statement is its own transaction. */
   runners: { alone: Runner; together: Runner };
   /** Time limit of a call, from when it is made to its answer. */
   limits: { readonly limitMs: number };
-  /** How long a shutdown waits for answers. */
   drainWithinMs: number;
-  /** Schema of the tables. */
   schema: string;
 }
 
-/**
- * Writes that belong to no caller's transaction. Many calls share a statement; each gets the answer
- * or the error that it would have had alone.
- */
+/** Writes outside of callers' transactions. Calls share statements; each gets its own result. */
 export class CoalescedWrites {
   readonly #queues = new KeyQueues();
   /** In the order in which they were made. */

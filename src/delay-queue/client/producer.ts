@@ -38,24 +38,20 @@ import {
 import { Matching } from './selections.js';
 import { ownAttempt, SelfReschedules } from './self-reschedule.js';
 
-/** The parts of the engine that the producer uses. */
 export interface ProducersEngine extends CallersPool, CommittedWrites, AbortsEngine {
   readonly afterCommit: AfterCommit;
   /** A delay was scheduled by this process, committed or not. */
   scheduled(): void;
 }
 
-/** The module's options that the producer uses. */
 interface ProducerOptions {
   installation: Installation;
   nodeName: string;
   historyKept: HistoryKept;
-  /** How long a shutdown waits for answers. */
   drainTimeoutMs: number;
   /** Pause between two heartbeats of a node. */
   loadEveryMs: number;
   payloads: Payloads;
-  /** Finds the surrounding transaction. */
   resolveManager?: (() => unknown) | undefined;
 }
 
@@ -128,11 +124,8 @@ export class Producer implements BeforeApplicationShutdown, OnApplicationShutdow
   readonly #single: SingleWrites;
   readonly #allOrNone: AllOrNone;
   readonly #announcements: Announcements;
-  /** Writes about lists of delays. */
   readonly many: ManyWrites;
-  /** Pauses of names and groups. */
   readonly pausing: Pausing;
-  /** Reads and writes about all delays that match a filter. */
   readonly matching: Matching;
   readonly cancels: Cancels;
 

@@ -29,7 +29,6 @@ import type { NameStatsRow, NodeStatsRow } from '../store/rows/stats-rows.js';
 /** Most lines of one `history`. */
 export const HISTORY_MAX = 100;
 
-/** A delay as callers see it. */
 export const infoOf = <N extends DelayName>(
   name: N,
   row: FoundRow,
@@ -145,7 +144,6 @@ function movesOf(text: string | null): DelayMove[] {
   }));
 }
 
-/** A history row as callers see it. */
 export const recordOf = (row: HistoryRow): DelayRecord => ({
   id: row.id,
   name: row.name,
@@ -175,7 +173,6 @@ export const answerOf = <Verdict extends string>(
   ...(rerunCancelled && verdict === 'running' && { rerunCancelled }),
 });
 
-/** A pause as callers see it. */
 export const pauseOf = ({ name, group, reason, pausedMs, untilMs }: PauseRow): DelayPause => ({
   name,
   group,

@@ -228,7 +228,6 @@ function oneOf<Word extends string>(words: readonly Word[], value: unknown, fiel
   throw new DelayInvalidError(field, `must be one of ${words.join(', ')}, not ${shown(value)}`);
 }
 
-/** Parses a single value or a list of them. */
 function eachOf<Value>(
   value: unknown,
   field: string,

@@ -291,7 +291,6 @@ export class Matching {
   }
 }
 
-/** What one call by a filter does with each page. */
 interface Pages {
   verb: ManyVerb;
   to: MoveTo | undefined;

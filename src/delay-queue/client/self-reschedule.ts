@@ -14,10 +14,7 @@ export const ownAttempt = (
   { name, key }: { name: string; key: string | null },
 ): ActingAttempt | undefined => actingCall(manager)?.attemptOf(name, key);
 
-/**
- * A handler's writes about its own delay. Its attempt holds the row, so the row moves on in place.
- * Recurring work reschedules itself in this way.
- */
+/** A handler's writes about its own delay. Its attempt holds the row, which moves on in place. */
 export class SelfReschedules {
   constructor(
     private readonly store: DelayStore,

@@ -1,10 +1,7 @@
 import { groupNumber } from '../store/rows/attempt-rows.js';
 import type { Wake } from '../store/rows/delay-rows.js';
 
-/**
- * A wake in a hint. Any role that can connect sees hints, so only a group's number is sent: the
- * group may name a customer.
- */
+/** A wake in a hint. Any role can read hints, so a group, perhaps a customer, is a number. */
 export type HintedWake = Omit<Wake, 'group'> & { groupNumber: number | null };
 
 /** An attempt of that name and group has ended. */

@@ -38,7 +38,6 @@ export class HintListener {
   readonly processLock = { number: randomBytes(8).readBigInt64BE().toString(), isHeld: false };
   readonly #trouble: Trouble;
   #client: Client | undefined;
-  /** Gives the connection up. */
   #lose: (error: unknown) => void = () => {};
   #isAsking = false;
   /** Not connected yet. */
@@ -140,10 +139,7 @@ export class HintListener {
     }
   }
 
-  /**
-   * Stops receiving hints and leaves the cluster. Its process lock stays until `stop`, so that
-   * attempts of this process are not orphaned before.
-   */
+  /** Leaves the cluster. Its process lock stays until `stop`: no attempt is orphaned before. */
   async retire(): Promise<void> {
     this.#stopped = true;
     clearTimeout(this.#reconnect);

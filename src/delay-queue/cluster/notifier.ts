@@ -55,7 +55,6 @@ export class Notifier {
     if (ids.length > 0) await this.#notify(encodeAborts(ids));
   }
 
-  /** Resolves when everything is sent. */
   async drain(): Promise<void> {
     await this.#sending;
   }

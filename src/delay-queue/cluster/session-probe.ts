@@ -20,10 +20,7 @@ const UNLISTEN_TRIES_MAX = 20;
 export const listen = (client: Client, channel: string): Promise<number> =>
   say(client, 'LISTEN', channel);
 
-/**
- * Ends a LISTEN that a pooler's session would keep for ever. A pooler lends the session that it got
- * back last.
- */
+/** Ends the LISTEN of a pooler's session. A pooler lends the session that it got back last. */
 export async function unlisten(client: Client, channel: string, session: number): Promise<void> {
   try {
     for (let tries = 0; tries < UNLISTEN_TRIES_MAX; tries += 1) {

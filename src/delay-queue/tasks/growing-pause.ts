@@ -1,6 +1,5 @@
 import { setTimeout as pauseFor } from 'node:timers/promises';
 
-/** How pauses grow from one try to the next. */
 export interface Growth {
   firstMs: number;
   factor: number;

@@ -2,10 +2,7 @@ import { retryPauseMs } from './growing-pause.js';
 import { Moment } from './signal.js';
 import type { Trouble } from './trouble.js';
 
-/**
- * Whether this node leaves the database alone, with nothing to do. Recurring tasks wait meanwhile;
- * any new work ends it.
- */
+/** Whether this node, with nothing to do, leaves the database alone. Recurring tasks wait then. */
 export class Idle {
   readonly over = new Moment();
   #isOn = false;

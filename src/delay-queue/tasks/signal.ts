@@ -19,7 +19,6 @@ export class Moment {
   #next: Promise<void> | undefined;
   #resolve: () => void = () => {};
 
-  /** Resolves when it happens next. */
   get next(): Promise<void> {
     this.#next ??= new Promise((resolve) => {
       this.#resolve = resolve;

@@ -24,7 +24,6 @@ import { type Tested, testedOf, TimeTravel } from './time-travel.js';
 /** Default tolerance: the time a test takes between its schedule and its expectation. */
 const WITHIN_DEFAULT_MS = 10_000;
 
-/** The arguments of `expectScheduled`, checked. */
 interface Expected {
   dueInMs: number | undefined;
   withinMs: number;
@@ -61,7 +60,6 @@ function mismatch(delay: DelayInfo, expected: Expected, nowMs: number): string |
   return undefined;
 }
 
-/** Describes a delay in a message. */
 function delayText(delay: DelayInfo, nowMs: number): string {
   const { key, state, wakeAt, lastError } = delay;
   const what = key === null ? `#${delay.id} without a key` : quoted(key);

@@ -169,7 +169,6 @@ export class TimeTravel {
     this.#store = new TravelStore(tested.options.installation);
   }
 
-  /** By that much. */
   advance(ms: number): Promise<DelayRun[]> {
     return this.#standing((manual, log) => this.#advance(manual, log, log.fromMs + ms));
   }

@@ -24,7 +24,6 @@ type DueAnswer = AsText<
   'key' | 'group_id'
 >;
 
-/** Reads what is due, and when the next delay is due. */
 export class TravelStore {
   readonly #sql;
 

@@ -37,7 +37,6 @@ export interface WheelChannel {
   close(): void;
 }
 
-/** Called with the tags that expired in one turn. */
 export type OnExpired = (tags: readonly number[]) => void;
 
 /** The service's side of a {@link WheelChannel}. */
@@ -121,10 +120,7 @@ const ALARM_MS_MIN = 2;
 
 /** When the wheels are polled next: one `setTimeout`, or one `setImmediate`, or neither. */
 export class WheelSleep {
-  /**
-   * Bound to the async context in which the service was made. Otherwise the code that set the
-   * timer, perhaps inside a transaction, would pass its AsyncLocalStorage to all later work.
-   */
+  /** Bound: turns must not run in the AsyncLocalStorage of the code that set the timer. */
   readonly #onWake: () => void;
   #timeout: NodeJS.Timeout | undefined;
   #immediate: NodeJS.Immediate | undefined;

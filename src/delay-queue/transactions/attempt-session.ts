@@ -166,7 +166,6 @@ export class AttemptSession {
     }
   }
 
-  /** Runs the engine's work, through the guard once there is one. */
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#guard ? this.#guard.byEngine(work) : work();
   }

@@ -26,7 +26,6 @@ import {
   type TransactionNumber,
 } from './transaction-end.js';
 
-/** The delay that a call is about. */
 interface Target {
   readonly name: string;
   readonly key: string | null;

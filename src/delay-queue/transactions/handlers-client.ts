@@ -8,7 +8,6 @@ import {
 } from '../api/errors.js';
 import { transactionEndIn } from './transaction-end.js';
 
-/** The same object, such as a client, with some methods replaced. */
 function withMethods<Its extends object>(its: Its, methods: Record<string, unknown>): Its {
   return new Proxy(its, {
     get(target, name) {
@@ -82,7 +81,6 @@ interface Submittable {
   handleReadyForQuery: (connection: unknown) => void;
 }
 
-/** `pg`'s connection, as a Submittable uses it. */
 interface Wire {
   query(text: unknown): unknown;
   parse(statement: { text?: unknown }, ...more: unknown[]): unknown;
@@ -103,7 +101,6 @@ interface Statement {
  * queue they would be sent, whatever became of the attempt. After `seal`, all are refused.
  */
 export class HandlersClient {
-  /** What the handler gets in place of the client. */
   readonly facade: PoolClient;
   readonly #query: (...call: Call) => unknown;
   readonly #waiting: Statement[] = [];
@@ -125,7 +122,6 @@ export class HandlersClient {
     });
   }
 
-  /** A statement is in flight. */
   get isBusy(): boolean {
     return this.#sent !== undefined;
   }

@@ -22,10 +22,7 @@ export class OutsideTransactions {
   readonly writes: Runner = {
     query: (sql, parameters) => despiteDeadlocks(() => this.#write(sql, parameters)),
   };
-  /**
-   * Writes for many callers at once: on the engine's connections for callers, if any. Errors are
-   * those that TypeORM would throw.
-   */
+  /** Writes for many callers: on the engine's connections for callers, with TypeORM's errors. */
   readonly together: Runner = {
     query: (sql, parameters) => despiteDeadlocks(() => this.#together(sql, parameters)),
   };

@@ -208,10 +208,7 @@ export function isEnding(runner: QueryRunner): boolean {
   return ending !== undefined && (ending.sent > 0 || ending.isOver);
 }
 
-/**
- * Marks a statement by its parameters: it is refused if its transaction ends before its turn, even
- * if the next one has begun.
- */
+/** Marks a statement by its parameters: it is refused if its transaction ends before its turn. */
 export const belongsInside = (parameters: object, transaction: TransactionNumber): void =>
   void inside.set(parameters, { transaction });
 

@@ -54,7 +54,6 @@ export class TransactionGuard {
     this.#guardRelease();
   }
 
-  /** Runs the engine's own work on the transaction. */
   byEngine<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.#engine.run(work);
   }
@@ -92,7 +91,6 @@ export class TransactionGuard {
     return { objection, isUsable };
   }
 
-  /** Gives the connection back. */
   async release(): Promise<void> {
     this.seal();
     await this.byEngine(() => this.#release());
@@ -172,7 +170,7 @@ export class TransactionGuard {
   }
 
   /**
-   * Keeps later calls from TypeORM, which would answer first, with its own errors. Not earlier: a
+   * Without this, TypeORM would refuse later calls first, with its own errors. Done only now: a
    * runner with such a property is slower to use.
    */
   #hideRelease(): void {
