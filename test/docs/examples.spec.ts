@@ -7,7 +7,7 @@ const [PAID, UNPAID] = [
   '22222222-2222-4222-8222-222222222222',
 ];
 
-it("the README's ten lines, run as they are: an order closes at its time unless it is paid", async () => {
+it("the README's example, run as it is: an order closes at its time unless it is paid", async () => {
   const page = await openPage('README.md', 'none');
   const { AppModule } = await page.load('app.module.ts');
   const { OrderTimers } = await page.load('order-timers.ts');

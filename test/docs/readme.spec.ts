@@ -23,8 +23,8 @@ const codeOf = (document: Document): string[] =>
   codeBlocks(document, 'ts', 'sh').map(({ code }) => code);
 
 it.each([
-  ['Figures', 'docs/performance.md'],
-  ['What one does today', 'docs/classics.md'],
+  ['Performance', 'docs/performance.md'],
+  ['Alternatives', 'docs/classics.md'],
 ])('the figures of the README under "%s" are those of %s', (heading, path) => {
   const rows = tableUnder(README, heading).slice(1);
   const figures = rows.flatMap(([, ...cells]) => cells.flatMap((cell) => all(cell, FIGURES)));
