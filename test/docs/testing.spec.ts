@@ -93,7 +93,7 @@ it('docs/testing.md has a clock that goes with the time of the delays', async ()
 });
 
 it('docs/testing.md lists exactly the methods there are', () => {
-  const listed = tableUnder(DOCUMENT, 'What there is')
+  const listed = tableUnder(DOCUMENT, 'Methods')
     .slice(1)
     .map(([call = '']) => /`(?:DelayTesting\.)?(\w+)\(/.exec(call)?.[1] ?? call);
   const methods = [DelayTesting.prototype, DelayTesting].flatMap((from: object) =>
