@@ -73,12 +73,12 @@ type AskedAnswer = FencedAnswer & AsText<'leased_by'>;
 
 const fenceOf = ({ id, epoch }: FencedAnswer): Fence => ({ id: Number(id), epoch: Number(epoch) });
 
-/** A claim whose attempt is to end; `isOwn`: this node holds it. */
+/** A claim whose attempt must abort; `isOwn`: this node holds it. */
 interface AskedClaim extends Fence {
   isOwn: boolean;
 }
 
-/** What becomes of rows that are claimed, on connections of the engine's own; one statement per method. */
+/** Statements about claimed rows, on the engine's own connections; one statement per method. */
 export class AttemptStore {
   readonly #sql;
 
@@ -88,7 +88,7 @@ export class AttemptStore {
     private readonly kept: HistoryKept,
     readonly nodeName: string,
     private readonly lock: ProcessLock = NO_LOCK,
-    /** Of the database. */
+    /** Encoding of the database. */
     private readonly encoding = 'UTF8',
   ) {
     const tables = tablesOf(of);
@@ -120,8 +120,8 @@ export class AttemptStore {
   }
 
   /**
-   * Claims a row that is to become a dead letter, without an attempt.
-   * @param isHeld whether this node holds its lease; else it is due and has no attempt left
+   * Claims a row that will become a dead letter, without counting an attempt.
+   * @param isHeld whether this node holds the lease; if not, the row is due with no attempt left
    */
   async claimDying(request: ClaimRequest, isHeld: boolean): Promise<DyingRow | undefined> {
     const parameters = [...this.#claiming([request]), isHeld];
@@ -145,10 +145,7 @@ export class AttemptStore {
     return rows.map(lookedOf);
   }
 
-  /**
-   * Writes down that the attempts of these delays are to end, for the nodes that run them.
-   * @returns the claims that hold them
-   */
+  /** Records, for the nodes that run them, which attempts must abort. @returns their claims */
   async askAborts(ids: readonly number[]): Promise<AskedClaim[]> {
     const rows = await this.runner.query<AskedAnswer>(this.#sql.askAborts, [
       numbers(ids),
@@ -157,15 +154,17 @@ export class AttemptStore {
     return rows.map((row) => ({ ...fenceOf(row), isOwn: row.leased_by === this.nodeName }));
   }
 
-  /** Those of these claims whose attempts are to end, each told once. */
+  /** Takes the abort requests for these claims; each request is returned once. */
   async takeAborts(claims: readonly Fence[]): Promise<Fence[]> {
     const rows = await this.runner.query<FencedAnswer>(this.#sql.takeAborts, fencesOf(claims));
     return rows.map(fenceOf);
   }
 
   /**
-   * Ids that were removed; the others are locked, or no longer this attempt's.
-   * @param fenced of the transaction whose fence holds the rows, if there is one: without its one row it is aborted
+   * Removes completed delays. @returns the ids removed; the others are locked, or have another
+   * epoch.
+   * @param fenced of the transaction whose fence holds the rows, if there is one; a lost claim of a
+   * single row fails that transaction
    */
   async complete(items: readonly Completion[], fenced?: Runner): Promise<number[]> {
     const ids = items.map((item) => item.id);
@@ -182,7 +181,7 @@ export class AttemptStore {
     return ids.filter((id) => !left.has(id));
   }
 
-  /** The same, without a line in history: for those whose line was refused. */
+  /** The same without a history row, for delays whose history row was refused. */
   async completeUnlogged(items: readonly Completion[]): Promise<number[]> {
     const rows = await this.runner.query<IdAnswer>(
       this.#sql.completeUnlogged,
@@ -212,8 +211,8 @@ export class AttemptStore {
   }
 
   /**
-   * @param reduced what is left out of those that were refused: 1, of their texts all that is not ASCII; 2, the texts, and what
-   * the log of their attempts would say
+   * @param reduced what is omitted after a refused write: 1, characters of the error texts that are
+   * not ASCII; 2, the error texts and the entries in the attempt log
    */
   async retry(
     items: readonly Retry[],
@@ -235,10 +234,7 @@ export class AttemptStore {
     return rows.map(retriedOf);
   }
 
-  /**
-   * Passes on to other nodes what this one cannot read.
-   * @param aliveMs for how long a node counts as alive of which nothing can be told
-   */
+  /** Passes delays that this node cannot read on to other nodes; `aliveMs` as in `liveNames`. */
   async passOn(items: readonly Unread[], aliveMs: number): Promise<PassedRow[]> {
     const rows = await this.runner.query<PassedAnswer>(this.#sql.passOn, [
       ...fencesOf(items),
@@ -255,8 +251,8 @@ export class AttemptStore {
   }
 
   /**
-   * The delays that went on.
-   * @param reduced 1, of those that were refused: without a line in history
+   * Moves recurring delays on to their next occurrence. @returns the delays that moved
+   * @param reduced 1 omits the history rows, for delays whose history row was refused
    */
   async recur(
     items: readonly Recurring[],
@@ -286,19 +282,19 @@ export class AttemptStore {
     return rows.map(exhaustedOf);
   }
 
-  /** Of these, and of ids too large for JavaScript, the rows that cannot be read: they are dead letters now. */
+  /** Makes dead letters of unreadable rows: of these ids, and of ids too large for JavaScript. */
   async setAside(ids: readonly number[]): Promise<(Omit<ExhaustedRow, 'id'> & { id: string })[]> {
     const rows = await this.runner.query<ExhaustedAnswer>(this.#sql.setAside, [numbers(ids)]);
     return rows.map((row) => ({ ...row, attempts: Number(row.attempts) }));
   }
 
-  /** Ids whose lease now ends in `leaseMs`. */
+  /** Renews leases. @returns the ids whose lease now ends in `leaseMs` */
   async renew(items: readonly Fence[], leaseMs: number): Promise<number[]> {
     const parameters = [...fencesOf(items), leaseMs];
     return (await this.runner.query<IdAnswer>(this.#sql.renew, parameters)).map(idOf);
   }
 
-  /** Holds the rows in the transaction of their attempts; `ids` are those whose claim still holds. */
+  /** Locks the rows in their attempts' transaction; `ids` lists the claims that still hold. */
   async fence(runner: Runner, claims: readonly Fence[], idleMs: number): Promise<FenceRow> {
     const timeout = String(Math.max(1, Math.floor(idleMs)));
     const [one, ...others] = claims;

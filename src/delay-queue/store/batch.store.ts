@@ -26,27 +26,26 @@ import {
   withColumns,
 } from './write-answers.js';
 
-/** A delay by its name and key. */
 export interface NameAndKey {
   name: string;
   key: string;
 }
 
-/** A delay and where it goes. */
+/** A delay and its new due time. */
 export interface Move extends NameAndKey {
   to: MoveTo;
 }
 
-/** Told what became of the item at that index. */
+/** Receives the result of the item at that index. */
 export type BatchAnswer = (index: number, placed: Placed) => void;
 
 /**
- * What calls of many callers write in one statement, each statement a transaction of its own. No
- * call waits for the row of another: who would have to wait, or has to look again, gets no answer
- * here and goes to `DelayStore` alone.
+ * Writes the calls of many callers in one statement; each statement is a transaction of its own. No
+ * call waits for another call's row: a call that would have to wait, or to look again, gets no
+ * answer here and goes to `DelayStore` alone.
  *
- * Items come without duplicate keys. Those of `place` are sorted by (name, key), for its inserts
- * alone may wait for each other.
+ * Items have no duplicate keys. Those of `place` are sorted by (name, key), because only inserts
+ * may wait for each other.
  */
 export class BatchStore {
   readonly #sql;
@@ -64,7 +63,7 @@ export class BatchStore {
     };
   }
 
-  /** Those without a key, which are in no other call's way. */
+  /** Inserts delays without a key, which cannot conflict with other calls. */
   async placeKeyless(
     runner: Runner,
     newDelays: readonly NewDelay[],
@@ -75,9 +74,9 @@ export class BatchStore {
   }
 
   /**
-   * Answers with the verdict `conflict` where `onConflict: 'error'` met a delay.
-   * @throws 55P03 when an uncommitted row of another session has one of the keys, and 23505 when it is committed
-   * at that moment; nothing was written then
+   * Answers `conflict` where `onConflict: 'error'` met an existing delay.
+   * @throws 55P03 when another session has one of the keys in an uncommitted row, and 23505 when
+   * that row commits at that moment; nothing is written then
    */
   async place(runner: Runner, newDelays: readonly NewDelay[], answer: BatchAnswer): Promise<void> {
     const inserted = await insert(runner, this.#sql.place, newDelays);
@@ -106,7 +105,7 @@ export class BatchStore {
     const rest = targetColumns(left.map((index) => targets[index] as NameAndKey));
     const parameters = [...rest, null, null];
     let looked = await runner.query<PlacedRow>(this.#sql.cancelFirst, parameters);
-    // Something is kept to run once more.
+    // At least one rerun is stored, so the statement has to look for reruns key by key.
     if (looked.every(({ verdict }) => verdict === 'again')) {
       looked = await runner.query<PlacedRow>(this.#sql.cancel, parameters);
     }
@@ -130,7 +129,7 @@ const targetColumns = (targets: readonly NameAndKey[]): string[] => [
   texts(targets.map(({ key }) => key)),
 ];
 
-/** One row per item, in their order; `again` is no answer. */
+/** One row per item, in order; `again` is no answer. */
 function tell(rows: readonly PlacedRow[], answer: BatchAnswer): void {
   for (const [index, row] of rows.entries()) {
     if (row.verdict !== 'again') answer(index, placedOf(row));

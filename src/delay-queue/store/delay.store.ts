@@ -60,7 +60,7 @@ import {
   withColumns,
 } from './write-answers.js';
 
-/** Writes delays whose keys may be taken: inserts what is absent, and looks at the rest. */
+/** Writes delays whose keys may be taken: inserts the new ones, then looks at the rest. */
 class ScheduleWriter {
   readonly #sql;
 
@@ -82,7 +82,7 @@ class ScheduleWriter {
     };
   }
 
-  /** @throws DelayConflictError, DelayUnstableError, DelayInvalidError for what the code declares; nothing was written then */
+  /** @throws DelayConflictError, DelayUnstableError, DelayInvalidError; nothing is written then */
   async one(runner: Runner, newDelay: NewDelay): Promise<Placed> {
     const placed = await untilStable(async () => {
       const inserted = await this.#insertOne(runner, newDelay);
@@ -99,11 +99,12 @@ class ScheduleWriter {
   }
 
   /**
-   * All or none, without a savepoint: inserts can be told from what else the transaction has written, and
-   * are taken back; what was there before is written by one statement, when nothing stands against it.
+   * Writes all or none, without a savepoint. On failure it deletes the rows that it inserted, whose
+   * ids it knows. Existing rows are written by one statement, and only if no item conflicts.
    *
-   * @param newDelays sorted by (name, key) without duplicate keys
-   * @throws DelayConflictError, DelayUnstableError, DelayInvalidError for what the code declares; nothing was written then
+   * @param newDelays sorted by (name, key), without duplicate keys
+   * @throws DelayConflictError, DelayUnstableError, or DelayInvalidError for a key that code
+   * declares; nothing is written then
    */
   async all(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
     const results = Array.from<Placed>({ length: newDelays.length });
@@ -123,14 +124,14 @@ class ScheduleWriter {
     try {
       await untilStable(look, this.heldMaxMs);
     } catch (error) {
-      // After an error of Postgres there is nothing left to take back.
+      // After an error of Postgres the transaction has failed, so there is nothing to undo.
       if (error instanceof DelayError) await this.#takeBack(runner, inserted);
       throw error;
     }
     return results;
   }
 
-  /** Each is waited for in their order: a call that skipped one and came back for it would be in another's way. */
+  /** Waits for each row in order: to skip a row and come back for it would break the lock order. */
   async #rest(
     runner: Runner,
     newDelays: readonly NewDelay[],
@@ -173,19 +174,19 @@ class ScheduleWriter {
   }
 }
 
-/** What becomes of an attempt's own row; what is null stays as it is. */
+/** A change of an attempt's own row; null leaves a column as it is. */
 export interface OwnChange<Verdict extends string> {
   verdict: Verdict;
   payload: string | null;
   maxAttempts: number | null;
-  /** Group and headers as JSON text. */
+  /** Group, headers and repeat as JSON text. */
   extras: string | null;
 }
 
 /**
- * What producers write. Each method runs in the caller's transaction or in one of its own making,
- * and looks again with a new statement until its answer is stable: a cancel that waited behind
- * "cancel and schedule again" must not say `absent` while a new row lives.
+ * The writes of producers. Each method runs in the caller's transaction or in its own, and repeats
+ * its look with a new statement until the answer is stable: a cancel that waited behind "cancel and
+ * schedule again" must not answer `absent` while a new row lives.
  */
 export class DelayStore {
   readonly #sql;
@@ -223,9 +224,9 @@ export class DelayStore {
   }
 
   /**
-   * Writes all newDelays, or none and throws.
-   * @param newDelays sorted by (name, key) without duplicate keys, so that two callers lock in
-   * the same order
+   * Writes all delays, or none and throws.
+   * @param newDelays sorted by (name, key), without duplicate keys, so that two callers lock in the
+   * same order
    * @throws DelayConflictError for `onConflict: 'error'`, DelayUnstableError
    */
   async place(runner: Runner, newDelays: readonly NewDelay[]): Promise<Placed[]> {
@@ -238,8 +239,8 @@ export class DelayStore {
   }
 
   /**
-   * Writes all newDelays in one statement or, when a key is taken, none: then it answers undefined.
-   * @param runner each statement a transaction of its own
+   * Writes all delays in one statement; if a key is taken, writes none and returns undefined.
+   * @param runner each of its statements is a transaction of its own
    * @param newDelays as for {@link place}
    * @throws DelayUnstableError
    */
@@ -255,8 +256,9 @@ export class DelayStore {
   }
 
   /**
-   * Keeps what came while its key ran, of those who want it so.
-   * @param placed what became of them; of those that are kept it is `rerun`
+   * Stores the calls that met a running key and ask for a rerun.
+   * @param placed results of the calls so far
+   * @returns the results, with verdict `rerun` for each stored call
    * @throws DelayUnstableError
    */
   async rerun(
@@ -275,8 +277,8 @@ export class DelayStore {
   }
 
   /**
-   * The attempt's own row moves on in place; undefined when the row is no longer the attempt's, or
-   * held by a session that it does not wait for.
+   * Reschedules the attempt's own row in place. Undefined when the row no longer belongs to the
+   * attempt, or a session holds it that the call does not wait for.
    */
   async moveOn<Verdict extends string>(
     runner: Runner,
@@ -307,8 +309,8 @@ export class DelayStore {
   /**
    * `cancelled`, `running` or `absent`; an attempt (`own`) does not cancel itself.
    *
-   * In a transaction, what waits is removed by the statement that removes nothing else, for half the
-   * time of the other; of those outside, `BatchStore` has tried that.
+   * In a transaction, the statement that only removes waiting delays goes first: it takes half the
+   * time of the general one. For calls outside of transactions, `BatchStore` has already tried it.
    */
   async cancel(
     runner: Runner,
@@ -328,7 +330,6 @@ export class DelayStore {
     return placedOf(row) as Placed<'cancelled' | 'running' | 'absent'>;
   }
 
-  /** `rescheduled`, `running` or `absent`. */
   async reschedule(
     runner: Runner,
     name: string,
@@ -347,7 +348,7 @@ export class DelayStore {
     return placedOf(row) as Placed<'rescheduled' | 'running' | 'absent'>;
   }
 
-  /** The revived dead letter, if there was one. */
+  /** Revives a dead letter; undefined when there is none. */
   async retryDead(runner: Runner, name: string, key: string): Promise<Placed | undefined> {
     const sql = this.#sql.retryDead[runner.transaction ?? 'ours'];
     return orHeld(runner, this.heldMaxMs, async () => {

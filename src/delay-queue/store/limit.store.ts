@@ -16,35 +16,35 @@ import { HELD_MAX_MS } from './sql/fragments/clock.js';
 import { pauseSql, pausesSql, resumeSql } from './sql/pauses.sql.js';
 import { columnsOf } from './write-answers.js';
 
-/** How much may begin; 0 is no limit. */
+/** How much may begin; 0 means no limit. */
 export interface Bound {
   concurrency: number;
   burst: number;
   refillPerMs: number;
 }
 
-/** What a handler's name, and each group of it, may begin on all nodes together. */
+/** The limits of a handler's name and of each of its groups, across all nodes. */
 export interface Rule {
   name: string;
   all: Bound;
   perGroup: Bound;
 }
 
-/** What a claim has left of a limit. */
+/** What a claim leaves of a limit. */
 export interface LimitLeft {
   name: string;
   /** '' is the whole name. */
   group: string;
-  /** How many more may begin now. */
+  /** How many more attempts may begin now. */
   places: number;
-  /** In how many milliseconds the next may, by its rate. */
+  /** Milliseconds until half of the rate's burst has refilled; 0 while a token is left. */
   waitMs: number;
 }
 
 type LimitedAnswer = ClaimAnswer & { left: string };
 type LeftTuple = [name: string, group: string, places: number, waitMs: number];
 
-/** Claims of names that are limited on all nodes together. */
+/** Claims delays whose names have limits across all nodes. */
 export class LimitStore {
   readonly #sql;
 
@@ -59,7 +59,7 @@ export class LimitStore {
     this.#sql = { lock: lockQuotasSql(tables), claim: claimLimitedSql(tables, kept) };
   }
 
-  /** @returns the claimed rows, and what is left of each limit that they met */
+  /** @returns the claimed rows, and what is left of each limit that applied */
   async claim(
     requests: readonly ClaimRequest[],
     rules: readonly Rule[],
@@ -102,17 +102,17 @@ const boundColumns = (bounds: readonly Bound[]): string[] => [
   numbers(bounds.map(({ refillPerMs }) => refillPerMs)),
 ];
 
-/** What is paused: a name, or one group of it. */
+/** A name, or one group of it. */
 export interface Pausable {
   name: string;
   group: string | null;
 }
 
-/** A pause that goes on; instants in milliseconds since 1970. */
+/** A pause in effect; instants in milliseconds since 1970. */
 export interface PauseRow extends Pausable {
   reason: string | null;
   pausedMs: number;
-  /** Null: it has no end. */
+  /** Null: no end. */
   untilMs: number | null;
 }
 
@@ -128,7 +128,7 @@ const rowOf = (row: PauseAnswer): PauseRow => ({
 
 const keyOf = ({ name, group }: Pausable): [string, string] => [name, group ?? ''];
 
-/** Names and groups of which no delay may begin. */
+/** Pauses of names and groups: none of their delays may begin. */
 export class PauseStore {
   readonly #sql;
 
@@ -141,7 +141,7 @@ export class PauseStore {
     };
   }
 
-  /** @returns undefined when there are too many. @throws DelayUnstableError */
+  /** @returns undefined when there are too many pauses. @throws DelayUnstableError */
   async pause(
     runner: Runner,
     what: Pausable,
@@ -153,7 +153,7 @@ export class PauseStore {
     return await changed(runner, this.#sql.pause, parameters);
   }
 
-  /** The pause that has ended, if it was going on. @throws DelayUnstableError */
+  /** Ends a pause. @returns the pause, if it was in effect. @throws DelayUnstableError */
   async resume(runner: Runner, what: Pausable): Promise<PauseRow | undefined> {
     return await changed(runner, this.#sql.resume, keyOf(what));
   }

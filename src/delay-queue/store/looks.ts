@@ -8,12 +8,12 @@ import type { PlacedRow } from './write-answers.js';
 
 type LimitedWait = Exclude<LockWait, 'waits'>;
 
-/** A statement that looks at a key's row, in a text for each way to meet a session that holds it. */
+/** A statement that looks at a key's row, with one text for each kind of lock wait. */
 export class KeyLook {
   readonly #first: Record<LimitedWait, string>;
   readonly #again: Record<LimitedWait, string>;
 
-  /** @param build its first look may be another text than those that follow */
+  /** @param build may return a different text for the first look than for later ones */
   constructor(build: (lockWait: LimitedWait, look: 'first' | 'again') => string) {
     const texts = (look: 'first' | 'again') => ({
       'a while': build('a while', look),
@@ -24,13 +24,14 @@ export class KeyLook {
   }
 
   /**
-   * Looks once at one key; undefined when it has to be looked at again.
-   * @param looks which look it is, from 1 on
+   * Looks at one key once; undefined means that it has to look again.
    *
-   * A look that waited behind a claim has the lock of a row that it then finds leased, and a transaction
-   * would keep it to its end: the attempt could neither renew its lease nor write its result. To take
-   * that back would take back as well what other branches of the caller have written meanwhile. So in a
-   * transaction no look waits.
+   * In a transaction no look waits. A look that waited behind a claim would lock a row that is now
+   * leased, and the transaction would keep that lock until its end: the attempt could neither renew
+   * its lease nor write its outcome. A rollback to a savepoint would release the lock, but would
+   * also undo what other branches of the caller have written in the meantime.
+   *
+   * @param looks the number of this look, from 1
    */
   async look(runner: Runner, parameters: unknown[], looks = 1): Promise<PlacedRow | undefined> {
     const sql = looks === 1 ? this.#first : this.#again;
@@ -40,17 +41,18 @@ export class KeyLook {
   }
 }
 
-/** A look that waits may itself take longer. */
+/** At least this many looks, because one look that waits may use up the whole limit. */
 const LOOKS_MIN = 10;
 
-/** Pauses between looks double from the first to the last; at random, so that two do not keep in step. */
+/** Pauses between looks double from the first to the last; jitter keeps two callers out of step. */
 const PAUSE: Growth = { firstMs: 2, factor: 2, lastMs: 50, jitter: 0.5 };
 
 /**
  * Looks until there is an answer.
  *
- * @param look answers undefined when the row changed under it, or another session holds it; told which look it is, from 1 on
- * @throws DelayUnstableError
+ * @param look returns undefined when the row changed under it, or another session holds it; its
+ * argument is the number of the look, from 1
+ * @throws DelayUnstableError when there is no answer within `heldMaxMs`
  */
 export async function untilStable<Answer>(
   look: (looks: number) => Promise<Answer | undefined>,
@@ -67,10 +69,8 @@ export async function untilStable<Answer>(
 }
 
 /**
- * Runs statements that wait `a while` for a row: outside of a caller's transaction the limit is ours, and so is
- * the error.
- *
- * @throws DelayUnstableError
+ * Runs statements that wait `a while` for a row.
+ * @throws DelayUnstableError when that wait was limited by us, outside of a caller's transaction
  */
 export async function orHeld<Result>(
   { transaction }: Runner,

@@ -36,15 +36,15 @@ import {
   type PlacedRow,
 } from './write-answers.js';
 
-/** The delays that one call lists, without duplicates, in the order in which their rows are locked. */
+/** The delays that one call lists, without duplicates, in lock order. */
 export type TargetList =
   | { of: 'keys'; targets: readonly NameAndKey[] }
   | { of: 'ids'; targets: readonly { id: number }[] };
 
-/** What a call does with all of its list. */
+/** What a call does with its whole list. */
 export type ManyVerb = 'cancel' | 'reschedule' | 'runNow' | 'retryDead' | 'discardDead';
 
-/** What became of one, and which one it was: name and key are null when it is absent. */
+/** The result for one delay; name and key are null when it is absent. */
 export interface Changed extends Placed {
   name: string | null;
   key: string | null;
@@ -70,7 +70,7 @@ const STATEMENTS: Record<ManyVerb, Build> = {
   discardDead: discardDeadSql,
 };
 
-/** No attempt holds a dead letter. */
+/** Whether the statement takes the calling attempts; no attempt holds a dead letter. */
 const KNOWS_ATTEMPTS: Record<ManyVerb, boolean> = {
   cancel: true,
   reschedule: true,
@@ -80,9 +80,9 @@ const KNOWS_ATTEMPTS: Record<ManyVerb, boolean> = {
 };
 
 /**
- * What one call writes about many delays, in one transaction. Rows are waited for in the order of the list: a call that
- * skipped one and came back for it would be in another's way. A row that an attempt claimed meanwhile stays locked
- * to the transaction's end.
+ * Changes the many delays of one call, in one transaction. It waits for rows in the order of the
+ * list: to skip a row and come back for it would break the lock order. A row that an attempt claims
+ * in the meantime stays locked until the transaction ends.
  */
 export class ManyStore {
   readonly #tables: Tables;
@@ -97,10 +97,11 @@ export class ManyStore {
 
   /**
    * @param runner of a transaction
-   * @param own attempts that ask; their rows answer `running`
+   * @param own the calling attempts; their rows answer `running`
    * @param to only for `reschedule`
-   * @param filter of a list of ids: who does not match it any more is `absent`
-   * @returns one for each of the list; of dead letters `absent` where there is none
+   * @param filter for a list of ids: an id that no longer matches is `absent`
+   * @returns one result for each item of the list; for verbs on dead letters, `absent` where there
+   * is none
    * @throws DelayUnstableError in a transaction of our own
    */
   async change(
@@ -159,7 +160,7 @@ function changedOf(row: ChangedRow, target: object | undefined): Changed {
   const placed = placedOf(row);
   return {
     ...placed,
-    // Not every statement answers these: of keys the list knows name and key.
+    // Not every statement returns these; a list of keys has name and key itself.
     epoch: placed.epoch ?? null,
     wakeMs: placed.wakeMs ?? null,
     name: row.name ?? null,
@@ -192,7 +193,7 @@ const ownColumns = (own: readonly OwnAttempt[]): string[] => [
   numbers(own.map(({ epoch }) => epoch)),
 ];
 
-/** A key that is to run once more. */
+/** A key that will run once more. */
 export interface Rerun {
   name: string;
   key: string;
@@ -200,7 +201,7 @@ export interface Rerun {
   isOver: boolean;
 }
 
-/** What became of it: nothing, it is dropped, or it waits as a delay. */
+/** The delay that a rerun became. */
 export interface RerunPlaced {
   wake: Wake;
   nowMs: number;
@@ -208,7 +209,7 @@ export interface RerunPlaced {
 
 type RerunAnswer = AsText<'now_ms', 'id' | 'epoch' | 'group_id' | 'wake_ms'>;
 
-/** Calls that came while their key ran, kept until that run has ended. */
+/** Calls that met their key running, stored until that run ends. */
 export class RerunStore {
   readonly #sql;
 
@@ -223,7 +224,7 @@ export class RerunStore {
   }
 
   /**
-   * Keeps those that answered `running` and want it so; each replaces what was kept for its key.
+   * Stores calls that got `running` and ask for a rerun, the last of each key.
    * @param newDelays in lock order
    */
   async keep(
@@ -253,7 +254,10 @@ export class RerunStore {
     return results;
   }
 
-  /** A replace with `maxWait` leaves the row as old as it was: only so it is known for newer than what is kept. */
+  /**
+   * Drops the stored calls that a replace with `maxWait` supersedes. Such a replace keeps the row's
+   * `created_at`, so the row does not show later that it is newer.
+   */
   async #dropOlder(
     runner: Runner,
     newDelays: readonly NewDelay[],
@@ -270,13 +274,16 @@ export class RerunStore {
     ]);
   }
 
-  /** Those whose run has ended come first. */
+  /** Keys whose run has ended come first. */
   async all(runner: Runner, limit: number): Promise<Rerun[]> {
     const rows = await runner.query<AsText<'name' | 'key' | 'is_over'>>(this.#sql.all, [limit]);
     return rows.map(({ name, key, is_over: isOver }) => ({ name, key, isOver: isOver === 'true' }));
   }
 
-  /** Makes it the delay of its key. Undefined while that runs, or another call writes about it; null: something newer waits. */
+  /**
+   * Turns the stored call into the delay of its key. @returns undefined while the key runs or
+   * another call writes to it; null when a newer delay waits
+   */
   async place(runner: Runner, { name, key }: Rerun): Promise<RerunPlaced | null | undefined> {
     const [row] = await runner.query<RerunAnswer>(this.#sql.place, [name, key]);
     if (row === undefined) return undefined;

@@ -25,7 +25,7 @@ import { pruneAbandonedSql, pruneSql } from './sql/history.sql.js';
 import { forgetNodesSql, idleSql, leaveSql, unservedSql } from './sql/nodes.sql.js';
 import { forgetPausesSql } from './sql/pauses.sql.js';
 
-/** What a node reads of its share and says of itself, on connections of the engine's own; one statement per method. */
+/** A node's reads of its share and its heartbeat, on the engine's own connections. */
 export class NodeStore {
   readonly #sql;
 
@@ -77,7 +77,7 @@ export class NodeStore {
     return loadedOf(row);
   }
 
-  /** @returns for how long this node may leave the database alone, as it has said now; null: there is something to do */
+  /** Records that this node is idle. @returns for how many ms; null: there is something to do */
   async idle(
     { names, ranks, leftOut }: Shares,
     limits: { forMs: number; horizonMs: number },
@@ -122,10 +122,7 @@ export class NodeStore {
     return this.runner.query(this.#sql.leave, [this.nodeName]);
   }
 
-  /**
-   * Which of these names no live node serves.
-   * @param aliveMs for how long a node counts as alive of which nothing can be told
-   */
+  /** The names that no live node serves; `aliveMs` as in `liveNames`. */
   async unserved(names: readonly string[], aliveMs: number): Promise<string[]> {
     const rows = await this.runner.query<{ name: string }>(this.#sql.unserved, [
       texts(names),
@@ -138,41 +135,41 @@ export class NodeStore {
     return Number((await this.#one<CountAnswer>(this.#sql.prune, [keepMs, limit])).count);
   }
 
-  /** Deletes lines of history only when none is younger: history is kept no more. */
+  /** Deletes history rows, but only if none is younger: then no node keeps history any more. */
   async pruneAbandoned(keepMs: number, limit: number): Promise<number> {
     return Number((await this.#one<CountAnswer>(this.#sql.pruneAbandoned, [keepMs, limit])).count);
   }
 
-  /** @returns how many rows of nodes not seen for so long it deleted */
+  /** Deletes nodes that were not seen for `staleMs`. @returns how many */
   async forgetNodes(staleMs: number, limit: number): Promise<number> {
     const answer = await this.#one<CountAnswer>(this.#sql.forgetNodes, [staleMs, limit]);
     return Number(answer.count);
   }
 
-  /** @returns how many pauses that ended so long ago it deleted */
+  /** Deletes pauses that ended `endedMs` ago. @returns how many */
   async forgetPauses(endedMs: number, limit: number): Promise<number> {
     const answer = await this.#one<CountAnswer>(this.#sql.forgetPauses, [endedMs, limit]);
     return Number(answer.count);
   }
 
-  /** @returns how many limits that no claim has met for so long it deleted */
+  /** Deletes limits that no claim has met for `unmetMs`. @returns how many */
   async forgetQuotas(unmetMs: number, limit: number): Promise<number> {
     const answer = await this.#one<CountAnswer>(this.#sql.forgetQuotas, [unmetMs, limit]);
     return Number(answer.count);
   }
 
-  /** @returns how many places under limits it deleted that no claim holds any more */
+  /** Deletes permits that no claim holds any more. @returns how many */
   async forgetPermits(limit: number): Promise<number> {
     return Number((await this.#one<CountAnswer>(this.#sql.forgetPermits, [limit])).count);
   }
 
-  /** @returns how many wishes to end an attempt it deleted that no node has taken for so long */
+  /** Deletes abort requests that no node has taken for `untakenMs`. @returns how many */
   async forgetAborts(untakenMs: number, limit: number): Promise<number> {
     const answer = await this.#one<CountAnswer>(this.#sql.forgetAborts, [untakenMs, limit]);
     return Number(answer.count);
   }
 
-  /** Mostly there are no groups, and then they cost nothing. */
+  /** Usually there are no groups to consider; then the statement without groups runs. */
   #share<Row>(
     sql: { usual: string; withGroups: string },
     { byGroup, leftOut }: Shares,

@@ -6,22 +6,22 @@ import type { AsText, CountAnswer } from './rows/answers.js';
 import { texts } from './rows/delay-rows.js';
 import { declareSql, nowSql, withdrawSql } from './sql/recurrences.sql.js';
 
-/** A delay that recurs, as its row is to have it; payload and repeat are JSON texts. */
+/** A recurring delay as code declares it; payload and repeat are JSON texts. */
 export interface DeclaredRow {
   name: string;
   key: string;
   payload: string;
   repeat: string;
-  /** When it is due if it is new, or recurs in another way; milliseconds since 1970. */
+  /** When it is due if it is new or its repeat has changed; milliseconds since 1970. */
   firstMs: number;
 }
 
 type WithdrawAnswer = CountAnswer & AsText<'gone'>;
 
-/** What was declared once, and how it recurred. */
+/** A declared delay that was removed, and how it recurred. */
 type WithdrawnRow = [name: string, key: string, repeat: Record<string, unknown>];
 
-/** Delays that recur, as the code of a node declares them, on connections of the engine's own. */
+/** The recurring delays that a node's code declares, on the engine's own connections. */
 export class RecurrenceStore {
   readonly #sql;
   #hasSaid = false;
@@ -48,10 +48,12 @@ export class RecurrenceStore {
   }
 
   /**
-   * The first word counts against all others. Later ones do not, of names for which another node has said its own since.
+   * A node's first declaration overrides all others. Later ones do not apply to names that another
+   * node has declared since.
    *
    * @param rows sorted by (name, key)
-   * @returns those of which it is not known yet whether they stand, and those that are another deployment's
+   * @returns `again`: rows that could not be checked or changed yet; `foreign`: rows that belong to
+   * another deployment
    */
   async declare<Row extends DeclaredRow>(
     rows: readonly Row[],
@@ -72,7 +74,7 @@ export class RecurrenceStore {
       const told = (verdict: string) => rows.filter((_, at) => answers[at]?.verdict === verdict);
       return { again: told('again'), foreign: told('foreign') };
     } catch (error) {
-      // Another session inserts one of the keys, in a transaction that takes its time.
+      // Another session is inserting one of these keys in a transaction that takes long.
       if (sqlStateOf(error) === LOCK_NOT_AVAILABLE) return { again: [...rows], foreign: [] };
       throw error;
     }
@@ -83,8 +85,7 @@ export class RecurrenceStore {
   }
 
   /**
-   * Removes those of these names that are not declared.
-   * @returns those that it removed, and how many are left
+   * Removes declared delays of these names that are no longer declared. `left`: how many remain.
    */
   async withdraw(
     names: readonly string[],

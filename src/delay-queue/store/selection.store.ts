@@ -35,26 +35,26 @@ import {
 import { endedSql } from './sql/history.sql.js';
 import { groupStatsSql, nameStatsSql, nodeStatsSql } from './sql/stats.sql.js';
 
-/** Of rows in the order of their ids. */
+/** A page of rows in the order of their ids. */
 export interface Page {
   behindId: number;
   limit: number;
 }
 
-/** A line of history: when it ended, in microseconds since 1970, and of which delay. */
+/** The position of a history row: its end in microseconds since 1970, and its delay. */
 export interface EndedPlace {
   endedUs: number;
   id: number;
   epoch: number;
 }
 
-/** The groups that have the most of that. */
+/** The groups with the highest value of `by`. */
 export interface TopGroups {
   by: GroupOrder;
   limit: number;
 }
 
-/** Reads live delays by a filter, dead letters included. */
+/** Reads live delays, dead letters included, and history by a filter. */
 export class SelectionStore {
   readonly #tables: Tables;
 
@@ -62,7 +62,7 @@ export class SelectionStore {
     this.#tables = tablesOf(of);
   }
 
-  /** @param aliveMs for how long a node counts as alive of which nothing can be told */
+  /** @param aliveMs how long a silent node still counts as alive */
   async list(runner: Runner, filter: RowFilter, page: Page, aliveMs: number): Promise<ListedRow[]> {
     const { sql, parameters } = this.#where(filter, 4);
     const rows = await runner.query<ListAnswer>(listSql(this.#tables, sql), [
@@ -90,10 +90,7 @@ export class SelectionStore {
     return numberOf(given(row).count);
   }
 
-  /**
-   * What ended, newest first.
-   * @param behind undefined: from the newest on
-   */
+  /** Ended delays, newest first, from the newest or `behind` a row. */
   async ended(
     runner: Runner,
     filter: EndedFilter,
@@ -119,7 +116,7 @@ export class SelectionStore {
     };
   }
 
-  /** @param aliveMs for how long a node counts as alive of which nothing can be told */
+  /** @param aliveMs how long a silent node still counts as alive */
   async nameStats(runner: Runner, aliveMs: number): Promise<NameStatsRow[]> {
     const rows = await runner.query<NameStatsAnswer>(nameStatsSql(this.#tables), [aliveMs]);
     return rows.map(nameStatsOf);
@@ -138,7 +135,7 @@ export class SelectionStore {
     return rows.map(groupStatsOf);
   }
 
-  /** @param aliveMs for how long a node counts as alive of which nothing can be told */
+  /** @param aliveMs how long a silent node still counts as alive */
   async nodeStats(runner: Runner, aliveMs: number): Promise<NodeStatsRow[]> {
     const rows = await runner.query<NodeStatsAnswer>(nodeStatsSql(this.#tables), [aliveMs]);
     return rows.map(nodeStatsOf);
@@ -148,7 +145,7 @@ export class SelectionStore {
     return this.#ofAnyName('delay', filter, matching(filter, first));
   }
 
-  /** A key is looked up in an index that has the name first. */
+  /** The index that finds a key leads with the name. */
   #ofAnyName(
     table: 'delay' | 'history',
     { names, key, keyPrefix }: AnyRowFilter,
@@ -160,7 +157,7 @@ export class SelectionStore {
   }
 }
 
-/** As a text, for a `Date` drops the microseconds. */
+/** As a text, because a `Date` drops the microseconds. */
 function instantOfUs(us: number): string {
   const whole = Math.floor(us / 1e3);
   return new Date(whole)

@@ -1,16 +1,17 @@
 import { isLasting, isTooLarge, isTooMuch, sqlStateOf } from '../database/driver-errors.js';
 import type { Trouble } from '../tasks/trouble.js';
 
-/** A statement that takes longer is followed by smaller ones, well before a limit of 10 s strikes. */
+/** A slower statement is followed by smaller ones, well before the limit of 10 s ends it. */
 const SLOW_MS = 5_000;
 
-/** One that takes less than this share of that leaves room for twice as many. */
+/** A statement faster than this share of the slow limit leaves room for twice as many items. */
 const QUICK_SHARE = 1 / 4;
 
 /**
- * How much one statement takes on. Halved when a statement was too much for its time limit, its memory or its connection, or
- * took long; down to one; doubled after a quick one that was as large as it could be. Without this a statement that outlives
- * its limit once is repeated at the same size for ever.
+ * How many items one statement takes on. It is halved, down to one, when a statement exceeded its
+ * time limit, its memory or its connection, or was slow. It is doubled after a quick statement of
+ * full size. Without this, a statement that exceeds its limit once is repeated at the same size for
+ * ever.
  */
 export class StatementSize {
   #now: number;
@@ -23,7 +24,7 @@ export class StatementSize {
     this.#now = max;
   }
 
-  /** What the next statement may ask for. */
+  /** How many items the next statement may take on. */
   get now(): number {
     return this.#now;
   }
@@ -32,7 +33,7 @@ export class StatementSize {
     return this.#now === this.max;
   }
 
-  /** Runs a statement that asks for so much, and learns from how that ends. */
+  /** Runs a statement that takes on `asked` items, and adapts the size to its result. */
   async run<Answer>(asked: number, statement: () => Promise<Answer>): Promise<Answer> {
     const sentAtMs = performance.now();
     let answer: Answer;
@@ -47,8 +48,9 @@ export class StatementSize {
   }
 
   /**
-   * The same, of what can be asked again as a smaller one. Answers undefined when it was too large and the next is smaller:
-   * to be sent at once, since this one has waited for its limit already.
+   * As `run`, for a statement that can be repeated with fewer items. Returns undefined when it was
+   * too large and the next one is smaller: send that at once, because this one has already waited
+   * for its limit.
    */
   async runOrShrink<Answer>(
     asked: number,
@@ -69,18 +71,20 @@ export class StatementSize {
     }
   }
 
-  /** So much was too much, or one of so many was refused. */
+  /** `asked` items were too many, or one of them was refused. */
   failed(asked: number): void {
     this.#now = Math.max(1, Math.min(this.#now, Math.floor(asked / 2)));
   }
 }
 
 /**
- * Runs a statement for items, as many at a time as it may take on. What is too much, or holds something that is refused for good,
- * is done in halves at once: in the end one is alone, and is left out.
+ * Runs a statement for all items, as many at a time as `size` allows. A part that is too large, or
+ * holds an item that is refused for good, is repeated in halves at once. An item that fails alone
+ * is left out.
  *
- * @param trouble is told of those that are left out
- * @throws what has nothing to do with how many there are, and what a connection says that ended although it was one
+ * @param trouble is notified of items that are left out
+ * @throws errors that do not depend on the number of items, and the error of a connection that
+ * ended although it had only one item
  */
 export async function inParts<Item>(
   items: readonly Item[],

@@ -6,24 +6,24 @@ import { flowSql, goOnSql, standSql, testClockSql, wipeSql } from './sql/testing
 import { takeAdvisoryLock } from './tables/owners.js';
 import { createTestClock, TEST_CLOCK_LOCK } from './tables/test-clock.js';
 
-/** Where the clock of a test is. */
+/** State of the test clock. */
 export interface TestClockState {
-  /** Milliseconds since 1970; null: it goes on by itself. */
+  /** Milliseconds since 1970; null: the clock runs. */
   standsMs: number | null;
-  /** A test has said where it stands, and there it stays. */
+  /** A test set the clock, so it stays where it stands. */
   isSet: boolean;
   aheadMs: number;
   /** The database's own clock. */
   databaseMs: number;
 }
 
-/** For so long it waits for rows that a transaction holds: less than the runners of tests wait for a test. */
+/** How long a wipe waits for locked rows: less than the time limit of test runners. */
 const WIPES_WITHIN_MS = 3_000;
 
-/** For so long it waits for the lock under which other nodes make the same clock. */
+/** How long it waits for the lock under which other nodes create the same clock. */
 const CREATES_WITHIN_MS = 10_000;
 
-/** Reads and moves the clock of tests, on connections of the engine's own. */
+/** Reads and moves the test clock, on the engine's own connections. */
 export class TestClockStore {
   readonly #sql;
   readonly #create: readonly string[];
@@ -75,10 +75,7 @@ export class TestClockStore {
     await this.connections.query(this.#sql.flow, [fromMs]);
   }
 
-  /**
-   * Removes all there is in the schema but its nodes; the clock is then the database's.
-   * @throws DelayUnstableError when a part of it is locked
-   */
+  /** Empties all tables but `node`. @throws DelayUnstableError when a part is locked */
   async wipe(): Promise<void> {
     await this.connections.inTransaction((runner) =>
       orHeld(runner, WIPES_WITHIN_MS, async () => {

@@ -14,7 +14,7 @@ import {
 } from './rows/delay-rows.js';
 import type { Columns, Says } from './sql/schedule.sql.js';
 
-/** The three columns of a statement's input that say when; exactly one of them is set. */
+/** The three input columns for the due time; exactly one of them is set. */
 export function columnsOf(to: MoveTo): {
   afterMs: number | null;
   at: string | null;
@@ -40,7 +40,7 @@ export function newDelayColumns(newDelays: readonly NewDelay[]): string[] {
   ];
 }
 
-/** What few delays have, as JSON text, which their statements take apart. */
+/** What few delays have, as JSON text that the statement parses. */
 export const extrasText = ({
   group,
   headers,
@@ -56,7 +56,7 @@ export const extrasText = ({
       : [`"repeat":${JSON.stringify(repeat.how)},"first":${repeat.hasFirst}`]),
   ].join()}}`;
 
-/** A statement that inserts, in its forms. */
+/** An insert statement, in its forms. */
 export type InsertSql = Readonly<Record<Columns, string>>;
 
 export const withColumns = (build: (columns: Columns) => string): InsertSql => ({
@@ -65,7 +65,7 @@ export const withColumns = (build: (columns: Columns) => string): InsertSql => (
   recurring: build('recurring'),
 });
 
-/** A statement about keys that are taken, in both forms. */
+/** A statement about taken keys, in both forms. */
 export const bySays = <Of>(build: (says: Says) => Of): Readonly<Record<Says, Of>> => ({
   when: build('when'),
   'how it recurs': build('how it recurs'),
@@ -81,7 +81,7 @@ export const takenColumns = (newDelays: readonly NewDelay[]): string[] => [
   texts(newDelays.map(extrasText)),
 ];
 
-/** Runs one that inserts. */
+/** Runs an insert statement in the form that these delays need. */
 function queryFor<Row>(
   runner: Runner,
   sql: InsertSql,
@@ -99,7 +99,7 @@ function columnsFor(newDelays: readonly NewDelay[]): Columns {
   return isUsual ? 'usual' : 'all';
 }
 
-/** Why nothing was written of one whose key was taken. */
+/** The error for a delay that was not written because its key was taken. */
 export function refusalOf(
   { verdict }: Placed,
   { name, key }: Pick<NewDelay, 'name' | 'key'>,
@@ -108,17 +108,17 @@ export function refusalOf(
   return verdict === 'declared' ? declaredInCode() : undefined;
 }
 
-/** Of a call that wants to say how it recurs. */
+/** For a call that sets a repeat. */
 export const declaredInCode = (): DelayInvalidError =>
-  new DelayInvalidError('key', 'recurs as a @RepeatDelay in the code says; use another one');
+  new DelayInvalidError('key', 'belongs to a @RepeatDelay; choose another');
 
-/** What statements about a delay that is there answer; of one that is absent there is no number. */
+/** Answer of a statement about existing delays; the numbers are null when the delay is absent. */
 export type PlacedRow = AsText<
   'verdict' | 'id' | 'name' | 'due_ms' | 'now_ms',
   'key' | 'epoch' | 'wake_ms'
 > & { group_id?: string | null; dropped?: string };
 
-/** @param verdict for statements that answer only rows of one */
+/** @param verdict for statements that return only rows of one verdict */
 export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
   return {
     verdict,
@@ -132,13 +132,13 @@ export function placedOf(row: PlacedRow, verdict = row.verdict): Placed {
   };
 }
 
-/** What a row begins with: the default of its column. */
+/** The epoch of a new row: the default of its column. */
 const EPOCH_FIRST = 0;
 
 export type InsertedRow = AsText<'id' | 'due_ms' | 'now_us'>;
 type KeyedRow = InsertedRow & AsText<'name', 'key'>;
 
-/** Runs a `place` statement: inserts what can be inserted; a hole where the key was taken. */
+/** Runs a `place` statement: inserts what it can; undefined where the key was taken. */
 export async function insert(
   runner: Runner,
   sql: InsertSql,
@@ -146,7 +146,7 @@ export async function insert(
 ): Promise<(Placed | undefined)[]> {
   const rows = await queryFor<KeyedRow>(runner, sql, newDelays);
   if (rows.length === newDelays.length) return inOrder(rows);
-  // Of the keyless ones, the first is the first. Keyed ones say which they are.
+  // Keyless rows match in order, keyed rows by their keys.
   const keyless = inOrder(rows.filter(({ key }) => key === null)).values();
   const keyed = new Map(rows.filter(({ key }) => key !== null).map((row) => [keyText(row), row]));
   return newDelays.map((newDelay) => {
@@ -156,7 +156,7 @@ export async function insert(
   });
 }
 
-/** Runs a statement that inserts all, or none: then it answers undefined. */
+/** Runs a statement that inserts all or none; undefined if none. */
 export async function insertAll(
   runner: Runner,
   sql: InsertSql,
@@ -166,11 +166,11 @@ export async function insertAll(
   return rows.length === 0 ? undefined : inOrder(rows);
 }
 
-/** Ids follow the order of the input; Postgres promises no order of what RETURNING answers. */
+/** Ids follow the order of the input; the order of RETURNING is not guaranteed. */
 const inOrder = (rows: readonly InsertedRow[]): Placed[] =>
   rows.map(scheduled).toSorted((a, b) => a.id - b.id);
 
-/** Of a delay that was inserted. */
+/** The result for a delay that was inserted. */
 export function scheduled(row: InsertedRow): Placed {
   const dueMs = Number(row.due_ms);
   const nowMs = msOfUs(row.now_us);
